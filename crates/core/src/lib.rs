@@ -1,0 +1,3 @@
+//! The engine of Myriad.
+pub mod sys;
+pub mod task;

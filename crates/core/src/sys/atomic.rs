@@ -1,0 +1,132 @@
+//! Atomic words: std's, or in a loom model loom's with a touch before each access.
+//!
+//! **Why the touch.** Loom 0.7 remembers one last access per object. When B loads a word that A has loaded and then stores
+//! to it, loom compares the store with B's own load only, and never tries it before A's: whole behaviours are missed (here
+//! the reuse of a ring slot was never reached). The touch is a relaxed read-modify-write on a companion word. It orders
+//! nothing in the program, but all such accesses depend on each other, so every order of accesses is explored.
+//!
+//! `peek` is a load for spin loops: the same as `load`, but without the touch in a model (two spinning threads would
+//! depend on each other without end).
+
+pub use std::sync::atomic::Ordering;
+
+#[cfg(not(loom))]
+pub use plain::*;
+#[cfg(loom)]
+pub use touched::*;
+
+#[cfg(not(loom))]
+mod plain {
+    pub use std::sync::atomic::{
+        AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
+        fence,
+    };
+    use std::sync::atomic::Ordering;
+
+    /// A load for spin loops; see the module's header.
+    pub trait Peek {
+        /// What is in the word.
+        type Value;
+        /// The same as `load`, but no event of its own in a loom model.
+        fn peek(&self, order: Ordering) -> Self::Value;
+    }
+    macro_rules! peek {
+        ($($atomic:ty = $value:ty),*) => { $(impl Peek for $atomic {
+            type Value = $value;
+            #[inline(always)]
+            fn peek(&self, order: Ordering) -> $value {
+                self.load(order)
+            }
+        })* };
+    }
+    peek!(AtomicBool = bool, AtomicU8 = u8, AtomicU16 = u16, AtomicU32 = u32, AtomicU64 = u64, AtomicUsize = usize, AtomicIsize = isize);
+    impl<T> Peek for AtomicPtr<T> {
+        type Value = *mut T;
+        #[inline(always)]
+        fn peek(&self, order: Ordering) -> *mut T {
+            self.load(order)
+        }
+    }
+}
+
+#[cfg(loom)]
+mod touched {
+    #![allow(missing_docs)]
+    use loom::sync::atomic as la;
+    pub use loom::sync::atomic::fence;
+    use std::sync::atomic::Ordering;
+
+    /// Nothing to tell a compiler in a model.
+    pub fn compiler_fence(_: Ordering) {}
+
+    pub trait Peek {
+        type Value;
+        fn peek(&self, order: Ordering) -> Self::Value;
+    }
+
+    macro_rules! touched {
+        ($name:ident $(<$t:ident>)?, $inner:ty, $value:ty) => {
+            #[derive(Debug)]
+            pub struct $name $(<$t>)? {
+                touch: la::AtomicUsize,
+                word: $inner,
+            }
+            impl $(<$t>)? $name $(<$t>)? {
+                pub fn new(value: $value) -> Self {
+                    Self { touch: la::AtomicUsize::new(0), word: <$inner>::new(value) }
+                }
+                fn touched(&self) -> &$inner {
+                    self.touch.fetch_add(1, Ordering::Relaxed);
+                    &self.word
+                }
+                pub fn load(&self, order: Ordering) -> $value {
+                    self.touched().load(order)
+                }
+                pub fn store(&self, value: $value, order: Ordering) {
+                    self.touched().store(value, order)
+                }
+                pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                    self.touched().swap(value, order)
+                }
+                pub fn compare_exchange(
+                    &self, old: $value, new: $value, ok: Ordering, err: Ordering,
+                ) -> Result<$value, $value> {
+                    self.touched().compare_exchange(old, new, ok, err)
+                }
+                pub fn compare_exchange_weak(
+                    &self, old: $value, new: $value, ok: Ordering, err: Ordering,
+                ) -> Result<$value, $value> {
+                    self.compare_exchange(old, new, ok, err)
+                }
+            }
+            impl $(<$t>)? Peek for $name $(<$t>)? {
+                type Value = $value;
+                fn peek(&self, order: Ordering) -> $value {
+                    self.word.load(order)
+                }
+            }
+        };
+    }
+    macro_rules! numbers {
+        ($($name:ident = $value:ty),*) => { $(
+            touched!($name, la::$name, $value);
+            impl $name {
+                pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
+                    self.touched().fetch_add(value, order)
+                }
+                pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
+                    self.touched().fetch_sub(value, order)
+                }
+                pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                    self.touched().fetch_or(value, order)
+                }
+                pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                    self.touched().fetch_and(value, order)
+                }
+            }
+        )* };
+    }
+    numbers!(AtomicU8 = u8, AtomicU16 = u16, AtomicU32 = u32, AtomicU64 = u64, AtomicUsize = usize, AtomicIsize = isize);
+    touched!(AtomicBool, la::AtomicBool, bool);
+    touched!(AtomicPtr<T>, la::AtomicPtr<T>, *mut T);
+}

@@ -1,0 +1,165 @@
+//! Asymmetric fences: one side free, the other dear.
+//!
+//! An owner announces something and looks at what others wrote (Dekker's pattern) thousands of times for each time that
+//! another thread does the opposite. So the owner's fence, [`Fence::light`], is only a fence for the compiler, and the
+//! other side's, [`heavy`], makes the kernel run a full barrier on every running thread of the process
+//! (`membarrier(PRIVATE_EXPEDITED)`; a thread that is off its core has had one from the switch).
+//!
+//! **What the pair means.** The barrier falls at a point P within the call, between two light fences of each owner. What
+//! the owner did before its last light fence before P happens before what the caller does after `heavy`; what the
+//! caller did before `heavy` happens before what the owner does after its next light fence. Two light fences order
+//! *nothing*. No data may be ordered by these fences alone: they only say "one of us must see the other".
+//!
+//! **Without membarrier** (old kernels, seccomp, other systems, or `MYRIAD_NO_MEMBARRIER=1`) both sides are
+//! `fence(SeqCst)`: the same protocols at some 6 ns for each light fence. Decided once, before the first worker starts.
+//!
+//! **In a loom model** there are two meanings, and each model runs under both. `PerOwner` is the text above: a word per
+//! owner, `light` an AcqRel read-modify-write of one's own word, `heavy` one of each word. `SeqCst` makes both a full
+//! fence, as without membarrier. Loom's SeqCst fence is too strong a model of `light` (it also orders light with light),
+//! so only `PerOwner` counts as proof.
+
+#[cfg(not(loom))]
+pub use real::*;
+
+#[cfg(not(loom))]
+mod real {
+    use crate::sys::atomic::{AtomicU8, Ordering::*, compiler_fence, fence};
+
+    /// How the fences work in this process: 0 not decided, 1 membarrier, 2 full fences.
+    static KIND: AtomicU8 = AtomicU8::new(0);
+
+    /// One owner's side; keep it on the owner's own cache line.
+    #[derive(Debug, Clone, Copy)]
+    pub struct Fence {
+        hard: bool,
+    }
+
+    impl Fence {
+        /// The fence of worker `_index` of its runtime (only models use the number).
+        pub fn new(_index: usize) -> Fence {
+            Fence { hard: !membarrier_works() }
+        }
+        /// For threads that are no workers: a full fence.
+        pub const fn foreign() -> Fence {
+            Fence { hard: true }
+        }
+        /// The owner's side; pairs with [`heavy`].
+        #[inline(always)]
+        pub fn light(&self) {
+            compiler_fence(SeqCst);
+            if self.hard {
+                // SeqCst: both sides are full fences when membarrier is missing.
+                fence(SeqCst);
+            }
+        }
+    }
+
+    /// The dear side: 0.2 to 2 µs. Aborts if the kernel takes back what it granted: going on would corrupt memory.
+    pub fn heavy() {
+        if KIND.load(Relaxed) == 1 {
+            if !membarrier(CMD_PRIVATE_EXPEDITED) {
+                super::super::thread::abort_with("membarrier, which worked at the start, has failed");
+            }
+        } else {
+            // SeqCst: the other half of the hard light fence.
+            fence(SeqCst);
+        }
+    }
+
+    const CMD_PRIVATE_EXPEDITED: i32 = 8;
+    const CMD_REGISTER_PRIVATE_EXPEDITED: i32 = 16;
+
+    /// Does `heavy` use membarrier here? Decides at the first call. Call it before there are many threads:
+    /// registration waits for a grace period when there are.
+    pub fn membarrier_works() -> bool {
+        match KIND.load(Acquire) {
+            0 => {
+                let works = std::env::var_os("MYRIAD_NO_MEMBARRIER").is_none_or(|v| v == "0" || v.is_empty())
+                    && membarrier_supported();
+                // Two threads may both decide; they decide the same.
+                KIND.store(if works { 1 } else { 2 }, Release);
+                works
+            }
+            kind => kind == 1,
+        }
+    }
+
+    /// Asks the kernel, and registers this process.
+    #[cfg(target_os = "linux")]
+    fn membarrier_supported() -> bool {
+        const CMD_QUERY: i32 = 0;
+        // SAFETY: membarrier's query takes no pointers.
+        let mask = unsafe { libc::syscall(libc::SYS_membarrier, CMD_QUERY, 0, 0) };
+        mask > 0
+            && mask & i64::from(CMD_PRIVATE_EXPEDITED) as libc::c_long != 0
+            && membarrier(CMD_REGISTER_PRIVATE_EXPEDITED)
+            && membarrier(CMD_PRIVATE_EXPEDITED)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn membarrier(command: i32) -> bool {
+        // SAFETY: membarrier takes no pointers.
+        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn membarrier_supported() -> bool {
+        let _ = CMD_REGISTER_PRIVATE_EXPEDITED;
+        false
+    }
+    #[cfg(not(target_os = "linux"))]
+    fn membarrier(_command: i32) -> bool {
+        false
+    }
+}
+
+#[cfg(loom)]
+pub use model::*;
+
+#[cfg(loom)]
+mod model {
+    #![allow(missing_docs)]
+    use loom::sync::atomic::{AtomicUsize, Ordering::*, fence};
+    use std::sync::atomic::AtomicBool;
+
+    /// Owners in a model: workers 0 to 2, and 3 for a foreign thread.
+    pub const OWNERS: usize = 4;
+    static SEQ_CST: AtomicBool = AtomicBool::new(false);
+
+    loom::lazy_static! {
+        static ref WORDS: [AtomicUsize; OWNERS] = std::array::from_fn(|_| AtomicUsize::new(0));
+    }
+
+    /// Chooses the meaning of the fences for the models that follow.
+    pub fn use_seq_cst(yes: bool) {
+        SEQ_CST.store(yes, SeqCst);
+    }
+
+    #[derive(Debug, Clone, Copy)]
+    pub struct Fence {
+        owner: usize,
+    }
+    impl Fence {
+        pub fn new(index: usize) -> Fence {
+            assert!(index < OWNERS);
+            Fence { owner: index }
+        }
+        pub fn foreign() -> Fence {
+            Fence { owner: OWNERS - 1 }
+        }
+        pub fn light(&self) {
+            if SEQ_CST.load(SeqCst) {
+                fence(SeqCst)
+            } else {
+                WORDS[self.owner].fetch_add(1, AcqRel);
+            }
+        }
+    }
+    pub fn heavy() {
+        if SEQ_CST.load(SeqCst) {
+            fence(SeqCst)
+        } else {
+            WORDS.iter().for_each(|w| _ = w.fetch_add(1, AcqRel))
+        }
+    }
+}

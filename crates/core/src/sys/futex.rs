@@ -1,0 +1,121 @@
+//! A word that a thread sleeps on: 0 means "go on".
+//!
+//! Linux: the futex call. Elsewhere and in models: a thread handle and `park`/`unpark` in a side cell.
+
+#[cfg(all(target_os = "linux", not(loom)))]
+pub use linux::Gate;
+#[cfg(any(not(target_os = "linux"), loom))]
+pub use portable::Gate;
+
+#[cfg(all(target_os = "linux", not(loom)))]
+mod linux {
+    use crate::sys::atomic::{AtomicU32, Ordering::*};
+    use std::time::Duration;
+
+    /// Sleeps while its word has a given value; the word's meaning belongs to the caller.
+    #[derive(Debug, Default)]
+    pub struct Gate {
+        /// The word. Whoever changes it so that a sleeper should go on calls [`Gate::wake`] afterwards.
+        pub word: AtomicU32,
+    }
+
+    impl Gate {
+        /// A gate whose word has this value.
+        pub const fn new(value: u32) -> Gate {
+            Gate { word: AtomicU32::new(value) }
+        }
+        /// Sleeps until the word is not `value`; may also return early. `None`: no time limit.
+        #[cold]
+        pub fn wait(&self, value: u32, timeout: Option<Duration>) {
+            if self.word.load(Acquire) != value {
+                return;
+            }
+            let spec = timeout.map(|d| libc::timespec {
+                tv_sec: d.as_secs().min(i32::MAX as u64) as _,
+                tv_nsec: d.subsec_nanos() as _,
+            });
+            let spec = spec.as_ref().map_or(std::ptr::null(), |s| s as *const libc::timespec);
+            // SAFETY: the word lives in `self`; `spec` is null or points to a timespec that lives until the call returns.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_futex,
+                    self.word.as_ptr(),
+                    libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                    value,
+                    spec,
+                );
+            }
+        }
+        /// Wakes one thread that sleeps on the gate at `gate`. The gate may be freed by whoever saw the word change
+        /// before this call: the kernel uses the address only as a key.
+        ///
+        /// A raw pointer for that reason; nothing is dereferenced.
+        pub fn wake(gate: *const Gate) {
+            // SAFETY: FUTEX_WAKE does not read the memory; a stale address at worst wakes a waiter that looks again.
+            unsafe {
+                libc::syscall(libc::SYS_futex, gate, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
+            }
+        }
+    }
+}
+
+#[cfg(any(not(target_os = "linux"), loom))]
+mod portable {
+    use crate::sys::atomic::{AtomicU32, Ordering::*, Peek};
+    use std::collections::HashMap;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    #[cfg(loom)]
+    use loom::thread::{Thread, current, park, yield_now};
+    #[cfg(not(loom))]
+    use std::thread::{Thread, current, park, park_timeout};
+
+    /// Who sleeps on which gate. (A side table, so that waking needs only the address, as with futexes.)
+    static SLEEPING: Mutex<Option<HashMap<usize, Thread>>> = Mutex::new(None);
+
+    /// Sleeps while its word has a given value; the word's meaning belongs to the caller.
+    #[derive(Debug)]
+    pub struct Gate {
+        /// The word. Whoever changes it so that a sleeper should go on calls [`Gate::wake`] afterwards.
+        pub word: AtomicU32,
+    }
+
+    impl Default for Gate {
+        fn default() -> Self {
+            Gate::new(0)
+        }
+    }
+
+    impl Gate {
+        /// A gate whose word has this value.
+        pub fn new(value: u32) -> Gate {
+            Gate { word: AtomicU32::new(value) }
+        }
+        /// Sleeps until the word is not `value`; may also return early.
+        pub fn wait(&self, value: u32, timeout: Option<Duration>) {
+            let key = self as *const Gate as usize;
+            SLEEPING.lock().unwrap().get_or_insert_default().insert(key, current());
+            if self.word.peek(Acquire) == value {
+                #[cfg(loom)]
+                match timeout {
+                    None => park(),
+                    Some(_) => yield_now(),
+                }
+                #[cfg(not(loom))]
+                match timeout {
+                    None => park(),
+                    Some(d) => park_timeout(d),
+                }
+            }
+            SLEEPING.lock().unwrap().get_or_insert_default().remove(&key);
+        }
+        /// Wakes the thread that sleeps on the gate at this address, if any; the address is only a key.
+        pub fn wake(gate: *const Gate) {
+            let thread = SLEEPING.lock().unwrap().get_or_insert_default().get(&(gate as usize)).cloned();
+            if let Some(thread) = thread {
+                thread.unpark();
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Faults that a loom model can plant in the product's own code.
+//!
+//! An ordering that matters is written `ord(Release, "push-top-release")`: in every normal build that is the constant
+//! `Release`. In a model, when the mutant of that name is active, it is `Relaxed`; the runner in `tests/loom_mutants.rs`
+//! plants each in turn and expects a model to fail. `on("name")` is for mutants that drop or change a step: constant
+//! `false` in a normal build, so the branch disappears.
+
+use super::atomic::Ordering;
+
+/// The ordering itself, or `Relaxed` while this mutant is planted.
+#[cfg(not(loom))]
+#[inline(always)]
+pub const fn ord(strong: Ordering, _mutant: &str) -> Ordering {
+    strong
+}
+
+/// The ordering itself, or `weak` while this mutant is planted.
+#[cfg(not(loom))]
+#[inline(always)]
+pub const fn ord_to(strong: Ordering, _weak: Ordering, _mutant: &str) -> Ordering {
+    strong
+}
+
+/// Is this mutant planted?
+#[cfg(not(loom))]
+#[inline(always)]
+pub const fn on(_mutant: &str) -> bool {
+    false
+}
+
+#[cfg(loom)]
+pub use planted::*;
+
+#[cfg(loom)]
+mod planted {
+    #![allow(missing_docs)]
+    use super::Ordering;
+    use std::sync::Mutex;
+
+    static ACTIVE: Mutex<&'static str> = Mutex::new("");
+
+    /// Plants one mutant for all models that follow in this process; "" for none.
+    pub fn plant(mutant: &'static str) {
+        *ACTIVE.lock().unwrap() = mutant;
+    }
+    pub fn on(mutant: &str) -> bool {
+        *ACTIVE.lock().unwrap() == mutant
+    }
+    pub fn ord(strong: Ordering, mutant: &str) -> Ordering {
+        ord_to(strong, Ordering::Relaxed, mutant)
+    }
+    pub fn ord_to(strong: Ordering, weak: Ordering, mutant: &str) -> Ordering {
+        if on(mutant) { weak } else { strong }
+    }
+}

@@ -1,0 +1,177 @@
+//! The header of a task's record, and the protocol by which it is completed, joined and detached.
+//!
+//! ```text
+//!  0        8        16       24       32     36   37     38      39     40
+//!  run      waiter   idx      place    state  class kind  outcome stolen  payload: closure | result | panic
+//! ```
+//! Records live in memory that is only ever used for records ([`super::memory`]): a stale pointer may be *looked at*
+//! for ever, which is what lets wakers be copied freely (`state` holds a generation) and thieves compare identities.
+//!
+//! **Words.** `waiter` is 0, or says who waits for the end: a node of a blocked task or thread, a waker (tagged, see
+//! [`super::join`]), [`DONE`] or [`DETACHED`].
+//!
+//! **Invariants.** The result is visible to whoever takes it. The record is freed exactly once, after its last use. A
+//! waiter is woken exactly once.
+//!
+//! **Who may touch what.** The spawner until the record is pushed; then the one who started it (`run`) until the swap
+//! in [`Header::complete`]; after it the holder of the handle, or the runner itself if it read `DETACHED`. `idx` belongs
+//! to the owner of the deque that holds the task (under that deque's lock for a thief that moves it); `stolen` is written
+//! by a thief under that lock.
+//!
+//! **Ordering.** Completion against join, `complete` (release) with `wait` / `is_done` (acquire): the result. Join
+//! against completion, `wait` (release) with `complete` (acquire): the node. Detach against completion, `detach` (release,
+//! although it writes nothing: its reads of the record come before the free) with `complete` (acquire).
+//!
+//! Tests: `tests/loom_completion.rs`.
+
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+use crate::sys::mutant::{ord, ord_to};
+use std::panic::Location;
+use std::ptr::null_mut;
+
+/// What `run` is asked to do with the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Mode {
+    /// Run the task; leave the result (or the panic's payload) in the record.
+    Run,
+    /// Drop the closure or future, which has not been started.
+    DropUnstarted,
+    /// Drop the result (or the payload) that nobody will take.
+    DropOutcome,
+}
+
+/// What `run` says when it comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Ended {
+    /// The result is in the record.
+    Returned,
+    /// The panic's payload is in the record.
+    Panicked,
+    /// The record completes itself, or is not complete yet: do not touch it.
+    BySelf,
+}
+
+/// How a task has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Outcome {
+    /// The payload is the result.
+    Returned,
+    /// The payload is that of the panic.
+    Panicked,
+    /// The runtime was shut down before the task started: there is no payload.
+    Dropped,
+}
+
+/// The function of a task's type: runs or drops what is in the record.
+pub type Run = unsafe fn(*mut Header, Mode) -> Ended;
+
+/// See the module's header.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Header {
+    /// What to call.
+    pub run: Run,
+    /// Who waits for the end.
+    pub waiter: AtomicPtr<()>,
+    /// Position in the deque that holds the task.
+    pub idx: AtomicUsize,
+    /// Where it was spawned.
+    pub place: &'static Location<'static>,
+    /// Generation and state of a future; only the generation for a closure.
+    pub state: AtomicU32,
+    /// Size class of the record's memory.
+    pub class: u8,
+    /// What the record is: bits of `Kind`.
+    pub kind: Kind,
+    /// How the task has ended; valid once it is done.
+    pub outcome: Outcome,
+    /// Taken out of a private position by a forced steal.
+    pub stolen: AtomicBool,
+}
+
+/// What a record is. A bit set; 0 in free memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Kind(pub u8);
+
+impl Kind {
+    /// Free memory.
+    pub const FREE: Kind = Kind(0);
+    /// A closure.
+    pub const CLOSURE: Kind = Kind(1);
+    /// A future.
+    pub const FUTURE: Kind = Kind(2);
+    /// Belongs to a scope: its payload begins with a pointer to it.
+    pub const SCOPED: Kind = Kind(4);
+    /// Has a name, kept in the table of names.
+    pub const NAMED: Kind = Kind(8);
+    /// Lives on the stack of the task that waits for it (`join(a, b)`, `run`).
+    pub const ON_STACK: Kind = Kind(16);
+
+    /// Are all these bits set?
+    #[inline(always)]
+    pub const fn has(self, bits: Kind) -> bool {
+        self.0 & bits.0 == bits.0
+    }
+    /// Both.
+    #[inline(always)]
+    pub const fn and(self, bits: Kind) -> Kind {
+        Kind(self.0 | bits.0)
+    }
+}
+
+/// In `waiter`: the task has ended.
+pub const DONE: *mut () = std::ptr::without_provenance_mut(1);
+/// In `waiter`: nobody holds the handle.
+pub const DETACHED: *mut () = std::ptr::without_provenance_mut(2);
+
+impl Header {
+    /// The runner's last step: says that the task has ended, and returns who waits.
+    ///
+    /// Null: the holder of the handle frees the record. [`DETACHED`]: the caller does. Anything else is to be woken, and
+    /// neither it (after the wake) nor the record may be touched again.
+    ///
+    /// # Safety
+    /// `this` is a record whose task the caller has run to its end, with the outcome written.
+    #[inline(always)]
+    pub unsafe fn complete(this: *const Header) -> *mut () {
+        // AcqRel. Release: the result, with the Acquire in `is_done`, `wait` and `detach`. Acquire: the waiter's node,
+        // with the Release in `wait`, or the last reads of the one who detached.
+        let order = ord_to(ord_to(AcqRel, Release, "done-not-acquire"), Acquire, "done-not-release");
+        // SAFETY: the caller: the record is live, and until this swap it is the runner's.
+        unsafe { (*this).waiter.swap(DONE, order) }
+    }
+
+    /// Has the task ended? If so the result is visible.
+    #[inline(always)]
+    pub fn is_done(&self) -> bool {
+        // Acquire: pairs with the Release in `complete`.
+        self.waiter.load(ord(Acquire, "done-load-acquire")) == DONE
+    }
+
+    /// Leaves `waiter` to be woken at the end. False: the task has ended already, and the result is visible.
+    #[inline(always)]
+    pub fn wait(&self, waiter: *mut ()) -> bool {
+        // Release: the node, for the Acquire in `complete`. On failure the word is DONE; Acquire: the result.
+        let (release, acquire) = (ord(Release, "wait-release"), ord(Acquire, "wait-failure-acquire"));
+        self.waiter.compare_exchange(null_mut(), waiter, release, acquire).is_ok()
+    }
+
+    /// Gives up the handle, where no waiter was left. False: the task has ended, its outcome is visible, and the caller
+    /// drops it and frees the record.
+    #[inline(always)]
+    pub fn detach(&self) -> bool {
+        self.detach_from(null_mut())
+    }
+
+    /// The same where `waiter` was left before. False also if another waiter is there now.
+    #[inline(always)]
+    pub fn detach_from(&self, waiter: *mut ()) -> bool {
+        // Release: our reads of the record come before the runner's free. Failure is DONE; Acquire: the outcome.
+        let (release, acquire) = (ord(Release, "detach-release"), ord(Acquire, "detach-failure-acquire"));
+        self.waiter.compare_exchange(waiter, DETACHED, release, acquire).is_ok()
+    }
+}

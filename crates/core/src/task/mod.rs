@@ -1,0 +1,2 @@
+//! Tasks: the record, its memory, spawning, joining.
+pub mod header;
