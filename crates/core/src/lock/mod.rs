@@ -1,0 +1,2 @@
+//! The lock that channels and locks are built on.
+pub mod biased;

@@ -1,0 +1,561 @@
+//! The split deque: a worker's unstarted tasks.
+//!
+//! ```text
+//!        head            split                 top
+//!  stolen  | public: CAS / swap | private: plain |  free
+//! ```
+//! The owner pushes and pops at `top` without a fence and without a read-modify-write, and takes a joined task out of
+//! *any* private position, leaving a tombstone (null). Thieves take the oldest public tasks under a try-lock. A thief
+//! that finds nothing public sets `attention`; the owner's next push then publishes the older half. An owner that does
+//! not come by (a long computation) cannot hoard: [`Deque::steal_forced`] takes its oldest private task, with the heavy
+//! fence paid by the thief.
+//!
+//! **Words.** *position*: an index that only grows (but for [`Deque::push_oldest`]), masked when used. *private*:
+//! `split..top`. *public*: `head..split`.
+//!
+//! **Invariants.** (I1) Each pushed task is taken exactly once. (I2) Who takes it sees the record. (I3) `head <= split`;
+//! both change only under the lock; slots below `split` change only under the lock, but for the owner's CAS to null.
+//! (I4) Only the owner writes `top`. (I5) Thieves touch the ring and its slots only under the lock, so the owner may
+//! replace it there: no epochs. (I6) All non-null slots in `head..top` are unstarted tasks; slots above are garbage and
+//! never compared.
+//!
+//! **Ordering.** Push against the forced thief: `top` (every store is Release) with its Acquire after the heavy fence:
+//! slots and records below. *Every* store, because a relaxed one ends the release sequence and the thief may read it.
+//! Owner's lowering of `top` against the forced thief's raising of `split`: light fence against heavy fence. Reuse of a
+//! slot against the thief's swap of it: `head` (Release) with the Acquire in `make_room`. Push against a sleeper:
+//! `top` | light | `attention` against `attention` | heavy | `top` (see [`super::idle`]).
+//!
+//! **Why the forced steal is right.** Let T be the `top` read after the heavy fence at P. While `split` is `j + 1`, an
+//! owner that would lower `top` to `j` or below after P sees it and waits for the lock. So either `top > j` since P, and
+//! nothing in `s..=j` changes but by conflict; or it was at or below `j` at P and came up by pushes, all of which the
+//! acquired T shows. Hence scanning `s..=j` *after* reading T meets the oldest task. `stolen` is needed because
+//! `head > i` does not say that `i` itself was taken (the thief may have passed over the owner's fresh tombstone).
+//!
+//! **ABA.** A thief never uses a slot's value before its swap won under the lock; the owner compares with a record that
+//! its handle keeps alive, at a position below `top`, which has been rewritten since it was last free.
+//!
+//! **Rejected.** Chase-Lev: a fence or read-modify-write in each pop, and no way to take a joined task out of the middle.
+//! Private deque with steal requests only: a computing owner answers none. Holding back a lone task: its spawner may
+//! compute for long; it is shared when somebody sleeps.
+//!
+//! Tests: `tests/loom_deque.rs` (all of the above, with each ordering as a mutant), `test.rs` beside this file.
+
+use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, Peek};
+use crate::sys::cell::UnsafeCell;
+use crate::sys::fence::{Fence, heavy};
+use crate::sys::mutant::{on, ord};
+use crate::task::header::Header;
+use std::cell::Cell;
+use std::ptr::null_mut;
+
+/// Keeps what different threads write on different cache lines (two lines: the prefetcher fetches pairs).
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Line<T>(pub T);
+
+impl<T> std::ops::Deref for Line<T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// At most this many tasks move in one steal.
+pub const BATCH: usize = 16;
+
+#[derive(Debug)]
+struct Ring {
+    slots: *mut AtomicPtr<Header>,
+    mask: usize,
+}
+
+/// See the module's header. The owner's methods are `unsafe`: only the worker that owns the deque calls them.
+#[repr(C)]
+pub struct Deque {
+    /// Written by the owner.
+    top: AtomicUsize,
+    /// Written by the owner under the lock; read by the owner, and by thieves under the lock.
+    ring: UnsafeCell<Ring>,
+    /// Owner only: the value of `top` at which the ring may be full.
+    full_at: Cell<usize>,
+    /// The owner's side of the asymmetric fence.
+    pub fence: Fence,
+    /// Written by hungry thieves and sleepers, read by the owner at each push.
+    attention: Line<AtomicU32>,
+    /// Written under the lock; on the owner's way at each claim.
+    split: Line<AtomicUsize>,
+    lock: Line<AtomicU32>,
+    /// Written under the lock.
+    head: AtomicUsize,
+}
+
+// SAFETY: owner-only parts (`full_at`, stores to `top`, `ring` outside the lock) are reached through `unsafe` methods
+// that only the owner may call; all else is atomic or under the lock.
+unsafe impl Sync for Deque {}
+// SAFETY: the raw pointers are tasks, which may run on any thread, and a ring that the deque owns.
+unsafe impl Send for Deque {}
+
+impl std::fmt::Debug for Deque {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Deque").field("fence", &self.fence).finish_non_exhaustive()
+    }
+}
+
+/// Positions start here, so that `head` can also go down.
+const FIRST: usize = 1 << 40;
+
+impl Deque {
+    /// An empty deque with room for `capacity` tasks (a power of two) before it grows.
+    pub fn new(fence: Fence, capacity: usize) -> Deque {
+        assert!(capacity.is_power_of_two());
+        Deque {
+            top: AtomicUsize::new(FIRST),
+            ring: UnsafeCell::new(new_ring(capacity)),
+            full_at: Cell::new(FIRST + capacity),
+            fence,
+            attention: Line(AtomicU32::new(0)),
+            split: Line(AtomicUsize::new(FIRST)),
+            lock: Line(AtomicU32::new(0)),
+            head: AtomicUsize::new(FIRST),
+        }
+    }
+
+    /// The slot of a position. Owner, or under the lock.
+    #[inline(always)]
+    fn slot(&self, position: usize) -> &AtomicPtr<Header> {
+        // SAFETY: the ring is replaced by the owner under the lock only, so it stands still for both (I5); the masked
+        // index is within it.
+        self.ring.with(|ring| unsafe { &*(*ring).slots.add(position & (*ring).mask) })
+    }
+
+    /// The owner's fence, unless a model leaves it out.
+    #[inline(always)]
+    fn light(&self, mutant: &str) {
+        if !on(mutant) {
+            self.fence.light();
+        }
+    }
+
+    #[inline(always)]
+    fn set_top(&self, top: usize, mutant: &str) {
+        // Release: pairs with the forced thief's Acquire of top; see the header for why at every store.
+        self.top.store(top, ord(Release, mutant));
+    }
+
+    // ------------------------------------------------------------------------------------------------- owner
+
+    /// Adds the newest task. True: somebody asks for work, and the caller answers ([`super::idle::Crew::answer`]).
+    ///
+    /// # Safety
+    /// The caller is the owner; `task` is a record that is in no deque.
+    #[inline(always)]
+    pub unsafe fn push(&self, task: *mut Header) -> bool {
+        let top = self.top.load(Relaxed);
+        if top == self.full_at.get() {
+            self.make_room(top);
+        }
+        // SAFETY: the caller: the record is live and ours until `top` says otherwise.
+        unsafe { (*task).idx.store(top, Relaxed) };
+        self.slot(top).store(task, Relaxed);
+        self.set_top(top + 1, "push-top-release");
+        // Light: pairs with a sleeper's heavy fence; one of us sees the other.
+        self.light("push-light");
+        self.attention.load(Relaxed) != 0
+    }
+
+    /// The ring may be full: looks again, and doubles it if it is.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&self, top: usize) {
+        let capacity = self.capacity();
+        // Acquire: pairs with the Release of head in a steal: the thief's swap of the slot comes before our reuse.
+        let head = self.head.load(ord(Acquire, "head-acquire"));
+        if top - head < capacity {
+            self.full_at.set(head + capacity);
+        } else {
+            self.grow();
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        // SAFETY: as in `slot`.
+        self.ring.with(|ring| unsafe { (*ring).mask + 1 })
+    }
+
+    fn grow(&self) {
+        let guard = if on("grow-without-lock") { None } else { Some(self.lock()) };
+        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
+        let new = new_ring(self.capacity() * 2);
+        for position in head..top {
+            // SAFETY: masked index in the new ring, which nobody else knows yet.
+            let slot = unsafe { &*new.slots.add(position & new.mask) };
+            slot.store(self.slot(position).load(Relaxed), Relaxed);
+        }
+        self.full_at.set(head + new.mask + 1);
+        // SAFETY: under the lock, so no thief is in the old ring (I5).
+        self.ring.with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, new)) });
+        drop(guard);
+    }
+
+    /// Takes the newest task; null if there is none.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    #[inline(always)]
+    pub unsafe fn pop(&self) -> *mut Header {
+        loop {
+            let top = self.top.load(Relaxed);
+            if top <= self.split.load(Relaxed) {
+                if !self.reclaim() {
+                    return null_mut();
+                }
+                continue;
+            }
+            let i = top - 1;
+            self.set_top(i, "claim-top-release");
+            self.light("pop-light");
+            let task = if self.split.load(Relaxed) > i { self.conflict(i) } else { self.slot(i).load(Relaxed) };
+            if !task.is_null() {
+                return task;
+            }
+        }
+    }
+
+    /// Takes exactly this task, if it is in this deque. The caller holds its handle, so the record is live.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    #[inline(always)]
+    pub unsafe fn claim(&self, task: &Header) -> bool {
+        let i = task.idx.load(Relaxed);
+        let (top, split) = (self.top.load(Relaxed), self.split.load(Relaxed));
+        if i >= top {
+            return false;
+        }
+        // The identity check on every path: the position may have been used again since the task was started.
+        let here = std::ptr::eq(self.slot(i).load(Relaxed), task) || on("prototype-claim-newest-unchecked");
+        if i + 1 == top && i >= split && here {
+            self.claim_newest(task, i)
+        } else {
+            self.claim_older(task, i, split, here)
+        }
+    }
+
+    #[inline(always)]
+    fn claim_newest(&self, task: &Header, i: usize) -> bool {
+        self.set_top(i, "claim-top-release");
+        self.light("newest-light");
+        let split = self.split.load(Relaxed);
+        if split > i {
+            return std::ptr::eq(self.conflict(i), task);
+        }
+        // Drop the tombstones below, one at a time under the same rule.
+        let mut top = i;
+        while top > split && self.slot(top - 1).load(Relaxed).is_null() {
+            top -= 1;
+            self.set_top(top, "claim-top-release");
+            self.light("tombstone-light");
+            if self.split.load(Relaxed) > top {
+                self.set_top(top + 1, "claim-top-release");
+                break;
+            }
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn claim_older(&self, task: &Header, i: usize, split: usize, here: bool) -> bool {
+        if i >= split {
+            // Any other private position: leave a tombstone.
+            here && {
+                self.slot(i).store(null_mut(), Relaxed);
+                self.light("middle-light");
+                self.split.load(Relaxed) <= i || self.conflict_older(task)
+            }
+        } else {
+            self.claim_public(task, i)
+        }
+    }
+
+    /// A tombstone was set where a thief is at work: once it is through, `stolen` says who has the task.
+    #[cold]
+    #[inline(never)]
+    fn conflict_older(&self, task: &Header) -> bool {
+        drop(self.lock());
+        !task.stolen.load(Relaxed)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn claim_public(&self, task: &Header, i: usize) -> bool {
+        let task = std::ptr::from_ref(task).cast_mut();
+        // Relaxed: the record is our own; a thief's swap of the same slot is under the lock and decides by value.
+        self.slot(i).compare_exchange(task, null_mut(), Relaxed, Relaxed).is_ok()
+    }
+
+    /// The private part looked empty: takes back half of the public part. True: look again.
+    #[cold]
+    #[inline(never)]
+    fn reclaim(&self) -> bool {
+        // A look without the lock first: an empty deque is the usual case, and only forced steals, which hold the lock,
+        // make it look empty when it is not.
+        if self.head.load(Relaxed) >= self.split.load(Relaxed) && self.lock.load(Relaxed) == 0 {
+            return self.top.load(Relaxed) > self.split.load(Relaxed);
+        }
+        let _guard = self.lock();
+        let (head, split) = (self.head.load(Relaxed), self.split.load(Relaxed));
+        if head < split {
+            self.split.store(head + (split - head) / 2, Relaxed);
+            return true;
+        }
+        // A forced steal that backed out meanwhile may have given the private part back.
+        !on("reclaim-no-recheck") && self.top.load(Relaxed) > split
+    }
+
+    /// We lowered `top` to `i` and saw `split` above it: the lock decides. The task at `i`, or null if it was stolen.
+    #[cold]
+    #[inline(never)]
+    fn conflict(&self, i: usize) -> *mut Header {
+        let _guard = self.lock();
+        let head = self.head.load(Relaxed);
+        if head > i {
+            self.set_top(head, "claim-top-release");
+            return null_mut();
+        }
+        // The minimum: a forced steal that backed out may have left split below i already.
+        if self.split.load(Relaxed) > i {
+            self.split.store(i, Relaxed);
+        }
+        self.slot(i).swap(null_mut(), Relaxed)
+    }
+
+    /// Makes the older half of the private part public, if the lock is free.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    pub unsafe fn publish(&self) -> bool {
+        let Some(_guard) = self.try_lock() else { return false };
+        let (top, split) = (self.top.load(Relaxed), self.split.load(Relaxed));
+        if top <= split + 1 {
+            return false;
+        }
+        // Relaxed: a thief uses split under the lock, whose release and acquire carry the slots and the records.
+        self.split.store(split + (top - split) / 2, Relaxed);
+        true
+    }
+
+    /// Adds the *oldest* task: for a future that lets all others go first. True: somebody asks for work.
+    ///
+    /// # Safety
+    /// As for [`Deque::push`].
+    pub unsafe fn push_oldest(&self, task: *mut Header) -> bool {
+        let top = self.top.load(Relaxed);
+        loop {
+            let guard = self.lock();
+            let head = self.head.load(Relaxed);
+            let capacity = self.capacity();
+            if top - head == capacity {
+                drop(guard);
+                self.grow();
+                continue;
+            }
+            let position = head - 1;
+            // SAFETY: the caller: the record is live and ours.
+            unsafe { (*task).idx.store(position, Relaxed) };
+            // Public at once: below split, under the lock (I3).
+            self.slot(position).store(task, Relaxed);
+            // Release: as a steal's store of head, whose release sequence this would otherwise end.
+            self.head.store(position, Release);
+            self.full_at.set(position + capacity);
+            break;
+        }
+        self.light("push-light");
+        self.attention.load(Relaxed) != 0
+    }
+
+    /// Takes the oldest task; null if there is none. Dearer than `pop`: for fairness, every so many turns.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    pub unsafe fn pop_oldest(&self) -> *mut Header {
+        if self.top.load(Relaxed) <= self.head.load(Relaxed) {
+            return null_mut();
+        }
+        let _guard = self.lock();
+        let (mut head, split, top) = (self.head.load(Relaxed), self.split.load(Relaxed), self.top.load(Relaxed));
+        let mut task: *mut Header = null_mut();
+        while head < top && task.is_null() {
+            task = self.slot(head).swap(null_mut(), Relaxed);
+            head += 1;
+        }
+        // Under the lock, and the owner itself: no thief is between its guess and its look.
+        self.split.store(split.max(head), Relaxed);
+        self.head.store(head, ord(Release, "head-release"));
+        task
+    }
+
+    // ------------------------------------------------------------------------------------------------- thieves
+
+    /// Asks the owner to publish at its next push.
+    #[inline]
+    pub fn ask(&self) {
+        if self.attention.load(Relaxed) == 0 {
+            // A hint only: who relies on being heard (a sleeper) uses `demand`.
+            self.attention.store(1, Relaxed);
+        }
+    }
+
+    /// A sleeper's request, which the owner's next push cannot miss.
+    pub fn demand(&self) {
+        // AcqRel read-modify-write: it continues the release sequence of another sleeper's request, and pairs with the
+        // Acquire in `take_request`.
+        self.attention.swap(1, ord(AcqRel, "request-release"));
+    }
+
+    /// The owner clears the request, to look for sleepers next.
+    pub fn take_request(&self) {
+        if on("clear-by-store") {
+            self.attention.store(0, Relaxed);
+        } else {
+            // Acquire: a sleeper's request that we clear shows us its count.
+            self.attention.swap(0, ord(Acquire, "clear-acquire"));
+        }
+    }
+
+    /// While anybody sleeps the request stands.
+    pub fn keep_request(&self) {
+        self.attention.swap(1, Relaxed);
+    }
+
+    /// The ordinary steal: takes the oldest public tasks, at most half of them and at most `room.len()`. How many.
+    pub fn steal(&self, room: &mut [*mut Header]) -> usize {
+        if self.head.load(Relaxed) >= self.split.load(Relaxed) {
+            return 0;
+        }
+        let Some(_guard) = self.try_lock() else { return 0 };
+        let (mut head, split) = (self.head.load(Relaxed), self.split.load(Relaxed));
+        let most = room.len().min((split.saturating_sub(head)).div_ceil(2));
+        let mut taken = 0;
+        while head < split && taken < most {
+            let slot = self.slot(head);
+            let task = if on("steal-load-store") {
+                let task = slot.load(Relaxed);
+                slot.store(null_mut(), Relaxed);
+                task
+            } else {
+                // A swap: the owner's CAS of the same slot (`claim_public`) does not take the lock.
+                slot.swap(null_mut(), Relaxed)
+            };
+            head += 1;
+            if !task.is_null() {
+                room[taken] = task;
+                taken += 1;
+            }
+        }
+        // Release: pairs with the owner's Acquire in `make_room`.
+        self.head.store(head, ord(Release, "head-release"));
+        taken
+    }
+
+    /// Takes the oldest private task of an owner that does not come by; null if there is none. Costs a heavy fence.
+    #[cold]
+    pub fn steal_forced(&self) -> *mut Header {
+        if self.top.load(Relaxed) <= self.split.load(Relaxed) {
+            return null_mut();
+        }
+        let Some(_guard) = self.try_lock() else { return null_mut() };
+        let split = self.split.load(Relaxed);
+        if self.head.load(Relaxed) != split {
+            return null_mut();
+        }
+        // A first guess at the oldest task (Relaxed: everything is looked at again after the fence).
+        let guess = self.top.load(Relaxed);
+        let Some(oldest) = (split..guess).find(|&i| !self.slot(i).load(Relaxed).is_null()) else { return null_mut() };
+        if !on("forced-no-split") {
+            self.split.store(oldest + 1, Relaxed);
+        }
+        if !on("forced-no-heavy") {
+            heavy();
+        }
+        // Acquire: pairs with every store of top by the owner: the slots below it, and the records.
+        let top = self.top.load(ord(Acquire, "forced-top-acquire"));
+        if top > oldest || on("forced-no-top-check") {
+            let first = if on("prototype-no-rescan") { oldest } else { split };
+            for i in first..=oldest {
+                let task = self.slot(i).swap(null_mut(), Relaxed);
+                if !task.is_null() {
+                    if !on("forced-no-stolen-flag") {
+                        // SAFETY: the swap gave us the task, so its record is live until we complete it.
+                        unsafe { (*task).stolen.store(true, Relaxed) };
+                    }
+                    self.head.store(i + 1, ord(Release, "head-release"));
+                    self.split.store(i + 1, Relaxed);
+                    return task;
+                }
+            }
+        }
+        self.split.store(split, Relaxed);
+        null_mut()
+    }
+
+    /// For a sleeper's last look, after its heavy fence. Indices only: the ring would need the lock.
+    pub fn looks_busy(&self) -> bool {
+        self.top.load(Relaxed) > self.head.load(Relaxed)
+    }
+
+    // ------------------------------------------------------------------------------------------------- the lock
+
+    fn try_lock(&self) -> Option<Guard<'_>> {
+        // An exchange, not a swap: a failed swap would make loom invent executions. Acquire: pairs with `Guard::drop`.
+        let taken = self.lock.compare_exchange(0, 1, ord(Acquire, "lock-acquire"), Relaxed).is_ok();
+        taken.then_some(Guard(self))
+    }
+
+    fn lock(&self) -> Guard<'_> {
+        let mut spins = 0u32;
+        loop {
+            if let Some(guard) = self.try_lock() {
+                return guard;
+            }
+            while self.lock.peek(Relaxed) != 0 {
+                spins += 1;
+                if spins.is_multiple_of(128) || cfg!(loom) {
+                    crate::sys::thread::yield_now();
+                } else {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+    }
+}
+
+struct Guard<'a>(&'a Deque);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `try_lock`.
+        self.0.lock.store(0, ord(Release, "unlock-release"));
+    }
+}
+
+impl Drop for Deque {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has the deque any more.
+        self.ring.with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, Ring { slots: null_mut(), mask: 0 })) });
+    }
+}
+
+fn new_ring(capacity: usize) -> Ring {
+    let slots: Box<[AtomicPtr<Header>]> = (0..capacity).map(|_| AtomicPtr::new(null_mut())).collect();
+    Ring { slots: Box::into_raw(slots).cast(), mask: capacity - 1 }
+}
+
+/// # Safety
+/// The ring came from `new_ring`, and nobody uses it any more.
+unsafe fn free_ring(ring: Ring) {
+    if !ring.slots.is_null() {
+        // SAFETY: made from a boxed slice of this length in `new_ring`.
+        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(ring.slots, ring.mask + 1)) });
+    }
+}

@@ -1,0 +1,5 @@
+//! The scheduler: deques, waking, idling, workers.
+pub mod deque;
+pub mod idle;
+pub mod inbox;
+pub mod node;

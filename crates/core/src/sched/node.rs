@@ -1,0 +1,40 @@
+//! The node by which a blocked task, or a blocked foreign thread, is found and woken.
+//!
+//! It lives on the blocked stack, so it stands still until its task goes on. Whoever wakes it reads `home`, pushes it on
+//! that worker's inbox, and touches it no more.
+//!
+//! **Who may touch what.** `saved` is written by the home worker when it leaves the stack and read by it when it
+//! returns. `next` is written by whoever holds the node: a wait list (under its lock), the waker, then the home. No
+//! `&mut Node` may exist while it is published: it is reached through raw pointers only.
+
+use crate::sched::idle::Member;
+use crate::sys::cell::UnsafeCell;
+use crate::sys::futex::Gate;
+use std::ptr::null_mut;
+
+/// See the module's header.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Node {
+    /// The next node of the list that holds this one.
+    pub next: UnsafeCell<*mut Node>,
+    /// Where the home worker goes on: a saved stack pointer, or the parked thread.
+    pub saved: UnsafeCell<*mut u8>,
+    /// The worker that runs it; `None` for a foreign thread, which sleeps on `gate`.
+    pub home: Option<&'static Member>,
+    /// For a foreign thread: 1 while it waits.
+    pub gate: Gate,
+}
+
+impl Node {
+    /// For what runs on this worker now, or for this foreign thread.
+    #[inline(always)]
+    pub fn new(home: Option<&'static Member>) -> Node {
+        Node {
+            next: UnsafeCell::new(null_mut()),
+            saved: UnsafeCell::new(null_mut()),
+            home,
+            gate: Gate::new(1),
+        }
+    }
+}
