@@ -1,1 +1,101 @@
-//! Being written.
+//! The workloads that Myriad measures itself by, each written the same way for Myriad and for its peers.
+//!
+//! ```text
+//! src/<workload>/mod.rs        what the workload is, and the table of its forms and systems
+//! src/<workload>/<system>.rs   the program of one system
+//! src/host/<system>.rs         how that system's workers are started
+//! ```
+//!
+//! # Words
+//!
+//! - **workload**: a problem with a known answer (`chain`, `skynet`, …), see [`workloads`].
+//! - **form**: the way in which the program is written (`closure`, `future`, …). Systems are compared within a form.
+//! - **system**: a runtime, a pool or a channel that runs it; `myriad` is ours, the others are *peers*.
+//! - **operation**: what the time is divided by: a task, a hop, a message, a fork.
+//!
+//! # Rules
+//!
+//! - All programs of a form do the same thing, with a task handle or a channel per task where the system has one.
+//!   A system that splits lazily and makes no task per node is marked so ([`Entry::lazy`]).
+//! - Every run checks its answer. A wrong answer is a failed run, however fast.
+//! - A system that cannot do a size says why in one line, instead of hanging or of being left out.
+//! - A run is one process: one workload, one system, one number of workers ([`run`]). Workloads that others measure
+//!   with a warm pool are repeated inside the process after an untimed warm-up, and the median is reported.
+
+mod entry;
+mod host;
+mod limits;
+mod memory;
+mod params;
+mod payload;
+mod record;
+mod sample;
+
+mod chain;
+mod fib;
+mod idle;
+mod lock;
+mod overhead;
+mod pingpong;
+mod relay;
+mod sieve;
+mod skynet;
+mod threads;
+
+pub use entry::{Entry, Form, Size, Takes, Unit, Workload, OURS};
+pub use params::{Mode, Params, Payload};
+pub use record::{Given, Record};
+
+/// All workloads, in the order in which they are shown.
+static WORKLOADS: [&Workload; 10] = [
+    &chain::WORKLOAD,
+    &relay::WORKLOAD,
+    &overhead::WORKLOAD,
+    &skynet::WORKLOAD,
+    &threads::WORKLOAD,
+    &fib::WORKLOAD,
+    &pingpong::WORKLOAD,
+    &sieve::WORKLOAD,
+    &idle::WORKLOAD,
+    &lock::WORKLOAD,
+];
+
+/// All workloads, in the order in which they are shown.
+pub fn workloads() -> &'static [&'static Workload] {
+    &WORKLOADS
+}
+
+/// The workload with this name.
+pub fn workload(name: &str) -> Option<&'static Workload> {
+    workloads().iter().copied().find(|w| w.name == name)
+}
+
+/// The names of all systems of all workloads, each once, ours first.
+pub fn systems() -> Vec<&'static str> {
+    let mut names = vec![OURS];
+    for entry in workloads().iter().flat_map(|w| w.forms).flat_map(|f| f.entries) {
+        if !names.contains(&entry.system) {
+            names.push(entry.system);
+        }
+    }
+    names
+}
+
+/// Runs what `params` asks for, in this process, and reports it.
+///
+/// Never panics for impossible parameters: these give a record that is not [`ok`](Record::ok) and says why.
+/// Some systems have one pool a process that cannot be stopped, so call this once in a process.
+///
+/// # Blocking
+///
+/// Blocks the calling thread until the run ends. There is no time-out here: the caller keeps a watchdog.
+pub fn run(params: &Params) -> Record {
+    let outcome = params.entry().and_then(|entry| match entry.run {
+        Some(run) => run(params).map_err(|f| f.to_string()),
+        None => Err(format!("{} is not in this build", entry.system)),
+    });
+    Record::new(params, outcome)
+}
+
+#[cfg(test)]
+mod test;

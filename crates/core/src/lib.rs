@@ -1,5 +1,29 @@
-//! The engine of Myriad.
+//! The engine of Myriad: workers, tasks, stacks, waiting, timers.
+//!
+//! People use it through the crate `myriad`; the floors between build on [`wait`] and [`lock`]. To read it, begin with
+//! [`sched::turn`] (what a worker does), [`task::header`] (what a task is) and [`sched::deque`] (how work is shared).
+
+pub mod lock;
+pub mod platform;
+pub mod runtime;
+pub mod sched;
+pub mod stack;
 pub mod sys;
 pub mod task;
-pub mod lock;
-pub mod sched;
+pub mod time;
+mod unwind;
+pub mod wait;
+
+pub use runtime::{Builder, Handle, Report, Runtime, Unhandled, run};
+pub use task::{JoinError, JoinHandle, Scope, ScopedJoinHandle, block_on, join, scope, spawn, spawn_async};
+
+/// Lets all other tasks of this worker that are ready go first; on a foreign thread, other threads.
+///
+/// # Blocking
+/// Only as long as they take.
+pub fn yield_now() {
+    match sched::worker::current() {
+        Some(w) => w.yield_now(),
+        None => sys::thread::yield_now(),
+    }
+}

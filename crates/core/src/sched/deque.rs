@@ -234,7 +234,7 @@ impl Deque {
             return false;
         }
         // The identity check on every path: the position may have been used again since the task was started.
-        let here = std::ptr::eq(self.slot(i).load(Relaxed), task) || on("prototype-claim-newest-unchecked");
+        let here = std::ptr::eq(self.slot(i).load(Relaxed), task) || on("claim-newest-unchecked");
         if i + 1 == top && i >= split && here {
             self.claim_newest(task, i)
         } else {
@@ -300,8 +300,9 @@ impl Deque {
     fn reclaim(&self) -> bool {
         // A look without the lock first: an empty deque is the usual case, and only forced steals, which hold the lock,
         // make it look empty when it is not.
-        if self.head.load(Relaxed) >= self.split.load(Relaxed) && self.lock.load(Relaxed) == 0 {
-            return self.top.load(Relaxed) > self.split.load(Relaxed);
+        let (head, split) = (self.head.load(Relaxed), self.split.load(Relaxed));
+        if head >= split && self.lock.load(Relaxed) == 0 {
+            return self.top.load(Relaxed) > split;
         }
         let _guard = self.lock();
         let (head, split) = (self.head.load(Relaxed), self.split.load(Relaxed));
@@ -481,7 +482,7 @@ impl Deque {
         // Acquire: pairs with every store of top by the owner: the slots below it, and the records.
         let top = self.top.load(ord(Acquire, "forced-top-acquire"));
         if top > oldest || on("forced-no-top-check") {
-            let first = if on("prototype-no-rescan") { oldest } else { split };
+            let first = if on("forced-no-rescan") { oldest } else { split };
             for i in first..=oldest {
                 let task = self.slot(i).swap(null_mut(), Relaxed);
                 if !task.is_null() {
@@ -509,7 +510,8 @@ impl Deque {
     fn try_lock(&self) -> Option<Guard<'_>> {
         // An exchange, not a swap: a failed swap would make loom invent executions. Acquire: pairs with `Guard::drop`.
         let taken = self.lock.compare_exchange(0, 1, ord(Acquire, "lock-acquire"), Relaxed).is_ok();
-        taken.then_some(Guard(self))
+        // Lazily: a guard that is made and dropped at once would open the lock of another.
+        taken.then(|| Guard(self))
     }
 
     fn lock(&self) -> Guard<'_> {

@@ -96,7 +96,7 @@ impl Crew {
     }
 
     /// The others, beginning with the next.
-    fn others(&self, me: &Member) -> impl Iterator<Item = &'static Member> {
+    pub fn others(&self, me: &Member) -> impl Iterator<Item = &'static Member> {
         let members = self.members();
         (1..members.len()).map(move |k| members[(me.index + k) % members.len()])
     }
@@ -119,7 +119,7 @@ impl Crew {
     #[cold]
     pub fn wake_one(&self) {
         for member in self.members() {
-            if member.sleeping.word.load(Relaxed) != 0 && (self.unpark(member) || on("prototype-wake-gives-up")) {
+            if member.sleeping.word.load(Relaxed) != 0 && (self.unpark(member) || on("wake-gives-up")) {
                 return;
             }
         }
@@ -148,7 +148,7 @@ impl Crew {
     #[cold]
     #[inline(never)]
     pub unsafe fn answer(&self, me: &Member) {
-        if on("prototype-answer") {
+        if on("answer-gives-up") {
             // SAFETY: the caller.
             if me.deque.looks_busy() && unsafe { me.deque.publish() } {
                 me.deque.take_request();
@@ -252,8 +252,9 @@ impl Crew {
         }
     }
 
-    /// Sleeps until somebody wakes this worker, or for `timeout`. False: there is something to do, it did not sleep.
-    pub fn sleep(&self, me: &Member, timeout: Option<Duration>) -> bool {
+    /// Sleeps until somebody wakes this worker, or for the time that `timeout` says once all know that it sleeps. False:
+    /// there is something to do, it did not sleep.
+    pub fn sleep(&self, me: &Member, timeout: impl FnOnce() -> Option<Duration>) -> bool {
         self.announce(me);
         for other in self.others(me) {
             other.deque.demand();
@@ -270,6 +271,7 @@ impl Crew {
             self.retract(me);
             return false;
         }
+        let timeout = timeout();
         // Acquire: a wake shows us the push.
         while me.sleeping.word.load(Acquire) != 0 {
             me.sleeping.wait(1, timeout);

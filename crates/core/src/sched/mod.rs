@@ -3,3 +3,7 @@ pub mod deque;
 pub mod idle;
 pub mod inbox;
 pub mod node;
+pub mod ready;
+pub mod stacks;
+pub mod turn;
+pub mod worker;

@@ -120,46 +120,60 @@ pub use model::*;
 mod model {
     #![allow(missing_docs)]
     use loom::sync::atomic::{AtomicUsize, Ordering::*, fence};
-    use std::sync::atomic::AtomicBool;
+    use std::cell::{Cell, RefCell};
+    use std::rc::Rc;
 
-    /// Owners in a model: workers 0 to 2, and 3 for a foreign thread.
-    pub const OWNERS: usize = 4;
-    static SEQ_CST: AtomicBool = AtomicBool::new(false);
-
-    loom::lazy_static! {
-        static ref WORDS: [AtomicUsize; OWNERS] = std::array::from_fn(|_| AtomicUsize::new(0));
+    /// What the fences mean in a model; see the module's header.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Meaning {
+        PerOwner,
+        SeqCst,
     }
 
-    /// Chooses the meaning of the fences for the models that follow.
-    pub fn use_seq_cst(yes: bool) {
-        SEQ_CST.store(yes, SeqCst);
+    // Of the thread that explores: a model's threads all run on it, and other tests explore on others.
+    thread_local! {
+        static MEANING: Cell<Meaning> = const { Cell::new(Meaning::PerOwner) };
+        static WORDS: RefCell<Rc<[AtomicUsize]>> = RefCell::new(Rc::new([]));
+    }
+
+    /// An execution begins: what the fences mean, and how many owners there are (each makes `heavy` dearer to explore).
+    /// All foreign threads are one more owner, so that a model with two of them orders these more than a machine does.
+    pub fn begin(meaning: Meaning, owners: usize, foreign: bool) {
+        MEANING.set(meaning);
+        let words = (0..owners + usize::from(foreign)).map(|_| AtomicUsize::new(0)).collect();
+        // What was there belongs to an execution that is over.
+        drop(WORDS.replace(words));
+    }
+
+    fn words() -> Rc<[AtomicUsize]> {
+        WORDS.with_borrow(Rc::clone)
     }
 
     #[derive(Debug, Clone, Copy)]
     pub struct Fence {
-        owner: usize,
+        owner: Option<usize>,
     }
     impl Fence {
         pub fn new(index: usize) -> Fence {
-            assert!(index < OWNERS);
-            Fence { owner: index }
+            Fence { owner: Some(index) }
         }
         pub fn foreign() -> Fence {
-            Fence { owner: OWNERS - 1 }
+            Fence { owner: None }
         }
         pub fn light(&self) {
-            if SEQ_CST.load(SeqCst) {
-                fence(SeqCst)
-            } else {
-                WORDS[self.owner].fetch_add(1, AcqRel);
+            match MEANING.get() {
+                Meaning::SeqCst => fence(SeqCst),
+                Meaning::PerOwner => {
+                    let words = words();
+                    words[self.owner.unwrap_or(words.len() - 1)].fetch_add(1, AcqRel);
+                }
             }
         }
     }
     pub fn heavy() {
-        if SEQ_CST.load(SeqCst) {
-            fence(SeqCst)
-        } else {
-            WORDS.iter().for_each(|w| _ = w.fetch_add(1, AcqRel))
+        match MEANING.get() {
+            Meaning::SeqCst => fence(SeqCst),
+            Meaning::PerOwner => words().iter().for_each(|w| _ = w.fetch_add(1, AcqRel)),
         }
     }
 }

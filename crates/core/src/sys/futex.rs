@@ -1,10 +1,15 @@
 //! A word that a thread sleeps on: 0 means "go on".
 //!
-//! Linux: the futex call. Elsewhere and in models: a thread handle and `park`/`unpark` in a side cell.
+//! Linux: the futex call. Elsewhere: a thread handle and `park`/`unpark` in a side cell. In a model: turns of a loop, as
+//! loom's `unpark` would order more than a futex does; a sleeper that nobody wakes makes the model fail.
+//!
+//! A gate orders nothing: whoever comes back from [`Gate::wait`] looks at the word again, with the ordering it needs.
 
 #[cfg(all(target_os = "linux", not(loom)))]
 pub use linux::Gate;
-#[cfg(any(not(target_os = "linux"), loom))]
+#[cfg(loom)]
+pub use model::Gate;
+#[cfg(all(not(target_os = "linux"), not(loom)))]
 pub use portable::Gate;
 
 #[cfg(all(target_os = "linux", not(loom)))]
@@ -59,16 +64,13 @@ mod linux {
     }
 }
 
-#[cfg(any(not(target_os = "linux"), loom))]
+#[cfg(all(not(target_os = "linux"), not(loom)))]
 mod portable {
     use crate::sys::atomic::{AtomicU32, Ordering::*, Peek};
     use std::collections::HashMap;
     use std::sync::Mutex;
     use std::time::Duration;
 
-    #[cfg(loom)]
-    use loom::thread::{Thread, current, park, yield_now};
-    #[cfg(not(loom))]
     use std::thread::{Thread, current, park, park_timeout};
 
     /// Who sleeps on which gate. (A side table, so that waking needs only the address, as with futexes.)
@@ -97,12 +99,6 @@ mod portable {
             let key = self as *const Gate as usize;
             SLEEPING.lock().unwrap().get_or_insert_default().insert(key, current());
             if self.word.peek(Acquire) == value {
-                #[cfg(loom)]
-                match timeout {
-                    None => park(),
-                    Some(_) => yield_now(),
-                }
-                #[cfg(not(loom))]
                 match timeout {
                     None => park(),
                     Some(d) => park_timeout(d),
@@ -116,6 +112,58 @@ mod portable {
             if let Some(thread) = thread {
                 thread.unpark();
             }
+        }
+    }
+}
+
+#[cfg(loom)]
+mod model {
+    #![allow(missing_docs)]
+    use crate::sys::atomic::{AtomicU32, Ordering::*};
+    use loom::thread::yield_now;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    /// Turns after which a sleeper counts as forgotten. (Loom lets all others run between two of them.)
+    const PATIENCE: u32 = 100;
+
+    #[derive(Debug)]
+    pub struct Gate {
+        pub word: AtomicU32,
+        /// Somebody sleeps, as the kernel would know it: std's word, which orders nothing in a model.
+        asleep: AtomicBool,
+    }
+
+    impl Default for Gate {
+        fn default() -> Self {
+            Gate::new(0)
+        }
+    }
+
+    impl Gate {
+        pub fn new(value: u32) -> Gate {
+            Gate { word: AtomicU32::new(value), asleep: AtomicBool::new(false) }
+        }
+        /// With a time limit: lets others run once, and has waited long enough.
+        pub fn wait(&self, value: u32, timeout: Option<Duration>) {
+            // A read-modify-write reads the newest value, as the kernel does when it has the queue locked.
+            if self.word.fetch_add(0, Relaxed) != value {
+                return;
+            }
+            self.asleep.store(true, Relaxed);
+            let mut turns = 0;
+            while self.asleep.load(Relaxed) {
+                assert!(turns < PATIENCE, "a sleeper is forgotten");
+                turns += 1;
+                yield_now();
+                if timeout.is_some() {
+                    self.asleep.store(false, Relaxed);
+                }
+            }
+        }
+        pub fn wake(gate: *const Gate) {
+            // SAFETY: unlike the kernel's, a model's wake needs the gate; models keep their gates to the end.
+            unsafe { (*gate).asleep.store(false, Relaxed) }
         }
     }
 }

@@ -11,5 +11,6 @@ pub mod cell;
 pub mod clock;
 pub mod fence;
 pub mod futex;
+pub mod map;
 pub mod mutant;
 pub mod thread;

@@ -35,16 +35,19 @@ pub use planted::*;
 mod planted {
     #![allow(missing_docs)]
     use super::Ordering;
-    use std::sync::Mutex;
+    use std::cell::Cell;
 
-    static ACTIVE: Mutex<&'static str> = Mutex::new("");
+    // Of the thread that explores, on which all threads of a model run.
+    thread_local! {
+        static ACTIVE: Cell<&'static str> = const { Cell::new("") };
+    }
 
-    /// Plants one mutant for all models that follow in this process; "" for none.
+    /// Plants one mutant for all models that follow on this thread; "" for none.
     pub fn plant(mutant: &'static str) {
-        *ACTIVE.lock().unwrap() = mutant;
+        ACTIVE.set(mutant);
     }
     pub fn on(mutant: &str) -> bool {
-        *ACTIVE.lock().unwrap() == mutant
+        ACTIVE.get() == mutant
     }
     pub fn ord(strong: Ordering, mutant: &str) -> Ordering {
         ord_to(strong, Ordering::Relaxed, mutant)

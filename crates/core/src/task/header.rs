@@ -1,8 +1,8 @@
 //! The header of a task's record, and the protocol by which it is completed, joined and detached.
 //!
 //! ```text
-//!  0        8        16       24       32     36   37     38      39     40
-//!  run      waiter   idx      place    state  class kind  outcome stolen  payload: closure | result | panic
+//!  0        8        16       24       32     36   37      38      39     40
+//!  run      waiter   idx      place    state  kind runtime outcome stolen  payload: closure | result | panic
 //! ```
 //! Records live in memory that is only ever used for records ([`super::memory`]): a stale pointer may be *looked at*
 //! for ever, which is what lets wakers be copied freely (`state` holds a generation) and thieves compare identities.
@@ -82,17 +82,17 @@ pub struct Header {
     pub place: &'static Location<'static>,
     /// Generation and state of a future; only the generation for a closure.
     pub state: AtomicU32,
-    /// Size class of the record's memory.
-    pub class: u8,
-    /// What the record is: bits of `Kind`.
+    /// What the record is, and its size class.
     pub kind: Kind,
+    /// Number of the runtime that it belongs to.
+    pub runtime: u8,
     /// How the task has ended; valid once it is done.
     pub outcome: Outcome,
     /// Taken out of a private position by a forced steal.
     pub stolen: AtomicBool,
 }
 
-/// What a record is. A bit set; 0 in free memory.
+/// What a record is: a bit set, with the size class in the upper three bits. 0 in free memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Kind(pub u8);
@@ -120,6 +120,16 @@ impl Kind {
     #[inline(always)]
     pub const fn and(self, bits: Kind) -> Kind {
         Kind(self.0 | bits.0)
+    }
+    /// With this size class.
+    #[inline(always)]
+    pub const fn of_class(self, class: usize) -> Kind {
+        Kind(self.0 | (class as u8) << 5)
+    }
+    /// The size class.
+    #[inline(always)]
+    pub const fn class(self) -> usize {
+        (self.0 >> 5) as usize
     }
 }
 

@@ -1,0 +1,16 @@
+//! Starting each system's workers: `w` of them, as that system's manual says.
+
+#[cfg(feature = "peers")]
+pub(crate) mod chili;
+#[cfg(feature = "peers")]
+pub(crate) mod may;
+#[cfg(feature = "ours")]
+pub(crate) mod myriad;
+#[cfg(feature = "peers")]
+pub(crate) mod rayon;
+#[cfg(feature = "peers")]
+pub(crate) mod smol;
+#[cfg(feature = "peers")]
+pub(crate) mod tokio;
+
+pub(crate) mod spot;

@@ -1,0 +1,25 @@
+//! `myriad`: a runtime of its own with `w` workers, in the mode that the run asks for.
+
+use myriad::{Builder, Runtime};
+
+use crate::limits;
+use crate::params::{Mode, Params};
+use crate::record::Failure;
+
+/// Starts the runtime.
+pub(crate) fn start(p: &Params) -> Result<Runtime, Failure> {
+    let builder = match p.mode {
+        // SAFETY: the programs of this crate keep no thread-local value across a suspension.
+        Mode::Fibers => unsafe { Builder::fibers() },
+        Mode::Threads => Builder::new(),
+    };
+    builder.workers(p.workers).build().map_err(|e| Failure::Wrong(format!("the runtime did not start: {e}")))
+}
+
+/// Refuses more closures that wait at the same time than there can be threads, in the mode where each has one.
+pub(crate) fn waiting(p: &Params, tasks: u64) -> Result<(), Failure> {
+    match p.mode {
+        Mode::Fibers => Ok(()),
+        Mode::Threads => limits::threads(tasks),
+    }
+}

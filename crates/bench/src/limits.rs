@@ -1,0 +1,37 @@
+//! What a system cannot do on this machine, known before it is tried.
+
+use crate::record::Failure;
+
+/// Mappings the process has before the first task, with room to spare.
+const MAPPINGS_IN_USE: u64 = 5_000;
+
+/// The number in a file of `/proc/sys`, or what Linux has when nobody changed it.
+fn sysctl(name: &str, usual: u64) -> u64 {
+    std::fs::read_to_string(format!("/proc/sys/{name}")).ok().and_then(|s| s.trim().parse().ok()).unwrap_or(usual)
+}
+
+/// How many stacks of two mappings each (the stack and its guard) the kernel allows a process.
+fn stacks() -> u64 {
+    sysctl("vm/max_map_count", 65_530).saturating_sub(MAPPINGS_IN_USE) / 2
+}
+
+/// Refuses more OS threads at a time than the kernel gives a process.
+pub(crate) fn threads(n: u64) -> Result<(), Failure> {
+    let most = stacks().min(sysctl("kernel/threads-max", 60_000) / 2).min(sysctl("kernel/pid_max", 32_768) - 2_000);
+    if n > most {
+        return Err(Failure::Cannot(format!("{n} OS threads at a time; the kernel's limits allow about {most} here")));
+    }
+    Ok(())
+}
+
+/// Refuses more coroutines of `may` at a time than the kernel has mappings for.
+#[cfg(feature = "peers")]
+pub(crate) fn may(n: u64) -> Result<(), Failure> {
+    let most = stacks();
+    if n > most {
+        return Err(Failure::Cannot(format!(
+            "{n} coroutines of may at a time; it maps two regions for each, so vm.max_map_count allows about {most}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! How much memory the process has, as the kernel counts it. Nothing is known outside Linux.
+
+/// Memory at a moment: resident pages and the page tables that map them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    resident: u64,
+    peak: u64,
+    tables: u64,
+}
+
+impl Memory {
+    /// What the process has now.
+    pub(crate) fn now() -> Option<Memory> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        Some(Memory { resident: field(&status, "VmRSS:")?, peak: field(&status, "VmHWM:")?, tables: field(&status, "VmPTE:")? })
+    }
+
+    /// Bytes that have been added since `before` and are still there, for each of `n`.
+    pub(crate) fn growth(before: Option<Memory>, n: u64) -> Option<f64> {
+        let (before, now) = (before?, Memory::now()?);
+        Some((now.resident + now.tables).saturating_sub(before.resident + before.tables) as f64 / n as f64)
+    }
+
+    /// Bytes by which the peak since `before` is above what there was then, for each of `n`.
+    pub(crate) fn peak_growth(before: Option<Memory>, n: u64) -> Option<f64> {
+        let (before, now) = (before?, Memory::now()?);
+        Some((now.peak + now.tables).saturating_sub(before.resident + before.tables) as f64 / n as f64)
+    }
+}
+
+/// The most memory the process ever had resident, in bytes.
+pub(crate) fn peak() -> Option<u64> {
+    Memory::now().map(|m| m.peak)
+}
+
+/// A field of `/proc/self/status`, in bytes.
+fn field(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|l| l.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod test {
+    use super::field;
+
+    #[test]
+    fn reads_a_field_in_kib() {
+        assert_eq!(field("Name:\tx\nVmPTE:\t      44 kB\n", "VmPTE:"), Some(44 * 1024));
+        assert_eq!(field("Name:\tx\n", "VmPTE:"), None);
+    }
+}

@@ -1,0 +1,44 @@
+//! `pingpong` by may. Its channels are unbounded, which makes no difference to a single ball.
+
+use may::coroutine::spawn;
+use may::sync::mpsc::channel;
+
+use super::{Ball, Match, Score};
+use crate::host;
+use crate::host::spot::Meeting;
+use crate::params::Params;
+use crate::record::Outcome;
+
+pub(super) fn run(p: &Params) -> Outcome {
+    let may = host::may::start(p);
+    let (n, workers) = (p.n, p.workers);
+    super::measure(p, || may.run(move || once(n, Meeting::new(workers))))
+}
+
+fn once(n: u64, meeting: Meeting) -> Match {
+    let (ping, pings) = channel::<Ball>();
+    let (pong, pongs) = channel();
+    let there = meeting.clone();
+    let answerer = move || {
+        there.both().ok();
+        while let Ok(ball) = pings.recv() {
+            pong.send(ball.hit()).ok();
+        }
+    };
+    let server = move || {
+        meeting.both()?;
+        let mut ball = Ball::new();
+        let mut score = Score::start();
+        for _ in 0..n {
+            ping.send(ball).unwrap();
+            ball = pongs.recv().unwrap();
+            score.returned(ball);
+        }
+        score.end(ball, n)
+    };
+    // SAFETY: no thread-local value is kept, no deep calls (host/may.rs).
+    unsafe { spawn(answerer) };
+    // SAFETY: as above.
+    let server = unsafe { spawn(server) };
+    server.join().unwrap()
+}

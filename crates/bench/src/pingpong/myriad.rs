@@ -1,0 +1,70 @@
+//! `pingpong` by Myriad: closures that block, and futures.
+
+use myriad::channel::bounded;
+use myriad::{block_on, spawn, spawn_async};
+
+use super::{Ball, Match, Score};
+use crate::host;
+use crate::host::spot::Meeting;
+use crate::params::Params;
+use crate::record::Outcome;
+
+pub(super) fn closure(p: &Params) -> Outcome {
+    let rt = host::myriad::start(p)?;
+    let (n, workers) = (p.n, p.workers);
+    super::measure(p, || rt.run(move || closures(n, Meeting::new(workers))))
+}
+
+pub(super) fn future(p: &Params) -> Outcome {
+    let rt = host::myriad::start(p)?;
+    let (n, workers) = (p.n, p.workers);
+    super::measure(p, || rt.run(move || block_on(futures(n, Meeting::new(workers)))))
+}
+
+fn closures(n: u64, meeting: Meeting) -> Match {
+    let (ping, pings) = bounded::<Ball>(1);
+    let (pong, pongs) = bounded(1);
+    let there = meeting.clone();
+    spawn(move || {
+        there.both().ok();
+        while let Ok(ball) = pings.recv() {
+            pong.send(ball.hit()).ok();
+        }
+    });
+    let server = spawn(move || {
+        meeting.both()?;
+        let mut ball = Ball::new();
+        let mut score = Score::start();
+        for _ in 0..n {
+            ping.send(ball).unwrap();
+            ball = pongs.recv().unwrap();
+            score.returned(ball);
+        }
+        score.end(ball, n)
+    });
+    server.join().unwrap()
+}
+
+async fn futures(n: u64, meeting: Meeting) -> Match {
+    let (ping, pings) = bounded::<Ball>(1);
+    let (pong, pongs) = bounded(1);
+    let there = meeting.clone();
+    spawn_async(async move {
+        there.both().ok();
+        while let Ok(ball) = pings.recv_async().await {
+            pong.send_async(ball.hit()).await.ok();
+        }
+    });
+    let server = spawn_async(async move {
+        meeting.both()?;
+        let mut ball = Ball::new();
+        let mut score = Score::start();
+        for _ in 0..n {
+            ping.send_async(ball).await.unwrap();
+            ball = pongs.recv_async().await.unwrap();
+            score.returned(ball);
+        }
+        score.end(ball, n)
+    });
+    server.await.unwrap()
+}

@@ -1,0 +1,56 @@
+//! `relay` by tokio with the channels of flume.
+
+use std::time::{Duration, Instant};
+
+use flume::{Receiver, Sender, bounded, unbounded};
+use tokio::spawn;
+
+use crate::host;
+use crate::params::Params;
+use crate::payload::{Message, by_payload, total};
+use crate::record::{Failure, Outcome};
+
+pub(super) fn run(p: &Params) -> Outcome {
+    by_payload!(p, run_with)
+}
+
+fn run_with<P: Message>(p: &Params) -> Outcome {
+    let rt = host::tokio::start(p);
+    super::measure(p, || rt.run(once::<P>(p.n, p.m, p.buffer)))
+}
+
+fn channel<P>(buffer: Option<usize>) -> (Sender<P>, Receiver<P>) {
+    match buffer {
+        None => unbounded(),
+        Some(slots) => bounded(slots),
+    }
+}
+
+async fn once<P: Message>(n: u64, m: u64, buffer: Option<usize>) -> Result<Duration, Failure> {
+    let begin = Instant::now();
+    let (head, mut rx) = channel::<P>(buffer);
+    for _ in 0..m {
+        let (tx, next) = channel(buffer);
+        spawn(async move {
+            while let Ok(v) = rx.recv_async().await {
+                if tx.send_async(v).await.is_err() {
+                    break;
+                }
+            }
+        });
+        rx = next;
+    }
+    spawn(async move {
+        let source = P::source();
+        for i in 0..n {
+            head.send_async(P::make(&source, i)).await.ok();
+        }
+    });
+    let mut sum = 0;
+    for _ in 0..n {
+        sum += rx.recv_async().await.unwrap().sum();
+    }
+    let time = begin.elapsed();
+    Failure::check(sum, total::<P>(n))?;
+    Ok(time)
+}

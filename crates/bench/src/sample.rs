@@ -1,0 +1,64 @@
+//! Taking the time: once, or again and again in a warm process.
+
+use std::time::{Duration, Instant};
+
+use crate::memory::Memory;
+use crate::record::{Failure, Measured, Outcome};
+
+/// Repeats stop when they have taken this long together…
+const BUDGET: Duration = Duration::from_millis(60);
+/// …but there are at least this many…
+const LEAST: usize = 3;
+/// …and at most this many.
+const MOST: usize = 51;
+/// When the warm-up took this long, one repeat is enough.
+const LONG: Duration = Duration::from_millis(500);
+
+/// Runs `once` untimed as a warm-up, then several times, and reports the median of the times it returns.
+pub(crate) fn warm(ops: u64, mut once: impl FnMut() -> Result<Duration, Failure>) -> Outcome {
+    let begin = Instant::now();
+    once()?;
+    let least = if begin.elapsed() > LONG { 1 } else { LEAST };
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    while times.len() < least || (least > 1 && begin.elapsed() < BUDGET && times.len() < MOST) {
+        times.push(once()?);
+    }
+    Ok(Measured { ops, repeats: times.len() as u32, time: median(times), bytes_per_task: None, note: None })
+}
+
+/// Runs `once` a single time in this fresh process, and reports by how much the memory grew at the peak for each of
+/// `tasks` tasks that pile up in it.
+pub(crate) fn fresh(ops: u64, tasks: u64, once: impl FnOnce() -> Result<Duration, Failure>) -> Outcome {
+    let before = Memory::now();
+    let time = once()?;
+    let bytes_per_task = Memory::peak_growth(before, tasks);
+    Ok(Measured { ops, repeats: 1, time, bytes_per_task, note: None })
+}
+
+/// The middle one, or the mean of the middle two.
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    let mid = times.len() / 2;
+    if times.len() % 2 == 1 { times[mid] } else { (times[mid - 1] + times[mid]) / 2 }
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle() {
+        let ms = |v: &[u64]| median(v.iter().map(|&m| Duration::from_millis(m)).collect()).as_millis();
+        assert_eq!(ms(&[9, 1, 5]), 5);
+        assert_eq!(ms(&[9, 1, 5, 7]), 6);
+    }
+
+    #[test]
+    fn a_warm_run_leaves_the_warm_up_out_and_stops_at_a_failure() {
+        let mut times = [100, 1, 2, 3].map(Duration::from_millis).into_iter().cycle();
+        let measured = warm(1, || Ok(times.next().expect("endless"))).expect("it never fails");
+        assert!(measured.repeats >= 3, "{measured:?}");
+        assert!(warm(1, || Failure::check(1, 2).map(|()| Duration::ZERO)).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! `skynet` by tokio: tasks that are awaited, and tasks that send upwards.
+
+use std::time::Instant;
+
+use tokio::spawn;
+use tokio::sync::mpsc::{self, Sender};
+
+use crate::host;
+use crate::params::Params;
+use crate::record::Outcome;
+
+pub(super) fn join(p: &Params) -> Outcome {
+    let rt = host::tokio::start(p);
+    super::measure(p, || {
+        let begin = Instant::now();
+        let answer = rt.run(join_node(0, p.n));
+        (begin.elapsed(), answer)
+    })
+}
+
+fn join_node(first: u64, leaves: u64) -> impl Future<Output = u64> + Send {
+    async move {
+        if leaves == 1 {
+            return first;
+        }
+        let part = leaves / 10;
+        let children: [_; 10] = std::array::from_fn(|i| spawn(join_node(first + i as u64 * part, part)));
+        let mut sum = 0;
+        for child in children {
+            sum += child.await.unwrap();
+        }
+        sum
+    }
+}
+
+pub(super) fn channel(p: &Params) -> Outcome {
+    let rt = host::tokio::start(p);
+    let n = p.n;
+    super::measure(p, || {
+        let begin = Instant::now();
+        let answer = rt.run(async move {
+            let (tx, mut rx) = mpsc::channel(1);
+            spawn(channel_node(0, n, tx));
+            rx.recv().await.unwrap()
+        });
+        (begin.elapsed(), answer)
+    })
+}
+
+fn channel_node(first: u64, leaves: u64, up: Sender<u64>) -> impl Future<Output = ()> + Send {
+    async move {
+        if leaves == 1 {
+            return up.send(first).await.unwrap();
+        }
+        let part = leaves / 10;
+        let (tx, mut rx) = mpsc::channel(10);
+        for i in 0..10 {
+            spawn(channel_node(first + i * part, part, tx.clone()));
+        }
+        let mut sum = 0;
+        for _ in 0..10 {
+            sum += rx.recv().await.unwrap();
+        }
+        up.send(sum).await.unwrap();
+    }
+}

@@ -1,0 +1,222 @@
+//! Building a runtime.
+
+use super::Runtime;
+use super::global;
+use super::hub::{Config, Hub};
+use crate::stack::pool::{DEFAULT_STACK, MIN_STACK};
+use crate::stack::{FIBERS_SUPPORTED, overflow};
+use crate::sys::{fence, thread};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+/// Stack of a thread in threads mode: address space only, as std's.
+const THREAD_STACK: usize = 2 << 20;
+/// More workers than this are surely a mistake.
+const MOST_WORKERS: usize = 1 << 14;
+/// The largest stack that can be asked for.
+const MOST_STACK: usize = 1 << 30;
+
+/// What becomes of the panic of a task whose handle was dropped.
+#[derive(Clone, Default)]
+pub enum Unhandled {
+    /// A line on the standard error.
+    #[default]
+    Report,
+    /// Nothing more than what std's panic hook says.
+    Ignore,
+    /// The process aborts.
+    Abort,
+    /// Calls this function with a line of text, on the worker.
+    Hook(Arc<dyn Fn(&str) + Send + Sync>),
+}
+
+impl fmt::Debug for Unhandled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unhandled::Report => "Report",
+            Unhandled::Ignore => "Ignore",
+            Unhandled::Abort => "Abort",
+            Unhandled::Hook(_) => "Hook(..)",
+        })
+    }
+}
+
+/// The settings of a [`Runtime`].
+///
+/// # Examples
+/// ```
+/// let rt = myriad_core::Builder::new().workers(2).name("crunch").build().unwrap();
+/// assert_eq!(rt.run(|| myriad_core::spawn(|| 40 + 2).join().unwrap()), 42);
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Builder {
+    workers: Option<usize>,
+    fibers: bool,
+    stack_size: Option<usize>,
+    max_stacks: usize,
+    name: String,
+    pin: bool,
+    unhandled: Unhandled,
+    manual_clock: bool,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder::new()
+    }
+}
+
+impl Builder {
+    /// A runtime in threads mode, which is safe for any code: a task that blocks keeps its OS thread, and another thread
+    /// takes the worker's role.
+    pub fn new() -> Builder {
+        Builder {
+            workers: None,
+            fibers: false,
+            stack_size: None,
+            max_stacks: usize::MAX,
+            name: "myriad".into(),
+            pin: true,
+            unhandled: Unhandled::Report,
+            manual_clock: false,
+        }
+    }
+
+    /// A runtime in fiber mode: a task that blocks is set aside with its stack, for a few nanoseconds and 4 KB.
+    ///
+    /// # Safety
+    /// No code that runs in tasks of this runtime blocks (in Myriad's sense: sets itself aside)
+    /// - inside a *thread-local scope*: a closure during which a crate has a thread-local changed and changes it back
+    ///   afterwards, in stack order (`scoped_tls`'s `set`, a tracing span that is entered, tokio's enter guards);
+    /// - inside the lazy *initialiser of a thread-local*;
+    /// - inside a *destructor that runs because of a panic*.
+    ///
+    /// Several tasks take turns on one thread, so in such places one task would see, or free, what another has set.
+    /// `docs/SOUNDNESS.md` has the programs that show it. All else, thread-locals included, is as in threads mode: a task
+    /// that has blocked goes on on the same thread.
+    pub unsafe fn fibers() -> Builder {
+        Builder { fibers: true, ..Builder::new() }
+    }
+
+    /// How many workers; by default as many as the process may use cores (affinity and cgroup quota counted).
+    pub fn workers(mut self, n: usize) -> Builder {
+        self.workers = Some(n);
+        self
+    }
+
+    /// Bytes of each stack: rounded up to a power of two in fiber mode (default 64 KiB), of each thread in threads mode
+    /// (default 2 MiB). Only what is touched becomes memory. A task has at least half of it, because it may run on top
+    /// of another that waits for it.
+    pub fn stack_size(mut self, bytes: usize) -> Builder {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// At most so many stacks for each worker, that is, so many blocked closures; one more that would block panics
+    /// instead, with a message.
+    pub fn max_stacks(mut self, n: usize) -> Builder {
+        self.max_stacks = n;
+        self
+    }
+
+    /// What the threads are called: `NAME-0`, `NAME-1`, ...
+    pub fn name(mut self, name: impl Into<String>) -> Builder {
+        self.name = name.into();
+        self
+    }
+
+    /// May each worker have a core of its own? (Default: yes, if there are as many workers as cores.) Unpinned, the kernel
+    /// at times puts a woken worker on a busy core, for milliseconds.
+    pub fn pin_workers(mut self, yes: bool) -> Builder {
+        self.pin = yes;
+        self
+    }
+
+    /// What becomes of the panic of a detached task.
+    pub fn on_unhandled_panic(mut self, what: Unhandled) -> Builder {
+        self.unhandled = what;
+        self
+    }
+
+    /// A clock that moves only by [`Runtime::advance`], for tests: a day of timeouts passes in no time.
+    pub fn manual_clock(mut self) -> Builder {
+        self.manual_clock = true;
+        self
+    }
+
+    /// Starts the workers.
+    ///
+    /// # Errors
+    /// `InvalidInput`: no workers or too many, a stack too small or too large. `Unsupported`: no fibers on this platform.
+    /// Else what the system says: no memory for stacks, no more threads.
+    pub fn build(self) -> io::Result<Runtime> {
+        let config = self.check()?;
+        // Before there are many threads: registering for membarrier is quick then.
+        fence::membarrier_works();
+        overflow::install(describe_current);
+        let hub = Hub::take(config)?;
+        hub.start()?;
+        Ok(Runtime::of(hub))
+    }
+
+    /// Makes this the global runtime, which [`spawn`](crate::spawn) on foreign threads and [`run`](crate::run) use.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build); `AlreadyExists` if the global runtime runs already: install it before the first use.
+    pub fn install(self) -> io::Result<()> {
+        global::install(self)
+    }
+
+    fn check(&self) -> io::Result<Config> {
+        let invalid = |text: String| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        let workers = self.workers.unwrap_or_else(|| thread::available().workers);
+        if workers == 0 {
+            return invalid("a runtime needs at least 1 worker; leave `workers` out for one on each core".into());
+        }
+        if workers > MOST_WORKERS {
+            return invalid(format!("{workers} workers are too many; the most is {MOST_WORKERS}, one on each core is best"));
+        }
+        if self.fibers && !FIBERS_SUPPORTED {
+            let text = "fiber mode is not supported on this platform; use `Builder::new()` (threads mode)";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, text));
+        }
+        let asked = self.stack_size.unwrap_or(if self.fibers { DEFAULT_STACK } else { THREAD_STACK });
+        let least = if self.fibers { MIN_STACK } else { MIN_STACK.max(128 << 10) };
+        if asked < least {
+            return invalid(format!("a stack of {asked} bytes is too small; the least is {least}"));
+        }
+        if asked > MOST_STACK {
+            return invalid(format!("a stack of {asked} bytes is too large; the most is {MOST_STACK}"));
+        }
+        if self.max_stacks < 2 {
+            return invalid("`max_stacks` must be at least 2: one to run on, one that waits".into());
+        }
+        Ok(Config {
+            workers,
+            fibers: self.fibers,
+            stack_size: asked.next_power_of_two(),
+            max_stacks: self.max_stacks,
+            name: self.name.clone(),
+            pin: self.pin,
+            unhandled: self.unhandled.clone(),
+            manual_clock: self.manual_clock,
+        })
+    }
+}
+
+/// For the message of a stack overflow: what the calling thread's worker was running. In a signal handler.
+fn describe_current(out: &mut dyn fmt::Write) {
+    let Some(w) = crate::sched::worker::current() else { return };
+    let task = w.current.get();
+    if task.is_null() {
+        return;
+    }
+    // SAFETY: the current task's record is alive while it runs; place does not change.
+    let place = unsafe { (*task).place };
+    _ = match w.hub.name_of(task, false) {
+        Some(name) => write!(out, "task '{name}' spawned at {place}"),
+        None => write!(out, "the task spawned at {place}"),
+    };
+}

@@ -1,0 +1,379 @@
+//! What all workers of a runtime share: the crew, the injector, the settings, and the book of its threads.
+//!
+//! **Lifetime.** Hubs live for ever and are used again by later runtimes with as many workers: a wake that is still on its
+//! way when its task has ended the whole runtime finds memory that is valid, and at worst wakes a worker that looks up
+//! once more. A hub whose tasks did not all end is never used again: their frames may still refer to it.
+
+use crate::runtime::Unhandled;
+use crate::sched::idle::Crew;
+use crate::sched::stacks::worker_main;
+use crate::sched::worker::{Worker, set_current};
+use crate::stack::overflow;
+use crate::stack::pool::NoStack;
+use crate::sys::atomic::Ordering::*;
+use crate::sys::clock::Instant;
+use crate::sys::thread;
+use crate::task::finish;
+use crate::task::header::Header;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::ptr::null_mut;
+// Not through `sys`: nothing of a hub but its crew is in a loom model.
+use std::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::thread::{JoinHandle, ThreadId};
+use std::time::Duration;
+
+/// The settings of a runtime, as the builder has checked them.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// How many workers.
+    pub workers: usize,
+    /// Fiber mode?
+    pub fibers: bool,
+    /// Bytes.
+    pub stack_size: usize,
+    /// Stacks of one worker.
+    pub max_stacks: usize,
+    /// What threads are called.
+    pub name: String,
+    /// One core for each worker, where there are as many.
+    pub pin: bool,
+    /// What becomes of the panic of a detached task.
+    pub unhandled: Unhandled,
+    /// Time stands still but for `Runtime::advance`.
+    pub manual_clock: bool,
+}
+
+/// See the module's header.
+#[derive(Debug)]
+pub struct Hub {
+    /// Waking and sleeping.
+    pub crew: Crew,
+    /// In `HUBS`, and in the records of its tasks.
+    pub number: u8,
+    workers: OnceLock<Box<[&'static Worker]>>,
+    config: Mutex<Arc<Config>>,
+    injector: Mutex<Injector>,
+    book: Mutex<Book>,
+    changed: Condvar,
+    names: Mutex<HashMap<usize, Arc<str>>>,
+    /// The manual clock; `u64::MAX` where time is real.
+    manual: AtomicU64,
+    /// When the first of the sleepers looks up by itself, in nanoseconds.
+    pub next_look: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Injector {
+    queue: VecDeque<Task>,
+    open: bool,
+}
+#[derive(Debug)]
+struct Task(*mut Header);
+// SAFETY: a task may run on any thread.
+unsafe impl Send for Task {}
+
+/// Threads of the runtime: which there are, how many workers have started and ended.
+#[derive(Debug, Default)]
+struct Book {
+    threads: HashMap<ThreadId, JoinHandle<()>>,
+    /// Threads that are about to end.
+    leaving: Vec<ThreadId>,
+    started: usize,
+    start_error: Option<NoStack>,
+    ended: usize,
+    blocked: usize,
+    numbered: usize,
+}
+
+const MOST: usize = 256;
+static HUBS: [AtomicPtr<Hub>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
+/// Hubs that no runtime uses, and how many were ever made.
+static FREE: Mutex<(Vec<&'static Hub>, usize)> = Mutex::new((Vec::new(), 0));
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics under these locks but on a failed allocation; what they hold stays consistent.
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Hub {
+    /// The hub of this number.
+    pub fn of(number: u8) -> &'static Hub {
+        // SAFETY: numbers come from records, whose hub was made, and hubs live for ever.
+        unsafe { &*HUBS[usize::from(number)].load(Acquire) }
+    }
+
+    /// A hub for a new runtime: an old one with as many workers, or a new one.
+    pub fn take(config: Config) -> io::Result<&'static Hub> {
+        let hub = {
+            let mut free = locked(&FREE);
+            match free.0.iter().position(|hub| hub.workers().len() == config.workers) {
+                Some(i) => free.0.swap_remove(i),
+                None => Hub::make(&mut free.1, &config)?,
+            }
+        };
+        hub.manual.store(if config.manual_clock { 0 } else { u64::MAX }, Relaxed);
+        hub.next_look.store(u64::MAX, Relaxed);
+        *locked(&hub.config) = Arc::new(config);
+        *locked(&hub.book) = Book::default();
+        Ok(hub)
+    }
+
+    fn make(made: &mut usize, config: &Config) -> io::Result<&'static Hub> {
+        if *made == MOST {
+            return Err(io::Error::other(format!(
+                "there are {MOST} runtimes already; shut one down, or share one (tasks of many kinds can run on it)"
+            )));
+        }
+        let hub: &'static Hub = Box::leak(Box::new(Hub {
+            crew: Crew::default(),
+            number: *made as u8,
+            workers: OnceLock::new(),
+            config: Mutex::new(Arc::new(config.clone())),
+            injector: Mutex::default(),
+            book: Mutex::default(),
+            changed: Condvar::new(),
+            names: Mutex::default(),
+            manual: AtomicU64::new(u64::MAX),
+            next_look: AtomicU64::new(u64::MAX),
+        }));
+        let workers: Box<[&'static Worker]> =
+            (0..config.workers).map(|index| &*Box::leak(Box::new(Worker::new(hub, index)))).collect();
+        hub.crew.set_members(workers.iter().map(|w| &w.member).collect());
+        hub.workers.set(workers).expect("set once");
+        HUBS[*made].store(std::ptr::from_ref(hub).cast_mut(), Release);
+        *made += 1;
+        Ok(hub)
+    }
+
+    /// No task of the ended runtime is left: another may use the hub.
+    pub fn give_back(&'static self) {
+        locked(&FREE).0.push(self);
+    }
+
+    /// All workers.
+    pub fn workers(&self) -> &[&'static Worker] {
+        self.workers.get().map_or(&[], |w| w)
+    }
+
+    /// The settings.
+    pub fn config(&self) -> Arc<Config> {
+        locked(&self.config).clone()
+    }
+
+    /// The clock of this runtime's tasks.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        match self.manual.load(Acquire) {
+            u64::MAX => Instant::real_now(),
+            nanos => Instant::from_nanos(nanos),
+        }
+    }
+
+    /// Is the clock a manual one?
+    pub fn is_manual(&self) -> bool {
+        self.manual.load(Relaxed) != u64::MAX
+    }
+
+    /// Moves the manual clock; all workers look at their timers.
+    pub fn advance(&self, by: Duration) {
+        self.manual.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 2), AcqRel);
+        self.crew.wake_all();
+    }
+
+    // ------------------------------------------------------------------------------------------------- injector
+
+    /// Opens or closes the injector.
+    pub fn set_open(&self, open: bool) {
+        locked(&self.injector).open = open;
+    }
+
+    /// Queues a task for any worker. If the runtime has been shut down, the task is dropped, and its joiner told.
+    ///
+    /// # Safety
+    /// `task` is a live record of this hub in no queue, and the caller's to queue.
+    pub unsafe fn inject(&self, task: *mut Header) {
+        let mut injector = locked(&self.injector);
+        if injector.open {
+            injector.queue.push_back(Task(task));
+            // Under the lock, so that a hub in use is meant.
+            self.crew.inject();
+        } else {
+            drop(injector);
+            // SAFETY: the caller: it is ours, and never starts.
+            unsafe { finish::drop_unstarted(task) };
+        }
+    }
+
+    /// Takes one injected task to run, and some more into the deque of `w`.
+    pub fn take_injected(&self, w: &'static Worker) -> *mut Header {
+        let mut injector = locked(&self.injector);
+        let share = (injector.queue.len() / self.workers().len()).clamp(1, 32);
+        let Some(Task(first)) = injector.queue.pop_front() else { return null_mut() };
+        let more: Vec<Task> = (1..share).map_while(|_| injector.queue.pop_front()).collect();
+        drop(injector);
+        self.crew.uninject(1 + more.len());
+        // The newest is popped first: push them so that the oldest is.
+        for Task(task) in more.into_iter().rev() {
+            // SAFETY: taken out of the injector; `w` is the calling worker.
+            unsafe { w.push(task) };
+        }
+        first
+    }
+
+    /// Takes all that is left in the injector.
+    pub fn drain_injector(&self) -> Vec<*mut Header> {
+        let tasks: Vec<_> = locked(&self.injector).queue.drain(..).map(|Task(task)| task).collect();
+        self.crew.uninject(tasks.len());
+        tasks
+    }
+
+    // ------------------------------------------------------------------------------------------------- names
+
+    /// Remembers a task's name.
+    pub fn set_name(&self, task: *const Header, name: Arc<str>) {
+        locked(&self.names).insert(task.addr(), name);
+    }
+
+    /// Forgets it, and says what it was.
+    pub fn forget_name(&self, task: *const Header) -> Option<Arc<str>> {
+        locked(&self.names).remove(&task.addr())
+    }
+
+    /// A task's name. `None` also if the table is in use and `wait` is false (in a signal handler).
+    pub fn name_of(&self, task: *const Header, wait: bool) -> Option<Arc<str>> {
+        let names = if wait { locked(&self.names) } else { self.names.try_lock().ok()? };
+        names.get(&task.addr()).cloned()
+    }
+
+    // ------------------------------------------------------------------------------------------------- threads
+
+    /// Starts the workers, and waits until each has a stack.
+    pub fn start(&'static self) -> io::Result<()> {
+        self.crew.set_stop(false);
+        let config = self.config();
+        for (i, &w) in self.workers().iter().enumerate() {
+            if let Err(error) = self.spawn_thread(format!("{}-{i}", config.name), move || worker_main(w)) {
+                self.stop_started(i);
+                return Err(io::Error::new(error.kind(), format!("cannot start worker {i}: {error}")));
+            }
+        }
+        let mut book = locked(&self.book);
+        while book.started < config.workers {
+            book = self.changed.wait(book).unwrap_or_else(|e| e.into_inner());
+        }
+        if let Some(error) = book.start_error.take() {
+            drop(book);
+            self.stop_started(config.workers);
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, error.to_string()));
+        }
+        drop(book);
+        self.set_open(true);
+        Ok(())
+    }
+
+    /// After a failed start: ends the workers that did start.
+    fn stop_started(&'static self, workers: usize) {
+        self.crew.set_stop(true);
+        self.wait_ended(workers, None);
+        self.join_leaving();
+        self.give_back();
+    }
+
+    /// Starts a thread and writes it into the book.
+    pub fn spawn_thread(&'static self, name: String, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let config = self.config();
+        // In fiber mode the thread itself only starts fibers; tasks run on its stack in threads mode.
+        let size = if config.fibers { 256 << 10 } else { config.stack_size.max(64 << 10) };
+        let mut book = locked(&self.book);
+        let handle = std::thread::Builder::new().name(name).stack_size(size).spawn(body)?;
+        book.threads.insert(handle.thread().id(), handle);
+        book.numbered += 1;
+        Ok(())
+    }
+
+    /// First on a thread of the runtime.
+    pub fn enter_thread(&self, w: &'static Worker) {
+        set_current(Some(w));
+        overflow::enter_thread();
+        let config = self.config();
+        if config.pin {
+            let cpus = &thread::available().cpus;
+            if config.workers == cpus.len() {
+                thread::pin_to_cpu(cpus[w.member.index]);
+            }
+        }
+    }
+
+    /// Last on a thread of the runtime.
+    pub fn leave_thread(&self) {
+        overflow::leave_thread();
+        set_current(None);
+        locked(&self.book).leaving.push(std::thread::current().id());
+        self.changed.notify_all();
+    }
+
+    /// A worker has its first stack, or not.
+    pub fn worker_started(&self, result: Result<(), NoStack>) {
+        let mut book = locked(&self.book);
+        book.started += 1;
+        if let Err(error) = result {
+            book.start_error = Some(error);
+        }
+        self.changed.notify_all();
+    }
+
+    /// A worker has left its loop for good, with so many tasks still blocked.
+    pub fn worker_ended(&self, w: &'static Worker, blocked: usize) {
+        w.prefer_locks(false);
+        let mut book = locked(&self.book);
+        book.ended += 1;
+        book.blocked += blocked;
+        self.changed.notify_all();
+    }
+
+    /// Waits until so many workers have ended, or until the time has passed; says whether they have.
+    pub fn wait_ended(&self, workers: usize, until: Option<Instant>) -> bool {
+        let mut book = locked(&self.book);
+        while book.ended < workers {
+            book = match until.map(|t| t - Instant::real_now()) {
+                None => self.changed.wait(book).unwrap_or_else(|e| e.into_inner()),
+                Some(Duration::ZERO) => return false,
+                Some(left) => self.changed.wait_timeout(book, left).unwrap_or_else(|e| e.into_inner()).0,
+            };
+        }
+        true
+    }
+
+    /// Joins the threads that are ending: their thread-locals are gone afterwards. True: no thread is left.
+    pub fn join_leaving(&self) -> bool {
+        loop {
+            let mut book = locked(&self.book);
+            let Some(id) = book.leaving.pop() else {
+                // In threads mode idle threads that were told to end may still be on their way.
+                if book.threads.len() > book.blocked {
+                    let wait = Duration::from_millis(100);
+                    let (book, timeout) =
+                        self.changed.wait_timeout(book, wait).unwrap_or_else(|e| e.into_inner());
+                    if timeout.timed_out() && book.leaving.is_empty() {
+                        return false;
+                    }
+                    continue;
+                }
+                return book.threads.is_empty();
+            };
+            let thread = book.threads.remove(&id);
+            drop(book);
+            if let Some(thread) = thread {
+                // A worker's thread does not panic: panics stop at the tasks.
+                _ = thread.join();
+            }
+        }
+    }
+
+    /// How many tasks were still blocked when their workers ended.
+    pub fn blocked(&self) -> usize {
+        locked(&self.book).blocked
+    }
+}

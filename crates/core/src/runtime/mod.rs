@@ -1,0 +1,212 @@
+//! Runtimes: building, running, shutting down.
+mod builder;
+pub(crate) mod global;
+pub mod hub;
+mod report;
+mod shutdown;
+
+pub use builder::{Builder, Unhandled};
+pub use global::run;
+pub use report::{Report, State, Unfinished};
+
+use crate::sched::worker::{self, block_thread};
+use crate::sys::clock::Instant;
+use crate::task::header::Header;
+use crate::task::{JoinHandle, StackTask, spawn};
+use crate::unwind;
+use hub::Hub;
+use std::panic::Location;
+use std::time::Duration;
+
+/// A running set of workers. Several may exist at a time.
+///
+/// Dropping it shuts it down without patience: see [`shutdown`](Runtime::shutdown) with a deadline of zero.
+#[derive(Debug)]
+pub struct Runtime {
+    hub: &'static Hub,
+    /// Shut down already.
+    down: bool,
+}
+
+/// A way to spawn into a runtime from anywhere; a copy of a reference.
+#[derive(Debug, Clone, Copy)]
+pub struct Handle {
+    hub: &'static Hub,
+}
+
+impl Runtime {
+    pub(crate) fn of(hub: &'static Hub) -> Runtime {
+        Runtime { hub, down: false }
+    }
+
+    /// A handle that spawns into this runtime.
+    pub fn handle(&self) -> Handle {
+        Handle { hub: self.hub }
+    }
+
+    /// Runs `f` as a task of this runtime and returns its result.
+    ///
+    /// `f` may borrow from the caller. Called in a task of this very runtime, it simply calls `f`.
+    ///
+    /// # Blocking
+    /// Until `f` has ended (not the tasks that it spawned): a foreign thread sleeps, a task of another runtime is set
+    /// aside.
+    ///
+    /// # Panics
+    /// If `f` panics, that panic goes on. If the runtime has been shut down.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(2).build().unwrap();
+    /// let word = String::from("borrowed");
+    /// assert_eq!(rt.run(|| word.len()), 8);
+    /// ```
+    #[track_caller]
+    pub fn run<F, T>(&self, f: F) -> T
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        run_on(self.hub, Location::caller(), f)
+    }
+
+    /// Starts a task; as [`spawn`](crate::spawn), but in this runtime.
+    ///
+    /// # Errors
+    /// After a shutdown the task is dropped, and its handle says so ([`JoinError::is_shutdown`](crate::JoinError)).
+    #[track_caller]
+    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.handle().spawn(f)
+    }
+
+    /// How many workers it has.
+    pub fn workers(&self) -> usize {
+        self.hub.workers().len()
+    }
+
+    /// Does it block with fibers (true) or with threads?
+    pub fn is_fiber_mode(&self) -> bool {
+        self.hub.config().fibers
+    }
+
+    /// Moves the clock of a runtime with a [manual clock](Builder::manual_clock): sleepers whose time has come go on.
+    ///
+    /// # Panics
+    /// If its clock is the real one.
+    pub fn advance(&self, by: Duration) {
+        assert!(self.hub.is_manual(), "only a runtime built with `manual_clock()` can be advanced: this one's time is real");
+        self.hub.advance(by);
+    }
+
+    /// What this runtime's tasks see as the time.
+    pub fn now(&self) -> Instant {
+        self.hub.now()
+    }
+
+    /// Ends the runtime: waits until all its tasks have ended, at most for `patience`, then stops the workers.
+    ///
+    /// What has not been started then is dropped, and so are waiting futures; their joiners get an error. Closures that
+    /// are still blocked, or still running, cannot be ended from outside: their stacks stay as they are, and the report
+    /// names them. The workers' threads are joined, with their thread-locals, but for those that hold blocked closures.
+    ///
+    /// # Blocking
+    /// At most for about `patience`, and a moment more for workers that are in the middle of a task.
+    ///
+    /// # Panics
+    /// In one of its own tasks, which it would wait for.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let rt = myriad_core::Builder::new().workers(1).build().unwrap();
+    /// rt.spawn(|| ());
+    /// let report = rt.shutdown(Duration::from_secs(1));
+    /// assert!(report.is_clean(), "{report}");
+    /// ```
+    pub fn shutdown(mut self, patience: Duration) -> Report {
+        let inside = worker::current().is_some_and(|w| std::ptr::eq(w.hub, self.hub));
+        assert!(!inside, "a runtime cannot be shut down by one of its own tasks: it would wait for that task");
+        self.down = true;
+        shutdown::shutdown(self.hub, patience)
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if self.down {
+            return;
+        }
+        let hub = self.hub;
+        if worker::current().is_some_and(|w| std::ptr::eq(w.hub, hub)) {
+            // The task that drops it must end first.
+            _ = std::thread::Builder::new().spawn(move || drop(shutdown::shutdown(hub, Duration::ZERO)));
+        } else {
+            drop(shutdown::shutdown(hub, Duration::ZERO));
+        }
+    }
+}
+
+impl Handle {
+    /// As [`Runtime::spawn`].
+    #[track_caller]
+    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // SAFETY: `f` is 'static and Send.
+        unsafe { spawn::spawn_into(self.hub, f, Location::caller(), None) }
+    }
+
+    /// As [`Runtime::run`].
+    #[track_caller]
+    pub fn run<F, T>(&self, f: F) -> T
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        run_on(self.hub, Location::caller(), f)
+    }
+
+    /// The runtime of the calling task; `None` on a foreign thread.
+    pub fn current() -> Option<Handle> {
+        worker::current().map(|w| Handle { hub: w.hub })
+    }
+}
+
+/// Runs `f` in this hub, and waits on whatever thread.
+pub(crate) fn run_on<F, T>(hub: &'static Hub, place: &'static Location<'static>, f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let w = worker::current();
+    if w.is_some_and(|w| std::ptr::eq(w.hub, hub)) {
+        return f();
+    }
+    let task = StackTask::new(hub.number, place, f);
+    let record: *mut Header = task.record();
+    let node = crate::sched::node::Node::new(w.map(worker::Worker::as_static));
+    if let Some(Err(error)) = w.map(worker::Worker::ensure_stack) {
+        panic!("{error}");
+    }
+    // SAFETY: the frame stands until the task is done: it waits for that below, whatever happens. The node is left
+    // before the task can end, so its end wakes the node, once.
+    unsafe {
+        assert!((*record).wait((&raw const node).cast_mut().cast()), "nobody else has the record yet");
+        hub.inject(record);
+        match w {
+            Some(w) => w.suspend(&node),
+            None => block_thread(&node),
+        }
+        match task.take_result() {
+            Ok(value) => value,
+            Err(Some(payload)) => unwind::resume(payload),
+            Err(None) => panic!("the runtime has been shut down: it cannot run anything any more"),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Shutting a runtime down.
+//!
+//! 1. The injector closes: what foreign threads spawn from now on is dropped, and their handles say so. Tasks may still
+//!    spawn: they need it to end.
+//! 2. Wait until no task is left, or the patience is at an end.
+//! 3. Stop: each worker leaves its loop as soon as it is in it.
+//! 4. What is left in the queues is dropped, then the waiting futures; their joiners are woken. Dropping runs the user's
+//!    destructors, so it is done again until nothing is left.
+//! 5. What is left then is blocked or running: it is named, and the hub is never used again.
+//!
+//! Nothing counts tasks while they run: a look at all records says whether one is left, and costs only a shutdown.
+
+use super::hub::Hub;
+use super::report::{Report, State, Unfinished};
+use crate::sys::clock::Instant;
+use crate::task::header::{DONE, Header, Kind};
+use crate::task::{finish, memory, state};
+use std::sync::atomic::Ordering::*;
+use std::time::Duration;
+
+/// Workers in the middle of a task get so much more time to come to their loop.
+const GRACE: Duration = Duration::from_millis(50);
+
+pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
+    let until = Instant::real_now() + patience;
+    hub.set_open(false);
+    wait_until_empty(hub, until);
+    hub.crew.set_stop(true);
+    let stopped = hub.wait_ended(hub.workers().len(), Some(until.max(Instant::real_now()) + GRACE));
+    let mut report = Report::default();
+    if stopped {
+        drop_left(hub, &mut report);
+    }
+    name_left(hub, stopped, &mut report);
+    let joined = stopped && hub.join_leaving();
+    if joined && report.unfinished.is_empty() && hub.blocked() == 0 {
+        hub.give_back();
+    }
+    report
+}
+
+/// Waits until no task of the hub is left.
+fn wait_until_empty(hub: &'static Hub, until: Instant) {
+    let mut pause = Duration::from_micros(20);
+    while any_left(hub) {
+        let left = until - Instant::real_now();
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(pause.min(left));
+        pause = (pause * 2).min(Duration::from_millis(5));
+    }
+}
+
+/// Is a task left that has not ended? (A guess while workers run: a task may end, or appear, behind the look.)
+fn any_left(hub: &'static Hub) -> bool {
+    let mut any = hub.crew.has_injected();
+    // SAFETY: looks at `kind`, `runtime` and the atomic `waiter` only.
+    unsafe { memory::for_each_live(|task| any |= belongs(hub, task) && (*task).waiter.load(Relaxed) != DONE) };
+    any
+}
+
+/// # Safety
+/// `task` is record memory.
+unsafe fn belongs(hub: &Hub, task: *mut Header) -> bool {
+    // SAFETY: the caller; volatile because another runtime's worker may write its own records.
+    unsafe { (&raw const (*task).runtime).read_volatile() == hub.number }
+}
+
+/// With all workers stopped: drops what is in the queues, and waiting futures, until none is left.
+fn drop_left(hub: &'static Hub, report: &mut Report) {
+    loop {
+        let mut left = hub.drain_injector();
+        for w in hub.workers() {
+            loop {
+                // SAFETY: the worker has ended, and its end happened before (the book's lock): we act as the owner.
+                let task = unsafe { w.member.deque.pop() };
+                if task.is_null() {
+                    break;
+                }
+                left.push(task);
+            }
+        }
+        let unstarted = left.len();
+        // SAFETY: the workers have stopped; a future that is seized is nobody else's, and is in no queue.
+        unsafe {
+            memory::for_each_live(|task| {
+                if belongs(hub, task) && (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
+                    left.push(task);
+                }
+            });
+        }
+        if left.is_empty() {
+            return;
+        }
+        for (i, task) in left.into_iter().enumerate() {
+            // SAFETY: taken out of its queue, or seized; live.
+            unsafe {
+                let state = if i < unstarted { State::Unstarted } else { State::Waiting };
+                report.dropped.push(describe(hub, task, state));
+                finish::drop_unstarted(task);
+            }
+        }
+    }
+}
+
+/// Names what has neither ended nor been dropped.
+fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
+    let running: Vec<*const Header> = if stopped {
+        Vec::new()
+    } else {
+        // A racy look at workers that did not come back: for the report only.
+        hub.workers().iter().map(|w| w.current.get()).collect()
+    };
+    // SAFETY: a live record of ours, whose workers have stopped or are stuck: name and place do not change.
+    unsafe {
+        memory::for_each_live(|task| {
+            if belongs(hub, task) && (*task).waiter.load(Acquire) != DONE {
+                let state = if running.contains(&task.cast_const()) { State::Running } else { State::Blocked };
+                report.unfinished.push(describe(hub, task, state));
+            }
+        });
+    }
+}
+
+/// # Safety
+/// A live record.
+unsafe fn describe(hub: &Hub, task: *const Header, state: State) -> Unfinished {
+    let name = hub.name_of(task, true).map(|name| name.to_string());
+    // SAFETY: the caller; `place` does not change.
+    Unfinished { name, place: unsafe { (*task).place }, state }
+}

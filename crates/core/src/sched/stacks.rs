@@ -1,0 +1,374 @@
+//! The seam between the two blocking modes: a worker's stacks.
+//!
+//! A *stack* is a fiber's memory or a parked OS thread; a *switch* changes the stack pointer, or hands the worker's role
+//! to that thread and parks the own one. All above this file is one code path.
+//!
+//! Idle stacks are parked in the worker's loop, in a list: last in, first out, because the last one is warm.
+
+use super::node::Node;
+use super::worker::Worker;
+use crate::runtime::hub::Config;
+use crate::stack::pool::{NoStack, StackPool};
+use crate::stack::switch;
+use crate::stack::threads::{Order, Turn};
+use std::cell::{Cell, UnsafeCell};
+use std::ptr::{null, null_mut};
+
+/// Idle OS threads that are kept; more end when the worker has nothing to do.
+const KEEP_THREADS: usize = 64;
+/// Idle fibers that are kept.
+const KEEP_FIBERS: usize = 256;
+/// Idle fibers that go back at once.
+const TRIM_AT_ONCE: usize = 512;
+
+/// See the module's header.
+#[derive(Debug)]
+pub struct Stacks {
+    idle: Cell<*mut Node>,
+    idle_count: Cell<usize>,
+    /// Stacks made and not ended.
+    made: Cell<usize>,
+    /// Threads mode?
+    threads: Cell<bool>,
+    /// There is room above this part of the stack pointer's bits ...
+    room_floor: Cell<usize>,
+    /// ... which are these.
+    room_mask: Cell<usize>,
+    pool: UnsafeCell<Option<StackPool>>,
+    /// Fiber mode: the stack of the worker's thread, while fibers run.
+    thread_stack: UnsafeCell<*mut u8>,
+    /// Threads mode: the thread that has the role.
+    me: Cell<*const OsStack>,
+}
+
+/// A thread of threads mode, on its own stack.
+#[derive(Debug)]
+pub struct OsStack {
+    turn: Turn,
+    /// Its place in the idle list before it first runs.
+    fresh: Node,
+    /// Above this address there is room.
+    floor: Cell<usize>,
+}
+
+impl Stacks {
+    /// None yet.
+    pub fn new() -> Stacks {
+        Stacks {
+            idle: Cell::new(null_mut()),
+            idle_count: Cell::new(0),
+            made: Cell::new(0),
+            threads: Cell::new(true),
+            room_floor: Cell::new(usize::MAX),
+            room_mask: Cell::new(usize::MAX),
+            pool: UnsafeCell::new(None),
+            thread_stack: UnsafeCell::new(null_mut()),
+            me: Cell::new(null()),
+        }
+    }
+
+    /// The worker's thread begins to work in this mode.
+    pub fn begin(&self, config: &Config) {
+        self.threads.set(!config.fibers);
+        if config.fibers {
+            // At least half of a stack is left to a task that runs on top of another.
+            self.room_mask.set(config.stack_size - 1);
+            self.room_floor.set(config.stack_size / 2);
+            // SAFETY: owner only; no stack is in use before the start.
+            unsafe { *self.pool.get() = Some(StackPool::new(config.stack_size, config.max_stacks)) };
+        } else {
+            self.room_mask.set(usize::MAX);
+        }
+    }
+
+    /// Is a stack at hand?
+    #[inline(always)]
+    pub fn has_idle(&self) -> bool {
+        !self.idle.get().is_null()
+    }
+
+    /// Makes a stack and puts it on the idle list.
+    #[cold]
+    #[inline(never)]
+    pub fn add_fresh(&self, w: &Worker) -> Result<(), NoStack> {
+        if self.threads.get() { self.add_thread(w)? } else { self.add_fiber()? }
+        self.made.set(self.made.get() + 1);
+        Ok(())
+    }
+
+    fn add_fiber(&self) -> Result<(), NoStack> {
+        // SAFETY: owner only, and no reference to the pool outlives this statement.
+        let stack = unsafe { &mut *self.pool.get() }.as_mut().expect("begun in fiber mode").take()?;
+        // The node of a stack that has not run yet stands at its top, above the first frame.
+        let node = stack.top.wrapping_sub(size_of::<Node>().next_multiple_of(16)).cast::<Node>();
+        // SAFETY: the stack is fresh and ours; `fiber_main` never returns.
+        unsafe {
+            node.write(Node::new(None));
+            let saved = switch::prepare(node.cast(), fiber_main);
+            (*node).saved.with_mut(|s| *s = saved);
+        }
+        self.push_idle(node);
+        Ok(())
+    }
+
+    fn add_thread(&self, w: &Worker) -> Result<(), NoStack> {
+        let made = self.made.get();
+        let config = w.hub.config();
+        if made >= config.max_stacks {
+            return Err(NoStack::limit(made, config.max_stacks));
+        }
+        // SAFETY: workers live for ever.
+        let w: &'static Worker = unsafe { &*std::ptr::from_ref(w) };
+        let stack = Box::into_raw(Box::new(OsStack {
+            turn: Turn::default(),
+            fresh: Node::new(None),
+            floor: Cell::new(usize::MAX),
+        }));
+        let address = stack.expose_provenance();
+        let started = w.hub.spawn_thread(format!("{}-{}.{made}", config.name, w.member.index), move || {
+            os_stack_main(w, std::ptr::with_exposed_provenance(address))
+        });
+        if let Err(error) = started {
+            // SAFETY: the thread does not exist.
+            drop(unsafe { Box::from_raw(stack) });
+            return Err(NoStack::os(made, error));
+        }
+        // SAFETY: the thread waits for its turn; until then the node is ours.
+        let node = unsafe {
+            (*stack).fresh.saved.with_mut(|saved| *saved = stack.cast());
+            &raw mut (*stack).fresh
+        };
+        self.push_idle(node);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn push_idle(&self, node: *mut Node) {
+        // SAFETY: the node is parked or fresh, and in no other list.
+        unsafe { (*node).next.with_mut(|next| *next = self.idle.get()) };
+        self.idle.set(node);
+        self.idle_count.set(self.idle_count.get() + 1);
+    }
+
+    /// Puts the current stack, which is in the worker's loop, on the idle list; the caller switches away at once.
+    #[inline(always)]
+    pub fn park_idle(&self, node: &Node) {
+        self.push_idle(std::ptr::from_ref(node).cast_mut());
+    }
+
+    /// Takes a stack that is parked in the loop. There is one: see [`Worker::ensure_stack`].
+    #[inline(always)]
+    pub fn take_idle(&self) -> *mut u8 {
+        let node = self.idle.get();
+        if node.is_null() {
+            crate::sys::thread::abort_with("a task blocks without a stack to go on with (a bug in Myriad)");
+        }
+        self.idle_count.set(self.idle_count.get() - 1);
+        // SAFETY: what is in the list is parked, with its stack saved.
+        unsafe {
+            self.idle.set((*node).next.with(|next| *next));
+            (*node).saved.with(|saved| *saved)
+        }
+    }
+
+    /// Saves the current stack to `save` and goes on with `to`. False: this (idle) thread is to end.
+    ///
+    /// # Safety
+    /// `to` was saved by a switch of this worker, or is fresh, and nobody else goes on with it. `save` stays valid until
+    /// somebody has switched back.
+    #[inline(always)]
+    pub unsafe fn switch(&self, save: *mut *mut u8, to: *mut u8) -> bool {
+        if self.threads.get() {
+            // SAFETY: the caller.
+            return unsafe { self.hand_over(save, to.cast()) };
+        }
+        // SAFETY: the caller.
+        unsafe { switch::switch(save, to) };
+        true
+    }
+
+    /// # Safety
+    /// As for `switch`, in threads mode.
+    #[inline(never)]
+    unsafe fn hand_over(&self, save: *mut *mut u8, to: *const OsStack) -> bool {
+        let me = self.me.get();
+        // SAFETY: the caller. Saved first: whoever has the role next may want to switch back. `me` is this thread's own.
+        unsafe {
+            *save = me.cast_mut().cast();
+            Turn::give(&raw const (*to).turn, Order::Go);
+            // From here on the worker is another thread's.
+            if (*me).turn.wait() == Order::Exit {
+                return false;
+            }
+            self.me.set(me);
+            self.room_floor.set((*me).floor.get());
+        }
+        true
+    }
+
+    /// Is there room to run another task on top of the current frame?
+    #[inline(always)]
+    pub fn has_room(&self) -> bool {
+        switch::stack_pointer() & self.room_mask.get() > self.room_floor.get()
+    }
+
+    /// With nothing to do: gives back what idle stacks hold beyond a reserve.
+    pub fn trim(&self) {
+        if self.threads.get() {
+            while self.idle_count.get() > KEEP_THREADS {
+                self.end_one_idle();
+            }
+        } else {
+            self.trim_fibers();
+        }
+    }
+
+    /// Idle fibers behind the warmest go back to the pool, which gives their memory to the system: both in portions, so
+    /// that work that comes up need not wait.
+    fn trim_fibers(&self) {
+        // SAFETY: owner only, and no reference to the pool outlives this call.
+        let Some(pool) = (unsafe { &mut *self.pool.get() }) else { return };
+        let mut last = self.idle.get();
+        if self.idle_count.get() > KEEP_FIBERS {
+            for _ in 1..KEEP_FIBERS {
+                // SAFETY: the list holds that many parked nodes.
+                last = unsafe { (*last).next.with(|next| *next) };
+            }
+            for _ in 0..TRIM_AT_ONCE.min(self.idle_count.get() - KEEP_FIBERS) {
+                // SAFETY: a parked node after `last`, taken out of the list: nobody will go on with its stack, on which
+                // only the loop's frame stands.
+                unsafe {
+                    let node = (*last).next.with(|next| *next);
+                    let next = (*node).next.with(|next| *next);
+                    (*last).next.with_mut(|n| *n = next);
+                    pool.put((*node).saved.with(|saved| *saved));
+                }
+                self.idle_count.set(self.idle_count.get() - 1);
+                self.made.set(self.made.get() - 1);
+            }
+        }
+        pool.trim();
+    }
+
+    fn end_one_idle(&self) {
+        let stack = self.take_idle().cast::<OsStack>();
+        self.made.set(self.made.get() - 1);
+        // SAFETY: an idle thread of ours, which waits.
+        unsafe { Turn::give(&raw const (*stack).turn, Order::Exit) };
+    }
+
+    /// The thread that saw the stop, in threads mode: ends the idle threads. Returns how many tasks are still blocked.
+    fn end_idle(&self) -> usize {
+        while self.has_idle() {
+            self.end_one_idle();
+        }
+        self.made.get() - 1
+    }
+
+    /// Runs the worker's loop until the runtime stops, in fiber mode: from the worker's thread. Returns how many fibers
+    /// are still blocked.
+    fn run_fibers(&self) -> usize {
+        let first = self.take_idle();
+        // SAFETY: a fresh stack of ours; `thread_stack` is owner only, and holds until `fiber_main` switches back.
+        unsafe { switch::switch(self.thread_stack.get(), first) };
+        // The stack that switched back is neither idle nor blocked.
+        let blocked = self.made.get() - self.idle_count.get() - 1;
+        self.idle.set(null_mut());
+        self.idle_count.set(0);
+        self.made.set(0);
+        // SAFETY: owner only.
+        let pool = unsafe { &mut *self.pool.get() }.take();
+        if blocked > 0 {
+            // Suspended frames stand on these stacks for ever.
+            std::mem::forget(pool);
+        }
+        blocked
+    }
+}
+
+/// The first frame of a fiber's stack.
+extern "C" fn fiber_main() -> ! {
+    let w = super::worker::current().expect("a fiber runs on a worker");
+    super::turn::run(w);
+    let mut never = null_mut();
+    // SAFETY: the worker's thread waits in `run_fibers`; nobody ever switches back here.
+    unsafe { switch::switch(&mut never, *w.stacks.thread_stack.get()) };
+    crate::sys::thread::abort_with("a stopped worker was resumed (a bug in Myriad)")
+}
+
+/// The body of a further thread in threads mode.
+fn os_stack_main(w: &'static Worker, stack: *const OsStack) {
+    // SAFETY: made by `add_thread` for this thread, which frees it at its end.
+    let stack = unsafe { Box::from_raw(stack.cast_mut()) };
+    w.hub.enter_thread(w);
+    stack.floor.set(floor());
+    if stack.turn.wait() == Order::Go {
+        w.stacks.me.set(&*stack);
+        w.stacks.room_floor.set(stack.floor.get());
+        work(w);
+    }
+    w.hub.leave_thread();
+}
+
+/// Runs the worker's loop on this thread. The thread that sees the stop has the role, and ends the worker.
+fn work(w: &'static Worker) {
+    if super::turn::run(w) == LoopEnd::Stopped {
+        let blocked = w.stacks.end_idle();
+        w.stacks.me.set(null());
+        w.stacks.made.set(0);
+        w.hub.worker_ended(w, blocked);
+    }
+}
+
+/// Why the worker's loop returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopEnd {
+    /// The runtime stops, and this stack has seen it first.
+    Stopped,
+    /// This thread was idle and is not needed any more.
+    NotNeeded,
+}
+
+/// Above this address a quarter of the thread's stack, and at least 64 KiB, is left.
+fn floor() -> usize {
+    match crate::sys::thread::current_stack_bounds() {
+        Some(bounds) => bounds.start + (bounds.len() / 4).max(64 << 10),
+        None => 0,
+    }
+}
+
+/// The body of a worker's first thread.
+pub fn worker_main(w: &'static Worker) {
+    w.hub.enter_thread(w);
+    w.prefer_locks(true);
+    w.timers.reset(w);
+    let config = w.hub.config();
+    w.stacks.begin(&config);
+    if config.fibers {
+        let blocked = match w.stacks.add_fresh(w) {
+            Ok(()) => {
+                w.hub.worker_started(Ok(()));
+                w.stacks.run_fibers()
+            }
+            Err(error) => {
+                w.hub.worker_started(Err(error));
+                0
+            }
+        };
+        w.hub.worker_ended(w, blocked);
+        if blocked > 0 {
+            // Thread-locals must not die under the suspended frames that borrow them.
+            loop {
+                std::thread::park();
+            }
+        }
+    } else {
+        let stack = OsStack { turn: Turn::default(), fresh: Node::new(None), floor: Cell::new(floor()) };
+        w.stacks.made.set(1);
+        w.stacks.me.set(&stack);
+        w.stacks.room_floor.set(stack.floor.get());
+        w.hub.worker_started(Ok(()));
+        work(w);
+    }
+    w.hub.leave_thread();
+}

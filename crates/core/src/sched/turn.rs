@@ -1,0 +1,241 @@
+//! The loop of a worker: what runs next.
+//!
+//! In this order: blocked tasks that are ready (the one woken last, then first come, first served); the newest own
+//! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn the oldest unstarted task comes
+//! first, so that nothing starves; every 64th (8th while timers are pending) the inbox and the clock are looked at.
+//!
+//! Nothing of the loop lives across the run of a task but the worker, and a stack never leaves its worker.
+
+use super::idle::Member;
+use super::node::Node;
+use super::stacks::LoopEnd;
+use super::worker::{BUDGET, Worker};
+use crate::sys::thread::{relax, ticks, ticks_per_us};
+use crate::task::header::{DETACHED, Ended, Header, Outcome};
+use crate::task::waker::wake_waiter;
+use crate::task::{finish, unhandled};
+use crate::time::timers::Timers;
+use std::ptr::{null, null_mut};
+
+/// An idle worker looks around for so long before it sleeps.
+const SPIN_US: u64 = 50;
+/// It forces a steal each time it has been hungry for so long.
+const FORCE_US: u64 = 10;
+/// Every so many turns the oldest unstarted task comes first.
+const OLDEST_EVERY: u32 = 61;
+
+/// Works until the runtime stops. Returns on whatever stack sees the stop.
+pub fn run(w: &'static Worker) -> LoopEnd {
+    loop {
+        let tick = w.tick.get().wrapping_add(1);
+        w.tick.set(tick);
+        if tick & w.poll_mask.get() == 0 {
+            poll(w);
+        }
+        let node = w.take_ready();
+        if !node.is_null() {
+            // SAFETY: a ready node of ours.
+            if !unsafe { resume(w, node) } {
+                return LoopEnd::NotNeeded;
+            }
+            continue;
+        }
+        if tick.is_multiple_of(OLDEST_EVERY) && start_oldest(w) {
+            continue;
+        }
+        // SAFETY: we are the owner.
+        let task = unsafe { w.member.deque.pop() };
+        if !task.is_null() {
+            // SAFETY: the pop made the task ours.
+            unsafe { start(w, task) };
+            continue;
+        }
+        if w.drain_inbox() || start_injected(w) {
+            continue;
+        }
+        if w.hub.crew.stops() {
+            return LoopEnd::Stopped;
+        }
+        let task = search(w);
+        if !task.is_null() {
+            // SAFETY: the steal made the task ours.
+            unsafe { start(w, task) };
+        }
+    }
+}
+
+/// Inbox and clock.
+#[cold]
+#[inline(never)]
+fn poll(w: &'static Worker) {
+    w.drain_inbox();
+    w.timers.poll(w);
+}
+
+/// Parks this stack in the idle list and goes on with a blocked task. False: this thread is not needed any more.
+///
+/// # Safety
+/// `node` is ready and out of the queues.
+#[inline(always)]
+unsafe fn resume(w: &'static Worker, node: *mut Node) -> bool {
+    let me = Node::new(None);
+    w.stacks.park_idle(&me);
+    // SAFETY: the caller: the node's stack is saved; `me` is in the idle list, from which only this worker takes it.
+    unsafe {
+        let to = (*node).saved.with(|saved| *saved);
+        me.saved.with_mut(|saved| w.stacks.switch(saved, to))
+    }
+}
+
+/// Runs a task from the loop, to its end or until it blocks (then another stack goes on with the loop).
+///
+/// # Safety
+/// The task was taken out of its queue.
+#[inline(always)]
+unsafe fn start(w: &'static Worker, task: *mut Header) {
+    w.current.set(task);
+    w.budget.set(BUDGET);
+    // SAFETY: the caller: the task is ours to run.
+    unsafe {
+        let ended = ((*task).run)(task, crate::task::header::Mode::Run);
+        w.current.set(null());
+        if ended != Ended::BySelf {
+            complete(w, task, ended);
+        }
+    }
+}
+
+/// After a task has run to its end: outcome, waiter, memory.
+///
+/// # Safety
+/// The task has run, and said how it ended.
+#[inline(always)]
+pub unsafe fn complete(w: &'static Worker, task: *mut Header, ended: Ended) {
+    // SAFETY: the caller: until `complete` the record is ours; after it only if it was detached.
+    unsafe {
+        (*task).outcome = if ended == Ended::Returned { Outcome::Returned } else { Outcome::Panicked };
+        let waiter = Header::complete(task);
+        if waiter.is_null() {
+            return;
+        }
+        if waiter == DETACHED {
+            if ended == Ended::Panicked {
+                unhandled::report(w.hub, task);
+            }
+            finish::drop_outcome(Some(w), task);
+        } else {
+            wake_waiter(Some(w), waiter);
+        }
+    }
+}
+
+/// The oldest unstarted task: of the injector, then of our own.
+#[cold]
+#[inline(never)]
+fn start_oldest(w: &'static Worker) -> bool {
+    if start_injected(w) {
+        return true;
+    }
+    // SAFETY: we are the owner.
+    let task = unsafe { w.member.deque.pop_oldest() };
+    if task.is_null() {
+        return false;
+    }
+    // SAFETY: the pop made the task ours.
+    unsafe { start(w, task) };
+    true
+}
+
+fn start_injected(w: &'static Worker) -> bool {
+    if !w.hub.crew.has_injected() {
+        return false;
+    }
+    let task = w.hub.take_injected(w);
+    if task.is_null() {
+        return false;
+    }
+    // SAFETY: taken out of the injector.
+    unsafe { start(w, task) };
+    true
+}
+
+/// Looks for work elsewhere: polls, then steals by force, then sleeps. Null: look at your own queues again.
+#[cold]
+#[inline(never)]
+fn search(w: &'static Worker) -> *mut Header {
+    let crew = &w.hub.crew;
+    let me = &w.member;
+    let per_us = ticks_per_us();
+    let began = ticks();
+    let mut force_at = began + FORCE_US * per_us;
+    loop {
+        if !me.inbox.is_empty() || crew.stops() || crew.has_injected() {
+            return null_mut();
+        }
+        for victim in crew.others(me) {
+            let task = steal(w, victim);
+            if !task.is_null() {
+                return task;
+            }
+        }
+        let now = ticks();
+        if now >= force_at {
+            force_at = now + FORCE_US * per_us;
+            let task = steal_forced(w);
+            if !task.is_null() {
+                return task;
+            }
+            if w.timers.poll_all(w) {
+                return null_mut();
+            }
+        }
+        if now - began > SPIN_US * per_us {
+            w.stacks.trim();
+            if !crew.sleep(me, || Timers::until_next(w)) {
+                // Somebody is busy: perhaps with tasks that only force can take.
+                let task = steal_forced(w);
+                if !task.is_null() {
+                    return task;
+                }
+            }
+            w.hub.next_look.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+            w.timers.poll_all(w);
+            return null_mut();
+        }
+        for _ in 0..4 {
+            if !me.inbox.is_empty() {
+                break;
+            }
+            relax();
+        }
+    }
+}
+
+/// The ordinary steal: the first task to run now, the others into our own deque.
+fn steal(w: &'static Worker, victim: &Member) -> *mut Header {
+    let mut tasks = [null_mut(); super::deque::BATCH];
+    let taken = victim.deque.steal(&mut tasks);
+    if taken == 0 {
+        victim.deque.ask();
+        return null_mut();
+    }
+    for &task in &tasks[1..taken] {
+        // SAFETY: we are the owner of our deque; the steal made the tasks ours. Each push looks at our own request: a
+        // sleeper that scanned while they were in flight hears of them.
+        unsafe { w.push(task) };
+    }
+    w.hub.crew.found(victim);
+    tasks[0]
+}
+
+#[cold]
+fn steal_forced(w: &'static Worker) -> *mut Header {
+    for victim in w.hub.crew.others(&w.member) {
+        let task = victim.deque.steal_forced();
+        if !task.is_null() {
+            w.hub.crew.found(victim);
+            return task;
+        }
+    }
+    null_mut()
+}

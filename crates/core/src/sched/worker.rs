@@ -1,0 +1,368 @@
+//! A worker: one thread of the pool, and what only it touches.
+//!
+//! ```text
+//!  [member: what others see] [owner only: current, ready, stacks, record memory, budget]
+//! ```
+//! A worker always runs [`super::turn::run`] on some pooled stack; a task is a plain call from it. A task that blocks saves
+//! its stack into a node and switches to (a) the task woken last, (b) the first ready one, (c) an idle stack parked in the
+//! loop, which may be a fresh one. Only the home worker resumes a node, out of its own queues, that is after the switch:
+//! so "woken before saved" needs no care.
+//!
+//! **Invariant (stacks).** Whoever is about to block has first called [`Worker::ensure_stack`], so that the idle list is
+//! not empty: the switch itself cannot fail.
+//!
+//! **Lifetime.** Workers live for ever and are used again by later runtimes (see [`super::idle`]).
+//!
+//! **Who may touch what.** All but `member` belongs to the thread that has the worker's role: in fiber mode its one
+//! thread, in threads mode the thread whose turn it is. `Worker` is `Sync` only so that a reference can stand in a
+//! thread-local; methods are reached through [`current`], that is, by that thread.
+
+use super::idle::Member;
+use super::node::Node;
+use super::ready::Ready;
+use crate::lock::biased::{self, Biaser};
+use crate::runtime::hub::Hub;
+use super::stacks::Stacks;
+use crate::stack::pool::NoStack;
+use crate::sys::atomic::Ordering::*;
+use crate::sys::fence::Fence;
+use crate::sys::futex::Gate;
+use crate::task::header::Header;
+use crate::task::memory::{self, Memory};
+use crate::time::timers::Timers;
+use std::cell::{Cell, UnsafeCell};
+use std::ptr::{null, null_mut};
+
+/// Channel operations of a task before it lets others run.
+pub const BUDGET: u32 = 128;
+
+/// See the module's header.
+#[repr(C)]
+pub struct Worker {
+    /// What others see. First, so that a pointer to the one is a pointer to the other.
+    pub member: Member,
+    /// The task that runs now; null between tasks.
+    pub current: Cell<*const Header>,
+    /// The node woken last: it runs next, while its data is in the cache.
+    next: Cell<*mut Node>,
+    /// Turns of the loop and direct switches.
+    pub tick: Cell<u32>,
+    /// Looks at inbox and clock when `tick & poll_mask` is 0.
+    pub poll_mask: Cell<u32>,
+    /// Operations left to the running task.
+    pub budget: Cell<u32>,
+    /// The locks' preference; `None` where there are too many workers.
+    pub biaser: Cell<Option<&'static Biaser>>,
+    ready: UnsafeCell<Ready>,
+    /// Stacks, and which kind they are.
+    pub stacks: Stacks,
+    /// Free records.
+    pub memory: Memory,
+    /// Pending timers of tasks of this worker.
+    pub timers: Timers,
+    /// What all workers of the runtime share.
+    pub hub: &'static Hub,
+}
+
+// SAFETY: see "Who may touch what" in the header.
+unsafe impl Sync for Worker {}
+// SAFETY: nothing in it belongs to a particular thread for good.
+unsafe impl Send for Worker {}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("index", &self.member.index).finish_non_exhaustive()
+    }
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
+}
+
+/// The worker whose role the calling thread has.
+#[inline(always)]
+pub fn current() -> Option<&'static Worker> {
+    // In a model all threads are foreign.
+    if cfg!(loom) {
+        return None;
+    }
+    let worker = CURRENT.with(Cell::get);
+    // SAFETY: set to a worker by `set_current`, and workers live for ever.
+    unsafe { worker.as_ref() }
+}
+
+/// Makes the calling thread one of this worker's.
+pub fn set_current(worker: Option<&'static Worker>) {
+    CURRENT.with(|c| c.set(worker.map_or(null(), std::ptr::from_ref)));
+}
+
+impl Worker {
+    /// Worker `index` of a hub.
+    pub fn new(hub: &'static Hub, index: usize) -> Worker {
+        Worker {
+            member: Member::new(&hub.crew, index, 256),
+            current: Cell::new(null()),
+            next: Cell::new(null_mut()),
+            tick: Cell::new(0),
+            poll_mask: Cell::new(POLL_SELDOM),
+            budget: Cell::new(BUDGET),
+            biaser: Cell::new(None),
+            ready: UnsafeCell::new(Ready::default()),
+            stacks: Stacks::new(),
+            memory: Memory::new(),
+            timers: Timers::default(),
+            hub,
+        }
+    }
+
+    /// The worker's thread begins (or, with `false`, ends) to work.
+    pub fn prefer_locks(&self, yes: bool) {
+        if yes {
+            #[cfg(not(loom))]
+            self.biaser.set(biased::take());
+        } else if let Some(_biaser) = self.biaser.take() {
+            #[cfg(not(loom))]
+            biased::give_back(_biaser);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- unstarted tasks
+
+    /// Queues an unstarted task, or a woken future.
+    ///
+    /// # Safety
+    /// The caller is this worker; `task` is a record in no queue.
+    #[inline(always)]
+    pub unsafe fn push(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push(task) } {
+            // SAFETY: the caller.
+            unsafe { self.hub.crew.answer(&self.member) };
+        }
+    }
+
+    /// Queues a future behind all others.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn push_last(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push_oldest(task) } {
+            // SAFETY: the caller.
+            unsafe { self.hub.crew.answer(&self.member) };
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- blocked tasks
+
+    /// A blocked task of this worker goes on soon.
+    #[inline(always)]
+    pub fn make_ready(&self, node: *mut Node) {
+        let older = self.next.replace(node);
+        if !older.is_null() {
+            self.with_ready(|ready| ready.push(older));
+        }
+    }
+
+    /// The same, behind all that are ready.
+    #[inline(always)]
+    pub fn make_ready_last(&self, node: *mut Node) {
+        self.with_ready(|ready| ready.push(node));
+    }
+
+    /// The blocked task that goes on next; null if none is ready.
+    #[inline(always)]
+    pub fn take_ready(&self) -> *mut Node {
+        let next = self.next.replace(null_mut());
+        if !next.is_null() {
+            if self.tick.get() & POLL_SELDOM != 0 {
+                return next;
+            }
+            // Now and then first come, first served: two that wake each other would keep all others waiting.
+            self.make_ready_last(next);
+        }
+        self.with_ready(Ready::pop)
+    }
+
+    /// Is no blocked task ready?
+    pub fn nothing_ready(&self) -> bool {
+        self.next.get().is_null() && self.with_ready(|ready| ready.is_empty())
+    }
+
+    #[inline(always)]
+    fn with_ready<R>(&self, f: impl FnOnce(&mut Ready) -> R) -> R {
+        // SAFETY: owner only, and no reference to the ring outlives a call of this method.
+        f(unsafe { &mut *self.ready.get() })
+    }
+
+    /// Takes the inbox over into the ready ring. False if it was empty.
+    pub fn drain_inbox(&self) -> bool {
+        if self.member.inbox.is_empty() {
+            return false;
+        }
+        self.member.inbox.take(|node| self.make_ready_last(node));
+        true
+    }
+
+    /// Makes sure that the next block finds a stack to go on with. Call it before anything is published that must be
+    /// waited for.
+    #[inline(always)]
+    pub fn ensure_stack(&self) -> Result<(), NoStack> {
+        if self.stacks.has_idle() { Ok(()) } else { self.stacks.add_fresh(self) }
+    }
+
+    /// Sets the current stack aside until `node` is woken.
+    ///
+    /// # Safety
+    /// The caller runs on this worker and has called `ensure_stack`. `node` is on the current stack or stays alive, has
+    /// this worker as its home, and will be woken exactly once (it may have been already).
+    #[inline(always)]
+    pub unsafe fn suspend(&self, node: *const Node) {
+        let task = self.current.get();
+        let tick = self.tick.get().wrapping_add(1);
+        self.tick.set(tick);
+        // Through the loop every so often: it looks at inbox and timers.
+        let ready = if tick & self.poll_mask.get() == 0 { null_mut() } else { self.take_ready() };
+        if std::ptr::eq(ready, node) {
+            // Woken already, and first in the queue: its stack is this one.
+            return;
+        }
+        // SAFETY: a ready node is blocked, its stack is saved (we are its home), and it is in no queue any more.
+        let to = if ready.is_null() { self.stacks.take_idle() } else { unsafe { (*ready).saved.with(|saved| *saved) } };
+        // SAFETY: `to` is a saved stack of this worker's kind that nobody else goes on with; `node` outlives the wait.
+        unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(saved, to)) };
+        self.current.set(task);
+        self.budget.set(BUDGET);
+    }
+
+    /// Is there enough stack left to run another task on top of this frame?
+    #[inline(always)]
+    pub fn has_room(&self) -> bool {
+        self.stacks.has_room()
+    }
+
+    /// Lets all ready tasks run first.
+    pub fn yield_now(&self) {
+        if self.ensure_stack().is_err() {
+            // A yield promises nothing: with no memory for a stack, go on.
+            return;
+        }
+        self.drain_inbox();
+        let node = Node::new(Some(self.as_static()));
+        self.make_ready_last(&raw const node as *mut Node);
+        // SAFETY: the node is ours, in the ready ring, where this worker finds it exactly once.
+        unsafe { self.suspend(&node) };
+    }
+
+    /// The member, for ever.
+    #[inline(always)]
+    pub fn as_static(&self) -> &'static Member {
+        // SAFETY: workers live for ever (made by `Hub` in leaked memory).
+        unsafe { &*std::ptr::from_ref(&self.member) }
+    }
+
+    /// One operation of the running task's budget is used. When none is left, lets others run.
+    #[inline(always)]
+    pub fn spend(&self) {
+        let left = self.budget.get();
+        if left == 0 {
+            self.spent();
+        } else {
+            self.budget.set(left - 1);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn spent(&self) {
+        self.budget.set(BUDGET);
+        self.yield_now();
+    }
+
+    /// The worker that `member` belongs to.
+    #[inline(always)]
+    fn is(&self, member: &Member) -> bool {
+        std::ptr::eq(&self.member, member)
+    }
+}
+
+/// `poll_mask` without and with timers.
+pub const POLL_SELDOM: u32 = 63;
+/// See [`POLL_SELDOM`].
+pub const POLL_OFTEN: u32 = 7;
+
+/// Wakes a blocked task or thread. `worker` is the calling thread's, if it is one.
+///
+/// # Safety
+/// The node is blocked, or about to block having published itself, is in no list, and is woken by nobody else. It may be
+/// gone when this returns.
+#[inline(always)]
+pub unsafe fn wake_node(worker: Option<&'static Worker>, node: *mut Node) {
+    // SAFETY: the caller: the node stands until it is woken.
+    let home = unsafe { (*node).home };
+    match (home, worker) {
+        (Some(home), Some(worker)) if worker.is(home) => worker.make_ready(node),
+        // SAFETY: the caller.
+        _ => unsafe { wake_elsewhere(home, worker, node) },
+    }
+}
+
+/// # Safety
+/// As for [`wake_node`].
+#[inline(never)]
+unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&'static Worker>, node: *mut Node) {
+    match home {
+        Some(home) => {
+            let fence = worker.map_or(Fence::foreign(), |worker| worker.member.deque.fence);
+            // SAFETY: the caller.
+            unsafe { home.crew.send(home, node, &fence) }
+        }
+        // SAFETY: the caller; after the store the thread may go on and free the node: only its address is used.
+        None => unsafe {
+            let gate = &raw const (*node).gate;
+            // Release: pairs with the Acquire in `block_thread`.
+            (*gate).word.store(0, Release);
+            Gate::wake(gate);
+        },
+    }
+}
+
+/// Blocks the calling foreign thread until its node is woken.
+pub fn block_thread(node: &Node) {
+    // Acquire: pairs with the Release in `wake_elsewhere`: what the waker did before.
+    while node.gate.word.load(Acquire) != 0 {
+        node.gate.wait(1, None);
+    }
+}
+
+/// Queues a task that was woken, or comes from a foreign thread.
+///
+/// # Safety
+/// `task` is a live record in no queue, and the caller's to queue.
+#[inline]
+pub unsafe fn schedule(task: *mut Header) {
+    // SAFETY: the caller.
+    let runtime = unsafe { (*task).runtime };
+    match current() {
+        // SAFETY: the caller; we are this worker.
+        Some(worker) if worker.hub.number == runtime => unsafe { worker.push(task) },
+        // SAFETY: the caller.
+        _ => unsafe { Hub::of(runtime).inject(task) },
+    }
+}
+
+/// Frees a record's memory, on whatever thread.
+///
+/// # Safety
+/// As for [`Memory::dealloc`].
+#[inline(always)]
+pub unsafe fn free_record(worker: Option<&'static Worker>, task: *mut Header) {
+    // SAFETY: the caller: the record is still ours.
+    let class = unsafe { (*task).kind.class() };
+    match worker {
+        // SAFETY: the caller.
+        Some(worker) => unsafe { worker.memory.dealloc(task.cast(), class) },
+        // SAFETY: the caller.
+        None => unsafe { memory::foreign().dealloc(task.cast(), class) },
+    }
+}

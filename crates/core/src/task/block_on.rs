@@ -1,0 +1,73 @@
+//! Waiting for a future from blocking code.
+
+use crate::sched::node::Node;
+use crate::sched::worker::{self, Worker, block_thread, wake_node};
+use crate::sys::atomic::{AtomicPtr, Ordering::*};
+use std::future::Future;
+use std::pin::pin;
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Null: nothing; [`NOTIFIED`]; or the node of the one who waits.
+struct Signal(AtomicPtr<Node>);
+
+const NOTIFIED: *mut Node = std::ptr::without_provenance_mut(1);
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        // AcqRel. Release: the waker's data, for the poll. Acquire: the node. A read-modify-write in every state.
+        let waiting = self.0.swap(NOTIFIED, AcqRel);
+        if !waiting.is_null() && waiting != NOTIFIED {
+            // SAFETY: taken out by this swap alone; its owner blocks until it is woken.
+            unsafe { wake_node(worker::current(), waiting) };
+        }
+    }
+}
+
+/// Drives a future to its end on the caller's stack, and returns its output.
+///
+/// In a task, which may itself be a future's poll: nothing is "within a runtime". Never moves the future.
+///
+/// # Blocking
+/// While the future is pending: a task is set aside, a foreign thread sleeps, until the future's waker is called.
+///
+/// # Panics
+/// If the future panics. If there is no memory for a stack.
+///
+/// # Examples
+/// ```
+/// let h = myriad_core::spawn(|| 6 * 7);
+/// assert_eq!(myriad_core::block_on(h).unwrap(), 42);
+/// ```
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let signal = Arc::new(Signal(AtomicPtr::new(null_mut())));
+    let waker = Waker::from(signal.clone());
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        // Acquire: pairs with the Release in `wake_by_ref`: the poll sees what the waker did.
+        signal.0.swap(null_mut(), Acquire);
+        if let Poll::Ready(value) = future.as_mut().poll(&mut cx) {
+            return value;
+        }
+        let w = worker::current();
+        if let Some(w) = w
+            && let Err(error) = w.ensure_stack()
+        {
+            panic!("{error}");
+        }
+        let node = Node::new(w.map(Worker::as_static));
+        let published = signal.0.compare_exchange(null_mut(), (&raw const node).cast_mut(), Release, Relaxed);
+        if published.is_ok() {
+            match w {
+                // SAFETY: a stack is ensured; the node is published, and `wake_by_ref` takes it out once.
+                Some(w) => unsafe { w.suspend(&node) },
+                None => block_thread(&node),
+            }
+        }
+    }
+}

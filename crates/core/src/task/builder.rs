@@ -1,0 +1,65 @@
+//! Tasks with a name.
+
+use super::handle::JoinHandle;
+use super::header::{Header, Kind};
+use super::{record, spawn};
+use crate::runtime::global;
+use crate::sched::worker;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Spawns tasks with more than the usual: for now, a name.
+///
+/// # Examples
+/// ```
+/// let h = myriad_core::task::Builder::new().name("answer").spawn(|| 42);
+/// assert_eq!(h.name().as_deref(), Some("answer"));
+/// assert_eq!(h.join().unwrap(), 42);
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct Builder {
+    name: Option<Arc<str>>,
+}
+
+impl Builder {
+    /// A builder of ordinary tasks.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// The task's name: it stands in errors, in the message of a stack overflow, and in the report of a shutdown.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Builder {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// As [`spawn`](crate::spawn).
+    #[track_caller]
+    pub fn spawn<F, T>(self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let place = Location::caller();
+        let Some(w) = worker::current() else {
+            // SAFETY: `f` is 'static and Send.
+            return unsafe { spawn::spawn_into(global::hub(), f, place, self.name) };
+        };
+        let Some(name) = self.name else {
+            // SAFETY: as above.
+            return unsafe { spawn::spawn_here(w, f, Kind::CLOSURE, place) };
+        };
+        // The name is in the table before the task can run.
+        let task = w.memory.alloc(record::class::<F, T>()).cast::<Header>();
+        let kind = record::kind::<F, T>(Kind::CLOSURE.and(Kind::NAMED));
+        // SAFETY: fresh memory of the right class, ours until pushed.
+        unsafe {
+            spawn::write_header(task, spawn::run_closure::<F, T>, kind, w.hub.number, place);
+            record::put(task, f);
+            w.hub.set_name(task, name);
+            w.push(task);
+            JoinHandle::new(task)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Futures as tasks.
+//!
+//! The record holds the future in place; each poll is a run of the record from a queue. A woken future goes to the deque of
+//! the worker that woke it, as the newest task: it may be stolen like any other, also by force, so a worker that computes
+//! never holds up a future. One that wakes itself (a yield, a spent budget) goes behind all others.
+
+use super::handle::JoinHandle;
+use super::header::{Ended, Header, Kind, Mode, Outcome};
+use super::{memory, record, spawn, state, waker};
+use crate::runtime::global;
+use crate::sched::{turn, worker};
+use crate::unwind::{self, Payload};
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Starts a task that drives a future, and returns a handle to its output.
+///
+/// Like [`spawn`](crate::spawn) otherwise. The future is polled on the workers' stacks and may move between workers at
+/// each await; waiting, it costs its own size and a record, no stack. It may also *block*, as a closure does: then the
+/// stack it is polled on is set aside until that poll goes on.
+///
+/// # Panics
+/// A panic in a poll ends the task and reaches its joiner.
+///
+/// # Examples
+/// ```
+/// let h = myriad_core::spawn_async(async { 6 * 7 });
+/// assert_eq!(h.join().unwrap(), 42);
+/// ```
+#[inline]
+#[track_caller]
+pub fn spawn_async<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let place = Location::caller();
+    let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
+    let class = const { record::class::<F, F::Output>() };
+    // SAFETY: fresh memory of the right class, ours until queued; the future is 'static and Send.
+    unsafe {
+        match worker::current() {
+            Some(w) => {
+                let task = w.memory.alloc(class).cast::<Header>();
+                spawn::write_header(task, run_future::<F>, kind, w.hub.number, place);
+                state::begin(&(*task).state);
+                record::put(task, future);
+                w.push(task);
+                JoinHandle::new(task)
+            }
+            None => {
+                let hub = global::hub();
+                let task = memory::foreign().alloc(class).cast::<Header>();
+                spawn::write_header(task, run_future::<F>, kind, hub.number, place);
+                state::begin(&(*task).state);
+                record::put(task, future);
+                hub.inject(task);
+                JoinHandle::new(task)
+            }
+        }
+    }
+}
+
+/// `run` of a future's record: one poll.
+unsafe fn run_future<F: Future>(task: *mut Header, mode: Mode) -> Ended {
+    // SAFETY: the caller has the task, in the state that `mode` says.
+    unsafe {
+        match mode {
+            Mode::Run => poll::<F>(task),
+            Mode::DropUnstarted => {
+                state::end(&(*task).state);
+                record::drop_in_place::<F>(task);
+                Ended::BySelf
+            }
+            Mode::DropOutcome => {
+                spawn::drop_outcome::<F::Output>(task);
+                Ended::BySelf
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The task was taken out of a queue, or is claimed: nobody else polls it.
+#[inline(always)]
+unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
+    // SAFETY: the caller. The future does not move while it is in the record.
+    unsafe {
+        state::start_poll(&(*task).state);
+        let waker = waker::waker_of(task);
+        let future = Pin::new_unchecked(&mut *record::get::<F>(task));
+        let polled = unwind::catch(|| future.poll(&mut Context::from_waker(&waker)));
+        match polled {
+            Ok(Poll::Pending) => {
+                if state::end_poll(&(*task).state) {
+                    // Woken while it ran, most often by itself.
+                    worker::current().expect("polled on a worker").push_last(task);
+                }
+                return Ended::BySelf;
+            }
+            Ok(Poll::Ready(value)) => {
+                // No wake counts any more; the next use of the memory has another generation.
+                state::end(&(*task).state);
+                match unwind::catch(|| record::drop_in_place::<F>(task)) {
+                    Ok(()) => {
+                        record::put(task, value);
+                        (*task).outcome = Outcome::Returned;
+                    }
+                    Err(payload) => set_panicked(task, payload),
+                }
+            }
+            Err(payload) => {
+                state::end(&(*task).state);
+                // A second panic, of the destructor, gives way to the first.
+                drop(unwind::catch(|| record::drop_in_place::<F>(task)));
+                set_panicked(task, payload);
+            }
+        }
+        let ended = if (*task).outcome == Outcome::Returned { Ended::Returned } else { Ended::Panicked };
+        turn::complete(worker::current().expect("polled on a worker"), task, ended);
+        Ended::BySelf
+    }
+}
+
+/// # Safety
+/// The task is the caller's, and its payload is empty.
+#[cold]
+unsafe fn set_panicked(task: *mut Header, payload: Payload) {
+    // SAFETY: the caller.
+    unsafe {
+        record::put::<Payload>(task, payload);
+        (*task).outcome = Outcome::Panicked;
+    }
+}

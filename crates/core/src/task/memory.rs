@@ -1,0 +1,205 @@
+//! Memory of task records: per-worker free lists of 64-byte classes.
+//!
+//! **Invariant: type-stable.** Memory that has once been a record is only ever a record of the same class, and is never
+//! given back to the system. So a stale pointer to a record may be looked at for ever: a waker compares the generation
+//! in `state`, which freeing does not touch, and finds that its task is gone. That makes wakers plain copies, without a
+//! reference count (7 ns each). The price: memory stays at its high-water mark, and is used again.
+//!
+//! A freed record is `next` and `depth` (where `run` and `waiter` were). When a worker's list has grown to
+//! [`MAGAZINE`] records, the whole list becomes its spare one, and an older spare goes to the process: so a worker that
+//! only frees feeds one that only spawns, at one lock per magazine.
+//!
+//! **Rejected.** The global allocator: 20 ns for each record, and a count or an epoch to keep wakers safe. Returning
+//! chunks to the system: needs to know that no waker is left.
+
+use super::header::{Header, Kind};
+use std::alloc::Layout;
+use std::cell::Cell;
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard};
+
+/// Bytes between classes; also the alignment of a record.
+pub(crate) const UNIT: usize = 64;
+/// Records have 1 to this many units; what is larger keeps its payload in a box.
+pub(crate) const CLASSES: usize = 8;
+/// Records that move between a worker and the process at a time.
+const MAGAZINE: usize = 256;
+const FIRST_CHUNK: usize = 64 << 10;
+const LARGEST_CHUNK: usize = 1 << 20;
+
+/// The class for a record of this size.
+pub(crate) const fn class_of(size: usize) -> usize {
+    size.div_ceil(UNIT) - 1
+}
+
+#[repr(C)]
+struct Free {
+    next: *mut Free,
+    /// Records in the list that begins here.
+    depth: usize,
+}
+
+#[derive(Debug)]
+struct List {
+    free: Cell<*mut Free>,
+    spare: Cell<*mut Free>,
+    /// Never used yet.
+    bump: Cell<*mut u8>,
+    end: Cell<*mut u8>,
+    chunk: Cell<usize>,
+}
+
+/// One worker's free lists.
+#[derive(Debug)]
+pub struct Memory {
+    lists: [List; CLASSES],
+}
+
+// SAFETY: the pointers are memory that the lists own.
+unsafe impl Send for Memory {}
+
+/// A piece of memory cut into records of one class.
+#[derive(Debug, Clone, Copy)]
+struct Chunk {
+    start: *mut u8,
+    records: usize,
+    class: usize,
+}
+
+struct Pool {
+    magazines: [Vec<*mut Free>; CLASSES],
+    chunks: Vec<Chunk>,
+}
+// SAFETY: as for `Memory`.
+unsafe impl Send for Pool {}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { magazines: [const { Vec::new() }; CLASSES], chunks: Vec::new() });
+/// For threads that are no workers.
+static FOREIGN: Mutex<Memory> = Mutex::new(Memory::new());
+
+fn pool() -> MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The free lists that foreign threads share.
+pub(crate) fn foreign() -> MutexGuard<'static, Memory> {
+    FOREIGN.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory::new()
+    }
+}
+
+impl Memory {
+    /// Empty lists.
+    pub const fn new() -> Memory {
+        const LIST: List = List {
+            free: Cell::new(null_mut()),
+            spare: Cell::new(null_mut()),
+            bump: Cell::new(null_mut()),
+            end: Cell::new(null_mut()),
+            chunk: Cell::new(FIRST_CHUNK),
+        };
+        Memory { lists: [LIST; CLASSES] }
+    }
+
+    /// Memory for a record of this class. Its `state` is as it was left; all else is garbage.
+    #[inline(always)]
+    pub fn alloc(&self, class: usize) -> *mut u8 {
+        let list = &self.lists[class];
+        let free = list.free.get();
+        if free.is_null() {
+            return Self::refill(list, class);
+        }
+        // SAFETY: what is in the list is free memory that the list owns.
+        list.free.set(unsafe { (*free).next });
+        free.cast()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refill(list: &List, class: usize) -> *mut u8 {
+        if list.bump.get() < list.end.get() {
+            let record = list.bump.get();
+            list.bump.set(record.wrapping_add((class + 1) * UNIT));
+            return record;
+        }
+        let spare = list.spare.replace(null_mut());
+        let magazine = if spare.is_null() { pool().magazines[class].pop().unwrap_or(null_mut()) } else { spare };
+        if !magazine.is_null() {
+            // SAFETY: as in `alloc`.
+            list.free.set(unsafe { (*magazine).next });
+            return magazine.cast();
+        }
+        Self::new_chunk(list, class);
+        Self::refill(list, class)
+    }
+
+    fn new_chunk(list: &List, class: usize) {
+        let size = (class + 1) * UNIT;
+        let records = list.chunk.get() / size;
+        list.chunk.set((list.chunk.get() * 2).min(LARGEST_CHUNK));
+        // One unit more, to align by hand: asking the allocator to align would make it touch (zero) all pages now.
+        let layout = Layout::from_size_align(records * size + UNIT, 16).expect("a small layout");
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+        if memory.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        let start = memory.wrapping_add(memory.align_offset(UNIT));
+        super::waker::check_address(start.wrapping_add(records * size));
+        list.bump.set(start);
+        list.end.set(start.wrapping_add(records * size));
+        pool().chunks.push(Chunk { start, records, class });
+    }
+
+    /// Gives a record's memory back. `kind` says free from here on.
+    ///
+    /// # Safety
+    /// `record` came from `alloc` (of any list) of this class, and is used no more but for looks at `state`.
+    #[inline(always)]
+    pub unsafe fn dealloc(&self, record: *mut u8, class: usize) {
+        let list = &self.lists[class];
+        let (record, next) = (record.cast::<Free>(), list.free.get());
+        // SAFETY: what is in the list is free memory that the list owns.
+        let depth = if next.is_null() { 0 } else { unsafe { (*next).depth } };
+        // SAFETY: the caller: the record is ours now.
+        unsafe {
+            (*record.cast::<Header>()).kind = Kind::FREE;
+            record.write(Free { next, depth: depth + 1 });
+        }
+        list.free.set(record);
+        if depth + 1 >= MAGAZINE {
+            Self::put_aside(list, class);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_aside(list: &List, class: usize) {
+        let full = list.spare.replace(list.free.replace(null_mut()));
+        if !full.is_null() {
+            pool().magazines[class].push(full);
+        }
+    }
+}
+
+/// Calls `visit` with every record of the process that is not free.
+///
+/// # Safety
+/// For the records that `visit` looks into (say, of one runtime) nobody spawns, runs or frees meanwhile: their workers
+/// have stopped. Of the others `visit` may look at `kind` and `runtime` only.
+pub(crate) unsafe fn for_each_live(mut visit: impl FnMut(*mut Header)) {
+    let chunks = pool().chunks.clone();
+    for chunk in chunks {
+        for i in 0..chunk.records {
+            let record = chunk.start.wrapping_add(i * (chunk.class + 1) * UNIT).cast::<Header>();
+            // SAFETY: record memory is always readable; a volatile read because others may write theirs.
+            if unsafe { (&raw const (*record).kind).read_volatile() } != Kind::FREE {
+                visit(record);
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Fork-join of two closures, and running one thing on a fresh stack.
+//!
+//! The record of `b` stands on the caller's stack. It is always recorded, never simply called after `a`: `a` may wait
+//! for something that only `b` does, and then the worker's loop must find `b` (or a thief does).
+
+use super::handle::wait_done;
+use super::header::{Ended, Header, Mode};
+use super::spawn::stack_header;
+use super::waker::wake_waiter;
+use crate::sched::worker::{self, Worker};
+use crate::stack::pool::NoStack;
+use crate::unwind::{self, Payload};
+use std::cell::UnsafeCell;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::Location;
+
+/// A task whose record is in its spawner's frame.
+#[repr(C)]
+pub(crate) struct StackTask<F, T> {
+    header: Header,
+    closure: UnsafeCell<ManuallyDrop<F>>,
+    result: UnsafeCell<MaybeUninit<Result<T, Option<Payload>>>>,
+}
+
+impl<F: FnOnce() -> T, T> StackTask<F, T> {
+    #[inline(always)]
+    pub(crate) fn new(runtime: u8, place: &'static Location<'static>, f: F) -> Self {
+        StackTask {
+            header: stack_header(run_stack_task::<F, T>, runtime, place),
+            closure: UnsafeCell::new(ManuallyDrop::new(f)),
+            result: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// What the queues hold. (Derived from a pointer to the whole, so that `run` may reach all of it.)
+    #[inline(always)]
+    pub(crate) fn record(&self) -> *mut Header {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// The closure, to call it here.
+    ///
+    /// # Safety
+    /// The task was claimed, and the closure is taken once.
+    #[inline(always)]
+    unsafe fn take_closure(&self) -> F {
+        // SAFETY: the caller.
+        unsafe { ManuallyDrop::take(&mut *self.closure.get()) }
+    }
+
+    /// What the task left; `Err(None)` if it was dropped unstarted.
+    ///
+    /// # Safety
+    /// The task has ended by `run`, and the result is taken once.
+    pub(crate) unsafe fn take_result(&self) -> Result<T, Option<Payload>> {
+        // SAFETY: the caller.
+        unsafe { (*self.result.get()).assume_init_read() }
+    }
+}
+
+unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> Ended {
+    let this = task.cast::<StackTask<F, T>>();
+    // SAFETY: the caller has the task. Its frame waits for the end, so it stands until `complete`.
+    unsafe {
+        let f = ManuallyDrop::take(&mut *(*this).closure.get());
+        let result = (*this).result.get();
+        match mode {
+            Mode::Run => {
+                (*result).write(unwind::catch(f).map_err(Some));
+                let waiter = Header::complete(task);
+                // The frame may be gone now.
+                if !waiter.is_null() {
+                    wake_waiter(worker::current(), waiter);
+                }
+            }
+            _ => {
+                drop(f);
+                (*result).write(Err(None));
+            }
+        }
+    }
+    Ended::BySelf
+}
+
+/// Runs two closures, perhaps in parallel, and returns both results.
+///
+/// The caller runs `a`; `b` is offered to other workers meanwhile, and the caller runs it afterwards if nobody took it.
+/// Both may borrow from the caller, and may block, also on each other: as long as somebody can go on, somebody does.
+/// From a foreign thread both run on the global runtime, and the thread sleeps.
+///
+/// # Blocking
+/// Until both have ended.
+///
+/// # Panics
+/// If either panics, both are awaited first, then the panic goes on; if both do, `a`'s.
+///
+/// # Examples
+/// ```
+/// fn fib(n: u64) -> u64 {
+///     if n < 2 {
+///         return n;
+///     }
+///     let (a, b) = myriad_core::join(|| fib(n - 1), || fib(n - 2));
+///     a + b
+/// }
+/// assert_eq!(fib(15), 610);
+/// ```
+#[inline]
+#[track_caller]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let place = Location::caller();
+    match worker::current() {
+        Some(w) if w.has_room() => join_here(w, a, b, place),
+        Some(w) => on_fresh_stack(w, place, move || join_again(a, b, place)),
+        None => crate::runtime::global::run(move || join_again(a, b, place)),
+    }
+}
+
+/// `join` once more, on a worker with room.
+fn join_again<A, B, RA, RB>(a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    join_here(worker::current().expect("on a worker"), a, b, place)
+}
+
+#[inline(always)]
+fn join_here<A, B, RA, RB>(w: &'static Worker, a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let task = StackTask::new(w.hub.number, place, b);
+    // SAFETY: this frame does not end, by return or unwinding, before the task is claimed or done (see `Awaited`).
+    unsafe { w.push(task.record()) };
+    let awaited = Awaited { w, task: &task };
+    let ra = a();
+    std::mem::forget(awaited);
+    // SAFETY: the frame's own record; claimed once.
+    if unsafe { w.member.deque.claim(&task.header) } {
+        // SAFETY: claimed.
+        let b = unsafe { task.take_closure() };
+        (ra, b())
+    } else {
+        (ra, join_stolen(w, &task))
+    }
+}
+
+/// `b` was taken: waits for its end.
+#[cold]
+#[inline(never)]
+fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) -> RB {
+    wait_for_frame(w, &task.header);
+    // SAFETY: the task has ended, and this is the only taker.
+    match unsafe { task.take_result() } {
+        Ok(value) => value,
+        Err(Some(payload)) => unwind::resume(payload),
+        Err(None) => panic!("the runtime was shut down before this closure of `join` could start"),
+    }
+}
+
+/// While `a` runs: if it unwinds, `b` is taken back and dropped, or awaited, before the frame goes.
+struct Awaited<'a, B: FnOnce() -> RB, RB> {
+    w: &'static Worker,
+    task: &'a StackTask<B, RB>,
+}
+
+impl<B: FnOnce() -> RB, RB> Drop for Awaited<'_, B, RB> {
+    #[cold]
+    fn drop(&mut self) {
+        // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
+        // SAFETY: the frame's own record; claimed once.
+        unsafe {
+            if self.w.member.deque.claim(&self.task.header) {
+                (self.task.header.run)(self.task.record(), Mode::Run);
+            } else {
+                wait_for_frame(self.w, &self.task.header);
+            }
+            // Its own panic, if any, gives way to `a`'s.
+            drop(self.task.take_result());
+        }
+    }
+}
+
+/// Waits for a task whose record is in the caller's frame, whatever happens.
+pub(crate) fn wait_for_frame(w: &'static Worker, header: &Header) {
+    // SAFETY: the record is the caller's own.
+    if unsafe { wait_done(Some(w), header) }.is_err() {
+        // No stack to go on with meanwhile, and the frame must stand: the worker waits with it. The task was taken by
+        // another worker or is started already, so it does not need this one.
+        while !header.is_done() {
+            crate::sys::thread::yield_now();
+        }
+    }
+}
+
+/// Runs `f` on an empty stack of this worker (or on another worker), while the caller's is set aside: recursion is bounded
+/// by memory, not by the size of a stack.
+#[cold]
+#[inline(never)]
+pub(crate) fn on_fresh_stack<F, T>(w: &'static Worker, place: &'static Location<'static>, f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    if let Err(error) = w.ensure_stack() {
+        no_stack(&error);
+    }
+    let task = StackTask::new(w.hub.number, place, f);
+    // SAFETY: the frame stands until the task is done.
+    unsafe { w.push(task.record()) };
+    join_stolen(w, &task)
+}
+
+#[cold]
+fn no_stack(error: &NoStack) -> ! {
+    panic!("{error}")
+}

@@ -1,0 +1,328 @@
+//! Scopes: tasks that borrow.
+//!
+//! ```text
+//!  scope frame: Scope { local, shared, waiter, panic }    <- tasks hold a pointer to it
+//!  end: run own newest tasks of this scope inline; shared -= OPEN - local; wait until 0
+//! ```
+//! **Counting.** What the owner's worker spawns and ends is counted in `local`, without atomics; all else in `shared`,
+//! which starts at [`OPEN`] so that it cannot reach 0 before the owner has come to its end and merged the two. After the
+//! merge everybody counts in `shared`, and who takes it to 0 wakes the owner.
+//!
+//! **Invariant.** A task touches the scope last when it counts itself down; the frame stands until all have.
+//!
+//! **Ordering.** `shared`: each count down is AcqRel, so that what any task did is visible after the wait.
+
+use super::handle::JoinHandle;
+use super::header::{DETACHED, Ended, Header, Kind, Mode, Outcome};
+use super::waker::wake_waiter;
+use super::{JoinError, finish, memory, record, spawn};
+use crate::runtime::{global, hub::Hub};
+use crate::sched::node::Node;
+use crate::sched::worker::{self, Worker, block_thread, wake_node};
+use crate::sys::atomic::{AtomicIsize, Ordering::*};
+use crate::sys::cell::UnsafeCell;
+use crate::unwind::{self, Payload};
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::ptr::null_mut;
+use std::sync::Mutex;
+
+const OPEN: isize = isize::MAX / 2;
+
+/// Spawns tasks that may borrow what outlives the [`scope`].
+#[derive(Debug)]
+pub struct Scope<'scope, 'env: 'scope> {
+    counts: Counts,
+    /// The panic of a task that nobody joined.
+    panic: Mutex<Option<Payload>>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+#[derive(Debug)]
+struct Counts {
+    /// The worker of the owner; `None` for a foreign thread.
+    owner: Option<&'static Worker>,
+    hub: &'static Hub,
+    /// Touched only on the owner's worker, until `merged`.
+    local: Cell<isize>,
+    merged: Cell<bool>,
+    shared: AtomicIsize,
+    /// Who waits at the end; written before the merge.
+    waiter: UnsafeCell<*mut Node>,
+}
+
+// SAFETY: `local` and `merged` are touched by the owner's worker only, `waiter` is written before the merge and read
+// after a count down that came after it.
+unsafe impl Sync for Counts {}
+// SAFETY: as above.
+unsafe impl Send for Counts {}
+
+impl Counts {
+    fn is_owner(&self, w: Option<&'static Worker>) -> bool {
+        matches!((self.owner, w), (Some(a), Some(b)) if std::ptr::eq(a, b))
+    }
+
+    /// One more task.
+    #[inline]
+    fn up(&self, w: Option<&'static Worker>) {
+        if self.is_owner(w) && !self.merged.get() {
+            self.local.set(self.local.get() + 1);
+        } else {
+            // Relaxed: the spawner is itself counted, or is the owner.
+            self.shared.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// One task has ended. The last access of the task to the scope.
+    #[inline]
+    fn down(&self, w: Option<&'static Worker>) {
+        if self.is_owner(w) && !self.merged.get() {
+            self.local.set(self.local.get() - 1);
+            return;
+        }
+        // AcqRel: what the task did, for the owner; what the others did, for the one who wakes it.
+        if self.shared.fetch_sub(1, AcqRel) == 1 {
+            // SAFETY: at 0 the owner has merged and waits for us; it wrote the word before.
+            unsafe { wake_node(w, self.waiter.with(|waiter| *waiter)) };
+        }
+    }
+}
+
+/// Calls `f` with a scope, and returns when `f` and all tasks spawned in the scope have ended.
+///
+/// Tasks of the scope may borrow everything that outlives the call, may spawn further ones, and may block.
+///
+/// # Blocking
+/// At its end, until all tasks have ended; those of its own queue run right there.
+///
+/// # Panics
+/// If `f` panics, that panic goes on after all tasks have ended; else the first panic of a task that was not joined.
+///
+/// # Examples
+/// ```
+/// let mut parts = [1, 2, 3];
+/// myriad_core::scope(|s| {
+///     for x in &mut parts {
+///         s.spawn(move || *x *= 10);
+///     }
+/// });
+/// assert_eq!(parts, [10, 20, 30]);
+/// ```
+#[track_caller]
+pub fn scope<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let w = worker::current();
+    let scope = Scope {
+        counts: Counts {
+            owner: w,
+            hub: w.map_or_else(global::hub, |w| w.hub),
+            local: Cell::new(0),
+            merged: Cell::new(false),
+            shared: AtomicIsize::new(OPEN),
+            waiter: UnsafeCell::new(null_mut()),
+        },
+        panic: Mutex::new(None),
+        scope: PhantomData,
+        env: PhantomData,
+    };
+    let result = unwind::catch(|| f(&scope));
+    scope.wait();
+    let unjoined = scope.panic.lock().unwrap_or_else(|e| e.into_inner()).take();
+    match (result, unjoined) {
+        (Err(payload), _) | (Ok(_), Some(payload)) => unwind::resume(payload),
+        (Ok(value), None) => value,
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Starts a task in the scope; like [`spawn`](crate::spawn), but `f` may borrow.
+    ///
+    /// # Blocking
+    /// Never blocks.
+    #[inline]
+    #[track_caller]
+    pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let place = Location::caller();
+        let w = worker::current();
+        let job = Job { scope: std::ptr::from_ref(self).cast(), f };
+        self.counts.up(w);
+        // SAFETY: 'scope outlives the task: the scope's frame waits for it. The record is fresh, of the right class, and
+        // ours until queued.
+        let handle = unsafe {
+            let kind = const { record::kind::<Job<F>, T>(Kind::CLOSURE.and(Kind::SCOPED)) };
+            let class = const { record::class::<Job<F>, T>() };
+            // A worker of another runtime spawns into its own, as anywhere.
+            let (task, hub) = match w {
+                Some(w) => (w.memory.alloc(class), w.hub),
+                None => (memory::foreign().alloc(class), self.counts.hub),
+            };
+            let task = task.cast::<Header>();
+            spawn::write_header(task, run_job::<F, T>, kind, hub.number, place);
+            record::put(task, job);
+            match w {
+                Some(w) => w.push(task),
+                None => hub.inject(task),
+            }
+            JoinHandle::new(task)
+        };
+        ScopedJoinHandle { handle, scope: PhantomData }
+    }
+
+    /// The owner's end: runs what is left of the scope in its own queue, then waits for the others.
+    fn wait(&self) {
+        let counts = &self.counts;
+        if let Some(w) = counts.owner {
+            self.run_own(w);
+            if counts.local.get() == 0 && counts.shared.load(Acquire) == OPEN {
+                // All have ended, and all that they did is visible.
+                return;
+            }
+        }
+        let no_stack = counts.owner.is_some_and(|w| w.ensure_stack().is_err());
+        let node = Node::new(counts.owner.map(Worker::as_static));
+        counts.waiter.with_mut(|waiter| {
+            // SAFETY: nobody reads it before the merge below.
+            unsafe { *waiter = (&raw const node).cast_mut() }
+        });
+        counts.merged.set(true);
+        let less = OPEN - counts.local.get();
+        if no_stack {
+            // The frame must stand, and there is no stack to go on with: the worker waits with it.
+            while counts.shared.load(Acquire) != less {
+                crate::sys::thread::yield_now();
+            }
+            return;
+        }
+        // AcqRel: the node, for who takes the count to 0; what the tasks did, for us.
+        if counts.shared.fetch_sub(less, AcqRel) != less {
+            match counts.owner {
+                // SAFETY: a stack is ensured, and the last task wakes the node, once.
+                Some(w) => unsafe { w.suspend(&node) },
+                None => block_thread(&node),
+            }
+        }
+    }
+
+    /// Runs the newest tasks of this worker's queue as long as they belong to this scope. (The inlining rule allows it: the
+    /// scope's end cannot come before theirs.)
+    fn run_own(&self, w: &'static Worker) {
+        while w.has_room() {
+            // SAFETY: we are the worker; what is popped is ours to run or to push back.
+            unsafe {
+                let task = w.member.deque.pop();
+                if task.is_null() {
+                    return;
+                }
+                let ours = (*task).kind.has(Kind::SCOPED) && std::ptr::eq(scope_of(task), std::ptr::from_ref(self).cast());
+                if !ours {
+                    w.push(task);
+                    return;
+                }
+                let caller = w.current.replace(task);
+                ((*task).run)(task, Mode::Run);
+                w.current.set(caller);
+            }
+        }
+    }
+}
+
+/// What a scoped record holds. The scope's address comes first, whatever the closure.
+#[repr(C)]
+struct Job<F> {
+    scope: *const Scope<'static, 'static>,
+    f: F,
+}
+
+/// # Safety
+/// A live, unstarted scoped record.
+unsafe fn scope_of(task: *mut Header) -> *const Scope<'static, 'static> {
+    // SAFETY: the caller. A `Job` begins with the pointer, also where it stands in a box: then this reads the box's
+    // address, which is no scope's; such a task is just not run inline.
+    unsafe { *record::get::<*const Scope<'static, 'static>>(task) }
+}
+
+unsafe fn run_job<F, T>(task: *mut Header, mode: Mode) -> Ended
+where
+    F: FnOnce() -> T,
+{
+    // SAFETY: the caller has the task, in the state that `mode` says. The scope's frame stands until `down`.
+    unsafe {
+        if mode == Mode::DropOutcome {
+            spawn::drop_outcome::<T>(task);
+            return Ended::BySelf;
+        }
+        let w = worker::current();
+        let Job { scope, f } = record::take::<Job<F>>(task);
+        let counts = &raw const (*scope).counts;
+        if mode == Mode::DropUnstarted {
+            drop(f);
+            // The caller completes; the scope is told here, because it is the last who knows it. Only the outcome is
+            // written afterwards, to a record that no longer refers to the scope.
+            (*counts).down(w);
+            return Ended::BySelf;
+        }
+        match unwind::catch(f) {
+            Ok(value) => {
+                record::put(task, value);
+                (*task).outcome = Outcome::Returned;
+            }
+            Err(payload) => {
+                record::put::<Payload>(task, payload);
+                (*task).outcome = Outcome::Panicked;
+            }
+        }
+        // Detached for good: no need to swap. Acquire: as in `complete`.
+        let waiter =
+            if (*task).waiter.load(Acquire) == DETACHED { DETACHED } else { Header::complete(task) };
+        if waiter == DETACHED {
+            if (*task).outcome == Outcome::Panicked {
+                (*scope).keep_panic(record::take::<Payload>(task));
+                finish::free(w, task);
+            } else {
+                // Before the count: the result may borrow from the scope.
+                finish::drop_outcome(w, task);
+            }
+        } else if !waiter.is_null() {
+            wake_waiter(w, waiter);
+        }
+        (*counts).down(w);
+    }
+    Ended::BySelf
+}
+
+impl Scope<'_, '_> {
+    #[cold]
+    fn keep_panic(&self, payload: Payload) {
+        self.panic.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(payload);
+    }
+}
+
+/// The right to the result of a task of a scope. Dropping it leaves the task to the scope's end.
+#[derive(Debug)]
+pub struct ScopedJoinHandle<'scope, T> {
+    handle: JoinHandle<T>,
+    scope: PhantomData<&'scope ()>,
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// As [`JoinHandle::join`].
+    ///
+    /// # Errors
+    /// As [`JoinHandle::join`].
+    #[inline]
+    pub fn join(self) -> Result<T, JoinError> {
+        self.handle.join()
+    }
+    /// Has the task ended?
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+}

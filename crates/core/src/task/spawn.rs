@@ -1,0 +1,194 @@
+//! Spawning closures.
+
+use super::handle::JoinHandle;
+use super::header::{Ended, Header, Kind, Mode, Outcome};
+use super::{memory, record};
+use crate::runtime::hub::Hub;
+use crate::sched::worker::{self, Worker};
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
+use crate::unwind::{self, Payload};
+use std::panic::Location;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// Starts a task that runs `f`, and returns a handle to its result.
+///
+/// The task is queued on this worker; any worker may take it. It may block on everything in this library; `f` and its
+/// result are `Send` because the task may run on another thread, but a task that has blocked once goes on on the same
+/// thread. Without a runtime, starts the global one (threads mode, a worker for each core).
+///
+/// # Blocking
+/// Never blocks.
+///
+/// # Panics
+/// A panic in `f` stops at the task and reaches whoever joins it; of a detached task it is reported (see
+/// [`Builder::on_unhandled_panic`](crate::Builder::on_unhandled_panic)). `spawn` itself panics only where the global
+/// runtime is needed and cannot be started.
+///
+/// # Examples
+/// ```
+/// let h = myriad_core::spawn(|| 6 * 7);
+/// assert_eq!(h.join().unwrap(), 42);
+/// ```
+#[inline]
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let place = Location::caller();
+    match worker::current() {
+        // SAFETY: `f` is 'static and Send.
+        Some(w) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
+        // SAFETY: as above.
+        None => unsafe { spawn_into(crate::runtime::global::hub(), f, place, None) },
+    }
+}
+
+/// Spawns on the calling worker.
+///
+/// # Safety
+/// What `f` and `T` borrow outlives the task.
+#[inline(always)]
+pub(crate) unsafe fn spawn_here<F, T>(
+    w: &'static Worker,
+    f: F,
+    kind: Kind,
+    place: &'static Location<'static>,
+) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let task = w.memory.alloc(const { record::class::<F, T>() }).cast::<Header>();
+    // SAFETY: fresh memory of the right class; ours until pushed.
+    unsafe {
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), w.hub.number, place);
+        record::put(task, f);
+        w.push(task);
+        JoinHandle::new(task)
+    }
+}
+
+/// Spawns from a foreign thread, into this runtime.
+///
+/// # Safety
+/// What `f` and `T` borrow outlives the task.
+#[cold]
+pub(crate) unsafe fn spawn_into<F, T>(
+    hub: &'static Hub,
+    f: F,
+    place: &'static Location<'static>,
+    name: Option<Arc<str>>,
+) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let task = memory::foreign().alloc(record::class::<F, T>()).cast::<Header>();
+    let kind = if name.is_some() { Kind::CLOSURE.and(Kind::NAMED) } else { Kind::CLOSURE };
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), hub.number, place);
+        record::put(task, f);
+        if let Some(name) = name {
+            hub.set_name(task, name);
+        }
+        hub.inject(task);
+        JoinHandle::new(task)
+    }
+}
+
+/// Writes all of a header but `state`, which keeps the memory's generation.
+///
+/// # Safety
+/// `task` is record memory that nobody else uses.
+#[inline(always)]
+pub(crate) unsafe fn write_header(
+    task: *mut Header,
+    run: super::header::Run,
+    kind: Kind,
+    runtime: u8,
+    place: &'static Location<'static>,
+) {
+    // SAFETY: the caller.
+    unsafe {
+        (&raw mut (*task).run).write(run);
+        (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
+        (&raw mut (*task).idx).write(AtomicUsize::new(0));
+        (&raw mut (*task).place).write(place);
+        (&raw mut (*task).kind).write(kind);
+        (&raw mut (*task).runtime).write(runtime);
+        (&raw mut (*task).outcome).write(Outcome::Returned);
+        (&raw mut (*task).stolen).write(AtomicBool::new(false));
+    }
+}
+
+/// A whole header, for records on a stack.
+#[inline(always)]
+pub(crate) fn stack_header(run: super::header::Run, runtime: u8, place: &'static Location<'static>) -> Header {
+    Header {
+        run,
+        waiter: AtomicPtr::new(null_mut()),
+        idx: AtomicUsize::new(0),
+        place,
+        state: AtomicU32::new(0),
+        kind: Kind::CLOSURE.and(Kind::ON_STACK),
+        runtime,
+        outcome: Outcome::Returned,
+        stolen: AtomicBool::new(false),
+    }
+}
+
+/// `run` of a closure's record.
+///
+/// # Safety
+/// The caller has the task, in the state that `mode` says.
+pub(crate) unsafe fn run_closure<F, T>(task: *mut Header, mode: Mode) -> Ended
+where
+    F: FnOnce() -> T,
+{
+    // SAFETY: the caller has the task, in the state that `mode` says.
+    unsafe {
+        match mode {
+            Mode::Run => {
+                let f = record::take::<F>(task);
+                match unwind::catch(f) {
+                    Ok(value) => {
+                        record::put(task, value);
+                        Ended::Returned
+                    }
+                    Err(payload) => {
+                        record::put::<Payload>(task, payload);
+                        Ended::Panicked
+                    }
+                }
+            }
+            Mode::DropUnstarted => {
+                record::drop_in_place::<F>(task);
+                Ended::BySelf
+            }
+            Mode::DropOutcome => {
+                drop_outcome::<T>(task);
+                Ended::BySelf
+            }
+        }
+    }
+}
+
+/// Drops a result or a payload in place.
+///
+/// # Safety
+/// The task has ended, and its outcome is still in the record.
+#[cold]
+pub(crate) unsafe fn drop_outcome<T>(task: *mut Header) {
+    // SAFETY: the caller.
+    unsafe {
+        match (*task).outcome {
+            Outcome::Returned => record::drop_in_place::<T>(task),
+            Outcome::Panicked => record::drop_in_place::<Payload>(task),
+            Outcome::Dropped => {}
+        }
+    }
+}

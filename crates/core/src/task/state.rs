@@ -1,0 +1,128 @@
+//! The state word of a future: who polls it, and whether a wake is on its way.
+//!
+//! ```text
+//!  IDLE --wake--> SCHEDULED --poll--> RUNNING --pending--> IDLE      RUNNING --wake--> NOTIFIED --pending--> SCHEDULED
+//!  RUNNING --ready--> ENDED
+//! ```
+//! Above the three bits stands the generation of the record's memory: a wake for a task that has ended finds another
+//! generation, or a state that is not to be woken, and does nothing.
+//!
+//! **Invariant.** A wake is never lost: a poll that begins after the wake sees what the waker did, or the wake sees
+//! RUNNING and the poll is done again.
+//!
+//! **Ordering.** The waker does a read-modify-write (release) in *every* state, and the poller begins with one (acquire):
+//! so they are ordered on the word. A waker that only loaded would leave its data in the store buffer while it reads
+//! SCHEDULED, and the poll would miss it: on x86 too.
+//!
+//! Tests: `tests/loom_async.rs`.
+
+use crate::sys::atomic::{AtomicU32, Ordering::*};
+use crate::sys::mutant::{on, ord};
+
+/// Free memory, or not a future.
+pub const FREE: u32 = 0;
+/// Waits for a wake.
+pub const IDLE: u32 = 1;
+/// In a queue.
+pub const SCHEDULED: u32 = 2;
+/// Being polled.
+pub const RUNNING: u32 = 3;
+/// Being polled, and woken since.
+pub const NOTIFIED: u32 = 4;
+/// Ready; never polled again.
+pub const ENDED: u32 = 5;
+
+const STATE: u32 = 7;
+const GENERATION_SHIFT: u32 = 3;
+/// A generation has so many bits, because a waker has so many to spare.
+pub const GENERATION_BITS: u32 = 19;
+
+/// The generation in a state word.
+pub const fn generation(word: u32) -> u32 {
+    word >> GENERATION_SHIFT & ((1 << GENERATION_BITS) - 1)
+}
+
+const fn word(generation: u32, state: u32) -> u32 {
+    generation << GENERATION_SHIFT | state
+}
+
+/// Begins a future's life in a record: scheduled. Returns its generation.
+pub fn begin(state: &AtomicU32) -> u32 {
+    let generation = generation(state.load(Relaxed));
+    // Relaxed: published with the record.
+    state.store(word(generation, SCHEDULED), Relaxed);
+    generation
+}
+
+/// Ends it: the next generation begins. Wakes from now on do nothing.
+pub fn end(state: &AtomicU32) {
+    let next = generation(state.load(Relaxed).wrapping_add(1 << GENERATION_SHIFT));
+    state.store(word(next, FREE), Relaxed);
+}
+
+/// The poll begins.
+#[inline(always)]
+pub fn start_poll(state: &AtomicU32) {
+    let now = state.load(Relaxed) & !STATE | RUNNING;
+    if on("poll-stores") {
+        state.store(now, Relaxed);
+    } else {
+        // Acquire: pairs with the Release in `wake`. (Others write the word only as the same generation's wakes.)
+        state.swap(now, ord(Acquire, "poll-acquire"));
+    }
+}
+
+/// The poll said "pending". True: it was woken meanwhile, is scheduled again, and the caller queues it.
+#[inline(always)]
+pub fn end_poll(state: &AtomicU32) -> bool {
+    let running = state.load(Relaxed) & !STATE | RUNNING;
+    // Release: what the poll did comes before the next one, on whatever worker. Acquire on failure: the wake's data.
+    match state.compare_exchange(running, running & !STATE | IDLE, AcqRel, Acquire) {
+        Ok(_) => false,
+        Err(_) => {
+            // NOTIFIED, which nobody else changes: a wake leaves it as it is.
+            state.swap(running & !STATE | SCHEDULED, AcqRel);
+            true
+        }
+    }
+}
+
+/// The future is ready: no poll, no wake any more.
+#[inline(always)]
+pub fn ready(state: &AtomicU32) {
+    let ended = state.load(Relaxed) & !STATE | ENDED;
+    state.store(ended, Relaxed);
+}
+
+/// A wake for the task of this generation. True: the caller queues it.
+#[inline(always)]
+pub fn wake(state: &AtomicU32, of: u32) -> bool {
+    let mut now = state.load(Relaxed);
+    loop {
+        if generation(now) != of {
+            return false;
+        }
+        let next = match now & STATE {
+            IDLE => SCHEDULED,
+            RUNNING => NOTIFIED,
+            same @ (SCHEDULED | NOTIFIED) => same,
+            _ => return false,
+        };
+        if now & STATE == next && on("wake-only-loads") {
+            return false;
+        }
+        // Release: the waker's data, for the poll's Acquire. AcqRel where we queue it: the future itself, from the worker
+        // that polled it last. A read-modify-write even if nothing changes: see the header.
+        let order = if on("wake-release") { Relaxed } else { AcqRel };
+        match state.compare_exchange_weak(now, now & !STATE | next, order, Relaxed) {
+            Ok(_) => return now & STATE == IDLE,
+            Err(other) => now = other,
+        }
+    }
+}
+
+/// Takes an idle or scheduled future of this generation out of use, at shutdown. True: the caller drops it.
+pub fn seize(state: &AtomicU32) -> bool {
+    let now = state.load(Acquire);
+    now & STATE == IDLE && state.compare_exchange(now, now & !STATE | ENDED, AcqRel, Relaxed).is_ok()
+}

@@ -1,0 +1,7 @@
+//! Time: the timers of a worker, and sleeping.
+mod sleep;
+pub(crate) mod timers;
+pub(crate) mod wheel;
+
+pub use crate::sys::clock::Instant;
+pub use sleep::{Sleep, now, sleep, sleep_async, sleep_until, sleep_until_async};

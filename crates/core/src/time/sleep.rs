@@ -1,0 +1,165 @@
+//! Sleeping: a task, a thread, a future.
+
+use super::timers::{FIRE_SLEEP, Locked};
+use super::wheel::TimerNode;
+use crate::runtime::global;
+use crate::sched::worker::{self, Worker};
+use crate::sys::clock::Instant;
+use crate::wait::Wait;
+use std::cell::UnsafeCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// The current time: of the runtime's clock in a task, of the machine's elsewhere.
+pub fn now() -> Instant {
+    worker::current().map_or_else(Instant::real_now, |w| w.hub.now())
+}
+
+/// Blocks the calling task, or foreign thread, for at least `duration`.
+///
+/// # Blocking
+/// Until the time has passed. The worker runs other tasks meanwhile. An idle worker is late by some 60 µs; one that
+/// computes is relieved of its timers by idle ones, but a *blocked closure* goes on only when its own worker is free.
+///
+/// # Panics
+/// If there is no memory for a stack.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// myriad_core::run(|| myriad_core::time::sleep(Duration::from_millis(1)));
+/// ```
+pub fn sleep(duration: Duration) {
+    if duration.is_zero() {
+        return crate::yield_now();
+    }
+    sleep_until(now() + duration);
+}
+
+/// Blocks the calling task, or foreign thread, until `deadline`.
+///
+/// # Blocking
+/// As [`sleep`]. [`Instant::NEVER`] is never.
+///
+/// # Panics
+/// If there is no memory for a stack.
+pub fn sleep_until(deadline: Instant) {
+    if now() >= deadline {
+        return;
+    }
+    let wait = Wait::timed();
+    if let Err(error) = wait.prepare() {
+        panic!("{error}");
+    }
+    // SAFETY: prepared; nobody else knows the wait, so only its timer ends it.
+    unsafe { wait.block_until(deadline) };
+}
+
+/// A future that is ready after `duration`, counted from this call.
+///
+/// # Cancellation
+/// Dropping it removes the timer.
+pub fn sleep_async(duration: Duration) -> Sleep {
+    sleep_until_async(now() + duration)
+}
+
+/// A future that is ready at `deadline`.
+pub fn sleep_until_async(deadline: Instant) -> Sleep {
+    Sleep {
+        deadline,
+        owner: None,
+        state: SleepState { timer: UnsafeCell::new(TimerNode::new(std::ptr::null_mut(), FIRE_SLEEP)), waker: UnsafeCell::new(None) },
+    }
+}
+
+/// What [`sleep_async`] returns.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct Sleep {
+    deadline: Instant,
+    /// The worker in whose wheel the timer is.
+    owner: Option<&'static Worker>,
+    state: SleepState,
+}
+
+/// What the timer points to. Under the lock of the owner's wheel once it is set.
+#[derive(Debug)]
+pub(crate) struct SleepState {
+    timer: UnsafeCell<TimerNode>,
+    waker: UnsafeCell<Option<Waker>>,
+}
+
+// SAFETY: timer and waker are touched under the lock of the owner's wheel, or by the future's holder before it is set.
+unsafe impl Send for Sleep {}
+// SAFETY: `&Sleep` gives access to the deadline only.
+unsafe impl Sync for Sleep {}
+
+impl SleepState {
+    /// The timer has fired: takes the waker out.
+    ///
+    /// # Safety
+    /// Under the lock of the wheel; the timer was taken out of it just now.
+    pub(crate) unsafe fn fire(this: *const SleepState) -> Option<Waker> {
+        // SAFETY: the caller.
+        unsafe { (*(*this).waker.get()).take() }
+    }
+}
+
+impl Sleep {
+    /// When it is ready.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    fn lock(&self) -> Option<Locked<'static>> {
+        self.owner.map(|owner| owner.timers.lock(worker::current()))
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: nothing is moved out; the timer stays where it is.
+        let this = unsafe { self.get_unchecked_mut() };
+        let clock = |w: Option<&'static Worker>| w.map_or_else(Instant::real_now, |w| w.hub.now());
+        if clock(this.owner.or_else(worker::current)) >= this.deadline {
+            return Poll::Ready(());
+        }
+        // Cloned and dropped without the lock: wakers are foreign code.
+        let mut waker = Some(cx.waker().clone());
+        match this.lock() {
+            // SAFETY: under the lock.
+            Some(_locked) => unsafe { std::mem::swap(&mut *this.state.waker.get(), &mut waker) },
+            None => {
+                let owner = worker::current().unwrap_or_else(|| global::hub().workers()[0]);
+                this.owner = Some(owner);
+                // SAFETY: the timer is not set yet, so state is ours.
+                unsafe {
+                    (*this.state.waker.get()) = waker.take();
+                    (*this.state.timer.get()).data = (&raw const this.state).cast_mut().cast();
+                }
+                let locked = owner.timers.lock(worker::current());
+                // SAFETY: the future is pinned, and its destructor removes the timer under this lock.
+                let earliest = unsafe { locked.insert(this.state.timer.get(), this.deadline) };
+                drop(locked);
+                if earliest {
+                    owner.timers.announce(owner, this.deadline);
+                }
+            }
+        }
+        drop(waker);
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let Some(locked) = self.lock() {
+            // SAFETY: set in this wheel, or fired.
+            unsafe { locked.remove(self.state.timer.get()) };
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The one place that catches and resumes panics.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// What a panic carries.
+pub(crate) type Payload = Box<dyn Any + Send>;
+
+/// Runs `f`; a panic stops here. (Asserting unwind safety is right: the payload goes to whoever waits for the task, and
+/// what the task shared with others is behind their own locks, as with std's threads.)
+#[inline(always)]
+pub(crate) fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
+    catch_unwind(AssertUnwindSafe(f))
+}
+
+/// Lets a caught panic go on, without a second message.
+#[cold]
+pub(crate) fn resume(payload: Payload) -> ! {
+    resume_unwind(payload)
+}
+
+/// The text of a panic, if it has one.
+pub(crate) fn message(payload: &(dyn Any + Send)) -> &str {
+    if let Some(text) = payload.downcast_ref::<&'static str>() {
+        text
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text
+    } else {
+        "(a payload that is not text)"
+    }
+}

@@ -1,0 +1,233 @@
+//! The one wait protocol: how a task, a foreign thread or a future waits for something, and is woken.
+//!
+//! For those who build primitives (channels, locks). The primitive keeps a list of [`Target`]s under its own lock. To
+//! wait: make a [`Wait`] (or take the future's waker), [`prepare`](Wait::prepare), put its target on the list, release
+//! the lock, [`block`](Wait::block). To wake: take a target off the list under the lock, [`Target::claim`] it; if that
+//! succeeds hand over what it waits for; release the lock; [`Target::wake`].
+//!
+//! **Claims.** A wait with a time limit can be ended by its timer or by a waker, and must be by one alone: whoever wins
+//! the exchange on `claim`. One whose claim is lost is skipped; its owner takes itself off the list. A wait without
+//! limit has one waker only, the one who took it off the list, and needs no exchange.
+//!
+//! **Ordering.** What the waker did before waking is visible after the wait: by the inbox, or by program order on the same
+//! worker. `claim` decides only; data goes by the primitive's lock.
+
+use crate::sched::node::Node;
+use crate::sched::worker::{self, Worker, block_thread, wake_node};
+use crate::stack::pool::NoStack;
+use crate::sys::atomic::{AtomicU8, Ordering::*};
+use crate::sys::clock::Instant;
+use crate::time::timers::FIRE_WAIT;
+use crate::time::wheel::TimerNode;
+use std::cell::UnsafeCell;
+use std::task::Waker;
+
+const OPEN: u8 = 0;
+const WOKEN: u8 = 1;
+const TIMED_OUT: u8 = 2;
+
+/// One wait of the calling task or foreign thread. Lives on its stack, and stays there until it is over.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Wait {
+    node: Node,
+    worker: Option<&'static Worker>,
+    /// Who ended it, of a timed one.
+    claim: AtomicU8,
+    timed: bool,
+}
+
+impl Wait {
+    /// A wait that only a waker ends.
+    #[inline(always)]
+    pub fn new() -> Wait {
+        let worker = worker::current();
+        Wait { node: Node::new(worker.map(Worker::as_static)), worker, claim: AtomicU8::new(OPEN), timed: false }
+    }
+
+    /// A wait that a deadline may end.
+    #[inline]
+    pub fn timed() -> Wait {
+        Wait { timed: true, ..Wait::new() }
+    }
+
+    /// Makes sure that the worker can go on meanwhile. Before anything is published.
+    ///
+    /// # Errors
+    /// There is no memory for a stack.
+    #[inline(always)]
+    pub fn prepare(&self) -> Result<(), NoStack> {
+        match self.worker {
+            Some(w) => w.ensure_stack(),
+            None => Ok(()),
+        }
+    }
+
+    /// What stands for this wait in a list.
+    #[inline(always)]
+    pub fn target(&self) -> Target {
+        Target(Kind::Blocked(std::ptr::from_ref(self)))
+    }
+
+    /// Blocks until woken.
+    ///
+    /// # Safety
+    /// It is prepared, its target is published (or will be woken by who has it), it is not timed, and it is blocked on
+    /// once.
+    #[inline(always)]
+    pub unsafe fn block(&self) {
+        debug_assert!(!self.timed);
+        match self.worker {
+            // SAFETY: the caller.
+            Some(w) => unsafe { w.suspend(&self.node) },
+            None => block_thread(&self.node),
+        }
+    }
+
+    /// Blocks until woken (true) or until the deadline (false). If false nobody will wake it, and the caller takes it
+    /// off the list if it is still there.
+    ///
+    /// # Safety
+    /// As for `block`, but it is timed.
+    pub unsafe fn block_until(&self, deadline: Instant) -> bool {
+        debug_assert!(self.timed);
+        match self.worker {
+            // SAFETY: the caller.
+            Some(w) => unsafe { self.block_task_until(w, deadline) },
+            None => self.block_thread_until(deadline),
+        }
+    }
+
+    /// # Safety
+    /// As for `block_until`.
+    unsafe fn block_task_until(&self, w: &'static Worker, deadline: Instant) -> bool {
+        let timer = UnsafeCell::new(TimerNode::new(std::ptr::from_ref(self).cast_mut().cast(), FIRE_WAIT));
+        let set = deadline != Instant::NEVER;
+        if set {
+            // SAFETY: the timer stands in this frame until it has fired or is removed below.
+            let earliest = unsafe { w.timers.lock(Some(w)).insert(timer.get(), deadline) };
+            if earliest {
+                w.timers.announce(w, deadline);
+            }
+        }
+        // SAFETY: the caller; a claim, of the timer or of a waker, wakes it once.
+        unsafe { w.suspend(&self.node) };
+        // Relaxed: whoever claimed it woke us afterwards.
+        if self.claim.load(Relaxed) == TIMED_OUT {
+            return false;
+        }
+        if set {
+            // SAFETY: it was set in this worker's wheel.
+            unsafe { w.timers.lock(Some(w)).remove(timer.get()) };
+        }
+        true
+    }
+
+    fn block_thread_until(&self, deadline: Instant) -> bool {
+        let gate = &self.node.gate;
+        // Acquire: as in `block_thread`.
+        while gate.word.load(Acquire) != 0 {
+            let left = deadline - Instant::real_now();
+            if left.is_zero() {
+                if self.try_claim(TIMED_OUT) {
+                    return false;
+                }
+                // A waker was faster: its wake is on the way.
+                gate.wait(1, None);
+            } else {
+                gate.wait(1, (deadline != Instant::NEVER).then_some(left));
+            }
+        }
+        true
+    }
+
+    /// Ends a wait that is known to nobody else any more, instead of blocking: for one that finds, after it was
+    /// published, that it need not wait. True: it is over. False: a waker has claimed it, and its owner must block.
+    ///
+    /// For timed waits.
+    pub fn retract(&self) -> bool {
+        self.try_claim(TIMED_OUT)
+    }
+
+    #[inline]
+    fn try_claim(&self, by: u8) -> bool {
+        // Relaxed: decides only; see the header.
+        self.claim.compare_exchange(OPEN, by, Relaxed, Relaxed).is_ok()
+    }
+
+    /// The timer's claim.
+    ///
+    /// # Safety
+    /// The wait is alive: its timer was set until now, and the wheel is locked.
+    pub(crate) unsafe fn claim_timeout(this: *const Wait) -> bool {
+        // SAFETY: the caller.
+        unsafe { (*this).try_claim(TIMED_OUT) }
+    }
+
+    /// # Safety
+    /// The wait is alive.
+    pub(crate) unsafe fn node(this: *const Wait) -> *mut Node {
+        // SAFETY: the caller.
+        unsafe { (&raw const (*this).node).cast_mut() }
+    }
+}
+
+impl Default for Wait {
+    fn default() -> Self {
+        Wait::new()
+    }
+}
+
+/// Someone who waits: a blocked task or thread, or a future's waker.
+#[derive(Debug)]
+pub struct Target(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Blocked(*const Wait),
+    Future(Waker),
+}
+
+// SAFETY: a `Wait` is woken from any thread; what is touched of it is atomic, or the waker's alone.
+unsafe impl Send for Target {}
+// SAFETY: nothing is done through `&Target`.
+unsafe impl Sync for Target {}
+
+impl Target {
+    /// A future's waker.
+    #[inline(always)]
+    pub fn future(waker: Waker) -> Target {
+        Target(Kind::Future(waker))
+    }
+
+    /// Is it a future?
+    pub fn is_future(&self) -> bool {
+        matches!(self.0, Kind::Future(_))
+    }
+
+    /// Decides that this waker ends the wait. False: its time is over, skip it. Afterwards it is woken, exactly once.
+    ///
+    /// # Safety
+    /// Under the lock of the list it was taken off just now, so that its owner is still there.
+    #[inline(always)]
+    pub unsafe fn claim(&self) -> bool {
+        match self.0 {
+            // SAFETY: the caller.
+            Kind::Blocked(wait) => unsafe { !(*wait).timed || (*wait).try_claim(WOKEN) },
+            Kind::Future(_) => true,
+        }
+    }
+
+    /// Wakes it. Not under a lock: wakers may be foreign code.
+    ///
+    /// # Safety
+    /// It was claimed, and was not woken yet.
+    #[inline(always)]
+    pub unsafe fn wake(self) {
+        match self.0 {
+            // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
+            Kind::Blocked(wait) => unsafe { wake_node(worker::current(), Wait::node(wait)) },
+            Kind::Future(waker) => waker.wake(),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Scripts of the split deque: every task is started exactly once, by somebody who sees its record.
+
+use super::Script;
+use super::tasks::{Task, Tasks, start};
+use loom::thread;
+use myriad_core::sched::deque::Deque;
+use myriad_core::sys::atomic::Ordering::Relaxed;
+use myriad_core::sys::fence::Fence;
+use myriad_core::sys::mutant::on;
+use myriad_core::task::header::Header;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// One deque and its tasks.
+struct World {
+    deque: Deque,
+    tasks: Tasks,
+}
+
+impl World {
+    /// Tasks 1 to n, none pushed yet, and room for `capacity` before the ring grows.
+    fn new(capacity: usize, n: usize) -> Arc<World> {
+        Arc::new(World { deque: Deque::new(Fence::new(0), capacity), tasks: Tasks::new(n) })
+    }
+
+    // ------------------------------------------------------------------------------------------------- owner
+
+    fn push(&self, number: usize) {
+        let task = self.tasks.get(number);
+        task.write();
+        // SAFETY: only the owner's part of a script calls this.
+        unsafe { self.deque.push(task.pointer()) };
+    }
+    fn push_oldest(&self, number: usize) {
+        let task = self.tasks.get(number);
+        task.write();
+        // SAFETY: only the owner's part of a script calls this.
+        unsafe { self.deque.push_oldest(task.pointer()) };
+    }
+    fn pop(&self) -> *mut Header {
+        // SAFETY: only the owner's part of a script calls this.
+        unsafe { self.deque.pop() }
+    }
+    /// Pops, and runs what it got. False: "empty".
+    fn pop_and_run(&self) -> bool {
+        run(self.pop())
+    }
+    fn pop_oldest_and_run(&self) -> bool {
+        // SAFETY: only the owner's part of a script calls this.
+        run(unsafe { self.deque.pop_oldest() })
+    }
+    /// Joins: runs the task here if nobody has started it.
+    fn claim_and_run(&self, number: usize) -> bool {
+        let task = self.tasks.get(number);
+        // SAFETY: only the owner's part of a script calls this.
+        let claimed = unsafe { self.deque.claim(&task.header) };
+        if claimed {
+            start(task.pointer());
+        }
+        claimed
+    }
+    fn publish(&self) {
+        // SAFETY: only the owner's part of a script calls this.
+        unsafe { self.deque.publish() };
+    }
+
+    // ------------------------------------------------------------------------------------------------- thieves
+
+    fn steal(&self) -> bool {
+        let mut room = [null_mut(); 2];
+        let taken = self.deque.steal(&mut room);
+        room[..taken].iter().for_each(|&task| start(task));
+        taken > 0
+    }
+    fn steal_forced(&self) -> bool {
+        run(self.deque.steal_forced())
+    }
+}
+
+fn run(task: *mut Header) -> bool {
+    if !task.is_null() {
+        start(task);
+    }
+    !task.is_null()
+}
+
+/// Runs `owner` on this thread and each of `thieves` on its own; then the owner drains, and all tasks must have run.
+fn play(world: &Arc<World>, thieves: &[fn(&World)], owner: impl FnOnce(&World)) {
+    let threads: Vec<_> = thieves
+        .iter()
+        .map(|&thief| {
+            let world = world.clone();
+            thread::spawn(move || thief(&world))
+        })
+        .collect();
+    owner(world);
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    while world.pop_and_run() {}
+    world.tasks.assert_all_ran();
+}
+
+fn forced(w: &World) {
+    w.steal_forced();
+}
+fn forced_twice(w: &World) {
+    w.steal_forced();
+    w.steal_forced();
+}
+fn ordinary(w: &World) {
+    w.steal();
+}
+fn either(w: &World) {
+    if !w.steal() {
+        w.steal_forced();
+    }
+}
+
+/// The newest task is joined while it is forced away.
+fn forced_newest() {
+    play(&World::new(4, 1), &[forced], |w| {
+        w.push(1);
+        w.claim_and_run(1);
+    });
+}
+
+/// The same by `pop`, from the worker's loop.
+fn forced_pop() {
+    play(&World::new(4, 2), &[forced_twice], |w| {
+        w.push(1);
+        w.push(2);
+        w.pop_and_run();
+    });
+}
+
+/// A task is joined out of the middle while it is forced away.
+fn forced_middle() {
+    play(&World::new(4, 2), &[forced_twice], |w| {
+        w.push(1);
+        w.push(2);
+        w.claim_and_run(1);
+    });
+}
+
+/// A tombstone lies below the newest task. The owner takes that, drops the tombstone and pushes two more tasks while the
+/// thief is between its guess and its fence: the older of the two must not stay below `head`.
+fn forced_tombstone() {
+    let w = World::new(4, 4);
+    w.push(1);
+    w.push(2);
+    assert!(w.claim_and_run(1));
+    play(&w, &[forced], |w| {
+        w.claim_and_run(2);
+        w.push(3);
+        w.push(4);
+    });
+}
+
+/// The thief reads a `top` that a claim has written: it must still see the pushes before it.
+fn forced_after_claim() {
+    let w = World::new(4, 3);
+    w.push(1);
+    play(&w, &[forced], |w| {
+        w.claim_and_run(1);
+        w.push(2);
+        w.push(3);
+        w.claim_and_run(3);
+    });
+}
+
+/// `pop` says "empty" only when nothing is left, also after a forced steal that backed out.
+fn forced_pop_not_empty() {
+    let w = World::new(4, 2);
+    w.push(1);
+    play(&w, &[forced], |w| {
+        w.claim_and_run(1);
+        w.push(2);
+        if !w.pop_and_run() {
+            assert!(w.tasks.get(2).header.stolen.load(Relaxed), "pop says empty, but task 2 is lost to it");
+        }
+    });
+}
+
+/// Publishing, the ordinary steal, the owner's exchange in the public part, reclaiming.
+fn public_part() {
+    play(&World::new(4, 4), &[ordinary], |w| {
+        w.push(1);
+        w.push(2);
+        w.push(3);
+        w.push(4);
+        w.publish();
+        w.claim_and_run(1);
+        w.pop_and_run();
+        w.pop_and_run();
+        w.pop_and_run();
+    });
+}
+
+/// Two thieves, both kinds of steal, an owner that publishes and pops.
+fn two_thieves() {
+    play(&World::new(4, 2), &[either, either], |w| {
+        w.push(1);
+        w.push(2);
+        w.publish();
+        w.pop_and_run();
+    });
+}
+
+/// Positions wrap around a ring of two slots while a thief empties the public part: either slot 0 is used again, or the
+/// ring grows.
+fn wrap_around() {
+    let w = World::new(2, 4);
+    w.push(1);
+    w.push(2);
+    w.publish();
+    play(&w, &[either], |w| {
+        w.push(3);
+        w.claim_and_run(3);
+        w.push(4);
+    });
+}
+
+/// A task is started by the loop while the frame that pushed it is blocked, and its position is used again: the frame
+/// must not take the newcomer for its own. (One thread is enough.)
+fn position_reused() {
+    play(&World::new(4, 2), &[], |w| {
+        w.push(1);
+        assert!(w.pop_and_run());
+        w.push(2);
+        assert!(!w.claim_and_run(1));
+    });
+}
+
+pub static SCRIPTS: &[Script] = &[
+    Script {
+        name: "deque.forced_newest",
+        run: forced_newest,
+        owners: 1,
+        foreign: false,
+        bound: (Some(3), Some(4)),
+        mutants: &["newest-light", "forced-no-heavy", "forced-no-split", "forced-no-top-check", "push-top-release"],
+    },
+    Script {
+        name: "deque.forced_pop",
+        run: forced_pop,
+        owners: 1,
+        foreign: false,
+        bound: (Some(2), Some(3)),
+        mutants: &["pop-light", "forced-no-heavy", "forced-no-split", "forced-no-top-check"],
+    },
+    Script {
+        name: "deque.forced_middle",
+        run: forced_middle,
+        owners: 1,
+        foreign: false,
+        bound: (Some(2), Some(3)),
+        mutants: &["middle-light", "forced-no-heavy", "forced-no-split", "forced-no-stolen-flag"],
+    },
+    Script {
+        name: "deque.forced_tombstone",
+        run: forced_tombstone,
+        owners: 1,
+        foreign: false,
+        bound: (Some(3), Some(3)),
+        mutants: &["forced-no-rescan", "tombstone-light", "newest-light", "forced-no-heavy", "push-top-release"],
+    },
+    Script {
+        name: "deque.forced_after_claim",
+        run: forced_after_claim,
+        owners: 1,
+        foreign: false,
+        bound: (Some(2), Some(3)),
+        mutants: &["claim-top-release", "forced-top-acquire"],
+    },
+    Script {
+        name: "deque.forced_pop_not_empty",
+        run: forced_pop_not_empty,
+        owners: 1,
+        foreign: false,
+        bound: (Some(3), Some(3)),
+        mutants: &["reclaim-no-recheck"],
+    },
+    Script {
+        name: "deque.public_part",
+        run: public_part,
+        owners: 1,
+        foreign: false,
+        bound: (Some(3), Some(4)),
+        mutants: &["steal-load-store", "lock-acquire", "unlock-release"],
+    },
+    Script {
+        name: "deque.two_thieves",
+        run: two_thieves,
+        owners: 1,
+        foreign: false,
+        bound: (Some(1), Some(2)),
+        mutants: &["pop-light", "forced-no-heavy"],
+    },
+    Script {
+        name: "deque.wrap_around",
+        run: wrap_around,
+        owners: 1,
+        foreign: false,
+        bound: (None, None),
+        mutants: &["head-acquire", "head-release", "grow-without-lock"],
+    },
+    Script {
+        name: "deque.position_reused",
+        run: position_reused,
+        owners: 1,
+        foreign: false,
+        bound: (None, None),
+        mutants: &["claim-newest-unchecked"],
+    },
+];

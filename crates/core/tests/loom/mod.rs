@@ -1,0 +1,106 @@
+//! The harness of the loom models: scripts, how they are explored, and what they share.
+//!
+//! A *script* is a closed program of two or three threads over the engine's own code, with the invariants of a protocol as
+//! assertions. It is explored under both meanings of the asymmetric fences (`sys::fence`); only `PerOwner` is proof.
+//! A *mutant* is one ordering weakened, one fence left out or one rule dropped, planted by name (`sys::mutant`) in the
+//! code under test or in the script itself. Each script names the mutants that it has to catch.
+//!
+//! ```text
+//! loom_deque, loom_sleep, ...    every script of one protocol, without mutants             scripts/loom.sh
+//! loom_mutants                   every (script, mutant, meaning), one process each         scripts/mutants.sh
+//! ```
+//!
+//! # Rules for scripts
+//!
+//! - Two or three threads, few steps. A start that needs many preemptions is directed: wait for it, or begin there.
+//! - What must be ordered stands in a watched cell (`sys::cell`); plain fields are not watched.
+//! - `std`'s `Arc`, not loom's; no loom mutex, channel or `unpark` where an ordering is under test: they order more than the
+//!   product does. Join the threads at the end only.
+//! - A spin loop uses `peek` and yields. Two that spin while a third could go on may not end.
+//! - What a forgotten task or sleeper does is seen: every script says at its end that all tasks ran, and a sleeper that
+//!   nobody wakes panics in `sys::futex`.
+//!
+//! # Faults, and the scripts that catch them
+//!
+//! Each was once in an early form of the engine or of one of its ancestors, and each is a mutant now.
+//!
+//! | fault | mutant | script |
+//! |---|---|---|
+//! | a joiner takes a newcomer at its task's old position: one task runs twice, another never | `claim-newest-unchecked` | `deque.position_reused` |
+//! | a forced steal takes the task that it guessed, though an older one was pushed below it | `forced-no-rescan` | `deque.forced_tombstone` |
+//! | a claim stores `top` relaxed: a forced thief that reads it misses records | `claim-top-release` | `deque.forced_after_claim` |
+//! | nothing between a push and the look at `attention`, or a wake and the look at `sleeping` | `push-light`, `inbox-light` | `sleep.lone_task`, `sleep.remote_wake` |
+//! | a request is cleared by a store, which wipes out one made in between | `clear-by-store` | `sleep.request_cleared` |
+//! | the answer gives up when the lock is taken, or clears the request while others still sleep | `answer-gives-up`, `request-not-kept` | `sleep.two_sleepers` |
+//! | a waker gives up when another was faster with the sleeper it chose | `wake-gives-up` | `sleep.two_wakers` |
+//! | stolen tasks go into the own deque without a look at who asks | `batch-not-asked` | `sleep.batch_in_flight` |
+//! | a ring is read without the lock while it is replaced | `grow-without-lock` | `deque.wrap_around` |
+//! | `pop` says "empty" beside a task that a forced steal has given back | `reclaim-no-recheck` | `deque.forced_pop_not_empty` |
+//! | a biased lock is announced relaxed: its revoker misses what was done inside the last one | `enter-release` | `biased.two_locks` |
+//! | a biased lock inside a biased lock | `nested` | `biased.two_locks` |
+//! | a future's wake only loads, or its poll begins with a store: the wake is lost | `wake-only-loads`, `poll-stores` | `async.wake_or_poll` |
+
+#![allow(dead_code, unreachable_pub)] // each test binary uses its part
+
+pub mod deque;
+mod tasks;
+
+use myriad_core::sys::fence::{self, Meaning};
+use myriad_core::sys::mutant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+/// A closed program for loom to explore.
+pub struct Script {
+    pub name: &'static str,
+    pub run: fn(),
+    /// Owners of light fences: workers.
+    pub owners: usize,
+    /// Does a foreign thread use its fence?
+    pub foreign: bool,
+    /// Bound on preemptions in the usual run, and in the thorough one; `None` explores everything.
+    pub bound: (Option<usize>, Option<usize>),
+    /// Mutants that this script has to catch.
+    pub mutants: &'static [&'static str],
+}
+
+/// All scripts of all protocols.
+pub fn scripts() -> impl Iterator<Item = &'static Script> {
+    [deque::SCRIPTS].into_iter().flatten()
+}
+
+pub const MEANINGS: [Meaning; 2] = [Meaning::PerOwner, Meaning::SeqCst];
+
+/// Explores a script with this mutant planted ("" for none); returns the number of executions. Panics when an execution
+/// breaks an invariant.
+pub fn explore(script: &Script, mutant: &'static str, meaning: Meaning) -> u64 {
+    let thorough = std::env::var_os("MYRIAD_LOOM_THOROUGH").is_some();
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = if thorough { script.bound.1 } else { script.bound.0 };
+    builder.max_branches = 5_000;
+    let executions = Arc::new(AtomicU64::new(0));
+    let counter = executions.clone();
+    let Script { run, owners, foreign, .. } = *script;
+    mutant::plant(mutant);
+    builder.check(move || {
+        counter.fetch_add(1, Relaxed);
+        fence::begin(meaning, owners, foreign);
+        run();
+    });
+    mutant::plant("");
+    executions.load(Relaxed)
+}
+
+/// Explores these scripts, without mutants, under both meanings of the fences.
+pub fn check(scripts: &[Script]) {
+    let only = std::env::var("MYRIAD_LOOM_ONLY").unwrap_or_default();
+    for script in scripts.iter().filter(|s| s.name.contains(&only)) {
+        for meaning in MEANINGS {
+            let start = Instant::now();
+            let n = explore(script, "", meaning);
+            let seconds = start.elapsed().as_secs_f64();
+            println!("{:30} {:9} {n:9} executions {seconds:7.1} s", script.name, format!("{meaning:?}"));
+        }
+    }
+}

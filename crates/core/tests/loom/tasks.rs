@@ -1,0 +1,107 @@
+//! Tasks of a script: real headers, each with a watched cell that says what became of the task.
+
+use myriad_core::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
+use myriad_core::sys::cell::UnsafeCell;
+use myriad_core::task::header::{Ended, Header, Kind, Mode, Outcome};
+use std::panic::Location;
+use std::ptr::null_mut;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Life {
+    /// Not pushed yet.
+    Unused,
+    /// The closure is in the record.
+    Ready,
+    /// It has run; the result is in the record.
+    Ran,
+    /// The record was given back.
+    Freed,
+}
+
+/// A record. The header comes first, so that a pointer to the one is a pointer to the other.
+#[repr(C)]
+pub struct Task {
+    pub header: Header,
+    life: UnsafeCell<Life>,
+}
+
+// SAFETY: `life` is watched by loom; the rest is atomic, or written before the task is shared.
+unsafe impl Sync for Task {}
+// SAFETY: as above.
+unsafe impl Send for Task {}
+
+unsafe fn run(task: *mut Header, _: Mode) -> Ended {
+    // SAFETY: the caller: a header of ours.
+    unsafe { Task::of(task) }.change(Life::Ready, Life::Ran);
+    Ended::Returned
+}
+
+impl Task {
+    pub fn new() -> Task {
+        let header = Header {
+            run,
+            waiter: AtomicPtr::new(null_mut()),
+            idx: AtomicUsize::new(0),
+            place: Location::caller(),
+            state: AtomicU32::new(0),
+            kind: Kind::CLOSURE,
+            runtime: 0,
+            outcome: Outcome::Returned,
+            stolen: AtomicBool::new(false),
+        };
+        Task { header, life: UnsafeCell::new(Life::Unused) }
+    }
+    /// The task to a header.
+    ///
+    /// # Safety
+    /// The header is that of a `Task` which lives to the end of the script.
+    pub unsafe fn of(header: *const Header) -> &'static Task {
+        // SAFETY: the caller, and `repr(C)`.
+        unsafe { &*header.cast() }
+    }
+    pub fn pointer(&self) -> *mut Header {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+    /// A step in the record's life; loom reports one that is not ordered with the others.
+    pub fn change(&self, from: Life, to: Life) {
+        self.life.with_mut(|life| {
+            // SAFETY: loom has checked that nobody else is in the cell.
+            let life = unsafe { &mut *life };
+            assert_eq!(*life, from, "a task is run twice, or before it was written");
+            *life = to;
+        });
+    }
+    /// A look at the record.
+    pub fn life(&self) -> Life {
+        // SAFETY: loom has checked that nobody writes the cell.
+        self.life.with(|life| unsafe { *life })
+    }
+    /// What the spawner writes.
+    pub fn write(&self) {
+        self.change(Life::Unused, Life::Ready);
+    }
+}
+
+/// Runs a task that was taken out of a queue.
+pub fn start(task: *mut Header) {
+    // SAFETY: headers in the scripts' queues are those of tasks that live to the end.
+    unsafe { ((*task).run)(task, Mode::Run) };
+}
+
+/// Tasks 1 to n.
+pub struct Tasks(Box<[Task]>);
+
+impl Tasks {
+    pub fn new(n: usize) -> Tasks {
+        Tasks((0..n).map(|_| Task::new()).collect())
+    }
+    pub fn get(&self, number: usize) -> &Task {
+        &self.0[number - 1]
+    }
+    /// With all threads joined: every task has run.
+    pub fn assert_all_ran(&self) {
+        for (i, task) in self.0.iter().enumerate() {
+            assert_eq!(task.life(), Life::Ran, "task {} is lost", i + 1);
+        }
+    }
+}
