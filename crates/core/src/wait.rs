@@ -12,6 +12,7 @@
 //! **Ordering.** What the waker did before waking is visible after the wait: by the inbox, or by program order on the same
 //! worker. `claim` decides only; data goes by the primitive's lock.
 
+use crate::lock::biased::{BiasedGuard, BiasedLock};
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread, wake_node};
 use crate::stack::pool::NoStack;
@@ -41,8 +42,7 @@ impl Wait {
     /// A wait that only a waker ends.
     #[inline(always)]
     pub fn new() -> Wait {
-        let worker = worker::current();
-        Wait { node: Node::new(worker.map(Worker::as_static)), worker, claim: AtomicU8::new(OPEN), timed: false }
+        Here::get().wait()
     }
 
     /// A wait that a deadline may end.
@@ -224,9 +224,76 @@ impl Target {
     /// It was claimed, and was not woken yet.
     #[inline(always)]
     pub unsafe fn wake(self) {
-        match self.0 {
+        // SAFETY: the caller.
+        unsafe { Here::get().wake(self) }
+    }
+}
+
+/// Who is calling: a worker, or a foreign thread. Asked once for each operation, because the thread-local costs.
+#[derive(Debug, Clone, Copy)]
+pub struct Here(Option<&'static Worker>);
+
+impl Here {
+    /// The calling thread. Good until the calling task ends: a task that has blocked goes on on the same worker.
+    #[inline(always)]
+    pub fn get() -> Here {
+        Here(worker::current())
+    }
+
+    /// One operation of the running task's budget. When it is used up, lets others run: so two tasks that never block
+    /// cannot keep a worker for themselves.
+    #[inline(always)]
+    pub fn spend(self) {
+        if let Some(w) = self.0 {
+            w.spend();
+        }
+    }
+
+    /// The same for a future, which yields by being pending. True: go on.
+    #[inline(always)]
+    pub fn poll_spend(self, waker: &Waker) -> bool {
+        let Some(w) = self.0 else { return true };
+        let left = w.budget.get();
+        if left == 0 {
+            w.budget.set(worker::BUDGET);
+            waker.wake_by_ref();
+            return false;
+        }
+        w.budget.set(left - 1);
+        true
+    }
+
+    /// Takes a lock of this library, by its bias if it is biased to this worker.
+    ///
+    /// # Safety
+    /// As [`BiasedLock::lock`].
+    #[inline(always)]
+    pub unsafe fn lock(self, lock: &BiasedLock) -> BiasedGuard<'_> {
+        // SAFETY: the caller; the right is this thread's.
+        unsafe { lock.lock(self.0.and_then(|w| w.biaser.get())) }
+    }
+
+    /// As [`Wait::new`].
+    #[inline(always)]
+    pub fn wait(self) -> Wait {
+        Wait { node: Node::new(self.0.map(Worker::as_static)), worker: self.0, claim: AtomicU8::new(OPEN), timed: false }
+    }
+
+    /// As [`Wait::timed`].
+    #[inline]
+    pub fn timed_wait(self) -> Wait {
+        Wait { timed: true, ..self.wait() }
+    }
+
+    /// As [`Target::wake`].
+    ///
+    /// # Safety
+    /// As [`Target::wake`].
+    #[inline(always)]
+    pub unsafe fn wake(self, target: Target) {
+        match target.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            Kind::Blocked(wait) => unsafe { wake_node(worker::current(), Wait::node(wait)) },
+            Kind::Blocked(wait) => unsafe { wake_node(self.0, Wait::node(wait)) },
             Kind::Future(waker) => waker.wake(),
         }
     }

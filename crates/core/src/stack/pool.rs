@@ -12,15 +12,29 @@
 //!
 //! **Aligned to their size**, so that `sp & (size - 1)` is the room left, and the handler finds a stack's ends.
 //! **Coloured**, because tops at the same offset would all fall into the same few sets of the cache.
-//! **Guards** are installed when a stack is first taken: see [`crate::sys::map`] for the two kinds and their prices.
-//! A guard is one page: compiled Rust touches each page of a big frame in order, so it cannot be jumped over. C code is
-//! compiled so only on request (`-fstack-clash-protection`).
+//! **Guards** are one page each: compiled Rust touches every page of a big frame in order, so no frame jumps over it. (C
+//! only when compiled with `-fstack-clash-protection`.) See [`crate::sys::map`] for the two kinds and their prices.
 //!
-//! **Invariants.** A stack is in exactly one place: given out, in `warm` or in `cold`; each of them has its guard. What is
-//! in `cold` holds no memory but its page table.
+//! **In batches.** When the stacks that are ready have run out, the next ones get their guards and the memory of their
+//! top pages together, two system calls for up to 64 stacks (a quarter of those that exist, so small programs take
+//! nothing in advance). Guard and first touch, measured per stack for 200 000 stacks of 64 KiB on a 2-core VM, Linux 6.18:
+//!
+//! ```text
+//!  guard by madvise, touched by use          0.55 + 2.35 µs     4096 B + 128 B of page table
+//!  batches of 8 / 32 / 64 / 512              2.2 / 2.0 / 1.9 / 1.9 µs in all     the same
+//!  floor: memory in one piece, populated     1.4 µs; zeroing the 4 KiB alone takes 0.7 to 0.9
+//! ```
+//! Without the batch calls (before Linux 6.15), or with mprotect guards, each stack is made when it is taken.
+//!
+//! **Rejected.** `MADV_POPULATE_WRITE` one by one: 2.3 µs, no gain. Huge pages: 0.9 µs a page, but tops do not lie in
+//! one piece. Guards for a whole slab at once: programs with ten tasks would pay for 512.
+//!
+//! **Invariants.** A stack of a slab is either not ready yet, or has its guard; then it is in exactly one place: never
+//! taken, given out, in `warm` or in `cold`. What is in `cold` holds no memory but its page table.
 
 use super::registry::{self, Registered};
-use crate::sys::map;
+use crate::sys::map::{self, Each};
+use std::io;
 use std::ptr::NonNull;
 
 pub use super::no_stack::NoStack;
@@ -59,7 +73,7 @@ pub struct StackPool {
     warm: Vec<NonNull<u8>>,
     /// Put back and without memory.
     cold: Vec<NonNull<u8>>,
-    /// Stacks that have a guard.
+    /// Stacks that were taken at least once.
     made: usize,
 }
 
@@ -67,7 +81,9 @@ pub struct StackPool {
 struct Slab {
     start: NonNull<u8>,
     stacks: usize,
-    /// Stacks that were taken at least once.
+    /// Stacks that have a guard: the first ones.
+    ready: usize,
+    /// Stacks that were taken at least once; at most `ready`.
     used: usize,
     registered: Registered,
 }
@@ -109,7 +125,7 @@ impl StackPool {
         Ok(Stack { top: start.as_ptr().wrapping_add(self.size - colour * LINE) })
     }
 
-    /// The next stack that was never taken, with its guard.
+    /// The next stack that was never taken.
     #[cold]
     fn make(&mut self) -> Result<NonNull<u8>, NoStack> {
         if self.made >= self.max {
@@ -119,13 +135,16 @@ impl StackPool {
             self.add_slab()?;
         }
         let slab = self.slabs.last_mut().expect("just made");
+        if slab.used == slab.ready {
+            // Not beyond what the limit lets us take.
+            let n = (self.made / 4).min(map::EACH_MAX).min(self.max - self.made).min(slab.stacks - slab.used);
+            slab.make_ready(n.max(1), self.size).map_err(|error| match error.kind() {
+                io::ErrorKind::OutOfMemory => NoStack::mappings(self.made),
+                _ => NoStack::os(self.made, error),
+            })?;
+        }
         // SAFETY: `used` is less than `stacks`, so this is within the slab.
         let start = unsafe { slab.start.add(slab.used * self.size) };
-        // SAFETY: the lowest page of a stack that nobody has yet.
-        unsafe { map::guard(start, map::page_size()) }.map_err(|error| match error.kind() {
-            std::io::ErrorKind::OutOfMemory => NoStack::mappings(self.made),
-            _ => NoStack::os(self.made, error),
-        })?;
         slab.used += 1;
         self.made += 1;
         Ok(start)
@@ -136,7 +155,7 @@ impl StackPool {
         let len = stacks * self.size;
         let start = map::reserve(len, self.size).map_err(|error| NoStack::os(self.made, error))?;
         let registered = registry::register(start.addr().get(), len, self.size, map::page_size());
-        self.slabs.push(Slab { start, stacks, used: 0, registered });
+        self.slabs.push(Slab { start, stacks, ready: 0, used: 0, registered });
         Ok(())
     }
 
@@ -147,7 +166,7 @@ impl StackPool {
     /// stack, goes on with it, or uses what stands on it.
     pub unsafe fn put(&mut self, sp: *mut u8) {
         let start = sp.map_addr(|sp| (sp - 1) & !(self.size - 1));
-        debug_assert!(self.slabs.iter().any(|s| (s.start.as_ptr()..s.start.as_ptr().wrapping_add(s.used * self.size)).contains(&start)));
+        debug_assert!(self.slabs.iter().any(|slab| slab.has_taken(start.addr(), self.size)), "not a stack of this pool");
         if let Some(start) = NonNull::new(start) {
             self.warm.push(start);
         }
@@ -189,6 +208,32 @@ impl StackPool {
     }
 }
 
+impl Slab {
+    fn has_taken(&self, start: usize, size: usize) -> bool {
+        start.wrapping_sub(self.start.addr().get()) < self.used * size
+    }
+
+    /// Makes the next stacks ready: `n` of them if that goes at one stroke, else one.
+    fn make_ready(&mut self, n: usize, size: usize) -> io::Result<()> {
+        let page = map::page_size();
+        // SAFETY: `ready` is less than `stacks`.
+        let first = unsafe { self.start.add(self.ready * size) };
+        // SAFETY: the lowest pages of stacks that nobody has yet.
+        if n > 1 && unsafe { map::each(Each::Guard, first, size, n) } {
+            // SAFETY: within the first of them.
+            let top = unsafe { first.add(size - page) };
+            // SAFETY: the highest pages of the same stacks. If it fails, the pages come when they are touched.
+            unsafe { map::each(Each::Touch, top, size, n) };
+            self.ready += n;
+        } else {
+            // SAFETY: as above.
+            unsafe { map::guard(first, page) }?;
+            self.ready += 1;
+        }
+        Ok(())
+    }
+}
+
 impl Drop for StackPool {
     fn drop(&mut self) {
         for slab in self.slabs.drain(..) {
@@ -201,3 +246,7 @@ impl Drop for StackPool {
         }
     }
 }
+
+#[cfg(all(test, unix, not(loom), not(miri)))]
+#[path = "pool/test.rs"]
+mod test;

@@ -2,8 +2,9 @@
 //!
 //! **Why the touch.** Loom 0.7 remembers one last access per object. When B loads a word that A has loaded and then stores
 //! to it, loom compares the store with B's own load only, and never tries it before A's: whole behaviours are missed (here
-//! the reuse of a ring slot was never reached). The touch is a relaxed read-modify-write on a companion word. It orders
-//! nothing in the program, but all such accesses depend on each other, so every order of accesses is explored.
+//! the reuse of a ring slot was never reached). So a word has a companion for each thread: a load touches its own thread's,
+//! a store those of all others, each with a relaxed read-modify-write. That orders nothing in the program, but a store now
+//! depends on every load, and every order of the two is explored; loads still do not depend on each other.
 //!
 //! `peek` is a load for spin loops: the same as `load`, but without the touch in a model (two spinning threads would
 //! depend on each other without end).
@@ -54,6 +55,7 @@ mod touched {
     #![allow(missing_docs)]
     use loom::sync::atomic as la;
     pub use loom::sync::atomic::fence;
+    use std::cell::Cell;
     use std::sync::atomic::Ordering;
 
     /// Nothing to tell a compiler in a model.
@@ -64,26 +66,72 @@ mod touched {
         fn peek(&self, order: Ordering) -> Self::Value;
     }
 
+    // Of the thread that explores, on which all threads of a model run.
+    thread_local! {
+        static THREADS: Cell<usize> = const { Cell::new(1) };
+        static NUMBERED: Cell<usize> = const { Cell::new(0) };
+    }
+    loom::thread_local! {
+        static NUMBER: usize = NUMBERED.replace(NUMBERED.get() + 1);
+    }
+
+    /// An execution of a model with so many threads begins.
+    pub fn begin(threads: usize) {
+        THREADS.set(threads);
+        NUMBERED.set(0);
+        assert_eq!(me(), 0);
+    }
+
+    /// The calling thread's number in this execution.
+    fn me() -> usize {
+        let me = NUMBER.with(|n| *n);
+        assert!(me < THREADS.get(), "the model has more threads than it said");
+        me
+    }
+
+    #[derive(Debug)]
+    struct Touch(Box<[la::AtomicUsize]>);
+
+    impl Touch {
+        fn new() -> Touch {
+            Touch((0..THREADS.get()).map(|_| la::AtomicUsize::new(0)).collect())
+        }
+        fn load(&self) {
+            self.0[me()].fetch_add(1, Ordering::Relaxed);
+        }
+        fn store(&self) {
+            let me = me();
+            for (i, touch) in self.0.iter().enumerate() {
+                if i != me {
+                    touch.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
     macro_rules! touched {
         ($name:ident $(<$t:ident>)?, $inner:ty, $value:ty) => {
             #[derive(Debug)]
             pub struct $name $(<$t>)? {
-                touch: la::AtomicUsize,
+                touch: Touch,
                 word: $inner,
             }
             impl $(<$t>)? $name $(<$t>)? {
                 pub fn new(value: $value) -> Self {
-                    Self { touch: la::AtomicUsize::new(0), word: <$inner>::new(value) }
+                    Self { touch: Touch::new(), word: <$inner>::new(value) }
                 }
+                /// For a read-modify-write: it does not touch its own companion, as loom keeps it apart from loads.
                 fn touched(&self) -> &$inner {
-                    self.touch.fetch_add(1, Ordering::Relaxed);
+                    self.touch.store();
                     &self.word
                 }
                 pub fn load(&self, order: Ordering) -> $value {
-                    self.touched().load(order)
+                    self.touch.load();
+                    self.word.load(order)
                 }
                 pub fn store(&self, value: $value, order: Ordering) {
-                    self.touched().store(value, order)
+                    self.touch.store();
+                    self.word.store(value, order)
                 }
                 pub fn swap(&self, value: $value, order: Ordering) -> $value {
                     self.touched().swap(value, order)

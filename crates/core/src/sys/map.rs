@@ -91,6 +91,28 @@ pub unsafe fn guard(start: NonNull<u8>, len: usize) -> io::Result<()> {
     unsafe { imp::protect(start, len) }.inspect_err(|_| _ = SPLIT.fetch_sub(1, Relaxed))
 }
 
+/// What [`each`] does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Each {
+    /// Makes guards.
+    Guard,
+    /// Takes memory from the system, as touching would.
+    Touch,
+}
+
+/// At most so many ranges at a time: [`each`] has their list on the stack.
+pub const EACH_MAX: usize = 64;
+
+/// Does the same to one page in each of `n` places, `stride` bytes apart, with one system call. False: perhaps to none
+/// (the call is too new for this kernel, or something failed): then do it one by one, which is no harm where it was done.
+///
+/// # Safety
+/// The pages were reserved here, and nobody uses them.
+pub unsafe fn each(what: Each, first: NonNull<u8>, stride: usize, n: usize) -> bool {
+    // SAFETY: the caller.
+    n <= EACH_MAX && guard_kind() == GuardKind::GuardInstall && unsafe { imp::each(what, first, stride, n) }
+}
+
 /// `n` guards that [`guard`] made have been unmapped. (Counting too few would only let the kernel say no instead of us.)
 pub fn guards_released(n: usize) {
     _ = SPLIT.fetch_update(Relaxed, Relaxed, |split| Some(split.saturating_sub(n)));
@@ -197,6 +219,29 @@ mod imp {
     const MADV_GUARD_INSTALL: i32 = 102;
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(super) unsafe fn each(what: Each, first: NonNull<u8>, stride: usize, n: usize) -> bool {
+        // The calling process, without a descriptor: process_madvise takes it since Linux 6.15.
+        const PIDFD_SELF_PROCESS: i32 = -10001;
+        const MADV_POPULATE_WRITE: i32 = 23;
+        let advice = match what {
+            Each::Guard => MADV_GUARD_INSTALL,
+            Each::Touch => MADV_POPULATE_WRITE,
+        };
+        let page = super::page_size();
+        let mut ranges = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: page }; EACH_MAX];
+        for (i, range) in ranges[..n].iter_mut().enumerate() {
+            range.iov_base = first.as_ptr().wrapping_add(i * stride).cast();
+        }
+        // SAFETY: the caller; the kernel reads `n` entries of the list, which has them.
+        let done = unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF_PROCESS, ranges.as_ptr(), n, advice, 0) };
+        usize::try_from(done).is_ok_and(|done| done == n * page)
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub(super) unsafe fn each(_what: Each, _first: NonNull<u8>, _stride: usize, _n: usize) -> bool {
+        false
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) unsafe fn guard_install(start: NonNull<u8>, len: usize) -> io::Result<()> {
         // SAFETY: the caller of `guard`.
         ok(unsafe { libc::madvise(start.as_ptr().cast(), len, MADV_GUARD_INSTALL) })
@@ -232,6 +277,9 @@ mod imp {
         Err(io::ErrorKind::Unsupported.into())
     }
     pub(super) unsafe fn unmap(_start: NonNull<u8>, _len: usize) {}
+    pub(super) unsafe fn each(_what: Each, _first: NonNull<u8>, _stride: usize, _n: usize) -> bool {
+        false
+    }
     pub(super) unsafe fn protect(_start: NonNull<u8>, _len: usize) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

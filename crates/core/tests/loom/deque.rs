@@ -1,12 +1,10 @@
 //! Scripts of the split deque: every task is started exactly once, by somebody who sees its record.
 
 use super::Script;
-use super::tasks::{Task, Tasks, start};
+use super::tasks::{Life, Tasks, start};
 use loom::thread;
 use myriad_core::sched::deque::Deque;
-use myriad_core::sys::atomic::Ordering::Relaxed;
 use myriad_core::sys::fence::Fence;
-use myriad_core::sys::mutant::on;
 use myriad_core::task::header::Header;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -86,6 +84,16 @@ fn run(task: *mut Header) -> bool {
 
 /// Runs `owner` on this thread and each of `thieves` on its own; then the owner drains, and all tasks must have run.
 fn play(world: &Arc<World>, thieves: &[fn(&World)], owner: impl FnOnce(&World)) {
+    play_and_check(world, thieves, owner, |()| ());
+}
+
+/// The same; `check` has what `owner` returned, before the owner drains.
+fn play_and_check<R>(
+    world: &Arc<World>,
+    thieves: &[fn(&World)],
+    owner: impl FnOnce(&World) -> R,
+    check: impl FnOnce(R),
+) {
     let threads: Vec<_> = thieves
         .iter()
         .map(|&thief| {
@@ -93,8 +101,9 @@ fn play(world: &Arc<World>, thieves: &[fn(&World)], owner: impl FnOnce(&World)) 
             thread::spawn(move || thief(&world))
         })
         .collect();
-    owner(world);
+    let result = owner(world);
     threads.into_iter().for_each(|t| t.join().unwrap());
+    check(result);
     while world.pop_and_run() {}
     world.tasks.assert_all_ran();
 }
@@ -171,12 +180,13 @@ fn forced_after_claim() {
 fn forced_pop_not_empty() {
     let w = World::new(4, 2);
     w.push(1);
-    play(&w, &[forced], |w| {
+    let owner = |w: &World| {
         w.claim_and_run(1);
         w.push(2);
-        if !w.pop_and_run() {
-            assert!(w.tasks.get(2).header.stolen.load(Relaxed), "pop says empty, but task 2 is lost to it");
-        }
+        w.pop_and_run()
+    };
+    play_and_check(&w, &[forced], owner, |popped| {
+        assert!(popped || w.tasks.get(2).life() == Life::Ran, "pop says empty beside task 2");
     });
 }
 
@@ -234,6 +244,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.forced_newest",
         run: forced_newest,
+        threads: 2,
         owners: 1,
         foreign: false,
         bound: (Some(3), Some(4)),
@@ -242,6 +253,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.forced_pop",
         run: forced_pop,
+        threads: 2,
         owners: 1,
         foreign: false,
         bound: (Some(2), Some(3)),
@@ -250,6 +262,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.forced_middle",
         run: forced_middle,
+        threads: 2,
         owners: 1,
         foreign: false,
         bound: (Some(2), Some(3)),
@@ -258,6 +271,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.forced_tombstone",
         run: forced_tombstone,
+        threads: 2,
         owners: 1,
         foreign: false,
         bound: (Some(3), Some(3)),
@@ -266,6 +280,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.forced_after_claim",
         run: forced_after_claim,
+        threads: 2,
         owners: 1,
         foreign: false,
         bound: (Some(2), Some(3)),
@@ -274,6 +289,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.forced_pop_not_empty",
         run: forced_pop_not_empty,
+        threads: 2,
         owners: 1,
         foreign: false,
         bound: (Some(3), Some(3)),
@@ -282,6 +298,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.public_part",
         run: public_part,
+        threads: 2,
         owners: 1,
         foreign: false,
         bound: (Some(3), Some(4)),
@@ -290,6 +307,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.two_thieves",
         run: two_thieves,
+        threads: 3,
         owners: 1,
         foreign: false,
         bound: (Some(1), Some(2)),
@@ -298,6 +316,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.wrap_around",
         run: wrap_around,
+        threads: 2,
         owners: 1,
         foreign: false,
         bound: (None, None),
@@ -306,6 +325,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.position_reused",
         run: position_reused,
+        threads: 1,
         owners: 1,
         foreign: false,
         bound: (None, None),

@@ -45,6 +45,7 @@
 pub mod deque;
 mod tasks;
 
+use myriad_core::sys::atomic;
 use myriad_core::sys::fence::{self, Meaning};
 use myriad_core::sys::mutant;
 use std::sync::Arc;
@@ -55,6 +56,8 @@ use std::time::Instant;
 pub struct Script {
     pub name: &'static str,
     pub run: fn(),
+    /// Threads, with the first.
+    pub threads: usize,
     /// Owners of light fences: workers.
     pub owners: usize,
     /// Does a foreign thread use its fence?
@@ -81,10 +84,11 @@ pub fn explore(script: &Script, mutant: &'static str, meaning: Meaning) -> u64 {
     builder.max_branches = 5_000;
     let executions = Arc::new(AtomicU64::new(0));
     let counter = executions.clone();
-    let Script { run, owners, foreign, .. } = *script;
+    let Script { run, threads, owners, foreign, .. } = *script;
     mutant::plant(mutant);
     builder.check(move || {
         counter.fetch_add(1, Relaxed);
+        atomic::begin(threads);
         fence::begin(meaning, owners, foreign);
         run();
     });

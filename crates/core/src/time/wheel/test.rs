@@ -371,8 +371,8 @@ fn random_run(seed: u64, steps: usize) {
 
 #[test]
 fn random_against_a_sorted_map() {
-    for seed in 0..48 {
-        random_run(seed, 20_000);
+    for seed in 0..32 {
+        random_run(seed, 12_000);
     }
 }
 

@@ -1,0 +1,181 @@
+//! Who waits at a channel: entries on the waiters' stacks or in their futures, in two circular lists.
+//!
+//! **Invariants.** An entry is linked only while its owner waits; it does not move meanwhile. Links, `target` and `slot`
+//! of a linked entry are touched under the channel's lock. The one who ends the wait takes the target out, fills or
+//! empties the slot, and stores `state` last: from then on the entry is its owner's, who may free it at once.
+//!
+//! **Ordering.** `state`: the Release store with the owner's Acquire load: the slot.
+
+use myriad_core::sys::atomic::{AtomicU8, Ordering::*};
+use myriad_core::sys::cell::UnsafeCell;
+use myriad_core::sys::mutant::ord;
+use myriad_core::wait::Target;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// In no list, and nothing has happened.
+pub(super) const IDLE: u8 = 0;
+/// In a list.
+pub(super) const LINKED: u8 = 1;
+/// Its message was handed over (of a receiver: the slot is full; of a sender: it is empty).
+pub(super) const DONE: u8 = 2;
+/// The channel was closed; the slot is as it was.
+pub(super) const CLOSED: u8 = 3;
+/// Taken out of its list because its time was over.
+pub(super) const SKIPPED: u8 = 4;
+
+pub(super) struct Entry<T> {
+    links: UnsafeCell<Links<T>>,
+    slot: UnsafeCell<MaybeUninit<T>>,
+    state: AtomicU8,
+}
+
+struct Links<T> {
+    next: *mut Entry<T>,
+    prev: *mut Entry<T>,
+    target: Option<Target>,
+}
+
+impl<T> Entry<T> {
+    #[inline(always)]
+    pub(super) fn new() -> Entry<T> {
+        Entry {
+            links: UnsafeCell::new(Links { next: null_mut(), prev: null_mut(), target: None }),
+            slot: UnsafeCell::new(MaybeUninit::uninit()),
+            state: AtomicU8::new(IDLE),
+        }
+    }
+
+    /// What has become of it.
+    #[inline(always)]
+    pub(super) fn state(&self) -> u8 {
+        // Acquire: pairs with `end`: the slot.
+        self.state.load(ord(Acquire, "entry-acquire"))
+    }
+
+    /// Fills the slot.
+    ///
+    /// # Safety
+    /// It is empty, and the entry is the caller's (its owner while it is not linked, or who took it out of its list).
+    #[inline(always)]
+    pub(super) unsafe fn put(&self, value: T) {
+        // SAFETY: the caller.
+        self.slot.with_mut(|slot| unsafe { (*slot).write(value) });
+    }
+
+    /// Empties it.
+    ///
+    /// # Safety
+    /// It is full, and the entry is the caller's.
+    #[inline(always)]
+    pub(super) unsafe fn take(&self) -> T {
+        // SAFETY: the caller.
+        self.slot.with_mut(|slot| unsafe { (*slot).assume_init_read() })
+    }
+
+    /// The owner is back, and may wait again.
+    #[inline(always)]
+    pub(super) fn reset(&self) {
+        self.state.store(IDLE, Relaxed);
+    }
+
+    /// Ends the wait. Afterwards the entry may be gone.
+    ///
+    /// # Safety
+    /// The entry is live and was taken out of its list by the caller, who has its target.
+    #[inline(always)]
+    pub(super) unsafe fn end(this: *const Entry<T>, state: u8) {
+        // Release: pairs with `state()`: the slot.
+        // SAFETY: the caller.
+        unsafe { (*this).state.store(state, ord(Release, "entry-release")) };
+    }
+
+    /// Under the lock: replaces the target of a linked entry; the old one is to be dropped without the lock.
+    ///
+    /// # Safety
+    /// Linked, and the channel is locked.
+    pub(super) unsafe fn replace_target(&self, target: Target) -> Option<Target> {
+        // SAFETY: the caller.
+        self.links.with_mut(|links| unsafe { (*links).target.replace(target) })
+    }
+}
+
+/// A circular list of entries; the first is the one that has waited longest.
+pub(super) struct List<T> {
+    first: *mut Entry<T>,
+}
+
+impl<T> List<T> {
+    pub(super) const fn new() -> List<T> {
+        List { first: null_mut() }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// Adds an entry behind all others.
+    ///
+    /// # Safety
+    /// It is live and in no list, stays where it is while linked, and the channel is locked.
+    #[inline(always)]
+    pub(super) unsafe fn push(&mut self, entry: *mut Entry<T>, target: Target) {
+        // SAFETY: the caller; linked entries are live.
+        unsafe {
+            (*entry).state.store(LINKED, Relaxed);
+            if self.first.is_null() {
+                (*entry).links.with_mut(|links| *links = Links { next: entry, prev: entry, target: Some(target) });
+                self.first = entry;
+                return;
+            }
+            let first = self.first;
+            let last = (*first).links.with_mut(|links| std::mem::replace(&mut (*links).prev, entry));
+            (*last).links.with_mut(|links| (*links).next = entry);
+            (*entry).links.with_mut(|links| *links = Links { next: first, prev: last, target: Some(target) });
+        }
+    }
+
+    /// Takes an entry out, with its target.
+    ///
+    /// # Safety
+    /// It is in this list, and the channel is locked.
+    #[inline(always)]
+    pub(super) unsafe fn remove(&mut self, entry: *mut Entry<T>) -> Option<Target> {
+        // SAFETY: the caller; linked entries are live.
+        unsafe {
+            let (next, prev, target) = (*entry).links.with_mut(|links| ((*links).next, (*links).prev, (*links).target.take()));
+            if next == entry {
+                self.first = null_mut();
+            } else {
+                (*prev).links.with_mut(|links| (*links).next = next);
+                (*next).links.with_mut(|links| (*links).prev = prev);
+                if self.first == entry {
+                    self.first = next;
+                }
+            }
+            target
+        }
+    }
+
+    /// Takes out the first entry whose wait can still be ended, and decides that the caller ends it. Those whose time is
+    /// over are taken out on the way.
+    ///
+    /// # Safety
+    /// The channel is locked.
+    #[inline(always)]
+    pub(super) unsafe fn claim_first(&mut self) -> Option<(*mut Entry<T>, Target)> {
+        while !self.first.is_null() {
+            let entry = self.first;
+            // SAFETY: the caller; it is linked, and its owner cannot go before it has locked the channel, or is woken.
+            unsafe {
+                let target = self.remove(entry).expect("a linked entry has a target");
+                if target.claim() {
+                    return Some((entry, target));
+                }
+                Entry::end(entry, SKIPPED);
+            }
+        }
+        None
+    }
+}

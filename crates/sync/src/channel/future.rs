@@ -1,0 +1,223 @@
+//! Sending and receiving as futures.
+//!
+//! The entry stands in the future itself, which is pinned while it is linked; dropping the future unlinks it. A message
+//! that was handed to a receive that is then dropped goes to the next receiver: nothing is lost.
+
+use super::chan::{Chan, Received, Sent, Side};
+use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
+use super::error::{RecvError, SendError};
+use myriad_core::wait::{Here, Target};
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomPinned;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// What [`Receiver::recv_async`](super::Receiver::recv_async) returns.
+#[must_use = "futures do nothing unless awaited"]
+pub struct RecvFuture<'a, T> {
+    chan: &'a Chan<T>,
+    entry: Entry<T>,
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the entry is touched under the channel's lock, or by the future's holder; messages are Send.
+unsafe impl<T: Send> Send for RecvFuture<'_, T> {}
+// SAFETY: nothing can be done with `&RecvFuture`.
+unsafe impl<T: Send> Sync for RecvFuture<'_, T> {}
+
+impl<'a, T> RecvFuture<'a, T> {
+    #[inline(always)]
+    pub(super) fn new(chan: &'a Chan<T>) -> Self {
+        RecvFuture { chan, entry: Entry::new(), _pinned: PhantomPinned }
+    }
+}
+
+impl<T> Future for RecvFuture<'_, T> {
+    type Output = Result<T, RecvError>;
+
+    /// # Panics
+    /// If polled again after it was ready and the channel has nothing more: then it waits for the next message instead.
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: the entry is not moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        let here = Here::get();
+        match this.entry.state() {
+            DONE => {
+                this.entry.reset();
+                // SAFETY: it was handed over, and is ours.
+                return Poll::Ready(Ok(unsafe { this.entry.take() }));
+            }
+            CLOSED => return Poll::Ready(Err(RecvError)),
+            IDLE if !here.poll_spend(cx.waker()) => return Poll::Pending,
+            _ => {}
+        }
+        let at = &raw mut this.entry;
+        // Cloned without the lock: wakers are foreign code.
+        let mut target = Some(Target::future(cx.waker().clone()));
+        let tried = this.chan.locked(here, |state| {
+            // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned.
+            unsafe {
+                match (*at).state() {
+                    DONE => {
+                        (*at).reset();
+                        Received::Done((*at).take(), None)
+                    }
+                    CLOSED => Received::Closed,
+                    LINKED => {
+                        target = (*at).replace_target(target.take().expect("made above"));
+                        Received::Empty
+                    }
+                    _ => {
+                        let tried = state.try_recv();
+                        if let Received::Empty = tried {
+                            state.wait(Side::Receive, at, target.take().expect("made above"));
+                        }
+                        tried
+                    }
+                }
+            }
+        });
+        drop(target);
+        match tried {
+            Received::Done(value, target) => {
+                if let Some(target) = target {
+                    // SAFETY: claimed, and woken once.
+                    unsafe { here.wake(target) };
+                }
+                Poll::Ready(Ok(value))
+            }
+            Received::Closed => Poll::Ready(Err(RecvError)),
+            Received::Empty => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Drop for RecvFuture<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        let state = self.entry.state();
+        if state == IDLE || state == CLOSED {
+            return;
+        }
+        let here = Here::get();
+        // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it is ours.
+        unsafe {
+            drop(self.chan.give_up(here, &raw mut self.entry, Side::Receive));
+            if self.entry.state() == DONE {
+                self.chan.give_back(here, self.entry.take());
+            }
+        }
+    }
+}
+
+/// What [`Sender::send_async`](super::Sender::send_async) returns.
+#[must_use = "futures do nothing unless awaited"]
+pub struct SendFuture<'a, T> {
+    chan: &'a Chan<T>,
+    entry: Entry<T>,
+    /// Is the message in the slot?
+    full: bool,
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: as for `RecvFuture`.
+unsafe impl<T: Send> Send for SendFuture<'_, T> {}
+// SAFETY: as for `RecvFuture`.
+unsafe impl<T: Send> Sync for SendFuture<'_, T> {}
+
+impl<'a, T> SendFuture<'a, T> {
+    #[inline(always)]
+    pub(super) fn new(chan: &'a Chan<T>, value: T) -> Self {
+        let entry = Entry::new();
+        // SAFETY: the slot is empty, the entry ours.
+        unsafe { entry.put(value) };
+        SendFuture { chan, entry, full: true, _pinned: PhantomPinned }
+    }
+}
+
+impl<T> Future for SendFuture<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    /// # Panics
+    /// If polled again after it was ready.
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: the entry is not moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        assert!(this.full, "a send that was done is polled again");
+        let here = Here::get();
+        if this.entry.state() == IDLE && !here.poll_spend(cx.waker()) {
+            return Poll::Pending;
+        }
+        let at = &raw mut this.entry;
+        let mut target = Some(Target::future(cx.waker().clone()));
+        let tried = this.chan.locked(here, |state| {
+            // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned. Its slot is full unless
+            // the state is DONE.
+            unsafe {
+                match (*at).state() {
+                    DONE => Sent::Done(None),
+                    CLOSED => Sent::Closed((*at).take()),
+                    LINKED => {
+                        target = (*at).replace_target(target.take().expect("made above"));
+                        return None;
+                    }
+                    _ => match state.try_send((*at).take()) {
+                        Sent::Full(value) => {
+                            (*at).put(value);
+                            state.wait(Side::Send, at, target.take().expect("made above"));
+                            return None;
+                        }
+                        other => other,
+                    },
+                }
+            }
+            .into()
+        });
+        drop(target);
+        let Some(tried) = tried else { return Poll::Pending };
+        this.full = false;
+        this.entry.reset();
+        match tried {
+            Sent::Done(target) => {
+                if let Some(target) = target {
+                    // SAFETY: claimed, and woken once.
+                    unsafe { here.wake(target) };
+                }
+                Poll::Ready(Ok(()))
+            }
+            Sent::Closed(value) | Sent::Full(value) => Poll::Ready(Err(SendError(value))),
+        }
+    }
+}
+
+impl<T> Drop for SendFuture<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.full {
+            return;
+        }
+        // SAFETY: our own entry; afterwards nobody else knows it. The message is still in the slot unless it was taken.
+        unsafe {
+            if self.entry.state() == LINKED {
+                drop(self.chan.give_up(Here::get(), &raw mut self.entry, Side::Send));
+            }
+            if self.entry.state() != DONE {
+                drop(self.entry.take());
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for RecvFuture<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RecvFuture(..)")
+    }
+}
+impl<T> fmt::Debug for SendFuture<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SendFuture(..)")
+    }
+}

@@ -1,0 +1,60 @@
+//! Channels: typed queues between tasks, futures and threads; many senders, many receivers.
+//!
+//! [`bounded`] holds so many messages, and a sender waits while it is full; [`unbounded`] never makes a sender wait;
+//! [`rendezvous`] holds none: a send ends when a receiver has the message.
+//!
+//! Each operation exists in the same endings: `send` waits, `try_send` never does, `send_timeout` and `send_deadline` wait
+//! so long, `send_async` is a future. Messages arrive in the order in which their sends took effect, and waiters are
+//! served first come, first served.
+//!
+//! A channel is *closed* by [`Sender::close`], [`Receiver::close`], or when all ends of one side are dropped. Then sends
+//! fail, with the message in the error, and receivers get what is buffered before they fail. No message is lost but by
+//! dropping it: a receive that is cancelled, by a timeout or by dropping its future, has had no effect.
+//!
+//! # Examples
+//! ```
+//! use myriad_sync::channel::bounded;
+//! let (tx, rx) = bounded(10);
+//! let producer = myriad_core::spawn(move || (0..100).for_each(|i| tx.send(i).unwrap()));
+//! let sum: i32 = rx.iter().sum();
+//! assert_eq!(sum, 4950);
+//! producer.join().unwrap();
+//! ```
+
+mod chan;
+mod ends;
+mod entry;
+mod error;
+mod future;
+mod receiver;
+mod ring;
+mod sender;
+
+#[cfg(all(test, not(loom)))]
+mod test;
+
+pub use error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
+pub use future::{RecvFuture, SendFuture};
+pub use receiver::{IntoIter, Iter, Receiver, TryIter};
+pub use sender::Sender;
+
+/// A channel that holds up to `capacity` messages.
+///
+/// A capacity of 0 makes a [`rendezvous`]; memory is taken as messages come, so a huge capacity (up to `usize::MAX`, which
+/// is as good as [`unbounded`]) costs nothing before it is used.
+#[must_use]
+pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    ends::new(capacity)
+}
+
+/// A channel that holds any number of messages: sending never waits.
+#[must_use]
+pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+    ends::new(usize::MAX)
+}
+
+/// A channel that holds no message: each send waits for a receive, and the other way round.
+#[must_use]
+pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
+    ends::new(0)
+}

@@ -1,0 +1,264 @@
+//! The receiving end.
+
+use super::chan::{Chan, Received, Side};
+use super::ends::Share;
+use super::entry::{DONE, Entry};
+use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::future::RecvFuture;
+use myriad_core::sys::atomic::AtomicU32;
+use myriad_core::time::{self, Instant};
+use myriad_core::wait::Here;
+use std::fmt;
+use std::iter::FusedIterator;
+use std::time::Duration;
+
+/// Receives messages. Clone it for more receivers, each message goes to one of them; when all are dropped, the channel
+/// closes, and what is buffered is dropped with it.
+pub struct Receiver<T> {
+    share: Share<T>,
+}
+
+fn count<T>(chan: &Chan<T>) -> &AtomicU32 {
+    &chan.receivers
+}
+
+impl<T> Receiver<T> {
+    pub(super) fn new(share: Share<T>) -> Receiver<T> {
+        Receiver { share }
+    }
+
+    #[inline(always)]
+    pub(super) fn chan(&self) -> &Chan<T> {
+        self.share.chan()
+    }
+
+    /// Receives the next message.
+    ///
+    /// # Blocking
+    /// While the channel is empty. A send or a close wakes it; the calling task is set aside meanwhile, a foreign thread
+    /// sleeps. A task that has sent or received 128 messages without blocking lets others run.
+    ///
+    /// # Errors
+    /// The channel is closed, and nothing is left in it.
+    ///
+    /// # Panics
+    /// If it must wait and there is no memory for a stack.
+    #[inline]
+    pub fn recv(&self) -> Result<T, RecvError> {
+        let here = Here::get();
+        here.spend();
+        match self.chan().locked(here, |state| state.try_recv()) {
+            Received::Done(value, None) => Ok(value),
+            Received::Done(value, Some(target)) => {
+                // SAFETY: claimed, and woken once.
+                unsafe { here.wake(target) };
+                Ok(value)
+            }
+            Received::Closed => Err(RecvError),
+            Received::Empty => self.recv_blocking(here),
+        }
+    }
+
+    #[inline(never)]
+    fn recv_blocking(&self, here: Here) -> Result<T, RecvError> {
+        self.wait(here, None).map_err(|_| RecvError)
+    }
+
+    /// Receives a message if one is there.
+    ///
+    /// # Errors
+    /// Nothing is there now, or the channel is closed and nothing is left in it.
+    #[inline]
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        let here = Here::get();
+        match self.chan().locked(here, |state| state.try_recv()) {
+            Received::Done(value, target) => {
+                if let Some(target) = target {
+                    // SAFETY: claimed, and woken once.
+                    unsafe { here.wake(target) };
+                }
+                Ok(value)
+            }
+            Received::Closed => Err(TryRecvError::Closed),
+            Received::Empty => Err(TryRecvError::Empty),
+        }
+    }
+
+    /// Receives the next message, and waits for at most `timeout`.
+    ///
+    /// # Blocking
+    /// As [`recv`](Self::recv), up to the time limit.
+    ///
+    /// # Errors
+    /// The time has passed, and no message was taken; or the channel is closed and nothing is left in it.
+    pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        self.recv_deadline(time::now() + timeout)
+    }
+
+    /// Receives the next message, and waits until `deadline` at the latest.
+    ///
+    /// # Blocking
+    /// As [`recv`](Self::recv), up to the deadline.
+    ///
+    /// # Errors
+    /// As [`recv_timeout`](Self::recv_timeout).
+    pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
+        let here = Here::get();
+        here.spend();
+        self.wait(here, Some(deadline))
+    }
+
+    /// A future that receives the next message.
+    ///
+    /// # Cancellation
+    /// Dropped before it is ready, it has taken nothing: a message that was just handed to it goes to the next receiver.
+    #[inline]
+    pub fn recv_async(&self) -> RecvFuture<'_, T> {
+        RecvFuture::new(self.chan())
+    }
+
+    #[inline(always)]
+    fn wait(&self, here: Here, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+        let wait = if deadline.is_some() { here.timed_wait() } else { here.wait() };
+        if let Err(error) = wait.prepare() {
+            panic!("{error}");
+        }
+        let entry = Entry::new();
+        let at = (&raw const entry).cast_mut();
+        let tried = self.chan().locked(here, |state| {
+            let tried = state.try_recv();
+            if let Received::Empty = tried {
+                // SAFETY: the entry stands in this frame until the wait is over.
+                unsafe { state.wait(Side::Receive, at, wait.target()) };
+            }
+            tried
+        });
+        match tried {
+            Received::Empty => {}
+            Received::Closed => return Err(RecvTimeoutError::Closed),
+            Received::Done(value, target) => {
+                if let Some(target) = target {
+                    // SAFETY: claimed, and woken once.
+                    unsafe { here.wake(target) };
+                }
+                return Ok(value);
+            }
+        }
+        // SAFETY: prepared and published, of the kind that it is. When it is over the entry is ours again.
+        unsafe {
+            let woken = match deadline {
+                None => {
+                    wait.block();
+                    true
+                }
+                Some(deadline) => wait.block_until(deadline),
+            };
+            if !woken {
+                drop(self.chan().give_up(here, at, Side::Receive));
+                return Err(RecvTimeoutError::Timeout);
+            }
+            if entry.state() == DONE { Ok(entry.take()) } else { Err(RecvTimeoutError::Closed) }
+        }
+    }
+
+    /// Closes the channel for all; see [`Sender::close`](super::Sender::close). True: it was open.
+    pub fn close(&self) -> bool {
+        self.chan().close()
+    }
+
+    /// Is the channel closed? (Something may still be buffered.)
+    pub fn is_closed(&self) -> bool {
+        self.chan().is_closed()
+    }
+    /// How many messages are buffered now.
+    pub fn len(&self) -> usize {
+        self.chan().len()
+    }
+    /// Is nothing buffered?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// How many messages it can hold; `None` if any number.
+    pub fn capacity(&self) -> Option<usize> {
+        self.chan().capacity()
+    }
+    /// Do both receive from the same channel?
+    pub fn same_channel(&self, other: &Receiver<T>) -> bool {
+        std::ptr::eq(self.chan(), other.chan())
+    }
+
+    /// Messages until the channel is closed and drained; waits for each as [`recv`](Self::recv).
+    pub fn iter(&self) -> Iter<'_, T> {
+        Iter(self)
+    }
+    /// Messages that are there now; never waits.
+    pub fn try_iter(&self) -> TryIter<'_, T> {
+        TryIter(self)
+    }
+}
+
+impl<T> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        Receiver { share: self.share.share(count) }
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        // SAFETY: the share goes with this end.
+        unsafe { self.share.leave(count) };
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").field("len", &self.len()).field("capacity", &self.capacity()).finish_non_exhaustive()
+    }
+}
+
+/// See [`Receiver::iter`].
+#[derive(Debug)]
+pub struct Iter<'a, T>(&'a Receiver<T>);
+/// See [`Receiver::try_iter`].
+#[derive(Debug)]
+pub struct TryIter<'a, T>(&'a Receiver<T>);
+/// Messages until the channel is closed and drained, by `for` over a receiver.
+#[derive(Debug)]
+pub struct IntoIter<T>(Receiver<T>);
+
+impl<T> Iterator for Iter<'_, T> {
+    type Item = T;
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+impl<T> FusedIterator for Iter<'_, T> {}
+impl<T> Iterator for TryIter<'_, T> {
+    type Item = T;
+    fn next(&mut self) -> Option<T> {
+        self.0.try_recv().ok()
+    }
+}
+impl<T> Iterator for IntoIter<T> {
+    type Item = T;
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.recv().ok()
+    }
+}
+impl<T> FusedIterator for IntoIter<T> {}
+impl<'a, T> IntoIterator for &'a Receiver<T> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+impl<T> IntoIterator for Receiver<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+    fn into_iter(self) -> IntoIter<T> {
+        IntoIter(self)
+    }
+}
