@@ -42,7 +42,7 @@ mod sieve;
 mod skynet;
 mod threads;
 
-pub use entry::{Entry, Form, Size, Takes, Unit, Workload, OURS};
+pub use entry::{Entry, Form, OURS, Size, Takes, Unit, Workload};
 pub use params::{Mode, Params, Payload};
 pub use record::{Given, Record};
 

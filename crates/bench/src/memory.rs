@@ -12,7 +12,11 @@ impl Memory {
     /// What the process has now.
     pub(crate) fn now() -> Option<Memory> {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        Some(Memory { resident: field(&status, "VmRSS:")?, peak: field(&status, "VmHWM:")?, tables: field(&status, "VmPTE:")? })
+        Some(Memory {
+            resident: field(&status, "VmRSS:")?,
+            peak: field(&status, "VmHWM:")?,
+            tables: field(&status, "VmPTE:")?,
+        })
     }
 
     /// Bytes that have been added since `before` and are still there, for each of `n`.

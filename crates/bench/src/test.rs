@@ -56,8 +56,18 @@ fn a_record_has_the_published_keys() {
     assert!(record.ok, "{record:?}");
     let json: serde_json::Value = serde_json::from_str(&record.to_json()).expect("it is JSON");
     let keys = [
-        "workload", "form", "system", "workers", "mode", "params", "ops", "seconds", "ns_per_op", "bytes_per_task",
-        "max_rss_bytes", "ok",
+        "workload",
+        "form",
+        "system",
+        "workers",
+        "mode",
+        "params",
+        "ops",
+        "seconds",
+        "ns_per_op",
+        "bytes_per_task",
+        "max_rss_bytes",
+        "ok",
     ];
     for key in keys {
         assert!(json.get(key).is_some(), "{key} is missing in {json}");

@@ -1,1 +1,49 @@
-fn main(){}
+//! The command `myriad`: runs the workloads beside the peers, and tells what the engine found on this machine.
+//!
+//! ```text
+//! args.rs      what can be asked on the command line
+//! bench/       plan (options → runs) → child (a run in a fresh process) → summary (medians) → table
+//! doctor/      what was found on this machine
+//! look.rs      colours, and numbers for people
+//! ```
+//!
+//! Exit status: 0 when all went well, 1 when a run failed or gave a wrong answer, 2 when the command line makes no sense.
+
+mod args;
+mod bench;
+mod doctor;
+mod look;
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use args::{Cli, Command};
+
+/// The exit status of a command line that makes no sense.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = match args::parse(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(refusal) => return refusal.report(),
+    };
+    match cli.command.unwrap_or_default() {
+        Command::Bench(options) => match bench::plan::plan(&options, bench::cores()) {
+            Ok(groups) => bench::run(&groups, &options),
+            Err(line) => {
+                eprintln!("error: {line}");
+                ExitCode::from(USAGE)
+            }
+        },
+        Command::BenchOne { params } => bench::child::be(&params),
+        Command::Doctor => {
+            print!("{}", doctor::report(&doctor::Found::here(), &doctor::external::find()));
+            ExitCode::SUCCESS
+        }
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "myriad", &mut std::io::stdout());
+            ExitCode::SUCCESS
+        }
+    }
+}

@@ -285,6 +285,24 @@ impl Here {
         Wait { timed: true, ..self.wait() }
     }
 
+    /// As [`Target::wake`], but a task of this worker goes on before all that are ready.
+    ///
+    /// # Safety
+    /// As [`Target::wake`].
+    #[inline(always)]
+    pub unsafe fn wake_next(self, target: Target) {
+        if let (Kind::Blocked(wait), Some(w)) = (&target.0, self.0) {
+            // SAFETY: the caller: it blocks until we wake it.
+            unsafe {
+                if (**wait).worker.is_some_and(|home| std::ptr::eq(home, w)) {
+                    return w.make_ready_next(Wait::node(*wait));
+                }
+            }
+        }
+        // SAFETY: the caller.
+        unsafe { self.wake(target) }
+    }
+
     /// As [`Target::wake`].
     ///
     /// # Safety

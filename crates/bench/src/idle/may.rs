@@ -1,6 +1,8 @@
-//! `idle` by may.
+//! `idle` by may. The root sleeps while it waits: with one worker, its `yield_now` never lets the others run.
 
-use may::coroutine::{spawn, yield_now};
+use std::time::Duration;
+
+use may::coroutine::{sleep, spawn};
 use may::sync::mpsc::channel;
 
 use super::{Census, Tally};
@@ -30,14 +32,14 @@ fn once(n: u64) -> Outcome {
         unsafe { spawn(task) };
     }
     while tally.starting(n) {
-        yield_now();
+        sleep(Duration::from_millis(1));
     }
     census.all_blocked(n);
     for (i, tx) in senders.iter().enumerate() {
         tx.send(i as u64).unwrap();
     }
     while tally.ending(n) {
-        yield_now();
+        sleep(Duration::from_millis(1));
     }
     census.end(&tally, n)
 }

@@ -1,6 +1,5 @@
 //! `idle` by smol, with its own channels.
 
-
 use smol::channel::bounded;
 use smol::future::yield_now;
 

@@ -17,9 +17,9 @@ pub(super) fn run(p: &Params) -> Outcome {
     let (n, buffer) = (p.n, p.buffer);
     super::measure(p, || match buffer {
         None => may.run(move || once(n, mpsc::channel(), |tx, i| tx.send(i).unwrap(), |rx| rx.recv().unwrap())),
-        Some(slots) => may.run(move || {
-            once(n, host::may::bounded(slots), |tx, i| tx.send(i).unwrap(), |rx| rx.recv().unwrap())
-        }),
+        Some(slots) => {
+            may.run(move || once(n, host::may::bounded(slots), |tx, i| tx.send(i).unwrap(), |rx| rx.recv().unwrap()))
+        }
     })
 }
 

@@ -9,7 +9,7 @@ use crate::params::Params;
 use crate::record::Outcome;
 
 pub(super) fn run(p: &Params) -> Outcome {
-    super::measure(p, || once(p.n))
+    super::measure_threads(p, || once(p.n))
 }
 
 fn once(n: u64) -> Match {

@@ -5,7 +5,7 @@ use may::sync::mpsc::channel;
 
 use super::{Ball, Match, Score};
 use crate::host;
-use crate::host::spot::Meeting;
+use crate::host::meeting::Meeting;
 use crate::params::Params;
 use crate::record::Outcome;
 

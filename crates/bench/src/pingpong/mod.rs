@@ -113,15 +113,23 @@ impl Score {
 /// The time of `n` round trips, and the share of returns from another thread.
 type Match = Result<(Duration, f64), Failure>;
 
-/// Measures `once` and notes where the tasks were.
+/// Measures tasks of a pool, and notes where they were when they could be in several places.
+#[cfg(any(feature = "ours", feature = "peers"))]
 fn measure(p: &Params, mut once: impl FnMut() -> Match) -> Outcome {
     let mut shares = Vec::new();
-    let mut measured = sample::warm(p.n, || {
+    let mut measured = measure_threads(p, || {
         let (time, share) = once()?;
         shares.push(share);
-        Ok(time)
+        Ok((time, share))
     })?;
-    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
-    measured.note = Some(format!("on different threads in {:.0} % of the round trips", mean * 100.0));
+    if p.workers > 1 {
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        measured.note = Some(format!("on different threads in {:.0} % of the round trips", mean * 100.0));
+    }
     Ok(measured)
+}
+
+/// Measures OS threads, which are where they are.
+fn measure_threads(p: &Params, mut once: impl FnMut() -> Match) -> Outcome {
+    sample::warm(p.n, || once().map(|(time, _)| time))
 }

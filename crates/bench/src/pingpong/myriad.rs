@@ -5,7 +5,7 @@ use myriad::{block_on, spawn, spawn_async};
 
 use super::{Ball, Match, Score};
 use crate::host;
-use crate::host::spot::Meeting;
+use crate::host::meeting::Meeting;
 use crate::params::Params;
 use crate::record::Outcome;
 

@@ -4,8 +4,8 @@ use smol::channel::bounded;
 
 use super::{Ball, Match, Score};
 use crate::host;
+use crate::host::meeting::Meeting;
 use crate::host::smol::spawn;
-use crate::host::spot::Meeting;
 use crate::params::Params;
 use crate::record::Outcome;
 

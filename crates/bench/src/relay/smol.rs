@@ -40,7 +40,8 @@ async fn once<P: Message>(n: u64, m: u64, buffer: Option<usize>) -> Result<Durat
                     break;
                 }
             }
-        }).detach();
+        })
+        .detach();
         rx = next;
     }
     spawn(async move {
@@ -48,7 +49,8 @@ async fn once<P: Message>(n: u64, m: u64, buffer: Option<usize>) -> Result<Durat
         for i in 0..n {
             head.send(P::make(&source, i)).await.ok();
         }
-    }).detach();
+    })
+    .detach();
     let mut sum = 0;
     for _ in 0..n {
         sum += rx.recv().await.unwrap().sum();

@@ -1,5 +1,8 @@
 //! `skynet` by Myriad, in all three forms.
 
+// A recursive `async fn` cannot promise that its future is `Send`; `impl Future + Send` can.
+#![expect(clippy::manual_async_fn)]
+
 use std::time::Instant;
 
 use myriad::channel::{Sender, bounded};

@@ -1,5 +1,8 @@
 //! `skynet` by smol: tasks that are awaited, and tasks that send upwards.
 
+// A recursive `async fn` cannot promise that its future is `Send`; `impl Future + Send` can.
+#![expect(clippy::manual_async_fn)]
+
 use std::time::Instant;
 
 use smol::channel::{Sender, bounded};

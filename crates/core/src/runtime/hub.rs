@@ -217,7 +217,7 @@ impl Hub {
         // The newest is popped first: push them so that the oldest is.
         for Task(task) in more.into_iter().rev() {
             // SAFETY: taken out of the injector; `w` is the calling worker.
-            unsafe { w.push(task) };
+            unsafe { w.push_any(task) };
         }
         first
     }

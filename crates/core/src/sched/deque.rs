@@ -32,7 +32,9 @@
 //! `head > i` does not say that `i` itself was taken (the thief may have passed over the owner's fresh tombstone).
 //!
 //! **ABA.** A thief never uses a slot's value before its swap won under the lock; the owner compares with a record that
-//! its handle keeps alive, at a position below `top`, which has been rewritten since it was last free.
+//! its handle keeps alive, at a position in `head..top`, which has been rewritten since it was last free. (Not below
+//! `head`: `idx` may be a position in the deque that a thief has moved the task to, which here names a free slot.) That
+//! holds for tasks that are queued once; a future is queued again and again, and is never claimed ([`UNCLAIMED`]).
 //!
 //! **Rejected.** Chase-Lev: a fence or read-modify-write in each pop, and no way to take a joined task out of the middle.
 //! Private deque with steal requests only: a computing owner answers none. Holding back a lone task: its spawner may
@@ -102,6 +104,9 @@ impl std::fmt::Debug for Deque {
     }
 }
 
+/// `idx` of a record that nobody claims.
+pub const UNCLAIMED: usize = usize::MAX;
+
 /// Positions start here, so that `head` can also go down.
 const FIRST: usize = 1 << 40;
 
@@ -145,18 +150,31 @@ impl Deque {
 
     // ------------------------------------------------------------------------------------------------- owner
 
-    /// Adds the newest task. True: somebody asks for work, and the caller answers ([`super::idle::Crew::answer`]).
+    /// Adds the newest task, one that [`claim`](Self::claim) may take. True: somebody asks for work, and the caller answers
+    /// ([`super::idle::Crew::answer`]).
+    ///
+    /// # Safety
+    /// The caller is the owner; `task` is a record that is in no deque, and is never again in one once it was taken out to
+    /// be run.
+    #[inline(always)]
+    pub unsafe fn push(&self, task: *mut Header) -> bool {
+        // SAFETY: the caller: the record is live and ours until pushed.
+        unsafe { (*task).idx.store(self.top.load(Relaxed), Relaxed) };
+        // SAFETY: the caller.
+        unsafe { self.push_unclaimed(task) }
+    }
+
+    /// Adds the newest task, one that nobody claims: a future, which is queued again and again, so that old slots may
+    /// still hold it and an identity would prove nothing. Its `idx` is [`UNCLAIMED`] for good.
     ///
     /// # Safety
     /// The caller is the owner; `task` is a record that is in no deque.
     #[inline(always)]
-    pub unsafe fn push(&self, task: *mut Header) -> bool {
+    pub unsafe fn push_unclaimed(&self, task: *mut Header) -> bool {
         let top = self.top.load(Relaxed);
         if top == self.full_at.get() {
             self.make_room(top);
         }
-        // SAFETY: the caller: the record is live and ours until `top` says otherwise.
-        unsafe { (*task).idx.store(top, Relaxed) };
         self.slot(top).store(task, Relaxed);
         self.set_top(top + 1, "push-top-release");
         // Light: pairs with a sleeper's heavy fence; one of us sees the other.
@@ -289,6 +307,12 @@ impl Deque {
     #[cold]
     #[inline(never)]
     fn claim_public(&self, task: &Header, i: usize) -> bool {
+        // Below head nothing is ours. A task that a thief has moved to its own deque has a position *there*, and if that
+        // is below our head, then our slot for it may be free and still hold the record's address from an earlier life.
+        // Relaxed: whoever has written such a slot again has seen a head above the position before (`make_room`).
+        if i < self.head.load(Relaxed) && !on("claim-below-head") {
+            return false;
+        }
         let task = std::ptr::from_ref(task).cast_mut();
         // Relaxed: the record is our own; a thief's swap of the same slot is under the lock and decides by value.
         self.slot(i).compare_exchange(task, null_mut(), Relaxed, Relaxed).is_ok()
@@ -298,10 +322,11 @@ impl Deque {
     #[cold]
     #[inline(never)]
     fn reclaim(&self) -> bool {
-        // A look without the lock first: an empty deque is the usual case, and only forced steals, which hold the lock,
-        // make it look empty when it is not.
+        // A look without the lock first, as an empty deque is the usual case. Only a forced steal makes it look empty when it
+        // is not, by a split above top, and we have seen that. If it has backed out, split is below top again. If it has
+        // not, head is below split, unless a steal has passed the raised split, and then nothing is left below top.
         let (head, split) = (self.head.load(Relaxed), self.split.load(Relaxed));
-        if head >= split && self.lock.load(Relaxed) == 0 {
+        if head >= split {
             return self.top.load(Relaxed) > split;
         }
         let _guard = self.lock();
@@ -346,14 +371,14 @@ impl Deque {
         true
     }
 
-    /// Adds the *oldest* task: for a future that lets all others go first. True: somebody asks for work.
+    /// Adds the *oldest* task, one that nobody claims: a future that lets all others go first. True: somebody asks for work.
     ///
     /// # Safety
-    /// As for [`Deque::push`].
+    /// As for [`Deque::push_unclaimed`].
     pub unsafe fn push_oldest(&self, task: *mut Header) -> bool {
         let top = self.top.load(Relaxed);
         loop {
-            let guard = self.lock();
+            let guard = if on("push-oldest-unlocked") { None } else { Some(self.lock()) };
             let head = self.head.load(Relaxed);
             let capacity = self.capacity();
             if top - head == capacity {
@@ -362,12 +387,10 @@ impl Deque {
                 continue;
             }
             let position = head - 1;
-            // SAFETY: the caller: the record is live and ours.
-            unsafe { (*task).idx.store(position, Relaxed) };
             // Public at once: below split, under the lock (I3).
             self.slot(position).store(task, Relaxed);
-            // Release: as a steal's store of head, whose release sequence this would otherwise end.
-            self.head.store(position, Release);
+            // Relaxed: only the owner acquires head, and it has the lock, so a thief's use of the slot came before.
+            self.head.store(position, Relaxed);
             self.full_at.set(position + capacity);
             break;
         }
@@ -383,7 +406,7 @@ impl Deque {
         if self.top.load(Relaxed) <= self.head.load(Relaxed) {
             return null_mut();
         }
-        let _guard = self.lock();
+        let _guard = if on("pop-oldest-unlocked") { None } else { Some(self.lock()) };
         let (mut head, split, top) = (self.head.load(Relaxed), self.split.load(Relaxed), self.top.load(Relaxed));
         let mut task: *mut Header = null_mut();
         while head < top && task.is_null() {
@@ -391,8 +414,11 @@ impl Deque {
             head += 1;
         }
         // Under the lock, and the owner itself: no thief is between its guess and its look.
-        self.split.store(split.max(head), Relaxed);
-        self.head.store(head, ord(Release, "head-release"));
+        if !on("pop-oldest-keeps-split") {
+            self.split.store(split.max(head), Relaxed);
+        }
+        // Relaxed: only the owner acquires head.
+        self.head.store(head, Relaxed);
         task
     }
 
@@ -401,9 +427,15 @@ impl Deque {
     /// Asks the owner to publish at its next push.
     #[inline]
     pub fn ask(&self) {
+        // A hint only: who relies on being heard (a sleeper) uses `demand`.
         if self.attention.load(Relaxed) == 0 {
-            // A hint only: who relies on being heard (a sleeper) uses `demand`.
-            self.attention.store(1, Relaxed);
+            if on("ask-by-store") {
+                self.attention.store(1, Relaxed);
+            } else {
+                // A swap: a store would end the release sequence of a sleeper's demand made since, and the owner that
+                // clears the request would not see that somebody sleeps.
+                self.attention.swap(1, Relaxed);
+            }
         }
     }
 
@@ -500,9 +532,30 @@ impl Deque {
         null_mut()
     }
 
-    /// For a sleeper's last look, after its heavy fence. Indices only: the ring would need the lock.
+    /// In a model, when no other thread is at it: the order of the indices (I3).
+    #[cfg(loom)]
+    pub fn assert_at_rest(&self) {
+        let _guard = self.lock();
+        let (head, split, top) = (self.head.load(Relaxed), self.split.load(Relaxed), self.top.load(Relaxed));
+        assert!(head <= split && split <= top, "head {head:#x}, split {split:#x}, top {top:#x} are out of order");
+    }
+
+    /// Is there perhaps a task? Indices only: the ring would need the lock.
     pub fn looks_busy(&self) -> bool {
         self.top.load(Relaxed) > self.head.load(Relaxed)
+    }
+
+    /// For a sleeper's last look, after its heavy fence: is there a task, or somebody at work? Not if there is nothing but
+    /// tombstones, which the owner may leave for long: a sleeper that took them for tasks would never sleep.
+    pub fn is_busy(&self) -> bool {
+        if !self.looks_busy() || on("tombstones-are-tasks") {
+            return self.looks_busy();
+        }
+        // Who holds the lock may give something back: look again.
+        let Some(_guard) = self.try_lock() else { return true };
+        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
+        // Relaxed: after the heavy fence we see each push that came before it, and the later ones see our request.
+        (head..top).any(|i| !self.slot(i).load(Relaxed).is_null())
     }
 
     // ------------------------------------------------------------------------------------------------- the lock

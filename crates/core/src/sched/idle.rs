@@ -266,7 +266,7 @@ impl Crew {
             && (!me.inbox.is_empty()
                 || self.stop.load(Relaxed)
                 || self.has_injected()
-                || self.others(me).any(|other| other.deque.looks_busy()));
+                || self.others(me).any(|other| other.deque.is_busy()));
         if busy {
             self.retract(me);
             return false;

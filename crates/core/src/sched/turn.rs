@@ -1,8 +1,9 @@
 //! The loop of a worker: what runs next.
 //!
-//! In this order: blocked tasks that are ready (the one woken last, then first come, first served); the newest own
-//! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn the oldest unstarted task comes
-//! first, so that nothing starves; every 64th (8th while timers are pending) the inbox and the clock are looked at.
+//! In this order: blocked tasks that are ready, first come, first served; the newest own
+//! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while
+//! timers are pending) the inbox and the clock are looked at and the oldest unstarted task comes first, so that nothing
+//! starves. A task that blocks switches to the next ready one directly; that counts as a turn.
 //!
 //! Nothing of the loop lives across the run of a task but the worker, and a stack never leaves its worker.
 
@@ -21,16 +22,18 @@ use std::ptr::{null, null_mut};
 const SPIN_US: u64 = 50;
 /// It forces a steal each time it has been hungry for so long.
 const FORCE_US: u64 = 10;
-/// Every so many turns the oldest unstarted task comes first.
-const OLDEST_EVERY: u32 = 61;
 
 /// Works until the runtime stops. Returns on whatever stack sees the stop.
 pub fn run(w: &'static Worker) -> LoopEnd {
     loop {
-        let tick = w.tick.get().wrapping_add(1);
-        w.tick.set(tick);
-        if tick & w.poll_mask.get() == 0 {
-            poll(w);
+        let left = w.turns_left.get();
+        if left == 0 {
+            w.turns_left.set(w.turns.get());
+            if look(w) {
+                continue;
+            }
+        } else {
+            w.turns_left.set(left - 1);
         }
         let node = w.take_ready();
         if !node.is_null() {
@@ -38,9 +41,6 @@ pub fn run(w: &'static Worker) -> LoopEnd {
             if !unsafe { resume(w, node) } {
                 return LoopEnd::NotNeeded;
             }
-            continue;
-        }
-        if tick.is_multiple_of(OLDEST_EVERY) && start_oldest(w) {
             continue;
         }
         // SAFETY: we are the owner.
@@ -64,12 +64,13 @@ pub fn run(w: &'static Worker) -> LoopEnd {
     }
 }
 
-/// Inbox and clock.
+/// Every so many turns: inbox, clock, and the oldest unstarted task. True: that was run.
 #[cold]
 #[inline(never)]
-fn poll(w: &'static Worker) {
+fn look(w: &'static Worker) -> bool {
     w.drain_inbox();
     w.timers.poll(w);
+    start_oldest(w)
 }
 
 /// Parks this stack in the idle list and goes on with a blocked task. False: this thread is not needed any more.
@@ -222,7 +223,7 @@ fn steal(w: &'static Worker, victim: &Member) -> *mut Header {
     for &task in &tasks[1..taken] {
         // SAFETY: we are the owner of our deque; the steal made the tasks ours. Each push looks at our own request: a
         // sleeper that scanned while they were in flight hears of them.
-        unsafe { w.push(task) };
+        unsafe { w.push_any(task) };
     }
     w.hub.crew.found(victim);
     tasks[0]

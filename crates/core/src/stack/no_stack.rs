@@ -51,7 +51,10 @@ impl fmt::Display for NoStack {
                  MYRIAD_MAX_STACKS)"
             ),
             Why::Mappings(max) => {
-                write!(f, "this worker has {stacks}, and the process has nearly as many memory mappings as it may have")?;
+                write!(
+                    f,
+                    "this worker has {stacks}, and the process has nearly as many memory mappings as it may have"
+                )?;
                 if let Some(max) = max {
                     write!(f, " (vm.max_map_count = {max}; a guard page takes 2)")?;
                 }

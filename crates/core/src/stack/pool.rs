@@ -166,7 +166,10 @@ impl StackPool {
     /// stack, goes on with it, or uses what stands on it.
     pub unsafe fn put(&mut self, sp: *mut u8) {
         let start = sp.map_addr(|sp| (sp - 1) & !(self.size - 1));
-        debug_assert!(self.slabs.iter().any(|slab| slab.has_taken(start.addr(), self.size)), "not a stack of this pool");
+        debug_assert!(
+            self.slabs.iter().any(|slab| slab.has_taken(start.addr(), self.size)),
+            "not a stack of this pool"
+        );
         if let Some(start) = NonNull::new(start) {
             self.warm.push(start);
         }

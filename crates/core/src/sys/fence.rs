@@ -15,8 +15,9 @@
 //!
 //! **In a loom model** there are two meanings, and each model runs under both. `PerOwner` is the text above: a word per
 //! owner, `light` an AcqRel read-modify-write of one's own word, `heavy` one of each word. `SeqCst` makes both a full
-//! fence, as without membarrier. Loom's SeqCst fence is too strong a model of `light` (it also orders light with light),
-//! so only `PerOwner` counts as proof.
+//! fence, as without membarrier. (Loom does not look for other orders of fences; a relaxed read-modify-write of one word
+//! before each makes it.) Loom's SeqCst fence is too strong a model of `light`, as it also orders light with light, so only
+//! `PerOwner` counts as proof.
 
 #[cfg(not(loom))]
 pub use real::*;
@@ -161,19 +162,27 @@ mod model {
             Fence { owner: None }
         }
         pub fn light(&self) {
+            let words = words();
             match MEANING.get() {
-                Meaning::SeqCst => fence(SeqCst),
+                Meaning::SeqCst => full(&words),
                 Meaning::PerOwner => {
-                    let words = words();
                     words[self.owner.unwrap_or(words.len() - 1)].fetch_add(1, AcqRel);
                 }
             }
         }
     }
+    pub fn membarrier_works() -> bool {
+        true
+    }
+    fn full(words: &[AtomicUsize]) {
+        words[0].fetch_add(1, Relaxed);
+        fence(SeqCst)
+    }
     pub fn heavy() {
+        let words = words();
         match MEANING.get() {
-            Meaning::SeqCst => fence(SeqCst),
-            Meaning::PerOwner => words().iter().for_each(|w| _ = w.fetch_add(1, AcqRel)),
+            Meaning::SeqCst => full(&words),
+            Meaning::PerOwner => words.iter().for_each(|w| _ = w.fetch_add(1, AcqRel)),
         }
     }
 }

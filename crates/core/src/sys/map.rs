@@ -233,7 +233,8 @@ mod imp {
             range.iov_base = first.as_ptr().wrapping_add(i * stride).cast();
         }
         // SAFETY: the caller; the kernel reads `n` entries of the list, which has them.
-        let done = unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF_PROCESS, ranges.as_ptr(), n, advice, 0) };
+        let done =
+            unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF_PROCESS, ranges.as_ptr(), n, advice, 0) };
         usize::try_from(done).is_ok_and(|done| done == n * page)
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]

@@ -47,7 +47,7 @@ where
                 spawn::write_header(task, run_future::<F>, kind, w.hub.number, place);
                 state::begin(&(*task).state);
                 record::put(task, future);
-                w.push(task);
+                w.push_future(task);
                 JoinHandle::new(task)
             }
             None => {

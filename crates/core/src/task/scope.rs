@@ -223,7 +223,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 }
                 let ours = (*task).kind.has(Kind::SCOPED) && std::ptr::eq(scope_of(task), std::ptr::from_ref(self).cast());
                 if !ours {
-                    w.push(task);
+                    w.push_any(task);
                     return;
                 }
                 let caller = w.current.replace(task);

@@ -4,6 +4,7 @@ use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Mode, Outcome};
 use super::{memory, record};
 use crate::runtime::hub::Hub;
+use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 use crate::unwind::{self, Payload};
@@ -116,7 +117,7 @@ pub(crate) unsafe fn write_header(
     unsafe {
         (&raw mut (*task).run).write(run);
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
-        (&raw mut (*task).idx).write(AtomicUsize::new(0));
+        (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
         (&raw mut (*task).place).write(place);
         (&raw mut (*task).kind).write(kind);
         (&raw mut (*task).runtime).write(runtime);
@@ -131,7 +132,7 @@ pub(crate) fn stack_header(run: super::header::Run, runtime: u8, place: &'static
     Header {
         run,
         waiter: AtomicPtr::new(null_mut()),
-        idx: AtomicUsize::new(0),
+        idx: AtomicUsize::new(UNCLAIMED),
         place,
         state: AtomicU32::new(0),
         kind: Kind::CLOSURE.and(Kind::ON_STACK),

@@ -15,7 +15,7 @@ use super::sleep::SleepState;
 use super::wheel::{TimerNode, Wheel};
 use crate::lock::biased::{BiasedGuard, BiasedLock};
 use crate::sched::node::Node;
-use crate::sched::worker::{self, POLL_OFTEN, POLL_SELDOM, Worker, wake_node};
+use crate::sched::worker::{self, OFTEN, SELDOM, Worker, wake_node};
 use crate::sys::atomic::Ordering::*;
 use crate::sys::clock::Instant;
 use crate::sys::fence::Fence;
@@ -114,7 +114,7 @@ impl Timers {
         if let Some(w) = me
             && std::ptr::eq(w, owner)
         {
-            w.poll_mask.set(POLL_OFTEN);
+            w.turns.set(OFTEN);
         }
         // Light (a full fence for a foreign thread): pairs with the heavy fence in `Crew::sleep`.
         me.map_or(Fence::foreign(), |w| w.member.deque.fence).light();
@@ -127,10 +127,10 @@ impl Timers {
     pub(crate) fn poll(&self, w: &'static Worker) {
         let next = self.next.load(Relaxed);
         if next == u64::MAX {
-            w.poll_mask.set(POLL_SELDOM);
+            w.turns.set(SELDOM);
             return;
         }
-        w.poll_mask.set(POLL_OFTEN);
+        w.turns.set(OFTEN);
         let now = w.hub.now();
         if now.as_nanos() >= next {
             self.fire(w, now);

@@ -104,6 +104,7 @@ fn play_and_check<R>(
     let result = owner(world);
     threads.into_iter().for_each(|t| t.join().unwrap());
     check(result);
+    world.deque.assert_at_rest();
     while world.pop_and_run() {}
     world.tasks.assert_all_ran();
 }
@@ -240,6 +241,75 @@ fn position_reused() {
     });
 }
 
+/// A task was stolen in a batch and lies in another deque, at a position that here is below `head`. Its record had been
+/// popped here in an earlier life, so the slot that the position is masked to still holds its address as garbage: the
+/// owner must not claim that. (One thread is enough.)
+fn moved_away() {
+    const MOVED: usize = 13;
+    let (home, other) = (World::new(4, 13), World::new(4, 2));
+    // Four times one task is stolen and one popped: positions 0 to 3 are history.
+    for pair in 0..4 {
+        home.push(2 * pair + 1);
+        home.push(2 * pair + 2);
+        home.publish();
+        assert!(home.steal() && home.pop_and_run());
+    }
+    // Its first life, at position 6.
+    home.push(9);
+    home.push(10);
+    home.push(MOVED);
+    assert!(home.pop_and_run() && home.pop_and_run() && home.pop_and_run());
+    let moved = home.tasks.get(MOVED);
+    moved.change(Life::Ran, Life::Unused);
+    // Its second life, at 4; it is stolen, and goes to position 2 of the other deque.
+    home.push(MOVED);
+    home.push(11);
+    home.publish();
+    let mut room = [null_mut()];
+    assert_eq!((home.deque.steal(&mut room), room[0]), (1, moved.pointer()));
+    other.push(1);
+    other.push(2);
+    // SAFETY: this thread owns both deques, and the steal made the task ours.
+    unsafe { other.deque.push(room[0]) };
+    assert!(!home.claim_and_run(MOVED), "a task is claimed that lies in another deque");
+    assert!(other.pop_and_run() && moved.life() == Life::Ran);
+}
+
+/// A task is added behind all others, and the oldest is taken, while a thief takes what it finds.
+fn oldest_in_and_out() {
+    let w = World::new(4, 3);
+    w.push(1);
+    play(&w, &[either], |w| {
+        w.push_oldest(2);
+        w.push(3);
+        w.pop_oldest_and_run();
+    });
+}
+
+/// The oldest task is private, and forced away at the same time.
+fn oldest_forced() {
+    play(&World::new(4, 3), &[forced_twice], |w| {
+        w.push(1);
+        w.push(2);
+        w.pop_oldest_and_run();
+        w.push(3);
+        w.pop_oldest_and_run();
+    });
+}
+
+/// Adding the oldest task wraps around a ring of two slots, or makes it grow, while a thief empties it.
+fn oldest_wraps_around() {
+    let w = World::new(2, 4);
+    w.push(1);
+    w.push(2);
+    w.publish();
+    play(&w, &[either], |w| {
+        w.push_oldest(3);
+        w.push(4);
+        w.claim_and_run(3);
+    });
+}
+
 pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.forced_newest",
@@ -330,5 +400,41 @@ pub static SCRIPTS: &[Script] = &[
         foreign: false,
         bound: (None, None),
         mutants: &["claim-newest-unchecked"],
+    },
+    Script {
+        name: "deque.moved_away",
+        run: moved_away,
+        threads: 1,
+        owners: 1,
+        foreign: false,
+        bound: (None, None),
+        mutants: &["claim-below-head"],
+    },
+    Script {
+        name: "deque.oldest_in_and_out",
+        run: oldest_in_and_out,
+        threads: 2,
+        owners: 1,
+        foreign: false,
+        bound: (Some(3), Some(4)),
+        mutants: &["push-oldest-unlocked", "pop-oldest-unlocked"],
+    },
+    Script {
+        name: "deque.oldest_forced",
+        run: oldest_forced,
+        threads: 2,
+        owners: 1,
+        foreign: false,
+        bound: (Some(3), Some(4)),
+        mutants: &["pop-oldest-unlocked", "pop-oldest-keeps-split"],
+    },
+    Script {
+        name: "deque.oldest_wraps_around",
+        run: oldest_wraps_around,
+        threads: 2,
+        owners: 1,
+        foreign: false,
+        bound: (Some(4), None),
+        mutants: &["push-oldest-unlocked"],
     },
 ];

@@ -84,7 +84,7 @@ impl<T> Future for RecvFuture<'_, T> {
             Received::Done(value, target) => {
                 if let Some(target) = target {
                     // SAFETY: claimed, and woken once.
-                    unsafe { here.wake(target) };
+                    unsafe { here.wake_next(target) };
                 }
                 Poll::Ready(Ok(value))
             }

@@ -51,7 +51,7 @@ impl<T> Receiver<T> {
             Received::Done(value, None) => Ok(value),
             Received::Done(value, Some(target)) => {
                 // SAFETY: claimed, and woken once.
-                unsafe { here.wake(target) };
+                unsafe { here.wake_next(target) };
                 Ok(value)
             }
             Received::Closed => Err(RecvError),
@@ -75,7 +75,7 @@ impl<T> Receiver<T> {
             Received::Done(value, target) => {
                 if let Some(target) = target {
                     // SAFETY: claimed, and woken once.
-                    unsafe { here.wake(target) };
+                    unsafe { here.wake_next(target) };
                 }
                 Ok(value)
             }
@@ -139,7 +139,7 @@ impl<T> Receiver<T> {
             Received::Done(value, target) => {
                 if let Some(target) = target {
                     // SAFETY: claimed, and woken once.
-                    unsafe { here.wake(target) };
+                    unsafe { here.wake_next(target) };
                 }
                 return Ok(value);
             }

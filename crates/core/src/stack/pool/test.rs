@@ -11,7 +11,11 @@ fn in_child(test: &str, env: &[(&str, &str)], body: impl FnOnce()) -> Output {
         std::process::exit(0);
     }
     Command::new(std::env::current_exe().unwrap())
-        .args([concat!(module_path!(), "::").split_once("::").unwrap().1.to_string() + test, "--exact".into(), "--nocapture".into()])
+        .args([
+            concat!(module_path!(), "::").split_once("::").unwrap().1.to_string() + test,
+            "--exact".into(),
+            "--nocapture".into(),
+        ])
         .env("MYRIAD_TEST_CHILD", "1")
         .envs(env.iter().copied())
         .output()

@@ -121,6 +121,7 @@ fn callee_saved_registers_survive() {
     /// Returns a bit for each register that has changed.
     #[cfg(target_arch = "x86_64")]
     #[unsafe(naked)]
+    #[rustfmt::skip]
     extern "C" fn check(_seed: u64, _f: extern "C" fn()) -> u64 {
         std::arch::naked_asm!(
             "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "push rdi",
@@ -140,6 +141,7 @@ fn callee_saved_registers_survive() {
     }
     #[cfg(target_arch = "aarch64")]
     #[unsafe(naked)]
+    #[rustfmt::skip]
     extern "C" fn check(_seed: u64, _f: extern "C" fn()) -> u64 {
         std::arch::naked_asm!(
             "stp x29, x30, [sp, #-176]!",

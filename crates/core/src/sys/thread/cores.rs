@@ -77,7 +77,9 @@ fn quota_in(groups: &str, mounts: &str, read: &dyn Fn(&Path) -> Option<String>) 
     for line in groups.lines() {
         // "0::/user.slice" is version 2, "4:cpu,cpuacct:/docker/3f" version 1.
         let mut fields = line.splitn(3, ':');
-        let (Some(id), Some(controllers), Some(group)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let (Some(id), Some(controllers), Some(group)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
         let v2 = id == "0" && controllers.is_empty();
         if !v2 && !controllers.split(',').any(|c| c == "cpu") {
             continue;

@@ -1,8 +1,12 @@
 //! Brings the nodes that `advance` takes out into the order of their deadlines.
 //!
-//! They come slot by slot, so mostly in long ascending runs: a run is cut where a node comes before the one in front of
-//! it, and runs are merged pairwise, like the digits of a binary counter being added up (a list sort without recursion
-//! and without memory). One run costs one comparison a node; n runs cost `log2(n)` for each.
+//! A run is cut where a node comes before the one in front of it, and runs are merged pairwise, like the digits of a
+//! binary counter being added up (a list sort without recursion and without memory). One run costs one comparison a node;
+//! n runs cost `log2(n)` for each.
+//!
+//! Each slot is sorted by itself, while its nodes are in the cache, and the slots of a level, which follow each other in
+//! time, are put together as chains: so the second sort has about one run for each level. (Sorting all at once took
+//! 2.7 us for each of a million timers within 1 s; this takes 0.3 us.)
 //!
 //! **Who may touch what.** A node in here has been taken out of its slot and has not been fired: by the contract of
 //! [`Wheel::insert`](super::Wheel::insert) it is alive and only the wheel writes to its links. Called *taken* below.
@@ -13,21 +17,33 @@ use std::ptr::null_mut;
 /// Runs are added up in this many places; what does not fit any more is merged into the last.
 const PLACES: usize = 24;
 
+/// Nodes in order, linked through `next`; both null if there are none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chain {
+    pub(super) first: *mut TimerNode,
+    last: *mut TimerNode,
+}
+
+impl Chain {
+    const EMPTY: Chain = Chain { first: null_mut(), last: null_mut() };
+}
+
 /// See the module's header.
 #[derive(Debug)]
 pub(super) struct Due {
-    /// First and last node of the run that is growing; null if there is none.
-    head: *mut TimerNode,
-    tail: *mut TimerNode,
+    /// The run that is growing.
+    run: Chain,
     /// Place `i` holds `2^i` runs merged into one, or null.
     merged: [*mut TimerNode; PLACES],
     /// Places in use: from here on all are null.
     places: usize,
+    /// The last of all nodes in `merged`.
+    last: *mut TimerNode,
 }
 
 impl Due {
     pub(super) const fn new() -> Due {
-        Due { head: null_mut(), tail: null_mut(), merged: [null_mut(); PLACES], places: 0 }
+        Due { run: Chain::EMPTY, merged: [null_mut(); PLACES], places: 0, last: null_mut() }
     }
 
     /// Adds a node.
@@ -42,23 +58,41 @@ impl Due {
             (*node).prev = null_mut();
             (*node).place = NOWHERE;
         }
-        if !self.tail.is_null() {
-            // SAFETY: both are taken.
-            let cut = unsafe { TimerNode::before(node, self.tail) };
-            if !cut {
-                // SAFETY: the tail is taken.
-                unsafe { (*self.tail).next = node };
-                self.tail = node;
-                return;
-            }
-            self.end_run();
+        // SAFETY: taken, and a chain by itself.
+        unsafe { self.push_chain(Chain { first: node, last: node }) };
+    }
+
+    /// Adds nodes that are in order.
+    ///
+    /// # Safety
+    /// - All nodes of the chain are taken, and in no other that is still looked at.
+    #[inline]
+    pub(super) unsafe fn push_chain(&mut self, chain: Chain) {
+        if chain.first.is_null() {
+            return;
         }
-        (self.head, self.tail) = (node, node);
+        if self.run.first.is_null() {
+            self.run = chain;
+            return;
+        }
+        // SAFETY: both are taken.
+        if unsafe { TimerNode::before(chain.first, self.run.last) } {
+            self.end_run();
+            self.run = chain;
+            return;
+        }
+        // SAFETY: the last node of the run is taken.
+        unsafe { (*self.run.last).next = chain.first };
+        self.run.last = chain.last;
     }
 
     /// Adds the growing run to the merged ones.
     fn end_run(&mut self) {
-        let mut run = self.head;
+        // SAFETY: all nodes in here are taken.
+        if self.last.is_null() || unsafe { TimerNode::before(self.last, self.run.last) } {
+            self.last = self.run.last;
+        }
+        let mut run = self.run.first;
         let mut place = 0;
         while place < self.places && !self.merged[place].is_null() {
             // SAFETY: all nodes in here are taken; each is in one run.
@@ -70,19 +104,19 @@ impl Due {
         self.places = self.places.max(place + 1);
     }
 
-    /// All nodes that were pushed, in order, as a chain through `next`.
+    /// All nodes that were pushed, in order.
     #[inline]
-    pub(super) fn finish(mut self) -> *mut TimerNode {
+    pub(super) fn finish(mut self) -> Chain {
         if self.places == 0 {
-            return self.head;
+            return self.run;
         }
         self.end_run();
-        let mut all = null_mut();
+        let mut first = null_mut();
         for &run in &self.merged[..self.places] {
             // SAFETY: all nodes in here are taken; each is in one run.
-            all = unsafe { merge(run, all) };
+            first = unsafe { merge(run, first) };
         }
-        all
+        Chain { first, last: self.last }
     }
 }
 

@@ -54,18 +54,6 @@ impl TimerNode {
         unsafe { (*this).next }
     }
 
-    /// What was given to [`Wheel::insert`](super::Wheel::insert) last.
-    #[inline(always)]
-    pub(crate) fn deadline(&self) -> u64 {
-        self.deadline
-    }
-
-    /// Is it in a wheel? To be asked where the wheel is locked. Not so once `advance` has taken it out.
-    #[inline(always)]
-    pub(crate) fn is_linked(&self) -> bool {
-        self.place != NOWHERE
-    }
-
     /// Is `a` to fire before `b`? Deadline first, then insertion; the number wraps, so two equal deadlines with 2^31
     /// insertions between them come in any order.
     ///

@@ -1,0 +1,129 @@
+//! A run in a fresh process, under a watchdog.
+//!
+//! The parent starts its own executable with the hidden command `bench-one` and the parameters as JSON; the child prints
+//! one line of JSON. A child that crashes, prints nonsense or takes too long gives a record that says so.
+
+use std::io::Read;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use myriad_bench::{Params, Record};
+
+/// The child's side: does the run that `params` describes and prints its record.
+pub(crate) fn be(params: &str) -> ExitCode {
+    match serde_json::from_str::<Params>(params) {
+        Ok(params) => {
+            println!("{}", myriad_bench::run(&params).to_json());
+            // No unwinding of thousands of tasks that nobody looks at any more.
+            std::process::exit(0)
+        }
+        Err(e) => {
+            eprintln!("error: these are no parameters of a run: {e}");
+            ExitCode::from(crate::USAGE)
+        }
+    }
+}
+
+/// The parent's side: does the run in a fresh process and kills it after `timeout`.
+pub(crate) fn run(params: &Params, timeout: Duration) -> Record {
+    let json = serde_json::to_string(params).expect("parameters are strings and numbers");
+    let child = std::env::current_exe().and_then(|exe| {
+        let mut command = Command::new(exe);
+        command.args(["bench-one", &json]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+    });
+    match child {
+        Ok(child) => watch(child, timeout).and_then(|(status, said)| understand(params, status, &said)),
+        Err(e) => Err(format!("its process did not start: {e}")),
+    }
+    .unwrap_or_else(|error| Record::failed(params, error))
+}
+
+/// What a child wrote.
+struct Said {
+    out: String,
+    err: String,
+}
+
+/// Waits for the end of the child's output and then of the child, but not longer than `timeout`.
+fn watch(mut child: Child, timeout: Duration) -> Result<(ExitStatus, Said), String> {
+    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+    let errors = thread::spawn(move || read_all(&mut err));
+    let (ended, end) = mpsc::channel();
+    thread::spawn(move || ended.send(read_all(&mut out)));
+    let Ok(out) = end.recv_timeout(timeout) else {
+        // The kill may find that it has just ended, and the wait cannot fail for a child of ours.
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(format!("not done after {} s, killed (--timeout allows more)", timeout.as_secs()));
+    };
+    let status = child.wait().map_err(|e| format!("its process is lost: {e}"))?;
+    Ok((status, Said { out, err: errors.join().unwrap_or_default() }))
+}
+
+/// All that comes from a pipe; what is no text or breaks off is simply left out.
+fn read_all(pipe: &mut Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Makes a record of what the child said, or says in one line what became of it.
+fn understand(params: &Params, status: ExitStatus, said: &Said) -> Result<Record, String> {
+    let complaint = said.err.lines().find(|l| !l.trim().is_empty() && !l.trim().starts_with("thread '"));
+    let complaint = complaint.map(|l| format!(": {}", l.trim())).unwrap_or_default();
+    if !status.success() {
+        return Err(format!("{} ended with {status}{complaint}", params.system));
+    }
+    serde_json::from_str(said.out.trim()).map_err(|_| format!("{} gave no result{complaint}", params.system))
+}
+
+#[cfg(all(test, unix))]
+mod test {
+    use super::*;
+    use std::time::Instant;
+
+    fn shell(script: &str) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("there is a shell")
+    }
+
+    fn params() -> Params {
+        let w = myriad_bench::workload("threads").expect("it is in the table");
+        Params::new(w, &w.forms[0], "std", 1)
+    }
+
+    #[test]
+    fn a_hanging_child_is_killed() {
+        let begin = Instant::now();
+        let error = watch(shell("exec sleep 60"), Duration::from_millis(50)).err().expect("it is killed");
+        assert!(error.contains("killed"), "{error}");
+        assert!(begin.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn a_crashing_child_is_reported_with_its_complaint() {
+        let (status, said) = watch(shell("echo boom >&2; exit 3"), Duration::from_secs(30)).expect("it ends");
+        let error = understand(&params(), status, &said).expect_err("it crashed");
+        assert!(error.contains("exit status: 3: boom"), "{error}");
+    }
+
+    #[test]
+    fn nonsense_is_reported() {
+        let (status, said) = watch(shell("echo hello"), Duration::from_secs(30)).expect("it ends");
+        assert!(understand(&params(), status, &said).expect_err("no JSON").contains("no result"));
+    }
+
+    #[test]
+    fn a_record_comes_through() {
+        let record = Record::failed(&params(), "cannot: just a test".into());
+        let (status, said) =
+            watch(shell(&format!("echo '{}'", record.to_json())), Duration::from_secs(30)).expect("ends");
+        assert_eq!(understand(&params(), status, &said).expect("JSON").cannot(), Some("just a test"));
+    }
+}

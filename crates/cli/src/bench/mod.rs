@@ -1,0 +1,89 @@
+//! `myriad bench`: every run in a fresh process, the systems of a group in turn (A B C A B C), and the medians shown.
+
+pub(crate) mod child;
+pub(crate) mod plan;
+mod summary;
+mod table;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::args::BenchOptions;
+use crate::look::{Look, thousands};
+use plan::Group;
+use summary::Summary;
+
+/// The cores that this process may use.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// Does all runs of all groups and shows them.
+///
+/// The progress bar is on standard error, and only there if that is a terminal; results are on standard output.
+pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
+    let timeout = Duration::from_secs(options.timeout);
+    let total: usize = groups.iter().map(|g| g.runs.len() * options.runs).sum();
+    let bar = progress_bar(total as u64);
+    let mut summaries = Vec::new();
+    for group in groups {
+        let mut summary = Summary::new(group);
+        for _ in 0..options.runs {
+            for (i, params) in group.runs.iter().enumerate() {
+                bar.set_message(format!("{}: {}", group.title(), params.system));
+                // A system that failed once is not asked again: it may be one that hangs until the watchdog.
+                if summary.has_failed(i) {
+                    bar.inc(1);
+                    continue;
+                }
+                let record = child::run(params, timeout);
+                if options.json {
+                    bar.suspend(|| print_line(&record.to_json()));
+                }
+                summary.add(i, record);
+                bar.inc(1);
+            }
+        }
+        summaries.push(summary);
+    }
+    bar.finish_and_clear();
+    if !options.json {
+        print_line(&table::render(&summaries, Look::of_stdout()));
+    }
+    let failures: Vec<_> = summaries.iter().flat_map(Summary::failures).collect();
+    for failure in &failures {
+        eprintln!("error: {failure}");
+    }
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn progress_bar(total: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {elapsed} {msg}").expect("the template is right");
+    ProgressBar::new(total).with_style(style)
+}
+
+/// Prints to standard output; that nobody listens any more (as with `| head`) is no reason to panic.
+fn print_line(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// The sizes of a run, for people.
+fn sizes(p: &myriad_bench::Params, takes: myriad_bench::Takes) -> String {
+    let mut text = format!("n = {}", thousands(p.n));
+    if takes.m {
+        text += &format!(", m = {}", thousands(p.m));
+    }
+    if takes.payload && p.payload != myriad_bench::Payload::Int {
+        text += &format!(", {}", p.payload);
+    }
+    if takes.buffer {
+        text += &match p.buffer {
+            Some(slots) => format!(", {} slots", thousands(slots as u64)),
+            None => ", unbounded".into(),
+        };
+    }
+    text
+}

@@ -1,0 +1,290 @@
+//! From options to runs: which groups, which systems in each, and what is refused.
+
+use myriad_bench::{Entry, Form, OURS, Params, Workload};
+
+use crate::args::BenchOptions;
+
+/// Runs that are compared with each other: one workload and form, one number of workers, several systems.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// The workload.
+    pub(crate) workload: &'static Workload,
+    /// The form.
+    pub(crate) form: &'static Form,
+    /// The workers.
+    pub(crate) workers: usize,
+    /// One for each system, ours first if it is there.
+    pub(crate) runs: Vec<Params>,
+}
+
+impl Group {
+    /// What this is, in a few words.
+    pub(crate) fn title(&self) -> String {
+        let s = if self.workers == 1 { "" } else { "s" };
+        format!("{} {}, {} worker{s}", self.workload.name, self.form.name, self.workers)
+    }
+
+    /// The table entry of a run of this group.
+    pub(crate) fn entry(&self, params: &Params) -> &'static Entry {
+        self.form.entry(self.workload, &params.system).expect("the plan took it from this form")
+    }
+}
+
+/// Makes the groups that `options` ask for, on a machine with `cores`.
+///
+/// # Errors
+///
+/// One line that says what is impossible and what would be possible.
+pub(crate) fn plan(options: &BenchOptions, cores: usize) -> Result<Vec<Group>, String> {
+    check_alone(options)?;
+    let chosen: Vec<_> = myriad_bench::workloads().iter().filter(|w| is_chosen(w, options)).copied().collect();
+    for workload in &chosen {
+        check_with(options, workload)?;
+    }
+    let workers = match &options.workers[..] {
+        [] if cores > 1 => vec![1, cores],
+        [] => vec![1],
+        asked => asked.to_vec(),
+    };
+    let mut groups = Vec::new();
+    for workload in chosen {
+        for form in workload.forms.iter().filter(|f| options.form.as_ref().is_none_or(|name| f.name == *name)) {
+            for &workers in &workers {
+                let runs = runs(options, workload, form, workers)?;
+                if !runs.is_empty() {
+                    groups.push(Group { workload, form, workers, runs });
+                }
+            }
+        }
+    }
+    if groups.is_empty() {
+        return Err(nothing_left(options));
+    }
+    Ok(groups)
+}
+
+fn is_chosen(workload: &Workload, options: &BenchOptions) -> bool {
+    options.workload.as_ref().is_none_or(|name| workload.name == *name)
+}
+
+/// Refuses options that make no sense whatever the workload is.
+fn check_alone(o: &BenchOptions) -> Result<(), String> {
+    if o.workers.contains(&0) {
+        return Err("--workers must be at least 1".into());
+    }
+    if o.runs == 0 {
+        return Err("--runs must be at least 1".into());
+    }
+    if o.timeout == 0 {
+        return Err("--timeout must be at least 1 second".into());
+    }
+    if o.mode.is_some() && !o.system.is_empty() && !o.system.iter().any(|s| s == OURS) {
+        return Err(format!("--mode is how the tasks of `{OURS}` wait; add {OURS} to --system, or leave --mode out"));
+    }
+    if o.n.is_some() && o.workload.is_none() {
+        return Err("--n means something else for each workload; name one, as in `myriad bench chain --n 1000`".into());
+    }
+    if o.n.is_some() && o.full {
+        return Err("--full and --n are two sizes; give one of them".into());
+    }
+    let built = |name: &str| entries().any(|e| e.system == name && e.is_built());
+    match o.system.iter().find(|name| !built(name)) {
+        Some(name) if name == OURS => Err(format!("{name} is not in this build; build with `--features ours`")),
+        Some(name) => Err(format!("{name} is not in this build; build with `--features peers`")),
+        None => Ok(()),
+    }
+}
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    myriad_bench::workloads().iter().flat_map(|w| w.forms).flat_map(|f| f.entries)
+}
+
+/// Refuses options that this workload does not take.
+fn check_with(o: &BenchOptions, workload: &'static Workload) -> Result<(), String> {
+    // Without a named workload, an option restricts the run to the workloads that take it.
+    let named = o.workload.is_some();
+    let refuse = |given: bool, takes: bool, option: &str, who: &str| match named && given && !takes {
+        true => Err(format!("{} takes no {option}; only {who}", workload.name)),
+        false => Ok(()),
+    };
+    refuse(o.m.is_some(), workload.takes.m, "--m", "relay does")?;
+    refuse(o.payload.is_some(), workload.takes.payload, "--payload", "relay does")?;
+    refuse(o.buffer.is_some(), workload.takes.buffer, "--buffer", "relay and lock do")?;
+    if !named {
+        return Ok(());
+    }
+    let forms: Vec<_> = match &o.form {
+        Some(name) => vec![workload.form(name)?],
+        None => workload.forms.iter().collect(),
+    };
+    for system in &o.system {
+        if !forms.iter().any(|f| f.entries.iter().any(|e| e.system == *system)) {
+            return Err(no_system(workload, &forms, system));
+        }
+    }
+    Ok(())
+}
+
+fn no_system(workload: &Workload, forms: &[&Form], system: &str) -> String {
+    let has = forms.iter().map(|form| {
+        let names: Vec<_> = form.entries.iter().map(|e| e.system).collect();
+        format!("{} {}: {}", workload.name, form.name, names.join(", "))
+    });
+    format!("{system} does not do that; there are: {}", has.collect::<Vec<_>>().join("; "))
+}
+
+fn nothing_left(o: &BenchOptions) -> String {
+    let forms: Vec<_> = myriad_bench::workloads().iter().flat_map(|w| w.forms).map(|f| f.name).collect();
+    if let Some(form) = o.form.as_ref().filter(|name| !forms.contains(&name.as_str())) {
+        let mut names = Vec::new();
+        forms.into_iter().for_each(|name| {
+            if !names.contains(&name) {
+                names.push(name)
+            }
+        });
+        return format!("there is no form `{form}`; there are: {}", names.join(", "));
+    }
+    "no workload fits all these options; leave some out".into()
+}
+
+/// The runs of one group; none, if an option restricts the overall run to other workloads.
+fn runs(o: &BenchOptions, w: &'static Workload, form: &'static Form, workers: usize) -> Result<Vec<Params>, String> {
+    let takes = w.takes;
+    if o.m.is_some() && !takes.m || o.payload.is_some() && !takes.payload || o.buffer.is_some() && !takes.buffer {
+        return Ok(Vec::new());
+    }
+    let mut runs = Vec::new();
+    for entry in form.entries {
+        let named = o.system.iter().any(|s| s == entry.system);
+        let wanted = if o.system.is_empty() { entry.is_built() && !entry.extra } else { named };
+        // What has one worker is left out beside larger pools, unless that is all that was asked for.
+        let misfit = entry.single && workers != 1 && !(named && o.workers.len() == 1);
+        if !wanted || misfit {
+            continue;
+        }
+        let params = params(o, w, form, entry.system, workers);
+        params.entry()?;
+        runs.push(params);
+    }
+    Ok(runs)
+}
+
+fn params(o: &BenchOptions, workload: &Workload, form: &Form, system: &str, workers: usize) -> Params {
+    let mut p = Params::new(workload, form, system, workers);
+    if o.full {
+        (p.n, p.m, p.buffer) = (workload.full.n, workload.full.m, workload.full.buffer);
+    }
+    p.n = o.n.unwrap_or(p.n);
+    p.m = o.m.unwrap_or(p.m);
+    p.mode = o.mode.unwrap_or(p.mode);
+    p.payload = o.payload.unwrap_or(p.payload);
+    p.buffer = o.buffer.map_or(p.buffer, |b| b.0);
+    p
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+    use crate::args::Buffer;
+    use myriad_bench::{Mode, Payload};
+
+    fn named(workload: &str) -> BenchOptions {
+        BenchOptions { workload: Some(workload.into()), ..BenchOptions::default() }
+    }
+
+    fn refusal(o: BenchOptions) -> String {
+        let line = plan(&o, 2).expect_err("it is impossible");
+        assert!(!line.contains('\n'), "{line}");
+        line
+    }
+
+    fn systems(list: &[&str]) -> Vec<String> {
+        list.iter().map(|s| s.to_string()).collect()
+    }
+
+    #[cfg(feature = "peers")]
+    #[test]
+    fn the_overall_run_has_every_workload_with_one_worker_and_all_cores() {
+        let groups = plan(&BenchOptions::default(), 4).expect("it is the default");
+        for w in myriad_bench::workloads() {
+            for workers in [1, 4] {
+                assert!(groups.iter().any(|g| g.workload.name == w.name && g.workers == workers), "{}", w.name);
+            }
+        }
+        assert!(groups.iter().all(|g| g.workers == 1 || g.runs.iter().all(|p| p.system != "tokio-current")));
+        assert!(plan(&BenchOptions::default(), 1).expect("it is the default").iter().all(|g| g.workers == 1));
+    }
+
+    #[test]
+    fn options_reach_the_runs() {
+        let o = BenchOptions {
+            n: Some(7),
+            m: Some(8),
+            payload: Some(Payload::Shared20),
+            buffer: Some(Buffer(Some(0))),
+            workers: vec![3],
+            form: Some("closure".into()),
+            system: systems(&["std"]),
+            ..named("relay")
+        };
+        let groups = plan(&o, 2).expect("it is possible");
+        let [group] = &groups[..] else { panic!("one group, not {groups:?}") };
+        let p = &group.runs[0];
+        assert_eq!((p.n, p.m, p.buffer, p.workers, p.payload), (7, 8, Some(0), 3, Payload::Shared20));
+    }
+
+    #[test]
+    fn full_is_the_published_size() {
+        let o = BenchOptions { full: true, system: systems(&["std"]), ..named("skynet") };
+        let groups = plan(&o, 2).expect("it is possible");
+        assert!(groups.iter().flat_map(|g| &g.runs).all(|p| p.n == 1_000_000));
+    }
+
+    #[test]
+    fn what_is_impossible_is_said_in_one_line() {
+        assert!(refusal(BenchOptions { workers: vec![0], ..named("chain") }).contains("at least 1"));
+        assert!(refusal(BenchOptions { runs: 0, ..named("chain") }).contains("--runs"));
+        assert!(refusal(BenchOptions { form: Some("join".into()), ..named("chain") }).contains("closure, future"));
+        assert!(refusal(BenchOptions { m: Some(1), ..named("chain") }).contains("only relay"));
+        assert!(refusal(BenchOptions { payload: Some(Payload::Int), ..named("fib") }).contains("only relay"));
+        assert!(refusal(BenchOptions { buffer: Some(Buffer(None)), ..named("fib") }).contains("relay and lock"));
+        assert!(refusal(BenchOptions { n: Some(3), ..BenchOptions::default() }).contains("name one"));
+        assert!(refusal(BenchOptions { n: Some(3), full: true, ..named("chain") }).contains("--full"));
+        assert!(
+            refusal(BenchOptions { n: Some(30), system: systems(&["std"]), ..named("skynet") }).contains("power of 10")
+        );
+        let o = BenchOptions { form: Some("nothing".into()), ..BenchOptions::default() };
+        assert!(refusal(o).contains("there are: closure, future"));
+        let o = BenchOptions { system: systems(&["std"]), form: Some("future".into()), ..named("chain") };
+        assert!(refusal(o).contains("chain future: myriad, tokio"));
+    }
+
+    #[cfg(feature = "peers")]
+    #[test]
+    fn a_system_with_one_worker_does_not_take_two() {
+        let o = BenchOptions { system: systems(&["tokio-current"]), workers: vec![2], ..named("chain") };
+        assert!(refusal(o).contains("exactly 1"));
+        let o = BenchOptions { system: systems(&["tokio-current"]), ..named("chain") };
+        assert!(plan(&o, 2).expect("it is possible").iter().all(|g| g.workers == 1));
+    }
+
+    #[cfg(feature = "peers")]
+    #[test]
+    fn a_mode_without_ours_is_refused() {
+        let o = BenchOptions { mode: Some(Mode::Threads), system: systems(&["tokio"]), ..named("chain") };
+        assert!(refusal(o).contains("--mode"));
+    }
+
+    #[cfg(not(feature = "peers"))]
+    #[test]
+    fn a_missing_peer_is_said() {
+        assert!(refusal(BenchOptions { system: systems(&["tokio"]), ..named("chain") }).contains("--features peers"));
+        let _ = Mode::Fibers;
+    }
+
+    #[cfg(not(feature = "ours"))]
+    #[test]
+    fn that_ours_is_missing_is_said() {
+        assert!(refusal(BenchOptions { system: systems(&["myriad"]), ..named("chain") }).contains("--features ours"));
+    }
+}

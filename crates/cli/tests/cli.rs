@@ -1,0 +1,210 @@
+//! The command from outside: every workload, form and system at a tiny size, and what is refused.
+
+use std::process::{Command, Output};
+
+use myriad_bench::{Params, workloads};
+
+/// A size that every system does in milliseconds.
+fn tiny(p: &mut Params) {
+    (p.n, p.m) = match p.workload.as_str() {
+        "relay" => (20, 10),
+        "skynet" => (100, 0),
+        "fib" => (12, 0),
+        _ => (50, 0),
+    };
+}
+
+fn myriad(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_myriad")).args(args).output().expect("the command starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("it writes UTF-8")
+}
+
+/// Runs `p` and checks the one line of JSON. The command's watchdog ends what hangs.
+fn check_one(p: &Params) {
+    let (workers, n, m) = (p.workers.to_string(), p.n.to_string(), p.m.to_string());
+    let mut args = vec!["bench", &p.workload, "--form", &p.form, "--system", &p.system, "--workers", &workers];
+    args.extend(["--n", &n, "--runs", "1", "--timeout", "60", "--json"]);
+    let (payload, buffer) = (p.payload.to_string(), p.buffer.map_or("unbounded".into(), |b| b.to_string()));
+    if p.workload == "relay" {
+        args.extend(["--m", &m, "--payload", &payload, "--buffer", &buffer]);
+    }
+    let out = myriad(&args);
+    assert!(out.status.success(), "{args:?}: {}", text(&out.stderr));
+    let lines: Vec<_> = text(&out.stdout).lines().collect();
+    let [line] = lines[..] else { panic!("{args:?} printed {lines:?}") };
+    let record: serde_json::Value = serde_json::from_str(line).expect("it is JSON");
+    assert_eq!(record["ok"], true, "{record}");
+    let asked = serde_json::to_value(p).expect("parameters are strings and numbers");
+    for key in ["workload", "form", "system", "workers"] {
+        assert_eq!(record[key], asked[key], "{record}");
+    }
+    for key in ["n", "m", "payload", "buffer", "seed"] {
+        assert_eq!(record["params"][key], asked[key], "{record}");
+    }
+    for key in ["mode", "ops", "seconds", "ns_per_op", "bytes_per_task", "max_rss_bytes"] {
+        assert!(record.get(key).is_some(), "{key} is missing in {record}");
+    }
+    assert!(record["seconds"].as_f64().is_some_and(|s| s > 0.0), "{record}");
+}
+
+/// Every run of `workload` that this build can do, with one worker and with two.
+fn check_all(workload: &str) {
+    let w = myriad_bench::workload(workload).expect("it is in the table");
+    for form in w.forms {
+        for entry in form.entries.iter().filter(|e| e.is_built()) {
+            for workers in [1, 2] {
+                if entry.single && workers > 1 {
+                    continue;
+                }
+                let mut p = Params::new(w, form, entry.system, workers);
+                tiny(&mut p);
+                check_one(&p);
+            }
+        }
+    }
+}
+
+#[test]
+fn chain() {
+    check_all("chain");
+}
+
+#[test]
+fn relay() {
+    check_all("relay");
+}
+
+#[test]
+fn relay_with_every_payload_and_buffer() {
+    let w = myriad_bench::workload("relay").expect("it is in the table");
+    for form in w.forms {
+        for entry in form.entries.iter().filter(|e| e.is_built()) {
+            for payload in ["moved20", "shared20"] {
+                for buffer in [None, Some(3)] {
+                    let mut p = Params::new(w, form, entry.system, 1);
+                    tiny(&mut p);
+                    (p.payload, p.buffer) = (payload.parse().expect("it exists"), buffer);
+                    check_one(&p);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn overhead() {
+    check_all("overhead");
+}
+
+#[test]
+fn skynet() {
+    check_all("skynet");
+}
+
+#[test]
+fn threads() {
+    check_all("threads");
+}
+
+#[test]
+fn fib() {
+    check_all("fib");
+}
+
+#[test]
+fn pingpong() {
+    check_all("pingpong");
+}
+
+#[test]
+fn sieve() {
+    check_all("sieve");
+}
+
+#[test]
+fn idle() {
+    check_all("idle");
+}
+
+#[test]
+fn lock() {
+    check_all("lock");
+}
+
+#[test]
+fn every_workload_is_tested_above() {
+    let source = include_str!("cli.rs");
+    for w in workloads() {
+        assert!(source.contains(&format!("check_all(\"{}\")", w.name)), "{} is not", w.name);
+    }
+}
+
+#[test]
+fn json_is_one_object_a_line_and_the_table_is_not_there() {
+    let out = myriad(&["bench", "threads", "--n", "10", "--runs", "2", "--workers", "1", "--system", "std", "--json"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let lines: Vec<_> = text(&out.stdout).lines().collect();
+    assert_eq!(lines.len(), 2);
+    for line in lines {
+        assert_eq!(serde_json::from_str::<serde_json::Value>(line).expect("it is JSON")["ok"], true);
+    }
+    assert!(out.stderr.is_empty(), "no progress bar without a terminal: {}", text(&out.stderr));
+}
+
+#[test]
+fn the_table_has_no_colours_without_a_terminal() {
+    let out = myriad(&["bench", "threads", "--n", "10", "--runs", "1", "--system", "std"]);
+    assert!(out.status.success() && out.stderr.is_empty(), "{}", text(&out.stderr));
+    let table = text(&out.stdout);
+    assert!(table.contains("threads") && table.contains("std") && !table.contains('\x1b'), "{table}");
+}
+
+#[test]
+fn what_a_system_cannot_is_shown_and_is_no_failure() {
+    let out = myriad(&["bench", "chain", "--form", "closure", "--system", "std", "--n", "9000000", "--runs", "1"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert!(text(&out.stdout).contains("cannot") && text(&out.stdout).contains("OS threads"), "{}", text(&out.stdout));
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_killed_and_fails_the_command() {
+    let args = ["bench", "fib", "--n", "60", "--system", "serial", "--runs", "1", "--workers", "1", "--timeout", "1"];
+    let out = myriad(&args);
+    assert_eq!(out.status.code(), Some(1), "{}", text(&out.stdout));
+    assert!(text(&out.stderr).contains("killed"), "{}", text(&out.stderr));
+}
+
+#[test]
+fn what_is_impossible_is_one_line_and_status_2() {
+    let cases: [(&[&str], &str); 8] = [
+        (&["bench", "nothing"], "there are: chain, relay"),
+        (&["bench", "chain", "--form", "join"], "it has: closure, future"),
+        (&["bench", "--system", "nobody"], "there are: myriad"),
+        (&["bench", "chain", "--payload", "int"], "only relay"),
+        (&["bench", "chain", "--workers", "0"], "at least 1"),
+        (&["bench", "--mode", "nothing"], "fibers, threads"),
+        (&["bench", "fib", "--system", "std"], "fib join: myriad, serial"),
+        (&["bench", "--n", "5"], "name one"),
+    ];
+    for (args, said) in cases {
+        let out = myriad(args);
+        let error = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{args:?}: {error}");
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn doctor_completions_and_help() {
+    let doctor = myriad(&["doctor"]);
+    assert!(doctor.status.success() && text(&doctor.stdout).contains("other peers"), "{}", text(&doctor.stdout));
+    let completions = myriad(&["completions", "bash"]);
+    assert!(completions.status.success() && text(&completions.stdout).contains("skynet"));
+    let help = myriad(&["--help"]);
+    assert!(help.status.success() && text(&help.stdout).contains("Examples:"));
+    assert!(!text(&help.stdout).contains("bench-one"), "it is hidden");
+}
