@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use myriad_bench::{Params, workloads};
+use myriad_bench::{Mode, Params, workloads};
 
 /// A size that every system does in milliseconds.
 fn tiny(p: &mut Params) {
@@ -27,6 +27,10 @@ fn check_one(p: &Params) {
     let (workers, n, m) = (p.workers.to_string(), p.n.to_string(), p.m.to_string());
     let mut args = vec!["bench", &p.workload, "--form", &p.form, "--system", &p.system, "--workers", &workers];
     args.extend(["--n", &n, "--runs", "1", "--timeout", "60", "--json"]);
+    let mode = p.mode.to_string();
+    if p.is_ours() {
+        args.extend(["--mode", &mode]);
+    }
     let (payload, buffer) = (p.payload.to_string(), p.buffer.map_or("unbounded".into(), |b| b.to_string()));
     if p.workload == "relay" {
         args.extend(["--m", &m, "--payload", &payload, "--buffer", &buffer]);
@@ -62,6 +66,10 @@ fn check_all(workload: &str) {
                 let mut p = Params::new(w, form, entry.system, workers);
                 tiny(&mut p);
                 check_one(&p);
+                if p.is_ours() {
+                    p.mode = Mode::Threads;
+                    check_one(&p);
+                }
             }
         }
     }

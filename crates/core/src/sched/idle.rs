@@ -136,6 +136,12 @@ impl Crew {
         self.sleepers.load(Relaxed) > 0
     }
 
+    /// In a model, for a loop that waits for sleepers.
+    #[cfg(loom)]
+    pub fn peek_sleepers(&self) -> usize {
+        crate::sys::atomic::Peek::peek(&*self.sleepers, Relaxed) as usize
+    }
+
     /// How many workers sleep now.
     pub fn sleeper_count(&self) -> usize {
         self.sleepers.load(Acquire) as usize
@@ -197,8 +203,10 @@ impl Crew {
     /// A task was put into the injector: counts it and wakes a worker. For any thread.
     pub fn inject(&self) {
         self.injected.fetch_add(1, Relaxed);
-        // Pairs with the heavy fence in `sleep`: the count against `sleepers`.
-        Fence::foreign().light();
+        if !on("inject-light") {
+            // Pairs with the heavy fence in `sleep`: the count against `sleepers`.
+            Fence::foreign().light();
+        }
         if self.has_sleepers() {
             self.wake_one();
         }
@@ -218,8 +226,10 @@ impl Crew {
     /// Tells all workers to look up: to end, or (false) that they may work.
     pub fn set_stop(&self, stop: bool) {
         self.stop.store(stop, Release);
-        // Pairs with the heavy fence in `sleep`.
-        Fence::foreign().light();
+        if !on("stop-light") {
+            // Pairs with the heavy fence in `sleep`.
+            Fence::foreign().light();
+        }
         self.wake_all();
     }
 
@@ -247,7 +257,7 @@ impl Crew {
     /// Not asleep after all, unless a waker was faster and has uncounted us already.
     fn retract(&self, me: &Member) {
         // Acquire: a wake that was given to us shows us the push.
-        if me.sleeping.word.swap(0, AcqRel) != 0 {
+        if me.sleeping.word.swap(0, AcqRel) != 0 || on("retract-uncounts") {
             self.sleepers.fetch_sub(1, Relaxed);
         }
     }

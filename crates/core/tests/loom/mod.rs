@@ -42,7 +42,9 @@
 
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part
 
+mod crew;
 pub mod deque;
+pub mod sleep;
 mod tasks;
 
 use myriad_core::sys::atomic;
@@ -70,7 +72,7 @@ pub struct Script {
 
 /// All scripts of all protocols.
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
-    [deque::SCRIPTS].into_iter().flatten()
+    [deque::SCRIPTS, sleep::SCRIPTS].into_iter().flatten()
 }
 
 pub const MEANINGS: [Meaning; 2] = [Meaning::PerOwner, Meaning::SeqCst];

@@ -1,0 +1,294 @@
+//! Scripts of idling: when only sleepers are left, no task is unstarted, no inbox filled, and nothing injected.
+//!
+//! Worker 0 spawns and does not run what it pushed, as one that computes for long; a sleeper that is forgotten panics.
+
+use super::Script;
+use super::crew::{Workers, spawn_part};
+use super::tasks::start;
+use myriad_core::sched::node::Node;
+use myriad_core::sys::atomic::{AtomicPtr, Ordering::*};
+use myriad_core::sys::mutant::on;
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::time::Duration;
+
+const MOMENT: Option<Duration> = Some(Duration::from_millis(1));
+
+/// A lone task is pushed by a worker that then computes; the other is going to sleep.
+fn lone_task() {
+    let w = Workers::new(2, 1);
+    let sleeper = spawn_part(&w, |w| w.find_and_run(1));
+    w.spawn(0, 1);
+    sleeper.join().unwrap();
+    w.tasks.assert_all_ran();
+}
+
+/// The same with a task that goes behind all others.
+fn lone_oldest() {
+    let w = Workers::new(2, 1);
+    let sleeper = spawn_part(&w, |w| w.find_and_run(1));
+    w.spawn_oldest(0, 1);
+    sleeper.join().unwrap();
+    w.tasks.assert_all_ran();
+}
+
+/// A blocked task is woken from elsewhere while its worker is going to sleep.
+fn remote_wake() {
+    let w = Workers::new(2, 0);
+    let home = w.member(1);
+    // In a box that outlives the sleeper's thread.
+    let node = Box::into_raw(Box::new(Node::new(Some(home))));
+    let sleeper = spawn_part(&w, |w| {
+        assert!(w.find(1).is_null());
+        let mut woken = 0;
+        w.member(1).inbox.take(|_| woken += 1);
+        assert_eq!(woken, 1);
+    });
+    // SAFETY: the node is in no list, and this is its only waker.
+    unsafe { w.crew.send(home, node, &w.member(0).deque.fence) };
+    sleeper.join().unwrap();
+    // SAFETY: the box from above, which nobody uses any more.
+    drop(unsafe { Box::from_raw(node) });
+}
+
+/// A foreign thread injects a task while the only worker is going to sleep.
+fn injected() {
+    let w = Workers::new(1, 1);
+    let injector = Arc::new(AtomicPtr::new(null_mut()));
+    let sleeper = spawn_part(&w, {
+        let injector = injector.clone();
+        move |w| {
+            assert!(w.find(0).is_null());
+            let task = injector.swap(null_mut(), Acquire);
+            w.crew.uninject(1);
+            start(task);
+        }
+    });
+    w.tasks.get(1).write();
+    injector.store(w.tasks.get(1).pointer(), Release);
+    w.crew.inject();
+    sleeper.join().unwrap();
+    w.tasks.assert_all_ran();
+}
+
+/// The runtime stops while a worker is going to sleep.
+fn stopped() {
+    let w = Workers::new(1, 0);
+    let sleeper = spawn_part(&w, |w| assert!(w.find(0).is_null()));
+    w.crew.set_stop(true);
+    sleeper.join().unwrap();
+}
+
+/// The spawner answers an older request while the sleeper makes a new one, takes everything back, and spawns again.
+fn request_cleared() {
+    let w = Workers::new(2, 3);
+    w.member(0).deque.demand(); // somebody was hungry before
+    w.push(0, 1);
+    let sleeper = spawn_part(&w, |w| w.find_and_run(1));
+    w.spawn(0, 2);
+    while w.pop_and_run(0) {}
+    w.spawn(0, 3);
+    sleeper.join().unwrap();
+    while w.pop_and_run(0) {}
+    w.tasks.assert_all_ran();
+}
+
+/// Two sleepers, two tasks; who has one does not come back for the other. (So it is told of, by the spawner if it finds the
+/// lock taken by the first, or by the one who was woken in vain.)
+fn two_sleepers() {
+    let w = Workers::new(3, 2);
+    let sleepers = [1, 2].map(|me| spawn_part(&w, move |w| w.find_and_run(me)));
+    w.until_asleep(2);
+    w.spawn(0, 1);
+    w.spawn(0, 2);
+    sleepers.into_iter().for_each(|s| s.join().unwrap());
+    w.tasks.assert_all_ran();
+}
+
+/// Two wakers choose the same sleeper of two: the slower one must try the other.
+fn two_wakers() {
+    let w = Workers::new(3, 0);
+    w.crew.announce(w.member(1));
+    w.crew.announce(w.member(2));
+    let other = spawn_part(&w, |w| w.crew.wake_one());
+    w.crew.wake_one();
+    other.join().unwrap();
+    assert_eq!(w.crew.sleeper_count(), 0, "two wakers, two sleepers, and one still sleeps");
+}
+
+/// Worker 1 sleeps; 2 says that it will, and is woken at once: the count must still show 1.
+fn count() {
+    let w = Workers::new(3, 0);
+    w.crew.announce(w.member(1));
+    let other = spawn_part(&w, |w| w.crew.announce(w.member(2)));
+    if w.crew.unpark(w.member(2)) {
+        assert!(w.crew.has_sleepers(), "a sleeper is hidden");
+    }
+    other.join().unwrap();
+}
+
+/// A sleep with a time limit ends just when somebody wakes the sleeper: it is uncounted once.
+fn timed() {
+    let w = Workers::new(2, 0);
+    let sleeper = spawn_part(&w, |w| {
+        assert!(w.crew.sleep(w.member(1), || MOMENT));
+        assert!(w.crew.sleep(w.member(1), || MOMENT));
+    });
+    w.crew.unpark(w.member(1));
+    w.crew.wake_one();
+    sleeper.join().unwrap();
+    assert_eq!(w.crew.sleeper_count(), 0);
+}
+
+/// A thief moves a task to its own deque and then computes: a sleeper that looked while it was in flight hears of it.
+fn batch_in_flight() {
+    let w = Workers::new(3, 2);
+    w.push(0, 1);
+    w.push(0, 2);
+    // SAFETY: nobody else has the deque yet.
+    unsafe { w.member(0).deque.publish() };
+    assert!(w.pop_and_run(0)); // 2, so that only 1 is left, and public
+    let sleeper = spawn_part(&w, |w| w.find_and_run(1));
+    let thief = spawn_part(&w, |w| {
+        let mut room = [null_mut()];
+        if w.member(0).deque.steal(&mut room) == 1 {
+            let me = w.member(2);
+            // SAFETY: this thread plays worker 2, and the steal made the task its own.
+            unsafe {
+                if me.deque.push(room[0]) && !on("batch-not-asked") {
+                    w.crew.answer(me);
+                }
+            }
+        }
+    });
+    thief.join().unwrap();
+    sleeper.join().unwrap();
+    w.tasks.assert_all_ran();
+}
+
+/// A deque with nothing but a tombstone does not keep anybody awake. (One thread is enough.)
+fn tombstone() {
+    let w = Workers::new(2, 3);
+    (1..=3).for_each(|number| w.push(0, number));
+    let deque = &w.member(0).deque;
+    // SAFETY: this thread plays worker 0.
+    unsafe {
+        assert!(deque.claim(&w.tasks.get(2).header));
+        deque.publish();
+    }
+    let mut room = [null_mut()];
+    assert_eq!(deque.steal(&mut room), 1);
+    assert!(w.pop_and_run(0));
+    assert!(w.crew.sleep(w.member(1), || MOMENT), "a tombstone is taken for a task");
+}
+
+pub static SCRIPTS: &[Script] = &[
+    Script {
+        name: "sleep.lone_task",
+        run: lone_task,
+        threads: 2,
+        owners: 2,
+        foreign: false,
+        bound: (Some(3), Some(4)),
+        mutants: &["push-light", "sleep-no-heavy", "sleep-no-look"],
+    },
+    Script {
+        name: "sleep.lone_oldest",
+        run: lone_oldest,
+        threads: 2,
+        owners: 2,
+        foreign: false,
+        bound: (Some(3), Some(4)),
+        mutants: &["push-light"],
+    },
+    Script {
+        name: "sleep.remote_wake",
+        run: remote_wake,
+        threads: 2,
+        owners: 2,
+        foreign: false,
+        bound: (None, None),
+        mutants: &["inbox-light", "sleep-no-heavy", "sleep-no-look"],
+    },
+    Script {
+        name: "sleep.injected",
+        run: injected,
+        threads: 2,
+        owners: 1,
+        foreign: true,
+        bound: (None, None),
+        mutants: &["inject-light", "sleep-no-heavy", "sleep-no-look"],
+    },
+    Script {
+        name: "sleep.stopped",
+        run: stopped,
+        threads: 2,
+        owners: 1,
+        foreign: true,
+        bound: (None, None),
+        mutants: &["stop-light", "sleep-no-heavy", "sleep-no-look"],
+    },
+    Script {
+        name: "sleep.request_cleared",
+        run: request_cleared,
+        threads: 2,
+        owners: 2,
+        foreign: false,
+        bound: (Some(3), Some(3)),
+        mutants: &["clear-by-store", "clear-acquire", "request-release", "answer-gives-up"],
+    },
+    Script {
+        name: "sleep.two_sleepers",
+        run: two_sleepers,
+        threads: 3,
+        owners: 3,
+        foreign: false,
+        bound: (Some(1), Some(2)),
+        mutants: &["request-not-kept", "answer-gives-up", "wake-not-passed-on"],
+    },
+    Script {
+        name: "sleep.count",
+        run: count,
+        threads: 2,
+        owners: 3,
+        foreign: false,
+        bound: (None, None),
+        mutants: &["flag-before-count", "flag-release"],
+    },
+    Script {
+        name: "sleep.two_wakers",
+        run: two_wakers,
+        threads: 2,
+        owners: 3,
+        foreign: false,
+        bound: (None, None),
+        mutants: &["wake-gives-up"],
+    },
+    Script {
+        name: "sleep.timed",
+        run: timed,
+        threads: 2,
+        owners: 2,
+        foreign: false,
+        bound: (Some(4), None),
+        mutants: &["retract-uncounts"],
+    },
+    Script {
+        name: "sleep.batch_in_flight",
+        run: batch_in_flight,
+        threads: 3,
+        owners: 3,
+        foreign: false,
+        bound: (Some(2), Some(3)),
+        mutants: &["batch-not-asked"],
+    },
+    Script {
+        name: "sleep.tombstone",
+        run: tombstone,
+        threads: 1,
+        owners: 2,
+        foreign: false,
+        bound: (None, None),
+        mutants: &["tombstones-are-tasks"],
+    },
+];
