@@ -50,7 +50,7 @@ pub struct Entry {
     pub(crate) run: Option<Run>,
     /// Left out of runs that do not ask for it by name.
     pub extra: bool,
-    /// Splits lazily: makes no task per node, so it does less than the others. Shown as such.
+    /// Makes no task per node (it splits lazily, or not at all), so it does less than the others. Shown as such.
     pub lazy: bool,
     /// Has exactly one worker.
     pub single: bool,
@@ -134,7 +134,7 @@ impl Entry {
         self
     }
 
-    /// Splits lazily.
+    /// Makes no task per node.
     pub(crate) const fn lazy(mut self) -> Self {
         self.lazy = true;
         self

@@ -16,7 +16,7 @@
 //! # Rules
 //!
 //! - All programs of a form do the same thing, with a task handle or a channel per task where the system has one.
-//!   A system that splits lazily and makes no task per node is marked so ([`Entry::lazy`]).
+//!   A system that splits lazily and makes no task per node is marked so ([`lazy`](field@Entry::lazy)).
 //! - Every run checks its answer. A wrong answer is a failed run, however fast.
 //! - A system that cannot do a size says why in one line, instead of hanging or of being left out.
 //! - A run is one process: one workload, one system, one number of workers ([`run`]). Workloads that others measure

@@ -6,7 +6,7 @@ use crate::memory::Memory;
 use crate::record::{Failure, Measured, Outcome};
 
 /// Repeats stop when they have taken this long together…
-const BUDGET: Duration = Duration::from_millis(60);
+const BUDGET: Duration = Duration::from_millis(40);
 /// …but there are at least this many…
 const LEAST: usize = 3;
 /// …and at most this many.

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         },
         Command::BenchOne { params } => bench::child::be(&params),
         Command::Doctor => {
-            print!("{}", doctor::report(&doctor::Found::here(), &doctor::external::find()));
+            print!("{}", doctor::report(&doctor::engine(), &doctor::external::find()));
             ExitCode::SUCCESS
         }
         Command::Completions { shell } => {

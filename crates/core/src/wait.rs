@@ -273,6 +273,12 @@ impl Here {
         unsafe { lock.lock(self.0.and_then(|w| w.biaser.get())) }
     }
 
+    /// Could a wait begin right now, without [`Wait::prepare`]?
+    #[inline(always)]
+    pub fn is_prepared(self) -> bool {
+        self.0.is_none_or(|w| w.stacks.has_idle())
+    }
+
     /// As [`Wait::new`].
     #[inline(always)]
     pub fn wait(self) -> Wait {
@@ -283,24 +289,6 @@ impl Here {
     #[inline]
     pub fn timed_wait(self) -> Wait {
         Wait { timed: true, ..self.wait() }
-    }
-
-    /// As [`Target::wake`], but a task of this worker goes on before all that are ready.
-    ///
-    /// # Safety
-    /// As [`Target::wake`].
-    #[inline(always)]
-    pub unsafe fn wake_next(self, target: Target) {
-        if let (Kind::Blocked(wait), Some(w)) = (&target.0, self.0) {
-            // SAFETY: the caller: it blocks until we wake it.
-            unsafe {
-                if (**wait).worker.is_some_and(|home| std::ptr::eq(home, w)) {
-                    return w.make_ready_next(Wait::node(*wait));
-                }
-            }
-        }
-        // SAFETY: the caller.
-        unsafe { self.wake(target) }
     }
 
     /// As [`Target::wake`].

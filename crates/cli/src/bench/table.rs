@@ -1,7 +1,7 @@
 //! The table that people read.
 //!
 //! One row for a group, one line in it for a system, ours first. What needs a sentence stands below the table with a
-//! number. Systems that split lazily have their ratio in a column of their own, because they do less.
+//! number. Systems that make no task per node have their ratio in a column of their own, because they do less.
 
 use comfy_table::presets::UTF8_FULL;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
@@ -67,7 +67,7 @@ pub(crate) fn render(summaries: &[Summary<'_>], look: Look) -> String {
     }
     let mut text = table.to_string();
     if lazy {
-        text += "\nA splitter makes a task only when another worker is idle; the others make one for every node.";
+        text += "\nSplitters make a task only when another worker is idle, `serial` none; the others make one for every node.";
     }
     for (i, note) in notes.texts.iter().enumerate() {
         text += &format!("\n{}", look.dim(&format!("[{}] {note}", i + 1)));

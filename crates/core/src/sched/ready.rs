@@ -18,14 +18,21 @@ impl Default for Ready {
 }
 
 impl Ready {
+    /// The slot of a position.
+    #[inline(always)]
+    fn slot(&mut self, position: usize) -> &mut *mut Node {
+        let mask = self.slots.len() - 1;
+        // SAFETY: the length is a power of two (64, then doubled), so a masked position is within it.
+        unsafe { self.slots.get_unchecked_mut(position & mask) }
+    }
+
     /// Adds a node behind all others.
     #[inline(always)]
     pub fn push(&mut self, node: *mut Node) {
         if self.end - self.first == self.slots.len() {
             self.grow();
         }
-        let mask = self.slots.len() - 1;
-        self.slots[self.end & mask] = node;
+        *self.slot(self.end) = node;
         self.end += 1;
     }
 
@@ -35,11 +42,10 @@ impl Ready {
         if self.first == self.end {
             return null_mut();
         }
-        let mask = self.slots.len() - 1;
-        let node = self.slots[self.first & mask];
+        let node = *self.slot(self.first);
         self.first += 1;
         if self.end - self.first > 3 {
-            prefetch(self.slots[(self.first + 3) & mask]);
+            prefetch(*self.slot(self.first + 3));
         }
         node
     }

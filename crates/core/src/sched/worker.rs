@@ -43,8 +43,6 @@ pub struct Worker {
     pub member: Member,
     /// The task that runs now; null between tasks.
     pub current: Cell<*const Header>,
-    /// The task that goes on before all others.
-    next: Cell<*mut Node>,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task.
     pub turns_left: Cell<u32>,
     /// How many turns there are between two looks.
@@ -102,7 +100,6 @@ impl Worker {
         Worker {
             member: Member::new(&hub.crew, index, 256),
             current: Cell::new(null()),
-            next: Cell::new(null_mut()),
             turns_left: Cell::new(SELDOM),
             turns: Cell::new(SELDOM),
             budget: Cell::new(BUDGET),
@@ -187,32 +184,15 @@ impl Worker {
         self.with_ready(|ready| ready.push(node));
     }
 
-    /// A blocked task of this worker goes on next.
-    #[inline(always)]
-    pub fn make_ready_next(&self, node: *mut Node) {
-        let older = self.next.replace(node);
-        if !older.is_null() {
-            self.with_ready(|ready| ready.push(older));
-        }
-    }
-
     /// The blocked task that goes on next; null if none is ready.
     #[inline(always)]
     pub fn take_ready(&self) -> *mut Node {
-        let next = self.next.replace(null_mut());
-        if !next.is_null() {
-            if self.turns_left.get() & 15 != 0 {
-                return next;
-            }
-            // Now and then first come, first served: two that wake each other would keep all others waiting.
-            self.make_ready(next);
-        }
         self.with_ready(Ready::pop)
     }
 
     /// Is no blocked task ready?
     pub fn nothing_ready(&self) -> bool {
-        self.next.get().is_null() && self.with_ready(|ready| ready.is_empty())
+        self.with_ready(|ready| ready.is_empty())
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! The memory of stacks: slabs of address space, a guard page at the low end of each stack.
 //!
 //! ```text
-//!  slab (one mapping): 16 stacks, the next 32, ... 512
+//!  slab (one mapping): 16 stacks the first, 32 the second, ... at most 512
 //!  ├── stack 0 ──────────────────────┼── stack 1 ──────────────────────┼── ...      each aligned to its size
 //!  │guard│      grows ◀──   top│line │guard│      grows ◀──  top│lines│
 //!        ▲                     ▲     ▲
@@ -40,7 +40,8 @@ use std::ptr::NonNull;
 pub use super::no_stack::NoStack;
 pub use crate::sys::map::GuardKind;
 
-/// The least size of a stack.
+/// The least size of a stack. A caught panic takes 6 KiB of it; 21 KiB if `RUST_BACKTRACE` makes it print a backtrace, so
+/// a stack of this size overflows then.
 pub const MIN_STACK: usize = 16 << 10;
 /// The size of a stack unless the builder says otherwise.
 pub const DEFAULT_STACK: usize = 64 << 10;

@@ -14,7 +14,7 @@
 
 use super::entry::{CLOSED, DONE, Entry, LINKED, List};
 use super::ring::Ring;
-use myriad_core::lock::biased::BiasedLock;
+use myriad_core::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_core::sys::atomic::{AtomicBool, AtomicU32};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::wait::{Here, Target};
@@ -31,6 +31,9 @@ pub(super) struct Chan<T> {
 pub(super) struct State<T> {
     buffer: Ring<T>,
     limit: usize,
+    /// While fewer are buffered, a send needs neither memory nor anything else: the limit, or the ring's memory, or 0 once
+    /// the channel is closed.
+    quick: usize,
     waiting_receivers: List<T>,
     waiting_senders: List<T>,
     closed: bool,
@@ -40,6 +43,29 @@ pub(super) struct State<T> {
 unsafe impl<T: Send> Sync for Chan<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Chan<T> {}
+
+/// The state of a locked channel.
+pub(super) struct Locked<'a, T> {
+    state: *mut State<T>,
+    _guard: BiasedGuard<'a>,
+}
+
+impl<T> std::ops::Deref for Locked<'_, T> {
+    type Target = State<T>;
+    #[inline(always)]
+    fn deref(&self) -> &State<T> {
+        // SAFETY: the lock is held, and the channel outlives the guard.
+        unsafe { &*self.state }
+    }
+}
+
+impl<T> std::ops::DerefMut for Locked<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut State<T> {
+        // SAFETY: as above; `self` is the only way to the state.
+        unsafe { &mut *self.state }
+    }
+}
 
 /// What became of an operation under the lock. A target is to be woken afterwards.
 pub(super) enum Sent<T> {
@@ -67,6 +93,7 @@ impl<T> Chan<T> {
             state: UnsafeCell::new(State {
                 buffer: Ring::new(),
                 limit,
+                quick: 0,
                 waiting_receivers: List::new(),
                 waiting_senders: List::new(),
                 closed: false,
@@ -74,20 +101,28 @@ impl<T> Chan<T> {
         }
     }
 
-    /// Runs `f` under the lock. `f` runs nothing foreign.
+    /// Locks the channel. Until it is dropped nothing foreign runs: no message is dropped, no waker cloned or called.
+    #[inline(always)]
+    pub(super) fn lock(&self, here: Here) -> Locked<'_, T> {
+        // SAFETY: the operations of this module keep to the lock's rule: short, nothing foreign, no other lock.
+        let guard = unsafe { here.lock(&self.lock) };
+        Locked { state: self.state.with_mut(|state| state), _guard: guard }
+    }
+
+    /// Runs `f` under the lock.
     #[inline(always)]
     pub(super) fn locked<R>(&self, here: Here, f: impl FnOnce(&mut State<T>) -> R) -> R {
-        // SAFETY: the operations of this module keep to the lock's rule: short, nothing foreign, no other lock.
-        let _guard = unsafe { here.lock(&self.lock) };
-        // SAFETY: the lock is held.
-        self.state.with_mut(|state| f(unsafe { &mut *state }))
+        f(&mut self.lock(here))
     }
 
     /// Fails all that wait, and all that come later, but for what is buffered.
     #[cold]
     pub(super) fn close(&self) -> bool {
         let here = Here::get();
-        let was_open = self.locked(here, |state| !std::mem::replace(&mut state.closed, true));
+        let was_open = self.locked(here, |state| {
+            state.quick = 0;
+            !std::mem::replace(&mut state.closed, true)
+        });
         // One by one: waking is foreign code, and nobody begins to wait any more.
         loop {
             let target = self.locked(here, |state| {
@@ -129,7 +164,7 @@ impl<T> Chan<T> {
                 };
                 let target = list.remove(entry);
                 (*entry).reset();
-                target
+                Some(target)
             }
         })
     }
@@ -176,8 +211,25 @@ pub(super) enum Side {
 }
 
 impl<T> State<T> {
-    /// Sends now, if that is possible.
+    /// Sends now, if that takes nothing but a place in the buffer. (Small, to stand in the caller's code.)
     #[inline(always)]
+    pub(super) fn quick_send(&mut self, value: T) -> Result<(), T> {
+        if self.buffer.len() < self.quick && self.waiting_receivers.is_empty() {
+            // SAFETY: `quick` is at most the ring's memory.
+            unsafe { self.buffer.push_within(value) };
+            return Ok(());
+        }
+        Err(value)
+    }
+
+    /// Receives now, if a message is buffered and no sender waits for its place.
+    #[inline(always)]
+    pub(super) fn quick_recv(&mut self) -> Option<T> {
+        // SAFETY: not empty.
+        (self.buffer.len() > 0 && self.waiting_senders.is_empty()).then(|| unsafe { self.buffer.pop_some() })
+    }
+
+    /// Sends now, if that is possible.
     pub(super) fn try_send(&mut self, value: T) -> Sent<T> {
         if self.closed {
             return Sent::Closed(value);
@@ -194,6 +246,7 @@ impl<T> State<T> {
         }
         if self.buffer.len() < self.limit {
             self.buffer.push(value);
+            self.quick = self.limit.min(self.buffer.capacity());
             Sent::Done(None)
         } else {
             Sent::Full(value)
@@ -201,7 +254,6 @@ impl<T> State<T> {
     }
 
     /// Receives now, if that is possible.
-    #[inline(always)]
     pub(super) fn try_recv(&mut self) -> Received<T> {
         if let Some(value) = self.buffer.pop() {
             if self.waiting_senders.is_empty() || self.buffer.len() >= self.limit {

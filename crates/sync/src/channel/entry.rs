@@ -25,7 +25,8 @@ pub(super) const CLOSED: u8 = 3;
 pub(super) const SKIPPED: u8 = 4;
 
 pub(super) struct Entry<T> {
-    links: UnsafeCell<Links<T>>,
+    /// Written when it is linked.
+    links: UnsafeCell<MaybeUninit<Links<T>>>,
     slot: UnsafeCell<MaybeUninit<T>>,
     state: AtomicU8,
 }
@@ -33,14 +34,14 @@ pub(super) struct Entry<T> {
 struct Links<T> {
     next: *mut Entry<T>,
     prev: *mut Entry<T>,
-    target: Option<Target>,
+    target: Target,
 }
 
 impl<T> Entry<T> {
     #[inline(always)]
     pub(super) fn new() -> Entry<T> {
         Entry {
-            links: UnsafeCell::new(Links { next: null_mut(), prev: null_mut(), target: None }),
+            links: UnsafeCell::new(MaybeUninit::uninit()),
             slot: UnsafeCell::new(MaybeUninit::uninit()),
             state: AtomicU8::new(IDLE),
         }
@@ -90,13 +91,21 @@ impl<T> Entry<T> {
         unsafe { (*this).state.store(state, ord(Release, "entry-release")) };
     }
 
+    /// # Safety
+    /// Linked, and the channel is locked.
+    #[inline(always)]
+    unsafe fn with_links<R>(this: *mut Entry<T>, f: impl FnOnce(&mut Links<T>) -> R) -> R {
+        // SAFETY: the caller: live, and the links are written.
+        unsafe { (*this).links.with_mut(|links| f((*links).assume_init_mut())) }
+    }
+
     /// Under the lock: replaces the target of a linked entry; the old one is to be dropped without the lock.
     ///
     /// # Safety
     /// Linked, and the channel is locked.
-    pub(super) unsafe fn replace_target(&self, target: Target) -> Option<Target> {
-        // SAFETY: the caller.
-        self.links.with_mut(|links| unsafe { (*links).target.replace(target) })
+    pub(super) unsafe fn replace_target(&self, target: Target) -> Target {
+        // SAFETY: the caller: linked, so the links are written.
+        self.links.with_mut(|links| unsafe { std::mem::replace(&mut (*links).assume_init_mut().target, target) })
     }
 }
 
@@ -121,18 +130,19 @@ impl<T> List<T> {
     /// It is live and in no list, stays where it is while linked, and the channel is locked.
     #[inline(always)]
     pub(super) unsafe fn push(&mut self, entry: *mut Entry<T>, target: Target) {
-        // SAFETY: the caller; linked entries are live.
+        // SAFETY: the caller; linked entries are live, and their links are written.
         unsafe {
             (*entry).state.store(LINKED, Relaxed);
-            if self.first.is_null() {
-                (*entry).links.with_mut(|links| *links = Links { next: entry, prev: entry, target: Some(target) });
+            let (next, prev) = if self.first.is_null() {
                 self.first = entry;
-                return;
-            }
-            let first = self.first;
-            let last = (*first).links.with_mut(|links| std::mem::replace(&mut (*links).prev, entry));
-            (*last).links.with_mut(|links| (*links).next = entry);
-            (*entry).links.with_mut(|links| *links = Links { next: first, prev: last, target: Some(target) });
+                (entry, entry)
+            } else {
+                let first = self.first;
+                let last = Entry::with_links(first, |links| std::mem::replace(&mut links.prev, entry));
+                Entry::with_links(last, |links| links.next = entry);
+                (first, last)
+            };
+            (*entry).links.with_mut(|links| (*links).write(Links { next, prev, target }));
         }
     }
 
@@ -141,15 +151,16 @@ impl<T> List<T> {
     /// # Safety
     /// It is in this list, and the channel is locked.
     #[inline(always)]
-    pub(super) unsafe fn remove(&mut self, entry: *mut Entry<T>) -> Option<Target> {
-        // SAFETY: the caller; linked entries are live.
+    pub(super) unsafe fn remove(&mut self, entry: *mut Entry<T>) -> Target {
+        // SAFETY: the caller; linked entries are live, and their links are written. They are read out once: it is in no
+        // list afterwards.
         unsafe {
-            let (next, prev, target) = (*entry).links.with_mut(|links| ((*links).next, (*links).prev, (*links).target.take()));
+            let Links { next, prev, target } = (*entry).links.with_mut(|links| (*links).assume_init_read());
             if next == entry {
                 self.first = null_mut();
             } else {
-                (*prev).links.with_mut(|links| (*links).next = next);
-                (*next).links.with_mut(|links| (*links).prev = prev);
+                Entry::with_links(prev, |links| links.next = next);
+                Entry::with_links(next, |links| links.prev = prev);
                 if self.first == entry {
                     self.first = next;
                 }
@@ -169,7 +180,7 @@ impl<T> List<T> {
             let entry = self.first;
             // SAFETY: the caller; it is linked, and its owner cannot go before it has locked the channel, or is woken.
             unsafe {
-                let target = self.remove(entry).expect("a linked entry has a target");
+                let target = self.remove(entry);
                 if target.claim() {
                     return Some((entry, target));
                 }

@@ -50,13 +50,44 @@ impl<T> Future for RecvFuture<'_, T> {
                 return Poll::Ready(Ok(unsafe { this.entry.take() }));
             }
             CLOSED => return Poll::Ready(Err(RecvError)),
-            IDLE if !here.poll_spend(cx.waker()) => return Poll::Pending,
+            IDLE => {
+                if !here.poll_spend(cx.waker()) {
+                    return Poll::Pending;
+                }
+                // Most often a message is there: without a look at the waker.
+                if let Some(value) = this.chan.lock(here).quick_recv() {
+                    return Poll::Ready(Ok(value));
+                }
+            }
             _ => {}
         }
-        let at = &raw mut this.entry;
+        this.poll_waiting(here, cx)
+    }
+}
+
+impl<T> RecvFuture<'_, T> {
+    #[inline(always)]
+    fn received(here: Here, tried: Received<T>) -> Poll<Result<T, RecvError>> {
+        match tried {
+            Received::Done(value, target) => {
+                if let Some(target) = target {
+                    // SAFETY: claimed, and woken once.
+                    unsafe { here.wake(target) };
+                }
+                Poll::Ready(Ok(value))
+            }
+            Received::Closed => Poll::Ready(Err(RecvError)),
+            Received::Empty => Poll::Pending,
+        }
+    }
+
+    /// Begins to wait, or waits on, with this waker. (`self` is pinned: only `poll` calls this.)
+    #[inline(never)]
+    fn poll_waiting(&mut self, here: Here, cx: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+        let at = &raw mut self.entry;
         // Cloned without the lock: wakers are foreign code.
         let mut target = Some(Target::future(cx.waker().clone()));
-        let tried = this.chan.locked(here, |state| {
+        let tried = self.chan.locked(here, |state| {
             // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned.
             unsafe {
                 match (*at).state() {
@@ -66,13 +97,13 @@ impl<T> Future for RecvFuture<'_, T> {
                     }
                     CLOSED => Received::Closed,
                     LINKED => {
-                        target = (*at).replace_target(target.take().expect("made above"));
+                        target = target.take().map(|new| (*at).replace_target(new));
                         Received::Empty
                     }
                     _ => {
                         let tried = state.try_recv();
-                        if let Received::Empty = tried {
-                            state.wait(Side::Receive, at, target.take().expect("made above"));
+                        if let (Received::Empty, Some(target)) = (&tried, target.take()) {
+                            state.wait(Side::Receive, at, target);
                         }
                         tried
                     }
@@ -80,17 +111,7 @@ impl<T> Future for RecvFuture<'_, T> {
             }
         });
         drop(target);
-        match tried {
-            Received::Done(value, target) => {
-                if let Some(target) = target {
-                    // SAFETY: claimed, and woken once.
-                    unsafe { here.wake_next(target) };
-                }
-                Poll::Ready(Ok(value))
-            }
-            Received::Closed => Poll::Ready(Err(RecvError)),
-            Received::Empty => Poll::Pending,
-        }
+        Self::received(here, tried)
     }
 }
 
@@ -148,38 +169,31 @@ impl<T> Future for SendFuture<'_, T> {
         let this = unsafe { self.get_unchecked_mut() };
         assert!(this.full, "a send that was done is polled again");
         let here = Here::get();
-        if this.entry.state() == IDLE && !here.poll_spend(cx.waker()) {
-            return Poll::Pending;
-        }
         let at = &raw mut this.entry;
-        let mut target = Some(Target::future(cx.waker().clone()));
-        let tried = this.chan.locked(here, |state| {
-            // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned. Its slot is full unless
-            // the state is DONE.
+        if this.entry.state() == IDLE {
+            if !here.poll_spend(cx.waker()) {
+                return Poll::Pending;
+            }
+            // Most often there is room: without a look at the waker.
+            // SAFETY: idle: the slot is full, and ours.
             unsafe {
-                match (*at).state() {
-                    DONE => Sent::Done(None),
-                    CLOSED => Sent::Closed((*at).take()),
-                    LINKED => {
-                        target = (*at).replace_target(target.take().expect("made above"));
-                        return None;
+                match this.chan.lock(here).quick_send((*at).take()) {
+                    Ok(()) => {
+                        this.full = false;
+                        return Poll::Ready(Ok(()));
                     }
-                    _ => match state.try_send((*at).take()) {
-                        Sent::Full(value) => {
-                            (*at).put(value);
-                            state.wait(Side::Send, at, target.take().expect("made above"));
-                            return None;
-                        }
-                        other => other,
-                    },
+                    Err(value) => (*at).put(value),
                 }
             }
-            .into()
-        });
-        drop(target);
-        let Some(tried) = tried else { return Poll::Pending };
-        this.full = false;
-        this.entry.reset();
+        }
+        this.poll_waiting(here, cx)
+    }
+}
+
+impl<T> SendFuture<'_, T> {
+    #[inline(always)]
+    fn sent(&mut self, here: Here, tried: Sent<T>) -> Poll<Result<(), SendError<T>>> {
+        self.full = false;
         match tried {
             Sent::Done(target) => {
                 if let Some(target) = target {
@@ -189,6 +203,45 @@ impl<T> Future for SendFuture<'_, T> {
                 Poll::Ready(Ok(()))
             }
             Sent::Closed(value) | Sent::Full(value) => Poll::Ready(Err(SendError(value))),
+        }
+    }
+
+    /// Begins to wait, or waits on, with this waker. (`self` is pinned: only `poll` calls this.)
+    #[inline(never)]
+    fn poll_waiting(&mut self, here: Here, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        let at = &raw mut self.entry;
+        let mut target = Some(Target::future(cx.waker().clone()));
+        let tried = self.chan.locked(here, |state| {
+            // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned. Its slot is full unless
+            // the state is DONE.
+            unsafe {
+                match (*at).state() {
+                    DONE => Some(Sent::Done(None)),
+                    CLOSED => Some(Sent::Closed((*at).take())),
+                    LINKED => {
+                        target = target.take().map(|new| (*at).replace_target(new));
+                        None
+                    }
+                    _ => match state.try_send((*at).take()) {
+                        Sent::Full(value) => {
+                            (*at).put(value);
+                            if let Some(target) = target.take() {
+                                state.wait(Side::Send, at, target);
+                            }
+                            None
+                        }
+                        tried => Some(tried),
+                    },
+                }
+            }
+        });
+        drop(target);
+        match tried {
+            Some(tried) => {
+                self.entry.reset();
+                self.sent(here, tried)
+            }
+            None => Poll::Pending,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The receiving end.
 
-use super::chan::{Chan, Received, Side};
+use super::chan::{Chan, Locked, Received, Side};
 use super::ends::Share;
 use super::entry::{DONE, Entry};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
@@ -47,21 +47,45 @@ impl<T> Receiver<T> {
     pub fn recv(&self) -> Result<T, RecvError> {
         let here = Here::get();
         here.spend();
-        match self.chan().locked(here, |state| state.try_recv()) {
-            Received::Done(value, None) => Ok(value),
-            Received::Done(value, Some(target)) => {
-                // SAFETY: claimed, and woken once.
-                unsafe { here.wake_next(target) };
-                Ok(value)
-            }
-            Received::Closed => Err(RecvError),
-            Received::Empty => self.recv_blocking(here),
+        let mut state = self.chan().lock(here);
+        match state.quick_recv() {
+            Some(value) => Ok(value),
+            None => self.recv_slow(here, state),
         }
     }
 
     #[inline(never)]
-    fn recv_blocking(&self, here: Here) -> Result<T, RecvError> {
-        self.wait(here, None).map_err(|_| RecvError)
+    fn recv_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>) -> Result<T, RecvError> {
+        match state.try_recv() {
+            Received::Done(value, None) => Ok(value),
+            Received::Done(value, Some(target)) => {
+                drop(state);
+                // SAFETY: claimed, and woken once.
+                unsafe { here.wake(target) };
+                Ok(value)
+            }
+            Received::Closed => Err(RecvError),
+            Received::Empty if here.is_prepared() => Self::recv_blocking(here, state),
+            Received::Empty => {
+                drop(state);
+                self.wait(here, None).map_err(|_| RecvError)
+            }
+        }
+    }
+
+    /// The channel, locked, was found empty, and a wait can begin.
+    #[inline(always)]
+    fn recv_blocking(here: Here, mut state: Locked<'_, T>) -> Result<T, RecvError> {
+        let wait = here.wait();
+        let entry = Entry::new();
+        // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and published before the lock goes.
+        // Afterwards the entry is ours again.
+        unsafe {
+            state.wait(Side::Receive, (&raw const entry).cast_mut(), wait.target());
+            drop(state);
+            wait.block();
+            if entry.state() == DONE { Ok(entry.take()) } else { Err(RecvError) }
+        }
     }
 
     /// Receives a message if one is there.
@@ -71,11 +95,14 @@ impl<T> Receiver<T> {
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let here = Here::get();
+        if let Some(value) = self.chan().lock(here).quick_recv() {
+            return Ok(value);
+        }
         match self.chan().locked(here, |state| state.try_recv()) {
             Received::Done(value, target) => {
                 if let Some(target) = target {
                     // SAFETY: claimed, and woken once.
-                    unsafe { here.wake_next(target) };
+                    unsafe { here.wake(target) };
                 }
                 Ok(value)
             }
@@ -139,7 +166,7 @@ impl<T> Receiver<T> {
             Received::Done(value, target) => {
                 if let Some(target) = target {
                     // SAFETY: claimed, and woken once.
-                    unsafe { here.wake_next(target) };
+                    unsafe { here.wake(target) };
                 }
                 return Ok(value);
             }

@@ -33,11 +33,24 @@ impl<T> Ring<T> {
         unsafe { self.slots.as_ptr().add(at).cast() }
     }
 
+    /// For how many messages there is memory.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     #[inline(always)]
     pub(super) fn push(&mut self, value: T) {
         if self.len == self.capacity {
             self.grow();
         }
+        // SAFETY: there is room.
+        unsafe { self.push_within(value) };
+    }
+
+    /// # Safety
+    /// There is memory for one more.
+    #[inline(always)]
+    pub(super) unsafe fn push_within(&mut self, value: T) {
         let len = self.len;
         // SAFETY: a slot behind the last message: empty.
         unsafe { self.slot(len).write(value) };
@@ -57,14 +70,19 @@ impl<T> Ring<T> {
 
     #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<T> {
-        if self.len == 0 {
-            return None;
-        }
+        // SAFETY: not empty.
+        (self.len > 0).then(|| unsafe { self.pop_some() })
+    }
+
+    /// # Safety
+    /// Not empty.
+    #[inline(always)]
+    pub(super) unsafe fn pop_some(&mut self) -> T {
         // SAFETY: the first message; it is no longer in the ring afterwards.
         let value = unsafe { self.slot(0).read() };
         self.first = self.first.wrapping_add(1);
         self.len -= 1;
-        Some(value)
+        value
     }
 
     #[cold]

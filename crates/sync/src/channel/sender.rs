@@ -1,6 +1,6 @@
 //! The sending end.
 
-use super::chan::{Chan, Sent, Side};
+use super::chan::{Chan, Locked, Sent, Side};
 use super::ends::Share;
 use super::entry::{DONE, Entry};
 use super::error::{SendError, SendTimeoutError, TrySendError};
@@ -46,21 +46,46 @@ impl<T> Sender<T> {
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         let here = Here::get();
         here.spend();
-        match self.chan().locked(here, |state| state.try_send(value)) {
+        let mut state = self.chan().lock(here);
+        match state.quick_send(value) {
+            Ok(()) => Ok(()),
+            Err(value) => self.send_slow(here, state, value),
+        }
+    }
+
+    #[inline(never)]
+    fn send_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>, value: T) -> Result<(), SendError<T>> {
+        match state.try_send(value) {
             Sent::Done(None) => Ok(()),
             Sent::Done(Some(target)) => {
+                drop(state);
                 // SAFETY: claimed, and woken once.
                 unsafe { here.wake(target) };
                 Ok(())
             }
             Sent::Closed(value) => Err(SendError(value)),
-            Sent::Full(value) => self.send_blocking(here, value),
+            Sent::Full(value) if here.is_prepared() => Self::send_blocking(here, state, value),
+            Sent::Full(value) => {
+                drop(state);
+                self.wait(here, value, None).map_err(|error| SendError(error.into_inner()))
+            }
         }
     }
 
-    #[inline(never)]
-    fn send_blocking(&self, here: Here, value: T) -> Result<(), SendError<T>> {
-        self.wait(here, value, None).map_err(|error| SendError(error.into_inner()))
+    /// The channel, locked, was found full, and a wait can begin.
+    #[inline(always)]
+    fn send_blocking(here: Here, mut state: Locked<'_, T>, value: T) -> Result<(), SendError<T>> {
+        let wait = here.wait();
+        let entry = Entry::new();
+        // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and published before the lock goes.
+        // Afterwards the entry is ours again.
+        unsafe {
+            entry.put(value);
+            state.wait(Side::Send, (&raw const entry).cast_mut(), wait.target());
+            drop(state);
+            wait.block();
+            if entry.state() == DONE { Ok(()) } else { Err(SendError(entry.take())) }
+        }
     }
 
     /// Sends a message if that is possible at once.

@@ -18,17 +18,19 @@ const ENOUGH: usize = 32 << 10;
 /// A frame may begin so far below its stack pointer: red zone, a probe that is one page ahead, a call's push.
 const REACH: usize = 64 << 10;
 
-/// The thread's own stack: lowest address of its guard, lowest usable address, high end. All 0: not known.
+/// The thread's own stack: where its guard may begin, where it has ended for sure, its high end. All 0: not known.
 #[derive(Debug, Clone, Copy)]
 struct Own {
     guard: usize,
     low: usize,
     high: usize,
+    /// As the system tells it.
+    size: usize,
 }
 
 thread_local! {
     // Const and without destructors, so that the handler's access is a plain load.
-    static OWN: Cell<Own> = const { Cell::new(Own { guard: 0, low: 0, high: 0 }) };
+    static OWN: Cell<Own> = const { Cell::new(Own { guard: 0, low: 0, high: 0, size: 0 }) };
     static ALT: Cell<*mut Alt> = const { Cell::new(null_mut()) };
 }
 
@@ -96,7 +98,7 @@ fn overflowed(address: usize, sp: Option<usize>) -> Option<usize> {
     }
     let own = OWN.get();
     let on_it = sp.is_some_and(|sp| (own.guard..own.high).contains(&sp));
-    ((own.guard..own.low).contains(&address) && (near || on_it)).then(|| own.high - own.low)
+    ((own.guard..own.low).contains(&address) && (near || on_it)).then_some(own.size)
 }
 
 /// Prints the message and aborts.
@@ -262,6 +264,6 @@ pub(super) fn register_thread() {
         // C libraries differ in whether the bounds hold the guard, and the first thread's stack grows down to a gap that
         // is no mapping at all: so a bit on either side.
         let guard_start = bounds.start - guard.max(page);
-        OWN.set(Own { guard: guard_start, low: bounds.start + guard.max(page), high: bounds.end });
+        OWN.set(Own { guard: guard_start, low: bounds.start + guard.max(page), high: bounds.end, size: bounds.len() });
     }
 }

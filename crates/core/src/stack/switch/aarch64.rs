@@ -21,6 +21,8 @@
 //! start of `entry`, and `hint #36` (`bti j`, a no-op on older processors) at the label. Return addresses that are signed
 //! with the stack pointer (PAC) stay right, because a stack does not move.
 //!
+//! Tested under qemu, not timed on real hardware.
+//!
 //! What is pushed takes 32 bytes, so that sp stays a multiple of 16, which the processor checks.
 
 use std::arch::asm;
