@@ -1,7 +1,7 @@
-//! Every system of every form gives the right answer at a tiny size, and the table itself makes sense.
+//! The table makes sense, impossible parameters are refused in one line, and records have their keys.
 //!
-//! Systems with one pool a process are run in processes of their own by the command's integration test; here the
-//! table and the checks are tested.
+//! That every system of every form gives the right answer is tested by the command's integration test, because some
+//! systems have one pool a process.
 
 use crate::{Mode, Params, Payload, systems, workload, workloads};
 

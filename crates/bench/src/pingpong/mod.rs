@@ -33,7 +33,7 @@ mod tokio;
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "pingpong",
     about: "two tasks and two one-slot channels, n round trips",
-    unit: Unit::Per("round trip"),
+    unit: Unit::Per("trip"),
     size: Size::n(10_000),
     full: Size::n(1_000_000),
     takes: Takes::N,

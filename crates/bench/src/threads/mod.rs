@@ -27,7 +27,7 @@ const PTHREAD: Option<crate::entry::Run> = None;
 pub(crate) static WORKLOAD: Workload = Workload {
     name: "threads",
     about: "make and join n OS threads, or tasks, one after another",
-    unit: Unit::Per("spawn+join"),
+    unit: Unit::Per("join"),
     size: Size::n(1_000),
     full: Size::n(10_000),
     takes: Takes::N,

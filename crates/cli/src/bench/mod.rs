@@ -70,20 +70,17 @@ fn print_line(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// The sizes of a run, for people.
+/// The sizes of a run, for people, one a line: tables must not be wider than needed.
 fn sizes(p: &myriad_bench::Params, takes: myriad_bench::Takes) -> String {
-    let mut text = format!("n = {}", thousands(p.n));
+    let mut lines = vec![format!("n = {}", thousands(p.n))];
     if takes.m {
-        text += &format!(", m = {}", thousands(p.m));
+        lines.push(format!("m = {}", thousands(p.m)));
     }
     if takes.payload && p.payload != myriad_bench::Payload::Int {
-        text += &format!(", {}", p.payload);
+        lines.push(p.payload.to_string());
     }
     if takes.buffer {
-        text += &match p.buffer {
-            Some(slots) => format!(", {} slots", thousands(slots as u64)),
-            None => ", unbounded".into(),
-        };
+        lines.push(p.buffer.map_or("unbounded".into(), |slots| format!("{} slots", thousands(slots as u64))));
     }
-    text
+    lines.join("\n")
 }

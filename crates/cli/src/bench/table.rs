@@ -44,7 +44,7 @@ pub(crate) fn render(summaries: &[Summary<'_>], look: Look) -> String {
     let lazy = groups.iter().any(|g| g.splitters.iter().any(|s| !s.is_empty()));
     let mut header = vec!["workload", "workers", "system", "time", "peer / ours"];
     if lazy {
-        header.push("splitter / ours");
+        header.push("splitter");
     }
     header.push("memory");
 
@@ -67,7 +67,7 @@ pub(crate) fn render(summaries: &[Summary<'_>], look: Look) -> String {
     }
     let mut text = table.to_string();
     if lazy {
-        text += "\nSplitters make a task only when another worker is idle, `serial` none; the others make one for every node.";
+        text += "\nsplitter / ours stands apart: it makes a task only when a worker is idle, or none (serial), not one for every node.";
     }
     for (i, note) in notes.texts.iter().enumerate() {
         text += &format!("\n{}", look.dim(&format!("[{}] {note}", i + 1)));
@@ -82,7 +82,8 @@ fn right(lines: &[String]) -> Cell {
 fn title(summary: &Summary<'_>, look: Look) -> String {
     let group = summary.group;
     let sizes = super::sizes(&group.runs[0], group.workload.takes);
-    format!("{} {}\n{}", look.bold(group.workload.name), group.form.name, look.dim(&sizes))
+    let sizes: Vec<_> = sizes.lines().map(|line| look.dim(line)).collect();
+    format!("{} {}\n{}", look.bold(group.workload.name), group.form.name, sizes.join("\n"))
 }
 
 fn lines(summary: &Summary<'_>, look: Look, notes: &mut Footnotes) -> Lines {
@@ -165,7 +166,7 @@ mod test {
             s.add(1, record(&group, 1, 3.0 * ns));
         }
         let text = render(&[s], Look::PLAIN);
-        assert!(text.contains("myriad (fibers)") && text.contains("100 ns/spawn+join"), "{text}");
+        assert!(text.contains("myriad (fibers)") && text.contains("100 ns/join"), "{text}");
         assert!(text.contains("3.00 ×") && text.contains("1.00 MiB peak"), "{text}");
         assert!(text.contains("n = 1,000") && !text.contains('\x1b') && !text.contains("splitter"), "{text}");
 

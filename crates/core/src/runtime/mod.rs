@@ -188,7 +188,8 @@ where
     if w.is_some_and(|w| std::ptr::eq(w.hub, hub)) {
         return f();
     }
-    let task = StackTask::new(hub.number, place, f);
+    let task = StackTask::new(f);
+    task.begin(spawn::stack_flags(hub.number), place);
     let record: *mut Header = task.record();
     let node = crate::sched::node::Node::new(w.map(worker::Worker::as_static));
     if let Some(Err(error)) = w.map(worker::Worker::ensure_stack) {

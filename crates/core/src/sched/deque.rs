@@ -22,7 +22,7 @@
 //! **Ordering.** Push against the forced thief: `top` (every store is Release) with its Acquire after the heavy fence:
 //! slots and records below. *Every* store, because a relaxed one ends the release sequence and the thief may read it.
 //! Owner's lowering of `top` against the forced thief's raising of `split`: light fence against heavy fence. Reuse of a
-//! slot against the thief's swap of it: `head` (Release) with the Acquire in `make_room`. Push against a sleeper:
+//! slot against the thief's swap of it: `head` (Release) with the Acquire in `look_for_room`. Push against a sleeper:
 //! `top` | light | `attention` against `attention` | heavy | `top` (see [`super::idle`]).
 //!
 //! **Why the forced steal is right.** Let T be the `top` read after the heavy fence at P. While `split` is `j + 1`, an
@@ -158,23 +158,36 @@ impl Deque {
     /// be run.
     #[inline(always)]
     pub unsafe fn push(&self, task: *mut Header) -> bool {
+        let top = self.make_room();
         // SAFETY: the caller: the record is live and ours until pushed.
-        unsafe { (*task).idx.store(self.top.load(Relaxed), Relaxed) };
-        // SAFETY: the caller.
-        unsafe { self.push_unclaimed(task) }
+        unsafe { (*task).idx.store(top, Relaxed) };
+        self.push_at(top, task)
     }
 
-    /// Adds the newest task, one that nobody claims: a future, which is queued again and again, so that old slots may
-    /// still hold it and an identity would prove nothing. Its `idx` is [`UNCLAIMED`] for good.
+    /// Adds the newest task, one that nobody claims but by [`claim_at`](Self::claim_at): a future, which is queued again and
+    /// again, so that old slots may still hold it and an identity would prove nothing ([`UNCLAIMED`] is its `idx` for
+    /// good), or a record on the caller's stack. Returns its position too.
     ///
     /// # Safety
     /// The caller is the owner; `task` is a record that is in no deque.
     #[inline(always)]
-    pub unsafe fn push_unclaimed(&self, task: *mut Header) -> bool {
+    pub unsafe fn push_unclaimed(&self, task: *mut Header) -> (usize, bool) {
+        let top = self.make_room();
+        (top, self.push_at(top, task))
+    }
+
+    /// The position of the next push, for which there is a slot.
+    #[inline(always)]
+    fn make_room(&self) -> usize {
         let top = self.top.load(Relaxed);
         if top == self.full_at.get() {
-            self.make_room(top);
+            self.look_for_room(top);
         }
+        top
+    }
+
+    #[inline(always)]
+    fn push_at(&self, top: usize, task: *mut Header) -> bool {
         self.slot(top).store(task, Relaxed);
         self.set_top(top + 1, "push-top-release");
         // Light: pairs with a sleeper's heavy fence; one of us sees the other.
@@ -185,7 +198,7 @@ impl Deque {
     /// The ring may be full: looks again, and doubles it if it is.
     #[cold]
     #[inline(never)]
-    fn make_room(&self, top: usize) {
+    fn look_for_room(&self, top: usize) {
         let capacity = self.capacity();
         // Acquire: pairs with the Release of head in a steal: the thief's swap of the slot comes before our reuse.
         let head = self.head.load(ord(Acquire, "head-acquire"));
@@ -243,33 +256,53 @@ impl Deque {
     /// Takes exactly this task, if it is in this deque. The caller holds its handle, so the record is live.
     ///
     /// # Safety
-    /// The caller is the owner.
+    /// The caller is the owner; the task was queued by [`push`](Self::push), or its `idx` is [`UNCLAIMED`].
     #[inline(always)]
     pub unsafe fn claim(&self, task: &Header) -> bool {
         let i = task.idx.load(Relaxed);
-        let (top, split) = (self.top.load(Relaxed), self.split.load(Relaxed));
-        if i >= top {
-            return false;
-        }
-        // The identity check on every path: the position may have been used again since the task was started.
-        let here = std::ptr::eq(self.slot(i).load(Relaxed), task) || on("claim-newest-unchecked");
-        if i + 1 == top && i >= split && here {
-            self.claim_newest(task, i)
-        } else {
-            self.claim_older(task, i, split, here)
-        }
+        if i.wrapping_add(1) == self.top.load(Relaxed) { self.claim_newest(task, i) } else { self.claim_older(task, i) }
+    }
+
+    /// The same for a task whose position the caller knows: it pushed it there, and if it is elsewhere now somebody has
+    /// taken it.
+    ///
+    /// # Safety
+    /// The caller is the owner; the task was queued once.
+    #[inline(always)]
+    pub unsafe fn claim_at(&self, task: &Header, i: usize) -> bool {
+        if i.wrapping_add(1) == self.top.load(Relaxed) { self.claim_newest(task, i) } else { self.claim_hidden(task, i) }
+    }
+
+    /// Others were pushed behind it and not taken; rare where the position is known.
+    #[cold]
+    #[inline(never)]
+    fn claim_hidden(&self, task: &Header, i: usize) -> bool {
+        self.claim_older(task, i)
     }
 
     #[inline(always)]
     fn claim_newest(&self, task: &Header, i: usize) -> bool {
+        // The identity check on every path: the position may have been used again since the task was started.
+        if !std::ptr::eq(self.slot(i).load(Relaxed), task) && !on("prototype-claim-newest-unchecked") {
+            return false;
+        }
         self.set_top(i, "claim-top-release");
         self.light("newest-light");
-        let split = self.split.load(Relaxed);
-        if split > i {
+        if self.split.load(Relaxed) > i {
+            // Public, or a forced steal is under way.
             return std::ptr::eq(self.conflict(i), task);
         }
-        // Drop the tombstones below, one at a time under the same rule.
-        let mut top = i;
+        if self.slot(i.wrapping_sub(1)).load(Relaxed).is_null() {
+            self.drop_tombstones(i);
+        }
+        true
+    }
+
+    /// After the task at `top` was claimed: drops the tombstones below, one at a time under the same rule.
+    #[cold]
+    #[inline(never)]
+    fn drop_tombstones(&self, mut top: usize) {
+        let split = self.split.load(Relaxed);
         while top > split && self.slot(top - 1).load(Relaxed).is_null() {
             top -= 1;
             self.set_top(top, "claim-top-release");
@@ -279,20 +312,22 @@ impl Deque {
                 break;
             }
         }
-        true
     }
 
+    /// Claims a task that is not the newest.
     #[inline(always)]
-    fn claim_older(&self, task: &Header, i: usize, split: usize, here: bool) -> bool {
-        if i >= split {
-            // Any other private position: leave a tombstone.
-            here && {
-                self.slot(i).store(null_mut(), Relaxed);
-                self.light("middle-light");
-                self.split.load(Relaxed) <= i || self.conflict_older(task)
-            }
-        } else {
-            self.claim_public(task, i)
+    fn claim_older(&self, task: &Header, i: usize) -> bool {
+        if i >= self.top.load(Relaxed) {
+            return false;
+        }
+        if i < self.split.load(Relaxed) {
+            return self.claim_public(task, i);
+        }
+        // Any private position: leave a tombstone.
+        std::ptr::eq(self.slot(i).load(Relaxed), task) && {
+            self.slot(i).store(null_mut(), Relaxed);
+            self.light("middle-light");
+            self.split.load(Relaxed) <= i || self.conflict_older(task)
         }
     }
 
@@ -486,7 +521,7 @@ impl Deque {
                 taken += 1;
             }
         }
-        // Release: pairs with the owner's Acquire in `make_room`.
+        // Release: pairs with the owner's Acquire in `look_for_room`.
         self.head.store(head, ord(Release, "head-release"));
         taken
     }

@@ -29,6 +29,7 @@ use crate::sys::fence::Fence;
 use crate::sys::futex::Gate;
 use crate::task::header::{Header, Kind};
 use crate::task::memory::{self, Memory};
+use crate::task::spawn;
 use crate::time::timers::Timers;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
@@ -60,6 +61,10 @@ pub struct Worker {
     pub timers: Timers,
     /// What all workers of the runtime share.
     pub hub: &'static Hub,
+    /// Its number.
+    pub number: u8,
+    /// The flags of records on this worker's stacks.
+    pub stack_flags: u32,
 }
 
 // SAFETY: see "Who may touch what" in the header.
@@ -109,6 +114,8 @@ impl Worker {
             memory: Memory::new(),
             timers: Timers::default(),
             hub,
+            number: hub.number,
+            stack_flags: spawn::stack_flags(hub.number),
         }
     }
 
@@ -145,10 +152,22 @@ impl Worker {
     #[inline(always)]
     pub unsafe fn push_future(&self, task: *mut Header) {
         // SAFETY: the caller.
-        if unsafe { self.member.deque.push_unclaimed(task) } {
+        unsafe { self.push_on_stack(task) };
+    }
+
+    /// Queues a record that stands on the caller's stack; returns the position at which it can be claimed.
+    ///
+    /// # Safety
+    /// As for `push`.
+    #[inline(always)]
+    pub unsafe fn push_on_stack(&self, task: *mut Header) -> usize {
+        // SAFETY: the caller.
+        let (position, asked) = unsafe { self.member.deque.push_unclaimed(task) };
+        if asked {
             // SAFETY: the caller.
             unsafe { self.hub.crew.answer(&self.member) };
         }
+        position
     }
 
     /// Queues a task of either kind.

@@ -24,6 +24,7 @@
 //!  batches of 8 / 32 / 64 / 512              2.2 / 2.0 / 1.9 / 1.9 µs in all     the same
 //!  floor: memory in one piece, populated     1.4 µs; zeroing the 4 KiB alone takes 0.7 to 0.9
 //! ```
+//! A whole task that is spawned and blocks: 2.8 µs instead of 3.8 (median of 5, 1 000 000 tasks, the machine half busy).
 //! Without the batch calls (before Linux 6.15), or with mprotect guards, each stack is made when it is taken.
 //!
 //! **Rejected.** `MADV_POPULATE_WRITE` one by one: 2.3 µs, no gain. Huge pages: 0.9 µs a page, but tops do not lie in

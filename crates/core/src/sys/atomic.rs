@@ -55,7 +55,7 @@ mod touched {
     #![allow(missing_docs)]
     use loom::sync::atomic as la;
     pub use loom::sync::atomic::fence;
-    use std::cell::Cell;
+    use std::cell::{Cell, RefCell};
     use std::sync::atomic::Ordering;
 
     /// Nothing to tell a compiler in a model.
@@ -70,6 +70,8 @@ mod touched {
     thread_local! {
         static THREADS: Cell<usize> = const { Cell::new(1) };
         static NUMBERED: Cell<usize> = const { Cell::new(0) };
+        static TRACED: Cell<bool> = const { Cell::new(false) };
+        static TRACE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     }
     loom::thread_local! {
         static NUMBER: usize = NUMBERED.replace(NUMBERED.get() + 1);
@@ -79,7 +81,28 @@ mod touched {
     pub fn begin(threads: usize) {
         THREADS.set(threads);
         NUMBERED.set(0);
+        TRACE.with_borrow_mut(Vec::clear);
         assert_eq!(me(), 0);
+    }
+
+    /// From now on (or no more) each access is noted.
+    pub fn trace(yes: bool) {
+        TRACED.set(yes);
+    }
+
+    /// What was noted of this execution: thread, place and access.
+    pub fn take_trace() -> Vec<String> {
+        TRACE.take()
+    }
+
+    #[track_caller]
+    fn note<V: std::fmt::Debug>(access: std::fmt::Arguments<'_>, value: V) -> V {
+        if TRACED.get() {
+            let place = std::panic::Location::caller();
+            let line = format!("{} {}:{} {access} {value:?}", me(), place.file(), place.line());
+            TRACE.with_borrow_mut(|trace| trace.push(line));
+        }
+        value
     }
 
     /// The calling thread's number in this execution.
@@ -125,22 +148,29 @@ mod touched {
                     self.touch.store();
                     &self.word
                 }
+                #[track_caller]
                 pub fn load(&self, order: Ordering) -> $value {
                     self.touch.load();
-                    self.word.load(order)
+                    note(format_args!("load {order:?}"), self.word.load(order))
                 }
+                #[track_caller]
                 pub fn store(&self, value: $value, order: Ordering) {
                     self.touch.store();
-                    self.word.store(value, order)
+                    self.word.store(value, order);
+                    note(format_args!("store {order:?}"), value);
                 }
+                #[track_caller]
                 pub fn swap(&self, value: $value, order: Ordering) -> $value {
-                    self.touched().swap(value, order)
+                    note(format_args!("swap {order:?} to {value:?}"), self.touched().swap(value, order))
                 }
+                #[track_caller]
                 pub fn compare_exchange(
                     &self, old: $value, new: $value, ok: Ordering, err: Ordering,
                 ) -> Result<$value, $value> {
-                    self.touched().compare_exchange(old, new, ok, err)
+                    let result = self.touched().compare_exchange(old, new, ok, err);
+                    note(format_args!("exchange {ok:?} to {new:?}"), result)
                 }
+                #[track_caller]
                 pub fn compare_exchange_weak(
                     &self, old: $value, new: $value, ok: Ordering, err: Ordering,
                 ) -> Result<$value, $value> {
@@ -159,17 +189,21 @@ mod touched {
         ($($name:ident = $value:ty),*) => { $(
             touched!($name, la::$name, $value);
             impl $name {
+                #[track_caller]
                 pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
-                    self.touched().fetch_add(value, order)
+                    note(format_args!("add {order:?} {value:?}"), self.touched().fetch_add(value, order))
                 }
+                #[track_caller]
                 pub fn fetch_sub(&self, value: $value, order: Ordering) -> $value {
-                    self.touched().fetch_sub(value, order)
+                    note(format_args!("sub {order:?} {value:?}"), self.touched().fetch_sub(value, order))
                 }
+                #[track_caller]
                 pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
-                    self.touched().fetch_or(value, order)
+                    note(format_args!("or {order:?} {value:?}"), self.touched().fetch_or(value, order))
                 }
+                #[track_caller]
                 pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
-                    self.touched().fetch_and(value, order)
+                    note(format_args!("and {order:?} {value:?}"), self.touched().fetch_and(value, order))
                 }
             }
         )* };

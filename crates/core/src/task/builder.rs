@@ -55,7 +55,7 @@ impl Builder {
         let kind = record::kind::<F, T>(Kind::CLOSURE.and(Kind::NAMED));
         // SAFETY: fresh memory of the right class, ours until pushed.
         unsafe {
-            spawn::write_header(task, spawn::run_closure::<F, T>, kind, w.hub.number, place);
+            spawn::write_header(task, spawn::run_closure::<F, T>, kind, w.number, place);
             record::put(task, f);
             w.hub.set_name(task, name);
             w.push(task);

@@ -44,7 +44,7 @@ where
         match worker::current() {
             Some(w) => {
                 let task = w.memory.alloc(class).cast::<Header>();
-                spawn::write_header(task, run_future::<F>, kind, w.hub.number, place);
+                spawn::write_header(task, run_future::<F>, kind, w.number, place);
                 state::begin(&(*task).state);
                 record::put(task, future);
                 w.push_future(task);

@@ -1,8 +1,8 @@
 //! The header of a task's record, and the protocol by which it is completed, joined and detached.
 //!
 //! ```text
-//!  0        8        16       24       32     36   37      38      39     40
-//!  run      waiter   idx      place    state  kind runtime outcome stolen  payload: closure | result | panic
+//!  0        8        16       24   25      26      27     28     32     40
+//!  run      waiter   place    kind runtime outcome stolen state  idx    payload: closure | result | panic
 //! ```
 //! Records live in memory that is only ever used for records ([`super::memory`]): a stale pointer may be *looked at*
 //! for ever, which is what lets wakers be copied freely (`state` holds a generation) and thieves compare identities.
@@ -76,12 +76,8 @@ pub struct Header {
     pub run: Run,
     /// Who waits for the end.
     pub waiter: AtomicPtr<()>,
-    /// Position in the deque that holds the task.
-    pub idx: AtomicUsize,
     /// Where it was spawned.
     pub place: &'static Location<'static>,
-    /// Generation and state of a future; only the generation for a closure.
-    pub state: AtomicU32,
     /// What the record is, and its size class.
     pub kind: Kind,
     /// Number of the runtime that it belongs to.
@@ -90,6 +86,10 @@ pub struct Header {
     pub outcome: Outcome,
     /// Taken out of a private position by a forced steal.
     pub stolen: AtomicBool,
+    /// Generation and state of a future; only the generation for a closure.
+    pub state: AtomicU32,
+    /// Position in the deque that holds the task.
+    pub idx: AtomicUsize,
 }
 
 /// What a record is: a bit set, with the size class in the upper three bits. 0 in free memory.

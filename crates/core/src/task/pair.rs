@@ -5,7 +5,7 @@
 
 use super::handle::wait_done;
 use super::header::{Ended, Header, Mode};
-use super::spawn::stack_header;
+use super::spawn::write_stack_header;
 use super::waker::wake_waiter;
 use crate::sched::worker::{self, Worker};
 use crate::stack::pool::NoStack;
@@ -17,19 +17,33 @@ use std::panic::Location;
 /// A task whose record is in its spawner's frame.
 #[repr(C)]
 pub(crate) struct StackTask<F, T> {
-    header: Header,
+    header: UnsafeCell<MaybeUninit<Header>>,
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<MaybeUninit<Result<T, Option<Payload>>>>,
 }
 
 impl<F: FnOnce() -> T, T> StackTask<F, T> {
+    /// Not yet a task: see [`begin`](Self::begin).
     #[inline(always)]
-    pub(crate) fn new(runtime: u8, place: &'static Location<'static>, f: F) -> Self {
+    pub(crate) fn new(f: F) -> Self {
         StackTask {
-            header: stack_header(run_stack_task::<F, T>, runtime, place),
+            header: UnsafeCell::new(MaybeUninit::uninit()),
             closure: UnsafeCell::new(ManuallyDrop::new(f)),
             result: UnsafeCell::new(MaybeUninit::uninit()),
         }
+    }
+
+    /// Makes it a task. It stays where it is from now on.
+    #[inline(always)]
+    pub(crate) fn begin(&self, flags: u32, place: &'static Location<'static>) {
+        // SAFETY: nobody else knows the record yet.
+        unsafe { write_stack_header(self.record(), run_stack_task::<F, T>, flags, place) };
+    }
+
+    #[inline(always)]
+    fn header(&self) -> &Header {
+        // SAFETY: begun. What changes in it afterwards is atomic.
+        unsafe { (*self.header.get()).assume_init_ref() }
     }
 
     /// What the queues hold. (Derived from a pointer to the whole, so that `run` may reach all of it.)
@@ -117,6 +131,21 @@ where
     let place = Location::caller();
     match worker::current() {
         Some(w) if w.has_room() => join_here(w, a, b, place),
+        w => join_elsewhere(w, a, b, place),
+    }
+}
+
+/// Without a worker, or without room on the current stack.
+#[cold]
+#[inline(never)]
+fn join_elsewhere<A, B, RA, RB>(w: Option<&'static Worker>, a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match w {
         Some(w) => on_fresh_stack(w, place, move || join_again(a, b, place)),
         None => crate::runtime::global::run(move || join_again(a, b, place)),
     }
@@ -141,14 +170,15 @@ where
     RA: Send,
     RB: Send,
 {
-    let task = StackTask::new(w.hub.number, place, b);
+    let task = StackTask::new(b);
+    task.begin(w.stack_flags, place);
     // SAFETY: this frame does not end, by return or unwinding, before the task is claimed or done (see `Awaited`).
-    unsafe { w.push(task.record()) };
-    let awaited = Awaited { w, task: &task };
+    let position = unsafe { w.push_on_stack(task.record()) };
+    let awaited = Awaited { w, task: &task, position };
     let ra = a();
     std::mem::forget(awaited);
     // SAFETY: the frame's own record; claimed once.
-    if unsafe { w.member.deque.claim(&task.header) } {
+    if unsafe { w.member.deque.claim_at(task.header(), position) } {
         // SAFETY: claimed.
         let b = unsafe { task.take_closure() };
         (ra, b())
@@ -161,7 +191,7 @@ where
 #[cold]
 #[inline(never)]
 fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) -> RB {
-    wait_for_frame(w, &task.header);
+    wait_for_frame(w, task.header());
     // SAFETY: the task has ended, and this is the only taker.
     match unsafe { task.take_result() } {
         Ok(value) => value,
@@ -174,6 +204,7 @@ fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB
 struct Awaited<'a, B: FnOnce() -> RB, RB> {
     w: &'static Worker,
     task: &'a StackTask<B, RB>,
+    position: usize,
 }
 
 impl<B: FnOnce() -> RB, RB> Drop for Awaited<'_, B, RB> {
@@ -182,10 +213,10 @@ impl<B: FnOnce() -> RB, RB> Drop for Awaited<'_, B, RB> {
         // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
         // SAFETY: the frame's own record; claimed once.
         unsafe {
-            if self.w.member.deque.claim(&self.task.header) {
-                (self.task.header.run)(self.task.record(), Mode::Run);
+            if self.w.member.deque.claim_at(self.task.header(), self.position) {
+                (self.task.header().run)(self.task.record(), Mode::Run);
             } else {
-                wait_for_frame(self.w, &self.task.header);
+                wait_for_frame(self.w, self.task.header());
             }
             // Its own panic, if any, gives way to `a`'s.
             drop(self.task.take_result());
@@ -217,9 +248,10 @@ where
     if let Err(error) = w.ensure_stack() {
         no_stack(&error);
     }
-    let task = StackTask::new(w.hub.number, place, f);
+    let task = StackTask::new(f);
+    task.begin(w.stack_flags, place);
     // SAFETY: the frame stands until the task is done.
-    unsafe { w.push(task.record()) };
+    unsafe { w.push_on_stack(task.record()) };
     join_stolen(w, &task)
 }
 

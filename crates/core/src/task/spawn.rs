@@ -65,7 +65,7 @@ where
     let task = w.memory.alloc(const { record::class::<F, T>() }).cast::<Header>();
     // SAFETY: fresh memory of the right class; ours until pushed.
     unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), w.hub.number, place);
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), w.number, place);
         record::put(task, f);
         w.push(task);
         JoinHandle::new(task)
@@ -119,27 +119,67 @@ pub(crate) unsafe fn write_header(
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
         (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
         (&raw mut (*task).place).write(place);
-        (&raw mut (*task).kind).write(kind);
-        (&raw mut (*task).runtime).write(runtime);
-        (&raw mut (*task).outcome).write(Outcome::Returned);
-        (&raw mut (*task).stolen).write(AtomicBool::new(false));
+        write_flags(task, flags(kind, runtime));
     }
 }
 
-/// A whole header, for records on a stack.
+/// Kind, runtime, outcome and `stolen` of a fresh record as one word.
 #[inline(always)]
-pub(crate) fn stack_header(run: super::header::Run, runtime: u8, place: &'static Location<'static>) -> Header {
-    Header {
-        run,
-        waiter: AtomicPtr::new(null_mut()),
-        idx: AtomicUsize::new(UNCLAIMED),
-        place,
-        state: AtomicU32::new(0),
-        kind: Kind::CLOSURE.and(Kind::ON_STACK),
-        runtime,
-        outcome: Outcome::Returned,
-        stolen: AtomicBool::new(false),
+pub(crate) const fn flags(kind: Kind, runtime: u8) -> u32 {
+    u32::from_ne_bytes([kind.0, runtime, Outcome::Returned as u8, false as u8])
+}
+
+/// Writes the four at once: they stand side by side (checked below).
+///
+/// # Safety
+/// `task` is memory for a header that nobody else uses.
+#[inline(always)]
+unsafe fn write_flags(task: *mut Header, flags: u32) {
+    const {
+        assert!(std::mem::offset_of!(Header, runtime) == std::mem::offset_of!(Header, kind) + 1 || cfg!(loom));
+        assert!(std::mem::offset_of!(Header, outcome) == std::mem::offset_of!(Header, kind) + 2 || cfg!(loom));
+        assert!(std::mem::offset_of!(Header, stolen) == std::mem::offset_of!(Header, kind) + 3 || cfg!(loom));
+        assert!(std::mem::offset_of!(Header, kind).is_multiple_of(4) || cfg!(loom));
     }
+    // SAFETY: the caller; four bytes of plain types, aligned. (In a model the words are larger: field by field.)
+    unsafe {
+        if cfg!(loom) {
+            let [kind, runtime, ..] = flags.to_ne_bytes();
+            (&raw mut (*task).kind).write(Kind(kind));
+            (&raw mut (*task).runtime).write(runtime);
+            (&raw mut (*task).outcome).write(Outcome::Returned);
+            (&raw mut (*task).stolen).write(AtomicBool::new(false));
+        } else {
+            (&raw mut (*task).kind).cast::<u32>().write(flags);
+        }
+    }
+}
+
+/// A whole header, for a record on a stack: it has no generation, and is claimed by its position.
+///
+/// # Safety
+/// `task` is memory for a header that nobody else uses.
+#[inline(always)]
+pub(crate) unsafe fn write_stack_header(
+    task: *mut Header,
+    run: super::header::Run,
+    flags: u32,
+    place: &'static Location<'static>,
+) {
+    // SAFETY: the caller.
+    unsafe {
+        (&raw mut (*task).run).write(run);
+        (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
+        (&raw mut (*task).place).write(place);
+        write_flags(task, flags);
+        (&raw mut (*task).state).write(AtomicU32::new(0));
+        (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+    }
+}
+
+/// The flags of a record on a stack.
+pub(crate) const fn stack_flags(runtime: u8) -> u32 {
+    flags(Kind::CLOSURE.and(Kind::ON_STACK), runtime)
 }
 
 /// `run` of a closure's record.

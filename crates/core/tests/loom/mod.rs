@@ -88,6 +88,14 @@ pub fn explore(script: &Script, mutant: &'static str, meaning: Meaning) -> u64 {
     let counter = executions.clone();
     let Script { run, threads, owners, foreign, .. } = *script;
     mutant::plant(mutant);
+    if std::env::var_os("MYRIAD_LOOM_TRACE").is_some() {
+        atomic::trace(true);
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            atomic::take_trace().iter().for_each(|line| eprintln!("{line}"));
+            hook(info);
+        }));
+    }
     builder.check(move || {
         counter.fetch_add(1, Relaxed);
         atomic::begin(threads);

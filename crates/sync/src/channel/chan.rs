@@ -229,7 +229,14 @@ impl<T> State<T> {
         (self.buffer.len() > 0 && self.waiting_senders.is_empty()).then(|| unsafe { self.buffer.pop_some() })
     }
 
+    /// Must a receive wait?
+    #[inline(always)]
+    pub(super) fn has_nothing(&self) -> bool {
+        self.buffer.len() == 0 && self.waiting_senders.is_empty() && !self.closed
+    }
+
     /// Sends now, if that is possible.
+    #[inline]
     pub(super) fn try_send(&mut self, value: T) -> Sent<T> {
         if self.closed {
             return Sent::Closed(value);

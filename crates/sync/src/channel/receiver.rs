@@ -56,6 +56,10 @@ impl<T> Receiver<T> {
 
     #[inline(never)]
     fn recv_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>) -> Result<T, RecvError> {
+        // The usual case first, without the detour by `Received`.
+        if state.has_nothing() && here.is_prepared() {
+            return Self::recv_blocking(here, state);
+        }
         match state.try_recv() {
             Received::Done(value, None) => Ok(value),
             Received::Done(value, Some(target)) => {
@@ -65,7 +69,6 @@ impl<T> Receiver<T> {
                 Ok(value)
             }
             Received::Closed => Err(RecvError),
-            Received::Empty if here.is_prepared() => Self::recv_blocking(here, state),
             Received::Empty => {
                 drop(state);
                 self.wait(here, None).map_err(|_| RecvError)

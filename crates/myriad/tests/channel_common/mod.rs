@@ -1,0 +1,237 @@
+//! What the channel tests share: runtimes of all sorts, partners of all kinds, messages that are counted, wakers that count.
+
+#![allow(dead_code, unreachable_pub)] // each test binary uses its part
+
+use myriad::channel::{Receiver, RecvError, Sender, bounded, unbounded};
+use myriad::{Builder, JoinHandle, Runtime};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::mpsc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+/// Runs `f` in both modes, with 1 and with 2 workers; afterwards no task may be left. Aborts when that takes too long.
+pub fn each_runtime(f: impl Fn(&Runtime)) {
+    for workers in [1, 2] {
+        // SAFETY: these tests block in no thread-local scope and in no destructor.
+        let fibers = unsafe { Builder::fibers() };
+        for (mode, builder) in [("fibers", fibers), ("threads", Builder::new())] {
+            // Unpinned: other test binaries may run on the same cores.
+            let rt = builder.workers(workers).pin_workers(false).build().unwrap();
+            within(Duration::from_secs(60), &format!("{mode}, {workers} workers"), || f(&rt));
+            let report = rt.shutdown(Duration::from_secs(10));
+            assert!(report.is_clean(), "{mode}, {workers} workers: {report}");
+        }
+    }
+}
+
+/// Runs `f`; aborts the process if it takes longer, which it does only when it hangs.
+pub fn within<R>(limit: Duration, what: &str, f: impl FnOnce() -> R) -> R {
+    let (done, watch) = mpsc::channel::<()>();
+    let name = std::thread::current().name().unwrap_or("?").to_string();
+    let what = what.to_string();
+    let dog = std::thread::spawn(move || {
+        if watch.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("{name}: {what}: hangs");
+            std::process::abort();
+        }
+    });
+    let result = f();
+    drop(done);
+    dog.join().unwrap();
+    result
+}
+
+/// Who sends or receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Closure,
+    Future,
+    Thread,
+}
+
+pub const KINDS: [Kind; 3] = [Kind::Closure, Kind::Future, Kind::Thread];
+
+/// A partner that runs.
+pub enum Running<T> {
+    Task(JoinHandle<T>),
+    Thread(std::thread::JoinHandle<T>),
+}
+
+impl<T> Running<T> {
+    pub fn join(self) -> T {
+        match self {
+            Running::Task(task) => task.join().unwrap(),
+            Running::Thread(thread) => thread.join().unwrap(),
+        }
+    }
+}
+
+/// Starts a partner of this kind: both bodies do the same, one blocks, the other awaits.
+pub fn start<T: Send + 'static>(
+    rt: &Runtime,
+    kind: Kind,
+    blocking: impl FnOnce() -> T + Send + 'static,
+    future: impl Future<Output = T> + Send + 'static,
+) -> Running<T> {
+    match kind {
+        Kind::Closure => Running::Task(rt.spawn(blocking)),
+        Kind::Future => Running::Task(rt.run(|| myriad::spawn_async(future))),
+        Kind::Thread => Running::Thread(std::thread::spawn(blocking)),
+    }
+}
+
+/// Sends all these messages.
+pub fn send_all<T: Send + 'static>(
+    rt: &Runtime,
+    kind: Kind,
+    tx: Sender<T>,
+    messages: impl Iterator<Item = T> + Clone + Send + 'static,
+) -> Running<()> {
+    let (tx2, messages2) = (tx.clone(), messages.clone());
+    start(
+        rt,
+        kind,
+        move || {
+            for message in messages {
+                assert!(tx.send(message).is_ok());
+            }
+        },
+        async move {
+            for message in messages2 {
+                assert!(tx2.send_async(message).await.is_ok());
+            }
+        },
+    )
+}
+
+/// Receives until the channel is closed.
+pub fn receive_all<T: Send + 'static>(rt: &Runtime, kind: Kind, rx: Receiver<T>) -> Running<Vec<T>> {
+    let rx2 = rx.clone();
+    start(rt, kind, move || rx.iter().collect(), async move {
+        let mut all = Vec::new();
+        while let Ok(message) = rx2.recv_async().await {
+            all.push(message);
+        }
+        all
+    })
+}
+
+/// The capacities that matter: rendezvous, one, a few, any number.
+pub const CAPACITIES: [Option<usize>; 4] = [Some(0), Some(1), Some(5), None];
+
+pub fn channel<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
+    match capacity {
+        Some(capacity) => bounded(capacity),
+        None => unbounded(),
+    }
+}
+
+/// Waits for a condition, in a task or on a thread.
+pub fn wait_until(mut condition: impl FnMut() -> bool) {
+    while !condition() {
+        // Not for a time, only to let others run.
+        myriad::time::sleep(Duration::from_micros(20));
+    }
+}
+
+/// Counts messages that are alive.
+#[derive(Debug, Default)]
+pub struct Count {
+    pub made: AtomicUsize,
+    pub dropped: AtomicUsize,
+}
+
+impl Count {
+    pub fn alive(&self) -> usize {
+        self.made.load(SeqCst) - self.dropped.load(SeqCst)
+    }
+}
+
+/// A counted message: dropped exactly once, or a test fails.
+#[derive(Debug)]
+pub struct Counted {
+    pub id: usize,
+    count: Arc<Count>,
+    alive: bool,
+}
+
+impl Counted {
+    pub fn new(id: usize, count: &Arc<Count>) -> Counted {
+        count.made.fetch_add(1, SeqCst);
+        Counted { id, count: count.clone(), alive: true }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        assert!(std::mem::replace(&mut self.alive, false), "dropped twice");
+        self.count.dropped.fetch_add(1, SeqCst);
+    }
+}
+
+/// A waker that counts its wakes.
+#[derive(Debug, Default)]
+pub struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+impl Wakes {
+    pub fn new() -> (Arc<Wakes>, Waker) {
+        let wakes = Arc::new(Wakes::default());
+        (wakes.clone(), Waker::from(wakes))
+    }
+    pub fn count(&self) -> usize {
+        self.0.load(SeqCst)
+    }
+}
+
+/// Polls once.
+pub fn poll_with<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(waker))
+}
+
+/// Polls once with a waker that does nothing.
+pub fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    poll_with(future, Waker::noop())
+}
+
+/// The message of a receive that is ready.
+pub fn ready<T>(polled: Poll<Result<T, RecvError>>) -> T {
+    match polled {
+        Poll::Ready(Ok(value)) => value,
+        Poll::Ready(Err(_)) => panic!("closed"),
+        Poll::Pending => panic!("pending"),
+    }
+}
+
+/// Xorshift: the same numbers for the same seed.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+    pub fn below(&mut self, n: usize) -> usize {
+        ((self.next() >> 32) as usize) % n
+    }
+}
+
+/// `MYRIAD_TEST_SEED`, or another one each time.
+pub fn seed() -> u64 {
+    let given = std::env::var("MYRIAD_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    given.unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().map_or(1, |t| t.as_nanos() as u64) % 1_000_000_007)
+}
