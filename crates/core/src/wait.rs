@@ -282,7 +282,12 @@ impl Here {
     /// As [`Wait::new`].
     #[inline(always)]
     pub fn wait(self) -> Wait {
-        Wait { node: Node::new(self.0.map(Worker::as_static)), worker: self.0, claim: AtomicU8::new(OPEN), timed: false }
+        Wait {
+            node: Node::new(self.0.map(Worker::as_static)),
+            worker: self.0,
+            claim: AtomicU8::new(OPEN),
+            timed: false,
+        }
     }
 
     /// As [`Wait::timed`].

@@ -143,7 +143,8 @@ fn collect(folder: &Path, named: &mut BTreeSet<String>) {
             collect(&path, named);
         } else if path.extension().is_some_and(|e| e == "rs") {
             let text = std::fs::read_to_string(&path).unwrap();
-            let code: String = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+            let code: String =
+                text.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
             for (i, call) in CALLS.iter().flat_map(|call| code.match_indices(call)) {
                 let begins_a_word = !code[..i].ends_with(|c: char| c.is_alphanumeric() || c == '_');
                 if begins_a_word {

@@ -1,6 +1,6 @@
 //! Lightweight tasks: one scheduler from a 10-nanosecond task to a ten-day job.
 
-// pub use myriad_core::platform::{Platform, platform};
+pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::{
     Builder, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, Unhandled, block_on, join, run,
     scope, spawn, spawn_async, yield_now,

@@ -218,7 +218,6 @@ fn close_in_the_middle() {
     each_runtime(|rt| {
         for round in 0..40 {
             let capacity = CAPACITIES[round % 4];
-            eprintln!("round {round} {capacity:?}");
             let count = Arc::new(Count::default());
             let (tx, rx) = channel(capacity);
             let mut sending = Vec::new();
@@ -235,10 +234,18 @@ fn close_in_the_middle() {
                 }));
                 receiving.push(receive_some(rt, kind, rx.clone(), 200));
             }
-            let close = start(rt, KINDS[round % 3], { let rx = rx.clone(); move || rx.close() }, {
-                let tx = tx.clone();
-                async move { tx.close() }
-            });
+            let close = start(
+                rt,
+                KINDS[round % 3],
+                {
+                    let rx = rx.clone();
+                    move || rx.close()
+                },
+                {
+                    let tx = tx.clone();
+                    async move { tx.close() }
+                },
+            );
             assert!(close.join());
             let sent: usize = sending.into_iter().map(Running::join).sum();
             let received: usize = receiving.into_iter().map(Running::join).sum();

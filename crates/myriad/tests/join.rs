@@ -35,7 +35,14 @@ fn both_borrow() {
             xs.sort_unstable_by_key(|&x| x >= pivot);
             let at = xs.partition_point(|&x| x < pivot);
             let (left, right) = xs.split_at_mut(at);
-            join(|| if !left.is_empty() { sort(left) }, || if right.len() < 5000 { sort(right) } else { right.sort() });
+            join(
+                || {
+                    if !left.is_empty() {
+                        sort(left)
+                    }
+                },
+                || if right.len() < 5000 { sort(right) } else { right.sort() },
+            );
         }
         rt.run(|| sort(&mut xs));
         assert!(xs.is_sorted());

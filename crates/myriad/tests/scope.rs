@@ -202,7 +202,11 @@ fn what_closures_hold_is_dropped_inside() {
                 scope(|s| {
                     for _ in 0..10 {
                         let (token, padding) = (drops.one(), [0u8; 600]);
-                        if i % 2 == 0 { s.spawn(move || drop(token)) } else { s.spawn(move || _ = (&token, padding)) };
+                        if i % 2 == 0 {
+                            s.spawn(move || drop(token))
+                        } else {
+                            s.spawn(move || _ = (&token, padding))
+                        };
                     }
                 });
                 drops.assert_all((i + 1) * 10);

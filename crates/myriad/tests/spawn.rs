@@ -370,9 +370,7 @@ fn handles_move_between_tasks() {
 fn handles_move_to_foreign_threads_and_back() {
     in_both_modes(|rt| {
         let handles: Vec<_> = rt.run(|| (0..200).map(|i| spawn(move || i)).collect());
-        let thread = std::thread::spawn(move || {
-            handles.into_iter().map(|h| h.join().unwrap()).sum::<usize>()
-        });
+        let thread = std::thread::spawn(move || handles.into_iter().map(|h| h.join().unwrap()).sum::<usize>());
         assert_eq!(thread.join().unwrap(), 19_900);
         let handles: Vec<_> = (0..200).map(|i| rt.spawn(move || i)).collect();
         assert_eq!(rt.run(|| handles.into_iter().map(|h| h.join().unwrap()).sum::<usize>()), 19_900);
@@ -396,12 +394,17 @@ fn a_task_knows_its_runtime() {
 #[test]
 fn threads_have_the_runtimes_name() {
     for mode in common::MODES {
-        common::case(mode, 2, |b| b.name("crunch"), |rt| {
-            let name = rt.run(|| {
-                myriad::yield_now();
-                std::thread::current().name().map(str::to_owned)
-            });
-            assert!(name.as_deref().is_some_and(|n| n.starts_with("crunch-")), "{name:?}");
-        });
+        common::case(
+            mode,
+            2,
+            |b| b.name("crunch"),
+            |rt| {
+                let name = rt.run(|| {
+                    myriad::yield_now();
+                    std::thread::current().name().map(str::to_owned)
+                });
+                assert!(name.as_deref().is_some_and(|n| n.starts_with("crunch-")), "{name:?}");
+            },
+        );
     }
 }

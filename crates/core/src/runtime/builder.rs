@@ -3,15 +3,19 @@
 use super::Runtime;
 use super::global;
 use super::hub::{Config, Hub};
-use crate::stack::pool::{DEFAULT_STACK, MIN_STACK};
+use crate::sched::worker;
+use crate::stack::pool::DEFAULT_STACK;
 use crate::stack::{FIBERS_SUPPORTED, overflow};
-use crate::sys::{fence, thread};
+use crate::sys::{fence, thread, thread::Cores};
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Stack of a thread in threads mode: address space only, as std's.
 const THREAD_STACK: usize = 2 << 20;
+/// Half of it is enough for a panic with its message; one with a backtrace takes 21 KB.
+const LEAST_FIBER: usize = 32 << 10;
+const LEAST_THREAD: usize = 128 << 10;
 /// More workers than this are surely a mistake.
 const MOST_WORKERS: usize = 1 << 14;
 /// The largest stack that can be asked for.
@@ -171,19 +175,21 @@ impl Builder {
 
     fn check(&self) -> io::Result<Config> {
         let invalid = |text: String| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-        let workers = self.workers.unwrap_or_else(|| thread::available().workers);
+        let workers = self.workers.unwrap_or_else(|| cores().workers);
         if workers == 0 {
             return invalid("a runtime needs at least 1 worker; leave `workers` out for one on each core".into());
         }
         if workers > MOST_WORKERS {
-            return invalid(format!("{workers} workers are too many; the most is {MOST_WORKERS}, one on each core is best"));
+            return invalid(format!(
+                "{workers} workers are too many; the most is {MOST_WORKERS}, one on each core is best"
+            ));
         }
         if self.fibers && !FIBERS_SUPPORTED {
             let text = "fiber mode is not supported on this platform; use `Builder::new()` (threads mode)";
             return Err(io::Error::new(io::ErrorKind::Unsupported, text));
         }
         let asked = self.stack_size.unwrap_or(if self.fibers { DEFAULT_STACK } else { THREAD_STACK });
-        let least = if self.fibers { MIN_STACK } else { MIN_STACK.max(128 << 10) };
+        let least = if self.fibers { LEAST_FIBER } else { LEAST_THREAD };
         if asked < least {
             return invalid(format!("a stack of {asked} bytes is too small; the least is {least}"));
         }
@@ -193,22 +199,37 @@ impl Builder {
         if self.max_stacks < 2 {
             return invalid("`max_stacks` must be at least 2: one to run on, one that waits".into());
         }
+        let mut cpus = cores().cpus;
+        let cpus = (self.pin && cpus.len() == workers).then(|| std::mem::take(&mut cpus));
         Ok(Config {
             workers,
             fibers: self.fibers,
             stack_size: asked.next_power_of_two(),
             max_stacks: self.max_stacks,
             name: self.name.clone(),
-            pin: self.pin,
+            cpus,
             unhandled: self.unhandled.clone(),
             manual_clock: self.manual_clock,
         })
     }
 }
 
+/// What the process may use, as it was at the first question: later the asking thread may be a pinned worker, which sees
+/// one core.
+fn cores() -> Cores {
+    static CORES: OnceLock<Cores> = OnceLock::new();
+    if worker::current().is_some() {
+        CORES.get_or_init(thread::available).clone()
+    } else {
+        let now = thread::available();
+        CORES.get_or_init(|| now.clone());
+        now
+    }
+}
+
 /// For the message of a stack overflow: what the calling thread's worker was running. In a signal handler.
 fn describe_current(out: &mut dyn fmt::Write) {
-    let Some(w) = crate::sched::worker::current() else { return };
+    let Some(w) = worker::current() else { return };
     let task = w.current.get();
     if task.is_null() {
         return;

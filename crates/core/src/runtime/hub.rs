@@ -37,8 +37,8 @@ pub struct Config {
     pub max_stacks: usize,
     /// What threads are called.
     pub name: String,
-    /// One core for each worker, where there are as many.
-    pub pin: bool,
+    /// One core for each worker: which, if they are to be pinned.
+    pub cpus: Option<Vec<usize>>,
     /// What becomes of the panic of a detached task.
     pub unhandled: Unhandled,
     /// Time stands still but for `Runtime::advance`.
@@ -297,12 +297,8 @@ impl Hub {
     pub fn enter_thread(&self, w: &'static Worker) {
         set_current(Some(w));
         overflow::enter_thread();
-        let config = self.config();
-        if config.pin {
-            let cpus = &thread::available().cpus;
-            if config.workers == cpus.len() {
-                thread::pin_to_cpu(cpus[w.member.index]);
-            }
+        if let Some(cpus) = &self.config().cpus {
+            thread::pin_to_cpu(cpus[w.member.index]);
         }
     }
 
@@ -354,8 +350,7 @@ impl Hub {
                 // In threads mode idle threads that were told to end may still be on their way.
                 if book.threads.len() > book.blocked {
                     let wait = Duration::from_millis(100);
-                    let (book, timeout) =
-                        self.changed.wait_timeout(book, wait).unwrap_or_else(|e| e.into_inner());
+                    let (book, timeout) = self.changed.wait_timeout(book, wait).unwrap_or_else(|e| e.into_inner());
                     if timeout.timed_out() && book.leaving.is_empty() {
                         return false;
                     }

@@ -98,7 +98,10 @@ impl Runtime {
     /// # Panics
     /// If its clock is the real one.
     pub fn advance(&self, by: Duration) {
-        assert!(self.hub.is_manual(), "only a runtime built with `manual_clock()` can be advanced: this one's time is real");
+        assert!(
+            self.hub.is_manual(),
+            "only a runtime built with `manual_clock()` can be advanced: this one's time is real"
+        );
         self.hub.advance(by);
     }
 

@@ -270,7 +270,11 @@ impl Deque {
     /// The caller is the owner; the task was queued once.
     #[inline(always)]
     pub unsafe fn claim_at(&self, task: &Header, i: usize) -> bool {
-        if i.wrapping_add(1) == self.top.load(Relaxed) { self.claim_newest(task, i) } else { self.claim_hidden(task, i) }
+        if i.wrapping_add(1) == self.top.load(Relaxed) {
+            self.claim_newest(task, i)
+        } else {
+            self.claim_hidden(task, i)
+        }
     }
 
     /// Others were pushed behind it and not taken; rare where the position is known.
@@ -632,7 +636,8 @@ impl Drop for Guard<'_> {
 impl Drop for Deque {
     fn drop(&mut self) {
         // SAFETY: nobody else has the deque any more.
-        self.ring.with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, Ring { slots: null_mut(), mask: 0 })) });
+        self.ring
+            .with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, Ring { slots: null_mut(), mask: 0 })) });
     }
 }
 

@@ -54,7 +54,9 @@ impl Inbox {
         let mut oldest = null_mut();
         while !node.is_null() {
             // SAFETY: the swap made the whole chain ours.
-            node = unsafe { (*node).next.with_mut(|next| std::mem::replace(&mut *next, std::mem::replace(&mut oldest, node))) };
+            node = unsafe {
+                (*node).next.with_mut(|next| std::mem::replace(&mut *next, std::mem::replace(&mut oldest, node)))
+            };
         }
         while !oldest.is_null() {
             // SAFETY: as above; read before `each`, which may let the node go.

@@ -30,11 +30,6 @@ impl Node {
     /// For what runs on this worker now, or for this foreign thread.
     #[inline(always)]
     pub fn new(home: Option<&'static Member>) -> Node {
-        Node {
-            next: UnsafeCell::new(null_mut()),
-            saved: UnsafeCell::new(null_mut()),
-            home,
-            gate: Gate::new(1),
-        }
+        Node { next: UnsafeCell::new(null_mut()), saved: UnsafeCell::new(null_mut()), home, gate: Gate::new(1) }
     }
 }

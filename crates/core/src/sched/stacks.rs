@@ -51,9 +51,9 @@ pub struct OsStack {
     floor: Cell<usize>,
 }
 
-impl Stacks {
+impl Default for Stacks {
     /// None yet.
-    pub fn new() -> Stacks {
+    fn default() -> Stacks {
         Stacks {
             idle: Cell::new(null_mut()),
             idle_count: Cell::new(0),
@@ -66,16 +66,19 @@ impl Stacks {
             me: Cell::new(null()),
         }
     }
+}
 
+impl Stacks {
     /// The worker's thread begins to work in this mode.
     pub fn begin(&self, config: &Config) {
         self.threads.set(!config.fibers);
         if config.fibers {
+            let pool = StackPool::new(config.stack_size, config.max_stacks);
             // At least half of a stack is left to a task that runs on top of another.
-            self.room_mask.set(config.stack_size - 1);
-            self.room_floor.set(config.stack_size / 2);
+            self.room_mask.set(pool.stack_size() - 1);
+            self.room_floor.set(pool.stack_size() / 2);
             // SAFETY: owner only; no stack is in use before the start.
-            unsafe { *self.pool.get() = Some(StackPool::new(config.stack_size, config.max_stacks)) };
+            unsafe { *self.pool.get() = Some(pool) };
         } else {
             self.room_mask.set(usize::MAX);
         }
@@ -91,7 +94,11 @@ impl Stacks {
     #[cold]
     #[inline(never)]
     pub fn add_fresh(&self, w: &Worker) -> Result<(), NoStack> {
-        if self.threads.get() { self.add_thread(w)? } else { self.add_fiber()? }
+        if self.threads.get() {
+            self.add_thread(w)?
+        } else {
+            self.add_fiber()?
+        }
         self.made.set(self.made.get() + 1);
         Ok(())
     }

@@ -20,9 +20,9 @@
 use super::idle::Member;
 use super::node::Node;
 use super::ready::Ready;
+use super::stacks::Stacks;
 use crate::lock::biased::{self, Biaser};
 use crate::runtime::hub::Hub;
-use super::stacks::Stacks;
 use crate::stack::pool::NoStack;
 use crate::sys::atomic::Ordering::*;
 use crate::sys::fence::Fence;
@@ -110,7 +110,7 @@ impl Worker {
             budget: Cell::new(BUDGET),
             biaser: Cell::new(None),
             ready: UnsafeCell::new(Ready::default()),
-            stacks: Stacks::new(),
+            stacks: Stacks::default(),
             memory: Memory::new(),
             timers: Timers::default(),
             hub,

@@ -18,11 +18,11 @@ pub use touched::*;
 
 #[cfg(not(loom))]
 mod plain {
+    use std::sync::atomic::Ordering;
     pub use std::sync::atomic::{
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, compiler_fence,
         fence,
     };
-    use std::sync::atomic::Ordering;
 
     /// A load for spin loops; see the module's header.
     pub trait Peek {
@@ -40,7 +40,15 @@ mod plain {
             }
         })* };
     }
-    peek!(AtomicBool = bool, AtomicU8 = u8, AtomicU16 = u16, AtomicU32 = u32, AtomicU64 = u64, AtomicUsize = usize, AtomicIsize = isize);
+    peek!(
+        AtomicBool = bool,
+        AtomicU8 = u8,
+        AtomicU16 = u16,
+        AtomicU32 = u32,
+        AtomicU64 = u64,
+        AtomicUsize = usize,
+        AtomicIsize = isize
+    );
     impl<T> Peek for AtomicPtr<T> {
         type Value = *mut T;
         #[inline(always)]
@@ -208,7 +216,14 @@ mod touched {
             }
         )* };
     }
-    numbers!(AtomicU8 = u8, AtomicU16 = u16, AtomicU32 = u32, AtomicU64 = u64, AtomicUsize = usize, AtomicIsize = isize);
+    numbers!(
+        AtomicU8 = u8,
+        AtomicU16 = u16,
+        AtomicU32 = u32,
+        AtomicU64 = u64,
+        AtomicUsize = usize,
+        AtomicIsize = isize
+    );
     touched!(AtomicBool, la::AtomicBool, bool);
     touched!(AtomicPtr<T>, la::AtomicPtr<T>, *mut T);
 }

@@ -55,6 +55,7 @@ mod linux {
         /// before this call: the kernel uses the address only as a key.
         ///
         /// A raw pointer for that reason; nothing is dereferenced.
+        #[allow(clippy::not_unsafe_ptr_arg_deref, reason = "the address is a key; nothing is dereferenced")]
         pub fn wake(gate: *const Gate) {
             // SAFETY: FUTEX_WAKE does not read the memory; a stale address at worst wakes a waiter that looks again.
             unsafe {

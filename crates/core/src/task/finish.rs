@@ -29,7 +29,10 @@ pub(crate) unsafe fn drop_outcome(w: Option<&'static Worker>, task: *mut Header)
     // SAFETY: the caller. A panic in the destructor of a result that nobody wanted must not take the worker down.
     unsafe {
         if unwind::catch(|| ((*task).run)(task, Mode::DropOutcome)).is_err() {
-            eprintln!("myriad: the result of a detached task (spawned at {}) panicked while it was dropped", (*task).place);
+            eprintln!(
+                "myriad: the result of a detached task (spawned at {}) panicked while it was dropped",
+                (*task).place
+            );
         }
         free(w, task);
     }

@@ -95,6 +95,7 @@ impl Default for Memory {
 impl Memory {
     /// Empty lists.
     pub const fn new() -> Memory {
+        #[allow(clippy::declare_interior_mutable_const, reason = "an initialiser, copied for each class")]
         const LIST: List = List {
             free: Cell::new(null_mut()),
             spare: Cell::new(null_mut()),

@@ -20,7 +20,7 @@ pub use builder::Builder;
 pub use error::JoinError;
 pub use future::spawn_async;
 pub use handle::JoinHandle;
-pub use pair::join;
 pub(crate) use pair::StackTask;
+pub use pair::join;
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use spawn::spawn;

@@ -221,7 +221,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 if task.is_null() {
                     return;
                 }
-                let ours = (*task).kind.has(Kind::SCOPED) && std::ptr::eq(scope_of(task), std::ptr::from_ref(self).cast());
+                let ours =
+                    (*task).kind.has(Kind::SCOPED) && std::ptr::eq(scope_of(task), std::ptr::from_ref(self).cast());
                 if !ours {
                     w.push_any(task);
                     return;
@@ -280,8 +281,7 @@ where
             }
         }
         // Detached for good: no need to swap. Acquire: as in `complete`.
-        let waiter =
-            if (*task).waiter.load(Acquire) == DETACHED { DETACHED } else { Header::complete(task) };
+        let waiter = if (*task).waiter.load(Acquire) == DETACHED { DETACHED } else { Header::complete(task) };
         if waiter == DETACHED {
             if (*task).outcome == Outcome::Panicked {
                 (*scope).keep_panic(record::take::<Payload>(task));

@@ -100,9 +100,7 @@ pub(crate) unsafe fn drop_waiter(waiter: *mut ()) {
 /// Is this waiter word a plain one of the task that this waker wakes? (Boxes are not looked into: the runner may be taking
 /// one out.)
 pub(crate) fn is_same_task(waiter: *mut (), waker: &Waker) -> bool {
-    waiter.addr() & TAG == TASK
-        && std::ptr::eq(waker.vtable(), &VTABLE)
-        && waiter.addr() & !TAG == waker.data().addr()
+    waiter.addr() & TAG == TASK && std::ptr::eq(waker.vtable(), &VTABLE) && waiter.addr() & !TAG == waker.data().addr()
 }
 
 /// Wakes whoever a `waiter` word stands for, and frees the word. `worker` is the calling thread's, if it is one.

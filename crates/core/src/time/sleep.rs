@@ -70,7 +70,10 @@ pub fn sleep_until_async(deadline: Instant) -> Sleep {
     Sleep {
         deadline,
         owner: None,
-        state: SleepState { timer: UnsafeCell::new(TimerNode::new(std::ptr::null_mut(), FIRE_SLEEP)), waker: UnsafeCell::new(None) },
+        state: SleepState {
+            timer: UnsafeCell::new(TimerNode::new(std::ptr::null_mut(), FIRE_SLEEP)),
+            waker: UnsafeCell::new(None),
+        },
     }
 }
 
@@ -132,7 +135,7 @@ impl Future for Sleep {
         let mut waker = Some(cx.waker().clone());
         match this.lock() {
             // SAFETY: under the lock.
-            Some(_locked) => unsafe { std::mem::swap(&mut *this.state.waker.get(), &mut waker) },
+            Some(_locked) => unsafe { std::ptr::swap(this.state.waker.get(), &mut waker) },
             None => {
                 let owner = worker::current().unwrap_or_else(|| global::hub().workers()[0]);
                 this.owner = Some(owner);

@@ -45,11 +45,7 @@ unsafe impl Sync for Timers {}
 
 impl Default for Timers {
     fn default() -> Self {
-        Timers {
-            lock: BiasedLock::new(),
-            wheel: UnsafeCell::new(Wheel::new(0)),
-            next: AtomicU64::new(u64::MAX),
-        }
+        Timers { lock: BiasedLock::new(), wheel: UnsafeCell::new(Wheel::new(0)), next: AtomicU64::new(u64::MAX) }
     }
 }
 
@@ -73,11 +69,12 @@ impl Locked<'_> {
     /// # Safety
     /// As [`Wheel::insert`].
     pub(crate) unsafe fn insert(&self, node: *mut TimerNode, deadline: Instant) -> bool {
+        let before = self.timers.next.load(Relaxed);
         // SAFETY: the caller.
         unsafe { self.wheel().insert(node, deadline.as_nanos()) };
-        let earliest = deadline.as_nanos() < self.timers.next.load(Relaxed);
         self.publish_next();
-        earliest
+        // Of the wheel's own times: it may want to be looked at before a deadline.
+        self.timers.next.load(Relaxed) < before
     }
     /// Takes a timer out; false if it has fired.
     ///

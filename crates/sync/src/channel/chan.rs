@@ -23,8 +23,8 @@ pub(super) struct Chan<T> {
     lock: BiasedLock,
     /// One side has let go of the channel for good; the other frees it.
     pub(super) left: AtomicBool,
-    pub(super) senders: AtomicU32,
-    pub(super) receivers: AtomicU32,
+    senders: AtomicU32,
+    receivers: AtomicU32,
     state: UnsafeCell<State<T>>,
 }
 
@@ -123,26 +123,54 @@ impl<T> Chan<T> {
             state.quick = 0;
             !std::mem::replace(&mut state.closed, true)
         });
-        // One by one: waking is foreign code, and nobody begins to wait any more.
-        loop {
-            let target = self.locked(here, |state| {
-                // SAFETY: locked.
-                unsafe {
-                    let first = match state.waiting_receivers.claim_first() {
-                        None => state.waiting_senders.claim_first(),
-                        first => first,
-                    };
-                    first.map(|(entry, target)| {
-                        Entry::end(entry, CLOSED);
-                        target
-                    })
-                }
-            });
-            match target {
-                // SAFETY: claimed, taken out, and woken once.
-                Some(target) => unsafe { here.wake(target) },
-                None => return was_open,
+        self.end_all(here);
+        was_open
+    }
+
+    /// Wakes all that wait at a closed channel. One by one: waking is foreign code, and nobody begins to wait any more.
+    fn end_all(&self, here: Here) {
+        /// A waker that panics does not keep the others waiting.
+        struct Others<'a, T>(&'a Chan<T>, Here);
+        impl<T> Drop for Others<'_, T> {
+            fn drop(&mut self) {
+                self.0.end_all(self.1);
             }
+        }
+        while let Some(target) = self.end_one(here) {
+            let others = Others(self, here);
+            // SAFETY: claimed, taken out, and woken once.
+            unsafe { here.wake(target) };
+            std::mem::forget(others);
+        }
+    }
+
+    /// Takes out one that waits at a closed channel, to be woken.
+    fn end_one(&self, here: Here) -> Option<Target> {
+        self.locked(here, |state| {
+            // SAFETY: locked.
+            unsafe {
+                let first = match state.waiting_receivers.claim_first() {
+                    None => state.waiting_senders.claim_first(),
+                    first => first,
+                };
+                first.map(|(entry, target)| {
+                    Entry::end(entry, CLOSED);
+                    target
+                })
+            }
+        })
+    }
+
+    /// Takes out what is buffered: nobody will receive it. The channel is closed.
+    pub(super) fn drain(&self) -> Ring<T> {
+        self.locked(Here::get(), |state| std::mem::replace(&mut state.buffer, Ring::new()))
+    }
+
+    /// How many ends a side has.
+    pub(super) fn count(&self, of: Side) -> &AtomicU32 {
+        match of {
+            Side::Send => &self.senders,
+            Side::Receive => &self.receivers,
         }
     }
 
@@ -191,6 +219,16 @@ impl<T> Chan<T> {
         }
     }
 
+    /// Nobody has a share any more, nor waits. (In a model: all that was done with the state came before.)
+    pub(super) fn assert_free(&self) {
+        self.state.with_mut(|state| {
+            // SAFETY: nobody else has the channel.
+            let state = unsafe { &*state };
+            debug_assert!(state.closed && state.buffer.len() == 0);
+            debug_assert!(state.waiting_receivers.is_empty() && state.waiting_senders.is_empty());
+        });
+    }
+
     pub(super) fn len(&self) -> usize {
         self.locked(Here::get(), |state| state.buffer.len())
     }
@@ -203,8 +241,8 @@ impl<T> Chan<T> {
     }
 }
 
-/// Which list.
-#[derive(Debug, Clone, Copy)]
+/// Which side of the channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Send,
     Receive,

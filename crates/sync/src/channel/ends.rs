@@ -1,10 +1,11 @@
 //! The two ends' hold on a channel: who closes it, who frees it.
 //!
-//! Each side has a count. The last end of a side closes the channel; the last side to leave frees it.
+//! Each side has a count. The last end of a side closes the channel; the last receiver also drops what is buffered, since
+//! somebody may wait for that (a request that holds the way to answer it); the last side to leave frees the channel.
 
-use super::chan::Chan;
+use super::chan::{Chan, Side};
 use super::{Receiver, Sender};
-use myriad_core::sys::atomic::{AtomicU32, Ordering::*};
+use myriad_core::sys::atomic::Ordering::*;
 use std::ptr::NonNull;
 
 /// One end's share of a channel.
@@ -31,30 +32,43 @@ impl<T> Share<T> {
         unsafe { self.0.as_ref() }
     }
 
-    /// One more end of the side that `count` counts.
-    pub(super) fn share(&self, count: fn(&Chan<T>) -> &AtomicU32) -> Share<T> {
+    /// One more end of this side.
+    pub(super) fn share(&self, of: Side) -> Share<T> {
         // Relaxed: as any reference count; the new end is handed on by other means.
-        if count(self.chan()).fetch_add(1, Relaxed) > MOST {
+        if self.chan().count(of).fetch_add(1, Relaxed) > MOST {
             myriad_core::sys::thread::abort_with("a channel has more than two thousand million ends");
         }
         Share(self.0)
     }
 
-    /// An end goes.
+    /// An end of this side goes.
     ///
     /// # Safety
     /// The share is not used afterwards.
-    pub(super) unsafe fn leave(&self, count: fn(&Chan<T>) -> &AtomicU32) {
-        let chan = self.chan();
+    pub(super) unsafe fn leave(&self, of: Side) {
         // AcqRel: what the other ends of this side did comes before the close and the free.
-        if count(chan).fetch_sub(1, AcqRel) > 1 {
+        if self.chan().count(of).fetch_sub(1, AcqRel) > 1 {
             return;
         }
-        chan.close();
+        let _last = Last(self.0, of);
+        self.chan().close();
+    }
+}
+
+/// The last end of a side; its drop, also after a waker's panic, leaves the channel for good.
+struct Last<T>(NonNull<Chan<T>>, Side);
+
+impl<T> Drop for Last<T> {
+    fn drop(&mut self) {
+        // SAFETY: this side has not left yet.
+        let chan = unsafe { self.0.as_ref() };
+        // Dropped at the end, without the channel: a message's destructor is foreign code, and may be that of the other side.
+        let _left = (self.1 == Side::Receive).then(|| chan.drain());
         // AcqRel: what the first side did comes before the second's free.
         if chan.left.swap(true, AcqRel) {
             // SAFETY: both sides are gone, so nobody has a share any more.
-            drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+            let chan = unsafe { Box::from_raw(self.0.as_ptr()) };
+            chan.assert_free();
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Sending and receiving as futures.
 //!
 //! The entry stands in the future itself, which is pinned while it is linked; dropping the future unlinks it. A message
-//! that was handed to a receive that is then dropped goes to the next receiver: nothing is lost.
+//! that was handed to a receive that is then dropped goes to the next receiver: nothing is lost. Between the two it is
+//! neither buffered nor received: if the channel is closed meanwhile, another receiver finds nothing and hears `Closed`.
 
 use super::chan::{Chan, Received, Sent, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
@@ -36,8 +37,7 @@ impl<'a, T> RecvFuture<'a, T> {
 impl<T> Future for RecvFuture<'_, T> {
     type Output = Result<T, RecvError>;
 
-    /// # Panics
-    /// If polled again after it was ready and the channel has nothing more: then it waits for the next message instead.
+    /// Polled again after it was ready, it receives the next message.
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the entry is not moved.
@@ -110,7 +110,7 @@ impl<T> RecvFuture<'_, T> {
                 }
             }
         });
-        drop(target);
+        // `target`, unused or an older one, is dropped after the wake: it may be foreign code that panics.
         Self::received(here, tried)
     }
 }
@@ -235,7 +235,7 @@ impl<T> SendFuture<'_, T> {
                 }
             }
         });
-        drop(target);
+        // As there: `target` is dropped last.
         match tried {
             Some(tried) => {
                 self.entry.reset();

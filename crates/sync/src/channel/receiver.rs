@@ -5,7 +5,6 @@ use super::ends::Share;
 use super::entry::{DONE, Entry};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::RecvFuture;
-use myriad_core::sys::atomic::AtomicU32;
 use myriad_core::time::{self, Instant};
 use myriad_core::wait::Here;
 use std::fmt;
@@ -16,10 +15,6 @@ use std::time::Duration;
 /// closes, and what is buffered is dropped with it.
 pub struct Receiver<T> {
     share: Share<T>,
-}
-
-fn count<T>(chan: &Chan<T>) -> &AtomicU32 {
-    &chan.receivers
 }
 
 impl<T> Receiver<T> {
@@ -142,6 +137,8 @@ impl<T> Receiver<T> {
     ///
     /// # Cancellation
     /// Dropped before it is ready, it has taken nothing: a message that was just handed to it goes to the next receiver.
+    /// So drop it, or poll it on: once polled it stands in line, and keeps a message from the others as long as it is
+    /// neither (for ever, if it is forgotten).
     #[inline]
     pub fn recv_async(&self) -> RecvFuture<'_, T> {
         RecvFuture::new(self.chan())
@@ -150,21 +147,23 @@ impl<T> Receiver<T> {
     #[inline(always)]
     fn wait(&self, here: Here, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         let wait = if deadline.is_some() { here.timed_wait() } else { here.wait() };
-        if let Err(error) = wait.prepare() {
-            panic!("{error}");
-        }
+        let prepared = wait.prepare();
         let entry = Entry::new();
         let at = (&raw const entry).cast_mut();
         let tried = self.chan().locked(here, |state| {
             let tried = state.try_recv();
-            if let Received::Empty = tried {
+            if let (Received::Empty, Ok(())) = (&tried, &prepared) {
                 // SAFETY: the entry stands in this frame until the wait is over.
                 unsafe { state.wait(Side::Receive, at, wait.target()) };
             }
             tried
         });
         match tried {
-            Received::Empty => {}
+            Received::Empty => {
+                if let Err(error) = prepared {
+                    panic!("{error}");
+                }
+            }
             Received::Closed => return Err(RecvTimeoutError::Closed),
             Received::Done(value, target) => {
                 if let Some(target) = target {
@@ -229,14 +228,14 @@ impl<T> Receiver<T> {
 
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
-        Receiver { share: self.share.share(count) }
+        Receiver { share: self.share.share(Side::Receive) }
     }
 }
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         // SAFETY: the share goes with this end.
-        unsafe { self.share.leave(count) };
+        unsafe { self.share.leave(Side::Receive) };
     }
 }
 

@@ -90,31 +90,41 @@ impl<T> Ring<T> {
     fn grow(&mut self) {
         let least = (FIRST_BYTES / size_of::<T>().max(1)).clamp(2, 16);
         let capacity = (self.capacity * 2).max(least.next_power_of_two());
-        let mut slots: Vec<MaybeUninit<T>> = Vec::with_capacity(capacity);
-        for i in 0..self.len {
-            // SAFETY: moved over to the new memory; within its capacity.
-            unsafe { slots.as_mut_ptr().add(i).cast::<T>().write(self.slot(i).read()) };
+        let mut slots = Box::<[T]>::new_uninit_slice(capacity);
+        for (i, slot) in slots.iter_mut().take(self.len).enumerate() {
+            // SAFETY: moved over to the new memory.
+            slot.write(unsafe { self.slot(i).read() });
         }
         self.free();
-        // SAFETY: a vector's pointer is not null.
-        self.slots = unsafe { NonNull::new_unchecked(std::mem::ManuallyDrop::new(slots).as_mut_ptr()) };
+        self.slots = NonNull::from(Box::leak(slots)).cast();
         (self.first, self.capacity) = (0, capacity);
     }
 
     /// Gives the memory back; the messages have been moved.
     fn free(&mut self) {
         if self.capacity > 0 {
-            // SAFETY: made by a vector of this capacity in `grow`.
-            drop(unsafe { Vec::from_raw_parts(self.slots.as_ptr(), 0, self.capacity) });
+            let slots = std::ptr::slice_from_raw_parts_mut(self.slots.as_ptr(), self.capacity);
+            // SAFETY: a box of this length, from `grow`.
+            drop(unsafe { Box::from_raw(slots) });
         }
     }
 }
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        while let Some(value) = self.pop() {
+        /// What is left when a message's destructor panics: dropped all the same.
+        struct Rest<'a, T>(&'a mut Ring<T>);
+        impl<T> Drop for Rest<'_, T> {
+            fn drop(&mut self) {
+                while let Some(value) = self.0.pop() {
+                    drop(value);
+                }
+                self.0.free();
+            }
+        }
+        let rest = Rest(self);
+        while let Some(value) = rest.0.pop() {
             drop(value);
         }
-        self.free();
     }
 }

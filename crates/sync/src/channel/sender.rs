@@ -5,7 +5,6 @@ use super::ends::Share;
 use super::entry::{DONE, Entry};
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::future::SendFuture;
-use myriad_core::sys::atomic::AtomicU32;
 use myriad_core::time::{self, Instant};
 use myriad_core::wait::Here;
 use std::fmt;
@@ -14,10 +13,6 @@ use std::time::Duration;
 /// Sends messages. Clone it for more senders; when all are dropped, the channel closes.
 pub struct Sender<T> {
     share: Share<T>,
-}
-
-fn count<T>(chan: &Chan<T>) -> &AtomicU32 {
-    &chan.senders
 }
 
 impl<T> Sender<T> {
@@ -144,13 +139,11 @@ impl<T> Sender<T> {
     #[inline(always)]
     fn wait(&self, here: Here, value: T, deadline: Option<Instant>) -> Result<(), SendTimeoutError<T>> {
         let wait = if deadline.is_some() { here.timed_wait() } else { here.wait() };
-        if let Err(error) = wait.prepare() {
-            panic!("{error}");
-        }
+        let prepared = wait.prepare();
         let entry = Entry::new();
         let at = (&raw const entry).cast_mut();
         let tried = self.chan().locked(here, |state| match state.try_send(value) {
-            Sent::Full(value) => {
+            Sent::Full(value) if prepared.is_ok() => {
                 // SAFETY: the entry stands in this frame until the wait is over; it is ours until linked.
                 unsafe {
                     entry.put(value);
@@ -170,7 +163,10 @@ impl<T> Sender<T> {
                 }
                 return Ok(());
             }
-            Some(Sent::Full(_)) => unreachable!("it waits then"),
+            Some(Sent::Full(_)) => match prepared {
+                Err(error) => panic!("{error}"),
+                Ok(()) => unreachable!("it waits then"),
+            },
         }
         // SAFETY: prepared and published, of the kind that it is. When it is over the entry is ours again.
         unsafe {
@@ -224,14 +220,14 @@ impl<T> Sender<T> {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        Sender { share: self.share.share(count) }
+        Sender { share: self.share.share(Side::Send) }
     }
 }
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         // SAFETY: the share goes with this end.
-        unsafe { self.share.leave(count) };
+        unsafe { self.share.leave(Side::Send) };
     }
 }
 
