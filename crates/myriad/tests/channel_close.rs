@@ -234,19 +234,10 @@ fn close_in_the_middle() {
                 }));
                 receiving.push(receive_some(rt, kind, rx.clone(), 200));
             }
-            let close = start(
-                rt,
-                KINDS[round % 3],
-                {
-                    let rx = rx.clone();
-                    move || rx.close()
-                },
-                {
-                    let tx = tx.clone();
-                    async move { tx.close() }
-                },
-            );
-            assert!(close.join());
+            let (tx2, rx2) = (tx.clone(), rx.clone());
+            let kind = [Kind::Closure, Kind::Thread][round / 4 % 2];
+            let closing = start(rt, kind, move || rx2.close(), async move { tx2.close() });
+            assert!(closing.join());
             let sent: usize = sending.into_iter().map(Running::join).sum();
             let received: usize = receiving.into_iter().map(Running::join).sum();
             let left = rx.try_iter().count();

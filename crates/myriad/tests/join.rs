@@ -27,24 +27,15 @@ fn both_results() {
 fn both_borrow() {
     in_both_modes(|rt| {
         let mut xs: Vec<u32> = (0..10_000).rev().collect();
-        fn sort(xs: &mut [u32]) {
-            if xs.len() <= 16 {
-                return xs.sort_unstable();
+        fn merge_sort(xs: &mut [u32]) {
+            if xs.len() > 16 {
+                let (left, right) = xs.split_at_mut(xs.len() / 2);
+                join(|| merge_sort(left), || merge_sort(right));
             }
-            let pivot = xs[xs.len() / 2];
-            xs.sort_unstable_by_key(|&x| x >= pivot);
-            let at = xs.partition_point(|&x| x < pivot);
-            let (left, right) = xs.split_at_mut(at);
-            join(
-                || {
-                    if !left.is_empty() {
-                        sort(left)
-                    }
-                },
-                || if right.len() < 5000 { sort(right) } else { right.sort() },
-            );
+            // Merges the halves, and sorts what is short.
+            xs.sort();
         }
-        rt.run(|| sort(&mut xs));
+        rt.run(|| merge_sort(&mut xs));
         assert!(xs.is_sorted());
     });
 }

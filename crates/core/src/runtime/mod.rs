@@ -192,7 +192,7 @@ where
         return f();
     }
     let task = StackTask::new(f);
-    task.begin(spawn::stack_flags(hub.number), place);
+    task.begin_elsewhere(spawn::stack_flags(hub.number), place);
     let record: *mut Header = task.record();
     let node = crate::sched::node::Node::new(w.map(worker::Worker::as_static));
     if let Some(Err(error)) = w.map(worker::Worker::ensure_stack) {

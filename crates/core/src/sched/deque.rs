@@ -81,6 +81,8 @@ pub struct Deque {
     ring: UnsafeCell<Ring>,
     /// Owner only: the value of `top` at which the ring may be full.
     full_at: Cell<usize>,
+    /// Owner only: there may be tombstones below the newest task.
+    tombstones: Cell<bool>,
     /// The owner's side of the asymmetric fence.
     pub fence: Fence,
     /// Written by hungry thieves and sleepers, read by the owner at each push.
@@ -118,6 +120,7 @@ impl Deque {
             top: AtomicUsize::new(FIRST),
             ring: UnsafeCell::new(new_ring(capacity)),
             full_at: Cell::new(FIRST + capacity),
+            tombstones: Cell::new(false),
             fence,
             attention: Line(AtomicU32::new(0)),
             split: Line(AtomicUsize::new(FIRST)),
@@ -164,16 +167,15 @@ impl Deque {
         self.push_at(top, task)
     }
 
-    /// Adds the newest task, one that nobody claims but by [`claim_at`](Self::claim_at): a future, which is queued again and
-    /// again, so that old slots may still hold it and an identity would prove nothing ([`UNCLAIMED`] is its `idx` for
-    /// good), or a record on the caller's stack. Returns its position too.
+    /// Adds the newest task, one that nobody claims: a future, which is queued again and again, so that old slots may
+    /// still hold it and an identity would prove nothing. Its `idx` is [`UNCLAIMED`] for good.
     ///
     /// # Safety
     /// The caller is the owner; `task` is a record that is in no deque.
     #[inline(always)]
-    pub unsafe fn push_unclaimed(&self, task: *mut Header) -> (usize, bool) {
+    pub unsafe fn push_unclaimed(&self, task: *mut Header) -> bool {
         let top = self.make_room();
-        (top, self.push_at(top, task))
+        self.push_at(top, task)
     }
 
     /// The position of the next push, for which there is a slot.
@@ -263,21 +265,17 @@ impl Deque {
         if i.wrapping_add(1) == self.top.load(Relaxed) { self.claim_newest(task, i) } else { self.claim_older(task, i) }
     }
 
-    /// The same for a task whose position the caller knows: it pushed it there, and if it is elsewhere now somebody has
-    /// taken it.
+    /// The same for a task that most often is the newest, or gone: what was pushed after it has been joined.
     ///
     /// # Safety
-    /// The caller is the owner; the task was queued once.
+    /// As for [`claim`](Self::claim).
     #[inline(always)]
-    pub unsafe fn claim_at(&self, task: &Header, i: usize) -> bool {
-        if i.wrapping_add(1) == self.top.load(Relaxed) {
-            self.claim_newest(task, i)
-        } else {
-            self.claim_hidden(task, i)
-        }
+    pub unsafe fn claim_nested(&self, task: &Header) -> bool {
+        let i = task.idx.load(Relaxed);
+        if i.wrapping_add(1) == self.top.load(Relaxed) { self.claim_newest(task, i) } else { self.claim_hidden(task, i) }
     }
 
-    /// Others were pushed behind it and not taken; rare where the position is known.
+    /// Others were pushed behind it and not taken.
     #[cold]
     #[inline(never)]
     fn claim_hidden(&self, task: &Header, i: usize) -> bool {
@@ -296,17 +294,20 @@ impl Deque {
             // Public, or a forced steal is under way.
             return std::ptr::eq(self.conflict(i), task);
         }
-        if self.slot(i.wrapping_sub(1)).load(Relaxed).is_null() {
+        if self.tombstones.get() {
             self.drop_tombstones(i);
         }
         true
     }
 
-    /// After the task at `top` was claimed: drops the tombstones below, one at a time under the same rule.
-    #[cold]
+    /// After the task at `top` was claimed: drops the tombstones just below, one at a time under the same rule. (Who joins
+    /// out of order in a loop would fill the ring with them. Those deeper down go when they come to the top.)
     #[inline(never)]
     fn drop_tombstones(&self, mut top: usize) {
         let split = self.split.load(Relaxed);
+        if top <= split {
+            self.tombstones.set(false);
+        }
         while top > split && self.slot(top - 1).load(Relaxed).is_null() {
             top -= 1;
             self.set_top(top, "claim-top-release");
@@ -329,6 +330,7 @@ impl Deque {
         }
         // Any private position: leave a tombstone.
         std::ptr::eq(self.slot(i).load(Relaxed), task) && {
+            self.tombstones.set(true);
             self.slot(i).store(null_mut(), Relaxed);
             self.light("middle-light");
             self.split.load(Relaxed) <= i || self.conflict_older(task)

@@ -265,6 +265,15 @@ impl Crew {
     /// Sleeps until somebody wakes this worker, or for the time that `timeout` says once all know that it sleeps. False:
     /// there is something to do, it did not sleep.
     pub fn sleep(&self, me: &Member, timeout: impl FnOnce() -> Option<Duration>) -> bool {
+        let falls_asleep = self.fall_asleep(me);
+        if falls_asleep {
+            self.stay_asleep(me, timeout());
+        }
+        falls_asleep
+    }
+
+    /// All know that `me` sleeps. False: there is something to do, and it does not.
+    pub fn fall_asleep(&self, me: &Member) -> bool {
         self.announce(me);
         for other in self.others(me) {
             other.deque.demand();
@@ -279,9 +288,12 @@ impl Crew {
                 || self.others(me).any(|other| other.deque.is_busy()));
         if busy {
             self.retract(me);
-            return false;
         }
-        let timeout = timeout();
+        !busy
+    }
+
+    /// Until somebody wakes `me`, which has fallen asleep, or for a time.
+    pub fn stay_asleep(&self, me: &Member, timeout: Option<Duration>) {
         // Acquire: a wake shows us the push.
         while me.sleeping.word.load(Acquire) != 0 {
             me.sleeping.wait(1, timeout);
@@ -290,6 +302,5 @@ impl Crew {
                 break;
             }
         }
-        true
     }
 }

@@ -152,22 +152,10 @@ impl Worker {
     #[inline(always)]
     pub unsafe fn push_future(&self, task: *mut Header) {
         // SAFETY: the caller.
-        unsafe { self.push_on_stack(task) };
-    }
-
-    /// Queues a record that stands on the caller's stack; returns the position at which it can be claimed.
-    ///
-    /// # Safety
-    /// As for `push`.
-    #[inline(always)]
-    pub unsafe fn push_on_stack(&self, task: *mut Header) -> usize {
-        // SAFETY: the caller.
-        let (position, asked) = unsafe { self.member.deque.push_unclaimed(task) };
-        if asked {
+        if unsafe { self.member.deque.push_unclaimed(task) } {
             // SAFETY: the caller.
             unsafe { self.hub.crew.answer(&self.member) };
         }
-        position
     }
 
     /// Queues a task of either kind.

@@ -7,8 +7,10 @@ use super::handle::wait_done;
 use super::header::{Ended, Header, Mode};
 use super::spawn::write_stack_header;
 use super::waker::wake_waiter;
+use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::stack::pool::NoStack;
+use crate::sys::atomic::AtomicUsize;
 use crate::unwind::{self, Payload};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -33,16 +35,23 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
         }
     }
 
-    /// Makes it a task. It stays where it is from now on.
+    /// Makes it a task, to be pushed on the caller's deque next. It stays where it is from now on.
     #[inline(always)]
     pub(crate) fn begin(&self, flags: u32, place: &'static Location<'static>) {
         // SAFETY: nobody else knows the record yet.
         unsafe { write_stack_header(self.record(), run_stack_task::<F, T>, flags, place) };
     }
 
+    /// Makes it a task for the injector.
+    pub(crate) fn begin_elsewhere(&self, flags: u32, place: &'static Location<'static>) {
+        self.begin(flags, place);
+        // SAFETY: nobody else knows the record yet.
+        unsafe { (&raw mut (*self.record()).idx).write(AtomicUsize::new(UNCLAIMED)) };
+    }
+
     #[inline(always)]
     fn header(&self) -> &Header {
-        // SAFETY: begun. What changes in it afterwards is atomic.
+        // SAFETY: begun, and pushed (which writes the position). What changes in it afterwards is atomic.
         unsafe { (*self.header.get()).assume_init_ref() }
     }
 
@@ -173,12 +182,12 @@ where
     let task = StackTask::new(b);
     task.begin(w.stack_flags, place);
     // SAFETY: this frame does not end, by return or unwinding, before the task is claimed or done (see `Awaited`).
-    let position = unsafe { w.push_on_stack(task.record()) };
-    let awaited = Awaited { w, task: &task, position };
+    unsafe { w.push(task.record()) };
+    let awaited = Awaited { task: &task };
     let ra = a();
     std::mem::forget(awaited);
     // SAFETY: the frame's own record; claimed once.
-    if unsafe { w.member.deque.claim_at(task.header(), position) } {
+    if unsafe { w.member.deque.claim_nested(task.header()) } {
         // SAFETY: claimed.
         let b = unsafe { task.take_closure() };
         (ra, b())
@@ -201,22 +210,23 @@ fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB
 }
 
 /// While `a` runs: if it unwinds, `b` is taken back and dropped, or awaited, before the frame goes.
+///
+/// (One word: each is a store in every `join`.)
 struct Awaited<'a, B: FnOnce() -> RB, RB> {
-    w: &'static Worker,
     task: &'a StackTask<B, RB>,
-    position: usize,
 }
 
 impl<B: FnOnce() -> RB, RB> Drop for Awaited<'_, B, RB> {
     #[cold]
     fn drop(&mut self) {
+        let w = worker::current().expect("a task ends on the worker that it blocks on");
         // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
         // SAFETY: the frame's own record; claimed once.
         unsafe {
-            if self.w.member.deque.claim_at(self.task.header(), self.position) {
+            if w.member.deque.claim(self.task.header()) {
                 (self.task.header().run)(self.task.record(), Mode::Run);
             } else {
-                wait_for_frame(self.w, self.task.header());
+                wait_for_frame(w, self.task.header());
             }
             // Its own panic, if any, gives way to `a`'s.
             drop(self.task.take_result());
@@ -251,7 +261,7 @@ where
     let task = StackTask::new(f);
     task.begin(w.stack_flags, place);
     // SAFETY: the frame stands until the task is done.
-    unsafe { w.push_on_stack(task.record()) };
+    unsafe { w.push(task.record()) };
     join_stolen(w, &task)
 }
 

@@ -155,7 +155,7 @@ unsafe fn write_flags(task: *mut Header, flags: u32) {
     }
 }
 
-/// A whole header, for a record on a stack: it has no generation, and is claimed by its position.
+/// A header for a record on a stack: it has no generation. `idx` is written by the push, or by the caller.
 ///
 /// # Safety
 /// `task` is memory for a header that nobody else uses.
@@ -171,9 +171,16 @@ pub(crate) unsafe fn write_stack_header(
         (&raw mut (*task).run).write(run);
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
         (&raw mut (*task).place).write(place);
-        write_flags(task, flags);
-        (&raw mut (*task).state).write(AtomicU32::new(0));
-        (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+        if cfg!(loom) {
+            write_flags(task, flags);
+            (&raw mut (*task).state).write(AtomicU32::new(0));
+            (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+        } else {
+            // With a state of 0, in one store.
+            const { assert!(std::mem::offset_of!(Header, state) == std::mem::offset_of!(Header, kind) + 4 || cfg!(loom)) };
+            let word = if cfg!(target_endian = "little") { u64::from(flags) } else { u64::from(flags) << 32 };
+            (&raw mut (*task).kind).cast::<u64>().write(word);
+        }
     }
 }
 

@@ -90,11 +90,14 @@ impl Workers {
         assert!(!task.is_null());
         start(task);
     }
-    /// Waits until so many workers are counted as sleepers: a directed start.
-    pub fn until_asleep(&self, n: usize) {
-        while self.crew.peek_sleepers() < n {
-            thread::yield_now();
-        }
+    /// Worker `w` sleeps: a directed start, for a thread that goes on with [`Workers::sleep_on`].
+    pub fn put_to_sleep(&self, w: usize) {
+        assert!(self.crew.fall_asleep(self.member(w)));
+    }
+    /// Worker `w` sleeps until it is woken, then finds a task and runs it.
+    pub fn sleep_on(&self, w: usize) {
+        self.crew.stay_asleep(self.member(w), None);
+        self.find_and_run(w);
     }
 }
 

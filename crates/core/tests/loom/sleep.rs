@@ -93,15 +93,30 @@ fn request_cleared() {
     w.tasks.assert_all_ran();
 }
 
-/// Two sleepers, two tasks; who has one does not come back for the other. (So it is told of, by the spawner if it finds the
-/// lock taken by the first, or by the one who was woken in vain.)
+/// Two sleepers, two tasks; who has one does not come back for the other. The first, just woken, may hold the lock when the
+/// spawner answers for the second.
 fn two_sleepers() {
     let w = Workers::new(3, 2);
-    let sleepers = [1, 2].map(|me| spawn_part(&w, move |w| w.find_and_run(me)));
-    w.until_asleep(2);
+    w.put_to_sleep(1);
+    w.put_to_sleep(2);
+    let sleepers = [1, 2].map(|me| spawn_part(&w, move |w| w.sleep_on(me)));
     w.spawn(0, 1);
     w.spawn(0, 2);
     sleepers.into_iter().for_each(|s| s.join().unwrap());
+    w.tasks.assert_all_ran();
+}
+
+/// The same, but one is only about to sleep. It would have found the first task by itself, so a wake for the second that
+/// is given to it is passed on.
+fn one_sleeper_more() {
+    let w = Workers::new(3, 2);
+    w.put_to_sleep(2);
+    let sleeper = spawn_part(&w, |w| w.sleep_on(2));
+    let searcher = spawn_part(&w, |w| w.find_and_run(1));
+    w.spawn(0, 1);
+    w.spawn(0, 2);
+    sleeper.join().unwrap();
+    searcher.join().unwrap();
     w.tasks.assert_all_ran();
 }
 
@@ -234,7 +249,7 @@ pub static SCRIPTS: &[Script] = &[
         threads: 2,
         owners: 2,
         foreign: false,
-        bound: (Some(3), Some(3)),
+        bound: (Some(2), Some(3)),
         mutants: &["clear-by-store", "clear-acquire", "request-release", "answer-gives-up"],
     },
     Script {
@@ -244,7 +259,16 @@ pub static SCRIPTS: &[Script] = &[
         owners: 3,
         foreign: false,
         bound: (Some(1), Some(2)),
-        mutants: &["request-not-kept", "answer-gives-up", "wake-not-passed-on"],
+        mutants: &["request-not-kept", "answer-gives-up"],
+    },
+    Script {
+        name: "sleep.one_sleeper_more",
+        run: one_sleeper_more,
+        threads: 3,
+        owners: 3,
+        foreign: false,
+        bound: (Some(1), Some(2)),
+        mutants: &["wake-not-passed-on"],
     },
     Script {
         name: "sleep.count",
