@@ -19,6 +19,14 @@ pub(crate) fn resume(payload: Payload) -> ! {
     resume_unwind(payload)
 }
 
+/// Drops a payload that nobody wants. Its destructor may panic in its turn; that is where it ends.
+#[cold]
+pub(crate) fn discard(payload: Payload) {
+    if let Err(second) = catch(|| drop(payload)) {
+        std::mem::forget(second);
+    }
+}
+
 /// The text of a panic, if it has one.
 pub(crate) fn message(payload: &(dyn Any + Send)) -> &str {
     if let Some(text) = payload.downcast_ref::<&'static str>() {

@@ -1,4 +1,59 @@
-//! Lightweight tasks: one scheduler from a 10-nanosecond task to a ten-day job.
+//! Lightweight tasks: closures that may block and futures, on the same workers.
+//!
+//! A program spawns tasks by the million. They wait for each other, for channels and for time without holding up a
+//! worker; a task that never waits costs about as much as a call. Whatever blocks here may be called from anywhere: from
+//! a closure, from a future's poll, from a thread that has nothing to do with Myriad. Nothing is "inside" or "outside" of
+//! a runtime.
+//!
+//! ```
+//! use myriad::channel::bounded;
+//!
+//! let total = myriad::run(|| {                             // we are a task now
+//!     let (tx, rx) = bounded(16);
+//!     for worker in 0..4_u64 {
+//!         let tx = tx.clone();
+//!         myriad::spawn(move || {                          // a task: it may block
+//!             (0..10).try_for_each(|i| tx.send(10 * worker + i))
+//!         });
+//!     }
+//!     drop(tx);                                            // the tasks have the other ends
+//!     rx.iter().sum::<u64>()                               // until the last of them is gone
+//! });
+//! assert_eq!(total, 780);
+//! ```
+//!
+//! # What there is
+//!
+//! | | |
+//! |---|---|
+//! | [`run`], [`spawn`], [`JoinHandle`] | tasks from closures, and their results |
+//! | [`join`], [`scope`] | fork and join, with borrowed data |
+//! | [`spawn_async`], [`block_on`] | tasks from futures; waiting for any future |
+//! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
+//! | [`time`] | sleeping, as a call and as a future |
+//! | [`Builder`], [`Runtime`] | settings, several runtimes, shutdown with a report |
+//! | [`task`] | names; [`yield_now`] |
+//! | [`platform`](platform()) | what the engine found on this machine |
+//!
+//! # Two modes of blocking
+//!
+//! In *threads mode*, the default, a closure that blocks keeps its OS thread, and another thread goes on as the worker. It
+//! is safe for any code. In *fiber mode* its stack is set aside and the worker's thread runs the next task: some
+//! nanoseconds instead of microseconds. It is switched on by one `unsafe` call, [`Builder::fibers`], whose contract is that no
+//! code in tasks blocks inside a thread-local scope. All else is the same: one API, one engine, the same tests. Futures
+//! are not concerned: waiting, they have no stack. `docs/SOUNDNESS.md` has the programs that show why the contract is needed.
+//!
+//! # What to know first
+//!
+//! - **A task that has blocked goes on on the same OS thread**; one that has not begun may run on any worker. So a blocked
+//!   task may hold an `Rc` or a guard. If its worker computes, it waits for that. Futures move freely between workers.
+//! - **Nobody is interrupted.** A loop that computes keeps its worker. Others take its unstarted tasks and futures.
+//! - **Locks of std know nothing of tasks.** Do not wait (for a channel, a join, a time) while you hold one: a task that
+//!   wants it then blocks the worker that has to wake you. A channel of one slot is a lock that knows.
+//! - **A panic** stops at the task and reaches whoever joins it. **A dropped handle** detaches its task.
+//! - **A stack** has 64 KiB in fiber mode ([`Builder::stack_size`]); an overflow ends the process, and names the task.
+//!
+#![cfg_attr(not(docsrs), doc = "The longer texts of the repository are in [`_documentation`].")]
 
 pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::{
@@ -17,3 +72,7 @@ pub mod task {
 pub mod time {
     pub use myriad_core::time::{Instant, Sleep, now, sleep, sleep_async, sleep_until, sleep_until_async};
 }
+
+// The texts lie above this package, so a published one is built without them.
+#[cfg(all(any(doc, doctest), not(docsrs)))]
+pub mod _documentation;

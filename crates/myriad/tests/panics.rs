@@ -574,3 +574,30 @@ fn nothing_is_left_behind() {
         });
     }
 }
+
+/// A payload that panics itself when it is dropped: where nobody takes it the worker drops it, and survives.
+#[test]
+fn a_payload_that_panics_when_it_is_dropped() {
+    struct Bad;
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            bad()
+        }
+    }
+    fn bad() {
+        std::panic::resume_unwind(Box::new(Bad))
+    }
+    for mode in MODES {
+        case(mode, 1, |b| b.on_unhandled_panic(Unhandled::Ignore), |rt| {
+            rt.run(|| {
+                drop(spawn(bad));
+                drop(spawn_async(async { bad() }));
+                let payload = catch(|| scope(|s| (0..3).for_each(|_| drop(s.spawn(bad)))));
+                std::mem::forget(payload);
+                let payload = catch(|| join(bad, bad));
+                std::mem::forget(payload);
+            });
+            assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
+        });
+    }
+}

@@ -37,14 +37,21 @@ use std::time::Duration;
 pub struct Member {
     /// Its unstarted tasks.
     pub deque: Deque,
-    /// Its blocked tasks that others have woken.
-    pub inbox: Inbox,
-    /// The word is 1 while it sleeps or is about to.
-    pub sleeping: Gate,
+    /// What wakers write, on a line of its own: thieves poll what stands before it.
+    pub door: Line<Door>,
     /// Its number in the crew.
     pub index: usize,
     /// Its crew.
     pub crew: &'static Crew,
+}
+
+/// Where a worker is reached from outside.
+#[derive(Debug)]
+pub struct Door {
+    /// Its blocked tasks that others have woken.
+    pub inbox: Inbox,
+    /// The word is 1 while it sleeps or is about to.
+    pub sleeping: Gate,
 }
 
 impl Member {
@@ -52,8 +59,7 @@ impl Member {
     pub fn new(crew: &'static Crew, index: usize, capacity: usize) -> Member {
         Member {
             deque: Deque::new(Fence::new(index), capacity),
-            inbox: Inbox::default(),
-            sleeping: Gate::new(0),
+            door: Line(Door { inbox: Inbox::default(), sleeping: Gate::new(0) }),
             index,
             crew,
         }
@@ -107,11 +113,11 @@ impl Crew {
     pub fn unpark(&self, member: &Member) -> bool {
         // AcqRel. Release: what we did before (a push), for the woken one's Acquire. Acquire: its announcement, so that
         // the subtraction comes after its addition.
-        if member.sleeping.word.swap(0, AcqRel) == 0 {
+        if member.door.sleeping.word.swap(0, AcqRel) == 0 {
             return false;
         }
         self.sleepers.fetch_sub(1, Relaxed);
-        Gate::wake(&member.sleeping);
+        Gate::wake(&member.door.sleeping);
         true
     }
 
@@ -119,7 +125,7 @@ impl Crew {
     #[cold]
     pub fn wake_one(&self) {
         for member in self.members() {
-            if member.sleeping.word.load(Relaxed) != 0 && (self.unpark(member) || on("wake-gives-up")) {
+            if member.door.sleeping.word.load(Relaxed) != 0 && (self.unpark(member) || on("wake-gives-up")) {
                 return;
             }
         }
@@ -190,12 +196,12 @@ impl Crew {
     /// As for [`Inbox::push`]; `to` is the node's home.
     pub unsafe fn send(&self, to: &'static Member, node: *mut Node, fence: &Fence) {
         // SAFETY: the caller.
-        unsafe { to.inbox.push(node) };
+        unsafe { to.door.inbox.push(node) };
         if !on("inbox-light") {
             // Pairs with the heavy fence in `sleep`.
             fence.light();
         }
-        if to.sleeping.word.load(Relaxed) != 0 {
+        if to.door.sleeping.word.load(Relaxed) != 0 {
             self.unpark(to);
         }
     }
@@ -246,18 +252,18 @@ impl Crew {
         // Count first, then the flag: a waker that takes the flag subtracts, and must not do so before we have added
         // (the count would hide another sleeper). Release: pairs with the waker's swap.
         if on("flag-before-count") {
-            me.sleeping.word.swap(1, Release);
+            me.door.sleeping.word.swap(1, Release);
             self.sleepers.fetch_add(1, Relaxed);
         } else {
             self.sleepers.fetch_add(1, Relaxed);
-            me.sleeping.word.swap(1, ord(Release, "flag-release"));
+            me.door.sleeping.word.swap(1, ord(Release, "flag-release"));
         }
     }
 
     /// Not asleep after all, unless a waker was faster and has uncounted us already.
     fn retract(&self, me: &Member) {
         // Acquire: a wake that was given to us shows us the push.
-        if me.sleeping.word.swap(0, AcqRel) != 0 || on("retract-uncounts") {
+        if me.door.sleeping.word.swap(0, AcqRel) != 0 || on("retract-uncounts") {
             self.sleepers.fetch_sub(1, Relaxed);
         }
     }
@@ -282,7 +288,7 @@ impl Crew {
             heavy();
         }
         let busy = !on("sleep-no-look")
-            && (!me.inbox.is_empty()
+            && (!me.door.inbox.is_empty()
                 || self.stop.load(Relaxed)
                 || self.has_injected()
                 || self.others(me).any(|other| other.deque.is_busy()));
@@ -295,8 +301,8 @@ impl Crew {
     /// Until somebody wakes `me`, which has fallen asleep, or for a time.
     pub fn stay_asleep(&self, me: &Member, timeout: Option<Duration>) {
         // Acquire: a wake shows us the push.
-        while me.sleeping.word.load(Acquire) != 0 {
-            me.sleeping.wait(1, timeout);
+        while me.door.sleeping.word.load(Acquire) != 0 {
+            me.door.sleeping.wait(1, timeout);
             if timeout.is_some() {
                 self.retract(me);
                 break;

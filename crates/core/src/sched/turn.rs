@@ -170,7 +170,7 @@ fn search(w: &'static Worker) -> *mut Header {
     let began = ticks();
     let mut force_at = began + FORCE_US * per_us;
     loop {
-        if !me.inbox.is_empty() || crew.stops() || crew.has_injected() {
+        if !me.door.inbox.is_empty() || crew.stops() || crew.has_injected() {
             return null_mut();
         }
         for victim in crew.others(me) {
@@ -204,7 +204,7 @@ fn search(w: &'static Worker) -> *mut Header {
             return null_mut();
         }
         for _ in 0..4 {
-            if !me.inbox.is_empty() {
+            if !me.door.inbox.is_empty() {
                 break;
             }
             relax();

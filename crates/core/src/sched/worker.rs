@@ -210,10 +210,10 @@ impl Worker {
 
     /// Takes the inbox over into the ready ring. False if it was empty.
     pub fn drain_inbox(&self) -> bool {
-        if self.member.inbox.is_empty() {
+        if self.member.door.inbox.is_empty() {
             return false;
         }
-        self.member.inbox.take(|node| self.make_ready(node));
+        self.member.door.inbox.take(|node| self.make_ready(node));
         true
     }
 

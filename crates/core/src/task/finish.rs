@@ -28,7 +28,8 @@ pub(crate) unsafe fn free(w: Option<&'static Worker>, task: *mut Header) {
 pub(crate) unsafe fn drop_outcome(w: Option<&'static Worker>, task: *mut Header) {
     // SAFETY: the caller. A panic in the destructor of a result that nobody wanted must not take the worker down.
     unsafe {
-        if unwind::catch(|| ((*task).run)(task, Mode::DropOutcome)).is_err() {
+        if let Err(payload) = unwind::catch(|| ((*task).run)(task, Mode::DropOutcome)) {
+            unwind::discard(payload);
             eprintln!(
                 "myriad: the result of a detached task (spawned at {}) panicked while it was dropped",
                 (*task).place
@@ -45,7 +46,8 @@ pub(crate) unsafe fn drop_outcome(w: Option<&'static Worker>, task: *mut Header)
 pub(crate) unsafe fn drop_unstarted(task: *mut Header) {
     // SAFETY: the caller; after `complete` the record is ours only if it was detached.
     unsafe {
-        if unwind::catch(|| ((*task).run)(task, Mode::DropUnstarted)).is_err() {
+        if let Err(payload) = unwind::catch(|| ((*task).run)(task, Mode::DropUnstarted)) {
+            unwind::discard(payload);
             eprintln!("myriad: a task dropped at shutdown (spawned at {}) panicked in its destructor", (*task).place);
         }
         (*task).outcome = Outcome::Dropped;

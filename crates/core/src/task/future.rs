@@ -114,7 +114,9 @@ unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
             Err(payload) => {
                 state::end(&(*task).state);
                 // A second panic, of the destructor, gives way to the first.
-                drop(unwind::catch(|| record::drop_in_place::<F>(task)));
+                if let Err(second) = unwind::catch(|| record::drop_in_place::<F>(task)) {
+                    unwind::discard(second);
+                }
                 set_panicked(task, payload);
             }
         }

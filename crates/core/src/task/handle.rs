@@ -79,6 +79,33 @@ impl<T> JoinHandle<T> {
         }
     }
 
+    /// The handle itself, from behind a reference; what stays is empty.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> JoinHandle<T> {
+        JoinHandle { task: self.task.take(), result: PhantomData }
+    }
+
+    /// Detaches the task. If it has ended, its result is dropped; the payload of its panic is the caller's.
+    #[inline]
+    pub(crate) fn give_up(mut self) -> Option<Payload> {
+        let task = self.task.take()?.as_ptr();
+        // SAFETY: the handle keeps the record alive until it is detached; on failure the task has ended, and the record
+        // is ours to free.
+        unsafe {
+            if (*task).detach() || take_back_waiter(&*task) && (*task).detach() {
+                return None;
+            }
+            let w = worker::current();
+            if (*task).outcome == Outcome::Panicked {
+                let payload = record::take::<Payload>(task);
+                finish::free(w, task);
+                return Some(payload);
+            }
+            finish::drop_outcome(w, task);
+        }
+        None
+    }
+
     /// Has the task ended? Never blocks.
     pub fn is_finished(&self) -> bool {
         // SAFETY: the handle keeps the record alive.

@@ -97,8 +97,9 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
                 }
             }
             _ => {
-                drop(f);
+                // First, for the destructor may panic.
                 (*result).write(Err(None));
+                drop(f);
             }
         }
     }
@@ -181,11 +182,13 @@ where
 {
     let task = StackTask::new(b);
     task.begin(w.stack_flags, place);
-    // SAFETY: this frame does not end, by return or unwinding, before the task is claimed or done (see `Awaited`).
+    // SAFETY: this frame does not end, by return or unwinding, before the task is claimed or done.
     unsafe { w.push(task.record()) };
-    let awaited = Awaited { task: &task };
-    let ra = a();
-    std::mem::forget(awaited);
+    // Caught, not cleaned up in a destructor: what waits for `b` must not do so while a panic is under way on this thread.
+    let ra = match unwind::catch(a) {
+        Ok(ra) => ra,
+        Err(payload) => join_panicked(w, &task, payload),
+    };
     // SAFETY: the frame's own record; claimed once.
     if unsafe { w.member.deque.claim_nested(task.header()) } {
         // SAFETY: claimed.
@@ -209,29 +212,25 @@ fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB
     }
 }
 
-/// While `a` runs: if it unwinds, `b` is taken back and dropped, or awaited, before the frame goes.
-///
-/// (One word: each is a store in every `join`.)
-struct Awaited<'a, B: FnOnce() -> RB, RB> {
-    task: &'a StackTask<B, RB>,
-}
-
-impl<B: FnOnce() -> RB, RB> Drop for Awaited<'_, B, RB> {
-    #[cold]
-    fn drop(&mut self) {
-        let w = worker::current().expect("a task ends on the worker that it blocks on");
-        // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
-        // SAFETY: the frame's own record; claimed once.
-        unsafe {
-            if w.member.deque.claim(self.task.header()) {
-                (self.task.header().run)(self.task.record(), Mode::Run);
-            } else {
-                wait_for_frame(w, self.task.header());
-            }
-            // Its own panic, if any, gives way to `a`'s.
-            drop(self.task.take_result());
+/// `a` has panicked: `b` is run or awaited before the frame goes, then the panic goes on.
+#[cold]
+#[inline(never)]
+fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>, payload: Payload) -> ! {
+    // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
+    // SAFETY: the frame's own record; claimed once.
+    unsafe {
+        if w.member.deque.claim(task.header()) {
+            (task.header().run)(task.record(), Mode::Run);
+        } else {
+            wait_for_frame(w, task.header());
+        }
+        // Its own panic, if any, gives way to `a`'s; so does that of its result's destructor.
+        match unwind::catch(|| drop(task.take_result())) {
+            Ok(()) => {}
+            Err(second) => unwind::discard(second),
         }
     }
+    unwind::resume(payload)
 }
 
 /// Waits for a task whose record is in the caller's frame, whatever happens.

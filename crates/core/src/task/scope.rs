@@ -173,7 +173,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }
             JoinHandle::new(task)
         };
-        ScopedJoinHandle { handle, scope: PhantomData }
+        ScopedJoinHandle { handle, panic: &self.panic }
     }
 
     /// The owner's end: runs what is left of the scope in its own queue, then waits for the others.
@@ -284,7 +284,7 @@ where
         let waiter = if (*task).waiter.load(Acquire) == DETACHED { DETACHED } else { Header::complete(task) };
         if waiter == DETACHED {
             if (*task).outcome == Outcome::Panicked {
-                (*scope).keep_panic(record::take::<Payload>(task));
+                keep(&(*scope).panic, record::take::<Payload>(task));
                 finish::free(w, task);
             } else {
                 // Before the count: the result may borrow from the scope.
@@ -298,10 +298,16 @@ where
     Ended::BySelf
 }
 
-impl Scope<'_, '_> {
-    #[cold]
-    fn keep_panic(&self, payload: Payload) {
-        self.panic.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(payload);
+/// The first panic that nobody has joined goes on at the scope's end.
+#[cold]
+fn keep(panic: &Mutex<Option<Payload>>, payload: Payload) {
+    let mut first = panic.lock().unwrap_or_else(|e| e.into_inner());
+    if first.is_none() {
+        *first = Some(payload);
+    } else {
+        // Without the lock: foreign code.
+        drop(first);
+        unwind::discard(payload);
     }
 }
 
@@ -309,7 +315,8 @@ impl Scope<'_, '_> {
 #[derive(Debug)]
 pub struct ScopedJoinHandle<'scope, T> {
     handle: JoinHandle<T>,
-    scope: PhantomData<&'scope ()>,
+    /// Of the scope: where the panic goes if the handle is dropped when the task has panicked already.
+    panic: &'scope Mutex<Option<Payload>>,
 }
 
 impl<T> ScopedJoinHandle<'_, T> {
@@ -318,11 +325,20 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// # Errors
     /// As [`JoinHandle::join`].
     #[inline]
-    pub fn join(self) -> Result<T, JoinError> {
-        self.handle.join()
+    pub fn join(mut self) -> Result<T, JoinError> {
+        self.handle.take().join()
     }
     /// Has the task ended?
     pub fn is_finished(&self) -> bool {
         self.handle.is_finished()
+    }
+}
+
+impl<T> Drop for ScopedJoinHandle<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(payload) = self.handle.take().give_up() {
+            keep(self.panic, payload);
+        }
     }
 }

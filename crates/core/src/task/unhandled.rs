@@ -29,7 +29,8 @@ pub(crate) unsafe fn report(hub: &'static Hub, task: *mut Header) {
         }
         Unhandled::Hook(hook) => {
             let text = unwind::message(&**payload);
-            if unwind::catch(|| hook(&format!("{who} panicked: {text}"))).is_err() {
+            if let Err(payload) = unwind::catch(|| hook(&format!("{who} panicked: {text}"))) {
+                unwind::discard(payload);
                 eprintln!("myriad: {who} panicked: {text}; and the hook for such panics panicked too");
             }
         }

@@ -67,7 +67,7 @@ impl Workers {
     pub fn find(&self, w: usize) -> *mut Header {
         let me = self.member(w);
         loop {
-            if !me.inbox.is_empty() || self.crew.has_injected() || self.crew.stops() {
+            if !me.door.inbox.is_empty() || self.crew.has_injected() || self.crew.stops() {
                 return null_mut();
             }
             for victim in self.crew.others(me) {

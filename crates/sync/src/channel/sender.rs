@@ -130,7 +130,8 @@ impl<T> Sender<T> {
     /// A future that sends a message.
     ///
     /// # Cancellation
-    /// Dropped before it is ready, it has sent nothing, and drops the message.
+    /// Dropped while its message waits for room or a receiver, it has sent nothing, and drops the message. It may have been
+    /// taken since the last poll, though: then it is sent, and it is not known to whoever drops the future.
     #[inline]
     pub fn send_async(&self, value: T) -> SendFuture<'_, T> {
         SendFuture::new(self.chan(), value)

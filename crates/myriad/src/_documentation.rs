@@ -1,0 +1,28 @@
+//! The longer texts of the repository, so that their links are checked and their programs are run as tests.
+//!
+//! A link that a text defines for readers of the repository is defined here first, and the first definition counts.
+
+macro_rules! texts {
+    ($($name:ident $file:literal;)*) => {$(
+        /// [README.md]: crate::_documentation::readme
+        /// [DESIGN.md]: crate::_documentation::design
+        /// [FEATURES.md]: crate::_documentation::features
+        /// [COMPARE.md]: crate::_documentation::compare
+        /// [SOUNDNESS.md]: crate::_documentation::soundness
+        /// [PLATFORM.md]: crate::_documentation::platform
+        /// [CHANGELOG.md]: crate::_documentation::changelog
+        ///
+        #[doc = include_str!(concat!("../../../", $file))]
+        pub mod $name {}
+    )*};
+}
+
+texts! {
+    readme "README.md";
+    design "docs/DESIGN.md";
+    features "docs/FEATURES.md";
+    compare "docs/COMPARE.md";
+    soundness "docs/SOUNDNESS.md";
+    platform "docs/PLATFORM.md";
+    changelog "CHANGELOG.md";
+}
