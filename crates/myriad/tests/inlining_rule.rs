@@ -264,23 +264,16 @@ fn the_tasks_of_a_scope_wait_for_each_other() {
                 for (i, rx) in rxs.iter().enumerate() {
                     let next = &txs[(i + 1) % txs.len()];
                     s.spawn(move || {
-                        let n = rx.recv().unwrap();
-                        if n < 500 {
+                        loop {
+                            let n = rx.recv().unwrap();
                             next.send(n + 1).unwrap();
-                        }
-                        for n in rx.try_iter().chain(rx.iter()) {
                             if n >= 500 {
                                 break;
                             }
-                            next.send(n + 1).unwrap();
                         }
                     });
                 }
                 txs[0].send(0).unwrap();
-                s.spawn(|| {
-                    wait_until(|| rxs.iter().all(|rx| rx.is_empty()));
-                    txs.iter().for_each(|tx| tx.send(1000).unwrap());
-                });
             });
         });
     });

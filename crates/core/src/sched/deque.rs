@@ -397,18 +397,17 @@ impl Deque {
         self.slot(i).swap(null_mut(), Relaxed)
     }
 
-    /// Makes the older half of the private part public, if the lock is free.
+    /// Makes the older half of the private part public. False: a thief has the lock.
     ///
     /// # Safety
     /// The caller is the owner.
     pub unsafe fn publish(&self) -> bool {
         let Some(_guard) = self.try_lock() else { return false };
         let (top, split) = (self.top.load(Relaxed), self.split.load(Relaxed));
-        if top <= split + 1 {
-            return false;
+        if top > split + 1 {
+            // Relaxed: a thief uses split under the lock, whose release and acquire carry the slots and the records.
+            self.split.store(split + (top - split) / 2, Relaxed);
         }
-        // Relaxed: a thief uses split under the lock, whose release and acquire carry the slots and the records.
-        self.split.store(split + (top - split) / 2, Relaxed);
         true
     }
 

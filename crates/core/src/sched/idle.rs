@@ -160,20 +160,12 @@ impl Crew {
     #[cold]
     #[inline(never)]
     pub unsafe fn answer(&self, me: &Member) {
-        if on("answer-gives-up") {
-            // SAFETY: the caller.
-            if me.deque.looks_busy() && unsafe { me.deque.publish() } {
-                me.deque.take_request();
-            }
-            if self.has_sleepers() {
-                self.wake_one();
-            }
+        // SAFETY: the caller.
+        if !unsafe { me.deque.publish() } && on("answer-gives-up") {
             return;
         }
-        // SAFETY: the caller.
-        unsafe { me.deque.publish() };
         // Clear the request, then look for sleepers: a sleeper's request that we clear shows us its count, one that comes
-        // later stays. While anybody sleeps the request stands. Also when `publish` found the lock taken.
+        // later stays. While anybody sleeps the request stands. All this also when `publish` found the lock taken.
         me.deque.take_request();
         if self.has_sleepers() {
             if !on("request-not-kept") {

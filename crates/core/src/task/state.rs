@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  IDLE --wake--> SCHEDULED --poll--> RUNNING --pending--> IDLE      RUNNING --wake--> NOTIFIED --pending--> SCHEDULED
-//!  RUNNING --ready--> ENDED
+//!  NEW --first poll--> RUNNING --ready--> next generation, FREE
 //! ```
 //! Above the three bits stands the generation of the record's memory: a wake for a task that has ended finds another
 //! generation, or a state that is not to be woken, and does nothing.
@@ -29,8 +29,8 @@ pub const SCHEDULED: u32 = 2;
 pub const RUNNING: u32 = 3;
 /// Being polled, and woken since.
 pub const NOTIFIED: u32 = 4;
-/// Ready; never polled again.
-pub const ENDED: u32 = 5;
+/// Never polled: no waker exists yet, so the first poll need not be ordered after any wake.
+pub const NEW: u32 = 5;
 
 const STATE: u32 = 7;
 const GENERATION_SHIFT: u32 = 3;
@@ -46,12 +46,11 @@ const fn word(generation: u32, state: u32) -> u32 {
     generation << GENERATION_SHIFT | state
 }
 
-/// Begins a future's life in a record: scheduled. Returns its generation.
-pub fn begin(state: &AtomicU32) -> u32 {
-    let generation = generation(state.load(Relaxed));
-    // Relaxed: published with the record.
-    state.store(word(generation, SCHEDULED), Relaxed);
-    generation
+/// Begins a future's life in a record, which is queued next.
+#[inline(always)]
+pub fn begin(state: &AtomicU32) {
+    // Relaxed: published with the record. (The word is FREE, that is 0, but for the generation.)
+    state.store(state.load(Relaxed) | NEW, Relaxed);
 }
 
 /// Ends it: the next generation begins. Wakes from now on do nothing.
@@ -63,8 +62,10 @@ pub fn end(state: &AtomicU32) {
 /// The poll begins.
 #[inline(always)]
 pub fn start_poll(state: &AtomicU32) {
-    let now = state.load(Relaxed) & !STATE | RUNNING;
-    if on("poll-stores") {
+    let before = state.load(Relaxed);
+    let now = before & !STATE | RUNNING;
+    if before & STATE == NEW || on("poll-stores") {
+        // No waker was given out yet; a read-modify-write would cost 6 ns.
         state.store(now, Relaxed);
     } else {
         // Acquire: pairs with the Release in `wake`. (Others write the word only as the same generation's wakes.)
@@ -85,13 +86,6 @@ pub fn end_poll(state: &AtomicU32) -> bool {
             true
         }
     }
-}
-
-/// The future is ready: no poll, no wake any more.
-#[inline(always)]
-pub fn ready(state: &AtomicU32) {
-    let ended = state.load(Relaxed) & !STATE | ENDED;
-    state.store(ended, Relaxed);
 }
 
 /// A wake for the task of this generation. True: the caller queues it.
@@ -124,5 +118,5 @@ pub fn wake(state: &AtomicU32, of: u32) -> bool {
 /// Takes an idle or scheduled future of this generation out of use, at shutdown. True: the caller drops it.
 pub fn seize(state: &AtomicU32) -> bool {
     let now = state.load(Acquire);
-    now & STATE == IDLE && state.compare_exchange(now, now & !STATE | ENDED, AcqRel, Relaxed).is_ok()
+    now & STATE == IDLE && state.compare_exchange(now, now & !STATE | RUNNING, AcqRel, Relaxed).is_ok()
 }
