@@ -285,7 +285,7 @@ impl Deque {
     #[inline(always)]
     fn claim_newest(&self, task: &Header, i: usize) -> bool {
         // The identity check on every path: the position may have been used again since the task was started.
-        if !std::ptr::eq(self.slot(i).load(Relaxed), task) && !on("prototype-claim-newest-unchecked") {
+        if !std::ptr::eq(self.slot(i).load(Relaxed), task) && !on("claim-newest-unchecked") {
             return false;
         }
         self.set_top(i, "claim-top-release");

@@ -11,6 +11,7 @@ use super::idle::Member;
 use super::node::Node;
 use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Worker};
+use crate::sys::atomic::Ordering::Acquire;
 use crate::sys::thread::{relax, ticks, ticks_per_us};
 use crate::task::header::{DETACHED, Ended, Header, Outcome};
 use crate::task::waker::wake_waiter;
@@ -114,19 +115,32 @@ unsafe fn start(w: &'static Worker, task: *mut Header) {
 pub unsafe fn complete(w: &'static Worker, task: *mut Header, ended: Ended) {
     // SAFETY: the caller: until `complete` the record is ours; after it only if it was detached.
     unsafe {
-        (*task).outcome = if ended == Ended::Returned { Outcome::Returned } else { Outcome::Panicked };
-        let waiter = Header::complete(task);
-        if waiter.is_null() {
-            return;
-        }
+        (*task).outcome = if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned };
+        // Detached for good, most often, before it ran: no need to swap. Acquire: as in `Header::complete`.
+        let before = (*task).waiter.load(Acquire);
+        let waiter = if before == DETACHED { before } else { Header::complete(task) };
         if waiter == DETACHED {
-            if ended == Ended::Panicked {
-                unhandled::report(w.hub, task);
+            if ended == Ended::ReturnedPlain {
+                finish::free(Some(w), task);
+            } else {
+                end_detached(w, task, ended);
             }
-            finish::drop_outcome(Some(w), task);
-        } else {
+        } else if !waiter.is_null() {
             wake_waiter(Some(w), waiter);
         }
+    }
+}
+
+/// # Safety
+/// As for `complete`, of a detached task.
+#[inline(never)]
+unsafe fn end_detached(w: &'static Worker, task: *mut Header, ended: Ended) {
+    // SAFETY: the caller.
+    unsafe {
+        if ended == Ended::Panicked {
+            unhandled::report(w.hub, task);
+        }
+        finish::drop_outcome(Some(w), task);
     }
 }
 

@@ -120,7 +120,11 @@ unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
                 set_panicked(task, payload);
             }
         }
-        let ended = if (*task).outcome == Outcome::Returned { Ended::Returned } else { Ended::Panicked };
+        let ended = match (*task).outcome {
+            Outcome::Returned if std::mem::needs_drop::<F::Output>() => Ended::Returned,
+            Outcome::Returned => Ended::ReturnedPlain,
+            _ => Ended::Panicked,
+        };
         turn::complete(worker::current().expect("polled on a worker"), task, ended);
         Ended::BySelf
     }

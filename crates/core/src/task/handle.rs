@@ -138,7 +138,7 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
         let ended = ((*task).run)(task, Mode::Run);
         w.current.set(caller);
         match ended {
-            Ended::Returned => {
+            Ended::Returned | Ended::ReturnedPlain => {
                 let value = record::take::<T>(task);
                 finish::free(Some(w), task);
                 Ok(value)

@@ -47,6 +47,8 @@ pub enum Mode {
 pub enum Ended {
     /// The result is in the record.
     Returned,
+    /// The same, and the result has no destructor.
+    ReturnedPlain,
     /// The panic's payload is in the record.
     Panicked,
     /// The record completes itself, or is not complete yet: do not touch it.

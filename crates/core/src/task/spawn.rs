@@ -205,7 +205,7 @@ where
                 match unwind::catch(f) {
                     Ok(value) => {
                         record::put(task, value);
-                        Ended::Returned
+                        if std::mem::needs_drop::<T>() { Ended::Returned } else { Ended::ReturnedPlain }
                     }
                     Err(payload) => {
                         record::put::<Payload>(task, payload);

@@ -41,7 +41,7 @@ fn remote_wake() {
     let sleeper = spawn_part(&w, |w| {
         assert!(w.find(1).is_null());
         let mut woken = 0;
-        w.member(1).inbox.take(|_| woken += 1);
+        w.member(1).door.inbox.take(|_| woken += 1);
         assert_eq!(woken, 1);
     });
     // SAFETY: the node is in no list, and this is its only waker.
