@@ -192,7 +192,9 @@ fn values_that_are_not_send_live_over_a_wait() {
 fn the_thread_stays_the_same() {
     in_both_modes(|rt| {
         rt.run(|| {
-            let (tx, rx) = bounded::<()>(4);
+            // One message in advance for each of the four that begin with a receive.
+            let (tx, rx) = bounded::<()>(8);
+            (0..4).for_each(|_| tx.send(()).unwrap());
             let handles: Vec<_> = (0..16)
                 .map(|i| {
                     let (tx, rx) = (tx.clone(), rx.clone());
@@ -201,19 +203,16 @@ fn the_thread_stays_the_same() {
                         for k in 0..300 {
                             match (i + k) % 4 {
                                 0 => myriad::yield_now(),
-                                1 => drop(tx.send(())),
-                                2 => drop(rx.recv()),
+                                1 => tx.send(()).unwrap(),
+                                2 => rx.recv().unwrap(),
                                 _ => assert_eq!(spawn(move || k).join().unwrap(), k),
                             }
                             assert_eq!(thread::current().id(), me);
                             assert_eq!(BORROWED.with(|b| (&raw const *b).addr()), there);
                         }
-                        // Whatever is left in the balance of sends and receives.
-                        drop((tx, rx));
                     })
                 })
                 .collect();
-            // The circle of four keeps the balance: 75 sends and 75 receives each.
             handles.into_iter().for_each(|h| h.join().unwrap());
         });
     });

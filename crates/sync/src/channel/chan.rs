@@ -7,7 +7,8 @@
 //! the lock. A receiver that takes a message out of a full buffer moves that of the first waiting sender in.
 //!
 //! The lock is [biased](myriad_core::lock::biased): inside, nothing foreign runs. So targets are taken out under it and
-//! woken, and wakers dropped, without it; messages are moved, never dropped or cloned inside.
+//! woken, and wakers dropped, without it; messages are moved (from place to place, see [`super::ring`]), never dropped
+//! or cloned inside.
 //!
 //! **Rejected.** A lock-free queue: 21 to 25 ns a message and waiters beside it; the biased lock costs 4 ns, and all in it is
 //! sequential code. Waking a receiver and letting it try again: it takes the lock once more, and may find nothing.
@@ -67,19 +68,26 @@ impl<T> std::ops::DerefMut for Locked<'_, T> {
     }
 }
 
-/// What became of an operation under the lock. A target is to be woken afterwards.
-pub(super) enum Sent<T> {
-    /// It is done.
+/// What became of a send under the lock.
+pub(super) enum Sent {
+    /// The message is moved out of its place. A target is to be woken afterwards.
     Done(Option<Target>),
-    /// Full: the message is still the caller's.
-    Full(T),
-    /// Closed: the message is still the caller's.
-    Closed(T),
+    Full,
+    Closed,
 }
 
-pub(super) enum Received<T> {
-    Done(T, Option<Target>),
+/// What became of a receive under the lock.
+pub(super) enum Received {
+    /// A message is moved into the place. A target is to be woken afterwards.
+    Done(Option<Target>),
     Empty,
+    Closed,
+}
+
+/// How a wait has ended.
+pub(super) enum Waited {
+    Done,
+    Timeout,
     Closed,
 }
 
@@ -118,13 +126,21 @@ impl<T> Chan<T> {
     /// Fails all that wait, and all that come later, but for what is buffered.
     #[cold]
     pub(super) fn close(&self) -> bool {
+        self.close_and(|_| ()).0
+    }
+
+    /// The same, and `f` under the same lock.
+    pub(super) fn close_and<R>(&self, f: impl FnOnce(&mut State<T>) -> R) -> (bool, R) {
         let here = Here::get();
-        let was_open = self.locked(here, |state| {
+        let (was_open, waiting, result) = self.locked(here, |state| {
             state.quick = 0;
-            !std::mem::replace(&mut state.closed, true)
+            let waiting = !state.waiting_receivers.is_empty() || !state.waiting_senders.is_empty();
+            (!std::mem::replace(&mut state.closed, true), waiting, f(state))
         });
-        self.end_all(here);
-        was_open
+        if waiting {
+            self.end_all(here);
+        }
+        (was_open, result)
     }
 
     /// Wakes all that wait at a closed channel. One by one: waking is foreign code, and nobody begins to wait any more.
@@ -161,11 +177,6 @@ impl<T> Chan<T> {
         })
     }
 
-    /// Takes out what is buffered: nobody will receive it. The channel is closed.
-    pub(super) fn drain(&self) -> Ring<T> {
-        self.locked(Here::get(), |state| std::mem::replace(&mut state.buffer, Ring::new()))
-    }
-
     /// How many ends a side has.
     pub(super) fn count(&self, of: Side) -> &AtomicU32 {
         match of {
@@ -199,19 +210,22 @@ impl<T> Chan<T> {
 
     /// Gives back a message that was handed to a receiver which does not want it any more: to the next, or before all
     /// others.
-    pub(super) fn give_back(&self, here: Here, value: T) {
+    ///
+    /// # Safety
+    /// `place` holds a message, which is moved out.
+    pub(super) unsafe fn give_back(&self, here: Here, place: *const T) {
         let target = self.locked(here, |state| {
-            // SAFETY: locked.
+            // SAFETY: locked; the caller.
             unsafe {
                 if let Some((entry, target)) = state.waiting_receivers.claim_first() {
-                    (*entry).put(value);
+                    (*entry).put(place);
                     Entry::end(entry, DONE);
                     return Some(target);
                 }
+                // Perhaps one more than `limit`, for a while: the invariants hold.
+                state.buffer.push_front(place);
+                None
             }
-            // Perhaps one more than `limit`, for a while: the invariants hold.
-            state.buffer.push_front(value);
-            None
         });
         if let Some(target) = target {
             // SAFETY: claimed, and woken once.
@@ -224,8 +238,7 @@ impl<T> Chan<T> {
         self.state.with_mut(|state| {
             // SAFETY: nobody else has the channel.
             let state = unsafe { &*state };
-            debug_assert!(state.closed && state.buffer.len() == 0);
-            debug_assert!(state.waiting_receivers.is_empty() && state.waiting_senders.is_empty());
+            debug_assert!(state.closed && state.waiting_receivers.is_empty() && state.waiting_senders.is_empty());
         });
     }
 
@@ -249,22 +262,37 @@ pub(super) enum Side {
 }
 
 impl<T> State<T> {
-    /// Sends now, if that takes nothing but a place in the buffer. (Small, to stand in the caller's code.)
-    #[inline(always)]
-    pub(super) fn quick_send(&mut self, value: T) -> Result<(), T> {
-        if self.buffer.len() < self.quick && self.waiting_receivers.is_empty() {
-            // SAFETY: `quick` is at most the ring's memory.
-            unsafe { self.buffer.push_within(value) };
-            return Ok(());
-        }
-        Err(value)
+    /// Takes out what is buffered: nobody will receive it. The channel is closed.
+    pub(super) fn drain(&mut self) -> Ring<T> {
+        std::mem::replace(&mut self.buffer, Ring::new())
     }
 
-    /// Receives now, if a message is buffered and no sender waits for its place.
+    /// Sends now, if that takes nothing but room in the buffer. (Small, to stand in the caller's code.)
+    ///
+    /// # Safety
+    /// `place` holds a message; if true it was moved out.
     #[inline(always)]
-    pub(super) fn quick_recv(&mut self) -> Option<T> {
-        // SAFETY: not empty.
-        (self.buffer.len() > 0 && self.waiting_senders.is_empty()).then(|| unsafe { self.buffer.pop_some() })
+    pub(super) unsafe fn quick_send(&mut self, place: *const T) -> bool {
+        let quick = self.buffer.len() < self.quick && self.waiting_receivers.is_empty();
+        if quick {
+            // SAFETY: the caller; `quick` is at most the ring's memory.
+            unsafe { self.buffer.push_within(place) };
+        }
+        quick
+    }
+
+    /// Receives now, if a message is buffered and no sender waits for its room.
+    ///
+    /// # Safety
+    /// `place` is valid, and empty; if true a message was moved in.
+    #[inline(always)]
+    pub(super) unsafe fn quick_recv(&mut self, place: *mut T) -> bool {
+        let quick = self.buffer.len() > 0 && self.waiting_senders.is_empty();
+        if quick {
+            // SAFETY: the caller; not empty.
+            unsafe { self.buffer.pop(place) };
+        }
+        quick
     }
 
     /// Must a receive wait?
@@ -274,54 +302,58 @@ impl<T> State<T> {
     }
 
     /// Sends now, if that is possible.
+    ///
+    /// # Safety
+    /// `place` holds a message; it is moved out if the answer is `Done`.
     #[inline]
-    pub(super) fn try_send(&mut self, value: T) -> Sent<T> {
+    pub(super) unsafe fn try_send(&mut self, place: *const T) -> Sent {
         if self.closed {
-            return Sent::Closed(value);
+            return Sent::Closed;
         }
-        if !self.waiting_receivers.is_empty() {
-            // SAFETY: locked; the entry is ours until `end`.
-            unsafe {
-                if let Some((entry, target)) = self.waiting_receivers.claim_first() {
-                    (*entry).put(value);
-                    Entry::end(entry, DONE);
-                    return Sent::Done(Some(target));
-                }
+        // SAFETY: locked; the entry is ours until `end`; the caller.
+        unsafe {
+            if !self.waiting_receivers.is_empty()
+                && let Some((entry, target)) = self.waiting_receivers.claim_first()
+            {
+                (*entry).put(place);
+                Entry::end(entry, DONE);
+                return Sent::Done(Some(target));
             }
+            if self.buffer.len() >= self.limit {
+                return Sent::Full;
+            }
+            self.buffer.push(place);
         }
-        if self.buffer.len() < self.limit {
-            self.buffer.push(value);
-            self.quick = self.limit.min(self.buffer.capacity());
-            Sent::Done(None)
-        } else {
-            Sent::Full(value)
-        }
+        self.quick = self.limit.min(self.buffer.capacity());
+        Sent::Done(None)
     }
 
     /// Receives now, if that is possible.
-    pub(super) fn try_recv(&mut self) -> Received<T> {
-        if let Some(value) = self.buffer.pop() {
-            if self.waiting_senders.is_empty() || self.buffer.len() >= self.limit {
-                return Received::Done(value, None);
-            }
-            // SAFETY: locked; the entry is ours until `end`.
-            unsafe {
+    ///
+    /// # Safety
+    /// `place` is valid, and empty; a message is moved in if the answer is `Done`.
+    pub(super) unsafe fn try_recv(&mut self, place: *mut T) -> Received {
+        // SAFETY: locked; the entry is ours until `end`; the caller.
+        unsafe {
+            if self.buffer.len() > 0 {
+                self.buffer.pop(place);
+                if self.waiting_senders.is_empty() || self.buffer.len() >= self.limit {
+                    return Received::Done(None);
+                }
                 let target = self.waiting_senders.claim_first().map(|(entry, target)| {
-                    self.buffer.push((*entry).take());
+                    self.buffer.push((*entry).place());
                     Entry::end(entry, DONE);
                     target
                 });
-                return Received::Done(value, target);
+                return Received::Done(target);
             }
-        }
-        if !self.waiting_senders.is_empty() {
-            // A rendezvous. SAFETY: as above.
-            unsafe {
-                if let Some((entry, target)) = self.waiting_senders.claim_first() {
-                    let value = (*entry).take();
-                    Entry::end(entry, DONE);
-                    return Received::Done(value, Some(target));
-                }
+            // A rendezvous.
+            if !self.waiting_senders.is_empty()
+                && let Some((entry, target)) = self.waiting_senders.claim_first()
+            {
+                place.copy_from_nonoverlapping((*entry).place(), 1);
+                Entry::end(entry, DONE);
+                return Received::Done(Some(target));
             }
         }
         if self.closed { Received::Closed } else { Received::Empty }

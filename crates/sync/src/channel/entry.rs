@@ -47,6 +47,12 @@ impl<T> Entry<T> {
         }
     }
 
+    /// One whose slot is full.
+    #[inline(always)]
+    pub(super) fn with(value: T) -> Entry<T> {
+        Entry { slot: UnsafeCell::new(MaybeUninit::new(value)), ..Entry::new() }
+    }
+
     /// What has become of it.
     #[inline(always)]
     pub(super) fn state(&self) -> u8 {
@@ -54,24 +60,33 @@ impl<T> Entry<T> {
         self.state.load(ord(Acquire, "entry-acquire"))
     }
 
-    /// Fills the slot.
+    /// Where a message stands, or will.
     ///
     /// # Safety
-    /// It is empty, and the entry is the caller's (its owner while it is not linked, or who took it out of its list).
+    /// The entry is the caller's: its owner while it is not linked, or who took it out of its list.
     #[inline(always)]
-    pub(super) unsafe fn put(&self, value: T) {
+    pub(super) unsafe fn place(&self) -> *mut T {
+        self.slot.with_mut(|slot| slot.cast())
+    }
+
+    /// Fills the slot from another place.
+    ///
+    /// # Safety
+    /// The entry is the caller's, its slot empty; `place` holds a message.
+    #[inline(always)]
+    pub(super) unsafe fn put(&self, place: *const T) {
         // SAFETY: the caller.
-        self.slot.with_mut(|slot| unsafe { (*slot).write(value) });
+        self.slot.with_mut(|slot| unsafe { slot.cast::<T>().copy_from_nonoverlapping(place, 1) });
     }
 
     /// Empties it.
     ///
     /// # Safety
-    /// It is full, and the entry is the caller's.
+    /// The entry is the caller's, its slot full.
     #[inline(always)]
     pub(super) unsafe fn take(&self) -> T {
         // SAFETY: the caller.
-        self.slot.with_mut(|slot| unsafe { (*slot).assume_init_read() })
+        unsafe { self.place().read() }
     }
 
     /// The owner is back, and may wait again.

@@ -7,10 +7,12 @@
 use super::chan::{Chan, Received, Sent, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
 use super::error::{RecvError, SendError};
+use super::receiver::wake_sender;
 use myriad_core::wait::{Here, Target};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -55,8 +57,12 @@ impl<T> Future for RecvFuture<'_, T> {
                     return Poll::Pending;
                 }
                 // Most often a message is there: without a look at the waker.
-                if let Some(value) = this.chan.lock(here).quick_recv() {
-                    return Poll::Ready(Ok(value));
+                let mut value = MaybeUninit::uninit();
+                // SAFETY: the place is empty, or holds a message if the answer is yes.
+                unsafe {
+                    if this.chan.lock(here).quick_recv(value.as_mut_ptr()) {
+                        return Poll::Ready(Ok(value.assume_init()));
+                    }
                 }
             }
             _ => {}
@@ -66,52 +72,44 @@ impl<T> Future for RecvFuture<'_, T> {
 }
 
 impl<T> RecvFuture<'_, T> {
-    #[inline(always)]
-    fn received(here: Here, tried: Received<T>) -> Poll<Result<T, RecvError>> {
-        match tried {
-            Received::Done(value, target) => {
-                if let Some(target) = target {
-                    // SAFETY: claimed, and woken once.
-                    unsafe { here.wake(target) };
-                }
-                Poll::Ready(Ok(value))
-            }
-            Received::Closed => Poll::Ready(Err(RecvError)),
-            Received::Empty => Poll::Pending,
-        }
-    }
-
     /// Begins to wait, or waits on, with this waker. (`self` is pinned: only `poll` calls this.)
     #[inline(never)]
     fn poll_waiting(&mut self, here: Here, cx: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
         let at = &raw mut self.entry;
-        // Cloned without the lock: wakers are foreign code.
+        let mut value = MaybeUninit::<T>::uninit();
+        let place = value.as_mut_ptr();
+        // Cloned without the lock: wakers are foreign code. Unused, or an older one, it is dropped last, without the lock.
         let mut target = Some(Target::future(cx.waker().clone()));
-        let tried = self.chan.locked(here, |state| {
-            // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned.
-            unsafe {
-                match (*at).state() {
-                    DONE => {
-                        (*at).reset();
-                        Received::Done((*at).take(), None)
-                    }
-                    CLOSED => Received::Closed,
-                    LINKED => {
-                        target = target.take().map(|new| (*at).replace_target(new));
-                        Received::Empty
-                    }
-                    _ => {
-                        let tried = state.try_recv();
-                        if let (Received::Empty, Some(target)) = (&tried, target.take()) {
-                            state.wait(Side::Receive, at, target);
-                        }
-                        tried
-                    }
+        // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned. The place is empty, or holds
+        // a message if it is done. A target was claimed, and is woken once, without the lock.
+        unsafe {
+            let received = self.chan.locked(here, |state| match (*at).state() {
+                DONE => {
+                    (*at).reset();
+                    place.copy_from_nonoverlapping((*at).place(), 1);
+                    Received::Done(None)
                 }
+                CLOSED => Received::Closed,
+                LINKED => {
+                    target = target.take().map(|new| (*at).replace_target(new));
+                    Received::Empty
+                }
+                _ => {
+                    let received = state.try_recv(place);
+                    if let (Received::Empty, Some(target)) = (&received, target.take()) {
+                        state.wait(Side::Receive, at, target);
+                    }
+                    received
+                }
+            });
+            match received {
+                Received::Done(None) => {}
+                Received::Done(Some(target)) => wake_sender(here, target, place),
+                Received::Closed => return Poll::Ready(Err(RecvError)),
+                Received::Empty => return Poll::Pending,
             }
-        });
-        // `target`, unused or an older one, is dropped after the wake: it may be foreign code that panics.
-        Self::received(here, tried)
+            Poll::Ready(Ok(value.assume_init()))
+        }
     }
 }
 
@@ -125,10 +123,11 @@ impl<T> Drop for RecvFuture<'_, T> {
         let here = Here::get();
         // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it is ours.
         unsafe {
-            drop(self.chan.give_up(here, &raw mut self.entry, Side::Receive));
+            let target = self.chan.give_up(here, &raw mut self.entry, Side::Receive);
             if self.entry.state() == DONE {
-                self.chan.give_back(here, self.entry.take());
+                self.chan.give_back(here, self.entry.place());
             }
+            drop(target);
         }
     }
 }
@@ -151,10 +150,7 @@ unsafe impl<T: Send> Sync for SendFuture<'_, T> {}
 impl<'a, T> SendFuture<'a, T> {
     #[inline(always)]
     pub(super) fn new(chan: &'a Chan<T>, value: T) -> Self {
-        let entry = Entry::new();
-        // SAFETY: the slot is empty, the entry ours.
-        unsafe { entry.put(value) };
-        SendFuture { chan, entry, full: true, _pinned: PhantomPinned }
+        SendFuture { chan, entry: Entry::with(value), full: true, _pinned: PhantomPinned }
     }
 }
 
@@ -176,14 +172,9 @@ impl<T> Future for SendFuture<'_, T> {
             }
             // Most often there is room: without a look at the waker.
             // SAFETY: idle: the slot is full, and ours.
-            unsafe {
-                match this.chan.lock(here).quick_send((*at).take()) {
-                    Ok(()) => {
-                        this.full = false;
-                        return Poll::Ready(Ok(()));
-                    }
-                    Err(value) => (*at).put(value),
-                }
+            if unsafe { this.chan.lock(here).quick_send((*at).place()) } {
+                this.full = false;
+                return Poll::Ready(Ok(()));
             }
         }
         this.poll_waiting(here, cx)
@@ -191,57 +182,41 @@ impl<T> Future for SendFuture<'_, T> {
 }
 
 impl<T> SendFuture<'_, T> {
-    #[inline(always)]
-    fn sent(&mut self, here: Here, tried: Sent<T>) -> Poll<Result<(), SendError<T>>> {
-        self.full = false;
-        match tried {
-            Sent::Done(target) => {
-                if let Some(target) = target {
-                    // SAFETY: claimed, and woken once.
-                    unsafe { here.wake(target) };
-                }
-                Poll::Ready(Ok(()))
-            }
-            Sent::Closed(value) | Sent::Full(value) => Poll::Ready(Err(SendError(value))),
-        }
-    }
-
     /// Begins to wait, or waits on, with this waker. (`self` is pinned: only `poll` calls this.)
     #[inline(never)]
     fn poll_waiting(&mut self, here: Here, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let at = &raw mut self.entry;
+        // As there: dropped last.
         let mut target = Some(Target::future(cx.waker().clone()));
-        let tried = self.chan.locked(here, |state| {
-            // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned. Its slot is full unless
-            // the state is DONE.
-            unsafe {
-                match (*at).state() {
-                    DONE => Some(Sent::Done(None)),
-                    CLOSED => Some(Sent::Closed((*at).take())),
-                    LINKED => {
-                        target = target.take().map(|new| (*at).replace_target(new));
-                        None
-                    }
-                    _ => match state.try_send((*at).take()) {
-                        Sent::Full(value) => {
-                            (*at).put(value);
-                            if let Some(target) = target.take() {
-                                state.wait(Side::Send, at, target);
-                            }
-                            None
-                        }
-                        tried => Some(tried),
-                    },
+        // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned. Its slot is full unless it is
+        // done. A target was claimed, and is woken once, without the lock.
+        unsafe {
+            let sent = self.chan.locked(here, |state| match (*at).state() {
+                DONE => Sent::Done(None),
+                CLOSED => Sent::Closed,
+                LINKED => {
+                    target = target.take().map(|new| (*at).replace_target(new));
+                    Sent::Full
                 }
+                _ => {
+                    let sent = state.try_send((*at).place());
+                    if let (Sent::Full, Some(target)) = (&sent, target.take()) {
+                        state.wait(Side::Send, at, target);
+                    }
+                    sent
+                }
+            });
+            if let Sent::Full = sent {
+                return Poll::Pending;
             }
-        });
-        // As there: `target` is dropped last.
-        match tried {
-            Some(tried) => {
-                self.entry.reset();
-                self.sent(here, tried)
+            self.full = false;
+            self.entry.reset();
+            match sent {
+                Sent::Done(Some(target)) => here.wake(target),
+                Sent::Closed => return Poll::Ready(Err(SendError(self.entry.take()))),
+                _ => {}
             }
-            None => Poll::Pending,
+            Poll::Ready(Ok(()))
         }
     }
 }
@@ -254,11 +229,10 @@ impl<T> Drop for SendFuture<'_, T> {
         }
         // SAFETY: our own entry; afterwards nobody else knows it. The message is still in the slot unless it was taken.
         unsafe {
-            if self.entry.state() == LINKED {
-                drop(self.chan.give_up(Here::get(), &raw mut self.entry, Side::Send));
-            }
+            let linked = self.entry.state() == LINKED;
+            let _target = linked.then(|| self.chan.give_up(Here::get(), &raw mut self.entry, Side::Send));
             if self.entry.state() != DONE {
-                drop(self.entry.take());
+                self.entry.place().drop_in_place();
             }
         }
     }

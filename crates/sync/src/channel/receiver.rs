@@ -1,20 +1,40 @@
 //! The receiving end.
 
-use super::chan::{Chan, Locked, Received, Side};
+use super::chan::{Chan, Locked, Received, Side, Waited};
 use super::ends::Share;
 use super::entry::{DONE, Entry};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::RecvFuture;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::Here;
+use myriad_core::wait::{Here, Target};
 use std::fmt;
 use std::iter::FusedIterator;
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
 /// Receives messages. Clone it for more receivers, each message goes to one of them; when all are dropped, the channel
 /// closes, and what is buffered is dropped with it.
 pub struct Receiver<T> {
     share: Share<T>,
+}
+
+/// Wakes a sender whose message was taken. If its waker panics, the message that was received is dropped.
+///
+/// # Safety
+/// The target was claimed, and is woken once, without the lock. `place` holds the message, which is the caller's afterwards.
+#[inline(always)]
+pub(super) unsafe fn wake_sender<T>(here: Here, target: Target, place: *mut T) {
+    struct Message<T>(*mut T);
+    impl<T> Drop for Message<T> {
+        fn drop(&mut self) {
+            // SAFETY: the function's caller: it is there, and nobody else drops it when this unwinds.
+            unsafe { self.0.drop_in_place() };
+        }
+    }
+    let message = Message(place);
+    // SAFETY: the caller.
+    unsafe { here.wake(target) };
+    std::mem::forget(message);
 }
 
 impl<T> Receiver<T> {
@@ -43,10 +63,14 @@ impl<T> Receiver<T> {
         let here = Here::get();
         here.spend();
         let mut state = self.chan().lock(here);
-        match state.quick_recv() {
-            Some(value) => Ok(value),
-            None => self.recv_slow(here, state),
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: the place is empty, or holds a message if the answer is yes.
+        unsafe {
+            if state.quick_recv(value.as_mut_ptr()) {
+                return Ok(value.assume_init());
+            }
         }
+        self.recv_slow(here, state)
     }
 
     #[inline(never)]
@@ -55,19 +79,26 @@ impl<T> Receiver<T> {
         if state.has_nothing() && here.is_prepared() {
             return Self::recv_blocking(here, state);
         }
-        match state.try_recv() {
-            Received::Done(value, None) => Ok(value),
-            Received::Done(value, Some(target)) => {
-                drop(state);
-                // SAFETY: claimed, and woken once.
-                unsafe { here.wake(target) };
-                Ok(value)
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and is woken once, without the
+        // lock.
+        unsafe {
+            match state.try_recv(value.as_mut_ptr()) {
+                Received::Done(None) => {}
+                Received::Done(Some(target)) => {
+                    drop(state);
+                    wake_sender(here, target, value.as_mut_ptr());
+                }
+                Received::Closed => return Err(RecvError),
+                Received::Empty => {
+                    drop(state);
+                    match self.wait(here, None, value.as_mut_ptr()) {
+                        Waited::Done => {}
+                        _ => return Err(RecvError),
+                    }
+                }
             }
-            Received::Closed => Err(RecvError),
-            Received::Empty => {
-                drop(state);
-                self.wait(here, None).map_err(|_| RecvError)
-            }
+            Ok(value.assume_init())
         }
     }
 
@@ -93,19 +124,24 @@ impl<T> Receiver<T> {
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let here = Here::get();
-        if let Some(value) = self.chan().lock(here).quick_recv() {
-            return Ok(value);
-        }
-        match self.chan().locked(here, |state| state.try_recv()) {
-            Received::Done(value, target) => {
-                if let Some(target) = target {
-                    // SAFETY: claimed, and woken once.
-                    unsafe { here.wake(target) };
-                }
-                Ok(value)
+        let mut value = MaybeUninit::uninit();
+        let place = value.as_mut_ptr();
+        let mut state = self.chan().lock(here);
+        // SAFETY: the place is empty, or holds a message if the answer is yes or it is done. A target was claimed, and is woken
+        // once, without the lock.
+        unsafe {
+            if state.quick_recv(place) {
+                return Ok(value.assume_init());
             }
-            Received::Closed => Err(TryRecvError::Closed),
-            Received::Empty => Err(TryRecvError::Empty),
+            let received = state.try_recv(place);
+            drop(state);
+            match received {
+                Received::Done(None) => {}
+                Received::Done(Some(target)) => wake_sender(here, target, place),
+                Received::Closed => return Err(TryRecvError::Closed),
+                Received::Empty => return Err(TryRecvError::Empty),
+            }
+            Ok(value.assume_init())
         }
     }
 
@@ -130,7 +166,15 @@ impl<T> Receiver<T> {
     pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         let here = Here::get();
         here.spend();
-        self.wait(here, Some(deadline))
+        let mut value = MaybeUninit::uninit();
+        // SAFETY: the place is empty, or holds a message if it is done.
+        unsafe {
+            match self.wait(here, Some(deadline), value.as_mut_ptr()) {
+                Waited::Done => Ok(value.assume_init()),
+                Waited::Timeout => Err(RecvTimeoutError::Timeout),
+                Waited::Closed => Err(RecvTimeoutError::Closed),
+            }
+        }
     }
 
     /// A future that receives the next message.
@@ -144,37 +188,35 @@ impl<T> Receiver<T> {
         RecvFuture::new(self.chan())
     }
 
-    #[inline(always)]
-    fn wait(&self, here: Here, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+    /// Receives, and waits if it must.
+    ///
+    /// # Safety
+    /// `place` is valid, and empty; a message is moved in if it is done.
+    unsafe fn wait(&self, here: Here, deadline: Option<Instant>, place: *mut T) -> Waited {
         let wait = if deadline.is_some() { here.timed_wait() } else { here.wait() };
         let prepared = wait.prepare();
         let entry = Entry::new();
         let at = (&raw const entry).cast_mut();
-        let tried = self.chan().locked(here, |state| {
-            let tried = state.try_recv();
-            if let (Received::Empty, Ok(())) = (&tried, &prepared) {
-                // SAFETY: the entry stands in this frame until the wait is over.
-                unsafe { state.wait(Side::Receive, at, wait.target()) };
-            }
-            tried
-        });
-        match tried {
-            Received::Empty => {
-                if let Err(error) = prepared {
-                    panic!("{error}");
-                }
-            }
-            Received::Closed => return Err(RecvTimeoutError::Closed),
-            Received::Done(value, target) => {
-                if let Some(target) = target {
-                    // SAFETY: claimed, and woken once.
-                    unsafe { here.wake(target) };
-                }
-                return Ok(value);
-            }
-        }
-        // SAFETY: prepared and published, of the kind that it is. When it is over the entry is ours again.
+        // SAFETY: the caller. The entry stands in this frame until the wait is over. A target was claimed, and is woken once.
+        // The wait is prepared and published, of the kind that it is; when it is over the entry is ours again.
         unsafe {
+            let received = self.chan().locked(here, |state| {
+                let received = state.try_recv(place);
+                if let (Received::Empty, Ok(())) = (&received, &prepared) {
+                    state.wait(Side::Receive, at, wait.target());
+                }
+                received
+            });
+            match (received, prepared) {
+                (Received::Done(None), _) => return Waited::Done,
+                (Received::Done(Some(target)), _) => {
+                    wake_sender(here, target, place);
+                    return Waited::Done;
+                }
+                (Received::Closed, _) => return Waited::Closed,
+                (Received::Empty, Err(error)) => panic!("{error}"),
+                (Received::Empty, Ok(())) => {}
+            }
             let woken = match deadline {
                 None => {
                     wait.block();
@@ -184,9 +226,13 @@ impl<T> Receiver<T> {
             };
             if !woken {
                 drop(self.chan().give_up(here, at, Side::Receive));
-                return Err(RecvTimeoutError::Timeout);
+                return Waited::Timeout;
             }
-            if entry.state() == DONE { Ok(entry.take()) } else { Err(RecvTimeoutError::Closed) }
+            if entry.state() != DONE {
+                return Waited::Closed;
+            }
+            place.copy_from_nonoverlapping(entry.place(), 1);
+            Waited::Done
         }
     }
 

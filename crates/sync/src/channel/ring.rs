@@ -1,4 +1,7 @@
 //! The buffer of a channel: a ring that grows as messages come, to both ends of use.
+//!
+//! Messages are moved from place to place, not passed by value: a copy for each call would fill a small stack when they
+//! are large and the compiler does not optimise.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -38,51 +41,61 @@ impl<T> Ring<T> {
         self.capacity
     }
 
+    /// Moves a message in, behind all others.
+    ///
+    /// # Safety
+    /// `place` holds a message, which is the caller's to move.
     #[inline(always)]
-    pub(super) fn push(&mut self, value: T) {
+    pub(super) unsafe fn push(&mut self, place: *const T) {
         if self.len == self.capacity {
             self.grow();
         }
-        // SAFETY: there is room.
-        unsafe { self.push_within(value) };
+        // SAFETY: the caller; there is room.
+        unsafe { self.push_within(place) };
     }
 
     /// # Safety
-    /// There is memory for one more.
+    /// As `push`, and there is memory for one more.
     #[inline(always)]
-    pub(super) unsafe fn push_within(&mut self, value: T) {
+    pub(super) unsafe fn push_within(&mut self, place: *const T) {
         let len = self.len;
-        // SAFETY: a slot behind the last message: empty.
-        unsafe { self.slot(len).write(value) };
+        // SAFETY: the caller; a slot behind the last message: empty.
+        unsafe { self.slot(len).copy_from_nonoverlapping(place, 1) };
         self.len += 1;
     }
 
-    /// Puts a message before all others.
-    pub(super) fn push_front(&mut self, value: T) {
+    /// Moves a message in, before all others.
+    ///
+    /// # Safety
+    /// As `push`.
+    pub(super) unsafe fn push_front(&mut self, place: *const T) {
         if self.len == self.capacity {
             self.grow();
         }
         self.first = self.first.wrapping_sub(1);
-        // SAFETY: a slot before the first message: empty, because there was room.
-        unsafe { self.slot(0).write(value) };
+        // SAFETY: the caller; a slot before the first message: empty, because there was room.
+        unsafe { self.slot(0).copy_from_nonoverlapping(place, 1) };
         self.len += 1;
     }
 
-    #[inline(always)]
-    pub(super) fn pop(&mut self) -> Option<T> {
-        // SAFETY: not empty.
-        (self.len > 0).then(|| unsafe { self.pop_some() })
-    }
-
+    /// Moves the first message out.
+    ///
     /// # Safety
-    /// Not empty.
+    /// There is one; `place` is valid, and empty.
     #[inline(always)]
-    pub(super) unsafe fn pop_some(&mut self) -> T {
-        // SAFETY: the first message; it is no longer in the ring afterwards.
-        let value = unsafe { self.slot(0).read() };
+    pub(super) unsafe fn pop(&mut self, place: *mut T) {
+        // SAFETY: the caller; the message is no longer in the ring afterwards.
+        unsafe { place.copy_from_nonoverlapping(self.slot(0), 1) };
         self.first = self.first.wrapping_add(1);
         self.len -= 1;
-        value
+    }
+
+    fn drop_first(&mut self) {
+        let message = self.slot(0);
+        self.first = self.first.wrapping_add(1);
+        self.len -= 1;
+        // SAFETY: it was the first message, and is no longer in the ring.
+        unsafe { message.drop_in_place() };
     }
 
     #[cold]
@@ -93,7 +106,7 @@ impl<T> Ring<T> {
         let mut slots = Box::<[T]>::new_uninit_slice(capacity);
         for (i, slot) in slots.iter_mut().take(self.len).enumerate() {
             // SAFETY: moved over to the new memory.
-            slot.write(unsafe { self.slot(i).read() });
+            unsafe { slot.as_mut_ptr().copy_from_nonoverlapping(self.slot(i), 1) };
         }
         self.free();
         self.slots = NonNull::from(Box::leak(slots)).cast();
@@ -116,15 +129,15 @@ impl<T> Drop for Ring<T> {
         struct Rest<'a, T>(&'a mut Ring<T>);
         impl<T> Drop for Rest<'_, T> {
             fn drop(&mut self) {
-                while let Some(value) = self.0.pop() {
-                    drop(value);
+                while self.0.len > 0 {
+                    self.0.drop_first();
                 }
                 self.0.free();
             }
         }
         let rest = Rest(self);
-        while let Some(value) = rest.0.pop() {
-            drop(value);
+        while rest.0.len > 0 {
+            rest.0.drop_first();
         }
     }
 }

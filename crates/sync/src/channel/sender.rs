@@ -1,6 +1,6 @@
 //! The sending end.
 
-use super::chan::{Chan, Locked, Sent, Side};
+use super::chan::{Chan, Locked, Sent, Side, Waited};
 use super::ends::Share;
 use super::entry::{DONE, Entry};
 use super::error::{SendError, SendTimeoutError, TrySendError};
@@ -8,6 +8,7 @@ use super::future::SendFuture;
 use myriad_core::time::{self, Instant};
 use myriad_core::wait::Here;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 /// Sends messages. Clone it for more senders; when all are dropped, the channel closes.
@@ -42,40 +43,70 @@ impl<T> Sender<T> {
         let here = Here::get();
         here.spend();
         let mut state = self.chan().lock(here);
-        match state.quick_send(value) {
-            Ok(()) => Ok(()),
-            Err(value) => self.send_slow(here, state, value),
+        let value = ManuallyDrop::new(value);
+        // SAFETY: the message is in its place, and is moved out of it once.
+        unsafe {
+            if state.quick_send(&raw const *value) {
+                return Ok(());
+            }
+            self.send_slow(here, state, &raw const *value)
         }
     }
 
+    /// # Safety
+    /// `place` holds a message, which is moved out.
     #[inline(never)]
-    fn send_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>, value: T) -> Result<(), SendError<T>> {
-        match state.try_send(value) {
-            Sent::Done(None) => Ok(()),
-            Sent::Done(Some(target)) => {
-                drop(state);
-                // SAFETY: claimed, and woken once.
-                unsafe { here.wake(target) };
-                Ok(())
+    unsafe fn send_slow<'a>(
+        &'a self,
+        here: Here,
+        mut state: Locked<'a, T>,
+        place: *const T,
+    ) -> Result<(), SendError<T>> {
+        // SAFETY: the caller. A target was claimed, and is woken once, without the lock.
+        unsafe {
+            match state.try_send(place) {
+                Sent::Done(None) => Ok(()),
+                Sent::Done(Some(target)) => {
+                    drop(state);
+                    here.wake(target);
+                    Ok(())
+                }
+                Sent::Closed => Err(SendError(place.read())),
+                Sent::Full if here.is_prepared() => Self::send_blocking(here, state, place),
+                Sent::Full => {
+                    drop(state);
+                    self.send_unprepared(here, place)
+                }
             }
-            Sent::Closed(value) => Err(SendError(value)),
-            Sent::Full(value) if here.is_prepared() => Self::send_blocking(here, state, value),
-            Sent::Full(value) => {
-                drop(state);
-                self.wait(here, value, None).map_err(|error| SendError(error.into_inner()))
+        }
+    }
+
+    /// # Safety
+    /// As `send_slow`.
+    #[cold]
+    unsafe fn send_unprepared(&self, here: Here, place: *const T) -> Result<(), SendError<T>> {
+        let entry = Entry::new();
+        // SAFETY: the caller; the entry stands in this frame.
+        unsafe {
+            match self.wait(here, place, None, (&raw const entry).cast_mut()) {
+                Waited::Done => Ok(()),
+                _ => Err(SendError(entry.take())),
             }
         }
     }
 
     /// The channel, locked, was found full, and a wait can begin.
+    ///
+    /// # Safety
+    /// As `send_slow`.
     #[inline(always)]
-    fn send_blocking(here: Here, mut state: Locked<'_, T>, value: T) -> Result<(), SendError<T>> {
+    unsafe fn send_blocking(here: Here, mut state: Locked<'_, T>, place: *const T) -> Result<(), SendError<T>> {
         let wait = here.wait();
         let entry = Entry::new();
         // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and published before the lock goes.
         // Afterwards the entry is ours again.
         unsafe {
-            entry.put(value);
+            entry.put(place);
             state.wait(Side::Send, (&raw const entry).cast_mut(), wait.target());
             drop(state);
             wait.block();
@@ -90,16 +121,19 @@ impl<T> Sender<T> {
     #[inline]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let here = Here::get();
-        match self.chan().locked(here, |state| state.try_send(value)) {
-            Sent::Done(target) => {
-                if let Some(target) = target {
-                    // SAFETY: claimed, and woken once.
-                    unsafe { here.wake(target) };
+        let value = ManuallyDrop::new(value);
+        let place = &raw const *value;
+        // SAFETY: the message is in its place, and is moved out of it once. A target was claimed, and is woken once.
+        unsafe {
+            match self.chan().locked(here, |state| state.try_send(place)) {
+                Sent::Done(None) => Ok(()),
+                Sent::Done(Some(target)) => {
+                    here.wake(target);
+                    Ok(())
                 }
-                Ok(())
+                Sent::Closed => Err(TrySendError::Closed(place.read())),
+                Sent::Full => Err(TrySendError::Full(place.read())),
             }
-            Sent::Closed(value) => Err(TrySendError::Closed(value)),
-            Sent::Full(value) => Err(TrySendError::Full(value)),
         }
     }
 
@@ -124,7 +158,16 @@ impl<T> Sender<T> {
     pub fn send_deadline(&self, value: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
         let here = Here::get();
         here.spend();
-        self.wait(here, value, Some(deadline))
+        let value = ManuallyDrop::new(value);
+        let entry = Entry::new();
+        // SAFETY: the message is in its place, and is moved out of it once; the entry stands in this frame.
+        unsafe {
+            match self.wait(here, &raw const *value, Some(deadline), (&raw const entry).cast_mut()) {
+                Waited::Done => Ok(()),
+                Waited::Timeout => Err(SendTimeoutError::Timeout(entry.take())),
+                Waited::Closed => Err(SendTimeoutError::Closed(entry.take())),
+            }
+        }
     }
 
     /// A future that sends a message.
@@ -137,40 +180,39 @@ impl<T> Sender<T> {
         SendFuture::new(self.chan(), value)
     }
 
-    #[inline(always)]
-    fn wait(&self, here: Here, value: T, deadline: Option<Instant>) -> Result<(), SendTimeoutError<T>> {
+    /// Sends, and waits if it must. Unless it is done the message is in the entry's slot afterwards.
+    ///
+    /// # Safety
+    /// `place` holds a message, which is moved out. The entry is new, and stays where it is until this returns.
+    unsafe fn wait(&self, here: Here, place: *const T, deadline: Option<Instant>, entry: *mut Entry<T>) -> Waited {
         let wait = if deadline.is_some() { here.timed_wait() } else { here.wait() };
         let prepared = wait.prepare();
-        let entry = Entry::new();
-        let at = (&raw const entry).cast_mut();
-        let tried = self.chan().locked(here, |state| match state.try_send(value) {
-            Sent::Full(value) if prepared.is_ok() => {
-                // SAFETY: the entry stands in this frame until the wait is over; it is ours until linked.
-                unsafe {
-                    entry.put(value);
-                    state.wait(Side::Send, at, wait.target());
-                }
-                None
-            }
-            other => Some(other),
-        });
-        match tried {
-            None => {}
-            Some(Sent::Closed(value)) => return Err(SendTimeoutError::Closed(value)),
-            Some(Sent::Done(target)) => {
-                if let Some(target) = target {
-                    // SAFETY: claimed, and woken once.
-                    unsafe { here.wake(target) };
-                }
-                return Ok(());
-            }
-            Some(Sent::Full(_)) => match prepared {
-                Err(error) => panic!("{error}"),
-                Ok(()) => unreachable!("it waits then"),
-            },
-        }
-        // SAFETY: prepared and published, of the kind that it is. When it is over the entry is ours again.
+        // SAFETY: the caller; the entry is ours until it is linked. A target was claimed, and is woken once. The wait is
+        // prepared and published, of the kind that it is; when it is over the entry is ours again.
         unsafe {
+            let sent = self.chan().locked(here, |state| {
+                let sent = state.try_send(place);
+                if !matches!(sent, Sent::Done(_)) {
+                    (*entry).put(place);
+                }
+                if matches!(sent, Sent::Full) && prepared.is_ok() {
+                    state.wait(Side::Send, entry, wait.target());
+                }
+                sent
+            });
+            match (sent, prepared) {
+                (Sent::Done(None), _) => return Waited::Done,
+                (Sent::Done(Some(target)), _) => {
+                    here.wake(target);
+                    return Waited::Done;
+                }
+                (Sent::Closed, _) => return Waited::Closed,
+                (Sent::Full, Err(error)) => {
+                    let _dropped_by_the_panic = (*entry).take();
+                    panic!("{error}");
+                }
+                (Sent::Full, Ok(())) => {}
+            }
             let woken = match deadline {
                 None => {
                     wait.block();
@@ -179,10 +221,10 @@ impl<T> Sender<T> {
                 Some(deadline) => wait.block_until(deadline),
             };
             if !woken {
-                drop(self.chan().give_up(here, at, Side::Send));
-                return Err(SendTimeoutError::Timeout(entry.take()));
+                drop(self.chan().give_up(here, entry, Side::Send));
+                return Waited::Timeout;
             }
-            if entry.state() == DONE { Ok(()) } else { Err(SendTimeoutError::Closed(entry.take())) }
+            if (*entry).state() == DONE { Waited::Done } else { Waited::Closed }
         }
     }
 
