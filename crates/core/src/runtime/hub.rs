@@ -12,7 +12,7 @@ use crate::stack::overflow;
 use crate::stack::pool::NoStack;
 use crate::sys::atomic::Ordering::*;
 use crate::sys::clock::Instant;
-use crate::sys::thread;
+use crate::sys::{map, thread};
 use crate::task::finish;
 use crate::task::header::Header;
 use std::collections::{HashMap, VecDeque};
@@ -286,8 +286,11 @@ impl Hub {
         let config = self.config();
         // In fiber mode the thread itself only starts fibers; tasks run on its stack in threads mode.
         let size = if config.fibers { 256 << 10 } else { config.stack_size.max(64 << 10) };
+        self.reap();
+        map::thread_starts()?;
         let mut book = locked(&self.book);
-        let handle = std::thread::Builder::new().name(name).stack_size(size).spawn(body)?;
+        let started = std::thread::Builder::new().name(name).stack_size(size).spawn(body);
+        let handle = started.inspect_err(|_| map::thread_ended())?;
         book.threads.insert(handle.thread().id(), handle);
         book.numbered += 1;
         Ok(())
@@ -306,6 +309,7 @@ impl Hub {
     pub fn leave_thread(&self) {
         overflow::leave_thread();
         set_current(None);
+        self.reap();
         locked(&self.book).leaving.push(std::thread::current().id());
         self.changed.notify_all();
     }
@@ -342,6 +346,26 @@ impl Hub {
         true
     }
 
+    /// Joins threads that have ended, without waiting for others: until then the system keeps their stacks.
+    fn reap(&self) {
+        let mut ended = Vec::new();
+        {
+            let Book { leaving, threads, .. } = &mut *locked(&self.book);
+            leaving.retain(|id| {
+                let over = threads.get(id).is_some_and(JoinHandle::is_finished);
+                if over {
+                    ended.extend(threads.remove(id));
+                }
+                !over
+            });
+        }
+        for thread in ended {
+            // A worker's thread does not panic: panics stop at the tasks.
+            _ = thread.join();
+            map::thread_ended();
+        }
+    }
+
     /// Joins the threads that are ending: their thread-locals are gone afterwards. True: no thread is left.
     pub fn join_leaving(&self) -> bool {
         loop {
@@ -363,6 +387,7 @@ impl Hub {
             if let Some(thread) = thread {
                 // A worker's thread does not panic: panics stop at the tasks.
                 _ = thread.join();
+                map::thread_ended();
             }
         }
     }

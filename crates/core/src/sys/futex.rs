@@ -1,7 +1,7 @@
 //! A word that a thread sleeps on: 0 means "go on".
 //!
-//! Linux: the futex call. Elsewhere: a thread handle and `park`/`unpark` in a side cell. In a model: turns of a loop, as
-//! loom's `unpark` would order more than a futex does; a sleeper that nobody wakes makes the model fail.
+//! Linux: the futex call. Elsewhere: a thread handle and `park`/`unpark` in a side cell. In a model a sleeper that nobody
+//! wakes makes the model fail.
 //!
 //! A gate orders nothing: whoever comes back from [`Gate::wait`] looks at the word again, with the ordering it needs.
 
@@ -118,21 +118,37 @@ mod portable {
 }
 
 #[cfg(loom)]
+pub use model::begin;
+
+#[cfg(loom)]
 mod model {
     #![allow(missing_docs)]
     use crate::sys::atomic::{AtomicU32, Ordering::*};
-    use loom::thread::yield_now;
-    use std::sync::atomic::AtomicBool;
+    use loom::thread::{Thread, current, park, yield_now};
+    use std::cell::Cell;
+    use std::sync::Mutex;
     use std::time::Duration;
 
-    /// Turns after which a sleeper counts as forgotten. (Loom lets all others run between two of them.)
+    /// Turns after which a sleeper that spins counts as forgotten. (Loom lets all others run between two of them.)
     const PATIENCE: u32 = 100;
+
+    // Of the thread that explores, on which all threads of a model run.
+    thread_local! {
+        static SPINS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// An execution begins in which sleepers spin, or park. Parked ones are explored in a fraction of the time, and loom
+    /// reports a forgotten one as a deadlock. But loom's `unpark` orders what was before it with what comes after the
+    /// sleep, whatever the accesses to the word are; where these are under test, sleepers spin.
+    pub fn begin(spins: bool) {
+        SPINS.set(spins);
+    }
 
     #[derive(Debug)]
     pub struct Gate {
         pub word: AtomicU32,
-        /// Somebody sleeps, as the kernel would know it: std's word, which orders nothing in a model.
-        asleep: AtomicBool,
+        /// Who sleeps, as the kernel would know it. In std's mutex, which orders nothing in a model.
+        asleep: Mutex<Option<Thread>>,
     }
 
     impl Default for Gate {
@@ -143,7 +159,10 @@ mod model {
 
     impl Gate {
         pub fn new(value: u32) -> Gate {
-            Gate { word: AtomicU32::new(value), asleep: AtomicBool::new(false) }
+            Gate { word: AtomicU32::new(value), asleep: Mutex::new(None) }
+        }
+        fn is_asleep(&self) -> bool {
+            self.asleep.lock().unwrap().is_some()
         }
         /// With a time limit: lets others run once, and has waited long enough.
         pub fn wait(&self, value: u32, timeout: Option<Duration>) {
@@ -151,20 +170,29 @@ mod model {
             if self.word.fetch_add(0, Relaxed) != value {
                 return;
             }
-            self.asleep.store(true, Relaxed);
-            let mut turns = 0;
-            while self.asleep.load(Relaxed) {
-                assert!(turns < PATIENCE, "a sleeper is forgotten");
-                turns += 1;
+            *self.asleep.lock().unwrap() = Some(current());
+            if timeout.is_some() {
                 yield_now();
-                if timeout.is_some() {
-                    self.asleep.store(false, Relaxed);
+                *self.asleep.lock().unwrap() = None;
+            }
+            let mut turns = 0;
+            while self.is_asleep() {
+                if SPINS.get() {
+                    assert!(turns < PATIENCE, "a sleeper is forgotten");
+                    turns += 1;
+                    yield_now();
+                } else {
+                    park();
                 }
             }
         }
         pub fn wake(gate: *const Gate) {
-            // SAFETY: unlike the kernel's, a model's wake needs the gate; models keep their gates to the end.
-            unsafe { (*gate).asleep.store(false, Relaxed) }
+            // SAFETY: unlike the kernel's, a model's wake needs the gate; between the change of the word and this call no
+            // other thread runs, or the script keeps the gate.
+            let sleeper = unsafe { &(*gate).asleep }.lock().unwrap().take();
+            if let Some(sleeper) = sleeper.filter(|_| !SPINS.get()) {
+                sleeper.unpark();
+            }
         }
     }
 }

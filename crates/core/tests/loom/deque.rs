@@ -1,6 +1,6 @@
 //! Scripts of the split deque: every task is started exactly once, by somebody who sees its record.
 
-use super::Script;
+use super::{SCRIPT, Script};
 use super::tasks::{Life, Tasks, start};
 use loom::thread;
 use myriad_core::sched::deque::Deque;
@@ -314,127 +314,99 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.forced_newest",
         run: forced_newest,
-        threads: 2,
-        owners: 1,
-        foreign: false,
         bound: (Some(3), Some(4)),
         mutants: &["newest-light", "forced-no-heavy", "forced-no-split", "forced-no-top-check", "push-top-release"],
+        ..SCRIPT
     },
     Script {
         name: "deque.forced_pop",
         run: forced_pop,
-        threads: 2,
-        owners: 1,
-        foreign: false,
         bound: (Some(2), Some(3)),
         mutants: &["pop-light", "forced-no-heavy", "forced-no-split", "forced-no-top-check"],
+        ..SCRIPT
     },
     Script {
         name: "deque.forced_middle",
         run: forced_middle,
-        threads: 2,
-        owners: 1,
-        foreign: false,
         bound: (Some(2), Some(3)),
         mutants: &["middle-light", "forced-no-heavy", "forced-no-split", "forced-no-stolen-flag"],
+        ..SCRIPT
     },
     Script {
         name: "deque.forced_tombstone",
         run: forced_tombstone,
-        threads: 2,
-        owners: 1,
-        foreign: false,
         bound: (Some(3), Some(3)),
         mutants: &["forced-no-rescan", "tombstone-light", "newest-light", "forced-no-heavy", "push-top-release"],
+        ..SCRIPT
     },
     Script {
         name: "deque.forced_after_claim",
         run: forced_after_claim,
-        threads: 2,
-        owners: 1,
-        foreign: false,
         bound: (Some(2), Some(3)),
         mutants: &["claim-top-release", "forced-top-acquire"],
+        ..SCRIPT
     },
     Script {
         name: "deque.forced_pop_not_empty",
         run: forced_pop_not_empty,
-        threads: 2,
-        owners: 1,
-        foreign: false,
         bound: (Some(3), Some(3)),
         mutants: &["reclaim-no-recheck"],
+        ..SCRIPT
     },
     Script {
         name: "deque.public_part",
         run: public_part,
-        threads: 2,
-        owners: 1,
-        foreign: false,
         bound: (Some(3), Some(4)),
         mutants: &["steal-load-store", "lock-acquire", "unlock-release"],
+        ..SCRIPT
     },
     Script {
         name: "deque.two_thieves",
         run: two_thieves,
         threads: 3,
-        owners: 1,
-        foreign: false,
         bound: (Some(1), Some(2)),
         mutants: &["pop-light", "forced-no-heavy"],
+        ..SCRIPT
     },
     Script {
         name: "deque.wrap_around",
         run: wrap_around,
-        threads: 2,
-        owners: 1,
-        foreign: false,
-        bound: (None, None),
         mutants: &["head-acquire", "head-release", "grow-without-lock"],
+        ..SCRIPT
     },
     Script {
         name: "deque.position_reused",
         run: position_reused,
         threads: 1,
-        owners: 1,
-        foreign: false,
-        bound: (None, None),
         mutants: &["claim-newest-unchecked"],
+        ..SCRIPT
     },
     Script {
         name: "deque.moved_away",
         run: moved_away,
         threads: 1,
-        owners: 1,
-        foreign: false,
-        bound: (None, None),
         mutants: &["claim-below-head"],
+        ..SCRIPT
     },
     Script {
         name: "deque.oldest_in_and_out",
         run: oldest_in_and_out,
-        threads: 2,
-        owners: 1,
-        foreign: false,
         bound: (Some(3), Some(4)),
         mutants: &["push-oldest-unlocked", "pop-oldest-unlocked"],
+        ..SCRIPT
     },
     Script {
         name: "deque.oldest_forced",
         run: oldest_forced,
-        threads: 2,
-        owners: 1,
-        foreign: false,
         bound: (Some(3), Some(4)),
         mutants: &["pop-oldest-unlocked", "pop-oldest-keeps-split"],
+        ..SCRIPT
     },
     Script {
         name: "deque.oldest_wraps_around",
         run: oldest_wraps_around,
-        threads: 2,
-        owners: 1,
-        foreign: false,
         bound: (Some(4), None),
         mutants: &["push-oldest-unlocked"],
+        ..SCRIPT
     },
 ];

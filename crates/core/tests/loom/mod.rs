@@ -17,8 +17,8 @@
 //! - `std`'s `Arc`, not loom's; no loom mutex, channel or `unpark` where an ordering is under test: they order more than the
 //!   product does. Join the threads at the end only.
 //! - A spin loop uses `peek` and yields. Two that spin while a third could go on may not end.
-//! - What a forgotten task or sleeper does is seen: every script says at its end that all tasks ran, and a sleeper that
-//!   nobody wakes panics in `sys::futex`.
+//! - What is forgotten is seen: every script says at its end that all tasks ran, and a sleeper that nobody wakes is a
+//!   deadlock or a panic (`sys::futex`).
 //!
 //! # Faults, and the scripts that catch them
 //!
@@ -47,9 +47,8 @@ pub mod deque;
 pub mod sleep;
 mod tasks;
 
-use myriad_core::sys::atomic;
 use myriad_core::sys::fence::{self, Meaning};
-use myriad_core::sys::mutant;
+use myriad_core::sys::{atomic, futex, mutant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -64,11 +63,25 @@ pub struct Script {
     pub owners: usize,
     /// Does a foreign thread use its fence?
     pub foreign: bool,
+    /// Do sleepers spin? See `sys::futex`.
+    pub spins: bool,
     /// Bound on preemptions in the usual run, and in the thorough one; `None` explores everything.
     pub bound: (Option<usize>, Option<usize>),
     /// Mutants that this script has to catch.
     pub mutants: &'static [&'static str],
 }
+
+/// What most scripts have in common.
+pub const SCRIPT: Script = Script {
+    name: "",
+    run: || (),
+    threads: 2,
+    owners: 1,
+    foreign: false,
+    spins: false,
+    bound: (None, None),
+    mutants: &[],
+};
 
 /// All scripts of all protocols.
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
@@ -86,7 +99,7 @@ pub fn explore(script: &Script, mutant: &'static str, meaning: Meaning) -> u64 {
     builder.max_branches = 5_000;
     let executions = Arc::new(AtomicU64::new(0));
     let counter = executions.clone();
-    let Script { run, threads, owners, foreign, .. } = *script;
+    let Script { run, threads, owners, foreign, spins, .. } = *script;
     mutant::plant(mutant);
     if std::env::var_os("MYRIAD_LOOM_TRACE").is_some() {
         atomic::trace(true);
@@ -100,6 +113,7 @@ pub fn explore(script: &Script, mutant: &'static str, meaning: Meaning) -> u64 {
         counter.fetch_add(1, Relaxed);
         atomic::begin(threads);
         fence::begin(meaning, owners, foreign);
+        futex::begin(spins);
         run();
     });
     mutant::plant("");

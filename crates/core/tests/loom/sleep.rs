@@ -2,7 +2,7 @@
 //!
 //! Worker 0 spawns and does not run what it pushed, as one that computes for long; a sleeper that is forgotten panics.
 
-use super::Script;
+use super::{SCRIPT, Script};
 use super::crew::{Workers, spawn_part};
 use super::tasks::start;
 use myriad_core::sched::node::Node;
@@ -204,118 +204,103 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "sleep.lone_task",
         run: lone_task,
-        threads: 2,
         owners: 2,
-        foreign: false,
         bound: (Some(3), Some(4)),
         mutants: &["push-light", "sleep-no-heavy", "sleep-no-look"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.lone_oldest",
         run: lone_oldest,
-        threads: 2,
         owners: 2,
-        foreign: false,
         bound: (Some(3), Some(4)),
         mutants: &["push-light"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.remote_wake",
         run: remote_wake,
-        threads: 2,
         owners: 2,
-        foreign: false,
-        bound: (None, None),
         mutants: &["inbox-light", "sleep-no-heavy", "sleep-no-look"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.injected",
         run: injected,
-        threads: 2,
-        owners: 1,
         foreign: true,
-        bound: (None, None),
         mutants: &["inject-light", "sleep-no-heavy", "sleep-no-look"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.stopped",
         run: stopped,
-        threads: 2,
-        owners: 1,
         foreign: true,
-        bound: (None, None),
         mutants: &["stop-light", "sleep-no-heavy", "sleep-no-look"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.request_cleared",
         run: request_cleared,
-        threads: 2,
         owners: 2,
-        foreign: false,
         bound: (Some(2), Some(3)),
         mutants: &["clear-by-store", "clear-acquire", "request-release"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.two_sleepers",
         run: two_sleepers,
         threads: 3,
         owners: 3,
-        foreign: false,
         bound: (Some(1), Some(2)),
         mutants: &["request-not-kept", "answer-gives-up"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.wake_passed_on",
         run: wake_passed_on,
         threads: 3,
         owners: 3,
-        foreign: false,
         bound: (Some(1), Some(2)),
         mutants: &["wake-not-passed-on"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.count",
         run: count,
-        threads: 2,
         owners: 3,
-        foreign: false,
-        bound: (None, None),
         mutants: &["flag-before-count", "flag-release"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.two_wakers",
         run: two_wakers,
-        threads: 2,
         owners: 3,
-        foreign: false,
-        bound: (None, None),
         mutants: &["wake-gives-up"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.timed",
         run: timed,
-        threads: 2,
         owners: 2,
-        foreign: false,
         bound: (Some(4), None),
         mutants: &["retract-uncounts"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.batch_in_flight",
         run: batch_in_flight,
         threads: 3,
         owners: 3,
-        foreign: false,
         bound: (Some(2), Some(3)),
         mutants: &["batch-not-asked"],
+        ..SCRIPT
     },
     Script {
         name: "sleep.tombstone",
         run: tombstone,
         threads: 1,
         owners: 2,
-        foreign: false,
-        bound: (None, None),
         mutants: &["tombstones-are-tasks"],
+        ..SCRIPT
     },
 ];

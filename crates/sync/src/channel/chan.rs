@@ -267,32 +267,34 @@ impl<T> State<T> {
         std::mem::replace(&mut self.buffer, Ring::new())
     }
 
-    /// Sends now, if that takes nothing but room in the buffer. (Small, to stand in the caller's code.)
-    ///
-    /// # Safety
-    /// `place` holds a message; if true it was moved out.
+    /// Does a send take nothing but room in the buffer? (Small, to stand in the caller's code.)
     #[inline(always)]
-    pub(super) unsafe fn quick_send(&mut self, place: *const T) -> bool {
-        let quick = self.buffer.len() < self.quick && self.waiting_receivers.is_empty();
-        if quick {
-            // SAFETY: the caller; `quick` is at most the ring's memory.
-            unsafe { self.buffer.push_within(place) };
-        }
-        quick
+    pub(super) fn sends_quickly(&self) -> bool {
+        self.buffer.len() < self.quick && self.waiting_receivers.is_empty()
     }
 
-    /// Receives now, if a message is buffered and no sender waits for its room.
-    ///
     /// # Safety
-    /// `place` is valid, and empty; if true a message was moved in.
+    /// It [sends quickly](Self::sends_quickly).
     #[inline(always)]
-    pub(super) unsafe fn quick_recv(&mut self, place: *mut T) -> bool {
-        let quick = self.buffer.len() > 0 && self.waiting_senders.is_empty();
-        if quick {
-            // SAFETY: the caller; not empty.
-            unsafe { self.buffer.pop(place) };
-        }
-        quick
+    pub(super) unsafe fn quick_send(&mut self, value: T) {
+        debug_assert!(self.sends_quickly());
+        // SAFETY: the caller; `quick` is at most the ring's memory.
+        unsafe { self.buffer.push_value(value) };
+    }
+
+    /// Is a message buffered, and does no sender wait for its room?
+    #[inline(always)]
+    pub(super) fn receives_quickly(&self) -> bool {
+        self.buffer.len() > 0 && self.waiting_senders.is_empty()
+    }
+
+    /// # Safety
+    /// It [receives quickly](Self::receives_quickly).
+    #[inline(always)]
+    pub(super) unsafe fn quick_recv(&mut self) -> T {
+        debug_assert!(self.receives_quickly());
+        // SAFETY: the caller: not empty.
+        unsafe { self.buffer.pop_value() }
     }
 
     /// Must a receive wait?

@@ -57,12 +57,10 @@ impl<T> Future for RecvFuture<'_, T> {
                     return Poll::Pending;
                 }
                 // Most often a message is there: without a look at the waker.
-                let mut value = MaybeUninit::uninit();
-                // SAFETY: the place is empty, or holds a message if the answer is yes.
-                unsafe {
-                    if this.chan.lock(here).quick_recv(value.as_mut_ptr()) {
-                        return Poll::Ready(Ok(value.assume_init()));
-                    }
+                let mut state = this.chan.lock(here);
+                if state.receives_quickly() {
+                    // SAFETY: found under the same lock.
+                    return Poll::Ready(Ok(unsafe { state.quick_recv() }));
                 }
             }
             _ => {}
@@ -171,8 +169,10 @@ impl<T> Future for SendFuture<'_, T> {
                 return Poll::Pending;
             }
             // Most often there is room: without a look at the waker.
-            // SAFETY: idle: the slot is full, and ours.
-            if unsafe { this.chan.lock(here).quick_send((*at).place()) } {
+            let mut state = this.chan.lock(here);
+            if state.sends_quickly() {
+                // SAFETY: found under the same lock; idle: the slot is full, and ours.
+                unsafe { state.quick_send((*at).take()) };
                 this.full = false;
                 return Poll::Ready(Ok(()));
             }

@@ -58,27 +58,25 @@ impl<T> Receiver<T> {
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack.
-    #[inline]
+    // Inlined with the switch to another stack: a function that the processor enters for one task and leaves for another
+    // makes it predict the wrong return, 6 ns each.
+    #[inline(always)]
     pub fn recv(&self) -> Result<T, RecvError> {
         let here = Here::get();
         here.spend();
         let mut state = self.chan().lock(here);
-        let mut value = MaybeUninit::uninit();
-        // SAFETY: the place is empty, or holds a message if the answer is yes.
-        unsafe {
-            if state.quick_recv(value.as_mut_ptr()) {
-                return Ok(value.assume_init());
-            }
+        if state.receives_quickly() {
+            // SAFETY: found under the same lock.
+            return Ok(unsafe { state.quick_recv() });
+        }
+        if state.has_nothing() && here.is_prepared() {
+            return Self::recv_blocking(here, state);
         }
         self.recv_slow(here, state)
     }
 
     #[inline(never)]
     fn recv_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>) -> Result<T, RecvError> {
-        // The usual case first, without the detour by `Received`.
-        if state.has_nothing() && here.is_prepared() {
-            return Self::recv_blocking(here, state);
-        }
         let mut value = MaybeUninit::uninit();
         // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and is woken once, without the
         // lock.
@@ -124,15 +122,16 @@ impl<T> Receiver<T> {
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let here = Here::get();
+        let mut state = self.chan().lock(here);
+        if state.receives_quickly() {
+            // SAFETY: found under the same lock.
+            return Ok(unsafe { state.quick_recv() });
+        }
         let mut value = MaybeUninit::uninit();
         let place = value.as_mut_ptr();
-        let mut state = self.chan().lock(here);
-        // SAFETY: the place is empty, or holds a message if the answer is yes or it is done. A target was claimed, and is woken
-        // once, without the lock.
+        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and is woken once, without the
+        // lock.
         unsafe {
-            if state.quick_recv(place) {
-                return Ok(value.assume_init());
-            }
             let received = state.try_recv(place);
             drop(state);
             match received {

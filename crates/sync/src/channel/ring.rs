@@ -1,7 +1,7 @@
 //! The buffer of a channel: a ring that grows as messages come, to both ends of use.
 //!
-//! Messages are moved from place to place, not passed by value: a copy for each call would fill a small stack when they
-//! are large and the compiler does not optimise.
+//! But for the shortest paths messages are moved from place to place, not passed by value: a copy for each call would fill
+//! a small stack when they are large and the compiler does not optimise.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -50,17 +50,21 @@ impl<T> Ring<T> {
         if self.len == self.capacity {
             self.grow();
         }
-        // SAFETY: the caller; there is room.
-        unsafe { self.push_within(place) };
-    }
-
-    /// # Safety
-    /// As `push`, and there is memory for one more.
-    #[inline(always)]
-    pub(super) unsafe fn push_within(&mut self, place: *const T) {
         let len = self.len;
         // SAFETY: the caller; a slot behind the last message: empty.
         unsafe { self.slot(len).copy_from_nonoverlapping(place, 1) };
+        self.len += 1;
+    }
+
+    /// The same for one that comes in registers.
+    ///
+    /// # Safety
+    /// There is memory for one more.
+    #[inline(always)]
+    pub(super) unsafe fn push_value(&mut self, value: T) {
+        let len = self.len;
+        // SAFETY: the caller; a slot behind the last message: empty.
+        unsafe { self.slot(len).write(value) };
         self.len += 1;
     }
 
@@ -88,6 +92,19 @@ impl<T> Ring<T> {
         unsafe { place.copy_from_nonoverlapping(self.slot(0), 1) };
         self.first = self.first.wrapping_add(1);
         self.len -= 1;
+    }
+
+    /// The same into registers.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    pub(super) unsafe fn pop_value(&mut self) -> T {
+        let message = self.slot(0);
+        self.first = self.first.wrapping_add(1);
+        self.len -= 1;
+        // SAFETY: the caller: it was the first message, and is no longer in the ring.
+        unsafe { message.read() }
     }
 
     fn drop_first(&mut self) {

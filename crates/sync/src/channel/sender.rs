@@ -43,14 +43,14 @@ impl<T> Sender<T> {
         let here = Here::get();
         here.spend();
         let mut state = self.chan().lock(here);
+        if state.sends_quickly() {
+            // SAFETY: found under the same lock.
+            unsafe { state.quick_send(value) };
+            return Ok(());
+        }
         let value = ManuallyDrop::new(value);
         // SAFETY: the message is in its place, and is moved out of it once.
-        unsafe {
-            if state.quick_send(&raw const *value) {
-                return Ok(());
-            }
-            self.send_slow(here, state, &raw const *value)
-        }
+        unsafe { self.send_slow(here, state, &raw const *value) }
     }
 
     /// # Safety
