@@ -267,19 +267,16 @@ impl<T> State<T> {
         std::mem::replace(&mut self.buffer, Ring::new())
     }
 
-    /// Does a send take nothing but room in the buffer? (Small, to stand in the caller's code.)
-    #[inline(always)]
-    pub(super) fn sends_quickly(&self) -> bool {
-        self.buffer.len() < self.quick && self.waiting_receivers.is_empty()
-    }
-
-    /// # Safety
-    /// It [sends quickly](Self::sends_quickly).
-    #[inline(always)]
-    pub(super) unsafe fn quick_send(&mut self, value: T) {
-        debug_assert!(self.sends_quickly());
-        // SAFETY: the caller; `quick` is at most the ring's memory.
-        unsafe { self.buffer.push_value(value) };
+    /// Sends now, if that takes nothing but room in the buffer. (Small, to stand in the caller's code; by value, so that a
+    /// message stays in registers.)
+    #[inline]
+    pub(super) fn quick_send(&mut self, value: T) -> Result<(), T> {
+        if self.buffer.len() < self.quick && self.waiting_receivers.is_empty() {
+            // SAFETY: `quick` is at most the ring's memory.
+            unsafe { self.buffer.push_value(value) };
+            return Ok(());
+        }
+        Err(value)
     }
 
     /// Is a message buffered, and does no sender wait for its room?
@@ -290,7 +287,7 @@ impl<T> State<T> {
 
     /// # Safety
     /// It [receives quickly](Self::receives_quickly).
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn quick_recv(&mut self) -> T {
         debug_assert!(self.receives_quickly());
         // SAFETY: the caller: not empty.
@@ -301,6 +298,12 @@ impl<T> State<T> {
     #[inline(always)]
     pub(super) fn has_nothing(&self) -> bool {
         self.buffer.len() == 0 && self.waiting_senders.is_empty() && !self.closed
+    }
+
+    /// Must a send wait?
+    #[inline(always)]
+    pub(super) fn has_no_room(&self) -> bool {
+        self.buffer.len() >= self.limit && self.waiting_receivers.is_empty() && !self.closed
     }
 
     /// Sends now, if that is possible.

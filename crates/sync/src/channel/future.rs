@@ -169,12 +169,16 @@ impl<T> Future for SendFuture<'_, T> {
                 return Poll::Pending;
             }
             // Most often there is room: without a look at the waker.
-            let mut state = this.chan.lock(here);
-            if state.sends_quickly() {
-                // SAFETY: found under the same lock; idle: the slot is full, and ours.
-                unsafe { state.quick_send((*at).take()) };
-                this.full = false;
-                return Poll::Ready(Ok(()));
+            // SAFETY: idle: the slot is full, and ours.
+            unsafe {
+                match this.chan.lock(here).quick_send((*at).take()) {
+                    Ok(()) => {
+                        this.full = false;
+                        return Poll::Ready(Ok(()));
+                    }
+                    // Still in the slot.
+                    Err(value) => std::mem::forget(value),
+                }
             }
         }
         this.poll_waiting(here, cx)

@@ -60,7 +60,7 @@ impl<T> Ring<T> {
     ///
     /// # Safety
     /// There is memory for one more.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn push_value(&mut self, value: T) {
         let len = self.len;
         // SAFETY: the caller; a slot behind the last message: empty.
@@ -98,7 +98,7 @@ impl<T> Ring<T> {
     ///
     /// # Safety
     /// There is one.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn pop_value(&mut self) -> T {
         let message = self.slot(0);
         self.first = self.first.wrapping_add(1);

@@ -38,19 +38,24 @@ impl<T> Sender<T> {
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack.
-    #[inline]
+    // Inlined with the switch to another stack, as `Receiver::recv`.
+    #[inline(always)]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         let here = Here::get();
         here.spend();
         let mut state = self.chan().lock(here);
-        if state.sends_quickly() {
-            // SAFETY: found under the same lock.
-            unsafe { state.quick_send(value) };
-            return Ok(());
-        }
-        let value = ManuallyDrop::new(value);
+        let value = match state.quick_send(value) {
+            Ok(()) => return Ok(()),
+            Err(value) => ManuallyDrop::new(value),
+        };
+        let place = &raw const *value;
         // SAFETY: the message is in its place, and is moved out of it once.
-        unsafe { self.send_slow(here, state, &raw const *value) }
+        unsafe {
+            if state.has_no_room() && here.is_prepared() {
+                return Self::send_blocking(here, state, place);
+            }
+            self.send_slow(here, state, place)
+        }
     }
 
     /// # Safety
@@ -72,7 +77,6 @@ impl<T> Sender<T> {
                     Ok(())
                 }
                 Sent::Closed => Err(SendError(place.read())),
-                Sent::Full if here.is_prepared() => Self::send_blocking(here, state, place),
                 Sent::Full => {
                     drop(state);
                     self.send_unprepared(here, place)
