@@ -11,6 +11,7 @@ macro_rules! texts {
         /// [SOUNDNESS.md]: crate::_documentation::soundness
         /// [PLATFORM.md]: crate::_documentation::platform
         /// [CHANGELOG.md]: crate::_documentation::changelog
+        /// [`Builder::fibers`]: crate::Builder::fibers
         ///
         #[doc = include_str!(concat!("../../../", $file))]
         pub mod $name {}

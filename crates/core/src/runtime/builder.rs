@@ -4,7 +4,7 @@ use super::Runtime;
 use super::global;
 use super::hub::{Config, Hub};
 use crate::sched::worker;
-use crate::stack::pool::DEFAULT_STACK;
+use crate::stack::pool::{DEFAULT_STACK, limit_from_environment};
 use crate::stack::{FIBERS_SUPPORTED, overflow};
 use crate::sys::{fence, thread, thread::Cores};
 use std::fmt;
@@ -119,7 +119,7 @@ impl Builder {
     }
 
     /// At most so many stacks for each worker, that is, so many blocked closures; one more that would block panics
-    /// instead, with a message.
+    /// instead, with a message. `MYRIAD_MAX_STACKS` can lower it from outside.
     pub fn max_stacks(mut self, n: usize) -> Builder {
         self.max_stacks = n;
         self
@@ -201,11 +201,14 @@ impl Builder {
         }
         let mut cpus = cores().cpus;
         let cpus = (self.pin && cpus.len() == workers).then(|| std::mem::take(&mut cpus));
+        if self.name.contains('\0') {
+            return invalid("a name cannot contain a zero byte: the system's names of threads end there".into());
+        }
         Ok(Config {
             workers,
             fibers: self.fibers,
             stack_size: asked.next_power_of_two(),
-            max_stacks: self.max_stacks,
+            max_stacks: self.max_stacks.min(limit_from_environment()),
             name: self.name.clone(),
             cpus,
             unhandled: self.unhandled.clone(),

@@ -58,6 +58,11 @@ const KEEP_WARM: usize = 64;
 /// At most so many stacks are trimmed at a time: some 0.2 ms.
 const TRIM_BATCH: usize = 512;
 
+/// `MYRIAD_MAX_STACKS`: how many stacks a worker may have, of either kind, whatever the program says.
+pub(crate) fn limit_from_environment() -> usize {
+    std::env::var("MYRIAD_MAX_STACKS").ok().and_then(|v| v.parse().ok()).unwrap_or(usize::MAX)
+}
+
 /// A stack that was given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stack {
@@ -98,8 +103,7 @@ impl StackPool {
     /// `MYRIAD_MAX_STACKS` can lower `max`. Takes nothing from the system yet.
     pub fn new(stack_size: usize, max: usize) -> StackPool {
         let size = stack_size.max(MIN_STACK).max(4 * map::page_size()).next_power_of_two();
-        let cap = std::env::var("MYRIAD_MAX_STACKS").ok().and_then(|v| v.parse().ok()).unwrap_or(usize::MAX);
-        StackPool { size, max: max.min(cap), slabs: Vec::new(), warm: Vec::new(), cold: Vec::new(), made: 0 }
+        StackPool { size, max: max.min(limit_from_environment()), slabs: Vec::new(), warm: Vec::new(), cold: Vec::new(), made: 0 }
     }
 
     /// The size of each stack, guard and colour included.

@@ -19,6 +19,7 @@ use myriad_core::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_core::sys::atomic::{AtomicBool, AtomicU32};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::wait::{Here, Target};
+use std::mem::ManuallyDrop;
 
 pub(super) struct Chan<T> {
     lock: BiasedLock,
@@ -270,7 +271,7 @@ impl<T> State<T> {
     /// Sends now, if that takes nothing but room in the buffer. (Small, to stand in the caller's code; by value, so that a
     /// message stays in registers.)
     #[inline]
-    pub(super) fn quick_send(&mut self, value: T) -> Result<(), T> {
+    pub(super) fn quick_send(&mut self, value: ManuallyDrop<T>) -> Result<(), ManuallyDrop<T>> {
         if self.buffer.len() < self.quick && self.waiting_receivers.is_empty() {
             // SAFETY: `quick` is at most the ring's memory.
             unsafe { self.buffer.push_value(value) };

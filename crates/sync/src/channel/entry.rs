@@ -38,7 +38,7 @@ struct Links<T> {
 }
 
 impl<T> Entry<T> {
-    #[inline(always)]
+    #[inline]
     pub(super) fn new() -> Entry<T> {
         Entry {
             links: UnsafeCell::new(MaybeUninit::uninit()),
@@ -48,7 +48,7 @@ impl<T> Entry<T> {
     }
 
     /// One whose slot is full.
-    #[inline(always)]
+    #[inline]
     pub(super) fn with(value: T) -> Entry<T> {
         Entry { slot: UnsafeCell::new(MaybeUninit::new(value)), ..Entry::new() }
     }
@@ -73,7 +73,7 @@ impl<T> Entry<T> {
     ///
     /// # Safety
     /// The entry is the caller's, its slot empty; `place` holds a message.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn put(&self, place: *const T) {
         // SAFETY: the caller.
         self.slot.with_mut(|slot| unsafe { slot.cast::<T>().copy_from_nonoverlapping(place, 1) });
@@ -83,7 +83,7 @@ impl<T> Entry<T> {
     ///
     /// # Safety
     /// The entry is the caller's, its slot full.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn take(&self) -> T {
         // SAFETY: the caller.
         unsafe { self.place().read() }

@@ -12,7 +12,7 @@ use myriad_core::wait::{Here, Target};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -171,14 +171,11 @@ impl<T> Future for SendFuture<'_, T> {
             // Most often there is room: without a look at the waker.
             // SAFETY: idle: the slot is full, and ours.
             unsafe {
-                match this.chan.lock(here).quick_send((*at).take()) {
-                    Ok(()) => {
-                        this.full = false;
-                        return Poll::Ready(Ok(()));
-                    }
-                    // Still in the slot.
-                    Err(value) => std::mem::forget(value),
+                if this.chan.lock(here).quick_send(ManuallyDrop::new((*at).take())).is_ok() {
+                    this.full = false;
+                    return Poll::Ready(Ok(()));
                 }
+                // It is still in the slot.
             }
         }
         this.poll_waiting(here, cx)

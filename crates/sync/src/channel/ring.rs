@@ -3,7 +3,7 @@
 //! But for the shortest paths messages are moved from place to place, not passed by value: a copy for each call would fill
 //! a small stack when they are large and the compiler does not optimise.
 
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
 /// A queue of messages. Takes no memory while it was never used.
@@ -61,10 +61,10 @@ impl<T> Ring<T> {
     /// # Safety
     /// There is memory for one more.
     #[inline]
-    pub(super) unsafe fn push_value(&mut self, value: T) {
+    pub(super) unsafe fn push_value(&mut self, value: ManuallyDrop<T>) {
         let len = self.len;
         // SAFETY: the caller; a slot behind the last message: empty.
-        unsafe { self.slot(len).write(value) };
+        unsafe { self.slot(len).cast::<ManuallyDrop<T>>().write(value) };
         self.len += 1;
     }
 

@@ -39,14 +39,14 @@ impl<T> Sender<T> {
     /// # Panics
     /// If it must wait and there is no memory for a stack.
     // Inlined with the switch to another stack, as `Receiver::recv`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         let here = Here::get();
         here.spend();
         let mut state = self.chan().lock(here);
-        let value = match state.quick_send(value) {
+        let value = match state.quick_send(ManuallyDrop::new(value)) {
             Ok(()) => return Ok(()),
-            Err(value) => ManuallyDrop::new(value),
+            Err(value) => value,
         };
         let place = &raw const *value;
         // SAFETY: the message is in its place, and is moved out of it once.
@@ -103,7 +103,7 @@ impl<T> Sender<T> {
     ///
     /// # Safety
     /// As `send_slow`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn send_blocking(here: Here, mut state: Locked<'_, T>, place: *const T) -> Result<(), SendError<T>> {
         let wait = here.wait();
         let entry = Entry::new();

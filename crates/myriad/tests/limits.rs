@@ -1,0 +1,266 @@
+//! What happens when stacks run out: who would block gets a panic with a clear text, its joiner sees it, and nothing else
+//! is lost.
+#![cfg(unix)]
+
+mod common;
+
+use common::{MODES, Mode, assert_ok, case, catch, in_child, stderr, text};
+use myriad::channel::{bounded, unbounded};
+use myriad::{Runtime, Unhandled, join, scope, spawn};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::time::Duration;
+
+/// Panics for want of a stack are not printed.
+fn quiet_about_stacks() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    common::quiet();
+    ONCE.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !text(info.payload()).contains("no stack for another blocked task: ") {
+                loud(info);
+            }
+        }));
+    });
+}
+
+/// So many tasks want to block; some find no stack. Returns how many got a message, and what the others were told.
+fn crowd(rt: &Runtime, tasks: usize) -> (usize, Vec<String>) {
+    quiet_about_stacks();
+    rt.run(|| {
+        let (tx, rx) = unbounded::<usize>();
+        let started = Arc::new(AtomicUsize::new(0));
+        let handles: Vec<_> = (0..tasks)
+            .map(|_| {
+                let (tx, rx, started) = (tx.clone(), rx.clone(), started.clone());
+                spawn(move || {
+                    // The last one to start lets the others go on.
+                    if started.fetch_add(1, SeqCst) + 1 == tasks {
+                        (0..tasks).for_each(|i| tx.send(i).unwrap());
+                    }
+                    rx.recv().unwrap()
+                })
+            })
+            .collect();
+        let (mut got, mut told) = (0, Vec::new());
+        for h in handles {
+            match h.join() {
+                Ok(_) => got += 1,
+                Err(error) => told.push(error.to_string()),
+            }
+        }
+        // What the failed ones did not take is still there.
+        assert_eq!(rx.try_iter().count(), told.len());
+        (got, told)
+    })
+}
+
+#[test]
+fn as_many_stacks_as_allowed() {
+    for mode in MODES {
+        // On one worker the order of events is known: receivers first.
+        case(mode, 1, |b| b.max_stacks(6), |rt| {
+            for _ in 0..3 {
+                let (got, told) = crowd(rt, 30);
+                assert!(got >= 4 && !told.is_empty(), "{mode}: {got} got through");
+                assert!(told[0].contains("panicked: no stack for another blocked task: this worker has 6, and 6 are allowed"), "{}", told[0]);
+                assert!(told[0].contains("a future takes bytes instead of a stack") && told[0].contains("Builder::max_stacks"));
+            }
+            // Afterwards all is as before.
+            assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
+        });
+        case(mode, 4, |b| b.max_stacks(6), |rt| {
+            let (got, told) = crowd(rt, 300);
+            assert_eq!(got + told.len(), 300);
+        });
+    }
+}
+
+/// Recursion that would need more stacks than there are: a panic that goes through all levels to the caller.
+#[test]
+fn recursion_without_stacks() {
+    fn go(depth: usize) -> usize {
+        if depth == 0 { 0 } else { join(|| go(depth - 1), || 1).0 + 1 }
+    }
+    fn spawning(depth: usize) -> usize {
+        if depth == 0 { 0 } else { spawn(move || spawning(depth - 1)).join().unwrap_or_else(|e| e.resume()) + 1 }
+    }
+    quiet_about_stacks();
+    for mode in MODES {
+        for workers in [1, 2] {
+            let stack = if mode == Mode::Fibers { 64 << 10 } else { 256 << 10 };
+            case(mode, workers, |b| b.max_stacks(4).stack_size(stack).on_unhandled_panic(Unhandled::Ignore), |rt| {
+                let payload = catch(|| rt.run(|| go(100_000)));
+                assert!(text(&*payload).starts_with("no stack for another blocked task: "), "{}", text(&*payload));
+                let payload = catch(|| rt.run(|| spawning(100_000)));
+                assert!(text(&*payload).contains("no stack for another blocked task: "), "{}", text(&*payload));
+                // Little goes on as before.
+                assert_eq!(rt.run(|| go(3)), 3);
+            });
+        }
+    }
+}
+
+/// A scope whose tasks find no stack ends, with their panic.
+#[test]
+fn a_scope_without_stacks() {
+    quiet_about_stacks();
+    for mode in MODES {
+        case(mode, 1, |b| b.max_stacks(3), |rt| {
+            let (tx, rx) = bounded::<()>(1);
+            let (started, closed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let payload = catch(|| {
+                rt.run(|| {
+                    scope(|s| {
+                        for _ in 0..10 {
+                            s.spawn(|| {
+                                if started.fetch_add(1, SeqCst) + 1 == 10 {
+                                    tx.close();
+                                }
+                                closed.fetch_add(usize::from(rx.recv().is_err()), SeqCst);
+                            });
+                        }
+                    })
+                })
+            });
+            assert!(text(&*payload).starts_with("no stack for another blocked task: "), "{}", text(&*payload));
+            // Two could wait, and the last one need not.
+            assert_eq!(closed.into_inner(), 3);
+            assert_eq!(rt.run(|| join(|| 1, || 2)), (1, 2));
+        });
+    }
+}
+
+/// On the last stack: a yield promises nothing and goes on; what must wait says why it cannot, and has had no effect.
+#[test]
+fn every_wait_on_the_last_stack() {
+    quiet_about_stacks();
+    for mode in MODES {
+        case(mode, 1, |b| b.max_stacks(2), |rt| {
+            rt.run(|| {
+                let (tx, rx) = bounded::<Vec<String>>(1);
+                drop(spawn(move || {
+                    let tries = || {
+                        let (full, nobody) = bounded(1);
+                        let (_keep, empty) = bounded::<()>(1);
+                        full.send(1).unwrap();
+                        let said = |wait: &mut dyn FnMut()| text(&*catch(wait)).to_owned();
+                        let all = vec![
+                            said(&mut || myriad::time::sleep(Duration::from_millis(1))),
+                            said(&mut || _ = full.send(2)),
+                            said(&mut || _ = full.send_timeout(2, Duration::from_secs(1))),
+                            said(&mut || _ = empty.recv()),
+                            said(&mut || _ = empty.recv_timeout(Duration::from_secs(1))),
+                            said(&mut || myriad::block_on(std::future::pending())),
+                        ];
+                        assert_eq!(nobody.try_iter().collect::<Vec<_>>(), [1]);
+                        all
+                    };
+                    (0..100).for_each(|_| myriad::yield_now());
+                    // What need not wait works.
+                    assert_eq!(spawn(|| 1).join().unwrap(), 1);
+                    assert_eq!(join(|| 1, || 2), (1, 2));
+                    tx.send(tries()).unwrap();
+                }));
+                for said in rx.recv().unwrap() {
+                    assert!(said.starts_with("no stack for another blocked task: "), "{said}");
+                }
+            });
+        });
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------- from outside
+
+fn mode_of_child() -> Mode {
+    if std::env::var("MYRIAD_TEST_MODE").unwrap() == "fibers" { Mode::Fibers } else { Mode::Threads }
+}
+
+const NAMES: [&str; 2] = ["fibers", "threads"];
+
+/// `MYRIAD_MAX_STACKS` limits programs that one cannot change.
+#[test]
+fn a_limit_from_the_environment() {
+    for mode in NAMES {
+        let output = in_child(&[("MYRIAD_TEST_MODE", mode), ("MYRIAD_MAX_STACKS", "8")], || {
+            case(mode_of_child(), 1, |b| b, |rt| {
+                let (got, told) = crowd(rt, 40);
+                eprintln!("{got} and {} told {}", told.len(), told[0]);
+                assert!(told[0].contains("this worker has 8, and 8 are allowed") && told[0].contains("MYRIAD_MAX_STACKS"));
+            });
+        });
+        assert_ok(&output);
+    }
+}
+
+/// Lets this process have so many bytes more of address space.
+fn limit_memory(more: u64) {
+    let pages: u64 = std::fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
+    let limit = pages * 4096 + more;
+    let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
+    // SAFETY: reads the structure.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+}
+
+/// No memory for stacks: some 100 MB of address space, and more tasks than that.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_memory_for_stacks() {
+    for mode in NAMES {
+        // One arena: or else glibc's allocator takes what is left, 64 MB for each thread.
+        let output = in_child(&[("MYRIAD_TEST_MODE", mode), ("MALLOC_ARENA_MAX", "1")], || {
+            // Threads so large that something is left for the rest of the program when one does not fit.
+            let mode = mode_of_child();
+            let size = if mode == Mode::Fibers { 64 << 10 } else { 8 << 20 };
+            case(mode, 1, |b| b.stack_size(size), |rt| {
+                // Once, so that what the test itself needs is there.
+                crowd(rt, 10);
+                limit_memory(100 << 20);
+                let (got, told) = crowd(rt, 3000);
+                assert!(got > 5 && !told.is_empty(), "{got}");
+                eprintln!("{got} got through; the others: {}", told[0]);
+                assert!(told[0].contains("and the system refuses more: ") && told[0].contains("ulimit -v"), "{}", told[0]);
+                assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
+            });
+        });
+        assert_ok(&output);
+    }
+}
+
+/// No memory for the runtime itself: `build` says so, and the next one, with less, works.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_memory_for_a_runtime() {
+    for mode in NAMES {
+        let output = in_child(&[("MYRIAD_TEST_MODE", mode)], || {
+            let mode = mode_of_child();
+            limit_memory(200 << 20);
+            for _ in 0..3 {
+                // So large that something is left for the rest of the program when one does not fit.
+                let error = mode.builder().workers(10).stack_size(64 << 20).build().expect_err("too much");
+                assert!(error.to_string().contains("cannot start worker ") || error.to_string().contains("no stack"), "{error}");
+            }
+            case(mode, 1, |b| b, |rt| assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1));
+        });
+        assert_ok(&output);
+    }
+}
+
+/// More threads than the process may have mappings for. (std's own answer would be to abort the process.)
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "starts more than 10,000 threads"]
+fn more_threads_than_mappings() {
+    let output = in_child(&[], || {
+        let rt = Mode::Threads.runtime(2);
+        let (got, told) = crowd(&rt, 25_000);
+        assert_eq!(got + told.len(), 25_000);
+        if let Some(told) = told.first() {
+            assert!(told.contains("memory mappings") || told.contains("temporarily unavailable"), "{told}");
+        }
+        assert!(rt.shutdown(common::PATIENCE).is_clean());
+    });
+    assert_ok(&output);
+    eprintln!("{}", stderr(&output));
+}
