@@ -91,9 +91,9 @@ fn recursion_without_stacks() {
         for workers in [1, 2] {
             let stack = if mode == Mode::Fibers { 64 << 10 } else { 256 << 10 };
             case(mode, workers, |b| b.max_stacks(4).stack_size(stack).on_unhandled_panic(Unhandled::Ignore), |rt| {
-                let payload = catch(|| rt.run(|| go(100_000)));
+                let payload = catch(|| rt.run(|| go(20_000)));
                 assert!(text(&*payload).starts_with("no stack for another blocked task: "), "{}", text(&*payload));
-                let payload = catch(|| rt.run(|| spawning(100_000)));
+                let payload = catch(|| rt.run(|| spawning(5000)));
                 assert!(text(&*payload).contains("no stack for another blocked task: "), "{}", text(&*payload));
                 // Little goes on as before.
                 assert_eq!(rt.run(|| go(3)), 3);

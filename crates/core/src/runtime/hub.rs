@@ -12,6 +12,7 @@ use crate::stack::overflow;
 use crate::stack::pool::NoStack;
 use crate::sys::atomic::Ordering::*;
 use crate::sys::clock::Instant;
+use crate::sys::fence::Fence;
 use crate::sys::{map, thread};
 use crate::task::finish;
 use crate::task::header::Header;
@@ -67,8 +68,32 @@ pub struct Hub {
 #[derive(Debug, Default)]
 struct Injector {
     queue: VecDeque<Task>,
-    open: bool,
+    door: Door,
+    /// Tasks of those who are in `run`: their records stand in the callers' frames.
+    runs: Vec<Task>,
 }
+
+/// Whom the injector lets in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Door {
+    /// Nobody: the runtime has stopped, or has not begun.
+    #[default]
+    Shut,
+    /// Who belongs to the runtime already: it is being shut down.
+    Known,
+    /// All.
+    Open,
+}
+
+/// Who comes to the injector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comer {
+    /// A task that was spawned by somebody outside.
+    New,
+    /// A future of this runtime that was woken from outside.
+    Known,
+}
+
 #[derive(Debug)]
 struct Task(*mut Header);
 // SAFETY: a task may run on any thread.
@@ -83,6 +108,8 @@ struct Book {
     started: usize,
     start_error: Option<NoStack>,
     ended: usize,
+    /// The shutdown has not waited for all workers: the last one cleans up.
+    late: bool,
     blocked: usize,
     numbered: usize,
 }
@@ -179,23 +206,25 @@ impl Hub {
     /// Moves the manual clock; all workers look at their timers.
     pub fn advance(&self, by: Duration) {
         self.manual.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 2), AcqRel);
+        // Pairs with the heavy fence in `Crew::sleep`: the clock against `sleeping`.
+        Fence::foreign().light();
         self.crew.wake_all();
     }
 
     // ------------------------------------------------------------------------------------------------- injector
 
     /// Opens or closes the injector.
-    pub fn set_open(&self, open: bool) {
-        locked(&self.injector).open = open;
+    pub fn set_door(&self, door: Door) {
+        locked(&self.injector).door = door;
     }
 
     /// Queues a task for any worker. If the runtime has been shut down, the task is dropped, and its joiner told.
     ///
     /// # Safety
     /// `task` is a live record of this hub in no queue, and the caller's to queue.
-    pub unsafe fn inject(&self, task: *mut Header) {
+    pub unsafe fn inject(&self, task: *mut Header, comer: Comer) {
         let mut injector = locked(&self.injector);
-        if injector.open {
+        if injector.door == Door::Open || injector.door == Door::Known && comer == Comer::Known {
             injector.queue.push_back(Task(task));
             // Under the lock, so that a hub in use is meant.
             self.crew.inject();
@@ -227,6 +256,29 @@ impl Hub {
         let tasks: Vec<_> = locked(&self.injector).queue.drain(..).map(|Task(task)| task).collect();
         self.crew.uninject(tasks.len());
         tasks
+    }
+
+    /// A thread or a task of another runtime begins to wait for this task, whose record is in its frame.
+    pub fn begin_run(&self, task: *mut Header) {
+        locked(&self.injector).runs.push(Task(task));
+    }
+
+    /// It has ended.
+    pub fn end_run(&self, task: *mut Header) {
+        let mut injector = locked(&self.injector);
+        if let Some(i) = injector.runs.iter().position(|run| run.0 == task) {
+            injector.runs.swap_remove(i);
+        }
+    }
+
+    /// Is nobody in `run`?
+    pub fn nobody_runs(&self) -> bool {
+        locked(&self.injector).runs.is_empty()
+    }
+
+    /// Shows the tasks of all who are in `run`; they do not go meanwhile.
+    pub fn for_each_run(&self, each: impl FnMut(*const Header)) {
+        locked(&self.injector).runs.iter().map(|run| run.0.cast_const()).for_each(each);
     }
 
     // ------------------------------------------------------------------------------------------------- names
@@ -269,7 +321,7 @@ impl Hub {
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, error.to_string()));
         }
         drop(book);
-        self.set_open(true);
+        self.set_door(Door::Open);
         Ok(())
     }
 
@@ -331,17 +383,31 @@ impl Hub {
         book.ended += 1;
         book.blocked += blocked;
         self.changed.notify_all();
+        if book.late && book.ended == self.workers().len() {
+            drop(book);
+            super::shutdown::clean_up_late(w.hub);
+        }
+    }
+
+    /// The shutdown waits no longer. True: all workers have ended after all; false: the last one will clean up.
+    pub fn wait_no_longer(&self) -> bool {
+        let mut book = locked(&self.book);
+        book.late = book.ended < self.workers().len();
+        !book.late
     }
 
     /// Waits until so many workers have ended, or until the time has passed; says whether they have.
     pub fn wait_ended(&self, workers: usize, until: Option<Instant>) -> bool {
         let mut book = locked(&self.book);
         while book.ended < workers {
-            book = match until.map(|t| t - Instant::real_now()) {
-                None => self.changed.wait(book).unwrap_or_else(|e| e.into_inner()),
-                Some(Duration::ZERO) => return false,
-                Some(left) => self.changed.wait_timeout(book, left).unwrap_or_else(|e| e.into_inner()).0,
-            };
+            // A worker with a long queue would look up only after so many turns.
+            self.workers().iter().for_each(|w| w.turns_left.store(0, Relaxed));
+            let left = until.map_or(Duration::MAX, |t| t - Instant::real_now());
+            if left.is_zero() {
+                return false;
+            }
+            let pause = left.min(Duration::from_millis(1));
+            book = self.changed.wait_timeout(book, pause).unwrap_or_else(|e| e.into_inner()).0;
         }
         true
     }

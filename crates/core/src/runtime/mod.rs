@@ -11,10 +11,10 @@ pub use report::{Report, State, Unfinished};
 
 use crate::sched::worker::{self, block_thread};
 use crate::sys::clock::Instant;
-use crate::task::header::Header;
+use crate::task::header::{Header, Kind};
 use crate::task::{JoinHandle, StackTask, spawn};
 use crate::unwind;
-use hub::Hub;
+use hub::{Comer, Hub};
 use std::panic::Location;
 use std::time::Duration;
 
@@ -161,8 +161,14 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // SAFETY: `f` is 'static and Send.
-        unsafe { spawn::spawn_into(self.hub, f, Location::caller(), None) }
+        let place = Location::caller();
+        match worker::current() {
+            // As `spawn`: also during a shutdown.
+            // SAFETY: `f` is 'static and Send.
+            Some(w) if std::ptr::eq(w.hub, self.hub) => unsafe { spawn::spawn_here(w, f, Kind::CLOSURE, place) },
+            // SAFETY: as above.
+            _ => unsafe { spawn::spawn_into(self.hub, f, place, None) },
+        }
     }
 
     /// As [`Runtime::run`].
@@ -202,11 +208,13 @@ where
     // before the task can end, so its end wakes the node, once.
     unsafe {
         assert!((*record).wait((&raw const node).cast_mut().cast()), "nobody else has the record yet");
-        hub.inject(record);
+        hub.begin_run(record);
+        hub.inject(record, Comer::New);
         match w {
             Some(w) => w.suspend(&node),
             None => block_thread(&node),
         }
+        hub.end_run(record);
         match task.take_result() {
             Ok(value) => value,
             Err(Some(payload)) => unwind::resume(payload),

@@ -1,16 +1,18 @@
 //! Shutting a runtime down.
 //!
-//! 1. The injector closes: what foreign threads spawn from now on is dropped, and their handles say so. Tasks may still
-//!    spawn: they need it to end.
+//! 1. The injector closes for newcomers: what others spawn from now on is dropped, and their handles say so. Tasks may
+//!    still spawn, and be woken: they need it to end.
 //! 2. Wait until no task is left, or the patience is at an end.
-//! 3. Stop: each worker leaves its loop as soon as it is in it.
+//! 3. Stop: each worker leaves its loop at its next turn.
 //! 4. What is left in the queues is dropped, then the waiting futures; their joiners are woken. Dropping runs the user's
-//!    destructors, so it is done again until nothing is left.
+//!    destructors, so it is done again until nothing is left. (If a worker is still in a task, it does this itself when
+//!    it comes back, for only then the queues stand still.)
 //! 5. What is left then is blocked or running: it is named, and the hub is never used again.
 //!
-//! Nothing counts tasks while they run: a look at all records says whether one is left, and costs only a shutdown.
+//! Nothing counts tasks while they run: a look at all records says whether one is left, and costs only a shutdown. It says
+//! so only while all workers sleep, before the look and after it: records that come and go behind it are not missed.
 
-use super::hub::Hub;
+use super::hub::{Door, Hub};
 use super::report::{Report, State, Unfinished};
 use crate::sys::clock::Instant;
 use crate::task::header::{DONE, Header, Kind};
@@ -23,13 +25,17 @@ const GRACE: Duration = Duration::from_millis(50);
 
 pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     let until = Instant::real_now() + patience;
-    hub.set_open(false);
+    hub.set_door(Door::Known);
     wait_until_empty(hub, until);
     hub.crew.set_stop(true);
-    let stopped = hub.wait_ended(hub.workers().len(), Some(until.max(Instant::real_now()) + GRACE));
+    hub.wait_ended(hub.workers().len(), Some(until.max(Instant::real_now()) + GRACE));
+    hub.set_door(Door::Shut);
+    let stopped = hub.wait_no_longer();
     let mut report = Report::default();
     if stopped {
         drop_left(hub, &mut report);
+    } else {
+        drop_all(hub, hub.drain_injector(), usize::MAX, &mut report);
     }
     name_left(hub, stopped, &mut report);
     let joined = stopped && hub.join_leaving();
@@ -37,6 +43,11 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
         hub.give_back();
     }
     report
+}
+
+/// The shutdown is over, and now the last worker has come back from its task.
+pub(super) fn clean_up_late(hub: &'static Hub) {
+    drop_left(hub, &mut Report::default());
 }
 
 /// Waits until no task of the hub is left.
@@ -52,12 +63,15 @@ fn wait_until_empty(hub: &'static Hub, until: Instant) {
     }
 }
 
-/// Is a task left that has not ended? (A guess while workers run: a task may end, or appear, behind the look.)
+/// Is a task left that has not ended?
 fn any_left(hub: &'static Hub) -> bool {
-    let mut any = hub.crew.has_injected();
-    // SAFETY: looks at `kind`, `runtime` and the atomic `waiter` only.
-    unsafe { memory::for_each_live(|task| any |= belongs(hub, task) && (*task).waiter.load(Relaxed) != DONE) };
-    any
+    let idle = || hub.crew.sleeper_count() == hub.workers().len() && !hub.crew.has_injected() && hub.nobody_runs();
+    let mut any = !idle();
+    if !any {
+        // SAFETY: looks at `kind`, `runtime` and the atomic `waiter` only.
+        unsafe { memory::for_each_live(|task| any |= belongs(hub, task) && (*task).waiter.load(Relaxed) != DONE) };
+    }
+    any || !idle()
 }
 
 /// # Safety
@@ -81,7 +95,7 @@ fn drop_left(hub: &'static Hub, report: &mut Report) {
                 left.push(task);
             }
         }
-        let unstarted = left.len();
+        let queued = left.len();
         // SAFETY: the workers have stopped; a future that is seized is nobody else's, and is in no queue.
         unsafe {
             memory::for_each_live(|task| {
@@ -91,15 +105,21 @@ fn drop_left(hub: &'static Hub, report: &mut Report) {
             });
         }
         if left.is_empty() {
-            return;
+            break;
         }
-        for (i, task) in left.into_iter().enumerate() {
-            // SAFETY: taken out of its queue, or seized; live.
-            unsafe {
-                let state = if i < unstarted { State::Unstarted } else { State::Waiting };
-                report.dropped.push(describe(hub, task, state));
-                finish::drop_unstarted(task);
-            }
+        drop_all(hub, left, queued, report);
+    }
+    hub.workers().iter().for_each(|w| w.timers.abandon());
+}
+
+/// Drops these tasks, of which the first `queued` were in queues.
+fn drop_all(hub: &'static Hub, tasks: Vec<*mut Header>, queued: usize, report: &mut Report) {
+    for (i, task) in tasks.into_iter().enumerate() {
+        // SAFETY: taken out of its queue, or seized; live.
+        unsafe {
+            let waits = i >= queued || (*task).kind.has(Kind::FUTURE);
+            report.dropped.push(describe(hub, task, if waits { State::Waiting } else { State::Unstarted }));
+            finish::drop_unstarted(task);
         }
     }
 }
@@ -112,12 +132,21 @@ fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
         // A racy look at workers that did not come back: for the report only.
         hub.workers().iter().map(|w| w.current.get()).collect()
     };
-    // SAFETY: a live record of ours, whose workers have stopped or are stuck: name and place do not change.
+    let mut name = |task: *const Header| {
+        let state = if running.contains(&task) { State::Running } else { State::Blocked };
+        // SAFETY: a live record of ours, whose workers have stopped or are stuck: name and place do not change.
+        report.unfinished.push(unsafe { describe(hub, task, state) });
+    };
+    // SAFETY: as above.
     unsafe {
         memory::for_each_live(|task| {
             if belongs(hub, task) && (*task).waiter.load(Acquire) != DONE {
-                let state = if running.contains(&task.cast_const()) { State::Running } else { State::Blocked };
-                report.unfinished.push(describe(hub, task, state));
+                name(task);
+            }
+        });
+        hub.for_each_run(|task| {
+            if (*task).waiter.load(Acquire) != DONE {
+                name(task);
             }
         });
     }

@@ -64,7 +64,7 @@ impl<T> std::ops::Deref for Line<T> {
 }
 
 /// At most this many tasks move in one steal.
-pub const BATCH: usize = 16;
+pub const BATCH: usize = 128;
 
 #[derive(Debug)]
 struct Ring {
@@ -355,6 +355,10 @@ impl Deque {
             return false;
         }
         let task = std::ptr::from_ref(task).cast_mut();
+        // A look first: a task that was stolen and moved has a position of the thief's deque, which means nothing here.
+        if self.slot(i).load(Relaxed) != task {
+            return false;
+        }
         // Relaxed: the record is our own; a thief's swap of the same slot is under the lock and decides by value.
         self.slot(i).compare_exchange(task, null_mut(), Relaxed, Relaxed).is_ok()
     }

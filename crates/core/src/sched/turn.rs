@@ -5,6 +5,8 @@
 //! timers are pending) the inbox and the clock are looked at and the oldest unstarted task comes first, so that nothing
 //! starves. A task that blocks switches to the next ready one directly; that counts as a turn.
 //!
+//! When the runtime stops nothing more is begun: the loop returns at its next turn, whatever is queued.
+//!
 //! Nothing of the loop lives across the run of a task but the worker, and a stack never leaves its worker.
 
 use super::idle::Member;
@@ -12,6 +14,7 @@ use super::node::Node;
 use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Worker};
 use crate::sys::atomic::Ordering::Acquire;
+use crate::sys::atomic::Ordering::Relaxed;
 use crate::sys::thread::{relax, ticks, ticks_per_us};
 use crate::task::header::{DETACHED, Ended, Header, Outcome};
 use crate::task::waker::wake_waiter;
@@ -27,14 +30,17 @@ const FORCE_US: u64 = 10;
 /// Works until the runtime stops. Returns on whatever stack sees the stop.
 pub fn run(w: &'static Worker) -> LoopEnd {
     loop {
-        let left = w.turns_left.get();
+        let left = w.turns_left.load(Relaxed);
         if left == 0 {
-            w.turns_left.set(w.turns.get());
+            if w.hub.crew.stops() {
+                return LoopEnd::Stopped;
+            }
+            w.turns_left.store(w.turns.get(), Relaxed);
             if look(w) {
                 continue;
             }
         } else {
-            w.turns_left.set(left - 1);
+            w.turns_left.store(left - 1, Relaxed);
         }
         let node = w.take_ready();
         if !node.is_null() {

@@ -22,9 +22,9 @@ use super::node::Node;
 use super::ready::Ready;
 use super::stacks::Stacks;
 use crate::lock::biased::{self, Biaser};
-use crate::runtime::hub::Hub;
+use crate::runtime::hub::{Comer, Hub};
 use crate::stack::pool::NoStack;
-use crate::sys::atomic::Ordering::*;
+use crate::sys::atomic::{AtomicU32, Ordering::*};
 use crate::sys::fence::Fence;
 use crate::sys::futex::Gate;
 use crate::task::header::{Header, Kind};
@@ -44,8 +44,9 @@ pub struct Worker {
     pub member: Member,
     /// The task that runs now; null between tasks.
     pub current: Cell<*const Header>,
-    /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task.
-    pub turns_left: Cell<u32>,
+    /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task. A shutdown
+    /// sets it to 0 from outside, again and again, for the owner may overwrite that.
+    pub turns_left: AtomicU32,
     /// How many turns there are between two looks.
     pub turns: Cell<u32>,
     /// Operations left to the running task.
@@ -105,7 +106,7 @@ impl Worker {
         Worker {
             member: Member::new(&hub.crew, index, 256),
             current: Cell::new(null()),
-            turns_left: Cell::new(SELDOM),
+            turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
             budget: Cell::new(BUDGET),
             biaser: Cell::new(None),
@@ -233,11 +234,11 @@ impl Worker {
     pub unsafe fn suspend(&self, node: *const Node) {
         let task = self.current.get();
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
-        let left = self.turns_left.get();
+        let left = self.turns_left.load(Relaxed);
         let ready = if left == 0 {
             null_mut()
         } else {
-            self.turns_left.set(left - 1);
+            self.turns_left.store(left - 1, Relaxed);
             self.take_ready()
         };
         if std::ptr::eq(ready, node) {
@@ -364,7 +365,7 @@ pub unsafe fn schedule(task: *mut Header) {
         // SAFETY: the caller; we are this worker.
         Some(worker) if worker.hub.number == runtime => unsafe { worker.push_any(task) },
         // SAFETY: the caller.
-        _ => unsafe { Hub::of(runtime).inject(task) },
+        _ => unsafe { Hub::of(runtime).inject(task, Comer::Known) },
     }
 }
 

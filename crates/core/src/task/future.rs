@@ -8,6 +8,7 @@ use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Mode, Outcome};
 use super::{memory, record, spawn, state, waker};
 use crate::runtime::global;
+use crate::runtime::hub::Comer;
 use crate::sched::{turn, worker};
 use crate::unwind::{self, Payload};
 use std::future::Future;
@@ -56,7 +57,7 @@ where
                 spawn::write_header(task, run_future::<F>, kind, hub.number, place);
                 state::begin(&(*task).state);
                 record::put(task, future);
-                hub.inject(task);
+                hub.inject(task, Comer::New);
                 JoinHandle::new(task)
             }
         }

@@ -16,7 +16,8 @@ use super::handle::JoinHandle;
 use super::header::{DETACHED, Ended, Header, Kind, Mode, Outcome};
 use super::waker::wake_waiter;
 use super::{JoinError, finish, memory, record, spawn};
-use crate::runtime::{global, hub::Hub};
+use crate::runtime::global;
+use crate::runtime::hub::{Comer, Hub};
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread, wake_node};
 use crate::sys::atomic::{AtomicIsize, Ordering::*};
@@ -169,7 +170,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             record::put(task, job);
             match w {
                 Some(w) => w.push(task),
-                None => hub.inject(task),
+                None => hub.inject(task, Comer::New),
             }
             JoinHandle::new(task)
         };
@@ -264,11 +265,14 @@ where
         let Job { scope, f } = record::take::<Job<F>>(task);
         let counts = &raw const (*scope).counts;
         if mode == Mode::DropUnstarted {
-            drop(f);
+            let dropped = unwind::catch(|| drop(f));
             // The caller completes; the scope is told here, because it is the last who knows it. Only the outcome is
             // written afterwards, to a record that no longer refers to the scope.
             (*counts).down(w);
-            return Ended::BySelf;
+            return match dropped {
+                Ok(()) => Ended::BySelf,
+                Err(payload) => unwind::resume(payload),
+            };
         }
         match unwind::catch(f) {
             Ok(value) => {

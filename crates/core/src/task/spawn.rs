@@ -3,7 +3,7 @@
 use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Mode, Outcome};
 use super::{memory, record};
-use crate::runtime::hub::Hub;
+use crate::runtime::hub::{Comer, Hub};
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
@@ -96,7 +96,7 @@ where
         if let Some(name) = name {
             hub.set_name(task, name);
         }
-        hub.inject(task);
+        hub.inject(task, Comer::New);
         JoinHandle::new(task)
     }
 }

@@ -6,7 +6,7 @@ use crate::runtime::global;
 use crate::sched::worker::{self, Worker};
 use crate::sys::clock::Instant;
 use crate::wait::Wait;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -73,6 +73,7 @@ pub fn sleep_until_async(deadline: Instant) -> Sleep {
         state: SleepState {
             timer: UnsafeCell::new(TimerNode::new(std::ptr::null_mut(), FIRE_SLEEP)),
             waker: UnsafeCell::new(None),
+            fired: Cell::new(false),
         },
     }
 }
@@ -92,6 +93,7 @@ pub struct Sleep {
 pub(crate) struct SleepState {
     timer: UnsafeCell<TimerNode>,
     waker: UnsafeCell<Option<Waker>>,
+    fired: Cell<bool>,
 }
 
 // SAFETY: timer and waker are touched under the lock of the owner's wheel, or by the future's holder before it is set.
@@ -105,6 +107,18 @@ impl SleepState {
     /// # Safety
     /// Under the lock of the wheel; the timer was taken out of it just now.
     pub(crate) unsafe fn fire(this: *const SleepState) -> Option<Waker> {
+        // SAFETY: the caller.
+        unsafe {
+            (*this).fired.set(true);
+            Self::abandon(this)
+        }
+    }
+
+    /// The timer was taken out of a wheel that fires nothing any more: takes the waker out.
+    ///
+    /// # Safety
+    /// As for `fire`.
+    pub(crate) unsafe fn abandon(this: *const SleepState) -> Option<Waker> {
         // SAFETY: the caller.
         unsafe { (*(*this).waker.get()).take() }
     }
@@ -127,33 +141,41 @@ impl Future for Sleep {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         // SAFETY: nothing is moved out; the timer stays where it is.
         let this = unsafe { self.get_unchecked_mut() };
-        let clock = |w: Option<&'static Worker>| w.map_or_else(Instant::real_now, |w| w.hub.now());
-        if clock(this.owner.or_else(worker::current)) >= this.deadline {
-            return Poll::Ready(());
-        }
         // Cloned and dropped without the lock: wakers are foreign code.
         let mut waker = Some(cx.waker().clone());
-        match this.lock() {
+        if let (Some(owner), Some(locked)) = (this.owner, this.lock()) {
             // SAFETY: under the lock.
-            Some(_locked) => unsafe { std::ptr::swap(this.state.waker.get(), &mut waker) },
-            None => {
-                let owner = worker::current().unwrap_or_else(|| global::hub().workers()[0]);
-                this.owner = Some(owner);
-                // SAFETY: the timer is not set yet, so state is ours.
-                unsafe {
-                    (*this.state.waker.get()) = waker.take();
-                    (*this.state.timer.get()).data = (&raw const this.state).cast_mut().cast();
-                }
-                let locked = owner.timers.lock(worker::current());
-                // SAFETY: the future is pinned, and its destructor removes the timer under this lock.
-                let earliest = unsafe { locked.insert(this.state.timer.get(), this.deadline) };
-                drop(locked);
-                if earliest {
-                    owner.timers.announce(owner, this.deadline);
-                }
+            let (fired, nowhere) = unsafe { (this.state.fired.get(), (*this.state.timer.get()).is_nowhere()) };
+            if fired || !nowhere && owner.hub.now() >= this.deadline {
+                return Poll::Ready(());
             }
+            if !nowhere {
+                // SAFETY: under the lock.
+                unsafe { std::ptr::swap(this.state.waker.get(), &mut waker) };
+                drop(locked);
+                drop(waker);
+                return Poll::Pending;
+            }
+            // Its runtime has ended: it goes on with this one.
         }
-        drop(waker);
+        this.owner = None;
+        if now() >= this.deadline {
+            return Poll::Ready(());
+        }
+        let owner = worker::current().unwrap_or_else(|| global::hub().workers()[0]);
+        this.owner = Some(owner);
+        // SAFETY: the timer is not set, so state is ours.
+        unsafe {
+            (*this.state.waker.get()) = waker.take();
+            (*this.state.timer.get()).data = (&raw const this.state).cast_mut().cast();
+        }
+        let locked = owner.timers.lock(worker::current());
+        // SAFETY: the future is pinned, and its destructor removes the timer under this lock.
+        let earliest = unsafe { locked.insert(this.state.timer.get(), this.deadline) };
+        drop(locked);
+        if earliest {
+            owner.timers.announce(owner, this.deadline);
+        }
         Poll::Pending
     }
 }

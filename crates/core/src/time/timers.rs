@@ -89,12 +89,34 @@ impl Locked<'_> {
 }
 
 impl Timers {
-    /// For a worker that begins anew, perhaps with another clock. Timers of an earlier runtime are forgotten: their tasks
-    /// are gone, or never go on.
+    /// For a worker that begins anew, perhaps with another clock. Nothing is in the wheel: see [`abandon`](Self::abandon).
     pub(crate) fn reset(&self, w: &'static Worker) {
         let locked = self.lock(Some(w));
         *locked.wheel() = Wheel::new(0);
         locked.publish_next();
+    }
+
+    /// The worker has ended. Blocked tasks never go on; but a [`Sleep`](super::Sleep) may have left the runtime, so it is
+    /// taken out, and woken, to set its timer elsewhere.
+    pub(crate) fn abandon(&self) {
+        let mut wakers: Vec<Waker> = Vec::new();
+        {
+            let locked = self.lock(None);
+            // SAFETY: each node of the chain is looked at once, its successor read before.
+            let mut timer = unsafe { locked.wheel().take_all() };
+            while !timer.is_null() {
+                let this = timer;
+                // SAFETY: in the chain. Under the lock its owner cannot have taken it back.
+                unsafe {
+                    timer = TimerNode::next(this);
+                    if (*this).fire == FIRE_SLEEP {
+                        wakers.extend(SleepState::abandon((*this).data.cast::<SleepState>()));
+                    }
+                }
+            }
+            locked.publish_next();
+        }
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Locks the wheel. Inside: nothing foreign, nothing that blocks.
@@ -150,8 +172,12 @@ impl Timers {
     /// How long a worker that is about to sleep may: until the earliest timer of all.
     pub(crate) fn until_next(w: &'static Worker) -> Option<Duration> {
         let next = w.hub.workers().iter().map(|w| w.timers.next.load(Relaxed)).min().unwrap_or(u64::MAX);
-        if next == u64::MAX || w.hub.is_manual() {
+        if next == u64::MAX {
             return None;
+        }
+        if w.hub.is_manual() {
+            // The clock may have moved before all knew that we sleep.
+            return (next <= w.hub.now().as_nanos()).then_some(Duration::ZERO);
         }
         w.hub.next_look.fetch_min(next, Relaxed);
         Some(Instant::from_nanos(next) - w.hub.now())

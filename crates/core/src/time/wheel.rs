@@ -204,6 +204,30 @@ impl Wheel {
         due.finish().first
     }
 
+    /// Takes out all timers, due or not, also those that never fire: as a chain through [`TimerNode::next`].
+    ///
+    /// # Safety
+    /// - As for [`advance`](Self::advance).
+    pub(crate) unsafe fn take_all(&mut self) -> *mut TimerNode {
+        let mut first = null_mut();
+        for l in bits(self.occupied) {
+            for i in 0..SLOTS {
+                let mut node = self.level(l).take(i);
+                while !node.is_null() {
+                    // SAFETY: linked: it was in a slot a moment ago.
+                    unsafe {
+                        let next = std::mem::replace(&mut (*node).next, first);
+                        (*node).prev = null_mut();
+                        (*node).place = NOWHERE;
+                        (first, node) = (node, next);
+                    }
+                }
+            }
+        }
+        *self = Wheel::new(self.cursor);
+        first
+    }
+
     /// Takes what is due out of a slot and lowers the rest; leaves the slot alone if nothing is.
     fn take_due(&mut self, l: usize, i: usize, now: u64, due: &mut Due) {
         let level = self.level(l);

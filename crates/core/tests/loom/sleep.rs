@@ -79,22 +79,26 @@ fn stopped() {
     sleeper.join().unwrap();
 }
 
-/// The spawner answers an older request while the sleeper makes a new one, takes everything back, and spawns again.
+/// The spawner answers an older request while another worker makes a new one and falls asleep; it takes everything back,
+/// and spawns again.
 fn request_cleared() {
-    let w = Workers::new(2, 3);
+    let w = Workers::new(2, 2);
     w.member(0).deque.demand(); // somebody was hungry before
     w.push(0, 1);
-    let sleeper = spawn_part(&w, |w| w.find_and_run(1));
-    w.spawn(0, 2);
+    let sleeper = spawn_part(&w, |w| {
+        w.crew.sleep(w.member(1), || None);
+        w.find_and_run(1);
+    });
+    // SAFETY: this thread plays worker 0.
+    unsafe { w.crew.answer(w.member(0)) };
     while w.pop_and_run(0) {}
-    w.spawn(0, 3);
+    w.spawn(0, 2);
     sleeper.join().unwrap();
     while w.pop_and_run(0) {}
     w.tasks.assert_all_ran();
 }
 
-/// Two sleepers, two tasks; who has one does not come back for the other. The first, just woken, may hold the lock when the
-/// spawner answers for the second.
+/// Two sleepers, two tasks; who has one does not come back for the other.
 fn two_sleepers() {
     let w = Workers::new(3, 2);
     w.put_to_sleep(1);
@@ -103,6 +107,19 @@ fn two_sleepers() {
     w.spawn(0, 1);
     w.spawn(0, 2);
     sleepers.into_iter().for_each(|s| s.join().unwrap());
+    w.tasks.assert_all_ran();
+}
+
+/// Worker 2 sleeps. Worker 1 was woken for task 1, and may hold the lock when the spawner answers for task 2.
+fn lock_taken() {
+    let w = Workers::new(3, 2);
+    w.put_to_sleep(2);
+    w.push(0, 1);
+    let sleeper = spawn_part(&w, |w| w.sleep_on(2));
+    let thief = spawn_part(&w, |w| w.find_and_run(1));
+    w.spawn(0, 2);
+    sleeper.join().unwrap();
+    thief.join().unwrap();
     w.tasks.assert_all_ran();
 }
 
@@ -252,7 +269,16 @@ pub static SCRIPTS: &[Script] = &[
         threads: 3,
         owners: 3,
         bound: (Some(1), Some(2)),
-        mutants: &["request-not-kept", "answer-gives-up"],
+        mutants: &["request-not-kept"],
+        ..SCRIPT
+    },
+    Script {
+        name: "sleep.lock_taken",
+        run: lock_taken,
+        threads: 3,
+        owners: 3,
+        bound: (Some(2), Some(2)),
+        mutants: &["answer-gives-up"],
         ..SCRIPT
     },
     Script {

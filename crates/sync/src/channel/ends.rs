@@ -6,6 +6,7 @@
 use super::chan::{Chan, Side, State};
 use super::{Receiver, Sender};
 use myriad_core::sys::atomic::Ordering::*;
+use myriad_core::sys::mutant::ord;
 use std::ptr::NonNull;
 
 /// One end's share of a channel.
@@ -49,12 +50,13 @@ impl<T> Share<T> {
         let chan = self.chan();
         // The only end of its side, most often: nobody else can change the count, so no read-modify-write (6 ns). Acquire
         // and AcqRel: what the other ends of this side did comes before the close and the free.
-        if chan.count(of).load(Acquire) != 1 && chan.count(of).fetch_sub(1, AcqRel) > 1 {
+        let count = chan.count(of);
+        if count.load(ord(Acquire, "count-load")) != 1 && count.fetch_sub(1, ord(AcqRel, "count-sub")) > 1 {
             return;
         }
         let last = Last(self.0);
         // Acquire: pairs with the other side's swap below. It has left for good: nothing to close.
-        if !chan.left.load(Acquire) {
+        if !chan.left.load(ord(Acquire, "left-load")) {
             // Dropped after `last`, without the channel: a message's destructor is foreign code, and may be that of the
             // other side.
             let _left = match of {
@@ -74,7 +76,7 @@ impl<T> Drop for Last<T> {
         // SAFETY: this side has not left yet.
         let chan = unsafe { self.0.as_ref() };
         // AcqRel: what the first side did comes before the second's free.
-        if chan.left.load(Acquire) || chan.left.swap(true, AcqRel) {
+        if chan.left.load(ord(Acquire, "left-load")) || chan.left.swap(true, ord(AcqRel, "left-swap")) {
             // SAFETY: both sides are gone, so nobody has a share any more.
             let chan = unsafe { Box::from_raw(self.0.as_ptr()) };
             chan.assert_free();

@@ -8,6 +8,7 @@ use super::chan::{Chan, Received, Sent, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
 use super::error::{RecvError, SendError};
 use super::receiver::wake_sender;
+use myriad_core::sys::mutant::on;
 use myriad_core::wait::{Here, Target};
 use std::fmt;
 use std::future::Future;
@@ -88,6 +89,7 @@ impl<T> RecvFuture<'_, T> {
                     Received::Done(None)
                 }
                 CLOSED => Received::Closed,
+                LINKED if on("waker-kept") => Received::Empty,
                 LINKED => {
                     target = target.take().map(|new| (*at).replace_target(new));
                     Received::Empty
@@ -122,7 +124,7 @@ impl<T> Drop for RecvFuture<'_, T> {
         // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it is ours.
         unsafe {
             let target = self.chan.give_up(here, &raw mut self.entry, Side::Receive);
-            if self.entry.state() == DONE {
+            if self.entry.state() == DONE && !on("not-given-back") {
                 self.chan.give_back(here, self.entry.place());
             }
             drop(target);

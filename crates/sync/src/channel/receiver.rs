@@ -179,7 +179,8 @@ impl<T> Receiver<T> {
     /// A future that receives the next message.
     ///
     /// # Cancellation
-    /// Dropped before it is ready, it has taken nothing: a message that was just handed to it goes to the next receiver.
+    /// Dropped before it is ready, it has taken nothing: a message that was just handed to it goes to the next receiver
+    /// (which may have received later ones already), or back before all that are buffered.
     /// So drop it, or poll it on: once polled it stands in line, and keeps a message from the others as long as it is
     /// neither (for ever, if it is forgotten).
     #[inline]

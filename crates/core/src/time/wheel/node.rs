@@ -43,6 +43,11 @@ impl TimerNode {
         TimerNode { next, prev, deadline: 0, data, seq: 0, place: NOWHERE, fire, _pinned: PhantomPinned }
     }
 
+    /// Is it in no wheel? Under the lock of the wheel that it was put into.
+    pub(crate) const fn is_nowhere(&self) -> bool {
+        self.place == NOWHERE
+    }
+
     /// The node after `this` in the chain that [`Wheel::advance`](super::Wheel::advance) has returned; null at its end.
     /// Ask *before* `this` is fired: from then on it may be gone.
     ///
