@@ -51,17 +51,23 @@ fn too_few_stacks() {
 /// space only.
 #[test]
 fn the_limits_themselves_work() {
-    for (mode, sizes) in [(Mode::Fibers, [32 << 10, 100_000, 1 << 30]), (Mode::Threads, [128 << 10, 200_000, 1 << 30])] {
+    for (mode, sizes) in [(Mode::Fibers, [32 << 10, 100_000, 1 << 30]), (Mode::Threads, [128 << 10, 200_000, 1 << 30])]
+    {
         for size in sizes {
-            case(mode, 1, |b| b.stack_size(size), |rt| {
-                let n = rt.run(|| {
-                    let (tx, rx) = rendezvous();
-                    let h = spawn(move || rx.recv().unwrap());
-                    tx.send(7).unwrap();
-                    h.join().unwrap()
-                });
-                assert_eq!(n, 7, "{size}");
-            });
+            case(
+                mode,
+                1,
+                |b| b.stack_size(size),
+                |rt| {
+                    let n = rt.run(|| {
+                        let (tx, rx) = rendezvous();
+                        let h = spawn(move || rx.recv().unwrap());
+                        tx.send(7).unwrap();
+                        h.join().unwrap()
+                    });
+                    assert_eq!(n, 7, "{size}");
+                },
+            );
         }
     }
 }
@@ -70,21 +76,26 @@ fn the_limits_themselves_work() {
 #[test]
 fn many_workers() {
     for mode in MODES {
-        case(mode, 100, |b| b, |rt| {
-            assert_eq!(rt.workers(), 100);
-            let n = rt.run(|| {
-                let handles: Vec<_> = (0..1000)
-                    .map(|i| {
-                        spawn(move || {
-                            myriad::yield_now();
-                            i
+        case(
+            mode,
+            100,
+            |b| b,
+            |rt| {
+                assert_eq!(rt.workers(), 100);
+                let n = rt.run(|| {
+                    let handles: Vec<_> = (0..1000)
+                        .map(|i| {
+                            spawn(move || {
+                                myriad::yield_now();
+                                i
+                            })
                         })
-                    })
-                    .collect();
-                handles.into_iter().map(|h| h.join().unwrap()).sum::<usize>()
-            });
-            assert_eq!(n, 499_500);
-        });
+                        .collect();
+                    handles.into_iter().map(|h| h.join().unwrap()).sum::<usize>()
+                });
+                assert_eq!(n, 499_500);
+            },
+        );
     }
 }
 
@@ -181,14 +192,19 @@ fn empty_timeouts() {
 #[test]
 fn strange_names() {
     for mode in MODES {
-        case(mode, 1, |b| b.name("ünusual names that are longer than the system keeps"), |rt| {
-            let long = "x".repeat(10_000);
-            let h = rt.run(|| myriad::task::Builder::new().name(&*long).spawn(|| common::plan("named")));
-            assert_eq!(h.name().as_deref(), Some(&*long));
-            assert!(h.join().map(|()| ()).unwrap_err().to_string().contains(&long));
-            let h = rt.run(|| myriad::task::Builder::new().name("").spawn(|| 1));
-            assert_eq!((h.name().as_deref(), h.join().unwrap()), (Some(""), 1));
-        });
+        case(
+            mode,
+            1,
+            |b| b.name("ünusual names that are longer than the system keeps"),
+            |rt| {
+                let long = "x".repeat(10_000);
+                let h = rt.run(|| myriad::task::Builder::new().name(&*long).spawn(|| common::plan("named")));
+                assert_eq!(h.name().as_deref(), Some(&*long));
+                assert!(h.join().map(|()| ()).unwrap_err().to_string().contains(&long));
+                let h = rt.run(|| myriad::task::Builder::new().name("").spawn(|| 1));
+                assert_eq!((h.name().as_deref(), h.join().unwrap()), (Some(""), 1));
+            },
+        );
     }
     // A name with a zero byte cannot be a thread's.
     for mode in MODES {

@@ -119,7 +119,10 @@ fn given_back_along_the_line() {
     }
     tx.try_send("message").unwrap();
     for i in 0..9 {
-        assert_eq!(line.iter().map(|(_, (wakes, _))| wakes.count()).collect::<Vec<_>>(), [vec![1], vec![0; 9 - i]].concat());
+        assert_eq!(
+            line.iter().map(|(_, (wakes, _))| wakes.count()).collect::<Vec<_>>(),
+            [vec![1], vec![0; 9 - i]].concat()
+        );
         drop(line.remove(0));
     }
     assert_eq!(ready(poll_once(line[0].0.as_mut())), "message");

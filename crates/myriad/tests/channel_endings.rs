@@ -3,7 +3,6 @@
 mod channel_common;
 
 use channel_common::*;
-use myriad::Builder;
 use myriad::channel::*;
 use myriad::time::{Instant, now};
 use std::pin::pin;
@@ -160,9 +159,8 @@ fn a_timeout_is_never_early() {
 #[test]
 fn a_day_passes() {
     for workers in [1, 2] {
-        // SAFETY: these tests block in no thread-local scope and in no destructor.
-        for builder in [unsafe { Builder::fibers() }, Builder::new()] {
-            let rt = builder.workers(workers).pin_workers(false).manual_clock().build().unwrap();
+        for mode in modes() {
+            let rt = mode.builder().workers(workers).pin_workers(false).manual_clock().build().unwrap();
             let (tx, rx) = rendezvous::<u32>();
             let day = Duration::from_secs(24 * 3600);
             let (rx2, begun) = (rx.clone(), Arc::new(AtomicUsize::new(0)));
@@ -229,9 +227,8 @@ fn who_has_gone_is_skipped() {
 /// Without a stack to wait with, an operation panics only if it must wait.
 #[test]
 fn without_a_stack() {
-    // SAFETY: these tests block in no thread-local scope and in no destructor.
-    for builder in [unsafe { Builder::fibers() }, Builder::new()] {
-        let rt = builder.workers(1).pin_workers(false).max_stacks(2).build().unwrap();
+    for mode in modes() {
+        let rt = mode.builder().workers(1).pin_workers(false).max_stacks(2).build().unwrap();
         let (release, blocked) = rendezvous::<()>();
         let holder = rt.spawn(move || blocked.recv());
         let (tx, rx) = bounded(1);
@@ -248,12 +245,10 @@ fn without_a_stack() {
             assert_eq!(rx.recv_timeout(long), Ok(2));
             assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
             let (nobody, _keep) = rendezvous();
-            let must_wait: [&dyn Fn(); 4] = [
-                &|| _ = rx.recv(),
-                &|| _ = rx.recv_timeout(long),
-                &|| _ = nobody.send(1),
-                &|| _ = nobody.send_timeout(1, long),
-            ];
+            let must_wait: [&dyn Fn(); 4] =
+                [&|| _ = rx.recv(), &|| _ = rx.recv_timeout(long), &|| _ = nobody.send(1), &|| {
+                    _ = nobody.send_timeout(1, long)
+                }];
             for operation in must_wait {
                 let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(operation)).unwrap_err();
                 let message = panic.downcast_ref::<String>().unwrap();

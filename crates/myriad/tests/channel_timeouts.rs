@@ -52,7 +52,11 @@ fn impatient_sender(tx: Sender<u32>, messages: std::ops::Range<u32>, mut random:
 /// Blocking kinds only: futures have no time limits of their own.
 const BLOCKING: [Kind; 2] = [Kind::Closure, Kind::Thread];
 
-fn start_blocking<T: Send + 'static>(rt: &Runtime, kind: Kind, body: impl FnOnce() -> T + Send + 'static) -> Running<T> {
+fn start_blocking<T: Send + 'static>(
+    rt: &Runtime,
+    kind: Kind,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Running<T> {
     match kind {
         Kind::Thread => Running::Thread(std::thread::spawn(body)),
         _ => Running::Task(rt.spawn(body)),

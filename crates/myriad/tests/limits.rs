@@ -60,20 +60,39 @@ fn crowd(rt: &Runtime, tasks: usize) -> (usize, Vec<String>) {
 fn as_many_stacks_as_allowed() {
     for mode in MODES {
         // On one worker the order of events is known: receivers first.
-        case(mode, 1, |b| b.max_stacks(6), |rt| {
-            for _ in 0..3 {
-                let (got, told) = crowd(rt, 30);
-                assert!(got >= 4 && !told.is_empty(), "{mode}: {got} got through");
-                assert!(told[0].contains("panicked: no stack for another blocked task: this worker has 6, and 6 are allowed"), "{}", told[0]);
-                assert!(told[0].contains("a future takes bytes instead of a stack") && told[0].contains("Builder::max_stacks"));
-            }
-            // Afterwards all is as before.
-            assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
-        });
-        case(mode, 4, |b| b.max_stacks(6), |rt| {
-            let (got, told) = crowd(rt, 300);
-            assert_eq!(got + told.len(), 300);
-        });
+        case(
+            mode,
+            1,
+            |b| b.max_stacks(6),
+            |rt| {
+                for _ in 0..3 {
+                    let (got, told) = crowd(rt, 30);
+                    assert!(got >= 4 && !told.is_empty(), "{mode}: {got} got through");
+                    assert!(
+                        told[0].contains(
+                            "panicked: no stack for another blocked task: this worker has 6, and 6 are allowed"
+                        ),
+                        "{}",
+                        told[0]
+                    );
+                    assert!(
+                        told[0].contains("a future takes bytes instead of a stack")
+                            && told[0].contains("Builder::max_stacks")
+                    );
+                }
+                // Afterwards all is as before.
+                assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
+            },
+        );
+        case(
+            mode,
+            4,
+            |b| b.max_stacks(6),
+            |rt| {
+                let (got, told) = crowd(rt, 300);
+                assert_eq!(got + told.len(), 300);
+            },
+        );
     }
 }
 
@@ -90,14 +109,19 @@ fn recursion_without_stacks() {
     for mode in MODES {
         for workers in [1, 2] {
             let stack = if mode == Mode::Fibers { 64 << 10 } else { 256 << 10 };
-            case(mode, workers, |b| b.max_stacks(4).stack_size(stack).on_unhandled_panic(Unhandled::Ignore), |rt| {
-                let payload = catch(|| rt.run(|| go(20_000)));
-                assert!(text(&*payload).starts_with("no stack for another blocked task: "), "{}", text(&*payload));
-                let payload = catch(|| rt.run(|| spawning(5000)));
-                assert!(text(&*payload).contains("no stack for another blocked task: "), "{}", text(&*payload));
-                // Little goes on as before.
-                assert_eq!(rt.run(|| go(3)), 3);
-            });
+            case(
+                mode,
+                workers,
+                |b| b.max_stacks(4).stack_size(stack).on_unhandled_panic(Unhandled::Ignore),
+                |rt| {
+                    let payload = catch(|| rt.run(|| go(20_000)));
+                    assert!(text(&*payload).starts_with("no stack for another blocked task: "), "{}", text(&*payload));
+                    let payload = catch(|| rt.run(|| spawning(5000)));
+                    assert!(text(&*payload).contains("no stack for another blocked task: "), "{}", text(&*payload));
+                    // Little goes on as before.
+                    assert_eq!(rt.run(|| go(3)), 3);
+                },
+            );
         }
     }
 }
@@ -107,28 +131,33 @@ fn recursion_without_stacks() {
 fn a_scope_without_stacks() {
     quiet_about_stacks();
     for mode in MODES {
-        case(mode, 1, |b| b.max_stacks(3), |rt| {
-            let (tx, rx) = bounded::<()>(1);
-            let (started, closed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let payload = catch(|| {
-                rt.run(|| {
-                    scope(|s| {
-                        for _ in 0..10 {
-                            s.spawn(|| {
-                                if started.fetch_add(1, SeqCst) + 1 == 10 {
-                                    tx.close();
-                                }
-                                closed.fetch_add(usize::from(rx.recv().is_err()), SeqCst);
-                            });
-                        }
+        case(
+            mode,
+            1,
+            |b| b.max_stacks(3),
+            |rt| {
+                let (tx, rx) = bounded::<()>(1);
+                let (started, closed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+                let payload = catch(|| {
+                    rt.run(|| {
+                        scope(|s| {
+                            for _ in 0..10 {
+                                s.spawn(|| {
+                                    if started.fetch_add(1, SeqCst) + 1 == 10 {
+                                        tx.close();
+                                    }
+                                    closed.fetch_add(usize::from(rx.recv().is_err()), SeqCst);
+                                });
+                            }
+                        })
                     })
-                })
-            });
-            assert!(text(&*payload).starts_with("no stack for another blocked task: "), "{}", text(&*payload));
-            // Two could wait, and the last one need not.
-            assert_eq!(closed.into_inner(), 3);
-            assert_eq!(rt.run(|| join(|| 1, || 2)), (1, 2));
-        });
+                });
+                assert!(text(&*payload).starts_with("no stack for another blocked task: "), "{}", text(&*payload));
+                // Two could wait, and the last one need not.
+                assert_eq!(closed.into_inner(), 3);
+                assert_eq!(rt.run(|| join(|| 1, || 2)), (1, 2));
+            },
+        );
     }
 }
 
@@ -137,37 +166,42 @@ fn a_scope_without_stacks() {
 fn every_wait_on_the_last_stack() {
     quiet_about_stacks();
     for mode in MODES {
-        case(mode, 1, |b| b.max_stacks(2), |rt| {
-            rt.run(|| {
-                let (tx, rx) = bounded::<Vec<String>>(1);
-                drop(spawn(move || {
-                    let tries = || {
-                        let (full, nobody) = bounded(1);
-                        let (_keep, empty) = bounded::<()>(1);
-                        full.send(1).unwrap();
-                        let said = |wait: &mut dyn FnMut()| text(&*catch(wait)).to_owned();
-                        let all = vec![
-                            said(&mut || myriad::time::sleep(Duration::from_millis(1))),
-                            said(&mut || _ = full.send(2)),
-                            said(&mut || _ = full.send_timeout(2, Duration::from_secs(1))),
-                            said(&mut || _ = empty.recv()),
-                            said(&mut || _ = empty.recv_timeout(Duration::from_secs(1))),
-                            said(&mut || myriad::block_on(std::future::pending())),
-                        ];
-                        assert_eq!(nobody.try_iter().collect::<Vec<_>>(), [1]);
-                        all
-                    };
-                    (0..100).for_each(|_| myriad::yield_now());
-                    // What need not wait works.
-                    assert_eq!(spawn(|| 1).join().unwrap(), 1);
-                    assert_eq!(join(|| 1, || 2), (1, 2));
-                    tx.send(tries()).unwrap();
-                }));
-                for said in rx.recv().unwrap() {
-                    assert!(said.starts_with("no stack for another blocked task: "), "{said}");
-                }
-            });
-        });
+        case(
+            mode,
+            1,
+            |b| b.max_stacks(2),
+            |rt| {
+                rt.run(|| {
+                    let (tx, rx) = bounded::<Vec<String>>(1);
+                    drop(spawn(move || {
+                        let tries = || {
+                            let (full, nobody) = bounded(1);
+                            let (_keep, empty) = bounded::<()>(1);
+                            full.send(1).unwrap();
+                            let said = |wait: &mut dyn FnMut()| text(&*catch(wait)).to_owned();
+                            let all = vec![
+                                said(&mut || myriad::time::sleep(Duration::from_millis(1))),
+                                said(&mut || _ = full.send(2)),
+                                said(&mut || _ = full.send_timeout(2, Duration::from_secs(1))),
+                                said(&mut || _ = empty.recv()),
+                                said(&mut || _ = empty.recv_timeout(Duration::from_secs(1))),
+                                said(&mut || myriad::block_on(std::future::pending())),
+                            ];
+                            assert_eq!(nobody.try_iter().collect::<Vec<_>>(), [1]);
+                            all
+                        };
+                        (0..100).for_each(|_| myriad::yield_now());
+                        // What need not wait works.
+                        assert_eq!(spawn(|| 1).join().unwrap(), 1);
+                        assert_eq!(join(|| 1, || 2), (1, 2));
+                        tx.send(tries()).unwrap();
+                    }));
+                    for said in rx.recv().unwrap() {
+                        assert!(said.starts_with("no stack for another blocked task: "), "{said}");
+                    }
+                });
+            },
+        );
     }
 }
 
@@ -184,11 +218,19 @@ const NAMES: [&str; 2] = ["fibers", "threads"];
 fn a_limit_from_the_environment() {
     for mode in NAMES {
         let output = in_child(&[("MYRIAD_TEST_MODE", mode), ("MYRIAD_MAX_STACKS", "8")], || {
-            case(mode_of_child(), 1, |b| b, |rt| {
-                let (got, told) = crowd(rt, 40);
-                eprintln!("{got} and {} told {}", told.len(), told[0]);
-                assert!(told[0].contains("this worker has 8, and 8 are allowed") && told[0].contains("MYRIAD_MAX_STACKS"));
-            });
+            case(
+                mode_of_child(),
+                1,
+                |b| b,
+                |rt| {
+                    let (got, told) = crowd(rt, 40);
+                    eprintln!("{got} and {} told {}", told.len(), told[0]);
+                    assert!(
+                        told[0].contains("this worker has 8, and 8 are allowed")
+                            && told[0].contains("MYRIAD_MAX_STACKS")
+                    );
+                },
+            );
         });
         assert_ok(&output);
     }
@@ -213,16 +255,25 @@ fn no_memory_for_stacks() {
             // Threads so large that something is left for the rest of the program when one does not fit.
             let mode = mode_of_child();
             let size = if mode == Mode::Fibers { 64 << 10 } else { 8 << 20 };
-            case(mode, 1, |b| b.stack_size(size), |rt| {
-                // Once, so that what the test itself needs is there.
-                crowd(rt, 10);
-                limit_memory(100 << 20);
-                let (got, told) = crowd(rt, 3000);
-                assert!(got > 5 && !told.is_empty(), "{got}");
-                eprintln!("{got} got through; the others: {}", told[0]);
-                assert!(told[0].contains("and the system refuses more: ") && told[0].contains("ulimit -v"), "{}", told[0]);
-                assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
-            });
+            case(
+                mode,
+                1,
+                |b| b.stack_size(size),
+                |rt| {
+                    // Once, so that what the test itself needs is there.
+                    crowd(rt, 10);
+                    limit_memory(100 << 20);
+                    let (got, told) = crowd(rt, 3000);
+                    assert!(got > 5 && !told.is_empty(), "{got}");
+                    eprintln!("{got} got through; the others: {}", told[0]);
+                    assert!(
+                        told[0].contains("and the system refuses more: ") && told[0].contains("ulimit -v"),
+                        "{}",
+                        told[0]
+                    );
+                    assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
+                },
+            );
         });
         assert_ok(&output);
     }
@@ -239,7 +290,10 @@ fn no_memory_for_a_runtime() {
             for _ in 0..3 {
                 // So large that something is left for the rest of the program when one does not fit.
                 let error = mode.builder().workers(10).stack_size(64 << 20).build().expect_err("too much");
-                assert!(error.to_string().contains("cannot start worker ") || error.to_string().contains("no stack"), "{error}");
+                assert!(
+                    error.to_string().contains("cannot start worker ") || error.to_string().contains("no stack"),
+                    "{error}"
+                );
             }
             case(mode, 1, |b| b, |rt| assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1));
         });

@@ -75,24 +75,29 @@ fn a_lock_held_over_a_join() {
 #[test]
 fn a_std_mutex_held_over_a_join() {
     for workers in [1, 2, 4] {
-        case(common::Mode::Threads, workers, |b| b, |rt| {
-            let n = Mutex::new(0);
-            rt.run(|| {
-                scope(|s| {
-                    for _ in 0..50 {
-                        s.spawn(|| {
-                            // One at a time: who waits for `std`'s mutex waits with its worker.
-                            if let Ok(mut n) = n.try_lock() {
-                                join(burn, burn);
-                                myriad::yield_now();
-                                *n += 1;
-                            }
-                        });
-                    }
+        case(
+            common::Mode::Threads,
+            workers,
+            |b| b,
+            |rt| {
+                let n = Mutex::new(0);
+                rt.run(|| {
+                    scope(|s| {
+                        for _ in 0..50 {
+                            s.spawn(|| {
+                                // One at a time: who waits for `std`'s mutex waits with its worker.
+                                if let Ok(mut n) = n.try_lock() {
+                                    join(burn, burn);
+                                    myriad::yield_now();
+                                    *n += 1;
+                                }
+                            });
+                        }
+                    });
                 });
-            });
-            assert!(*n.lock().unwrap() >= 1);
-        });
+                assert!(*n.lock().unwrap() >= 1);
+            },
+        );
     }
 }
 

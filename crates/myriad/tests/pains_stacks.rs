@@ -93,11 +93,16 @@ fn recursion_through_scopes_and_futures() {
         myriad::block_on(myriad::spawn_async(async move { poll(depth - 1) })).unwrap() + 1
     }
     for mode in MODES {
-        case(mode, 2, |b| b, |rt| {
-            let depth = if mode == Mode::Fibers { 10_000 } else { 3000 };
-            assert_eq!(rt.run(|| go(depth)), depth);
-            assert_eq!(rt.run(|| poll(depth / 10)), depth / 10);
-        });
+        case(
+            mode,
+            2,
+            |b| b,
+            |rt| {
+                let depth = if mode == Mode::Fibers { 10_000 } else { 3000 };
+                assert_eq!(rt.run(|| go(depth)), depth);
+                assert_eq!(rt.run(|| poll(depth / 10)), depth / 10);
+            },
+        );
     }
 }
 
@@ -105,12 +110,17 @@ fn recursion_through_scopes_and_futures() {
 #[test]
 fn depth_again_and_again() {
     for mode in MODES {
-        case(mode, 2, |b| b, |rt| {
-            for i in 0..20 {
-                let depth = 500 + i * 300;
-                assert_eq!(rt.run(|| spawn_and_join(depth)), depth);
-            }
-        });
+        case(
+            mode,
+            2,
+            |b| b,
+            |rt| {
+                for i in 0..20 {
+                    let depth = 500 + i * 300;
+                    assert_eq!(rt.run(|| spawn_and_join(depth)), depth);
+                }
+            },
+        );
     }
 }
 
@@ -128,11 +138,13 @@ fn recurse(n: u64) -> u64 {
 #[cfg(unix)]
 #[test]
 fn an_overflow_names_the_task() {
-    for (name, stack, expected) in [("fibers", None, " 64 KiB"), ("fibers", Some(256 << 10), " 256 KiB"), ("threads", None, " 2048 KiB")]
+    for (name, stack, expected) in
+        [("fibers", None, " 64 KiB"), ("fibers", Some(256 << 10), " 256 KiB"), ("threads", None, " 2048 KiB")]
     {
         let size = stack.unwrap_or(0).to_string();
         let output = in_child(&[("MYRIAD_TEST_MODE", name), ("MYRIAD_TEST_STACK", &size)], || {
-            let mode = if std::env::var("MYRIAD_TEST_MODE").unwrap() == "fibers" { Mode::Fibers } else { Mode::Threads };
+            let mode =
+                if std::env::var("MYRIAD_TEST_MODE").unwrap() == "fibers" { Mode::Fibers } else { Mode::Threads };
             let size: usize = std::env::var("MYRIAD_TEST_STACK").unwrap().parse().unwrap();
             let builder = mode.builder().workers(2);
             let rt = if size > 0 { builder.stack_size(size) } else { builder }.build().unwrap();
@@ -155,10 +167,12 @@ fn an_overflow_names_the_task() {
         });
         assert_aborted(&output);
         let said = stderr(&output);
-        let message = said.lines().find(|line| line.contains("myriad: stack overflow: ")).unwrap_or_else(|| panic!("{said}"));
+        let message =
+            said.lines().find(|line| line.contains("myriad: stack overflow: ")).unwrap_or_else(|| panic!("{said}"));
         assert!(message.contains("task 'too deep' spawned at ") && message.contains("pains_stacks.rs:"), "{message}");
         // A thread's stack, as the system tells its size, is a little larger than asked for.
-        let size: usize = message.split("overflowed its stack of ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let size: usize =
+            message.split("overflowed its stack of ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
         let asked: usize = expected.trim().split(' ').next().unwrap().parse().unwrap();
         assert!((asked..=asked + 64).contains(&size), "{message}");
         assert!(message.contains("Builder::stack_size"), "{message}");
@@ -179,7 +193,10 @@ fn an_overflow_by_one_large_array() {
     });
     assert_aborted(&output);
     let said = stderr(&output);
-    assert!(said.contains("myriad: stack overflow: the task spawned at ") && said.contains("pains_stacks.rs"), "{said}");
+    assert!(
+        said.contains("myriad: stack overflow: the task spawned at ") && said.contains("pains_stacks.rs"),
+        "{said}"
+    );
 }
 
 // ------------------------------------------------------------------------------------------------------- many
@@ -242,26 +259,31 @@ fn a_thousand_blocked_threads() {
 fn ten_thousand_at_one_rendezvous() {
     for mode in MODES {
         let tasks = if mode == Mode::Fibers { 10_000 } else { 2000 };
-        case(mode, 1, |b| b, |rt| {
-            let sum = rt.run(|| {
-                let (tx, rx) = rendezvous::<usize>();
-                let handles: Vec<_> = (0..tasks)
-                    .map(|i| {
-                        let (tx, rx) = (tx.clone(), rx.clone());
-                        spawn(move || {
-                            if i % 2 == 0 {
-                                tx.send(i).unwrap();
-                                0
-                            } else {
-                                rx.recv().unwrap()
-                            }
+        case(
+            mode,
+            1,
+            |b| b,
+            |rt| {
+                let sum = rt.run(|| {
+                    let (tx, rx) = rendezvous::<usize>();
+                    let handles: Vec<_> = (0..tasks)
+                        .map(|i| {
+                            let (tx, rx) = (tx.clone(), rx.clone());
+                            spawn(move || {
+                                if i % 2 == 0 {
+                                    tx.send(i).unwrap();
+                                    0
+                                } else {
+                                    rx.recv().unwrap()
+                                }
+                            })
                         })
-                    })
-                    .collect();
-                handles.into_iter().map(|h| h.join().unwrap()).sum::<usize>()
-            });
-            assert_eq!(sum, (0..tasks).step_by(2).sum());
-        });
+                        .collect();
+                    handles.into_iter().map(|h| h.join().unwrap()).sum::<usize>()
+                });
+                assert_eq!(sum, (0..tasks).step_by(2).sum());
+            },
+        );
     }
 }
 

@@ -223,23 +223,28 @@ fn the_thread_stays_the_same() {
 #[test]
 fn a_thread_local_borrowed_over_a_wait() {
     for mode in MODES {
-        case(mode, 1, |b| b, |rt| {
-            let failed = rt.run(|| {
-                let handles: Vec<_> = (0..4)
-                    .map(|_| {
-                        spawn(|| {
-                            BORROWED.with(|cell| {
-                                let Ok(mut n) = cell.try_borrow_mut() else { return 1 };
-                                *n += 1;
-                                myriad::time::sleep(std::time::Duration::from_micros(100));
-                                0
+        case(
+            mode,
+            1,
+            |b| b,
+            |rt| {
+                let failed = rt.run(|| {
+                    let handles: Vec<_> = (0..4)
+                        .map(|_| {
+                            spawn(|| {
+                                BORROWED.with(|cell| {
+                                    let Ok(mut n) = cell.try_borrow_mut() else { return 1 };
+                                    *n += 1;
+                                    myriad::time::sleep(std::time::Duration::from_micros(100));
+                                    0
+                                })
                             })
                         })
-                    })
-                    .collect();
-                handles.into_iter().map(|h| h.join().unwrap()).sum::<usize>()
-            });
-            assert_eq!(failed, if rt.is_fiber_mode() { 3 } else { 0 });
-        });
+                        .collect();
+                    handles.into_iter().map(|h| h.join().unwrap()).sum::<usize>()
+                });
+                assert_eq!(failed, if rt.is_fiber_mode() { 3 } else { 0 });
+            },
+        );
     }
 }

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    Drops, MODES, PLANNED, assert_aborted, assert_ok, case, catch, catch_planned, each, in_both_modes, in_child, plan, stderr, text,
-    wait_until,
+    Drops, MODES, PLANNED, assert_aborted, assert_ok, case, catch, catch_planned, each, in_both_modes, in_child, plan,
+    stderr, text, wait_until,
 };
 use myriad::channel::{bounded, rendezvous};
 use myriad::{Unhandled, block_on, join, scope, spawn, spawn_async};
@@ -324,7 +324,8 @@ fn many_panics_in_one_scope() {
                     for _ in 0..50 {
                         let counted = drops.one();
                         s.spawn(move || -> () {
-                            let payload: Box<dyn std::any::Any + Send> = Box::new(Special { number: 1, _counted: counted });
+                            let payload: Box<dyn std::any::Any + Send> =
+                                Box::new(Special { number: 1, _counted: counted });
                             std::panic::resume_unwind(payload)
                         });
                     }
@@ -363,7 +364,8 @@ fn in_a_poll() {
             }
             catch_planned("block_on", || block_on(async { plan("block_on") }));
             // Awaited by a future.
-            let h = spawn_async(async { spawn_async(async { plan("inner") }).await.map(|()| ()).unwrap_err().is_panic() });
+            let h =
+                spawn_async(async { spawn_async(async { plan("inner") }).await.map(|()| ()).unwrap_err().is_panic() });
             assert!(h.join().unwrap());
         });
         drops.assert_all(3);
@@ -411,19 +413,24 @@ impl Drop for Bomb {
 fn in_the_destructor_of_a_result() {
     for mode in MODES {
         for workers in [1, 2] {
-            case(mode, workers, |b| b, |rt| {
-                rt.run(|| {
-                    for _ in 0..20 {
-                        drop(spawn(|| Bomb));
-                        let h = spawn(|| Bomb);
-                        wait_until(|| h.is_finished());
-                        drop(h);
-                        let bomb = spawn(|| Bomb).join();
-                        catch_planned("bomb", || drop(bomb));
-                    }
-                });
-                assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
-            });
+            case(
+                mode,
+                workers,
+                |b| b,
+                |rt| {
+                    rt.run(|| {
+                        for _ in 0..20 {
+                            drop(spawn(|| Bomb));
+                            let h = spawn(|| Bomb);
+                            wait_until(|| h.is_finished());
+                            drop(h);
+                            let bomb = spawn(|| Bomb).join();
+                            catch_planned("bomb", || drop(bomb));
+                        }
+                    });
+                    assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
+                },
+            );
         }
     }
 }
@@ -475,28 +482,34 @@ fn a_detached_panic_goes_to_the_hook() {
     for mode in MODES {
         for workers in [1, 2, 4] {
             let lines = Lines::default();
-            case(mode, workers, |b| b.on_unhandled_panic(hook(&lines)), |rt| {
-                rt.run(|| {
-                    // Detached before it runs, after it has ended, with a name, as a future, from its own task.
-                    drop(spawn(|| plan("one")));
-                    let h = spawn(|| plan("two"));
-                    wait_until(|| h.is_finished());
-                    drop(h);
-                    drop(myriad::task::Builder::new().name("three").spawn(|| plan("three")));
-                    drop(spawn_async(async { plan("four") }));
-                });
-                drop(rt.spawn(|| plan("five")));
-                wait_until(|| lines.lock().unwrap().len() == 5);
-                // Joined ones are not reported.
-                assert!(rt.spawn(|| plan("joined")).join().map(|()| ()).is_err());
-            });
+            case(
+                mode,
+                workers,
+                |b| b.on_unhandled_panic(hook(&lines)),
+                |rt| {
+                    rt.run(|| {
+                        // Detached before it runs, after it has ended, with a name, as a future, from its own task.
+                        drop(spawn(|| plan("one")));
+                        let h = spawn(|| plan("two"));
+                        wait_until(|| h.is_finished());
+                        drop(h);
+                        drop(myriad::task::Builder::new().name("three").spawn(|| plan("three")));
+                        drop(spawn_async(async { plan("four") }));
+                    });
+                    drop(rt.spawn(|| plan("five")));
+                    wait_until(|| lines.lock().unwrap().len() == 5);
+                    // Joined ones are not reported.
+                    assert!(rt.spawn(|| plan("joined")).join().map(|()| ()).is_err());
+                },
+            );
             let mut lines = std::mem::take(&mut *lines.lock().unwrap());
             lines.sort_by_key(|line| line.contains("(spawned at"));
             assert_eq!(lines.len(), 5, "{lines:#?}");
             for number in ["one", "two", "three", "four", "five"] {
                 let line = lines.iter().find(|line| line.ends_with(&format!("panicked: {PLANNED}{number}")));
                 let line = line.unwrap_or_else(|| panic!("{number} is not in {lines:#?}"));
-                let who = if number == "three" { "detached task 'three' (spawned at" } else { "a detached task (spawned at" };
+                let who =
+                    if number == "three" { "detached task 'three' (spawned at" } else { "a detached task (spawned at" };
                 assert!(line.starts_with(who) && line.contains("panics.rs"), "{line}");
             }
         }
@@ -509,10 +522,15 @@ fn the_worker_survives_its_hook() {
     for mode in MODES {
         let bad = Unhandled::Hook(Arc::new(|_| plan("hook")));
         for unhandled in [bad, Unhandled::Ignore] {
-            case(mode, 1, |b| b.on_unhandled_panic(unhandled), |rt| {
-                (0..10).for_each(|_| drop(rt.spawn(|| plan("detached"))));
-                assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
-            });
+            case(
+                mode,
+                1,
+                |b| b.on_unhandled_panic(unhandled),
+                |rt| {
+                    (0..10).for_each(|_| drop(rt.spawn(|| plan("detached"))));
+                    assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
+                },
+            );
         }
     }
 }
@@ -534,7 +552,10 @@ fn a_detached_panic_aborts_if_so_told() {
         assert_aborted(&output);
         let said = stderr(&output);
         assert!(said.contains("still here"), "{mode}: {said}");
-        assert!(said.contains("detached task 'fatal' (spawned at") && said.contains("panicked: planned: the end; aborting"), "{said}");
+        assert!(
+            said.contains("detached task 'fatal' (spawned at") && said.contains("panicked: planned: the end; aborting"),
+            "{said}"
+        );
     }
 }
 
@@ -558,20 +579,29 @@ fn a_detached_panic_is_reported() {
 #[test]
 fn nothing_is_left_behind() {
     for mode in MODES {
-        case(mode, 2, |b| b.on_unhandled_panic(Unhandled::Ignore), |rt| {
-            for round in 0..20 {
-                _ = catch(|| {
-                    rt.run(|| {
-                        (0..50).for_each(|_| drop(spawn(|| plan("detached"))));
-                        let h = spawn(|| plan("joined"));
-                        scope(|s| (0..10).for_each(|_| drop(s.spawn(|| plan("scoped")))));
-                        drop(h);
-                    })
-                });
-                assert_eq!(rt.run(|| (0..100).map(|i| spawn(move || i)).map(|h| h.join().unwrap()).sum::<usize>()), 4950, "{round}");
-            }
-            assert!(!std::thread::panicking());
-        });
+        case(
+            mode,
+            2,
+            |b| b.on_unhandled_panic(Unhandled::Ignore),
+            |rt| {
+                for round in 0..20 {
+                    _ = catch(|| {
+                        rt.run(|| {
+                            (0..50).for_each(|_| drop(spawn(|| plan("detached"))));
+                            let h = spawn(|| plan("joined"));
+                            scope(|s| (0..10).for_each(|_| drop(s.spawn(|| plan("scoped")))));
+                            drop(h);
+                        })
+                    });
+                    assert_eq!(
+                        rt.run(|| (0..100).map(|i| spawn(move || i)).map(|h| h.join().unwrap()).sum::<usize>()),
+                        4950,
+                        "{round}"
+                    );
+                }
+                assert!(!std::thread::panicking());
+            },
+        );
     }
 }
 
@@ -588,16 +618,21 @@ fn a_payload_that_panics_when_it_is_dropped() {
         std::panic::resume_unwind(Box::new(Bad))
     }
     for mode in MODES {
-        case(mode, 1, |b| b.on_unhandled_panic(Unhandled::Ignore), |rt| {
-            rt.run(|| {
-                drop(spawn(bad));
-                drop(spawn_async(async { bad() }));
-                let payload = catch(|| scope(|s| (0..3).for_each(|_| drop(s.spawn(bad)))));
-                std::mem::forget(payload);
-                let payload = catch(|| join(bad, bad));
-                std::mem::forget(payload);
-            });
-            assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
-        });
+        case(
+            mode,
+            1,
+            |b| b.on_unhandled_panic(Unhandled::Ignore),
+            |rt| {
+                rt.run(|| {
+                    drop(spawn(bad));
+                    drop(spawn_async(async { bad() }));
+                    let payload = catch(|| scope(|s| (0..3).for_each(|_| drop(s.spawn(bad)))));
+                    std::mem::forget(payload);
+                    let payload = catch(|| join(bad, bad));
+                    std::mem::forget(payload);
+                });
+                assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
+            },
+        );
     }
 }

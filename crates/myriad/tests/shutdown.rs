@@ -271,7 +271,8 @@ fn children_of_a_task_that_comes_back_late() {
         let (handles_tx, handles_rx) = bounded(64);
         let busy: Vec<_> = (0..workers)
             .map(|_| {
-                let (stop, drops, handles, started) = (stop.clone(), drops.clone(), handles_tx.clone(), started_tx.clone());
+                let (stop, drops, handles, started) =
+                    (stop.clone(), drops.clone(), handles_tx.clone(), started_tx.clone());
                 rt.spawn(move || {
                     started.send(()).unwrap();
                     while !stop.load(SeqCst) {
@@ -517,17 +518,22 @@ fn from_one_of_its_own_tasks() {
 #[test]
 fn from_a_task_of_another_runtime() {
     for mode in MODES {
-        case(mode, 1, |b| b, |outer| {
-            let report = outer.run(|| {
-                let inner = mode.runtime(1);
-                let (tx, rx) = bounded::<()>(1);
-                drop(inner.spawn(move || _ = rx.recv()));
-                let report = inner.shutdown(SOON);
-                drop(tx);
-                report
-            });
-            assert_eq!(report.unfinished().len() + report.dropped().len(), 1, "{report}");
-        });
+        case(
+            mode,
+            1,
+            |b| b,
+            |outer| {
+                let report = outer.run(|| {
+                    let inner = mode.runtime(1);
+                    let (tx, rx) = bounded::<()>(1);
+                    drop(inner.spawn(move || _ = rx.recv()));
+                    let report = inner.shutdown(SOON);
+                    drop(tx);
+                    report
+                });
+                assert_eq!(report.unfinished().len() + report.dropped().len(), 1, "{report}");
+            },
+        );
     }
 }
 

@@ -7,7 +7,6 @@
 mod channel_common;
 
 use channel_common::*;
-use myriad::Builder;
 use myriad::channel::*;
 use std::future::Future;
 use std::pin::pin;
@@ -62,7 +61,14 @@ fn send_blocking(tx: Sender<Counted>, who: usize, n: usize, count: Arc<Count>, t
     }
 }
 
-async fn send_async(tx: Sender<Counted>, who: usize, n: usize, count: Arc<Count>, tally: Arc<Tally>, mut random: Random) {
+async fn send_async(
+    tx: Sender<Counted>,
+    who: usize,
+    n: usize,
+    count: Arc<Count>,
+    tally: Arc<Tally>,
+    mut random: Random,
+) {
     for id in 0..n {
         let message = Counted::new(who << 32 | id, &count);
         let sent = match random.below(3) {
@@ -187,12 +193,13 @@ fn everything_at_once() {
     let mut random = Random::new(seed);
     let (mut rounds, mut messages) = (0, 0);
     while Instant::now() < end {
-        // SAFETY: these tests block in no thread-local scope and in no destructor.
-        let builder = if random.below(2) == 0 { unsafe { Builder::fibers() } } else { Builder::new() };
+        let modes: Vec<Mode> = modes().collect();
+        let builder = modes[random.below(modes.len())].builder();
         let rt = builder.workers(1 + random.below(3)).pin_workers(false).build().unwrap();
         for _ in 0..20 {
             let what = format!("seed {seed}, round {rounds}");
-            messages += within(Duration::from_secs(60), &what, || round(&rt, &mut random, &what));
+            let _watch = watch_for(&what, Duration::from_secs(60));
+            messages += round(&rt, &mut random, &what);
             rounds += 1;
         }
         let report = rt.shutdown(Duration::from_secs(10));

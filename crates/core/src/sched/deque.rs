@@ -272,7 +272,11 @@ impl Deque {
     #[inline(always)]
     pub unsafe fn claim_nested(&self, task: &Header) -> bool {
         let i = task.idx.load(Relaxed);
-        if i.wrapping_add(1) == self.top.load(Relaxed) { self.claim_newest(task, i) } else { self.claim_hidden(task, i) }
+        if i.wrapping_add(1) == self.top.load(Relaxed) {
+            self.claim_newest(task, i)
+        } else {
+            self.claim_hidden(task, i)
+        }
     }
 
     /// Others were pushed behind it and not taken.

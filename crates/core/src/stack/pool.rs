@@ -103,7 +103,14 @@ impl StackPool {
     /// `MYRIAD_MAX_STACKS` can lower `max`. Takes nothing from the system yet.
     pub fn new(stack_size: usize, max: usize) -> StackPool {
         let size = stack_size.max(MIN_STACK).max(4 * map::page_size()).next_power_of_two();
-        StackPool { size, max: max.min(limit_from_environment()), slabs: Vec::new(), warm: Vec::new(), cold: Vec::new(), made: 0 }
+        StackPool {
+            size,
+            max: max.min(limit_from_environment()),
+            slabs: Vec::new(),
+            warm: Vec::new(),
+            cold: Vec::new(),
+            made: 0,
+        }
     }
 
     /// The size of each stack, guard and colour included.

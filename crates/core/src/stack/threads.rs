@@ -45,7 +45,13 @@ impl Turn {
         unsafe {
             let gate = &raw const (*turn).gate;
             // Release: pairs with the Acquire in `wait`.
-            (*gate).word.store(order as u32, ord(Release, "hand-over-release"));
+            let release = ord(Release, "hand-over-release");
+            if cfg!(loom) {
+                // Loom mixes up plain stores and exchanges of one word (see `task::state`).
+                (*gate).word.swap(order as u32, release);
+            } else {
+                (*gate).word.store(order as u32, release);
+            }
             Gate::wake(gate);
         }
     }

@@ -90,7 +90,8 @@ impl Workers {
         assert!(!task.is_null());
         start(task);
     }
-    /// Worker `w` sleeps: a directed start, for a thread that goes on with [`Workers::sleep_on`].
+    /// Worker `w` sleeps: a directed start, for a thread that goes on with [`Workers::sleep_on`], or for none, where it is
+    /// enough to look at the end whether it was forgotten.
     pub fn put_to_sleep(&self, w: usize) {
         assert!(self.crew.fall_asleep(self.member(w)));
     }
@@ -98,6 +99,15 @@ impl Workers {
     pub fn sleep_on(&self, w: usize) {
         self.crew.stay_asleep(self.member(w), None);
         self.find_and_run(w);
+    }
+}
+
+impl Workers {
+    /// With all threads joined: if somebody still sleeps, all tasks have run.
+    pub fn assert_none_forgotten(&self) {
+        if self.crew.has_sleepers() {
+            self.tasks.assert_all_ran();
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Scripts of the split deque: every task is started exactly once, by somebody who sees its record.
 
-use super::{SCRIPT, Script};
 use super::tasks::{Life, Tasks, start};
+use super::{SCRIPT, Script};
 use loom::thread;
 use myriad_core::sched::deque::Deque;
 use myriad_core::sys::fence::Fence;
@@ -381,13 +381,7 @@ pub static SCRIPTS: &[Script] = &[
         mutants: &["claim-newest-unchecked"],
         ..SCRIPT
     },
-    Script {
-        name: "deque.moved_away",
-        run: moved_away,
-        threads: 1,
-        mutants: &["claim-below-head"],
-        ..SCRIPT
-    },
+    Script { name: "deque.moved_away", run: moved_away, threads: 1, mutants: &["claim-below-head"], ..SCRIPT },
     Script {
         name: "deque.oldest_in_and_out",
         run: oldest_in_and_out,

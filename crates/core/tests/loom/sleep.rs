@@ -2,9 +2,9 @@
 //!
 //! Worker 0 spawns and does not run what it pushed, as one that computes for long; a sleeper that is forgotten panics.
 
-use super::{SCRIPT, Script};
 use super::crew::{Workers, spawn_part};
 use super::tasks::start;
+use super::{SCRIPT, Script};
 use myriad_core::sched::node::Node;
 use myriad_core::sys::atomic::{AtomicPtr, Ordering::*};
 use myriad_core::sys::mutant::on;
@@ -98,16 +98,30 @@ fn request_cleared() {
     w.tasks.assert_all_ran();
 }
 
+/// The same while a hungry thief asks: its request may come after the sleeper's, and must not hide that one from the
+/// spawner who clears both.
+fn asked_meanwhile() {
+    let w = Workers::new(2, 1);
+    let sleeper = spawn_part(&w, |w| _ = w.crew.fall_asleep(w.member(1)));
+    let thief = spawn_part(&w, |w| w.member(0).deque.ask());
+    // SAFETY: this thread plays worker 0.
+    unsafe { w.crew.answer(w.member(0)) };
+    w.spawn(0, 1);
+    sleeper.join().unwrap();
+    thief.join().unwrap();
+    w.assert_none_forgotten();
+}
+
 /// Two sleepers, two tasks; who has one does not come back for the other.
 fn two_sleepers() {
     let w = Workers::new(3, 2);
     w.put_to_sleep(1);
     w.put_to_sleep(2);
-    let sleepers = [1, 2].map(|me| spawn_part(&w, move |w| w.sleep_on(me)));
+    let sleeper = spawn_part(&w, |w| w.sleep_on(1));
     w.spawn(0, 1);
     w.spawn(0, 2);
-    sleepers.into_iter().for_each(|s| s.join().unwrap());
-    w.tasks.assert_all_ran();
+    sleeper.join().unwrap();
+    w.assert_none_forgotten();
 }
 
 /// Worker 2 sleeps. Worker 1 was woken for task 1, and may hold the lock when the spawner answers for task 2.
@@ -115,12 +129,10 @@ fn lock_taken() {
     let w = Workers::new(3, 2);
     w.put_to_sleep(2);
     w.push(0, 1);
-    let sleeper = spawn_part(&w, |w| w.sleep_on(2));
     let thief = spawn_part(&w, |w| w.find_and_run(1));
     w.spawn(0, 2);
-    sleeper.join().unwrap();
     thief.join().unwrap();
-    w.tasks.assert_all_ran();
+    w.assert_none_forgotten();
 }
 
 /// Worker 2 sleeps. Worker 1 was woken for task 1, found the lock taken, and is about to sleep: it will find task 1 by
@@ -129,15 +141,13 @@ fn wake_passed_on() {
     let w = Workers::new(3, 2);
     w.put_to_sleep(2);
     w.push(0, 1);
-    let sleeper = spawn_part(&w, |w| w.sleep_on(2));
     let searcher = spawn_part(&w, |w| {
         w.crew.sleep(w.member(1), || None);
         w.find_and_run(1);
     });
     w.spawn(0, 2);
-    sleeper.join().unwrap();
     searcher.join().unwrap();
-    w.tasks.assert_all_ran();
+    w.assert_none_forgotten();
 }
 
 /// Two wakers choose the same sleeper of two: the slower one must try the other.
@@ -264,46 +274,40 @@ pub static SCRIPTS: &[Script] = &[
         ..SCRIPT
     },
     Script {
+        name: "sleep.asked_meanwhile",
+        run: asked_meanwhile,
+        threads: 3,
+        owners: 2,
+        bound: (Some(3), Some(4)),
+        mutants: &["ask-by-store"],
+        ..SCRIPT
+    },
+    Script {
         name: "sleep.two_sleepers",
         run: two_sleepers,
-        threads: 3,
         owners: 3,
-        bound: (Some(1), Some(2)),
+        bound: (Some(3), Some(4)),
         mutants: &["request-not-kept"],
         ..SCRIPT
     },
     Script {
         name: "sleep.lock_taken",
         run: lock_taken,
-        threads: 3,
         owners: 3,
-        bound: (Some(2), Some(2)),
+        bound: (Some(3), Some(4)),
         mutants: &["answer-gives-up"],
         ..SCRIPT
     },
     Script {
         name: "sleep.wake_passed_on",
         run: wake_passed_on,
-        threads: 3,
         owners: 3,
-        bound: (Some(1), Some(2)),
+        bound: (Some(3), Some(4)),
         mutants: &["wake-not-passed-on"],
         ..SCRIPT
     },
-    Script {
-        name: "sleep.count",
-        run: count,
-        owners: 3,
-        mutants: &["flag-before-count", "flag-release"],
-        ..SCRIPT
-    },
-    Script {
-        name: "sleep.two_wakers",
-        run: two_wakers,
-        owners: 3,
-        mutants: &["wake-gives-up"],
-        ..SCRIPT
-    },
+    Script { name: "sleep.count", run: count, owners: 3, mutants: &["flag-before-count", "flag-release"], ..SCRIPT },
+    Script { name: "sleep.two_wakers", run: two_wakers, owners: 3, mutants: &["wake-gives-up"], ..SCRIPT },
     Script {
         name: "sleep.timed",
         run: timed,

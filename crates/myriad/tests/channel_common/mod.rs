@@ -1,67 +1,55 @@
 //! What the channel tests share: runtimes of all sorts, partners of all kinds, messages that are counted, wakers that count.
 
-#![allow(dead_code, unreachable_pub)] // each test binary uses its part
+#![allow(dead_code, unused_imports)] // each test binary uses its part
 
 use myriad::channel::{Receiver, RecvError, Sender, bounded, unbounded};
-use myriad::{Builder, JoinHandle, Runtime};
+use myriad::{JoinHandle, Runtime};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
-use std::sync::mpsc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+#[path = "../common/mod.rs"]
+mod common;
+
+pub(crate) use common::{Mode, watch_for};
+
+/// The modes to test: but for sanitizers that do not know fibers (`MYRIAD_TEST_NO_FIBERS=1`) both, where there are both.
+pub(crate) fn modes() -> impl Iterator<Item = Mode> {
+    let fibers = common::fibers_supported() && std::env::var_os("MYRIAD_TEST_NO_FIBERS").is_none();
+    common::MODES.into_iter().filter(move |mode| fibers || *mode == Mode::Threads)
+}
+
 /// Runs `f` in both modes, with 1 and with 2 workers; afterwards no task may be left. Aborts when that takes too long.
-pub fn each_runtime(f: impl Fn(&Runtime)) {
-    for workers in [1, 2] {
-        // SAFETY: these tests block in no thread-local scope and in no destructor.
-        let fibers = unsafe { Builder::fibers() };
-        for (mode, builder) in [("fibers", fibers), ("threads", Builder::new())] {
-            // Unpinned: other test binaries may run on the same cores.
-            let rt = builder.workers(workers).pin_workers(false).build().unwrap();
-            within(Duration::from_secs(60), &format!("{mode}, {workers} workers"), || f(&rt));
-            let report = rt.shutdown(Duration::from_secs(10));
-            assert!(report.is_clean(), "{mode}, {workers} workers: {report}");
+pub(crate) fn each_runtime(f: impl Fn(&Runtime)) {
+    for mode in modes() {
+        for workers in [1, 2] {
+            // Unpinned: other tests run on the same cores.
+            common::case(mode, workers, |builder| builder.pin_workers(false), &f);
         }
     }
 }
 
-/// Runs `f`; aborts the process if it takes longer, which it does only when it hangs.
-pub fn within<R>(limit: Duration, what: &str, f: impl FnOnce() -> R) -> R {
-    let (done, watch) = mpsc::channel::<()>();
-    let name = std::thread::current().name().unwrap_or("?").to_string();
-    let what = what.to_string();
-    let dog = std::thread::spawn(move || {
-        if watch.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
-            eprintln!("{name}: {what}: hangs");
-            std::process::abort();
-        }
-    });
-    let result = f();
-    drop(done);
-    dog.join().unwrap();
-    result
-}
-
 /// Who sends or receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Closure,
     Future,
     Thread,
 }
 
-pub const KINDS: [Kind; 3] = [Kind::Closure, Kind::Future, Kind::Thread];
+pub(crate) const KINDS: [Kind; 3] = [Kind::Closure, Kind::Future, Kind::Thread];
 
 /// A partner that runs.
-pub enum Running<T> {
+pub(crate) enum Running<T> {
     Task(JoinHandle<T>),
     Thread(std::thread::JoinHandle<T>),
 }
 
 impl<T> Running<T> {
-    pub fn join(self) -> T {
+    pub(crate) fn join(self) -> T {
         match self {
             Running::Task(task) => task.join().unwrap(),
             Running::Thread(thread) => thread.join().unwrap(),
@@ -70,7 +58,7 @@ impl<T> Running<T> {
 }
 
 /// Starts a partner of this kind: both bodies do the same, one blocks, the other awaits.
-pub fn start<T: Send + 'static>(
+pub(crate) fn start<T: Send + 'static>(
     rt: &Runtime,
     kind: Kind,
     blocking: impl FnOnce() -> T + Send + 'static,
@@ -84,7 +72,7 @@ pub fn start<T: Send + 'static>(
 }
 
 /// Sends all these messages.
-pub fn send_all<T: Send + 'static>(
+pub(crate) fn send_all<T: Send + 'static>(
     rt: &Runtime,
     kind: Kind,
     tx: Sender<T>,
@@ -108,7 +96,7 @@ pub fn send_all<T: Send + 'static>(
 }
 
 /// Receives until the channel is closed.
-pub fn receive_all<T: Send + 'static>(rt: &Runtime, kind: Kind, rx: Receiver<T>) -> Running<Vec<T>> {
+pub(crate) fn receive_all<T: Send + 'static>(rt: &Runtime, kind: Kind, rx: Receiver<T>) -> Running<Vec<T>> {
     let rx2 = rx.clone();
     start(rt, kind, move || rx.iter().collect(), async move {
         let mut all = Vec::new();
@@ -120,9 +108,9 @@ pub fn receive_all<T: Send + 'static>(rt: &Runtime, kind: Kind, rx: Receiver<T>)
 }
 
 /// The capacities that matter: rendezvous, one, a few, any number.
-pub const CAPACITIES: [Option<usize>; 4] = [Some(0), Some(1), Some(5), None];
+pub(crate) const CAPACITIES: [Option<usize>; 4] = [Some(0), Some(1), Some(5), None];
 
-pub fn channel<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
+pub(crate) fn channel<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
     match capacity {
         Some(capacity) => bounded(capacity),
         None => unbounded(),
@@ -130,7 +118,7 @@ pub fn channel<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
 }
 
 /// Waits for a condition, in a task or on a thread.
-pub fn wait_until(mut condition: impl FnMut() -> bool) {
+pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         // Not for a time, only to let others run.
         myriad::time::sleep(Duration::from_micros(20));
@@ -139,27 +127,27 @@ pub fn wait_until(mut condition: impl FnMut() -> bool) {
 
 /// Counts messages that are alive.
 #[derive(Debug, Default)]
-pub struct Count {
-    pub made: AtomicUsize,
-    pub dropped: AtomicUsize,
+pub(crate) struct Count {
+    pub(crate) made: AtomicUsize,
+    pub(crate) dropped: AtomicUsize,
 }
 
 impl Count {
-    pub fn alive(&self) -> usize {
+    pub(crate) fn alive(&self) -> usize {
         self.made.load(SeqCst) - self.dropped.load(SeqCst)
     }
 }
 
 /// A counted message: dropped exactly once, or a test fails.
 #[derive(Debug)]
-pub struct Counted {
-    pub id: usize,
+pub(crate) struct Counted {
+    pub(crate) id: usize,
     count: Arc<Count>,
     alive: bool,
 }
 
 impl Counted {
-    pub fn new(id: usize, count: &Arc<Count>) -> Counted {
+    pub(crate) fn new(id: usize, count: &Arc<Count>) -> Counted {
         count.made.fetch_add(1, SeqCst);
         Counted { id, count: count.clone(), alive: true }
     }
@@ -174,7 +162,7 @@ impl Drop for Counted {
 
 /// A waker that counts its wakes.
 #[derive(Debug, Default)]
-pub struct Wakes(AtomicUsize);
+pub(crate) struct Wakes(AtomicUsize);
 
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
@@ -183,27 +171,27 @@ impl Wake for Wakes {
 }
 
 impl Wakes {
-    pub fn new() -> (Arc<Wakes>, Waker) {
+    pub(crate) fn new() -> (Arc<Wakes>, Waker) {
         let wakes = Arc::new(Wakes::default());
         (wakes.clone(), Waker::from(wakes))
     }
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.load(SeqCst)
     }
 }
 
 /// Polls once.
-pub fn poll_with<F: Future + ?Sized>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
+pub(crate) fn poll_with<F: Future + ?Sized>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(waker))
 }
 
 /// Polls once with a waker that does nothing.
-pub fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+pub(crate) fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
     poll_with(future, Waker::noop())
 }
 
 /// The message of a receive that is ready.
-pub fn ready<T>(polled: Poll<Result<T, RecvError>>) -> T {
+pub(crate) fn ready<T>(polled: Poll<Result<T, RecvError>>) -> T {
     match polled {
         Poll::Ready(Ok(value)) => value,
         Poll::Ready(Err(_)) => panic!("closed"),
@@ -213,25 +201,25 @@ pub fn ready<T>(polled: Poll<Result<T, RecvError>>) -> T {
 
 /// Xorshift: the same numbers for the same seed.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         ((self.next() >> 32) as usize) % n
     }
 }
 
 /// `MYRIAD_TEST_SEED`, or another one each time.
-pub fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     let given = std::env::var("MYRIAD_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
     given.unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().map_or(1, |t| t.as_nanos() as u64) % 1_000_000_007)
 }

@@ -1,0 +1,150 @@
+//! Scripts of a task's end: the result is seen, the waiter woken once, the record given back once, after its last use.
+
+use super::tasks::{Life, Task, Tasks, start};
+use super::{SCRIPT, Script};
+use loom::thread;
+use myriad_core::sched::deque::Deque;
+use myriad_core::sys::atomic::{AtomicU32, Ordering::*, Peek};
+use myriad_core::sys::cell::UnsafeCell;
+use myriad_core::sys::fence::Fence;
+use myriad_core::sys::mutant::on;
+use myriad_core::task::header::{DETACHED, Header};
+use std::sync::Arc;
+
+/// One task in a deque, and what the joiner waits with.
+struct World {
+    deque: Deque,
+    tasks: Tasks,
+    /// The node on the joiner's stack: written before it is left in the record, read by who wakes it.
+    node: UnsafeCell<u32>,
+    /// The joiner's inbox, down to one flag.
+    woken: AtomicU32,
+}
+
+// SAFETY: the cell is watched by loom.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
+
+impl World {
+    fn new() -> Arc<World> {
+        Arc::new(World {
+            deque: Deque::new(Fence::new(0), 4),
+            tasks: Tasks::new(1),
+            node: UnsafeCell::new(0),
+            woken: AtomicU32::new(0),
+        })
+    }
+    fn task(&self) -> &Task {
+        self.tasks.get(1)
+    }
+    fn free(&self) {
+        self.task().change(Life::Ran, Life::Freed);
+    }
+
+    /// What a worker's loop does with a task that it has taken.
+    fn run_from_loop(&self, task: *mut Header) {
+        start(task);
+        // SAFETY: the task has run.
+        let waiter = unsafe { Header::complete(task) };
+        if waiter == DETACHED {
+            self.free();
+        } else if !waiter.is_null() {
+            // SAFETY: loom has checked that nobody writes the cell.
+            assert_eq!(self.node.with(|node| unsafe { *node }), 77);
+            self.woken.store(1, Release);
+        }
+        if on("touch-after-done") {
+            self.task().life();
+        }
+    }
+
+    fn join(&self) {
+        // SAFETY: only the owner's part of a script calls this.
+        if unsafe { self.deque.claim(&self.task().header) } {
+            start(self.task().pointer());
+        } else {
+            self.wait_done();
+        }
+        self.free();
+    }
+
+    fn wait_done(&self) {
+        let header = &self.task().header;
+        if header.is_done() {
+            return;
+        }
+        // SAFETY: loom has checked that nobody else is in the cell.
+        self.node.with_mut(|node| unsafe { *node = 77 });
+        if header.wait(std::ptr::from_ref(&self.node).cast_mut().cast()) {
+            while self.woken.peek(Acquire) == 0 {
+                thread::yield_now();
+            }
+        }
+    }
+}
+
+/// A forced steal against what the holder of the handle does; then the owner's loop runs what is left.
+fn play(holder: fn(&World)) {
+    let w = World::new();
+    w.task().write();
+    // SAFETY: this thread is the owner.
+    unsafe { w.deque.push(w.task().pointer()) };
+    let thief = thread::spawn({
+        let w = w.clone();
+        move || {
+            let task = w.deque.steal_forced();
+            if !task.is_null() {
+                w.run_from_loop(task);
+            }
+        }
+    });
+    holder(&w);
+    // SAFETY: this thread is the owner.
+    let left = unsafe { w.deque.pop() };
+    if !left.is_null() {
+        w.run_from_loop(left);
+    }
+    thief.join().unwrap();
+    assert_eq!(w.task().life(), Life::Freed, "the record leaks");
+}
+
+/// Joined, here or by waiting, while the task is forced away.
+fn join_or_steal() {
+    play(World::join);
+}
+
+/// The handle is dropped while the task is forced away.
+fn detach_or_steal() {
+    play(|w| {
+        if !w.task().header.detach() {
+            w.free();
+        }
+    });
+}
+
+pub static SCRIPTS: &[Script] = &[
+    Script {
+        name: "completion.join_or_steal",
+        run: join_or_steal,
+        bound: (Some(3), Some(4)),
+        mutants: &[
+            "done-not-release",
+            "done-not-acquire",
+            "done-load-acquire",
+            "wait-release",
+            "wait-failure-acquire",
+            "touch-after-done",
+            "newest-light",
+            "forced-no-heavy",
+        ],
+        ..SCRIPT
+    },
+    Script {
+        name: "completion.detach_or_steal",
+        run: detach_or_steal,
+        bound: (Some(3), Some(4)),
+        mutants: &["detach-failure-acquire", "done-not-release"],
+        ..SCRIPT
+    },
+];
