@@ -339,7 +339,12 @@ unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&'static 
         None => unsafe {
             let gate = &raw const (*node).gate;
             // Release: pairs with the Acquire in `block_thread`.
-            (*gate).word.store(0, Release);
+            if cfg!(loom) {
+                // Loom mixes up plain stores and exchanges of one word (see `task::state`).
+                (*gate).word.swap(0, Release);
+            } else {
+                (*gate).word.store(0, Release);
+            }
             Gate::wake(gate);
         },
     }

@@ -15,6 +15,8 @@ use std::sync::Arc;
 struct World {
     deque: Deque,
     tasks: Tasks,
+    /// Parts of the record that running does not change: the holder of the handle may look at them until it gives it up.
+    place: UnsafeCell<()>,
     /// The node on the joiner's stack: written before it is left in the record, read by who wakes it.
     node: UnsafeCell<u32>,
     /// The joiner's inbox, down to one flag.
@@ -31,6 +33,7 @@ impl World {
         Arc::new(World {
             deque: Deque::new(Fence::new(0), 4),
             tasks: Tasks::new(1),
+            place: UnsafeCell::new(()),
             node: UnsafeCell::new(0),
             woken: AtomicU32::new(0),
         })
@@ -39,6 +42,7 @@ impl World {
         self.tasks.get(1)
     }
     fn free(&self) {
+        self.place.with_mut(|_| ());
         self.task().change(Life::Ran, Life::Freed);
     }
 
@@ -117,6 +121,7 @@ fn join_or_steal() {
 /// The handle is dropped while the task is forced away.
 fn detach_or_steal() {
     play(|w| {
+        w.place.with(|_| ());
         if !w.task().header.detach() {
             w.free();
         }
@@ -144,7 +149,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "completion.detach_or_steal",
         run: detach_or_steal,
         bound: (Some(3), Some(4)),
-        mutants: &["detach-failure-acquire", "done-not-release"],
+        mutants: &["detach-release", "detach-failure-acquire", "done-not-release", "done-not-acquire"],
         ..SCRIPT
     },
 ];

@@ -8,7 +8,7 @@
 //!
 //! The lock is [biased](myriad_core::lock::biased): inside, nothing foreign runs. So targets are taken out under it and
 //! woken, and wakers dropped, without it; messages are moved (from place to place, see [`super::ring`]), never dropped
-//! or cloned inside.
+//! or cloned inside. (But for the allocator: the ring grows under the lock, so a global allocator must not use channels.)
 //!
 //! **Rejected.** A lock-free queue: 21 to 25 ns a message and waiters beside it; the biased lock costs 4 ns, and all in it is
 //! sequential code. Waking a receiver and letting it try again: it takes the lock once more, and may find nothing.

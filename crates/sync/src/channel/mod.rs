@@ -30,6 +30,8 @@ mod receiver;
 mod ring;
 mod sender;
 
+#[cfg(doctest)]
+mod compile_fail;
 #[cfg(all(test, not(loom)))]
 mod test;
 

@@ -8,8 +8,8 @@ use super::future::RecvFuture;
 use myriad_core::time::{self, Instant};
 use myriad_core::wait::{Here, Target};
 use std::fmt;
-use std::iter::FusedIterator;
 use std::mem::MaybeUninit;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 /// Receives messages. Clone it for more receivers, each message goes to one of them; when all are dropped, the channel
@@ -285,11 +285,17 @@ impl<T> Drop for Receiver<T> {
     }
 }
 
+// The channel is in order whenever its lock is free, and nothing unwinds inside.
+impl<T> UnwindSafe for Receiver<T> {}
+impl<T> RefUnwindSafe for Receiver<T> {}
+
 impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Receiver").field("len", &self.len()).field("capacity", &self.capacity()).finish_non_exhaustive()
     }
 }
+
+// Not fused: what a cancelled receive gives back may still come after the end.
 
 /// See [`Receiver::iter`].
 #[derive(Debug)]
@@ -308,7 +314,6 @@ impl<T> Iterator for Iter<'_, T> {
         self.0.recv().ok()
     }
 }
-impl<T> FusedIterator for Iter<'_, T> {}
 impl<T> Iterator for TryIter<'_, T> {
     type Item = T;
     fn next(&mut self) -> Option<T> {
@@ -322,7 +327,6 @@ impl<T> Iterator for IntoIter<T> {
         self.0.recv().ok()
     }
 }
-impl<T> FusedIterator for IntoIter<T> {}
 impl<'a, T> IntoIterator for &'a Receiver<T> {
     type Item = T;
     type IntoIter = Iter<'a, T>;

@@ -9,6 +9,7 @@ use myriad_core::time::{self, Instant};
 use myriad_core::wait::Here;
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
 /// Sends messages. Clone it for more senders; when all are dropped, the channel closes.
@@ -277,6 +278,10 @@ impl<T> Drop for Sender<T> {
         unsafe { self.share.leave(Side::Send) };
     }
 }
+
+// As of a receiver.
+impl<T> UnwindSafe for Sender<T> {}
+impl<T> RefUnwindSafe for Sender<T> {}
 
 impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

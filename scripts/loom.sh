@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Explores all loom models of the engine and of the channels, without mutants. Arguments: --thorough for the wider bounds,
+# and a part of the scripts' names to explore only those.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+while [ $# -gt 0 ]; do
+    case $1 in
+    --thorough) export MYRIAD_LOOM_THOROUGH=1 ;;
+    *) export MYRIAD_LOOM_ONLY=$1 ;;
+    esac
+    shift
+done
+export RUSTFLAGS="${RUSTFLAGS:-} --cfg loom"
+export CARGO_TARGET_DIR=${MYRIAD_LOOM_TARGET:-${CARGO_TARGET_DIR:-target}/loom}
+tests=()
+for crate in core sync; do
+    for file in crates/$crate/tests/loom_*.rs; do
+        name=$(basename "$file" .rs)
+        [[ $name == *mutants* ]] || tests+=(--test "$name")
+    done
+done
+exec cargo test --release -p myriad-core -p myriad-sync "${tests[@]}" -- --nocapture --test-threads=1

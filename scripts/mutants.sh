@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Plants each mutant in the engine's and the channels' code and expects a loom model to fail. An argument, a part of the
+# scripts' names, restricts it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+[ $# -eq 0 ] || export MYRIAD_LOOM_ONLY=$1
+export RUSTFLAGS="${RUSTFLAGS:-} --cfg loom"
+export CARGO_TARGET_DIR=${MYRIAD_LOOM_TARGET:-${CARGO_TARGET_DIR:-target}/loom}
+tests=()
+for crate in core sync; do
+    for file in crates/$crate/tests/loom_*mutants.rs; do
+        [ -f "$file" ] && tests+=(--test "$(basename "$file" .rs)")
+    done
+done
+exec cargo test --release -p myriad-core -p myriad-sync "${tests[@]}" -- --include-ignored --nocapture --test-threads=1
