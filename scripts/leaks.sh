@@ -6,8 +6,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-# Tests that end all their tasks. Not those that leave blocked closures behind on purpose, or start processes.
-tests=(spawn scope join futures runtimes channel_close channel_cancel channel_pairs)
+# Tests that end all their tasks; `lifecycle` starts and stops a thousand runtimes. Not those that leave blocked closures behind on purpose, or start processes.
+tests=(spawn scope join futures runtimes lifecycle timers channel_close channel_cancel channel_messages channel_pairs)
 # Of these the ones that leak on purpose: a future that is forgotten, a counter that lives for ever.
 on_purpose=(--skip forgotten --skip free_tasks_among_those_of_the_scope)
 existing=()

@@ -21,7 +21,7 @@ built=$(cargo test -p myriad-rt --tests --no-run 2>&1) || {
 binaries=$(sed -n 's,^ *Executable tests/\([a-z_]*\)\.rs (\(.*\))$,\1 \2,p' <<<"$built")
 own=$(grep '^stress_' <<<"$binaries")
 # Not those that take long by themselves, or want the machine for themselves, or measure times.
-others=$(grep -Ev '^(stress_.*|pains_stacks|pains_sharing|thread_count|limits|bad_input) ' <<<"$binaries")
+others=$(grep -Ev '^(stress_.*|pains_stacks|pains_sharing|thread_count|limits|bad_input|lifecycle|fallbacks|timers) ' <<<"$binaries")
 if [ -z "$others" ]; then
     echo "stress.sh: cargo names no test binaries" >&2
     exit 1

@@ -31,7 +31,7 @@ fn assert_died(output: &Output, signal: i32, said: Option<&str>) {
 }
 
 fn describe(out: &mut dyn std::fmt::Write) {
-    _ = write!(out, "task '{}' spawned at {}:{}:{}", "parse", "src/main.rs", 12, 5);
+    _ = write!(out, "task 'parse' spawned at src/main.rs:{}:{}", 12, 5);
 }
 
 #[inline(never)]

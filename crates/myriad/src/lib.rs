@@ -73,6 +73,11 @@ pub mod time {
     pub use myriad_core::time::{Instant, Sleep, now, sleep, sleep_async, sleep_until, sleep_until_async};
 }
 
+// What the compiler refuses: tests that something does not compile.
+#[cfg(doctest)]
+#[doc = include_str!("../tests/type_rules.md")]
+mod _type_rules {}
+
 // The texts lie above this package, so a published one is built without them.
 #[cfg(all(any(doc, doctest), not(docsrs)))]
 pub mod _documentation;

@@ -200,7 +200,7 @@ fn strange_names() {
                 let long = "x".repeat(10_000);
                 let h = rt.run(|| myriad::task::Builder::new().name(&*long).spawn(|| common::plan("named")));
                 assert_eq!(h.name().as_deref(), Some(&*long));
-                assert!(h.join().map(|()| ()).unwrap_err().to_string().contains(&long));
+                assert!(h.join().unwrap_err().to_string().contains(&long));
                 let h = rt.run(|| myriad::task::Builder::new().name("").spawn(|| 1));
                 assert_eq!((h.name().as_deref(), h.join().unwrap()), (Some(""), 1));
             },

@@ -318,7 +318,7 @@ fn what_futures_hold_is_dropped_once() {
                         let line = Line(0);
                         assert_eq!((&raw const line).addr() % 64, 0);
                         let counted = future.await;
-                        drop(line);
+                        let _ = line;
                         counted
                     })),
                 }

@@ -31,7 +31,7 @@ fn the_payload_comes_through_unchanged() {
                 // `resume_unwind` panics without a message.
                 let h = spawn(move || std::panic::resume_unwind(Box::new(Special { number, _counted: counted })));
                 wait_until(|| !later || h.is_finished());
-                let error = h.join().map(|()| ()).unwrap_err();
+                let error = h.join().unwrap_err();
                 assert!(error.is_panic());
                 assert!(error.to_string().ends_with("panicked: (a payload that is not text)"), "{error}");
                 let special = error.into_panic().downcast::<Special>().unwrap();
@@ -49,7 +49,7 @@ fn the_payload_comes_through_unchanged() {
 fn what_an_error_says() {
     in_both_modes(|rt| {
         rt.run(|| {
-            let error = spawn(|| plan("a text")).join().map(|()| ()).unwrap_err();
+            let error = spawn(|| plan("a text")).join().unwrap_err();
             let line = line!() - 1;
             assert_eq!(error.place().line(), line);
             assert!(!error.is_shutdown() && !error.is_self_join() && error.name().is_none());
@@ -57,7 +57,7 @@ fn what_an_error_says() {
             assert!(format!("{error:?}").contains("panicked: planned: a text"));
             let payload = error.try_into_panic().unwrap();
             assert_eq!(text(&*payload), "planned: a text");
-            catch_planned("goes on", || spawn(|| plan("goes on")).join().map(|()| ()).unwrap_err().resume());
+            catch_planned("goes on", || spawn(|| plan("goes on")).join().unwrap_err().resume());
         });
     });
 }
@@ -70,7 +70,7 @@ fn an_inline_child() {
     each(&[1], |rt| {
         rt.run(|| {
             for _ in 0..1000 {
-                assert!(spawn(|| plan("inline")).join().map(|()| ()).unwrap_err().is_panic());
+                assert!(spawn(|| plan("inline")).join().unwrap_err().is_panic());
             }
         });
     });
@@ -84,7 +84,7 @@ fn a_child_that_is_not_inline() {
             for _ in 0..100 {
                 let h = spawn(|| plan("elsewhere"));
                 wait_until(|| h.is_finished());
-                assert!(h.join().map(|()| ()).unwrap_err().is_panic());
+                assert!(h.join().unwrap_err().is_panic());
             }
         });
     });
@@ -106,7 +106,7 @@ fn after_a_block() {
                 .collect();
             (0..50).for_each(|_| tx.send(()).unwrap());
             for h in handles {
-                catch_planned("after a block", || h.join().map(|()| ()).unwrap_err().resume());
+                catch_planned("after a block", || h.join().unwrap_err().resume());
             }
         });
     });
@@ -141,7 +141,7 @@ fn locals_are_dropped_on_the_way() {
                     }
                     plan("with locals")
                 });
-                assert!(h.join().map(|()| ()).is_err());
+                assert!(h.join().is_err());
             }
         });
         drops.assert_all(200);
@@ -273,7 +273,7 @@ fn in_a_scope() {
                 })
             });
             // Joined: it goes to the joiner, and nowhere else.
-            let error = scope(|s| s.spawn(|| plan("joined")).join().map(|()| ()).unwrap_err());
+            let error = scope(|s| s.spawn(|| plan("joined")).join().unwrap_err());
             assert!(error.is_panic());
             // In the closure itself: after the tasks have ended, also if one of them panicked as well.
             catch_planned("closure", || {
@@ -364,8 +364,7 @@ fn in_a_poll() {
             }
             catch_planned("block_on", || block_on(async { plan("block_on") }));
             // Awaited by a future.
-            let h =
-                spawn_async(async { spawn_async(async { plan("inner") }).await.map(|()| ()).unwrap_err().is_panic() });
+            let h = spawn_async(async { spawn_async(async { plan("inner") }).await.unwrap_err().is_panic() });
             assert!(h.join().unwrap());
         });
         drops.assert_all(3);
@@ -499,7 +498,7 @@ fn a_detached_panic_goes_to_the_hook() {
                     drop(rt.spawn(|| plan("five")));
                     wait_until(|| lines.lock().unwrap().len() == 5);
                     // Joined ones are not reported.
-                    assert!(rt.spawn(|| plan("joined")).join().map(|()| ()).is_err());
+                    assert!(rt.spawn(|| plan("joined")).join().is_err());
                 },
             );
             let mut lines = std::mem::take(&mut *lines.lock().unwrap());
@@ -543,7 +542,7 @@ fn a_detached_panic_aborts_if_so_told() {
             let mode = if std::env::var("MYRIAD_TEST_MODE").unwrap() == "fibers" { MODES[0] } else { MODES[1] };
             let rt = mode.builder().workers(1).on_unhandled_panic(Unhandled::Abort).build().unwrap();
             // Not for a panic that somebody joins.
-            assert!(rt.spawn(|| plan("joined")).join().map(|()| ()).is_err());
+            assert!(rt.spawn(|| plan("joined")).join().is_err());
             eprintln!("still here");
             drop(myriad::task::Builder::new().name("fatal").spawn(|| ()));
             rt.run(|| drop(myriad::task::Builder::new().name("fatal").spawn(|| plan("the end"))));

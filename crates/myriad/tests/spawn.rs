@@ -307,7 +307,7 @@ fn a_name_stands_in_the_error() {
     in_both_modes(|rt| {
         let error = rt.run(|| {
             let h = myriad::task::Builder::new().name(String::from("parser")).spawn(|| common::plan("no"));
-            h.join().map(|()| ()).unwrap_err()
+            h.join().unwrap_err()
         });
         assert_eq!(error.name(), Some("parser"));
         assert!(error.is_panic() && !error.is_shutdown() && !error.is_self_join());

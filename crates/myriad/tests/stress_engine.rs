@@ -78,10 +78,8 @@ fn run(rng: Rng, depth: u32) -> u64 {
         }
         4 => {
             let last = children.pop();
-            let (a, b) = join(
-                || children.into_iter().map(|c| run(c, down)).sum::<u64>(),
-                || last.map_or(0, |c| run(c, down)),
-            );
+            let (a, b) =
+                join(|| children.into_iter().map(|c| run(c, down)).sum::<u64>(), || last.map_or(0, |c| run(c, down)));
             a + b
         }
         5 => sum(children.into_iter().map(|c| spawn_async(run_async(c, down))).collect()),
@@ -130,7 +128,7 @@ fn run(rng: Rng, depth: u32) -> u64 {
                 }
                 plan("a branch of the tree")
             });
-            assert!(panics.join().map(|()| ()).is_err_and(|e| e.is_panic()));
+            assert!(panics.join().is_err_and(|e| e.is_panic()));
             drop(spawn(|| plan("a branch that nobody joins")));
             sum(handles) + PANICKED
         }

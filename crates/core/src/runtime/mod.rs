@@ -70,7 +70,7 @@ impl Runtime {
         run_on(self.hub, Location::caller(), f)
     }
 
-    /// Starts a task; as [`spawn`](crate::spawn), but in this runtime.
+    /// Starts a task; as [`spawn`](fn@crate::spawn), but in this runtime.
     ///
     /// # Errors
     /// After a shutdown the task is dropped, and its handle says so ([`JoinError::is_shutdown`](crate::JoinError)).

@@ -377,7 +377,7 @@ pub unsafe fn schedule(task: *mut Header) {
 /// Frees a record's memory, on whatever thread.
 ///
 /// # Safety
-/// As for [`Memory::dealloc`].
+/// As for `Memory::dealloc`: the record is the caller's, and its payload is gone.
 #[inline(always)]
 pub unsafe fn free_record(worker: Option<&'static Worker>, task: *mut Header) {
     // SAFETY: the caller: the record is still ours.

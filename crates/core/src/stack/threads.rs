@@ -14,7 +14,7 @@
 //!
 //! Tests: `tests/loom_handoff.rs`; every behaviour test runs in both modes.
 
-use crate::sys::atomic::Ordering::*;
+use crate::sys::atomic::{Ordering::*, Overwrite};
 use crate::sys::futex::Gate;
 use crate::sys::mutant::ord;
 
@@ -45,13 +45,7 @@ impl Turn {
         unsafe {
             let gate = &raw const (*turn).gate;
             // Release: pairs with the Acquire in `wait`.
-            let release = ord(Release, "hand-over-release");
-            if cfg!(loom) {
-                // Loom mixes up plain stores and exchanges of one word (see `task::state`).
-                (*gate).word.swap(order as u32, release);
-            } else {
-                (*gate).word.store(order as u32, release);
-            }
+            (*gate).word.overwrite(order as u32, ord(Release, "hand-over-release"));
             Gate::wake(gate);
         }
     }

@@ -8,6 +8,11 @@
 //!
 //! `peek` is a load for spin loops: the same as `load`, but without the touch in a model (two spinning threads would
 //! depend on each other without end).
+//!
+//! `overwrite` is a store to a word that others change by read-modify-writes: a swap in a model. Loom leaves the order of a
+//! store and another thread's exchange open until somebody has seen both, so it would let the storer read back what the
+//! exchange had put there *before* the store. (A swap continues a release sequence that a store ends: not for words where
+//! that makes a difference.)
 
 pub use std::sync::atomic::Ordering;
 
@@ -49,6 +54,21 @@ mod plain {
         AtomicUsize = usize,
         AtomicIsize = isize
     );
+    /// A store to a word that others exchange; see the module's header.
+    pub trait Overwrite {
+        /// What is in the word.
+        type Value;
+        /// The same as `store`.
+        fn overwrite(&self, value: Self::Value, order: Ordering);
+    }
+    impl Overwrite for AtomicU32 {
+        type Value = u32;
+        #[inline(always)]
+        fn overwrite(&self, value: u32, order: Ordering) {
+            self.store(value, order);
+        }
+    }
+
     impl<T> Peek for AtomicPtr<T> {
         type Value = *mut T;
         #[inline(always)]
@@ -225,5 +245,17 @@ mod touched {
         AtomicIsize = isize
     );
     touched!(AtomicBool, la::AtomicBool, bool);
+
+    pub trait Overwrite {
+        type Value;
+        fn overwrite(&self, value: Self::Value, order: Ordering);
+    }
+    impl Overwrite for AtomicU32 {
+        type Value = u32;
+        #[track_caller]
+        fn overwrite(&self, value: u32, order: Ordering) {
+            self.swap(value, order);
+        }
+    }
     touched!(AtomicPtr<T>, la::AtomicPtr<T>, *mut T);
 }

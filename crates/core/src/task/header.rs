@@ -4,11 +4,10 @@
 //!  0        8        16       24   25      26      27     28     32     40
 //!  run      waiter   place    kind runtime outcome stolen state  idx    payload: closure | result | panic
 //! ```
-//! Records live in memory that is only ever used for records ([`super::memory`]): a stale pointer may be *looked at*
+//! Records live in memory that is only ever used for records (`memory.rs`): a stale pointer may be *looked at*
 //! for ever, which is what lets wakers be copied freely (`state` holds a generation) and thieves compare identities.
 //!
-//! **Words.** `waiter` is 0, or says who waits for the end: a node of a blocked task or thread, a waker (tagged, see
-//! [`super::join`]), [`DONE`] or [`DETACHED`].
+//! **Words.** `waiter` is 0, or says who waits for the end: a node of a blocked task or thread, a waker (tagged, see `waker.rs`), [`DONE`] or [`DETACHED`].
 //!
 //! **Invariants.** The result is visible to whoever takes it. The record is freed exactly once, after its last use. A
 //! waiter is woken exactly once.

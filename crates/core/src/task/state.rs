@@ -14,10 +14,10 @@
 //! so they are ordered on the word. A waker that only loaded would leave its data in the store buffer while it reads
 //! SCHEDULED, and the poll would miss it: on x86 too.
 //!
-//! Tests: `tests/loom_async.rs`.
+//! Tests: `tests/loom_future.rs`.
 
-use crate::sys::atomic::{AtomicU32, Ordering::*};
-use crate::sys::mutant::{on, ord};
+use crate::sys::atomic::{AtomicU32, Ordering::*, Overwrite};
+use crate::sys::mutant::{on, ord, ord_to};
 
 /// Free memory, or not a future.
 pub const FREE: u32 = 0;
@@ -46,28 +46,17 @@ const fn word(generation: u32, state: u32) -> u32 {
     generation << GENERATION_SHIFT | state
 }
 
-/// A store by the only one who changes the word, but for wakes of this generation. (In a model a swap: loom 0.7 lets a thread
-/// that has stored to a word read back what another thread's exchange had put there *before*.)
-#[inline(always)]
-fn set(state: &AtomicU32, word: u32) {
-    if cfg!(loom) {
-        state.swap(word, Relaxed);
-    } else {
-        state.store(word, Relaxed);
-    }
-}
-
 /// Begins a future's life in a record, which is queued next.
 #[inline(always)]
 pub fn begin(state: &AtomicU32) {
     // Relaxed: published with the record. (The word is FREE, that is 0, but for the generation.)
-    set(state, state.load(Relaxed) | NEW);
+    state.overwrite(state.load(Relaxed) | NEW, Relaxed);
 }
 
 /// Ends it: the next generation begins. Wakes from now on do nothing.
 pub fn end(state: &AtomicU32) {
     let next = generation(state.load(Relaxed).wrapping_add(1 << GENERATION_SHIFT));
-    set(state, word(next, FREE));
+    state.overwrite(word(next, FREE), Relaxed);
 }
 
 /// The poll begins.
@@ -75,9 +64,11 @@ pub fn end(state: &AtomicU32) {
 pub fn start_poll(state: &AtomicU32) {
     let before = state.load(Relaxed);
     let now = before & !STATE | RUNNING;
-    if before & STATE == NEW || on("poll-stores") {
+    if before & STATE == NEW {
         // No waker was given out yet; a read-modify-write would cost 6 ns.
-        set(state, now);
+        state.overwrite(now, Relaxed);
+    } else if on("poll-stores") {
+        state.store(now, Relaxed);
     } else {
         // Acquire: pairs with the Release in `wake`. (Others write the word only as the same generation's wakes.)
         state.swap(now, ord(Acquire, "poll-acquire"));
@@ -88,12 +79,13 @@ pub fn start_poll(state: &AtomicU32) {
 #[inline(always)]
 pub fn end_poll(state: &AtomicU32) -> bool {
     let running = state.load(Relaxed) & !STATE | RUNNING;
-    // Release: what the poll did comes before the next one, on whatever worker. Acquire on failure: the wake's data.
-    match state.compare_exchange(running, running & !STATE | IDLE, AcqRel, Acquire) {
+    // Release: what the poll did, for the Acquire of the wake that queues it elsewhere.
+    match state.compare_exchange(running, running & !STATE | IDLE, ord(Release, "pending-release"), Relaxed) {
         Ok(_) => false,
         Err(_) => {
-            // NOTIFIED, which nobody else changes: a wake leaves it as it is.
-            state.swap(running & !STATE | SCHEDULED, AcqRel);
+            // NOTIFIED, which nobody else changes: a wake leaves it as it is. Relaxed: a read-modify-write, so it hands the
+            // wake's Release on to the next poll's Acquire.
+            state.swap(running & !STATE | SCHEDULED, Relaxed);
             true
         }
     }
@@ -118,7 +110,7 @@ pub fn wake(state: &AtomicU32, of: u32) -> bool {
         }
         // Release: the waker's data, for the poll's Acquire. AcqRel where we queue it: the future itself, from the worker
         // that polled it last. A read-modify-write even if nothing changes: see the header.
-        let order = if on("wake-release") { Relaxed } else { AcqRel };
+        let order = ord_to(ord_to(AcqRel, Acquire, "wake-release"), Release, "wake-acquire");
         match state.compare_exchange_weak(now, now & !STATE | next, order, Relaxed) {
             Ok(_) => return now & STATE == IDLE,
             Err(other) => now = other,

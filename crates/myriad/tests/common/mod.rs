@@ -184,7 +184,10 @@ pub(crate) fn plan(text: &str) -> ! {
 
 /// The text of a panic's payload; `""` if it is something else.
 pub(crate) fn text(payload: &(dyn Any + Send)) -> &str {
-    payload.downcast_ref::<String>().map_or_else(|| payload.downcast_ref::<&str>().copied().unwrap_or(""), |s| s)
+    match payload.downcast_ref::<String>() {
+        Some(text) => text,
+        None => payload.downcast_ref::<&str>().copied().unwrap_or(""),
+    }
 }
 
 /// Runs `f`, which has to panic, and returns what the panic carries.
