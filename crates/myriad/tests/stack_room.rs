@@ -14,7 +14,7 @@ fn at_depths(mode: Mode, stack: Option<usize>, step: usize, body: fn()) {
     fn nest(depth: usize, body: fn()) {
         match depth {
             0 => body(),
-            _ if depth % 2 == 0 => spawn(move || nest(depth - 1, body)).join().unwrap(),
+            _ if depth.is_multiple_of(2) => spawn(move || nest(depth - 1, body)).join().unwrap(),
             _ => _ = join(|| nest(depth - 1, body), || ()),
         }
     }
