@@ -20,8 +20,18 @@ use std::time::{Duration, Instant};
 /// A case that takes longer has no verdict, which fails.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Mutants that no script can catch, and why they are still right to have.
-const SURVIVORS: &[(&str, &str)] = &[];
+/// Mutants that no script can catch under this meaning of the fences, and why the ordering is still right to have.
+const SURVIVORS: &[(&str, Meaning, &str)] = &[
+    ("flag-release", Meaning::PerOwner, FLAG_RELEASE),
+    ("flag-release", Meaning::SeqCst, FLAG_RELEASE),
+    ("claim-top-release", Meaning::SeqCst, "the full fence of the last push or claim releases what was before it"),
+    (
+        "stop-light",
+        Meaning::SeqCst,
+        "the sleeper's full fence acquires what the setter's exchange of its flag released",
+    ),
+];
+const FLAG_RELEASE: &str = "the count must go up before the flag; loom does not reorder read-modify-writes";
 
 /// Plants every mutant. `MYRIAD_LOOM_ONLY=part` restricts it to scripts whose name contains this;
 /// `MYRIAD_LOOM_JOBS=n` runs so many cases at a time.
@@ -42,10 +52,10 @@ fn every_mutant_is_caught() {
                 while let Some(&(script, mutant, meaning)) = cases.get(next.fetch_add(1, Relaxed)) {
                     let start = Instant::now();
                     let verdict = plant(script, mutant, meaning);
+                    let may_survive = SURVIVORS.iter().any(|(m, under, _)| *m == mutant && *under == meaning);
                     let meaning = format!("{meaning:?}");
                     let seconds = start.elapsed().as_secs_f64();
                     println!("{:28} {mutant:26} {meaning:9} {verdict:24} {seconds:6.1} s", script.name);
-                    let may_survive = SURVIVORS.iter().any(|(name, _)| *name == mutant);
                     if verdict.starts_with("killed") == may_survive {
                         wrong.lock().unwrap().push(format!("{} {mutant} {meaning}: {verdict}", script.name));
                     }
@@ -53,8 +63,8 @@ fn every_mutant_is_caught() {
             });
         }
     });
-    for (mutant, reason) in SURVIVORS {
-        println!("known to survive: {mutant}: {reason}");
+    for (mutant, meaning, reason) in SURVIVORS {
+        println!("known to survive under {meaning:?}: {mutant} ({reason})");
     }
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "not as expected:\n{}", wrong.join("\n"));

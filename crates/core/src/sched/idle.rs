@@ -27,7 +27,7 @@ use super::node::Node;
 use crate::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use crate::sys::fence::{Fence, heavy};
 use crate::sys::futex::Gate;
-use crate::sys::mutant::{on, ord};
+use crate::sys::mutant::{on, ord, ord_to};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ impl Crew {
     pub fn unpark(&self, member: &Member) -> bool {
         // AcqRel. Release: what we did before (a push), for the woken one's Acquire. Acquire: its announcement, so that
         // the subtraction comes after its addition.
-        if member.door.sleeping.word.swap(0, AcqRel) == 0 {
+        if member.door.sleeping.word.swap(0, ord_to(AcqRel, Acquire, "unpark-release")) == 0 {
             return false;
         }
         self.sleepers.fetch_sub(1, Relaxed);
@@ -292,8 +292,8 @@ impl Crew {
 
     /// Until somebody wakes `me`, which has fallen asleep, or for a time.
     pub fn stay_asleep(&self, me: &Member, timeout: Option<Duration>) {
-        // Acquire: a wake shows us the push.
-        while me.door.sleeping.word.load(Acquire) != 0 {
+        // Acquire: a wake shows us what it is for.
+        while me.door.sleeping.word.load(ord(Acquire, "woken-acquire")) != 0 {
             me.door.sleeping.wait(1, timeout);
             if timeout.is_some() {
                 self.retract(me);

@@ -47,6 +47,12 @@ impl Inbox {
         self.newest.load(Relaxed).is_null()
     }
 
+    /// In a model, for a loop that waits for a node.
+    #[cfg(loom)]
+    pub fn peek_is_empty(&self) -> bool {
+        crate::sys::atomic::Peek::peek(&self.newest, Relaxed).is_null()
+    }
+
     /// Takes all, oldest first, and hands each to `each`.
     pub fn take(&self, mut each: impl FnMut(*mut Node)) {
         // Acquire: pairs with the Release of every push in the chain (all are read-modify-writes).

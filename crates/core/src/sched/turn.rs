@@ -71,13 +71,30 @@ pub fn run(w: &'static Worker) -> LoopEnd {
     }
 }
 
-/// Every so many turns: inbox, clock, and the oldest unstarted task. True: that was run.
+/// Every so many turns: inbox, clock, and by turns the oldest and the newest unstarted task. True: that was run.
+///
+/// The newest too, because ready tasks may never run out: then the loop would come to the others only here, and a future
+/// that wakes itself, which goes to the oldest end, would be all that it finds there.
 #[cold]
 #[inline(never)]
 fn look(w: &'static Worker) -> bool {
     w.drain_inbox();
     w.timers.poll(w);
-    start_oldest(w)
+    let newest = !w.newest_next.get();
+    w.newest_next.set(newest);
+    if newest { start_oldest(w) } else { start_newest(w) || start_oldest(w) }
+}
+
+/// The newest of our own unstarted tasks.
+fn start_newest(w: &'static Worker) -> bool {
+    // SAFETY: we are the owner.
+    let task = unsafe { w.member.deque.pop() };
+    if task.is_null() {
+        return false;
+    }
+    // SAFETY: the pop made the task ours.
+    unsafe { start(w, task) };
+    true
 }
 
 /// Parks this stack in the idle list and goes on with a blocked task. False: this thread is not needed any more.

@@ -24,9 +24,10 @@ use super::stacks::Stacks;
 use crate::lock::biased::{self, Biaser};
 use crate::runtime::hub::{Comer, Hub};
 use crate::stack::pool::NoStack;
-use crate::sys::atomic::{AtomicU32, Ordering::*};
+use crate::sys::atomic::{AtomicU32, Ordering::*, Overwrite};
 use crate::sys::fence::Fence;
 use crate::sys::futex::Gate;
+use crate::sys::mutant::ord;
 use crate::task::header::{Header, Kind};
 use crate::task::memory::{self, Memory};
 use crate::task::spawn;
@@ -49,6 +50,8 @@ pub struct Worker {
     pub turns_left: AtomicU32,
     /// How many turns there are between two looks.
     pub turns: Cell<u32>,
+    /// The next look is for the newest unstarted task, not the oldest.
+    pub newest_next: Cell<bool>,
     /// Operations left to the running task.
     pub budget: Cell<u32>,
     /// The locks' preference; `None` where there are too many workers.
@@ -108,6 +111,7 @@ impl Worker {
             current: Cell::new(null()),
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
+            newest_next: Cell::new(false),
             budget: Cell::new(BUDGET),
             biaser: Cell::new(None),
             ready: UnsafeCell::new(Ready::default()),
@@ -339,12 +343,7 @@ unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&'static 
         None => unsafe {
             let gate = &raw const (*node).gate;
             // Release: pairs with the Acquire in `block_thread`.
-            if cfg!(loom) {
-                // Loom mixes up plain stores and exchanges of one word (see `task::state`).
-                (*gate).word.swap(0, Release);
-            } else {
-                (*gate).word.store(0, Release);
-            }
+            (*gate).word.overwrite(0, ord(Release, "gate-release"));
             Gate::wake(gate);
         },
     }
@@ -353,7 +352,7 @@ unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&'static 
 /// Blocks the calling foreign thread until its node is woken.
 pub fn block_thread(node: &Node) {
     // Acquire: pairs with the Release in `wake_elsewhere`: what the waker did before.
-    while node.gate.word.load(Acquire) != 0 {
+    while node.gate.word.load(ord(Acquire, "gate-acquire")) != 0 {
         node.gate.wait(1, None);
     }
 }

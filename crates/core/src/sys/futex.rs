@@ -167,7 +167,8 @@ mod model {
         /// With a time limit: lets others run once, and has waited long enough.
         pub fn wait(&self, value: u32, timeout: Option<Duration>) {
             // A read-modify-write reads the newest value, as the kernel does when it has the queue locked.
-            if self.word.fetch_add(0, Relaxed) != value {
+            // One that never succeeds: its store would be mixed up with a waker's plain one.
+            if self.word.compare_exchange(u32::MAX, u32::MAX, Relaxed, Relaxed) != Err(value) {
                 return;
             }
             *self.asleep.lock().unwrap() = Some(current());

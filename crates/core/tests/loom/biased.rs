@@ -7,6 +7,7 @@ use super::{SCRIPT, Script};
 use loom::thread;
 use myriad_core::lock::biased::{BiasedLock, find};
 use myriad_core::sys::cell::UnsafeCell;
+use myriad_core::sys::mutant::on;
 use std::sync::Arc;
 
 /// Two locks, and what each protects.
@@ -31,8 +32,13 @@ impl World {
 
     /// Worker `worker` (0: a foreign thread) counts under lock `l`.
     fn count(&self, worker: u16, l: usize) {
+        self.count_inside(worker, l, || ());
+    }
+    /// The same, and does something else inside first.
+    fn count_inside(&self, worker: u16, l: usize, inside: impl FnOnce()) {
         // SAFETY: each worker of a script is one thread, and nothing but the cell is touched inside.
         let guard = unsafe { self.locks[l].lock((worker > 0).then(|| find(worker))) };
+        inside();
         // SAFETY: loom has checked that nobody else is in the cell.
         self.counts[l].with_mut(|count| unsafe { *count += 1 });
         drop(guard);
@@ -73,10 +79,28 @@ fn revoke_foreign() {
 fn two_locks() {
     let w = World::new(1, 4);
     let other = with(&w, |w| w.count(2, 0));
-    w.count(1, 0);
-    w.count(1, 1);
+    if on("nested") {
+        w.count_inside(1, 0, || w.count(1, 1));
+    } else {
+        w.count(1, 0);
+        w.count(1, 1);
+    }
     other.join().unwrap();
     w.assert_counts([2, 1]);
+}
+
+/// The bias goes from one worker to the other, and may come back.
+fn bias_moves() {
+    let w = World::new(1, 0);
+    let other = with(&w, |w| {
+        w.count(2, 0);
+        w.count(2, 0);
+        w.count(2, 0);
+    });
+    w.count(1, 0);
+    w.count(1, 0);
+    other.join().unwrap();
+    w.assert_counts([5, 0]);
 }
 
 /// An unbiased lock becomes biased to one worker while another comes in.
@@ -113,7 +137,15 @@ pub static SCRIPTS: &[Script] = &[
         run: two_locks,
         owners: 2,
         bound: (Some(4), Some(5)),
-        mutants: &["enter-release"],
+        mutants: &["enter-release", "nested"],
+        ..SCRIPT
+    },
+    Script {
+        name: "biased.bias_moves",
+        run: bias_moves,
+        owners: 2,
+        bound: (Some(3), Some(4)),
+        mutants: &["enter-light", "revoke-no-heavy", "revoke-no-wait"],
         ..SCRIPT
     },
     Script {

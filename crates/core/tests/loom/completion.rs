@@ -4,6 +4,8 @@ use super::tasks::{Life, Task, Tasks, start};
 use super::{SCRIPT, Script};
 use loom::thread;
 use myriad_core::sched::deque::Deque;
+use myriad_core::sched::node::Node;
+use myriad_core::sched::worker::{block_thread, wake_node};
 use myriad_core::sys::atomic::{AtomicU32, Ordering::*, Peek};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::fence::Fence;
@@ -128,6 +130,34 @@ fn detach_or_steal() {
     });
 }
 
+/// A foreign thread joins a task that a worker runs, and sleeps on its node's gate.
+fn foreign_join() {
+    let w = World::new();
+    w.task().write();
+    let worker = thread::spawn({
+        let w = w.clone();
+        move || {
+            start(w.task().pointer());
+            // SAFETY: the task has run; a waiter is the node below, which blocks until we wake it.
+            unsafe {
+                let waiter = Header::complete(&w.task().header);
+                if !waiter.is_null() {
+                    wake_node(None, waiter.cast());
+                }
+            }
+        }
+    });
+    let header = &w.task().header;
+    if !header.is_done() {
+        let node = Node::new(None);
+        if header.wait((&raw const node).cast_mut().cast()) {
+            block_thread(&node);
+        }
+    }
+    w.free();
+    worker.join().unwrap();
+}
+
 pub static SCRIPTS: &[Script] = &[
     Script {
         name: "completion.join_or_steal",
@@ -150,6 +180,13 @@ pub static SCRIPTS: &[Script] = &[
         run: detach_or_steal,
         bound: (Some(3), Some(4)),
         mutants: &["detach-release", "detach-failure-acquire", "done-not-release", "done-not-acquire"],
+        ..SCRIPT
+    },
+    Script {
+        name: "completion.foreign_join",
+        run: foreign_join,
+        spins: true,
+        mutants: &["gate-release", "gate-acquire", "done-not-release", "done-load-acquire", "wait-failure-acquire"],
         ..SCRIPT
     },
 ];

@@ -3,6 +3,7 @@
 use super::{SCRIPT, Script};
 use loom::thread;
 use myriad_core::sys::atomic::{AtomicU32, Ordering::*, Peek};
+use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::task::state::{self, IDLE, SCHEDULED};
 use std::sync::Arc;
 
@@ -12,11 +13,31 @@ struct World {
     data: AtomicU32,
     /// The run queue, down to one flag.
     queued: AtomicU32,
+    /// The future itself, which each poll changes: is it ready?
+    future: UnsafeCell<bool>,
 }
+
+// SAFETY: the cell is watched by loom.
+unsafe impl Sync for World {}
+// SAFETY: as above.
+unsafe impl Send for World {}
 
 impl World {
     fn new(state: u32) -> Arc<World> {
-        Arc::new(World { state: AtomicU32::new(state), data: AtomicU32::new(0), queued: AtomicU32::new(0) })
+        Arc::new(World {
+            state: AtomicU32::new(state),
+            data: AtomicU32::new(0),
+            queued: AtomicU32::new(0),
+            future: UnsafeCell::new(false),
+        })
+    }
+
+    /// One poll. True: ready.
+    fn poll(&self) -> bool {
+        let ready = self.data.load(Relaxed) == 1;
+        // SAFETY: loom has checked that nobody else is in the cell.
+        self.future.with_mut(|future| unsafe { *future = ready });
+        ready
     }
 
     fn provide_and_wake(&self) {
@@ -50,6 +71,31 @@ fn wake_or_poll() {
     state::start_poll(&w.state);
     w.poll_to_the_end();
     waker.join().unwrap();
+}
+
+/// Polled on one worker, woken and then polled on another: what the first poll did is seen by the second.
+fn moves() {
+    let w = World::new(SCHEDULED);
+    let other = thread::spawn({
+        let w = w.clone();
+        move || {
+            w.data.store(1, Relaxed);
+            if state::wake(&w.state, 0) {
+                // Idle: this worker queues it, and takes it.
+                state::start_poll(&w.state);
+                assert!(w.poll(), "the poll after the wake does not see what the waker did");
+            }
+        }
+    });
+    loop {
+        state::start_poll(&w.state);
+        if w.poll() || !state::end_poll(&w.state) {
+            break;
+        }
+    }
+    other.join().unwrap();
+    // SAFETY: the other thread is joined.
+    assert!(w.future.with(|ready| unsafe { *ready }), "the wake is lost");
 }
 
 /// The first poll begins with a store; its waker exists only afterwards.
@@ -89,6 +135,13 @@ pub static SCRIPTS: &[Script] = &[
         run: wake_or_poll,
         bound: (Some(4), None),
         mutants: &["wake-only-loads", "poll-stores", "wake-release", "poll-acquire"],
+        ..SCRIPT
+    },
+    Script {
+        name: "async.moves",
+        run: moves,
+        bound: (Some(4), None),
+        mutants: &["pending-release", "wake-acquire", "wake-only-loads"],
         ..SCRIPT
     },
     Script { name: "async.first_poll", run: first_poll, bound: (Some(4), None), ..SCRIPT },

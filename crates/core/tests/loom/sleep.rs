@@ -71,6 +71,22 @@ fn injected() {
     w.tasks.assert_all_ran();
 }
 
+/// Two tasks are injected; worker 1 sleeps, and 0 is going to. A wake shows worker 0 what it is for: else it would sleep
+/// again, be woken for the second task too, and take only one.
+fn injected_twice() {
+    let w = Workers::new(2, 0);
+    w.put_to_sleep(1);
+    let sleeper = spawn_part(&w, |w| {
+        w.crew.sleep(w.member(0), || None);
+        assert!(w.find(0).is_null());
+        w.crew.uninject(1);
+    });
+    w.crew.inject();
+    w.crew.inject();
+    sleeper.join().unwrap();
+    assert!(!w.crew.has_sleepers() || !w.crew.has_injected(), "worker 1 is forgotten beside a task");
+}
+
 /// The runtime stops while a worker is going to sleep.
 fn stopped() {
     let w = Workers::new(1, 0);
@@ -256,6 +272,16 @@ pub static SCRIPTS: &[Script] = &[
         run: injected,
         foreign: true,
         mutants: &["inject-light", "sleep-no-heavy", "sleep-no-look"],
+        ..SCRIPT
+    },
+    Script {
+        name: "sleep.injected_twice",
+        run: injected_twice,
+        owners: 2,
+        foreign: true,
+        spins: true,
+        bound: (Some(3), Some(4)),
+        mutants: &["unpark-release", "woken-acquire"],
         ..SCRIPT
     },
     Script {

@@ -1,5 +1,7 @@
 //! Units: the ring, the lists of waiters, the state's invariants.
 
+#![allow(clippy::vec_box)] // entries and waits must not move
+
 use super::chan::{Chan, Received, Sent, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED, List, SKIPPED};
 use super::ring::Ring;
