@@ -1,5 +1,7 @@
 //! The end of a runtime, and what it says about tasks that have not ended.
 
+#![allow(clippy::async_yields_async)] // a future that was polled is handed on, not awaited
+
 mod common;
 
 use common::{Drops, MODES, Mode, assert_ok, case, catch, in_child, stderr, text, wait_until, watch};

@@ -254,8 +254,9 @@ impl Crew {
 
     /// Not asleep after all, unless a waker was faster and has uncounted us already.
     fn retract(&self, me: &Member) {
-        // Acquire: a wake that was given to us shows us the push.
-        if me.door.sleeping.word.swap(0, AcqRel) != 0 || on("retract-uncounts") {
+        // Acquire: a wake that was given to us shows us what it is for.
+        let order = ord_to(AcqRel, Release, "retract-acquire");
+        if me.door.sleeping.word.swap(0, order) != 0 || on("retract-uncounts") {
             self.sleepers.fetch_sub(1, Relaxed);
         }
     }

@@ -141,7 +141,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "async.moves",
         run: moves,
         bound: (Some(4), None),
-        mutants: &["pending-release", "wake-acquire", "wake-only-loads"],
+        mutants: &["pending-release", "wake-only-loads"],
         ..SCRIPT
     },
     Script { name: "async.first_poll", run: first_poll, bound: (Some(4), None), ..SCRIPT },

@@ -280,7 +280,7 @@ pub static SCRIPTS: &[Script] = &[
         owners: 2,
         foreign: true,
         spins: true,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), None),
         mutants: &["unpark-release", "woken-acquire"],
         ..SCRIPT
     },
@@ -329,7 +329,7 @@ pub static SCRIPTS: &[Script] = &[
         run: wake_passed_on,
         owners: 3,
         bound: (Some(3), Some(4)),
-        mutants: &["wake-not-passed-on"],
+        mutants: &["wake-not-passed-on", "retract-acquire"],
         ..SCRIPT
     },
     Script { name: "sleep.count", run: count, owners: 3, mutants: &["flag-before-count", "flag-release"], ..SCRIPT },

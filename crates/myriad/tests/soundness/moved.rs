@@ -16,7 +16,7 @@ fn body(i: u64) {
     let id = thread::current().id();
     let here = X.with(|x| black_box((&raw const *x).addr()));
     X.with(|x| x.set(x.get() + 1));
-    if i % 3 == 0 {
+    if i.is_multiple_of(3) {
         myriad::time::sleep(std::time::Duration::from_micros(i))
     } else {
         myriad::yield_now()

@@ -33,7 +33,7 @@ fn seen_by_another(rt: &myriad::Runtime) -> (bool, bool) {
             drop(guard);
         }
         tx.send(()).unwrap();
-        catch_planned("with a destructor that waits", || panics.join().map(|()| ()).unwrap_err().resume());
+        catch_planned("with a destructor that waits", || panics.join().unwrap_err().resume());
         (seen, lock.is_poisoned())
     })
 }
