@@ -30,7 +30,11 @@ const SURVIVORS: &[(&str, Meaning, &str)] = &[
         Meaning::SeqCst,
         "the sleeper's full fence acquires what the setter's exchange of its flag released",
     ),
+    ("unpark-release", Meaning::SeqCst, "the sleeper's full fence acquires what the injector's released"),
+    ("retract-acquire", Meaning::PerOwner, RETRACT),
+    ("retract-acquire", Meaning::SeqCst, RETRACT),
 ];
+const RETRACT: &str = "who was woken while announcing searches again, and the deques' locks order what it finds";
 const FLAG_RELEASE: &str = "the count must go up before the flag; loom does not reorder read-modify-writes";
 
 /// Plants every mutant. `MYRIAD_LOOM_ONLY=part` restricts it to scripts whose name contains this;

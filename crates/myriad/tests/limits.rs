@@ -106,6 +106,8 @@ fn recursion_without_stacks() {
         if depth == 0 { 0 } else { spawn(move || spawning(depth - 1)).join().unwrap_or_else(|e| e.resume()) + 1 }
     }
     quiet_about_stacks();
+    // More than fits, also where frames are small.
+    let (levels, spawned) = if cfg!(debug_assertions) { (20_000, 5000) } else { (300_000, 50_000) };
     for mode in MODES {
         for workers in [1, 2] {
             let stack = if mode == Mode::Fibers { 64 << 10 } else { 256 << 10 };
@@ -114,9 +116,9 @@ fn recursion_without_stacks() {
                 workers,
                 |b| b.max_stacks(4).stack_size(stack).on_unhandled_panic(Unhandled::Ignore),
                 |rt| {
-                    let payload = catch(|| rt.run(|| go(20_000)));
+                    let payload = catch(|| rt.run(|| go(levels)));
                     assert!(text(&*payload).starts_with("no stack for another blocked task: "), "{}", text(&*payload));
-                    let payload = catch(|| rt.run(|| spawning(5000)));
+                    let payload = catch(|| rt.run(|| spawning(spawned)));
                     assert!(text(&*payload).contains("no stack for another blocked task: "), "{}", text(&*payload));
                     // Little goes on as before.
                     assert_eq!(rt.run(|| go(3)), 3);

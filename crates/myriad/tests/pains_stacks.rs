@@ -35,7 +35,7 @@ fn recursion_through_join() {
     for mode in MODES {
         for workers in [1, 2] {
             case(mode, workers, |b| b, |rt| assert_eq!(rt.run(|| go(depth)), depth));
-            case(mode, workers, |b| b, |rt| assert_eq!(rt.run(|| go_right(depth)), depth));
+            case(mode, workers, |b| b, |rt| assert_eq!(rt.run(|| go_right(depth / 2)), depth / 2));
         }
     }
 }
@@ -53,7 +53,7 @@ fn spawn_and_join(depth: usize) -> usize {
 fn recursion_through_spawn() {
     for mode in MODES {
         let depth = match mode {
-            Mode::Fibers if SLOW => 200_000,
+            Mode::Fibers if SLOW => 100_000,
             Mode::Fibers => 1_000_000,
             Mode::Threads if SLOW => 100_000,
             Mode::Threads => 1_000_000,
@@ -235,9 +235,7 @@ fn a_hundred_thousand_blocked_tasks() {
         eprintln!("skipped: guard pages take mappings here, and there are not enough");
         return;
     }
-    for workers in [1, 2] {
-        wait_in_crowds(Mode::Fibers, workers, 100_000);
-    }
+    wait_in_crowds(Mode::Fibers, 2, 100_000);
 }
 
 #[test]

@@ -619,11 +619,9 @@ fn a_sleep_that_outlives_its_runtime() {
                 spawn_async(async {
                     let mut sleep: Boxed = Box::pin(myriad::time::sleep_async(Duration::from_millis(30)));
                     let mut once = sleep.as_mut();
-                    std::future::poll_fn(|cx| {
-                        assert!(std::future::Future::poll(once.as_mut(), cx).is_pending());
-                        std::task::Poll::Ready(())
-                    })
-                    .await;
+                    // Pending, unless this thread was held up for so long.
+                    std::future::poll_fn(|cx| std::task::Poll::Ready(_ = std::future::Future::poll(once.as_mut(), cx)))
+                        .await;
                     sleep
                 })
                 .join()

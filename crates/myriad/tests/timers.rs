@@ -163,11 +163,8 @@ fn a_sleep_changes_hands() {
             let (tx, rx) = bounded(1);
             let first = spawn_async(async move {
                 let mut sleep = Box::pin(sleep_async(2 * MS));
-                poll_fn(|cx| {
-                    assert!(sleep.as_mut().poll(cx).is_pending());
-                    Poll::Ready(())
-                })
-                .await;
+                // Pending, unless this thread was held up for so long.
+                poll_fn(|cx| Poll::Ready(_ = sleep.as_mut().poll(cx))).await;
                 tx.send_async(sleep).await.unwrap();
             });
             let second = spawn_async(async move {
