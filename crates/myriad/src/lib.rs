@@ -57,8 +57,8 @@
 
 pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::{
-    Builder, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, Unhandled, block_on, join, run,
-    scope, spawn, spawn_async, yield_now,
+    Builder, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, State, Unfinished, Unhandled,
+    block_on, join, run, scope, spawn, spawn_async, yield_now,
 };
 pub use myriad_sync::channel;
 

@@ -111,8 +111,8 @@ impl Builder {
     }
 
     /// Bytes of each stack: rounded up to a power of two in fiber mode (default 64 KiB), of each thread in threads mode
-    /// (default 2 MiB). Only what is touched becomes memory. A task has at least half of it, because it may run on top
-    /// of another that waits for it.
+    /// (default 2 MiB). Only what is touched becomes memory. A task has at least half of a fiber (of a thread a quarter),
+    /// because it may run on top of another that waits for it.
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
         self

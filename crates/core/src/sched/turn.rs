@@ -2,8 +2,8 @@
 //!
 //! In this order: blocked tasks that are ready, first come, first served; the newest own
 //! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while
-//! timers are pending) the inbox and the clock are looked at and the oldest unstarted task comes first, so that nothing
-//! starves. A task that blocks switches to the next ready one directly; that counts as a turn.
+//! timers are pending) the inbox and the clock are looked at, and the oldest or, by turns, the newest unstarted task comes
+//! first, so that nothing starves. A task that blocks switches to the next ready one directly; that counts as a turn.
 //!
 //! When the runtime stops nothing more is begun: the loop returns at its next turn, whatever is queued.
 //!

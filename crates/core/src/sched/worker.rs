@@ -4,8 +4,8 @@
 //!  [member: what others see] [owner only: current, ready, stacks, record memory, budget]
 //! ```
 //! A worker always runs [`super::turn::run`] on some pooled stack; a task is a plain call from it. A task that blocks saves
-//! its stack into a node and switches to (a) the task woken last, (b) the first ready one, (c) an idle stack parked in the
-//! loop, which may be a fresh one. Only the home worker resumes a node, out of its own queues, that is after the switch:
+//! its stack into a node and switches to (a) the first ready task, or (b) an idle stack parked in the loop, which may be a
+//! fresh one. Only the home worker resumes a node, out of its own queues, that is after the switch:
 //! so "woken before saved" needs no care.
 //!
 //! **Invariant (stacks).** Whoever is about to block has first called [`Worker::ensure_stack`], so that the idle list is

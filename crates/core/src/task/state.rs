@@ -108,8 +108,8 @@ pub fn wake(state: &AtomicU32, of: u32) -> bool {
         if now & STATE == next && on("wake-only-loads") {
             return false;
         }
-        // Release: the waker's data, for the poll's Acquire. AcqRel where we queue it: the future itself, from the worker
-        // that polled it last. A read-modify-write even if nothing changes: see the header.
+        // Release: the waker's data, for the poll's Acquire. Acquire: the future itself, from the worker that polled it last,
+        // for whoever drops it unpolled. A read-modify-write even if nothing changes: see the header.
         let order = ord_to(AcqRel, Acquire, "wake-release");
         match state.compare_exchange_weak(now, now & !STATE | next, order, Relaxed) {
             Ok(_) => return now & STATE == IDLE,

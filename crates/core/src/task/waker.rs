@@ -4,7 +4,7 @@
 //!  63      48 47              6 5   3 2   0
 //!  generation | address of record | gen | tag
 //! ```
-//! Records are 64-byte aligned and below 2^47, and their memory is type-stable ([`super::memory`]): so a waker needs no
+//! Records are 64-byte aligned and below 2^48, and their memory is type-stable ([`super::memory`]): so a waker needs no
 //! count, cloning copies and dropping does nothing, and waking compares the generation. After 2^19 later tasks in the same
 //! memory a stale waker would wake the wrong future once: spurious, which futures allow.
 //!
@@ -27,8 +27,8 @@ const TAG: usize = 7;
 
 /// Addresses of records must leave room for the generation.
 pub(crate) fn check_address(end: *mut u8) {
-    if end.addr() >> 47 != 0 {
-        crate::sys::thread::abort_with("the system gave memory above 2^47, which Myriad's wakers cannot hold");
+    if end.addr() >> 48 != 0 {
+        crate::sys::thread::abort_with("the system gave memory above 2^48, which Myriad's wakers cannot hold");
     }
 }
 

@@ -119,7 +119,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "biased.revoke",
         run: revoke,
         owners: 2,
-        bound: (Some(3), Some(4)),
+        bound: (Some(5), None),
         mutants: &["enter-light", "leave-release", "revoke-no-heavy", "revoke-no-wait", "revoke-acquire"],
         ..SCRIPT
     },
@@ -128,7 +128,7 @@ pub static SCRIPTS: &[Script] = &[
         run: revoke_foreign,
         owners: 2,
         foreign: true,
-        bound: (Some(3), Some(4)),
+        bound: (Some(5), None),
         mutants: &["revoke-no-heavy"],
         ..SCRIPT
     },
@@ -136,7 +136,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "biased.two_locks",
         run: two_locks,
         owners: 2,
-        bound: (Some(4), Some(5)),
+        bound: (Some(5), None),
         mutants: &["enter-release", "nested"],
         ..SCRIPT
     },
@@ -144,7 +144,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "biased.bias_moves",
         run: bias_moves,
         owners: 2,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), Some(5)),
         mutants: &["enter-light", "revoke-no-heavy", "revoke-no-wait"],
         ..SCRIPT
     },
@@ -152,7 +152,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "biased.rebias",
         run: rebias,
         owners: 2,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), Some(6)),
         mutants: &["word-acquire", "word-release", "enter-light"],
         ..SCRIPT
     },

@@ -162,7 +162,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "completion.join_or_steal",
         run: join_or_steal,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), None),
         mutants: &[
             "done-not-release",
             "done-not-acquire",
@@ -178,7 +178,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "completion.detach_or_steal",
         run: detach_or_steal,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), None),
         mutants: &["detach-release", "detach-failure-acquire", "done-not-release", "done-not-acquire"],
         ..SCRIPT
     },

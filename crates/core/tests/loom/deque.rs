@@ -314,49 +314,49 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.forced_newest",
         run: forced_newest,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), None),
         mutants: &["newest-light", "forced-no-heavy", "forced-no-split", "forced-no-top-check", "push-top-release"],
         ..SCRIPT
     },
     Script {
         name: "deque.forced_pop",
         run: forced_pop,
-        bound: (Some(2), Some(3)),
+        bound: (Some(3), Some(4)),
         mutants: &["pop-light", "forced-no-heavy", "forced-no-split", "forced-no-top-check"],
         ..SCRIPT
     },
     Script {
         name: "deque.forced_middle",
         run: forced_middle,
-        bound: (Some(2), Some(3)),
+        bound: (Some(3), Some(4)),
         mutants: &["middle-light", "forced-no-heavy", "forced-no-split", "forced-no-stolen-flag"],
         ..SCRIPT
     },
     Script {
         name: "deque.forced_tombstone",
         run: forced_tombstone,
-        bound: (Some(3), Some(3)),
+        bound: (Some(3), Some(4)),
         mutants: &["forced-no-rescan", "tombstone-light", "newest-light", "forced-no-heavy", "push-top-release"],
         ..SCRIPT
     },
     Script {
         name: "deque.forced_after_claim",
         run: forced_after_claim,
-        bound: (Some(2), Some(3)),
+        bound: (Some(3), Some(4)),
         mutants: &["claim-top-release", "forced-top-acquire"],
         ..SCRIPT
     },
     Script {
         name: "deque.forced_pop_not_empty",
         run: forced_pop_not_empty,
-        bound: (Some(3), Some(3)),
+        bound: (Some(3), Some(4)),
         mutants: &["reclaim-no-recheck"],
         ..SCRIPT
     },
     Script {
         name: "deque.public_part",
         run: public_part,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), None),
         mutants: &["steal-load-store", "lock-acquire", "unlock-release"],
         ..SCRIPT
     },
@@ -364,7 +364,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "deque.two_thieves",
         run: two_thieves,
         threads: 3,
-        bound: (Some(1), Some(2)),
+        bound: (Some(2), Some(2)),
         mutants: &["pop-light", "forced-no-heavy"],
         ..SCRIPT
     },
@@ -385,7 +385,7 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.oldest_in_and_out",
         run: oldest_in_and_out,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), None),
         mutants: &["push-oldest-unlocked", "pop-oldest-unlocked"],
         ..SCRIPT
     },
@@ -399,7 +399,6 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "deque.oldest_wraps_around",
         run: oldest_wraps_around,
-        bound: (Some(4), None),
         mutants: &["push-oldest-unlocked"],
         ..SCRIPT
     },

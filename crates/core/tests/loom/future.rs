@@ -133,17 +133,10 @@ pub static SCRIPTS: &[Script] = &[
     Script {
         name: "async.wake_or_poll",
         run: wake_or_poll,
-        bound: (Some(4), None),
         mutants: &["wake-only-loads", "poll-stores", "wake-release", "poll-acquire"],
         ..SCRIPT
     },
-    Script {
-        name: "async.moves",
-        run: moves,
-        bound: (Some(4), None),
-        mutants: &["pending-release", "wake-only-loads"],
-        ..SCRIPT
-    },
-    Script { name: "async.first_poll", run: first_poll, bound: (Some(4), None), ..SCRIPT },
+    Script { name: "async.moves", run: moves, mutants: &["pending-release", "wake-only-loads"], ..SCRIPT },
+    Script { name: "async.first_poll", run: first_poll, ..SCRIPT },
     Script { name: "async.stale_wake", run: stale_wake, mutants: &["wake-any-generation"], ..SCRIPT },
 ];

@@ -172,7 +172,7 @@ pub static SCRIPTS: &[Script] = &[
         run: threads,
         threads: 3,
         spins: true,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), None),
         mutants: &["inbox-release", "inbox-acquire"],
         ..SCRIPT
     },

@@ -248,7 +248,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "sleep.lone_task",
         run: lone_task,
         owners: 2,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), Some(6)),
         mutants: &["push-light", "sleep-no-heavy", "sleep-no-look"],
         ..SCRIPT
     },
@@ -256,7 +256,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "sleep.lone_oldest",
         run: lone_oldest,
         owners: 2,
-        bound: (Some(3), Some(4)),
+        bound: (Some(4), Some(6)),
         mutants: &["push-light"],
         ..SCRIPT
     },
@@ -280,7 +280,7 @@ pub static SCRIPTS: &[Script] = &[
         owners: 2,
         foreign: true,
         spins: true,
-        bound: (Some(4), None),
+        bound: (Some(4), Some(5)),
         mutants: &["unpark-release", "woken-acquire"],
         ..SCRIPT
     },
@@ -295,7 +295,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "sleep.request_cleared",
         run: request_cleared,
         owners: 2,
-        bound: (Some(2), Some(3)),
+        bound: (Some(3), Some(4)),
         mutants: &["clear-by-store", "clear-acquire", "request-release"],
         ..SCRIPT
     },
@@ -334,20 +334,13 @@ pub static SCRIPTS: &[Script] = &[
     },
     Script { name: "sleep.count", run: count, owners: 3, mutants: &["flag-before-count", "flag-release"], ..SCRIPT },
     Script { name: "sleep.two_wakers", run: two_wakers, owners: 3, mutants: &["wake-gives-up"], ..SCRIPT },
-    Script {
-        name: "sleep.timed",
-        run: timed,
-        owners: 2,
-        bound: (Some(4), None),
-        mutants: &["retract-uncounts"],
-        ..SCRIPT
-    },
+    Script { name: "sleep.timed", run: timed, owners: 2, mutants: &["retract-uncounts"], ..SCRIPT },
     Script {
         name: "sleep.batch_in_flight",
         run: batch_in_flight,
         threads: 3,
         owners: 3,
-        bound: (Some(2), Some(3)),
+        bound: (Some(3), Some(4)),
         mutants: &["batch-not-asked"],
         ..SCRIPT
     },

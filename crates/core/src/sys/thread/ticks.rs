@@ -10,7 +10,7 @@
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod imp {
-    use std::arch::x86_64::{__cpuid, _rdtsc};
+    use std::arch::x86_64::_rdtsc;
     use std::time::{Duration, Instant};
 
     #[inline(always)]
@@ -21,6 +21,13 @@ mod imp {
 
     pub(super) fn rate() -> u64 {
         told().unwrap_or_else(measured).max(1)
+    }
+
+    /// A leaf of what the processor says about itself.
+    #[allow(unused_unsafe, reason = "a safe function in newer releases, unsafe in the oldest that we support")]
+    fn __cpuid(leaf: u32) -> std::arch::x86_64::CpuidResult {
+        // SAFETY: every x86-64 processor has cpuid.
+        unsafe { std::arch::x86_64::__cpuid(leaf) }
     }
 
     /// Ticks per microsecond, as the processor tells it.
