@@ -71,7 +71,8 @@ fn a_lock_held_over_a_join() {
     });
 }
 
-/// In threads mode `std`'s mutex may be held over a wait: the task keeps its thread, and another thread works on.
+/// In threads mode `std`'s mutex may be held over a wait as long as the others only *try* to take it. A task that blocks in
+/// `lock` keeps its worker's role, and may so keep the owner from going on: see `docs/SOUNDNESS.md`.
 #[test]
 fn a_std_mutex_held_over_a_join() {
     for workers in [1, 2, 4] {
