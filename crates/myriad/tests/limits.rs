@@ -163,6 +163,76 @@ fn a_scope_without_stacks() {
     }
 }
 
+/// Two stacks for each worker. On one of them a task waits in a `join` that cannot be left, on the last stack; what it waits
+/// for needs the other stack's task, which is ready.
+#[test]
+fn a_join_on_the_last_stack() {
+    /// The worker of the calling thread: `myriad-1`, also where the thread is `myriad-1.3`.
+    fn worker() -> String {
+        std::thread::current().name().unwrap().split('.').next().unwrap().to_owned()
+    }
+    quiet_about_stacks();
+    for mode in MODES {
+        for in_a_scope in [false, true] {
+            case(
+                mode,
+                2,
+                |b| b.max_stacks(2),
+                |rt| {
+                    let (gate_tx, gate_rx) = bounded::<()>(1);
+                    let (tx, rx) = bounded::<()>(1);
+                    let (home_tx, home_rx) = bounded(1);
+                    let first = rt.spawn(move || {
+                        home_tx.send(worker()).unwrap();
+                        gate_rx.recv().unwrap();
+                        tx.send(()).unwrap();
+                    });
+                    let home = home_rx.recv().unwrap();
+                    let (begun, taken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+                    // Of these two the one on the first task's worker does it; the other one keeps its worker busy until then.
+                    let tasks: Vec<_> = (0..2)
+                        .map(|_| {
+                            let (begun, taken, gate, rx, home) =
+                                (begun.clone(), taken.clone(), gate_tx.clone(), rx.clone(), home.clone());
+                            rt.spawn(move || {
+                                if worker() != home {
+                                    while begun.load(SeqCst) == 0 {
+                                        std::hint::spin_loop();
+                                    }
+                                    return;
+                                }
+                                if begun.fetch_add(1, SeqCst) > 0 {
+                                    return;
+                                }
+                                let a = || {
+                                    while taken.load(SeqCst) == 0 {
+                                        std::hint::spin_loop();
+                                    }
+                                    gate.send(()).unwrap();
+                                };
+                                let b = || {
+                                    taken.store(1, SeqCst);
+                                    rx.recv().unwrap();
+                                };
+                                if in_a_scope {
+                                    scope(|s| {
+                                        s.spawn(b);
+                                        a();
+                                    });
+                                } else {
+                                    join(a, b);
+                                }
+                            })
+                        })
+                        .collect();
+                    tasks.into_iter().for_each(|h| h.join().unwrap());
+                    first.join().unwrap();
+                },
+            );
+        }
+    }
+}
+
 /// On the last stack: a yield promises nothing and goes on; what must wait says why it cannot, and has had no effect.
 #[test]
 fn every_wait_on_the_last_stack() {

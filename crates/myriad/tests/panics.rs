@@ -534,6 +534,31 @@ fn the_worker_survives_its_hook() {
     }
 }
 
+/// A hook is ordinary code on the worker: it may spawn, and wait.
+#[test]
+fn a_hook_that_spawns_and_waits() {
+    for mode in MODES {
+        for workers in [1, 2] {
+            let (tx, rx) = bounded(100);
+            let hook = Unhandled::Hook(Arc::new(move |line: &str| {
+                let words = line.split(' ').count();
+                let counted = spawn(move || words).join().unwrap();
+                myriad::time::sleep(std::time::Duration::from_micros(50));
+                tx.send(counted).unwrap();
+            }));
+            case(
+                mode,
+                workers,
+                |b| b.on_unhandled_panic(hook),
+                |rt| {
+                    (0..20).for_each(|_| drop(rt.spawn(|| plan("detached"))));
+                    assert!((0..20).all(|_| rx.recv().unwrap() > 3));
+                },
+            );
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_detached_panic_aborts_if_so_told() {

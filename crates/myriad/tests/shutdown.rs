@@ -282,7 +282,8 @@ fn children_of_a_task_that_comes_back_late() {
                     }
                     for _ in 0..10 {
                         let (a, b) = (drops.one(), drops.one());
-                        handles.send(spawn(move || drop(a))).unwrap();
+                        let named = myriad::task::Builder::new().name("late");
+                        handles.send(named.spawn(move || drop(a))).unwrap();
                         handles.send(spawn_async(async move { drop(b) })).unwrap();
                     }
                 })
@@ -294,7 +295,11 @@ fn children_of_a_task_that_comes_back_late() {
         assert_eq!((report.unfinished().len(), report.dropped().len()), (workers, 0), "{report}");
         stop.store(true, SeqCst);
         busy.into_iter().for_each(|h| h.join().unwrap());
-        assert!(handles_rx.iter().all(|h| h.join().is_err_and(|e| e.is_shutdown())));
+        for h in handles_rx {
+            let name = h.name();
+            let error = h.join().unwrap_err();
+            assert!(error.is_shutdown() && error.name() == name.as_deref(), "{error}");
+        }
         drops.wait_all(workers * 20);
     });
 }
@@ -663,6 +668,28 @@ fn the_global_runtime_goes_on() {
         });
         assert_eq!(sum.load(SeqCst), 45);
     });
+}
+
+/// A task ends the program, from wherever it is.
+#[test]
+fn a_task_that_ends_the_program() {
+    for mode in ["fibers", "threads"] {
+        let output = in_child(&[("MYRIAD_TEST_MODE", mode)], || {
+            let mode =
+                if std::env::var("MYRIAD_TEST_MODE").unwrap() == "fibers" { Mode::Fibers } else { Mode::Threads };
+            let rt = mode.runtime(2);
+            rt.run(|| {
+                (0..20).for_each(|_| drop(spawn(|| myriad::time::sleep(Duration::MAX))));
+                spawn(|| {
+                    myriad::yield_now();
+                    std::process::exit(17)
+                })
+                .join()
+                .unwrap()
+            });
+        });
+        assert_eq!(output.status.code(), Some(17), "{}", stderr(&output));
+    }
 }
 
 /// A program that leaves blocked tasks in a runtime which it drops, and ends: quietly.

@@ -155,6 +155,35 @@ fn a_sleep_that_is_given_up() {
     });
 }
 
+/// The same, with a look at what its timer would do: its waker is gone with it, and its memory is somebody else's.
+#[test]
+fn a_sleep_that_is_dropped_is_forgotten() {
+    struct Count(AtomicUsize);
+    impl std::task::Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    in_both_modes(|rt| {
+        rt.run(|| {
+            let count = Arc::new(Count(AtomicUsize::new(0)));
+            let waker = std::task::Waker::from(count.clone());
+            let sleeps: Vec<_> = (0..100)
+                .map(|i| {
+                    let mut sleep = Box::pin(sleep_async(MS + Duration::from_micros(i)));
+                    _ = sleep.as_mut().poll(&mut std::task::Context::from_waker(&waker));
+                    sleep
+                })
+                .collect();
+            drop(sleeps);
+            let others: Vec<_> = (0..300).map(|_| vec![0xff_u8; size_of::<myriad::time::Sleep>()]).collect();
+            sleep(2 * MS);
+            drop((waker, others));
+            assert_eq!(Arc::strong_count(&count), 1);
+        });
+    });
+}
+
 /// A sleep is polled by one task, handed to another, and awaited there: the last one is woken.
 #[test]
 fn a_sleep_changes_hands() {
@@ -357,7 +386,8 @@ fn steps_are_not_missed() {
     });
 }
 
-/// One step for each sleep, and the next one only when the sleeper has answered: a step that is missed is a hang.
+/// One step for each sleep, and the next one only when the sleeper has answered: a step that is missed is a hang. The steps
+/// come at all moments of a worker's way to sleep, which takes some 50 µs.
 #[test]
 fn every_single_step_is_seen() {
     with_manual_clock(&[1, 2], |rt| {
@@ -372,6 +402,11 @@ fn every_single_step_is_seen() {
             }
         });
         for i in 0..2000 {
+            let pause = Duration::from_nanos(i as u64 * 7919 % 90_000);
+            let began = std::time::Instant::now();
+            while began.elapsed() < pause {
+                std::hint::spin_loop();
+            }
             rt.advance(MS);
             while rounds.load(SeqCst) <= i {
                 std::hint::spin_loop();

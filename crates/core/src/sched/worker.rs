@@ -276,6 +276,33 @@ impl Worker {
         unsafe { self.suspend(&node) };
     }
 
+    /// Waits with a frame that must stand, when there is no stack on which the worker could go on meanwhile. What it waits for
+    /// has been started, here or elsewhere, and may need other tasks of this worker: those that are ready have stacks of
+    /// their own. (Unstarted ones need another worker.)
+    #[cold]
+    pub fn wait_without_stack(&'static self, is_over: impl Fn() -> bool) {
+        while !is_over() {
+            self.drain_inbox();
+            self.timers.poll(self);
+            let ready = self.take_ready();
+            if ready.is_null() {
+                crate::sys::thread::yield_now();
+                continue;
+            }
+            let task = self.current.get();
+            let node = Node::new(Some(self.as_static()));
+            self.make_ready(&raw const node as *mut Node);
+            // Straight to the other one: the loop, as in `suspend`, would need a stack.
+            // SAFETY: a ready node is blocked, with its stack saved, and in no queue any more. Ours is in the ready ring, where
+            // this worker finds it exactly once.
+            unsafe {
+                let to = (*ready).saved.with(|saved| *saved);
+                node.saved.with_mut(|saved| self.stacks.switch(saved, to));
+            }
+            self.current.set(task);
+        }
+    }
+
     /// The member, for ever.
     #[inline(always)]
     pub fn as_static(&self) -> &'static Member {

@@ -30,8 +30,8 @@ impl JoinError {
         JoinError::new(Reason::Panicked(payload), place, name)
     }
     #[cold]
-    pub(crate) fn shutdown(place: &'static Location<'static>) -> JoinError {
-        JoinError::new(Reason::Shutdown, place, None)
+    pub(crate) fn shutdown(place: &'static Location<'static>, name: Option<String>) -> JoinError {
+        JoinError::new(Reason::Shutdown, place, name)
     }
     #[cold]
     pub(crate) fn itself(place: &'static Location<'static>) -> JoinError {
@@ -49,6 +49,11 @@ impl JoinError {
     /// Was the runtime shut down before the task could start or end?
     pub fn is_shutdown(&self) -> bool {
         matches!(self.0.reason, Reason::Shutdown)
+    }
+    /// Was there no stack on which the worker could have gone on while the caller waited? The task itself runs on, detached:
+    /// its result is lost to this caller.
+    pub fn is_no_stack(&self) -> bool {
+        matches!(self.0.reason, Reason::NoStack(_))
     }
     /// Did the task try to join itself?
     pub fn is_self_join(&self) -> bool {

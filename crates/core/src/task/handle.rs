@@ -55,7 +55,9 @@ impl<T> JoinHandle<T> {
     /// calling task is set aside (a foreign thread sleeps) until the task's end wakes it.
     ///
     /// # Errors
-    /// [`JoinError`]: the task panicked, its runtime was shut down before it started, or it tried to join itself.
+    /// [`JoinError`]: the task panicked, its runtime was shut down before it started, it tried to join itself, or the caller
+    /// cannot wait because there is no stack on which its worker could go on meanwhile
+    /// ([`is_no_stack`](JoinError::is_no_stack)): then the task runs on, detached, and its result is dropped.
     ///
     /// # Examples
     /// ```
@@ -246,11 +248,11 @@ unsafe fn take_error(w: Option<&'static Worker>, task: *mut Header) -> JoinError
     // SAFETY: the caller.
     unsafe {
         let place = (*task).place;
+        let name = Hub::of((*task).runtime).name_of(task, true).map(|name| name.to_string());
         let error = if (*task).outcome == Outcome::Panicked {
-            let name = Hub::of((*task).runtime).name_of(task, true).map(|name| name.to_string());
             JoinError::panicked(record::take::<Payload>(task), place, name)
         } else {
-            JoinError::shutdown(place)
+            JoinError::shutdown(place, name)
         };
         finish::free(w, task);
         error

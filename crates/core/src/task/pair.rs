@@ -237,11 +237,7 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
 pub(crate) fn wait_for_frame(w: &'static Worker, header: &Header) {
     // SAFETY: the record is the caller's own.
     if unsafe { wait_done(Some(w), header) }.is_err() {
-        // No stack to go on with meanwhile, and the frame must stand: the worker waits with it. The task was taken by
-        // another worker or is started already, so it does not need this one.
-        while !header.is_done() {
-            crate::sys::thread::yield_now();
-        }
+        w.wait_without_stack(|| header.is_done());
     }
 }
 

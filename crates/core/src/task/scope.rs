@@ -195,11 +195,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         });
         counts.merged.set(true);
         let less = OPEN - counts.local.get();
-        if no_stack {
-            // The frame must stand, and there is no stack to go on with: the worker waits with it.
-            while counts.shared.load(Acquire) != less {
-                crate::sys::thread::yield_now();
-            }
+        if no_stack && let Some(w) = counts.owner {
+            w.wait_without_stack(|| counts.shared.load(Acquire) == less);
             return;
         }
         // AcqRel: the node, for who takes the count to 0; what the tasks did, for us.
