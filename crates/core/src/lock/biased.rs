@@ -1,12 +1,13 @@
 //! The biased lock: a lock that costs its usual user no read-modify-write.
 //!
 //! ```text
-//!  owner:   in_op = lock; LIGHT; bias == me -> inside; leave: in_op = null
-//!  others:  take the word; bias = NONE; HEAVY; wait until the old owner's in_op != lock -> inside
-//!  re-bias: under the word, after a run of acquisitions by one worker: bias = me
+//!  owner:   in_op = lock; LIGHT; bias == my key -> inside; leave: in_op = null
+//!  others:  take the word; bias = NOBODY; HEAVY; wait until the old owner's in_op != lock -> inside
+//!  re-bias: under the word, after a run of acquisitions by one worker: bias = my key
 //! ```
-//! It starts unbiased, biases after two acquisitions in a row by one worker, and doubles that number at each revocation
-//! (a revocation costs a heavy fence, some 2 µs).
+//! It starts unbiased, biases after two acquisitions in a row by one worker, and doubles that number at each revocation.
+//! A revocation costs a heavy fence, 1 to 20 µs: [`Biaser`] sees to it that they do not take more than a few per cent of the
+//! time, and can end all biases of a worker by one.
 //!
 //! **Invariants.** Mutual exclusion; each holder sees all that earlier ones did. `bias` is written under the word only,
 //! and to a worker only by that worker. One `in_op` for each worker, so: *no foreign code and no second biased lock
@@ -15,10 +16,11 @@
 //! **Ordering.** Owner against revoker: `in_op` | light | `bias` against `bias` | heavy | `in_op`. What the owner did
 //! inside: `in_op` (Release at leaving, and at *entering* the next lock, since a revoker that reads another lock's address
 //! concludes that we have left this one) with the revoker's Acquire. `bias` needs no acquire: a worker set it itself.
+//! A bias with an old key has been ended by a sweep: see [`super::biaser`].
 //!
 //! **Reuse.** `in_op` holds an address that is never dereferenced: a lock's memory may be freed after its last unlock.
-//! The words of workers live for ever ([`Biaser`]), so a lock that is biased to a worker long gone can be revoked; a new
-//! worker with the same number inherits the bias, which is safe: the number went from one to the other under a lock.
+//! The words of workers live for ever ([`Biaser`]), so a lock that is biased to a worker long gone can be revoked, which
+//! costs nothing: a worker's end makes its key an old one.
 //!
 //! **Rejected.** Bias at the first use: futures that migrate paid a revocation for each channel (25.6 instead of 6.8 ns a
 //! hop). Bias after 16: short-lived channels never profit. Without membarrier the entry's light fence would cost as much
@@ -26,93 +28,26 @@
 //!
 //! Tests: `tests/loom_biased.rs`.
 
-use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU16, Ordering::*, Peek};
+use super::biaser::{Biaser, NOBODY, find, pause};
+use crate::sys::atomic::{AtomicU8, AtomicU32, Ordering::*, Peek};
 use crate::sys::cell::UnsafeCell;
-use crate::sys::fence::{Fence, heavy};
 use crate::sys::mutant::{on, ord};
 use std::ptr::null_mut;
 
-/// Nobody's number.
-const NONE: u16 = 0;
 /// Acquisitions in a row that make the first bias, as a power of two.
 const FIRST_THRESHOLD: u8 = 1;
+/// The same at least for the second, if the first was refused for the fences of other locks.
+const REFUSED_THRESHOLD: u8 = 6;
 
-/// A worker's right to be preferred by locks. Lives for ever.
-#[derive(Debug)]
-#[repr(align(128))]
-pub struct Biaser {
-    number: u16,
-    /// The biased lock that its worker is in.
-    in_op: AtomicPtr<()>,
-    fence: Fence,
-    /// Are biases worth while here?
-    biases: bool,
+/// A caller's number; 0 for a foreign thread.
+fn number(me: Option<&'static Biaser>) -> u16 {
+    me.map_or(0, |me| Biaser::number_of(me.key.load(Relaxed)))
 }
-
-impl Biaser {
-    /// Number `number`, not 0, is this one's for ever.
-    pub fn new(number: u16, fence: Fence, biases: bool) -> Biaser {
-        assert_ne!(number, NONE);
-        Biaser { number, in_op: AtomicPtr::new(null_mut()), fence, biases }
-    }
-}
-
-/// Finds a worker's `Biaser` by its number.
-#[cfg(not(loom))]
-pub use registry::{give_back, take};
-
-#[cfg(not(loom))]
-mod registry {
-    use super::{Biaser, Fence};
-    use crate::sys::fence::membarrier_works;
-    use std::sync::{Mutex, OnceLock};
-
-    /// At most this many workers are preferred at a time; the others always go by the word.
-    const MOST: usize = 1024;
-    static ALL: [OnceLock<Biaser>; MOST] = [const { OnceLock::new() }; MOST];
-    /// Numbers given back, and how many were ever taken.
-    static FREE: Mutex<(Vec<u16>, u16)> = Mutex::new((Vec::new(), 0));
-
-    /// A number for a new worker; `None` when all are taken.
-    pub fn take() -> Option<&'static Biaser> {
-        let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
-        let number = free.0.pop().or_else(|| {
-            (usize::from(free.1) + 1 < MOST).then(|| {
-                free.1 += 1;
-                free.1
-            })
-        })?;
-        Some(ALL[usize::from(number)].get_or_init(|| Biaser::new(number, Fence::new(0), membarrier_works())))
-    }
-
-    /// The worker has ended; another may have its number.
-    pub fn give_back(biaser: &'static Biaser) {
-        FREE.lock().unwrap_or_else(|e| e.into_inner()).0.push(biaser.number);
-    }
-
-    pub(super) fn find(number: u16) -> &'static Biaser {
-        ALL[usize::from(number)].get().expect("a lock is biased to a number that was taken")
-    }
-}
-
-#[cfg(loom)]
-mod registry {
-    use super::{Biaser, Fence};
-    loom::lazy_static! {
-        static ref ALL: [Biaser; 3] = std::array::from_fn(|i| Biaser::new(i as u16 + 1, Fence::new(i), true));
-    }
-    /// In a model: the worker of this number, from 1.
-    pub fn find(number: u16) -> &'static Biaser {
-        // SAFETY: loom drops its lazies only after the execution has ended, and no reference outlives that.
-        unsafe { std::mem::transmute::<&Biaser, &'static Biaser>(&ALL[usize::from(number) - 1]) }
-    }
-}
-#[cfg(loom)]
-pub use registry::find;
 
 /// Who took the word last, and how often in a row. Under the word.
 #[derive(Debug)]
 struct Run {
+    /// The number of a worker, or 0.
     last: u16,
     streak: u16,
     /// `streak` must reach two to this power.
@@ -122,7 +57,7 @@ struct Run {
 /// See the module's header.
 #[derive(Debug)]
 pub struct BiasedLock {
-    bias: AtomicU16,
+    bias: AtomicU32,
     run: UnsafeCell<Run>,
     word: AtomicU8,
 }
@@ -142,8 +77,8 @@ impl BiasedLock {
     /// An open lock, biased to nobody.
     pub fn new() -> BiasedLock {
         BiasedLock {
-            bias: AtomicU16::new(NONE),
-            run: UnsafeCell::new(Run { last: NONE, streak: 0, threshold: FIRST_THRESHOLD }),
+            bias: AtomicU32::new(NOBODY),
+            run: UnsafeCell::new(Run { last: 0, streak: 0, threshold: FIRST_THRESHOLD }),
             word: AtomicU8::new(0),
         }
     }
@@ -152,10 +87,28 @@ impl BiasedLock {
     #[cfg(loom)]
     pub fn biased_to(number: u16, threshold: u8) -> BiasedLock {
         let lock = BiasedLock::new();
-        lock.bias.store(number, Relaxed);
+        lock.bias.store(u32::from(number), Relaxed);
         // SAFETY: nobody else has the lock.
         lock.run.with_mut(|run| unsafe { (*run).threshold = threshold });
         lock
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_biased_to(&self, worker: &Biaser) -> bool {
+        self.bias.load(Relaxed) == worker.key.load(Relaxed)
+    }
+
+    /// In a model: nobody is preferred.
+    #[cfg(loom)]
+    pub fn unbias(&self) {
+        self.bias.store(NOBODY, Relaxed);
+    }
+
+    /// In a model: does it bear a key that is not the settled one of worker 1?
+    #[cfg(loom)]
+    pub fn bears_old_key(&self) -> bool {
+        let bias = self.bias.load(Relaxed);
+        bias != NOBODY && find(1).peek_settled() != bias
     }
 
     /// Takes the lock. `me` is the calling worker's right, `None` for other threads. Spins, then yields the processor.
@@ -166,7 +119,7 @@ impl BiasedLock {
     #[inline(always)]
     pub unsafe fn lock(&self, me: Option<&'static Biaser>) -> BiasedGuard<'_> {
         if let Some(me) = me
-            && self.bias.load(Relaxed) == me.number
+            && self.bias.load(Relaxed) == me.key.load(Relaxed)
             && self.enter(me)
         {
             return BiasedGuard { lock: self, biased: Some(me) };
@@ -183,7 +136,7 @@ impl BiasedLock {
             me.fence.light();
         }
         // Relaxed: only we ourselves set the bias to us, so what came before is ordered by our own program.
-        if self.bias.load(Relaxed) == me.number {
+        if self.bias.load(Relaxed) == me.key.load(Relaxed) {
             return true;
         }
         me.in_op.store(null_mut(), ord(Release, "leave-release"));
@@ -198,16 +151,15 @@ impl BiasedLock {
     #[cold]
     #[inline(never)]
     fn lock_slow(&self, me: Option<&'static Biaser>) -> BiasedGuard<'_> {
-        let mine = me.map_or(NONE, |me| me.number);
         loop {
             self.take_word();
             let bias = self.bias.load(Relaxed);
-            if bias == NONE {
+            if bias == NOBODY {
                 // SAFETY: under the word.
                 self.run.with_mut(|run| unsafe { self.count(&mut *run, me) });
                 return BiasedGuard { lock: self, biased: None };
             }
-            if let Some(me) = me.filter(|me| bias == me.number) {
+            if let Some(me) = me.filter(|me| bias == me.key.load(Relaxed)) {
                 // It became ours (we set it in an earlier turn): enter as the owner does.
                 self.give_word();
                 if self.enter(me) {
@@ -219,7 +171,7 @@ impl BiasedLock {
             // SAFETY: under the word.
             self.run.with_mut(|run| unsafe {
                 let threshold = ((*run).threshold + 1).min(16);
-                *run = Run { last: mine, streak: 1, threshold };
+                *run = Run { last: number(me), streak: 1, threshold };
             });
             return BiasedGuard { lock: self, biased: None };
         }
@@ -228,32 +180,31 @@ impl BiasedLock {
     /// Under the word: one more acquisition by `me`; enough in a row make the lock biased.
     fn count(&self, run: &mut Run, me: Option<&'static Biaser>) {
         match me {
-            Some(me) if run.last == me.number => {
+            Some(worker) if run.last == number(me) => {
                 run.streak = run.streak.saturating_add(1);
-                if me.biases && u32::from(run.streak) >= 1 << run.threshold {
+                if u32::from(run.streak) >= 1 << run.threshold {
                     run.streak = 0;
-                    // We stay inside by the word: who would revoke needs the word first.
-                    self.bias.store(me.number, Relaxed);
+                    match worker.may_bias() {
+                        // We stay inside by the word: who would revoke needs the word first.
+                        Some(key) => self.bias.store(key, Relaxed),
+                        // Asks again after some more.
+                        None => run.threshold = run.threshold.max(REFUSED_THRESHOLD),
+                    }
                 }
             }
             _ => {
-                run.last = me.map_or(NONE, |me| me.number);
+                run.last = number(me);
                 run.streak = 1;
             }
         }
     }
 
-    /// Under the word: ends the bias of another worker and waits until it is out.
-    fn revoke(&self, bias: u16) {
-        let owner = registry::find(bias);
-        self.bias.store(NONE, Relaxed);
-        if !on("revoke-no-heavy") {
-            heavy();
-        }
-        let mut spins = 0u32;
-        // Acquire: what the owner did inside.
-        while !on("revoke-no-wait") && owner.in_op.peek(ord(Acquire, "revoke-acquire")) == self.address() {
-            pause(&mut spins);
+    /// Under the word: ends the bias of another worker and waits until it is out. (Or of this one, by an old key.)
+    fn revoke(&self, bias: u32) {
+        let owner = find(Biaser::number_of(bias));
+        self.bias.store(NOBODY, Relaxed);
+        if !owner.has_settled(bias) {
+            owner.evict(self.address());
         }
     }
 
@@ -270,16 +221,6 @@ impl BiasedLock {
     #[inline(always)]
     fn give_word(&self) {
         self.word.store(0, ord(Release, "word-release"));
-    }
-}
-
-/// One turn of a spin loop: the processor's hint, now and then a yield.
-fn pause(spins: &mut u32) {
-    *spins += 1;
-    if spins.is_multiple_of(256) || cfg!(loom) {
-        crate::sys::thread::yield_now();
-    } else {
-        std::hint::spin_loop();
     }
 }
 

@@ -15,6 +15,7 @@ use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Worker};
 use crate::sys::atomic::Ordering::Acquire;
 use crate::sys::atomic::Ordering::Relaxed;
+use crate::sys::fence::heavy_ticks;
 use crate::sys::thread::{relax, ticks, ticks_per_us};
 use crate::task::header::{DETACHED, Ended, Header, Outcome};
 use crate::task::waker::wake_waiter;
@@ -24,8 +25,11 @@ use std::ptr::{null, null_mut};
 
 /// An idle worker looks around for so long before it sleeps.
 const SPIN_US: u64 = 50;
-/// It forces a steal each time it has been hungry for so long.
+/// It forces a steal when it has been hungry for so long.
 const FORCE_US: u64 = 10;
+/// After a forced steal it lets so many times pass that its fence took: an owner that keeps only one task at a time, which it
+/// would have run itself at once, is not interrupted all the time.
+const FORCE_PAUSE: u64 = 8;
 
 /// Works until the runtime stops. Returns on whatever stack sees the stop.
 pub fn run(w: &'static Worker) -> LoopEnd {
@@ -205,7 +209,6 @@ fn search(w: &'static Worker) -> *mut Header {
     let me = &w.member;
     let per_us = ticks_per_us();
     let began = ticks();
-    let mut force_at = began + FORCE_US * per_us;
     loop {
         if !me.door.inbox.is_empty() || crew.stops() || crew.has_injected() {
             return null_mut();
@@ -217,8 +220,7 @@ fn search(w: &'static Worker) -> *mut Header {
             }
         }
         let now = ticks();
-        if now >= force_at {
-            force_at = now + FORCE_US * per_us;
+        if now >= w.force_at.get().max(began + FORCE_US * per_us) {
             let task = steal_forced(w);
             if !task.is_null() {
                 return task;
@@ -227,7 +229,9 @@ fn search(w: &'static Worker) -> *mut Header {
                 return null_mut();
             }
         }
-        if now - began > SPIN_US * per_us {
+        // Who must not yet force a steal does not sleep either, if there is something that only force can take.
+        if now - began > SPIN_US * per_us && (now >= w.force_at.get() || !crew.others(me).any(|m| m.deque.looks_busy()))
+        {
             w.stacks.trim();
             if !crew.sleep(me, || Timers::until_next(w)) {
                 // Somebody is busy: perhaps with tasks that only force can take.
@@ -268,6 +272,7 @@ fn steal(w: &'static Worker, victim: &Member) -> *mut Header {
 
 #[cold]
 fn steal_forced(w: &'static Worker) -> *mut Header {
+    w.force_at.set(ticks() + (FORCE_PAUSE * heavy_ticks()).max(FORCE_US * ticks_per_us()));
     for victim in w.hub.crew.others(&w.member) {
         let task = victim.deque.steal_forced();
         if !task.is_null() {

@@ -21,7 +21,7 @@ use super::idle::Member;
 use super::node::Node;
 use super::ready::Ready;
 use super::stacks::Stacks;
-use crate::lock::biased::{self, Biaser};
+use crate::lock::biaser::{self, Biaser};
 use crate::runtime::hub::{Comer, Hub};
 use crate::stack::pool::NoStack;
 use crate::sys::atomic::{AtomicU32, Ordering::*, Overwrite};
@@ -52,6 +52,8 @@ pub struct Worker {
     pub turns: Cell<u32>,
     /// The next look is for the newest unstarted task, not the oldest.
     pub newest_next: Cell<bool>,
+    /// It forces no steal before this time, in ticks.
+    pub force_at: Cell<u64>,
     /// Operations left to the running task.
     pub budget: Cell<u32>,
     /// The locks' preference; `None` where there are too many workers.
@@ -112,6 +114,7 @@ impl Worker {
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
             newest_next: Cell::new(false),
+            force_at: Cell::new(0),
             budget: Cell::new(BUDGET),
             biaser: Cell::new(None),
             ready: UnsafeCell::new(Ready::default()),
@@ -128,10 +131,10 @@ impl Worker {
     pub fn prefer_locks(&self, yes: bool) {
         if yes {
             #[cfg(not(loom))]
-            self.biaser.set(biased::take());
+            self.biaser.set(biaser::take());
         } else if let Some(_biaser) = self.biaser.take() {
             #[cfg(not(loom))]
-            biased::give_back(_biaser);
+            biaser::give_back(_biaser);
         }
     }
 

@@ -24,7 +24,8 @@ pub use real::*;
 
 #[cfg(not(loom))]
 mod real {
-    use crate::sys::atomic::{AtomicU8, Ordering::*, compiler_fence, fence};
+    use crate::sys::atomic::{AtomicU8, AtomicU64, Ordering::*, compiler_fence, fence};
+    use crate::sys::thread::ticks;
 
     /// How the fences work in this process: 0 not decided, 1 membarrier, 2 full fences.
     static KIND: AtomicU8 = AtomicU8::new(0);
@@ -55,12 +56,25 @@ mod real {
         }
     }
 
-    /// The dear side: 0.2 to 2 µs. Aborts if the kernel takes back what it granted: going on would corrupt memory.
+    /// What a heavy fence took of late, in ticks.
+    static TICKS: AtomicU64 = AtomicU64::new(0);
+
+    /// What a heavy fence costs on this machine, in [`ticks`]: the mean of the latest. (It differs by a factor of 30 between
+    /// machines; in a virtual one the processors interrupt each other by way of the host.)
+    pub fn heavy_ticks() -> u64 {
+        TICKS.load(Relaxed)
+    }
+
+    /// The dear side: 0.2 to 20 µs. Aborts if the kernel takes back what it granted: going on would corrupt memory.
     pub fn heavy() {
         if KIND.load(Relaxed) == 1 {
+            let began = ticks();
             if !membarrier(CMD_PRIVATE_EXPEDITED) {
                 super::super::thread::abort_with("membarrier, which worked at the start, has failed");
             }
+            // Relaxed, and lost updates do not matter: an estimate. One that was preempted counts like four others at most.
+            let (mean, last) = (TICKS.load(Relaxed), ticks() - began);
+            TICKS.store(if mean == 0 { last } else { (mean * 7 + last.min(mean * 4)) / 8 }, Relaxed);
         } else {
             // SeqCst: the other half of the hard light fence.
             fence(SeqCst);
@@ -173,6 +187,9 @@ mod model {
     }
     pub fn membarrier_works() -> bool {
         true
+    }
+    pub fn heavy_ticks() -> u64 {
+        0
     }
     fn full(words: &[AtomicUsize]) {
         words[0].fetch_add(1, Relaxed);

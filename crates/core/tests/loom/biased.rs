@@ -5,7 +5,8 @@
 
 use super::{SCRIPT, Script};
 use loom::thread;
-use myriad_core::lock::biased::{BiasedLock, find};
+use myriad_core::lock::biased::BiasedLock;
+use myriad_core::lock::biaser::{find, set_sweeps};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::mutant::on;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ unsafe impl Send for World {}
 impl World {
     /// Both locks biased to this worker (from 1), to bias again after `1 << threshold` acquisitions in a row.
     fn new(bias: u16, threshold: u8) -> Arc<World> {
+        set_sweeps(false);
         Arc::new(World {
             locks: std::array::from_fn(|_| BiasedLock::biased_to(bias, threshold)),
             counts: std::array::from_fn(|_| UnsafeCell::new(0)),
@@ -42,6 +44,11 @@ impl World {
         // SAFETY: loom has checked that nobody else is in the cell.
         self.counts[l].with_mut(|count| unsafe { *count += 1 });
         drop(guard);
+    }
+
+    /// Before the threads start: nobody is preferred.
+    fn unbias(&self, l: usize) {
+        self.locks[l].unbias();
     }
 
     fn assert_counts(&self, expected: [u32; 2]) {
@@ -114,6 +121,62 @@ fn rebias() {
     w.assert_counts([4, 0]);
 }
 
+/// The owner is inside one lock or the other while another worker, for the one, ends all its biases, and then finds the other
+/// one free.
+fn sweep() {
+    let w = World::new(1, 4);
+    set_sweeps(true);
+    let other = with(&w, |w| {
+        w.count(2, 0);
+        w.count(2, 1);
+    });
+    w.count(1, 1);
+    w.count(1, 0);
+    other.join().unwrap();
+    w.assert_counts([2, 2]);
+}
+
+/// One worker ends all biases of the owner, and a third finds an old key in another lock. (Only then it takes part: two that
+/// wait for the owner would not come to an end.)
+fn sweep_seen_by_a_third() {
+    let w = World::new(1, 4);
+    third_party(&w, |w| w.count(1, 1), 1);
+}
+
+/// The same, but the owner becomes biased just then.
+fn bias_while_swept() {
+    let w = World::new(1, 0);
+    w.unbias(1);
+    third_party(
+        &w,
+        |w| {
+            w.count(1, 1);
+            w.count(1, 1);
+            w.count(1, 1);
+        },
+        3,
+    );
+}
+
+fn third_party(w: &Arc<World>, owner: fn(&World), counts: u32) {
+    set_sweeps(true);
+    let other = with(w, |w| w.count(2, 0));
+    let third = {
+        let w = w.clone();
+        thread::spawn(move || {
+            let takes_part = w.locks[1].bears_old_key();
+            if takes_part {
+                w.count(0, 1);
+            }
+            takes_part
+        })
+    };
+    owner(w);
+    other.join().unwrap();
+    let more = third.join().unwrap();
+    w.assert_counts([1, counts + u32::from(more)]);
+}
+
 pub static SCRIPTS: &[Script] = &[
     Script {
         name: "biased.revoke",
@@ -154,6 +217,34 @@ pub static SCRIPTS: &[Script] = &[
         owners: 2,
         bound: (Some(4), Some(6)),
         mutants: &["word-acquire", "word-release", "enter-light"],
+        ..SCRIPT
+    },
+    Script {
+        name: "biased.sweep",
+        run: sweep,
+        owners: 2,
+        bound: (Some(4), Some(5)),
+        mutants: &["sweep-no-heavy", "sweep-no-wait", "settled-always", "sweep-acquire"],
+        ..SCRIPT
+    },
+    Script {
+        name: "biased.sweep_seen_by_a_third",
+        threads: 3,
+        run: sweep_seen_by_a_third,
+        owners: 2,
+        foreign: true,
+        bound: (Some(3), Some(4)),
+        mutants: &["settled-acquire", "settled-release"],
+        ..SCRIPT
+    },
+    Script {
+        name: "biased.bias_while_swept",
+        threads: 3,
+        run: bias_while_swept,
+        owners: 2,
+        foreign: true,
+        bound: (Some(3), Some(4)),
+        mutants: &["bias-unsettled"],
         ..SCRIPT
     },
 ];
