@@ -419,6 +419,11 @@ impl Deque {
         true
     }
 
+    /// Does somebody ask for work, and is there some to publish? For the owner.
+    pub fn should_share(&self) -> bool {
+        self.top.load(Relaxed) > self.split.load(Relaxed) + 1 && self.attention.load(Relaxed) != 0
+    }
+
     /// Adds the *oldest* task, one that nobody claims: a future that lets all others go first. True: somebody asks for work.
     ///
     /// # Safety

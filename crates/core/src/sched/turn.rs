@@ -75,7 +75,8 @@ pub fn run(w: &'static Worker) -> LoopEnd {
     }
 }
 
-/// Every so many turns: inbox, clock, and by turns the oldest and the newest unstarted task. True: that was run.
+/// Every so many turns: inbox, clock, who asks for work (else only a push looks, and one who has spawned many tasks and now
+/// starts them does not push), and by turns the oldest and the newest unstarted task. True: that was run.
 ///
 /// The newest too, because ready tasks may never run out: then the loop would come to the others only here, and a future
 /// that wakes itself, which goes to the oldest end, would be all that it finds there.
@@ -84,6 +85,10 @@ pub fn run(w: &'static Worker) -> LoopEnd {
 fn look(w: &'static Worker) -> bool {
     w.drain_inbox();
     w.timers.poll(w);
+    if w.member.deque.should_share() {
+        // SAFETY: we are the owner.
+        unsafe { w.hub.crew.answer(&w.member) };
+    }
     let newest = !w.newest_next.get();
     w.newest_next.set(newest);
     if newest { start_oldest(w) } else { start_newest(w) || start_oldest(w) }
