@@ -3,6 +3,7 @@
 //! People use it through the crate `myriad`; the floors between build on [`wait`] and [`lock`]. To read it, begin with
 //! [`sched::turn`] (what a worker does), [`task::header`] (what a task is) and [`sched::deque`] (how work is shared).
 
+pub mod blocking;
 pub mod lock;
 pub mod platform;
 pub mod runtime;
@@ -14,6 +15,7 @@ pub mod time;
 mod unwind;
 pub mod wait;
 
+pub use blocking::{Blocking, blocking, blocking_async};
 pub use runtime::{Builder, Handle, Report, Runtime, State, Unfinished, Unhandled, run};
 pub use task::{JoinError, JoinHandle, Scope, ScopedJoinHandle, block_on, join, scope, spawn, spawn_async};
 

@@ -29,6 +29,7 @@
 //! | [`run`], [`spawn`], [`JoinHandle`] | tasks from closures, and their results |
 //! | [`join`], [`scope`] | fork and join, with borrowed data |
 //! | [`spawn_async`], [`block_on`] | tasks from futures; waiting for any future |
+//! | [`blocking`], [`blocking_async`] | calls that hold up their thread, on threads for them |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
 //! | [`time`] | sleeping, as a call and as a future |
 //! | [`Builder`], [`Runtime`] | settings, several runtimes, shutdown with a report |
@@ -57,8 +58,8 @@
 
 pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::{
-    Builder, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, State, Unfinished, Unhandled,
-    block_on, join, run, scope, spawn, spawn_async, yield_now,
+    Blocking, Builder, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, State, Unfinished,
+    Unhandled, block_on, blocking, blocking_async, join, run, scope, spawn, spawn_async, yield_now,
 };
 pub use myriad_sync::channel;
 
