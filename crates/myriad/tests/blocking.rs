@@ -125,7 +125,7 @@ fn as_a_future() {
         });
         assert_eq!(sum.join().unwrap(), 42);
         let failing = async { blocking_async(|| std::panic::resume_unwind(Box::new(1_u8))).await };
-        assert!(rt.run(|| spawn_async(failing)).join().is_err_and(|e| e.is_panic()));
+        assert!(rt.spawn_async(failing).join().is_err_and(|e| e.is_panic()));
     });
 }
 

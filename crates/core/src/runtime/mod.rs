@@ -83,6 +83,26 @@ impl Runtime {
         self.handle().spawn(f)
     }
 
+    /// Starts a task that drives a future; as [`spawn_async`](fn@crate::spawn_async), but in this runtime.
+    ///
+    /// # Errors
+    /// As for [`Runtime::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(1).build()?;
+    /// assert_eq!(rt.spawn_async(async { 6 * 7 }).join().unwrap(), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_async<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.handle().spawn_async(future)
+    }
+
     /// How many workers it has.
     pub fn workers(&self) -> usize {
         self.hub.workers().len()
@@ -169,6 +189,16 @@ impl Handle {
             // SAFETY: as above.
             _ => unsafe { spawn::spawn_into(self.hub, f, place, None) },
         }
+    }
+
+    /// As [`Runtime::spawn_async`].
+    #[track_caller]
+    pub fn spawn_async<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        crate::task::spawn_async_on(self.hub, future, Location::caller())
     }
 
     /// As [`Runtime::run`].

@@ -19,6 +19,7 @@ pub use block_on::block_on;
 pub use builder::Builder;
 pub use error::JoinError;
 pub use future::spawn_async;
+pub(crate) use future::spawn_async_on;
 pub use handle::JoinHandle;
 pub(crate) use pair::StackTask;
 pub use pair::join;
