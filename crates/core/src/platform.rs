@@ -226,7 +226,15 @@ mod test {
             max_threads: Some(30000),
         };
         let text = poor.to_string();
-        for part in ["limited to 1.5", "2 workers", "no (forbidden here)", "6 ns more", "2 mappings a stack", "30000", "takes 6"] {
+        for part in [
+            "limited to 1.5",
+            "2 workers",
+            "no (forbidden here)",
+            "6 ns more",
+            "2 mappings a stack",
+            "30000",
+            "takes 6",
+        ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
     }

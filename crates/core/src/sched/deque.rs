@@ -40,7 +40,7 @@
 //! Private deque with steal requests only: a computing owner answers none. Holding back a lone task: its spawner may
 //! compute for long; it is shared when somebody sleeps.
 //!
-//! Tests: `tests/loom_deque.rs` (all of the above, with each ordering as a mutant), `test.rs` beside this file.
+//! Tests: `tests/loom_deque.rs` (all of the above, with each ordering as a mutant), `deque/test.rs` (larger ones).
 
 use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, Peek};
 use crate::sys::cell::UnsafeCell;
@@ -668,3 +668,7 @@ unsafe fn free_ring(ring: Ring) {
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(ring.slots, ring.mask + 1)) });
     }
 }
+
+#[cfg(all(test, not(loom)))]
+#[path = "deque/test.rs"]
+mod test;

@@ -148,7 +148,8 @@ pub fn thread_starts() -> io::Result<()> {
         return Ok(());
     }
     let each = mappings_of_thread();
-    let most = max_map_count().map_or(String::new(), |max| format!(" (vm.max_map_count = {max}; a thread takes {each})"));
+    let most =
+        max_map_count().map_or(String::new(), |max| format!(" (vm.max_map_count = {max}; a thread takes {each})"));
     let text = format!("there are nearly as many memory mappings as the process may have{most}");
     Err(io::Error::new(io::ErrorKind::OutOfMemory, text))
 }
