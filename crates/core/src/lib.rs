@@ -3,6 +3,12 @@
 //! People use it through the crate `myriad`; the floors between build on [`wait`] and [`lock`]. To read it, begin with
 //! [`sched::turn`] (what a worker does), [`task::header`] (what a task is) and [`sched::deque`] (how work is shared).
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "Myriad needs a 64-bit processor: wakers keep a generation above an address, and positions in queues never wrap around. \
+     docs/PLATFORM.md lists the platforms."
+);
+
 mod blocking;
 pub mod lock;
 pub mod platform;

@@ -112,7 +112,8 @@ pub fn current_stack_bounds() -> Option<Range<usize>> {
     None
 }
 /// The thread's stack, and how many bytes of guard the system put below it.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+#[cfg_attr(any(loom, miri), allow(dead_code))] // only the handler of overflows asks
 pub(crate) fn stack_and_guard() -> Option<(Range<usize>, usize)> {
     Some((current_stack_bounds()?, super::map::page_size()))
 }
