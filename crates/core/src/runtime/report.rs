@@ -115,8 +115,10 @@ mod test {
         let place = Location::caller();
         let text = |unfinished, dropped| {
             let task = |state| Unfinished { name: Some("t".into()), place, state };
-            let report =
-                Report { unfinished: vec![task(State::Blocked); unfinished], dropped: vec![task(State::Waiting); dropped] };
+            let report = Report {
+                unfinished: vec![task(State::Blocked); unfinished],
+                dropped: vec![task(State::Waiting); dropped],
+            };
             assert_eq!(report.is_clean(), unfinished + dropped == 0);
             report.to_string()
         };

@@ -68,17 +68,11 @@ fn any_left(hub: &'static Hub) -> bool {
     let idle = || hub.crew.sleeper_count() == hub.workers().len() && !hub.crew.has_injected() && hub.nobody_runs();
     let mut any = !idle();
     if !any {
-        // SAFETY: looks at `kind`, `runtime` and the atomic `waiter` only.
-        unsafe { memory::for_each_live(|task| any |= belongs(hub, task) && (*task).waiter.load(Relaxed) != DONE) };
+        // SAFETY: looks at the atomic `waiter` only. If somebody spawns or frees meanwhile, whatever we see is not believed:
+        // the workers are looked at again.
+        unsafe { memory::for_each_live(hub.number, |task| any |= (*task).waiter.load(Relaxed) != DONE) };
     }
     any || !idle()
-}
-
-/// # Safety
-/// `task` is record memory.
-unsafe fn belongs(hub: &Hub, task: *mut Header) -> bool {
-    // SAFETY: the caller; volatile because another runtime's worker may write its own records.
-    unsafe { (&raw const (*task).runtime).read_volatile() == hub.number }
 }
 
 /// With all workers stopped: drops what is in the queues, and waiting futures, until none is left.
@@ -98,8 +92,8 @@ fn drop_left(hub: &'static Hub, report: &mut Report) {
         let queued = left.len();
         // SAFETY: the workers have stopped; a future that is seized is nobody else's, and is in no queue.
         unsafe {
-            memory::for_each_live(|task| {
-                if belongs(hub, task) && (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
+            memory::for_each_live(hub.number, |task| {
+                if (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
                     left.push(task);
                 }
             });
@@ -139,8 +133,8 @@ fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
     };
     // SAFETY: as above.
     unsafe {
-        memory::for_each_live(|task| {
-            if belongs(hub, task) && (*task).waiter.load(Acquire) != DONE {
+        memory::for_each_live(hub.number, |task| {
+            if (*task).waiter.load(Acquire) != DONE {
                 name(task);
             }
         });

@@ -6,7 +6,7 @@ use super::{memory, record};
 use crate::runtime::hub::{Comer, Hub};
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
-use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use crate::unwind::{self, Payload};
 use std::panic::Location;
 use std::ptr::null_mut;
@@ -150,7 +150,8 @@ unsafe fn write_flags(task: *mut Header, flags: u32) {
             (&raw mut (*task).outcome).write(Outcome::Returned);
             (&raw mut (*task).stolen).write(AtomicBool::new(false));
         } else {
-            (&raw mut (*task).kind).cast::<u32>().write(flags);
+            // Atomic for `memory::for_each_live`, which may look at any time.
+            std::sync::atomic::AtomicU32::from_ptr((&raw mut (*task).kind).cast()).store(flags, Relaxed);
         }
     }
 }
