@@ -105,7 +105,7 @@ impl Wait {
         let set = deadline != Instant::NEVER;
         if set {
             // SAFETY: the timer stands in this frame until it has fired or is removed below.
-            let earliest = unsafe { w.timers.lock(Some(w)).insert(timer.get(), deadline) };
+            let earliest = unsafe { w.timers.lock_to_insert(Some(w)).insert(timer.get(), deadline) };
             if earliest {
                 w.timers.announce(w, deadline);
             }

@@ -134,7 +134,8 @@ impl<'a> Both<'a> {
         let public = self.deque.head.load(Relaxed) < self.deque.split.load(Relaxed);
         let expected = if public { None } else { self.list.pop_front() };
         let task = self.deque.steal_forced();
-        assert!(task.is_null() || expected.is_some_and(|_| unsafe { (*task).stolen.load(Relaxed) }));
+        // SAFETY: one of the records, which outlive all this.
+        assert!(task.is_null() || unsafe { (*task).stolen.load(Relaxed) });
         self.taken(expected, task);
     }
 
@@ -172,6 +173,7 @@ fn as_a_simple_list() {
                 6 => {
                     // The newest: the usual case.
                     if let Some(&newest) = both.list.back() {
+                        // SAFETY: one of the records, which outlive all this.
                         both.claim(unsafe { &*newest }, false);
                     }
                 }
