@@ -1,6 +1,6 @@
-//! Channels and locks for the tasks of Myriad.
+//! Channels for the tasks of Myriad.
 //!
-//! One implementation of each serves closures that block, futures and plain threads, in every pairing: all wait through
+//! People use them through the crate `myriad`. One implementation serves closures that block, futures and plain threads, in every pairing: all wait through
 //! [`myriad_core::wait`].
 
 pub mod channel;

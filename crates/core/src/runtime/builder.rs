@@ -110,16 +110,17 @@ impl Builder {
         self
     }
 
-    /// Bytes of each stack: rounded up to a power of two in fiber mode (default 64 KiB), of each thread in threads mode
-    /// (default 2 MiB). Only what is touched becomes memory. A task has at least half of a fiber (of a thread a quarter),
-    /// because it may run on top of another that waits for it.
+    /// Bytes of each stack: of a fiber (default 64 KiB, 32 KiB at least), or in threads mode of a thread (default 2 MiB,
+    /// 128 KiB at least); 1 GiB at most. In both modes rounded up to a power of two, a fiber to four pages if these are
+    /// large. Only what is touched becomes memory. A task has at least half of a fiber, less a guard page (of a thread a
+    /// quarter), because it may run on top of another that waits for it.
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
         self
     }
 
     /// At most so many stacks for each worker, that is, so many blocked closures; one more that would block panics
-    /// instead, with a message. `MYRIAD_MAX_STACKS` can lower it from outside.
+    /// instead, with a message. At least 2: one to run on, one that waits. `MYRIAD_MAX_STACKS` can lower it from outside.
     pub fn max_stacks(mut self, n: usize) -> Builder {
         self.max_stacks = n;
         self
@@ -153,7 +154,8 @@ impl Builder {
     /// Starts the workers.
     ///
     /// # Errors
-    /// `InvalidInput`: no workers or too many, a stack too small or too large. `Unsupported`: no fibers on this platform.
+    /// `InvalidInput`: no workers or too many, a stack too small or too large, fewer than two stacks, a zero byte in the name;
+    /// the message says what is allowed. `Unsupported`: no fibers on this platform.
     /// Else what the system says: no memory for stacks, no more threads.
     pub fn build(self) -> io::Result<Runtime> {
         let config = self.check()?;
