@@ -4,3 +4,4 @@
 //! [`myriad_core::wait`].
 
 pub mod channel;
+pub mod select;
