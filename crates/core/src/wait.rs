@@ -27,7 +27,7 @@ use crate::lock::biaser::pause;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread, wake_node};
 use crate::stack::pool::NoStack;
-use crate::sys::atomic::{AtomicU8, Ordering::*};
+use crate::sys::atomic::{AtomicU8, Ordering::*, Peek};
 use crate::sys::clock::Instant;
 use crate::sys::mutant::{on, ord};
 use crate::time::timers::FIRE_WAIT;
@@ -184,9 +184,12 @@ impl Wait {
     fn try_claim_held(&self, by: u8) -> bool {
         let mut spins = 0;
         loop {
+            while self.claim.peek(Relaxed) == HELD && !on("held-is-over") {
+                pause(&mut spins);
+            }
             match self.claim.compare_exchange(OPEN, by, ord(Acquire, "claim-acquire"), Relaxed) {
                 Ok(_) => return true,
-                Err(HELD) if !on("held-is-over") => pause(&mut spins),
+                Err(HELD) if !on("held-is-over") => {}
                 Err(_) => return false,
             }
         }

@@ -2,8 +2,8 @@
 
 use super::{HELD, Here, Kind, OPEN, Target, WOKEN, Wait};
 use crate::sys::atomic::Ordering::*;
+use crate::sys::cell::UnsafeCell;
 use crate::sys::mutant::{on, ord};
-use std::cell::UnsafeCell;
 use std::task::Waker;
 
 /// A wait that stands in several lists: [timed](super::Here::timed_wait), or of a future.
@@ -96,7 +96,7 @@ impl Target {
     /// The wait is polled, alive, and claimed by the caller just now.
     pub(super) unsafe fn take_waker(&mut self, wait: *const Wait) {
         // SAFETY: the caller: the wait is the first part of a `PollWait`, whose waker is the claimer's.
-        let waker = unsafe { (*(*wait.cast::<PollWait>()).waker.get()).take() };
+        let waker = unsafe { (*wait.cast::<PollWait>()).waker.with_mut(|waker| (*waker).take()) };
         // What was there is a pointer: nothing is dropped under the lock.
         *self = Target(Kind::Future(waker.expect("an open wait has a waker")));
     }
@@ -137,9 +137,9 @@ impl PollWait {
     /// It is over, and in no list.
     pub unsafe fn open(&self, waker: Waker) -> Option<Waker> {
         // SAFETY: nobody knows it.
-        let old = unsafe { (*self.waker.get()).replace(waker) };
-        // Release: pairs with the claim's Acquire: the waker.
-        self.wait.claim.store(OPEN, ord(Release, "open-release"));
+        let old = self.waker.with_mut(|cell| unsafe { (*cell).replace(waker) });
+        // Relaxed: it is put into a list, under that list's lock, before anybody claims it.
+        self.wait.claim.store(OPEN, Relaxed);
         old
     }
 
@@ -153,7 +153,7 @@ impl PollWait {
             return Err(waker);
         }
         // SAFETY: held: nobody else takes it.
-        let old = unsafe { (*self.waker.get()).replace(waker) };
+        let old = self.waker.with_mut(|cell| unsafe { (*cell).replace(waker) });
         // Release: pairs with the claim's Acquire: the waker.
         self.wait.claim.store(OPEN, ord(Release, "replace-release"));
         Ok(old)

@@ -216,7 +216,7 @@ impl<T> List<T> {
             unsafe {
                 let next = Entry::with_links(entry, |links| links.next);
                 let is_last = next == self.first;
-                if !Entry::with_links(entry, |links| links.target.is_of(me)) {
+                if on("meets-itself") || !Entry::with_links(entry, |links| links.target.is_of(me)) {
                     match Entry::with_links(entry, |links| links.target.claim_with(me)) {
                         Both::Claimed => return Met::Partner(entry, self.remove(entry)),
                         Both::MineOver => return Met::Over,
