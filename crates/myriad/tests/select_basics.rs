@@ -564,3 +564,24 @@ fn dropped_it_gives_back() {
     drop((tx, tx2, rx, rx2));
     assert_eq!(count.alive(), 0);
 }
+
+/// A future that is ready has its turn like all arms. (Once channels were looked at first.)
+#[test]
+fn a_ready_future_beside_a_ready_channel() {
+    let (tx, rx) = unbounded();
+    tx.send(1).unwrap();
+    for _ in 0..100 {
+        select! {
+            biased;
+            _ = std::future::ready(()) => {}
+            _ = rx.recv() => unreachable!("the second"),
+        }
+    }
+    tx.close();
+    rx.recv().unwrap();
+    let (mut futures, mut channels) = (0, 0);
+    for _ in 0..10_000 {
+        select! { _ = std::future::ready(()) => futures += 1, _ = rx.recv() => channels += 1 }
+    }
+    assert!(futures.min(channels) > 4_700, "{futures} {channels}");
+}

@@ -134,8 +134,8 @@ fn one_withdraws(lower: usize) {
     let other = thread::spawn(move || {
         let wait = &pair2.0[theirs];
         if wait.retract() {
-            b2.leave(Group::of(wait));
             assert!(a2.take(), "nobody has met them, so they are open");
+            b2.leave(Group::of(wait));
             return true;
         }
         // SAFETY: claimed, so it is woken.

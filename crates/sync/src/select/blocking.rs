@@ -30,10 +30,10 @@ use std::time::Duration;
 pub fn wait<A: Arms>(order: Order, mut arms: A) -> A::Output {
     let here = Here::get();
     here.spend();
-    // SAFETY: not linked; without a waker.
-    match unsafe { arms.attempt_all(order, here, None) } {
+    // SAFETY: not linked; they stand in this frame.
+    match unsafe { attempt_first(&mut arms, order, here) } {
         Some(output) => output,
-        // SAFETY: not linked; they stand in this frame.
+        // SAFETY: as above.
         None => unsafe { block(&mut arms, order, None) }.expect("there is no time limit"),
     }
 }
@@ -64,7 +64,18 @@ pub(super) unsafe fn until<A: Arms>(arms: &mut A, order: Order, limit: Option<In
     let here = Here::get();
     here.spend();
     // SAFETY: the caller.
-    unsafe { arms.attempt_all(order, here, None).or_else(|| block(arms, order, limit)) }
+    unsafe { attempt_first(arms, order, here).or_else(|| block(arms, order, limit)) }
+}
+
+/// Before anything is made ready for a wait. With arms that need a waker there is none yet; all have the same chance, so then
+/// none is attempted.
+///
+/// # Safety
+/// As [`until`].
+#[inline(always)]
+unsafe fn attempt_first<A: Arms>(arms: &mut A, order: Order, here: Here) -> Option<A::Output> {
+    // SAFETY: the caller.
+    if arms.needs_polling() { None } else { unsafe { arms.attempt_all(order, here, None) } }
 }
 
 /// Nothing was possible: waits.
