@@ -38,6 +38,7 @@ mod lock;
 mod overhead;
 mod pingpong;
 mod relay;
+mod select;
 mod sieve;
 mod skynet;
 mod threads;
@@ -47,7 +48,7 @@ pub use params::{Mode, Params, Payload};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 10] = [
+static WORKLOADS: [&Workload; 11] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -58,6 +59,7 @@ static WORKLOADS: [&Workload; 10] = [
     &sieve::WORKLOAD,
     &idle::WORKLOAD,
     &lock::WORKLOAD,
+    &select::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.

@@ -5,27 +5,44 @@
 //! the lock, [`block`](Wait::block). To wake: take a target off the list under the lock, [`Target::claim`] it; if that
 //! succeeds hand over what it waits for; release the lock; [`Target::wake`].
 //!
-//! **Claims.** A wait with a time limit can be ended by its timer or by a waker, and must be by one alone: whoever wins
-//! the exchange on `claim`. One whose claim is lost is skipped; its owner takes itself off the list. A wait without
-//! limit has one waker only, the one who took it off the list, and needs no exchange.
+//! **Claims.** A wait with a time limit, or in several lists at once ([`Group`]), can be ended by many, and must be by one
+//! alone: whoever wins the exchange on `claim`. One whose claim is lost is skipped; its owner takes itself off the lists. A
+//! wait without limit in one list has one waker only, the one who took it off the list, and needs no exchange.
+//!
+//! ```text
+//!  OPEN -> WOKEN | TIMED_OUT            one exchange
+//!  OPEN -> HELD -> WOKEN | OPEN         by one who needs two claims at once, or replaces a waker
+//! ```
+//! *Two claims at once* ([`Target::claim_with`]): who waits in one list, and meets a partner while it enters another, has to
+//! end both waits or neither. It holds the one at the lower address, then claims the other, then settles the first. Who
+//! finds `HELD` waits for that; holders wait only upwards, and take no lock meanwhile, so nobody waits in a circle, and nobody
+//! is undone by somebody who is undone: one of two always goes on.
 //!
 //! **Ordering.** What the waker did before waking is visible after the wait: by the inbox, or by program order on the same
-//! worker. `claim` decides only; data goes by the primitive's lock.
+//! worker. `claim` decides only; data goes by the primitive's lock, but for the waker of a [`PollWait`]: written before the
+//! word is opened (Release), taken by whoever claims it (Acquire).
 
 use crate::lock::biased::{BiasedGuard, BiasedLock};
+use crate::lock::biaser::pause;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread, wake_node};
 use crate::stack::pool::NoStack;
-use crate::sys::atomic::{AtomicU8, Ordering::*};
+use crate::sys::atomic::{AtomicU8, Ordering::*, Peek};
 use crate::sys::clock::Instant;
+use crate::sys::mutant::{on, ord};
 use crate::time::timers::FIRE_WAIT;
 use crate::time::wheel::TimerNode;
 use std::cell::UnsafeCell;
 use std::task::Waker;
 
+mod group;
+pub use group::{Both, Group, PollWait};
+
 const OPEN: u8 = 0;
 const WOKEN: u8 = 1;
 const TIMED_OUT: u8 = 2;
+/// Somebody decides at this moment; see the header.
+const HELD: u8 = 3;
 
 /// One wait of the calling task or foreign thread. Lives on its stack, and stays there until it is over.
 #[derive(Debug)]
@@ -36,6 +53,8 @@ pub struct Wait {
     /// Who ended it, of a timed one.
     claim: AtomicU8,
     timed: bool,
+    /// It is that of a [`PollWait`].
+    polled: bool,
 }
 
 impl Wait {
@@ -151,8 +170,29 @@ impl Wait {
 
     #[inline]
     fn try_claim(&self, by: u8) -> bool {
-        // Relaxed: decides only; see the header.
-        self.claim.compare_exchange(OPEN, by, Relaxed, Relaxed).is_ok()
+        // Acquire: pairs with the Release of who opened it last: the waker of a `PollWait`.
+        match self.claim.compare_exchange(OPEN, by, ord(Acquire, "claim-acquire"), Relaxed) {
+            Ok(_) => true,
+            Err(HELD) => self.try_claim_held(by),
+            Err(_) => false,
+        }
+    }
+
+    /// Somebody holds it, for some instructions.
+    #[cold]
+    #[inline(never)]
+    fn try_claim_held(&self, by: u8) -> bool {
+        let mut spins = 0;
+        loop {
+            while self.claim.peek(Relaxed) == HELD && !on("held-is-over") {
+                pause(&mut spins);
+            }
+            match self.claim.compare_exchange(OPEN, by, ord(Acquire, "claim-acquire"), Relaxed) {
+                Ok(_) => return true,
+                Err(HELD) if !on("held-is-over") => {}
+                Err(_) => return false,
+            }
+        }
     }
 
     /// The timer's claim.
@@ -210,10 +250,19 @@ impl Target {
     /// # Safety
     /// Under the lock of the list it was taken off just now, so that its owner is still there.
     #[inline(always)]
-    pub unsafe fn claim(&self) -> bool {
+    pub unsafe fn claim(&mut self) -> bool {
         match self.0 {
             // SAFETY: the caller.
-            Kind::Blocked(wait) => unsafe { !(*wait).timed || (*wait).try_claim(WOKEN) },
+            Kind::Blocked(wait) => unsafe {
+                if !(*wait).timed {
+                    return true;
+                }
+                let claimed = (*wait).try_claim(WOKEN);
+                if claimed && (*wait).polled {
+                    self.take_waker(wait);
+                }
+                claimed
+            },
             Kind::Future(_) => true,
         }
     }
@@ -287,6 +336,7 @@ impl Here {
             worker: self.0,
             claim: AtomicU8::new(OPEN),
             timed: false,
+            polled: false,
         }
     }
 

@@ -31,6 +31,7 @@
 //! | [`spawn_async`], [`block_on`] | tasks from futures; waiting for any future |
 //! | [`blocking`], [`blocking_async`] | calls that hold up their thread, on threads for them |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
+//! | [`select!`](crate::select!), [`Select`](select::Select) | waiting for several of all that |
 //! | [`time`] | sleeping, as a call and as a future |
 //! | [`Builder`], [`Runtime`] | settings, several runtimes, shutdown with a report |
 //! | [`task`] | names; [`yield_now`] |
@@ -61,7 +62,7 @@ pub use myriad_core::{
     Blocking, Builder, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, State, Unfinished,
     Unhandled, block_on, blocking, blocking_async, join, run, scope, spawn, spawn_async, yield_now,
 };
-pub use myriad_sync::channel;
+pub use myriad_sync::{channel, select, select_async};
 
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {

@@ -4,3 +4,4 @@
 //! every pairing: all wait through [`myriad_core::wait`].
 
 pub mod channel;
+pub mod select;

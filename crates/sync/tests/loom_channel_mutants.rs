@@ -75,7 +75,8 @@ fn one_case() {
 #[test]
 fn every_mutant_has_a_script() {
     let mut named = BTreeSet::new();
-    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/channel")).unwrap() {
+    let folder = |name| std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    for entry in folder("src/channel").chain(folder("src/select")) {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
         for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
             for (i, call) in [" on(\"", "(on(\"", "!on(\"", ", \""].iter().flat_map(|call| line.match_indices(call)) {

@@ -170,7 +170,7 @@ impl Biaser {
 }
 
 /// One turn of a spin loop: the processor's hint, now and then a yield.
-pub(super) fn pause(spins: &mut u32) {
+pub(crate) fn pause(spins: &mut u32) {
     *spins += 1;
     if spins.is_multiple_of(256) || cfg!(loom) {
         crate::sys::thread::yield_now();

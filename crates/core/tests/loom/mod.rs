@@ -47,6 +47,7 @@ pub mod completion;
 mod crew;
 pub mod deque;
 pub mod future;
+pub mod group;
 pub mod handoff;
 pub mod sleep;
 mod tasks;
@@ -89,9 +90,17 @@ pub const SCRIPT: Script = Script {
 
 /// All scripts of all protocols.
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
-    [deque::SCRIPTS, sleep::SCRIPTS, biased::SCRIPTS, completion::SCRIPTS, handoff::SCRIPTS, future::SCRIPTS]
-        .into_iter()
-        .flatten()
+    [
+        deque::SCRIPTS,
+        sleep::SCRIPTS,
+        biased::SCRIPTS,
+        completion::SCRIPTS,
+        handoff::SCRIPTS,
+        future::SCRIPTS,
+        group::SCRIPTS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 pub const MEANINGS: [Meaning; 2] = [Meaning::PerOwner, Meaning::SeqCst];

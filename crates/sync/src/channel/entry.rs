@@ -9,7 +9,7 @@
 use myriad_core::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::mutant::{on, ord};
-use myriad_core::wait::Target;
+use myriad_core::wait::{Both, Group, Target};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -195,7 +195,7 @@ impl<T> List<T> {
             let entry = self.first;
             // SAFETY: the caller; it is linked, and its owner cannot go before it has locked the channel, or is woken.
             unsafe {
-                let target = self.remove(entry);
+                let mut target = self.remove(entry);
                 if target.claim() || on("claim-not-asked") {
                     return Some((entry, target));
                 }
@@ -204,4 +204,40 @@ impl<T> List<T> {
         }
         None
     }
+
+    /// The same for one who waits in other lists meanwhile: both waits are ended, or neither. Its own entries stay.
+    ///
+    /// # Safety
+    /// The channel is locked; `me` is the caller's own wait.
+    pub(super) unsafe fn claim_first_with(&mut self, me: Group) -> Met<T> {
+        let mut entry = self.first;
+        while !entry.is_null() {
+            // SAFETY: the caller; as above.
+            unsafe {
+                let next = Entry::with_links(entry, |links| links.next);
+                let is_last = next == self.first;
+                if on("meets-itself") || !Entry::with_links(entry, |links| links.target.is_of(me)) {
+                    match Entry::with_links(entry, |links| links.target.claim_with(me)) {
+                        Both::Claimed => return Met::Partner(entry, self.remove(entry)),
+                        Both::MineOver => return Met::Over,
+                        Both::Over => {
+                            drop(self.remove(entry));
+                            Entry::end(entry, SKIPPED);
+                        }
+                    }
+                }
+                entry = if is_last { null_mut() } else { next };
+            }
+        }
+        Met::Nobody
+    }
+}
+
+/// What [`List::claim_first_with`] met.
+pub(super) enum Met<T> {
+    /// It was taken out, and is the caller's to end.
+    Partner(*mut Entry<T>, Target),
+    Nobody,
+    /// The caller's own wait is over.
+    Over,
 }

@@ -21,6 +21,7 @@
 //! producer.join().unwrap();
 //! ```
 
+mod arm;
 mod chan;
 mod ends;
 mod entry;
@@ -35,6 +36,7 @@ mod compile_fail;
 #[cfg(all(test, not(loom)))]
 mod test;
 
+pub use arm::{RecvArm, SendArm};
 pub use error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
 pub use future::{RecvFuture, SendFuture};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};

@@ -2,13 +2,14 @@
 //! scripts), with foreign threads and hand-made wakers. The lock is never biased here: it has models of its own.
 //!
 //! ```text
-//! loom_channel            every script, without mutants                                    scripts/loom.sh
+//! loom_channel            every script, of select too, without mutants                     scripts/loom.sh
 //! loom_channel_mutants    every (script, mutant, meaning), one process each                scripts/mutants.sh
 //! ```
 
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part
 
 pub mod channel;
+pub mod select;
 
 use myriad_core::sys::fence::{self, Meaning};
 use myriad_core::sys::{atomic, futex, mutant};
@@ -29,7 +30,7 @@ pub struct Script {
 }
 
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
-    channel::SCRIPTS.iter()
+    channel::SCRIPTS.iter().chain(select::SCRIPTS)
 }
 
 pub const MEANINGS: [Meaning; 2] = [Meaning::PerOwner, Meaning::SeqCst];
