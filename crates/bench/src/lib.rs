@@ -35,6 +35,7 @@ mod chain;
 mod fib;
 mod idle;
 mod lock;
+mod mutex;
 mod overhead;
 mod pingpong;
 mod relay;
@@ -48,7 +49,7 @@ pub use params::{Mode, Params, Payload};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 11] = [
+static WORKLOADS: [&Workload; 12] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -60,6 +61,7 @@ static WORKLOADS: [&Workload; 11] = [
     &idle::WORKLOAD,
     &lock::WORKLOAD,
     &select::WORKLOAD,
+    &mutex::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.

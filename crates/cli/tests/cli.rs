@@ -143,6 +143,11 @@ fn lock() {
 }
 
 #[test]
+fn mutex() {
+    check_all("mutex");
+}
+
+#[test]
 fn every_workload_is_tested_above() {
     let source = include_str!("cli.rs");
     for w in workloads() {

@@ -312,6 +312,12 @@ impl Here {
         true
     }
 
+    /// Is this the only worker of its runtime? Then who holds a lock is likely to stand set aside on it, and does not go on
+    /// while the caller spins.
+    pub fn is_alone(self) -> bool {
+        self.0.is_some_and(|w| w.hub.crew.members().len() == 1)
+    }
+
     /// Takes a lock of this library, by its bias if it is biased to this worker.
     ///
     /// # Safety

@@ -64,6 +64,14 @@ pub use myriad_core::{
 };
 pub use myriad_sync::{channel, select, select_async};
 
+/// Locks that suspend: those of `std::sync`, in name and shape, and more.
+///
+/// What of std's works with them is here too, so that `use std::sync::…` can become `use myriad::sync::…`.
+pub mod sync {
+    pub use myriad_sync::lock::*;
+    pub use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult, Weak, atomic};
+}
+
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
     pub use myriad_core::task::Builder;

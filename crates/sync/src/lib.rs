@@ -1,7 +1,9 @@
-//! Channels for the tasks of Myriad.
+//! Channels and locks for the tasks of Myriad.
 //!
-//! People use them through the crate `myriad`. One implementation serves closures that block, futures and plain threads, in
+//! People use them through the crate `myriad`. One implementation of each serves closures that block, futures and plain threads, in
 //! every pairing: all wait through [`myriad_core::wait`].
 
 pub mod channel;
+mod entry;
+pub mod lock;
 pub mod select;

@@ -128,6 +128,7 @@ unsafe fn resume(w: &'static Worker, node: *mut Node) -> bool {
 #[inline(always)]
 unsafe fn start(w: &'static Worker, task: *mut Header) {
     w.current.set(task);
+    w.identity.set(0);
     w.budget.set(BUDGET);
     // SAFETY: the caller: the task is ours to run.
     unsafe {

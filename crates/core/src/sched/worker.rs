@@ -45,6 +45,8 @@ pub struct Worker {
     pub member: Member,
     /// The task that runs now; null between tasks.
     pub current: Cell<*const Header>,
+    /// The running task's number, 0 until it is asked for: see `task::identity`.
+    pub identity: Cell<u64>,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task. A shutdown
     /// sets it to 0 from outside, again and again, for the owner may overwrite that.
     pub turns_left: AtomicU32,
@@ -111,6 +113,7 @@ impl Worker {
         Worker {
             member: Member::new(&hub.crew, index, 256),
             current: Cell::new(null()),
+            identity: Cell::new(0),
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
             newest_next: Cell::new(false),
@@ -239,7 +242,7 @@ impl Worker {
     /// this worker as its home, and will be woken exactly once (it may have been already).
     #[inline(always)]
     pub unsafe fn suspend(&self, node: *const Node) {
-        let task = self.current.get();
+        let (task, identity) = (self.current.get(), self.identity.get());
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
         let left = self.turns_left.load(Relaxed);
         let ready = if left == 0 {
@@ -257,6 +260,7 @@ impl Worker {
         // SAFETY: `to` is a saved stack of this worker's kind that nobody else goes on with; `node` outlives the wait.
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(saved, to)) };
         self.current.set(task);
+        self.identity.set(identity);
         self.budget.set(BUDGET);
     }
 
@@ -292,7 +296,7 @@ impl Worker {
                 crate::sys::thread::yield_now();
                 continue;
             }
-            let task = self.current.get();
+            let (task, identity) = (self.current.get(), self.identity.get());
             let node = Node::new(Some(self.as_static()));
             self.make_ready(&raw const node as *mut Node);
             // Straight to the other one: the loop, as in `suspend`, would need a stack.
@@ -303,6 +307,7 @@ impl Worker {
                 node.saved.with_mut(|saved| self.stacks.switch(saved, to));
             }
             self.current.set(task);
+            self.identity.set(identity);
         }
     }
 

@@ -134,11 +134,12 @@ impl<T> JoinHandle<T> {
 /// The task was claimed by the holder of its handle, which gives up its right.
 #[inline(always)]
 unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, JoinError> {
-    let caller = w.current.replace(task);
+    let (caller, identity) = (w.current.replace(task), w.identity.replace(0));
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end needs no atomics.
     unsafe {
         let ended = ((*task).run)(task, Mode::Run);
         w.current.set(caller);
+        w.identity.set(identity);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
                 let value = record::take::<T>(task);

@@ -6,6 +6,7 @@ pub(crate) mod finish;
 mod future;
 mod handle;
 pub mod header;
+pub mod identity;
 pub(crate) mod memory;
 mod pair;
 pub(crate) mod record;

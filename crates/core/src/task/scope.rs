@@ -225,9 +225,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     w.push_any(task);
                     return;
                 }
-                let caller = w.current.replace(task);
+                let (caller, identity) = (w.current.replace(task), w.identity.replace(0));
                 ((*task).run)(task, Mode::Run);
                 w.current.set(caller);
+                w.identity.set(identity);
             }
         }
     }

@@ -24,12 +24,13 @@
 mod arm;
 mod chan;
 mod ends;
-mod entry;
 mod error;
 mod future;
 mod receiver;
 mod ring;
 mod sender;
+
+use crate::entry;
 
 #[cfg(doctest)]
 mod compile_fail;
