@@ -114,6 +114,10 @@ impl<T: ?Sized> Mutex<T> {
         op::wait(&mut Lock::new(&self.raw), deadline)
     }
 
+    pub(super) fn raw(&self) -> &RawMutex {
+        &self.raw
+    }
+
     /// The caller has the lock.
     #[inline(always)]
     fn guard(&self) -> LockResult<MutexGuard<'_, T>> {

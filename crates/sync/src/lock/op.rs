@@ -104,6 +104,11 @@ impl<O: Op> Waiting<O> {
         Waiting { op, entry: Entry::new(), _pinned: PhantomPinned }
     }
 
+    /// Has it not begun to wait, or is it over?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.entry.state() == IDLE
+    }
+
     /// The operation itself.
     pub(crate) fn op(&self) -> &O {
         &self.op

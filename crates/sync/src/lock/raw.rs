@@ -158,11 +158,7 @@ impl RawMutex {
     #[inline(never)]
     unsafe fn unlock_watched(&self) {
         match self.watch.load(Relaxed) {
-            STARVING => {
-                if self.hand_over() {
-                    return;
-                }
-            }
+            STARVING if self.hand_over() => return,
             CALM => self.calm_down(),
             _ => {}
         }
