@@ -1,6 +1,6 @@
 //! Waiting for what a mutex protects to change.
 
-use super::crowd::{Crowd, Guarded, let_go, retarget, was_alone};
+use super::crowd::{ALONE, Crowd, Guarded, let_go, retarget, was_alone};
 use super::mutex::{LockFuture, MutexGuard};
 use super::op::{self, Op, Waiting};
 use super::raw::RawMutex;
@@ -151,7 +151,13 @@ impl Condvar {
     pub fn wait_async<'a: 'b, 'b, T: ?Sized>(&'b self, guard: MutexGuard<'a, T>) -> ConditionFuture<'a, 'b, T> {
         let mutex = guard.mutex;
         let notified = Waiting::new(Notified { condvar: self, raw: mutex.raw(), unlocked: false });
-        ConditionFuture { guard: ManuallyDrop::new(guard), notified, lock: mutex.lock_async(), was_notified: false }
+        ConditionFuture {
+            guard: ManuallyDrop::new(guard),
+            notified,
+            lock: mutex.lock_async(),
+            was_notified: false,
+            alone: false,
+        }
     }
 
     /// Lets one go on: the one that has waited longest.
@@ -256,6 +262,8 @@ where
     guard: ManuallyDrop<MutexGuard<'a, T>>,
     notified: Waiting<Notified<'b>>,
     was_notified: bool,
+    /// By a notification for it alone, which goes to another if it is dropped before it has the lock.
+    alone: bool,
     lock: LockFuture<'a, T>,
 }
 
@@ -269,9 +277,13 @@ impl<'a, T: ?Sized> Future for ConditionFuture<'a, '_, T> {
             // SAFETY: pinned with the whole.
             ready!(unsafe { Pin::new_unchecked(&mut this.notified) }.poll(cx));
             this.was_notified = true;
+            // SAFETY: ready, which is after a wait.
+            this.alone = unsafe { *this.notified.slot() == ALONE };
         }
         // SAFETY: pinned with the whole.
-        unsafe { Pin::new_unchecked(&mut this.lock) }.poll(cx)
+        let locked = ready!(unsafe { Pin::new_unchecked(&mut this.lock) }.poll(cx));
+        this.alone = false;
+        Poll::Ready(locked)
     }
 }
 
@@ -280,6 +292,9 @@ impl<T: ?Sized> Drop for ConditionFuture<'_, '_, T> {
         if !self.notified.op().unlocked {
             // SAFETY: never polled: the lock is held, and dropped once.
             unsafe { ManuallyDrop::drop(&mut self.guard) };
+        }
+        if self.alone {
+            self.notified.op().condvar.notify_one();
         }
     }
 }

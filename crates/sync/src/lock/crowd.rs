@@ -44,7 +44,7 @@ pub(super) struct Crowd {
 }
 
 /// Of one who is let go alone: greater than all generations.
-static ALONE: u64 = u64::MAX;
+pub(super) static ALONE: u64 = u64::MAX;
 
 impl Crowd {
     pub(super) const fn new() -> Crowd {

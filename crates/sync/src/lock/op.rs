@@ -109,6 +109,15 @@ impl<O: Op> Waiting<O> {
         self.entry.state() == IDLE
     }
 
+    /// What stood in the entry when a wait was ended; nothing has been there before the first.
+    ///
+    /// # Safety
+    /// The future was ready after a wait.
+    pub(crate) unsafe fn slot(&self) -> *mut O::Slot {
+        // SAFETY: the caller: the entry is our own again.
+        unsafe { self.entry.place() }
+    }
+
     /// The operation itself.
     pub(crate) fn op(&self) -> &O {
         &self.op
