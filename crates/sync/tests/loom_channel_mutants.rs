@@ -75,9 +75,13 @@ fn one_case() {
 #[test]
 fn every_mutant_has_a_script() {
     let mut named = BTreeSet::new();
-    let folder = |name| std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
-    for entry in folder("src/channel").chain(folder("src/select")) {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = vec![src.join("entry.rs")];
+    for folder in ["channel", "lock", "select"] {
+        files.extend(std::fs::read_dir(src.join(folder)).unwrap().map(|entry| entry.unwrap().path()));
+    }
+    for file in files {
+        let text = std::fs::read_to_string(file).unwrap();
         for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
             for (i, call) in [" on(\"", "(on(\"", "!on(\"", ", \""].iter().flat_map(|call| line.match_indices(call)) {
                 let rest = &line[i + call.len()..];

@@ -39,7 +39,7 @@
 use super::op::{AGAIN, Op};
 use crate::entry::{DONE, Entry, LINKED, List};
 use myriad_core::lock::spin::SpinLock;
-use myriad_core::sys::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::*, Peek, fence};
+use myriad_core::sys::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::*, Overwrite, Peek, fence};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::const_fn;
 use myriad_core::sys::fence::{heavy_any, light_any};
@@ -133,7 +133,7 @@ impl RawMutex {
             return unsafe { self.unlock_watched() };
         }
         // Release: pairs with the Acquire of `try_lock`.
-        self.state.store(FREE, ord(Release, "mutex-release"));
+        self.state.overwrite(FREE, ord(Release, "mutex-release"));
         if !on("unlock-light") {
             light_any();
         }
