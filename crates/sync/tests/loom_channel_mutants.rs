@@ -15,6 +15,12 @@ use std::time::{Duration, Instant};
 /// A case that takes longer has no verdict, which fails.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// What survives, and why that is no fault of the script.
+const KNOWN: [(&str, &str); 1] = [(
+    "lock.mutex_two begin-no-heavy SeqCst",
+    "the unlocker's plain store is an exchange in a model (sys::atomic), which with its full fence needs no other",
+)];
+
 /// Plants every mutant. `MYRIAD_LOOM_ONLY=part` restricts it to scripts whose name contains this.
 #[test]
 #[ignore = "takes a minute: scripts/mutants.sh"]
@@ -28,7 +34,8 @@ fn every_mutant_is_caught() {
                 let start = Instant::now();
                 let verdict = plant(&case);
                 println!("{case:64} {verdict:20} {:6.1} s", start.elapsed().as_secs_f64());
-                if verdict != "killed" {
+                let known = KNOWN.iter().any(|(known, _)| *known == case);
+                if verdict != if known { "SURVIVED" } else { "killed" } {
                     wrong.push(format!("{case}: {verdict}"));
                 }
             }

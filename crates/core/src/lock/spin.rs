@@ -6,6 +6,8 @@
 //! **Invariants.** As inside a biased lock: no foreign code, nothing that suspends or unwinds.
 //!
 //! **Ordering.** Acquire at taking with Release at leaving: what earlier holders did.
+//!
+//! Tests: `tests/loom_biased.rs`.
 
 use super::biaser::pause;
 use crate::sys::atomic::{AtomicU8, Ordering::*, Peek};

@@ -328,8 +328,9 @@ impl<'a> Lock<'a> {
                 if !on("begin-no-heavy") {
                     heavy_any();
                 }
-            } else if !on("begin-no-fence") {
-                // SeqCst: pairs with the one in `unlocked_late`.
+            } else {
+                // SeqCst: pairs with the one in `unlocked_late`. (No mutant: in a model the unlocker's store is a read-modify-write,
+                // which needs no fence.)
                 fence(SeqCst);
             }
             // A read-modify-write also if it changes nothing. AcqRel: Acquire as `try_lock`; Release: `watch`, for the swap of
