@@ -57,7 +57,7 @@
 
 pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::{
-    Builder, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, State, Unfinished, Unhandled,
+    Builder, Handle, JoinError, JoinHandle, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State, Stuck, Unfinished, Unhandled,
     block_on, join, run, scope, spawn, spawn_async, yield_now,
 };
 pub use myriad_sync::channel;

@@ -23,6 +23,9 @@ use std::time::Duration;
 /// Workers in the middle of a task get so much more time to come to their loop.
 const GRACE: Duration = Duration::from_millis(50);
 
+/// Workers that are in no task get so much, on a machine that is busy.
+const LATE: Duration = Duration::from_secs(5);
+
 pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     let until = Instant::real_now() + patience;
     hub.set_door(Door::Known);
@@ -31,6 +34,10 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     super::monitor::forget(hub);
     hub.crew.set_stop(true);
     hub.wait_ended(hub.crew.members().len(), Some(until.max(Instant::real_now()) + GRACE));
+    // Who is in no task comes to its loop's end, if the system lets it run; a spare may just have been started.
+    if hub.all_workers().all(|w| w.current.get().is_null()) {
+        hub.wait_ended(hub.crew.members().len(), Some(Instant::real_now() + LATE));
+    }
     hub.set_door(Door::Shut);
     let stopped = hub.wait_no_longer();
     let mut report = Report::default();

@@ -46,20 +46,20 @@ impl ReadyQueue {
         self.shared.load(Relaxed)
     }
 
-    /// The ring, for its owner, or for anybody if it is shared. `f` is short, and nothing foreign.
+    /// The ring that is not shared, for its owner.
     ///
     /// # Safety
-    /// If it is not shared the caller is the owner, and not within another call.
+    /// The caller is the owner, and not within another call.
+    #[allow(clippy::mut_from_ref, reason = "the owner's")]
     #[inline(always)]
-    pub unsafe fn with<R>(&self, f: impl FnOnce(&mut Ready) -> R) -> R {
-        if self.is_shared() {
-            return self.locked(f);
-        }
-        // SAFETY: the caller.
-        self.ring.with_mut(|ring| f(unsafe { &mut *ring }))
+    pub unsafe fn owned(&self) -> &mut Ready {
+        debug_assert!(!self.is_shared());
+        // SAFETY: the caller. (Not in a model: these look at the shared ring.)
+        unsafe { &mut *self.ring.with_mut(|ring| ring) }
     }
 
-    /// The shared ring, for anybody.
+    /// The shared ring, for anybody. `f` is short, and nothing foreign.
+    #[inline(never)]
     pub fn locked<R>(&self, f: impl FnOnce(&mut Ready) -> R) -> R {
         debug_assert!(self.is_shared());
         if on("ready-unlocked") {

@@ -263,32 +263,30 @@ impl Worker {
             // SAFETY: our callers: the node is ready, and in no list.
             unsafe { self.member.push_ready(node, &self.member.deque.fence) };
         } else {
-            self.with_ready(|ready| ready.push(node));
+            // SAFETY: we are the owner, and no call is within another.
+            unsafe { self.member.ready.owned().push(node) };
         }
     }
 
     /// The blocked task that goes on next; null if none is ready.
     #[inline(always)]
     pub fn take_ready(&self) -> *mut Node {
-        self.with_ready(Ready::pop)
-    }
-
-    /// Is no blocked task ready?
-    pub fn nothing_ready(&self) -> bool {
-        self.with_ready(|ready| ready.is_empty())
-    }
-
-    #[inline(always)]
-    fn with_ready<R>(&self, f: impl FnOnce(&mut Ready) -> R) -> R {
-        // SAFETY: we are the owner, and no call is within another.
-        unsafe { self.member.ready.with(f) }
+        if self.member.ready.is_shared() {
+            self.member.ready.locked(Ready::pop)
+        } else {
+            // SAFETY: as above.
+            unsafe { self.member.ready.owned().pop() }
+        }
     }
 
     /// Takes the inbox over into the ready ring. False if it was empty.
+    #[inline(always)]
     pub fn drain_inbox(&self) -> bool {
-        if self.member.door.inbox.is_empty() {
-            return false;
-        }
+        !self.member.door.inbox.is_empty() && self.drain_full_inbox()
+    }
+
+    #[inline(never)]
+    fn drain_full_inbox(&self) -> bool {
         self.member.door.inbox.take(|node| self.make_ready(node));
         true
     }

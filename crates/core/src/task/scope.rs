@@ -78,12 +78,17 @@ impl Counts {
     }
 
     /// One task has ended. The last access of the task to the scope.
-    #[inline]
+    #[inline(always)]
     fn down(&self, w: Option<&'static Worker>) {
         if self.is_owner(w) && !self.merged.get() {
             self.local.set(self.local.get() - 1);
-            return;
+        } else {
+            self.down_shared(w);
         }
+    }
+
+    #[inline(never)]
+    fn down_shared(&self, w: Option<&'static Worker>) {
         // AcqRel: what the task did, for the owner; what the others did, for the one who wakes it.
         if self.shared.fetch_sub(1, AcqRel) == 1 {
             // SAFETY: at 0 the owner has merged and waits for us; it wrote the word before.
@@ -286,21 +291,25 @@ where
             }
         }
         // Asked for only now: the closure may have waited.
-        let w = worker::current();
+        let mut w = worker::current();
         // Detached for good: no need to swap. Acquire: as in `complete`.
         let waiter = if (*task).waiter.load(Acquire) == DETACHED { DETACHED } else { Header::complete(task) };
         if waiter == DETACHED {
             if (*task).outcome == Outcome::Panicked {
                 keep(&(*scope).panic, record::take::<Payload>(task));
                 finish::free(w, task);
-            } else {
+            } else if std::mem::needs_drop::<T>() {
                 // Before the count: the result may borrow from the scope.
                 finish::drop_outcome(w, task);
+                w = w.map(Worker::still);
+            } else {
+                finish::free(w, task);
             }
         } else if !waiter.is_null() {
             wake_waiter(w, waiter);
+            w = w.map(Worker::still);
         }
-        (*counts).down(w.map(Worker::still));
+        (*counts).down(w);
     }
     Ended::BySelf
 }
