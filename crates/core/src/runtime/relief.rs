@@ -2,8 +2,9 @@
 //!
 //! A worker *moves* if it has come to its loop since the last look: the monitor sets its `turns_left` to 0, so its next turn
 //! looks around and counts that (`looks`). One that is awake and has not moved for [`THRESHOLD`] is *stuck*: it computes, or it
-//! waits in the system. A worker that recurses through `join` for long comes to no loop either, but its deque moves, and what
-//! is in it is its own business: it counts as stuck after [`LONG`] only.
+//! waits in the system. A worker that recurses through `join`, or runs the tasks of a scope at its end, comes to no loop for
+//! long either. But its deque moves, or the task on top of its stack is another one each time, and what is in the deque
+//! is its own business: it counts as stuck after [`LONG`] only.
 //!
 //! **What is done.** In threads mode a stuck worker is *opened*: others go on with its ready tasks (`sched::relief`). Everything
 //! else that waits behind it (unstarted tasks, timers) any worker takes that has nothing to do. If there is none, and
@@ -63,6 +64,10 @@ struct Seen {
     looks: u32,
     /// It has not moved since.
     since: Instant,
+    /// Where its deque stood, and what it ran (an address to compare) ...
+    at: (usize, usize),
+    /// ... since then.
+    at_since: Instant,
     stuck: bool,
     told: bool,
     /// When it was stuck last, if it is open.
@@ -80,6 +85,13 @@ struct Found {
     blocked: usize,
     /// Something could go on that waits for a stuck worker.
     waits: bool,
+}
+
+impl Seen {
+    /// It has moved.
+    fn new(looks: u32, at: (usize, usize), now: Instant, open: Option<Instant>) -> Seen {
+        Seen { looks, since: now, at, at_since: now, stuck: false, told: false, open }
+    }
 }
 
 impl Watch {
@@ -121,7 +133,7 @@ impl Watch {
         let mut found = Found::default();
         for (i, &member) in self.hub.crew.members().iter().enumerate() {
             if self.seen.len() == i {
-                self.seen.push(Seen { looks: 0, since: now, stuck: false, told: false, open: None });
+                self.seen.push(Seen::new(0, (0, 0), now, None));
             }
             self.look_at(i, member, now, threshold, &mut found, stories);
         }
@@ -163,16 +175,21 @@ impl Watch {
         }
         let sleeping = member.door.sleeping.word.load(Acquire);
         let looks = w.looks.load(Relaxed);
+        let at = (member.deque.position(), w.current.get().addr());
         if sleeping != 0 || looks != seen.looks {
-            *seen = Seen { looks, since: now, stuck: false, told: false, open: seen.open };
+            *seen = Seen::new(looks, at, now, seen.open);
+        } else if at != seen.at {
+            (seen.at, seen.at_since, seen.told) = (at, now, false);
+            seen.stuck &= now - seen.since >= LONG;
         }
         if sleeping == 0 {
             // Its next turn is one that counts.
             w.turns_left.store(0, Relaxed);
         }
         found.sleepers += usize::from(sleeping == ASLEEP);
-        let duration = now - seen.since;
-        seen.stuck |= sleeping == 0 && duration >= threshold && (duration >= LONG || !moves(member));
+        let duration = now - seen.at_since;
+        let stands = |seen: &Seen| duration >= threshold && (seen.stuck || !moves(member));
+        seen.stuck = sleeping == 0 && (now - seen.since >= LONG || stands(seen));
         if !seen.stuck {
             if seen.open.is_some_and(|last| now - last >= CALM) {
                 Self::close(self.hub, seen, member);

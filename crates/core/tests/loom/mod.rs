@@ -48,6 +48,7 @@ mod crew;
 pub mod deque;
 pub mod future;
 pub mod handoff;
+pub mod relief;
 pub mod sleep;
 mod tasks;
 
@@ -89,7 +90,7 @@ pub const SCRIPT: Script = Script {
 
 /// All scripts of all protocols.
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
-    [deque::SCRIPTS, sleep::SCRIPTS, biased::SCRIPTS, completion::SCRIPTS, handoff::SCRIPTS, future::SCRIPTS]
+    [deque::SCRIPTS, sleep::SCRIPTS, biased::SCRIPTS, completion::SCRIPTS, handoff::SCRIPTS, relief::SCRIPTS, future::SCRIPTS]
         .into_iter()
         .flatten()
 }
