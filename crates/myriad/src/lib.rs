@@ -57,8 +57,8 @@
 
 pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::{
-    Builder, Handle, JoinError, JoinHandle, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State, Stuck, Unfinished, Unhandled,
-    block_on, join, run, scope, spawn, spawn_async, yield_now,
+    Builder, Handle, JoinError, JoinHandle, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State, Stuck,
+    Unfinished, Unhandled, block_on, join, run, scope, spawn, spawn_async, yield_now,
 };
 pub use myriad_sync::channel;
 

@@ -273,7 +273,10 @@ fn a_stuck_task_in_a_frame_is_named() {
                 let seen = || all.lock().unwrap().len();
                 rt.run(|| {
                     let both = Barrier::new(2);
-                    join(|| (both.wait(), compute_until(|| seen() >= 2)), || (both.wait(), compute_until(|| seen() >= 2)));
+                    join(
+                        || (both.wait(), compute_until(|| seen() >= 2)),
+                        || (both.wait(), compute_until(|| seen() >= 2)),
+                    );
                 });
                 let lines: Vec<_> = all.lock().unwrap().iter().map(|s| s.place().map(|p| p.file())).collect();
                 assert_eq!(lines, [Some(file!()); 2]);
@@ -313,11 +316,18 @@ fn a_hook_that_panics() {
             common::plan("in the hook");
         }),
     };
-    case(Mode::Threads, 1, |b| b.on_stuck(hook), |rt| rt.run(|| {
-        compute_until(|| calls.load(Relaxed) == 1);
-        myriad::yield_now();
-        compute_until(|| calls.load(Relaxed) == 2);
-    }));
+    case(
+        Mode::Threads,
+        1,
+        |b| b.on_stuck(hook),
+        |rt| {
+            rt.run(|| {
+                compute_until(|| calls.load(Relaxed) == 1);
+                myriad::yield_now();
+                compute_until(|| calls.load(Relaxed) == 2);
+            })
+        },
+    );
 }
 
 // ------------------------------------------------------------------------------------------------------- the end
@@ -427,9 +437,8 @@ fn a_shutdown_waits_for_help() {
 #[cfg(target_os = "linux")]
 fn switches() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
-    let myriads = tasks.filter(|task| {
-        std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("myriad"))
-    });
+    let myriads =
+        tasks.filter(|task| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("myriad")));
     myriads
         .map(|task| {
             let status = std::fs::read_to_string(task.join("status")).unwrap_or_default();

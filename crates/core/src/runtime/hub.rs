@@ -21,7 +21,7 @@ use std::io;
 use std::panic::Location;
 use std::ptr::null_mut;
 // Not through `sys`: nothing of a hub but its crew is in a loom model.
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
@@ -238,19 +238,27 @@ impl Hub {
 
     /// What the worker runs, by name and place; `None` between tasks. For whoever is not the worker.
     ///
-    /// The record may end meanwhile, and must not go before we have looked. In memory for records it never goes. In a frame of
-    /// another task or thread it goes only after the worker has forgotten it, *and* the frame's owner has been in the injector's
-    /// lock: at the end of its thread, or of its [`run`](Self::end_run). We hold that lock.
+    /// The task may end meanwhile. If its record is in memory for records, it stays a record, and the place there a place. If it is
+    /// in the frame of another task or thread, that memory goes only after the frame's owner has been in the injector's lock (at the
+    /// end of its thread, or of its [`run`](Self::end_run)), which we hold; but it may become anything, so what was
+    /// read counts only if the worker has ended no such task since ([`Worker::forget_frame`]).
     pub fn name_running(&self, w: &Worker) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
         let _frames_stay = locked(&self.injector);
+        let frames = w.frames.load(Acquire);
         let task = w.current.get();
         if task.is_null() {
             return None;
         }
-        // SAFETY: see above: readable; volatile, for a record in memory for records may be somebody's next one. What is read
-        // there is a place, of this task or the next; or null, in a stack's memory that was given back to the system.
-        let place = unsafe { (&raw const (*task).place).cast::<*const Location<'static>>().read_volatile().as_ref()? };
-        Some((self.name_of(task, true), place))
+        // SAFETY: readable, see above; volatile, for somebody may write there.
+        let place = unsafe { (&raw const (*task).place).cast::<*const Location<'static>>().read_volatile() };
+        // Acquire: the reading comes before the second look; pairs with the Release in `forget_frame`.
+        fence(Acquire);
+        if w.frames.load(Relaxed) != frames {
+            return None;
+        }
+        let name = self.name_of(task, true);
+        // SAFETY: see above: the place of this task, or of the next one in the same memory for records.
+        Some((name, unsafe { &*place }))
     }
 
     /// A thread's stack, or a pool of stacks, is about to go: nobody looks at records on it any more.

@@ -40,6 +40,8 @@ const QUICK: Duration = Duration::from_millis(2);
 const CALM: Duration = Duration::from_millis(100);
 /// One whose deque moves is stuck after so long; and between the first two extra workers.
 const LONG: Duration = Duration::from_secs(1);
+/// Between two looks, if all who are awake have been waiting in the system for long.
+const LONGEST: Duration = Duration::from_millis(100);
 /// Spares that begin at one look, at most: each is a thread to start.
 const AT_ONCE: usize = 16;
 
@@ -56,6 +58,8 @@ pub(super) struct Watch {
     /// Workers that run beside those that compute, and when there may be another.
     extras: usize,
     next_extra: Option<(Instant, Duration)>,
+    /// Until the next look, while all who are awake wait in the system.
+    pause: Duration,
 }
 
 /// What it knows of a worker.
@@ -106,6 +110,7 @@ impl Watch {
             last_urgent: None,
             extras: 0,
             next_extra: None,
+            pause: THRESHOLD,
         }
     }
 
@@ -156,8 +161,11 @@ impl Watch {
             (self.extras, self.next_extra) = (0, None);
             self.take_off_duty(usize::MAX);
         }
+        // Nobody runs, and nothing waits: what comes now comes from outside, and a sleeper or the next look finds it.
+        let quiet = found.running == 0 && !found.waits;
+        self.pause = if quiet { (self.pause * 2).min(LONGEST) } else { THRESHOLD };
         let idle = self.sleeps() && self.seen.iter().all(|seen| seen.open.is_none());
-        (!idle).then_some(if recent(self.last_urgent) { QUICK } else { THRESHOLD })
+        (!idle).then_some(if recent(self.last_urgent) { QUICK } else { self.pause })
     }
 
     fn look_at(

@@ -73,11 +73,7 @@ impl Member {
     pub fn new(crew: &'static Crew, index: usize, capacity: usize) -> Member {
         Member {
             deque: Deque::new(Fence::new(index), capacity),
-            door: Line(Door {
-                inbox: Inbox::default(),
-                sleeping: Gate::new(0),
-                open: AtomicBool::new(false),
-            }),
+            door: Line(Door { inbox: Inbox::default(), sleeping: Gate::new(0), open: AtomicBool::new(false) }),
             index,
             crew,
             ready: ReadyQueue::default(),

@@ -21,11 +21,7 @@ pub struct ReadyQueue {
 
 impl Default for ReadyQueue {
     fn default() -> Self {
-        ReadyQueue {
-            ring: UnsafeCell::new(Ready::default()),
-            lock: AtomicU32::new(0),
-            shared: AtomicBool::new(false),
-        }
+        ReadyQueue { ring: UnsafeCell::new(Ready::default()), lock: AtomicU32::new(0), shared: AtomicBool::new(false) }
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //!  monitor: open = true; HEAVY; ready tasks? -> wake a helper
 //!  helper (any worker with nothing to do): open? -> under the ring's lock: inbox into the ring, take one; give it *its own* role
-//!  waker:   push on the inbox (or the ring); LIGHT; open? sleepers? -> wake one
+//!  waker:   push on the inbox; LIGHT (or on the ring, under its lock); open? sleepers? -> wake one
 //!  sleeper: sleepers+1; sleeping=1; HEAVY; anybody open and ready? -> do not sleep
 //! ```
 //! In threads mode a blocked task is a parked OS thread, and a worker is a role that threads hand to each other. So a helper
@@ -25,6 +25,7 @@ use crate::sys::atomic::Ordering::*;
 use crate::sys::fence::{Fence, heavy};
 use crate::sys::mutant::on;
 use std::ptr::null_mut;
+use std::time::Duration;
 
 impl Member {
     /// May others go on with its ready tasks?
@@ -55,16 +56,12 @@ impl Member {
         })
     }
 
-    /// In threads mode: one of this worker's tasks is ready. `fence` is the caller's own.
+    /// In threads mode: one of this worker's tasks is ready.
     ///
-    /// # Safety
-    /// The node is blocked and in no list, and nobody else wakes it.
-    pub unsafe fn push_ready(&self, node: *mut Node, fence: &Fence) {
+    /// No fence: a monitor that opens us, or a sleeper, looks at the ring under its lock, before our push (then the lock shows us
+    /// what it did before) or after it.
+    pub fn push_ready(&self, node: *mut Node) {
         self.ready.locked(|ring| ring.push(node));
-        if !on("ready-light") {
-            // Pairs with the heavy fences in `Crew::open` and `Crew::fall_asleep`.
-            fence.light();
-        }
         if self.is_open() {
             self.crew.tell_helper();
         }
@@ -110,8 +107,9 @@ impl Crew {
         })
     }
 
-    /// A spare that is off duty rests until its inbox, a stop, or new duty wakes it. What it is woken for besides it passes on.
-    pub fn rest(&self, me: &Member, on_duty: impl Fn() -> bool) {
+    /// A spare that is off duty rests until its inbox, a stop, or new duty wakes it, or for so long (its own timers: the others
+    /// look at them only when they have nothing to do). What it is woken for besides it passes on.
+    pub fn rest(&self, me: &Member, on_duty: impl Fn() -> bool, timeout: impl FnOnce() -> Option<Duration>) {
         self.announce_rest(me);
         // Pairs with the light fences of those who push on its inbox, stop the runtime, or call it to duty.
         heavy();
@@ -122,7 +120,7 @@ impl Crew {
             self.wake_one();
         }
         if stays {
-            self.stay_asleep(me, None);
+            self.stay_asleep(me, timeout());
         } else {
             self.retract(me);
         }

@@ -349,7 +349,6 @@ impl Stacks {
         unsafe { Turn::give(&raw const (*stack).turn, Order::Exit) };
     }
 
-
     /// Runs the worker's loop until the runtime stops, in fiber mode: from the worker's thread. Returns how many fibers
     /// are still blocked.
     fn run_fibers(&self) -> usize {

@@ -219,7 +219,12 @@ fn spare_turn(w: &'static Worker) -> bool {
     }
     if !w.on_duty.load(Relaxed) {
         w.stacks.trim_threads(0);
-        w.hub.crew.rest(&w.member, || w.on_duty.load(Relaxed));
+        w.timers.poll(w);
+        let w = w.still();
+        if !w.spare || w.member.has_ready() {
+            return true;
+        }
+        w.hub.crew.rest(&w.member, || w.on_duty.load(Relaxed), || w.timers.until_own(w));
         monitor::worker_awake();
         return true;
     }

@@ -76,6 +76,8 @@ pub struct Worker {
     pub number: u8,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
+    /// How many tasks have ended on it whose records are in others' frames.
+    pub frames: AtomicU32,
     /// How often it has come to look at inbox and clock: for the monitor, which sees whether it moves.
     pub looks: AtomicU32,
     /// The system's number of the thread that has the role.
@@ -163,6 +165,7 @@ impl Worker {
             hub,
             number: hub.number,
             stack_flags: spawn::stack_flags(hub.number),
+            frames: AtomicU32::new(0),
             looks: AtomicU32::new(0),
             thread: std::sync::atomic::AtomicU32::new(0),
             on_duty: std::sync::atomic::AtomicBool::new(false),
@@ -179,15 +182,20 @@ impl Worker {
         unsafe { &*std::ptr::from_ref(member).cast() }
     }
 
+    /// The running task, whose record is in the frame of another, is about to complete, and the frame may go: whoever asks
+    /// what we run must not look at it, or not believe what it has read ([`Hub::name_running`]).
+    #[inline]
+    pub fn forget_frame(&self) {
+        self.current.set(null());
+        // Release: `current`, for the Acquire in `name_running`; and before all that becomes of the frame.
+        self.frames.store(self.frames.load(Relaxed).wrapping_add(1), Release);
+    }
+
     /// The worker whose role the calling thread has now, where it had this one's before a wait or before foreign code. See
     /// the module's header.
     #[inline(always)]
     pub fn still(&'static self) -> &'static Worker {
-        if self.member.ready.is_shared() {
-            current().expect("a thread of the runtime")
-        } else {
-            self
-        }
+        if self.member.ready.is_shared() { current().expect("a thread of the runtime") } else { self }
     }
 
     /// The worker's thread begins (or, with `false`, ends) to work.
@@ -260,8 +268,7 @@ impl Worker {
     #[inline(always)]
     pub fn make_ready(&self, node: *mut Node) {
         if self.member.ready.is_shared() {
-            // SAFETY: our callers: the node is ready, and in no list.
-            unsafe { self.member.push_ready(node, &self.member.deque.fence) };
+            self.member.push_ready(node);
         } else {
             // SAFETY: we are the owner, and no call is within another.
             unsafe { self.member.ready.owned().push(node) };
@@ -318,8 +325,12 @@ impl Worker {
             // Woken already, and first in the queue: its stack is this one.
             return;
         }
-        // SAFETY: a ready node is blocked, its stack is saved (we are its home), and it is in no queue any more.
-        let to = if ready.is_null() { self.stacks.take_idle(self) } else { unsafe { (*ready).saved.with(|saved| *saved) } };
+        let to = if ready.is_null() {
+            self.stacks.take_idle(self)
+        } else {
+            // SAFETY: a ready node is blocked, its stack is saved (of a fiber we are the home), and it is in no queue any more.
+            unsafe { (*ready).saved.with(|saved| *saved) }
+        };
         // SAFETY: `to` is a saved stack of this worker's kind that nobody else goes on with; `node` outlives the wait.
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(self, saved, to)) };
         let w = self.still();

@@ -92,9 +92,7 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
                 (*result).write(unwind::catch(f).map_err(Some));
                 let w = worker::current();
                 if let Some(w) = w {
-                    // The frame may soon be gone, with the thread whose stack it is on: nobody looks at the record from here on
-                    // (`Hub::name_running`).
-                    w.current.set(std::ptr::null());
+                    w.forget_frame();
                 }
                 let waiter = Header::complete(task);
                 // The frame may be gone now.

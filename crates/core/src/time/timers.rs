@@ -13,8 +13,8 @@
 
 use super::sleep::SleepState;
 use super::wheel::{TimerNode, Wheel};
-use crate::runtime::hub::Hub;
 use crate::lock::biased::{BiasedGuard, BiasedLock};
+use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, OFTEN, SELDOM, Worker, wake_node};
 use crate::sys::atomic::Ordering::*;
@@ -181,6 +181,16 @@ impl Timers {
             return (next <= w.hub.now().as_nanos()).then_some(Duration::ZERO);
         }
         w.hub.next_look.fetch_min(next, Relaxed);
+        Some(Instant::from_nanos(next) - w.hub.now())
+    }
+
+    /// How long a spare worker may rest: until its own earliest timer.
+    pub(crate) fn until_own(&self, w: &'static Worker) -> Option<Duration> {
+        let next = self.next.load(Relaxed);
+        if next == u64::MAX || w.hub.is_manual() {
+            // Whoever moves the manual clock wakes all; it may have done so before we rested.
+            return (next <= w.hub.now().as_nanos()).then_some(Duration::ZERO);
+        }
         Some(Instant::from_nanos(next) - w.hub.now())
     }
 

@@ -90,9 +90,17 @@ pub const SCRIPT: Script = Script {
 
 /// All scripts of all protocols.
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
-    [deque::SCRIPTS, sleep::SCRIPTS, biased::SCRIPTS, completion::SCRIPTS, handoff::SCRIPTS, relief::SCRIPTS, future::SCRIPTS]
-        .into_iter()
-        .flatten()
+    [
+        deque::SCRIPTS,
+        sleep::SCRIPTS,
+        biased::SCRIPTS,
+        completion::SCRIPTS,
+        handoff::SCRIPTS,
+        relief::SCRIPTS,
+        future::SCRIPTS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 pub const MEANINGS: [Meaning; 2] = [Meaning::PerOwner, Meaning::SeqCst];

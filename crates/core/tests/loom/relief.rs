@@ -43,18 +43,18 @@ impl Ward {
         unsafe { (*node).saved.with_mut(|saved| *saved = saved.cast()) };
         self.taken.fetch_add(1, Relaxed);
     }
-    /// Worker 0's own turn. False: nothing is ready.
+    /// Worker 0's own turn: first the ring, then the inbox. False: nothing was ready.
     fn own_turn(&self) -> bool {
         let me = self.w.member(0);
-        if !me.door.inbox.is_empty() {
-            // SAFETY: the nodes are ours to queue.
-            me.door.inbox.take(|node| unsafe { me.push_ready(node, &me.deque.fence) });
-        }
         let node = me.ready.locked(|ring| ring.pop());
         if !node.is_null() {
             self.go_on(node);
+        } else if !me.door.inbox.is_empty() {
+            me.door.inbox.take(|node| me.push_ready(node));
+        } else {
+            return false;
         }
-        !node.is_null()
+        true
     }
     /// Worker 1 goes on with a ready task of worker 0. False: there is none.
     fn help(&self) -> bool {
@@ -121,8 +121,7 @@ fn helper_told_by_the_ward() {
     ward.open();
     let helper = spawn_part(&ward, Ward::help_once);
     let me = ward.w.member(0);
-    // SAFETY: the node is in no list, and this is its only waker.
-    unsafe { me.push_ready(ward.nodes[0], &me.deque.fence) };
+    me.push_ready(ward.nodes[0]);
     helper.join().unwrap();
     assert_eq!(ward.taken(), 1);
 }
@@ -178,20 +177,19 @@ impl Roles {
 fn early_turn() {
     let ward = Ward::new(2, 1);
     ward.open();
+    // The task publishes its node, and is woken ...
+    ward.wake(0, &Fence::foreign());
     let roles = Arc::new(Roles { ward, workers: Default::default(), turns: Default::default() });
     let helper = spawn_part(&roles, |roles| {
         roles.touch(1);
-        while !roles.ward.help() {
-            thread::yield_now();
-        }
+        assert!(roles.ward.help());
         roles.give(0);
     });
     let other = spawn_part(&roles, |roles| {
         assert_eq!(roles.turns[1].wait(), Order::Go);
         roles.touch(0);
     });
-    // The task publishes its node, is woken, and only then hands its role over.
-    roles.ward.wake(0, &Fence::foreign());
+    // ... and only then hands its role over.
     roles.touch(0);
     roles.give(1);
     assert_eq!(roles.turns[0].wait(), Order::Go);
@@ -225,7 +223,7 @@ pub static SCRIPTS: &[Script] = &[
         run: helper_told_by_the_ward,
         owners: 2,
         bound: (Some(3), Some(4)),
-        mutants: &["ready-light"],
+        mutants: &["helper-not-told", "ready-acquire", "ready-release"],
         ..SCRIPT
     },
     Script {
