@@ -148,6 +148,11 @@ fn mutex() {
 }
 
 #[test]
+fn select() {
+    check_all("select");
+}
+
+#[test]
 fn every_workload_is_tested_above() {
     let source = include_str!("cli.rs");
     for w in workloads() {

@@ -1,11 +1,14 @@
 //! The threads for blocking calls: as many as are needed at a time.
 //!
-//! **Invariant.** `idle` counts threads that wait and have not been promised a job: who puts a job in and finds one takes it
-//! off the count and wakes one. So a burst of jobs starts as many threads as it needs, not one less.
+//! A job goes to the thread that became idle last, so that those which are not needed stay idle, and end; if none is idle, to a
+//! new one; if there may be no more, into the queue.
+//!
+//! **Invariant.** A thread is in `idle` only while its slot is empty and it waits there. Who takes it out fills the slot, once; a
+//! thread that wants to end takes itself out, or finds that a job is on its way. While jobs are queued nobody is idle.
 
 use super::Job;
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// At most so many threads at a time.
@@ -13,62 +16,57 @@ const MOST: usize = 512;
 /// An idle thread ends after this time.
 const KEEP: Duration = Duration::from_secs(10);
 
-struct Pool {
-    state: Mutex<State>,
-    /// A job is there.
-    filled: Condvar,
-}
-
 struct State {
     queue: VecDeque<Job>,
+    idle: Vec<Arc<Slot>>,
     threads: usize,
-    idle: usize,
-    /// Idle threads that were woken and have not come yet.
-    promised: usize,
     numbered: u64,
 }
 
-static POOL: Pool = Pool {
-    state: Mutex::new(State { queue: VecDeque::new(), threads: 0, idle: 0, promised: 0, numbered: 0 }),
-    filled: Condvar::new(),
-};
+/// Where an idle thread waits for a job.
+#[derive(Default)]
+struct Slot {
+    job: Mutex<Option<Job>>,
+    filled: Condvar,
+}
 
-fn locked() -> MutexGuard<'static, State> {
-    // Nothing panics under it; what it holds stays consistent.
-    POOL.state.lock().unwrap_or_else(|e| e.into_inner())
+static POOL: Mutex<State> = Mutex::new(State { queue: VecDeque::new(), idle: Vec::new(), threads: 0, numbered: 0 });
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics under these; what they hold stays consistent.
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// Has the job run by a thread. Gives it back if there is none and none can be started.
 pub(super) fn submit(job: Job) -> Result<(), Job> {
+    let mut pool = locked(&POOL);
+    if let Some(slot) = pool.idle.pop() {
+        drop(pool);
+        *locked(&slot.job) = Some(job);
+        slot.filled.notify_one();
+        return Ok(());
+    }
     let data = job.data;
-    let mut state = locked();
-    state.queue.push_back(job);
-    if state.idle > 0 {
-        state.idle -= 1;
-        state.promised += 1;
-        drop(state);
-        POOL.filled.notify_one();
+    pool.queue.push_back(job);
+    if pool.threads >= MOST {
         return Ok(());
     }
-    if state.threads >= MOST {
-        return Ok(());
-    }
-    state.threads += 1;
-    state.numbered += 1;
-    let name = format!("myriad-blocking-{}", state.numbered);
-    drop(state);
+    pool.threads += 1;
+    pool.numbered += 1;
+    let name = format!("myriad-blocking-{}", pool.numbered);
+    drop(pool);
     // Without the lock: starting a thread takes the time of many jobs.
     if std::thread::Builder::new().name(name).spawn(work).is_ok() {
         return Ok(());
     }
-    let mut state = locked();
-    state.threads -= 1;
-    if state.threads > 0 {
+    let mut pool = locked(&POOL);
+    pool.threads -= 1;
+    if pool.threads > 0 {
         // Others will come to it.
         return Ok(());
     }
-    match state.queue.iter().position(|job| std::ptr::eq(job.data, data)) {
-        Some(i) => state.queue.remove(i).map_or(Ok(()), Err),
+    match pool.queue.iter().position(|job| std::ptr::eq(job.data, data)) {
+        Some(i) => pool.queue.remove(i).map_or(Ok(()), Err),
         // Somebody came and went meanwhile.
         None => Ok(()),
     }
@@ -76,27 +74,42 @@ pub(super) fn submit(job: Job) -> Result<(), Job> {
 
 /// The life of a thread.
 fn work() {
-    let mut state = locked();
+    let slot = Arc::new(Slot::default());
     loop {
-        while let Some(job) = state.queue.pop_front() {
-            drop(state);
-            job.run();
-            state = locked();
-        }
-        state.idle += 1;
-        loop {
-            let (guard, timeout) = POOL.filled.wait_timeout(state, KEEP).unwrap_or_else(|e| e.into_inner());
-            state = guard;
-            if state.promised > 0 {
-                // Counted off `idle` by whoever promised.
-                state.promised -= 1;
-                break;
+        let Some(job) = next(&slot) else { return };
+        job.run();
+    }
+}
+
+/// A job that is queued, or one that comes while the thread is idle. `None`: it is to end.
+fn next(slot: &Arc<Slot>) -> Option<Job> {
+    let mut pool = locked(&POOL);
+    if let Some(job) = pool.queue.pop_front() {
+        return Some(job);
+    }
+    pool.idle.push(slot.clone());
+    drop(pool);
+    slot.wait()
+}
+
+impl Slot {
+    /// Waits for a job; `None` if none has come for long: the thread is counted off, and ends.
+    fn wait(self: &Arc<Self>) -> Option<Job> {
+        let empty = |job: &mut Option<Job>| job.is_none();
+        let (mut job, timeout) =
+            self.filled.wait_timeout_while(locked(&self.job), KEEP, empty).unwrap_or_else(|e| e.into_inner());
+        if timeout.timed_out() && job.is_none() {
+            drop(job);
+            let mut pool = locked(&POOL);
+            if let Some(i) = pool.idle.iter().position(|idle| Arc::ptr_eq(idle, self)) {
+                pool.idle.remove(i);
+                pool.threads -= 1;
+                return None;
             }
-            if timeout.timed_out() {
-                state.idle -= 1;
-                state.threads -= 1;
-                return;
-            }
+            drop(pool);
+            // Taken out: a job is on its way.
+            job = self.filled.wait_while(locked(&self.job), empty).unwrap_or_else(|e| e.into_inner());
         }
+        job.take()
     }
 }
