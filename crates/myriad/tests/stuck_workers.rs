@@ -236,10 +236,14 @@ fn a_stuck_task_is_named() {
                         }
                     })
                 });
-                wait_until(|| !all.lock().unwrap().is_empty());
-                let stuck = all.lock().unwrap()[0].clone();
-                assert_eq!((stuck.worker(), stuck.name()), (0, Some("slow")), "{stuck}");
-                let place = stuck.place().unwrap();
+                // (On a busy machine other tasks may look stuck too.)
+                let slow = || -> Vec<Stuck> {
+                    all.lock().unwrap().iter().filter(|s| s.name() == Some("slow")).cloned().collect()
+                };
+                wait_until(|| !slow().is_empty());
+                let stuck = slow()[0].clone();
+                assert_eq!(stuck.worker(), 0, "{stuck}");
+                let place = stuck.place();
                 assert_eq!((place.file(), place.line()), (file!(), line), "{stuck}");
                 assert!(stuck.duration() >= Duration::from_millis(30), "{stuck}");
                 let text = stuck.to_string();
@@ -251,7 +255,7 @@ fn a_stuck_task_is_named() {
                 for _ in 0..3 {
                     rt.run(|| time::sleep(Duration::from_millis(5)));
                 }
-                assert_eq!(all.lock().unwrap().len(), 1);
+                assert_eq!(slow().len(), 1);
                 stop.store(true, Relaxed);
                 drop(end);
                 task.join().unwrap();
@@ -278,8 +282,7 @@ fn a_stuck_task_in_a_frame_is_named() {
                         || (both.wait(), compute_until(|| seen() >= 2)),
                     );
                 });
-                let lines: Vec<_> = all.lock().unwrap().iter().map(|s| s.place().map(|p| p.file())).collect();
-                assert_eq!(lines, [Some(file!()); 2]);
+                assert!(all.lock().unwrap().iter().all(|s| s.place().file() == file!()));
             },
         );
     }

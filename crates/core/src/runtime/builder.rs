@@ -162,9 +162,9 @@ impl Builder {
     /// blocked closures that are ready; in fiber mode a blocked closure can go on only on its own worker.
     ///
     /// For a worker that is blocked in the system one spare begins as soon as there is work for it, so that as many workers
-    /// run as were asked for. Beside workers that *compute* one more begins after 10 ms (1 s if they spawn and join all the time), another
-    /// after 1 s, 2 s, 4 s and so on, as long as none of them comes back and work waits. They rest when the stuck ones are
-    /// well again.
+    /// run as were asked for. Beside workers that *compute* one more begins after 10 ms (after 1 s if they spawn and join all the
+    /// time), another when none of all that run has come back for 1 s, then 2 s, 4 s and so on. They rest when the stuck ones
+    /// are well again.
     pub fn spare_workers(mut self, n: usize) -> Builder {
         self.spares = n;
         self

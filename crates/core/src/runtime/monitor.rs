@@ -1,7 +1,7 @@
 //! The monitor: one thread of the process that sees which workers are stuck, and sends help ([`super::relief`]).
 //!
 //! ```text
-//!  every 10 ms while a worker is awake (2 ms while help is on its way): what each runtime's `relief` says
+//!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `relief` says
 //!  all workers of all runtimes sleep: ASLEEP = true; SeqCst; still so? -> sleeps without a time limit
 //!  a worker that wakes up:            (counted as awake) SeqCst; ASLEEP? -> wakes the monitor
 //! ```

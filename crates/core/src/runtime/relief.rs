@@ -11,8 +11,9 @@
 //! something waits, *spare* workers go on duty:
 //!
 //! - for each worker that waits in the system one, so that as many run as the runtime has workers;
-//! - beside workers that compute, one more at once, the next after [`LONG`], then after twice as long each time. More
-//!   running threads than workers are not what was asked for; none at all may let what waits wait for ever.
+//! - beside workers that compute, one more at once, the next when all that are awake have been in one task for [`LONG`], then
+//!   for twice as long each time. More running threads than workers are not what was asked for; none at all may let what waits
+//!   wait for ever.
 //!
 //! When nobody has been stuck for [`CALM`] all spares go off duty: they run what they have begun and rest. If more run than
 //! should, because some came back, as many spares go off duty at once.
@@ -34,7 +35,8 @@ use std::time::{Duration, Instant};
 
 /// Between two looks, as long as a worker is awake; and how long one that does not move is not yet stuck.
 const THRESHOLD: Duration = Duration::from_millis(10);
-/// Both, while workers are stuck in the system and work waits.
+/// Both, while workers are stuck and blocked tasks of theirs are ready: one of them may be the owner of the lock. (Not for tasks
+/// that have not begun, of which each might be stuck in its turn: 150 threads for a lock that is only contended.)
 const QUICK: Duration = Duration::from_millis(2);
 /// So long after the last one was stuck all is well again.
 const CALM: Duration = Duration::from_millis(100);
@@ -53,11 +55,10 @@ pub(super) struct Watch {
     seen: Vec<Seen>,
     /// When a worker was stuck last.
     last_stuck: Option<Instant>,
-    /// When work waited last for a worker that was stuck in the system.
+    /// When a ready task waited last for a worker that was stuck.
     last_urgent: Option<Instant>,
-    /// Workers that run beside those that compute, and when there may be another.
+    /// Workers that run beside those that compute.
     extras: usize,
-    next_extra: Option<(Instant, Duration)>,
     /// Until the next look, while all who are awake wait in the system.
     pause: Duration,
 }
@@ -89,6 +90,8 @@ struct Found {
     blocked: usize,
     /// Something could go on that waits for a stuck worker.
     waits: bool,
+    /// A task that is ready.
+    ready: bool,
 }
 
 impl Seen {
@@ -109,7 +112,6 @@ impl Watch {
             last_stuck: None,
             last_urgent: None,
             extras: 0,
-            next_extra: None,
             pause: THRESHOLD,
         }
     }
@@ -149,7 +151,7 @@ impl Watch {
                 || Timers::any_due(self.hub);
         }
         if found.waits {
-            if found.blocked > 0 {
+            if found.ready {
                 self.last_urgent = Some(now);
             }
             self.help(now, &found);
@@ -158,7 +160,7 @@ impl Watch {
             self.take_off_duty(found.running.saturating_sub(self.workers + self.extras));
         } else {
             self.last_stuck = None;
-            (self.extras, self.next_extra) = (0, None);
+            self.extras = 0;
             self.take_off_duty(usize::MAX);
         }
         // Nobody runs, and nothing waits: what comes now comes from outside, and a sleeper or the next look finds it.
@@ -211,21 +213,24 @@ impl Watch {
             found.running += usize::from(!blocked);
             found.waits |= member.deque.is_busy();
             if member.ready.is_shared() {
-                if seen.open.is_none() {
+                let ready = if seen.open.is_none() {
                     self.hub.open.fetch_add(1, Relaxed);
-                    found.waits |= self.hub.crew.open(member);
+                    self.hub.crew.open(member)
                 } else {
-                    found.waits |= member.has_ready();
-                }
+                    member.has_ready()
+                };
                 seen.open = Some(now);
+                found.waits |= ready;
+                found.ready |= ready;
             }
         }
         if sleeping == 0 && !seen.told && self.on_stuck.after().is_some_and(|after| duration >= after.max(THRESHOLD)) {
             let running = self.hub.name_running(w);
-            // It has moved meanwhile: then we may have read anything.
-            if w.looks.load(Acquire) == looks {
+            // If it has moved meanwhile this is another task. And between tasks it is the system that does not let it run.
+            if let Some((name, place)) = running
+                && w.looks.load(Acquire) == looks
+            {
                 seen.told = true;
-                let (name, place) = running.map_or((None, None), |(name, place)| (name, Some(place)));
                 let story = Stuck {
                     runtime: self.hub.config().name.clone(),
                     worker: member.index,
@@ -254,10 +259,14 @@ impl Watch {
         }
         let missing = self.workers.saturating_sub(found.running);
         if missing > 0 {
-            (0..missing.min(AT_ONCE)).all(|_| self.call_spare());
-        } else if self.next_extra.is_none_or(|(at, _)| now >= at) && self.call_spare() {
-            let pause = self.next_extra.map_or(LONG, |(_, pause)| pause * 2);
-            self.next_extra = Some((now + pause, pause));
+            _ = (0..missing.min(AT_ONCE)).all(|_| self.call_spare());
+            return;
+        }
+        // None of those who could come back has done so for so long.
+        let long = if self.extras == 0 { Duration::ZERO } else { LONG * (1 << (self.extras - 1).min(20)) };
+        let members = self.hub.crew.members().iter();
+        let awake = members.zip(&self.seen).filter(|(member, _)| member.door.sleeping.word.load(Relaxed) == 0);
+        if awake.into_iter().all(|(_, seen)| now - seen.since >= long) && self.call_spare() {
             self.extras += 1;
         }
     }

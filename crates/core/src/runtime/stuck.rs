@@ -83,7 +83,7 @@ pub struct Stuck {
     pub(super) runtime: String,
     pub(super) worker: usize,
     pub(super) name: Option<String>,
-    pub(super) place: Option<&'static Location<'static>>,
+    pub(super) place: &'static Location<'static>,
     pub(super) duration: Duration,
     pub(super) blocked: Option<bool>,
 }
@@ -97,9 +97,8 @@ impl Stuck {
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
-    /// Where the task was spawned. A task that runs on top of another that waits for it is meant, not the other. `None`: it
-    /// ended just now, or it is no task (a hook, a waker).
-    pub fn place(&self) -> Option<&'static Location<'static>> {
+    /// Where the task was spawned. A task that runs on top of another, which joins it, is meant, not the other.
+    pub fn place(&self) -> &'static Location<'static> {
         self.place
     }
     /// For how long at least.
@@ -116,10 +115,9 @@ impl Stuck {
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "worker {} of '{}' has been stuck for {:?} ", self.worker, self.runtime, self.duration)?;
-        match (&self.name, self.place) {
-            (Some(name), Some(place)) => write!(f, "in task '{name}' spawned at {place}")?,
-            (None, Some(place)) => write!(f, "in the task spawned at {place}")?,
-            (_, None) => f.write_str("outside of tasks")?,
+        match &self.name {
+            Some(name) => write!(f, "in task '{name}' spawned at {}", self.place)?,
+            None => write!(f, "in the task spawned at {}", self.place)?,
         }
         f.write_str(match self.blocked {
             Some(true) => ": it waits in the system (a foreign lock, a system call)",

@@ -211,7 +211,7 @@ impl Timers {
         for other in w.hub.all_workers() {
             let next = other.timers.next.load(Relaxed);
             if next != u64::MAX && now.get_or_insert_with(|| w.hub.now()).as_nanos() >= next {
-                any |= other.timers.fire(w, now.expect("set above"));
+                any |= other.timers.fire(w.still(), now.expect("set above"));
             }
         }
         any
@@ -258,6 +258,8 @@ impl Timers {
         let mut wakers = Wakers::new();
         let mut any = false;
         loop {
+            // Wakers are foreign code, and may have waited.
+            let w = w.still();
             let mut blocked = Blocked::new();
             let locked = self.lock(Some(w));
             let more = self.settle(&locked, now, &mut blocked, &mut wakers);
