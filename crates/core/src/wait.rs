@@ -77,7 +77,7 @@ impl Wait {
     #[inline(always)]
     pub fn prepare(&self) -> Result<(), NoStack> {
         match self.worker {
-            Some(w) => w.ensure_stack(),
+            Some(w) => w.still().ensure_stack(),
             None => Ok(()),
         }
     }
@@ -98,7 +98,7 @@ impl Wait {
         debug_assert!(!self.timed);
         match self.worker {
             // SAFETY: the caller.
-            Some(w) => unsafe { w.suspend(&self.node) },
+            Some(w) => unsafe { w.still().suspend(&self.node) },
             None => block_thread(&self.node),
         }
     }
@@ -112,7 +112,7 @@ impl Wait {
         debug_assert!(self.timed);
         match self.worker {
             // SAFETY: the caller.
-            Some(w) => unsafe { self.block_task_until(w, deadline) },
+            Some(w) => unsafe { self.block_task_until(w.still(), deadline) },
             None => self.block_thread_until(deadline),
         }
     }
@@ -136,8 +136,8 @@ impl Wait {
             return false;
         }
         if set {
-            // SAFETY: it was set in this worker's wheel.
-            unsafe { w.timers.lock(Some(w)).remove(timer.get()) };
+            // SAFETY: it was set in this worker's wheel. (We may have another worker's role by now.)
+            unsafe { w.timers.lock(Some(w.still())).remove(timer.get()) };
         }
         true
     }
@@ -279,21 +279,30 @@ impl Target {
 }
 
 /// Who is calling: a worker, or a foreign thread. Asked once for each operation, because the thread-local costs.
+///
+/// Of the calling thread, and good until the calling task ends, also over its waits: where the task may go on with another
+/// worker (in threads mode), each use asks again.
 #[derive(Debug, Clone, Copy)]
 pub struct Here(Option<&'static Worker>);
 
 impl Here {
-    /// The calling thread. Good until the calling task ends: a task that has blocked goes on on the same worker.
+    /// The calling thread.
     #[inline(always)]
     pub fn get() -> Here {
         Here(worker::current())
+    }
+
+    /// The worker whose role the calling thread has now.
+    #[inline(always)]
+    fn worker(self) -> Option<&'static Worker> {
+        self.0.map(Worker::still)
     }
 
     /// One operation of the running task's budget. When it is used up, lets others run: so two tasks that never block
     /// cannot keep a worker for themselves.
     #[inline(always)]
     pub fn spend(self) {
-        if let Some(w) = self.0 {
+        if let Some(w) = self.worker() {
             w.spend();
         }
     }
@@ -301,7 +310,7 @@ impl Here {
     /// The same for a future, which yields by being pending. True: go on.
     #[inline(always)]
     pub fn poll_spend(self, waker: &Waker) -> bool {
-        let Some(w) = self.0 else { return true };
+        let Some(w) = self.worker() else { return true };
         let left = w.budget.get();
         if left == 0 {
             w.budget.set(worker::BUDGET);
@@ -325,21 +334,22 @@ impl Here {
     #[inline(always)]
     pub unsafe fn lock(self, lock: &BiasedLock) -> BiasedGuard<'_> {
         // SAFETY: the caller; the right is this thread's.
-        unsafe { lock.lock(self.0.and_then(|w| w.biaser.get())) }
+        unsafe { lock.lock(self.worker().and_then(|w| w.biaser.get())) }
     }
 
     /// Could a wait begin right now, without [`Wait::prepare`]?
     #[inline(always)]
     pub fn is_prepared(self) -> bool {
-        self.0.is_none_or(|w| w.stacks.has_idle())
+        self.worker().is_none_or(|w| w.stacks.has_idle())
     }
 
     /// As [`Wait::new`].
     #[inline(always)]
     pub fn wait(self) -> Wait {
+        let worker = self.worker();
         Wait {
-            node: Node::new(self.0.map(Worker::as_static)),
-            worker: self.0,
+            node: worker.map_or_else(|| Node::new(None), Worker::node),
+            worker,
             claim: AtomicU8::new(OPEN),
             timed: false,
             polled: false,
@@ -360,7 +370,7 @@ impl Here {
     pub unsafe fn wake(self, target: Target) {
         match target.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            Kind::Blocked(wait) => unsafe { wake_node(self.0, Wait::node(wait)) },
+            Kind::Blocked(wait) => unsafe { wake_node(self.worker(), Wait::node(wait)) },
             Kind::Future(waker) => waker.wake(),
         }
     }

@@ -59,8 +59,8 @@
 
 pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::{
-    Blocking, Builder, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, State, Unfinished,
-    Unhandled, block_on, blocking, blocking_async, join, run, scope, spawn, spawn_async, yield_now,
+    Blocking, Builder, Handle, JoinError, JoinHandle, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State, Stuck,
+    Unfinished, Unhandled, block_on, blocking, blocking_async, join, run, scope, spawn, spawn_async, yield_now,
 };
 pub use myriad_sync::{channel, select, select_async};
 

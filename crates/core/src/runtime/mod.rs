@@ -2,12 +2,16 @@
 mod builder;
 pub(crate) mod global;
 pub mod hub;
+pub(crate) mod monitor;
+mod relief;
 mod report;
 mod shutdown;
+mod stuck;
 
 pub use builder::{Builder, Unhandled};
 pub use global::run;
 pub use report::{Report, State, Unfinished};
+pub use stuck::{OnStuck, Stuck};
 
 use crate::sched::worker::{self, block_thread};
 use crate::sys::clock::Instant;
@@ -230,7 +234,7 @@ where
     let task = StackTask::new(f);
     task.begin_elsewhere(spawn::stack_flags(hub.number), place);
     let record: *mut Header = task.record();
-    let node = crate::sched::node::Node::new(w.map(worker::Worker::as_static));
+    let node = w.map_or_else(|| crate::sched::node::Node::new(None), worker::Worker::node);
     if let Some(Err(error)) = w.map(worker::Worker::ensure_stack) {
         panic!("{error}");
     }

@@ -593,6 +593,11 @@ impl Deque {
         assert!(head <= split && split <= top, "head {head:#x}, split {split:#x}, top {top:#x} are out of order");
     }
 
+    /// Where the owner is: changes as it pushes and pops.
+    pub fn position(&self) -> usize {
+        self.top.load(Relaxed)
+    }
+
     /// Is there perhaps a task? Indices only: the ring would need the lock.
     pub fn looks_busy(&self) -> bool {
         self.top.load(Relaxed) > self.head.load(Relaxed)

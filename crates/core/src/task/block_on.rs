@@ -60,7 +60,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         {
             panic!("{error}");
         }
-        let node = Node::new(w.map(Worker::as_static));
+        let node = w.map_or_else(|| Node::new(None), Worker::node);
         let published = signal.0.compare_exchange(null_mut(), (&raw const node).cast_mut(), Release, Relaxed);
         if published.is_ok() {
             match w {

@@ -138,6 +138,7 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end needs no atomics.
     unsafe {
         let ended = ((*task).run)(task, Mode::Run);
+        let w = w.still();
         w.current.set(caller);
         w.identity.set(identity);
         match ended {
@@ -175,7 +176,7 @@ unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Res
             drop(JoinHandle::<T>::new(task));
             return Err(error);
         }
-        take_result(w, task)
+        take_result(w.map(Worker::still), task)
     }
 }
 
@@ -195,7 +196,7 @@ pub(crate) unsafe fn wait_done(w: Option<&'static Worker>, task: &Header) -> Res
     }
     // SAFETY: what waits there is what this handle left when it was polled.
     unsafe { take_back_waiter(task) };
-    let node = Node::new(w.map(Worker::as_static));
+    let node = w.map_or_else(|| Node::new(None), Worker::node);
     if task.wait((&raw const node).cast_mut().cast()) {
         match w {
             // SAFETY: a stack is ensured; the node is published, and woken once by the task's end.

@@ -90,10 +90,14 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
         match mode {
             Mode::Run => {
                 (*result).write(unwind::catch(f).map_err(Some));
+                let w = worker::current();
+                if let Some(w) = w {
+                    w.forget_frame();
+                }
                 let waiter = Header::complete(task);
                 // The frame may be gone now.
                 if !waiter.is_null() {
-                    wake_waiter(worker::current(), waiter);
+                    wake_waiter(w, waiter);
                 }
             }
             _ => {
@@ -189,7 +193,9 @@ where
         Ok(ra) => ra,
         Err(payload) => join_panicked(w, &task, payload),
     };
-    // SAFETY: the frame's own record; claimed once.
+    let w = w.still();
+    // SAFETY: the frame's own record; claimed once. (If we have another worker's role now, the task is not in its deque, or was
+    // stolen into it.)
     if unsafe { w.member.deque.claim_nested(task.header()) } {
         // SAFETY: claimed.
         let b = unsafe { task.take_closure() };
@@ -216,11 +222,14 @@ fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB
 #[cold]
 #[inline(never)]
 fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>, payload: Payload) -> ! {
+    let w = w.still();
     // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
     // SAFETY: the frame's own record; claimed once.
     unsafe {
         if w.member.deque.claim(task.header()) {
+            let caller = w.current.get();
             (task.header().run)(task.record(), Mode::Run);
+            w.still().current.set(caller);
         } else {
             wait_for_frame(w, task.header());
         }

@@ -21,7 +21,8 @@ pub fn now() -> Instant {
 ///
 /// # Blocking
 /// Until the time has passed. The worker runs other tasks meanwhile. An idle worker is late by some 60 µs; one that
-/// computes is relieved of its timers by idle ones, but a *blocked closure* goes on only when its own worker is free.
+/// computes is relieved of its timers by idle or spare ones, but in fiber mode a *blocked closure* goes on only when its own worker
+/// is free.
 ///
 /// # Panics
 /// If there is no memory for a stack.

@@ -19,6 +19,7 @@
 use super::sleep::SleepState;
 use super::wheel::{Supply, TimerNode, Wheel};
 use crate::lock::biased::{BiasedGuard, BiasedLock};
+use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, OFTEN, SELDOM, Worker, wake_node};
 use crate::sys::atomic::Ordering::*;
@@ -207,10 +208,10 @@ impl Timers {
     pub(crate) fn poll_all(&self, w: &'static Worker) -> bool {
         let mut now = None;
         let mut any = false;
-        for other in w.hub.workers() {
+        for other in w.hub.all_workers() {
             let next = other.timers.next.load(Relaxed);
             if next != u64::MAX && now.get_or_insert_with(|| w.hub.now()).as_nanos() >= next {
-                any |= other.timers.fire(w, now.expect("set above"));
+                any |= other.timers.fire(w.still(), now.expect("set above"));
             }
         }
         any
@@ -218,7 +219,7 @@ impl Timers {
 
     /// How long a worker that is about to sleep may: until the earliest timer of all.
     pub(crate) fn until_next(w: &'static Worker) -> Option<Duration> {
-        let next = w.hub.workers().iter().map(|w| w.timers.next.load(Relaxed)).min().unwrap_or(u64::MAX);
+        let next = Timers::earliest(w.hub);
         if next == u64::MAX {
             return None;
         }
@@ -230,12 +231,35 @@ impl Timers {
         Some(Instant::from_nanos(next) - w.hub.now())
     }
 
+    /// How long a spare worker may rest: until its own earliest timer.
+    pub(crate) fn until_own(&self, w: &'static Worker) -> Option<Duration> {
+        let next = self.next.load(Relaxed);
+        if next == u64::MAX || w.hub.is_manual() {
+            // Whoever moves the manual clock wakes all; it may have done so before we rested.
+            return (next <= w.hub.now().as_nanos()).then_some(Duration::ZERO);
+        }
+        Some(Instant::from_nanos(next) - w.hub.now())
+    }
+
+    /// When something is due next, of all workers, in nanoseconds.
+    fn earliest(hub: &'static Hub) -> u64 {
+        hub.all_workers().map(|w| w.timers.next.load(Relaxed)).min().unwrap_or(u64::MAX)
+    }
+
+    /// Is something due? (For the monitor.)
+    pub(crate) fn any_due(hub: &'static Hub) -> bool {
+        let next = Timers::earliest(hub);
+        next != u64::MAX && hub.now().as_nanos() >= next
+    }
+
     /// Fires what is due.
     #[cold]
     fn fire(&self, w: &'static Worker, now: Instant) -> bool {
         let mut wakers = Wakers::new();
         let mut any = false;
         loop {
+            // Wakers are foreign code, and may have waited.
+            let w = w.still();
             let mut blocked = Blocked::new();
             let locked = self.lock(Some(w));
             let more = self.settle(&locked, now, &mut blocked, &mut wakers);

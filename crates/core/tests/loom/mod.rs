@@ -49,6 +49,7 @@ pub mod deque;
 pub mod future;
 pub mod group;
 pub mod handoff;
+pub mod relief;
 pub mod sleep;
 mod tasks;
 
@@ -96,6 +97,7 @@ pub fn scripts() -> impl Iterator<Item = &'static Script> {
         biased::SCRIPTS,
         completion::SCRIPTS,
         handoff::SCRIPTS,
+        relief::SCRIPTS,
         future::SCRIPTS,
         group::SCRIPTS,
     ]
