@@ -336,6 +336,41 @@ fn a_polling_loop_lets_others_run() {
     });
 }
 
+/// A destructor that runs because of a panic may lock what is free, however often: it is not set aside.
+#[test]
+fn a_destructor_in_a_panic_is_not_made_to_yield() {
+    struct LocksOften(Arc<Mutex<u32>>, Arc<AtomicUsize>);
+    impl Drop for LocksOften {
+        fn drop(&mut self) {
+            let before = self.1.swap(0, SeqCst);
+            assert!(before > 0);
+            for _ in 0..1000 {
+                *self.0.lock().unwrap() += 1;
+            }
+            assert_eq!(self.1.swap(usize::MAX / 2, SeqCst), 0, "another task has run meanwhile");
+        }
+    }
+    for mode in modes() {
+        let rt = mode.runtime(1);
+        let lock = Arc::new(Mutex::new(0));
+        let l = lock.clone();
+        let task = rt.spawn(move || {
+            let turns = Arc::new(AtomicUsize::new(0));
+            let t = turns.clone();
+            drop(myriad::spawn(move || {
+                while t.fetch_add(1, SeqCst) < usize::MAX / 2 {
+                    myriad::yield_now();
+                }
+            }));
+            wait_until(|| turns.load(SeqCst) > 0);
+            let _locks = LocksOften(l, turns);
+            std::panic::resume_unwind(Box::new("on purpose"));
+        });
+        assert!(task.join().is_err());
+        assert_eq!(*lock.try_lock().unwrap(), 1000, "{mode}");
+    }
+}
+
 #[test]
 fn a_guard_goes_to_another_thread() {
     each_runtime(|rt| {

@@ -289,6 +289,16 @@ impl Worker {
         }
     }
 
+    /// Is no blocked task ready?
+    pub fn nothing_ready(&self) -> bool {
+        if self.member.ready.is_shared() {
+            self.member.ready.locked(|ready| ready.is_empty())
+        } else {
+            // SAFETY: we are the owner.
+            unsafe { self.member.ready.owned().is_empty() }
+        }
+    }
+
     /// Takes the inbox over into the ready ring. False if it was empty.
     #[inline(always)]
     pub fn drain_inbox(&self) -> bool {
@@ -420,7 +430,10 @@ impl Worker {
     #[inline(never)]
     fn spent(&'static self) {
         self.budget.set(BUDGET);
-        self.yield_now();
+        // A destructor that runs because of a panic may use a lock or a channel as long as it need not wait: it is not made to.
+        if !std::thread::panicking() {
+            self.yield_now();
+        }
     }
 
     /// The worker that `member` belongs to.

@@ -165,7 +165,7 @@ pub(super) fn let_go_of(mut fill: impl FnMut(&mut Batch)) {
         if batch.is_empty() {
             return;
         }
-        batch.wake(Here::get());
+        batch.wake();
     }
 }
 
@@ -193,14 +193,15 @@ impl Batch {
         self.targets[self.len] = Some(target);
         self.len += 1;
     }
-    /// Wakes them, in order. (If a waker panics the others are woken by the drop.)
-    pub(super) fn wake(&mut self, here: Here) {
+    /// Wakes them, in order. (If a waker panics the others are woken by the drop. A waker is foreign code, after which we may have another
+    /// worker's role: so each asks anew where it is.)
+    pub(super) fn wake(&mut self) {
         while self.woken < self.len {
             let target = self.targets[self.woken].take();
             self.woken += 1;
             if let Some(target) = target {
                 // SAFETY: claimed, and woken once.
-                unsafe { here.wake(target) };
+                unsafe { target.wake() };
             }
         }
     }
@@ -209,7 +210,7 @@ impl Batch {
 impl Drop for Batch {
     fn drop(&mut self) {
         if self.woken < self.len {
-            self.wake(Here::get());
+            self.wake();
         }
     }
 }

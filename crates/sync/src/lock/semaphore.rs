@@ -204,16 +204,15 @@ impl Semaphore {
     fn give(&self, n: usize) {
         let mut n = n;
         loop {
-            let here = Here::get();
             let mut batch = Batch::new();
-            self.inner.locked(here, |state| {
+            self.inner.locked(Here::get(), |state| {
                 state.free += std::mem::take(&mut n);
                 state.serve(&mut batch);
             });
             if batch.is_empty() {
                 return;
             }
-            batch.wake(here);
+            batch.wake();
         }
     }
 }
