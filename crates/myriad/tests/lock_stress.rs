@@ -27,7 +27,7 @@ async fn some_polls<F: Future>(polls: usize, future: F) -> Option<F::Output> {
         Poll::Pending => {
             left -= 1;
             // By turns woken by whoever has it, or by itself.
-            if left % 2 == 0 {
+            if left.is_multiple_of(2) {
                 cx.waker().wake_by_ref();
             }
             Poll::Pending
