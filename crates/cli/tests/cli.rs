@@ -143,6 +143,11 @@ fn lock() {
 }
 
 #[test]
+fn select() {
+    check_all("select");
+}
+
+#[test]
 fn mutex() {
     check_all("mutex");
 }

@@ -33,6 +33,7 @@
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
 //! | [`sync`] | locks that suspend, with std's names: mutexes, conditions, semaphores, barriers, events, and more |
 //! | [`select!`](crate::select!), [`Select`](select::Select) | waiting for several of all that |
+//! | [`sync`] | locks that suspend: `Mutex`, `RwLock`, `Condvar`, `Semaphore`, `OnceLock` and others |
 //! | [`time`] | sleeping, as a call and as a future |
 //! | [`Builder`], [`Runtime`] | settings, several runtimes, shutdown with a report |
 //! | [`task`] | names; [`yield_now`] |
@@ -52,7 +53,7 @@
 //!   task may hold an `Rc` or a guard. If its worker computes, it waits for that. Futures move freely between workers.
 //! - **Nobody is interrupted.** A loop that computes keeps its worker. Others take its unstarted tasks and futures.
 //! - **Locks of std know nothing of tasks.** Do not wait (for a channel, a join, a time) while you hold one: a task that
-//!   wants it then blocks the worker that has to wake you. Those of [`sync`] know: they have the same names and shapes.
+//!   wants it then blocks the worker that has to wake you. Those of [`sync`] have the same names, and know.
 //! - **A panic** stops at the task and reaches whoever joins it. **A dropped handle** detaches its task.
 //! - **A stack** has 64 KiB in fiber mode ([`Builder::stack_size`]); an overflow ends the process, and names the task.
 //!

@@ -1,7 +1,7 @@
-//! Channels and locks for the tasks of Myriad.
+//! Channels, locks and select for the tasks of Myriad.
 //!
-//! People use them through the crate `myriad`. One implementation of each serves closures that block, futures and plain threads, in
-//! every pairing: all wait through [`myriad_core::wait`].
+//! People use them through the crate `myriad`. One implementation of each serves closures that block, futures and plain
+//! threads, in every pairing: all wait through [`myriad_core::wait`].
 
 pub mod channel;
 mod entry;

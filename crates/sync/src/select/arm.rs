@@ -105,6 +105,7 @@ unsafe impl<A: Arm> Arm for Option<A> {
 ///
 /// # Safety
 /// For implementors: as [`Arm`].
+#[allow(clippy::len_without_is_empty, reason = "there is at least one")]
 pub unsafe trait Arms {
     /// What the winner brings.
     type Output;
