@@ -7,6 +7,7 @@
 //! returns. `next` is written by whoever holds the node: a wait list (under its lock), the waker, then the home. No
 //! `&mut Node` may exist while it is published: it is reached through raw pointers only.
 
+use crate::sched::foreign;
 use crate::sched::idle::Member;
 use crate::sys::cell::UnsafeCell;
 use crate::sys::futex::Gate;
@@ -22,7 +23,7 @@ pub struct Node {
     pub saved: UnsafeCell<*mut u8>,
     /// The worker that runs it; `None` for a foreign thread, which sleeps on `gate`.
     pub home: Option<&'static Member>,
-    /// For a foreign thread: 1 while it waits.
+    /// For a foreign thread: see [`foreign`].
     pub gate: Gate,
 }
 
@@ -30,6 +31,6 @@ impl Node {
     /// For what runs on this worker now, or for this foreign thread.
     #[inline(always)]
     pub fn new(home: Option<&'static Member>) -> Node {
-        Node { next: UnsafeCell::new(null_mut()), saved: UnsafeCell::new(null_mut()), home, gate: Gate::new(1) }
+        Node { next: UnsafeCell::new(null_mut()), saved: UnsafeCell::new(null_mut()), home, gate: foreign::gate() }
     }
 }

@@ -17,6 +17,7 @@
 //! thread, in threads mode the thread whose turn it is. `Worker` is `Sync` only so that a reference can stand in a
 //! thread-local; methods are reached through [`current`], that is, by that thread.
 
+use super::foreign;
 use super::idle::Member;
 use super::node::Node;
 use super::ready::Ready;
@@ -24,10 +25,8 @@ use super::stacks::Stacks;
 use crate::lock::biaser::{self, Biaser};
 use crate::runtime::hub::{Comer, Hub};
 use crate::stack::pool::NoStack;
-use crate::sys::atomic::{AtomicU32, Ordering::*, Overwrite};
+use crate::sys::atomic::{AtomicU32, Ordering::*};
 use crate::sys::fence::Fence;
-use crate::sys::futex::Gate;
-use crate::sys::mutant::ord;
 use crate::task::header::{Header, Kind};
 use crate::task::memory::{self, Memory};
 use crate::task::spawn;
@@ -374,21 +373,15 @@ unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&'static 
             // SAFETY: the caller.
             unsafe { home.crew.send(home, node, &fence) }
         }
-        // SAFETY: the caller; after the store the thread may go on and free the node: only its address is used.
-        None => unsafe {
-            let gate = &raw const (*node).gate;
-            // Release: pairs with the Acquire in `block_thread`.
-            (*gate).word.overwrite(0, ord(Release, "gate-release"));
-            Gate::wake(gate);
-        },
+        // SAFETY: the caller.
+        None => unsafe { foreign::open(&raw const (*node).gate) },
     }
 }
 
 /// Blocks the calling foreign thread until its node is woken.
 pub fn block_thread(node: &Node) {
-    // Acquire: pairs with the Release in `wake_elsewhere`: what the waker did before.
-    while node.gate.word.load(ord(Acquire, "gate-acquire")) != 0 {
-        node.gate.wait(1, None);
+    while !foreign::is_open(&node.gate) {
+        foreign::wait(&node.gate, None);
     }
 }
 
