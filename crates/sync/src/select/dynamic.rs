@@ -112,7 +112,7 @@ impl<'a, R> Select<'a, R> {
     /// Does one of the arms if that is possible now.
     pub fn try_wait(&mut self) -> Option<R> {
         self.settle();
-        let number = blocking::try_wait(self.order, &mut List(&mut self.arms))?;
+        let number = blocking::try_wait(self.order, List(&mut self.arms))?;
         Some(self.arms[number].finish())
     }
 
