@@ -6,7 +6,9 @@
 //! ```
 //! Before it sleeps it yields its processor some times: for about as long as falling asleep and being woken would take, some
 //! microseconds. If its partner stands behind it on the same processor, it comes to run at once; if the partner runs on another one,
-//! a yield is a pause in which messages gather. (Workers have another way: while one waits, its worker goes on.)
+//! a yield is a pause in which messages gather. Where many others want the processor a yield lets all of them run first, which
+//! takes milliseconds: so when one has taken long, threads sleep at once in the next waits, in more and more of them as long
+//! as that stays so. (Workers have another way: while one waits, its worker goes on.)
 //!
 //! **Ordering.** What the waker did before: the Release of its swap with the Acquire of the look that finds 0.
 //!
@@ -19,6 +21,7 @@ use crate::sys::atomic::Ordering::*;
 use crate::sys::futex::Gate;
 use crate::sys::mutant::{on, ord};
 use crate::sys::thread::{ticks, ticks_per_us, yield_now};
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 /// It is there, and looks at the word.
@@ -28,8 +31,17 @@ const ASLEEP: u32 = 2;
 
 /// How often it yields before it sleeps.
 const YIELDS: u32 = 16;
-/// When a yield has taken so long, in microseconds, others need the processor: it sleeps, to be woken like anybody.
+/// When a yield has taken so long, in microseconds, others need the processor.
 const LONG_US: u64 = 100;
+/// How many waits go without yields then, at least and at most.
+const PENALTY: (u32, u32) = (256, 65_536);
+/// With less time than this it does not yield: it might not be back.
+const SHORT: Duration = Duration::from_millis(1);
+
+/// Waits of all threads that still go without yields, and how many the last penalty was. Std's, because they are no part of
+/// any protocol: estimates, of which an update may be lost.
+static SKIP: AtomicU32 = AtomicU32::new(0);
+static LAST_PENALTY: AtomicU32 = AtomicU32::new(0);
 
 /// A gate for one wait.
 pub fn gate() -> Gate {
@@ -44,8 +56,7 @@ pub fn is_open(gate: &Gate) -> bool {
 
 /// Waits until the gate is open; or, with a time limit, for about so long: it may also return early.
 pub fn wait(gate: &Gate, timeout: Option<Duration>) {
-    let no_time = timeout.is_some_and(|left| left.is_zero());
-    if is_open(gate) || !cfg!(loom) && !no_time && yield_until_open(gate) {
+    if is_open(gate) || !cfg!(loom) && timeout.is_none_or(|left| left >= SHORT) && yield_until_open(gate) {
         return;
     }
     // Relaxed: on success nothing is taken over, on failure we look again.
@@ -68,15 +79,27 @@ pub unsafe fn open(gate: *const Gate) {
 
 /// Yields for a while. True: it is open.
 fn yield_until_open(gate: &Gate) -> bool {
+    let skip = SKIP.load(Relaxed);
+    if skip > 0 {
+        SKIP.store(skip - 1, Relaxed);
+        return false;
+    }
     let mut last = ticks();
     for _ in 0..YIELDS {
         yield_now();
-        if is_open(gate) {
-            return true;
-        }
         let now = ticks();
         if now.wrapping_sub(last) > LONG_US * ticks_per_us() {
-            return false;
+            let penalty = (2 * LAST_PENALTY.load(Relaxed)).clamp(PENALTY.0, PENALTY.1);
+            LAST_PENALTY.store(penalty, Relaxed);
+            SKIP.store(penalty, Relaxed);
+            return is_open(gate);
+        }
+        if is_open(gate) {
+            let penalty = LAST_PENALTY.load(Relaxed);
+            if penalty > 0 {
+                LAST_PENALTY.store(penalty / 2, Relaxed);
+            }
+            return true;
         }
         last = now;
     }

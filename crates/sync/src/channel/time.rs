@@ -7,7 +7,6 @@ use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::select::Arm;
 use myriad_core::time::{self, Instant};
 use myriad_core::wait::Here;
-use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Waker;
@@ -134,14 +133,12 @@ impl Ticks {
     ///
     /// # Cancellation
     /// Dropped before it is ready, it has taken nothing.
-    pub fn recv_async(&self) -> impl Future<Output = Result<Instant, RecvError>> {
-        async move {
-            loop {
-                if let Ok(time) = self.try_recv() {
-                    return Ok(time);
-                }
-                time::sleep_until_async(self.next()).await;
+    pub async fn recv_async(&self) -> Result<Instant, RecvError> {
+        loop {
+            if let Ok(time) = self.try_recv() {
+                return Ok(time);
             }
+            time::sleep_until_async(self.next()).await;
         }
     }
 

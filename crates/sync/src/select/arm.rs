@@ -109,7 +109,7 @@ pub unsafe trait Arms {
     /// What the winner brings.
     type Output;
     #[doc(hidden)]
-    fn len(&self) -> usize;
+    fn count(&self) -> usize;
     /// Attempts the arm with this number.
     ///
     /// # Safety
@@ -174,7 +174,7 @@ macro_rules! tuples {
         unsafe impl<$($a: Arm),*> Arms for ($($a,)*) {
             type Output = Won<$($a::Output),*>;
             #[inline(always)]
-            fn len(&self) -> usize {
+            fn count(&self) -> usize {
                 [$($i),*].len()
             }
             #[inline(always)]
@@ -222,7 +222,7 @@ tuples!(
 // SAFETY: nothing is linked.
 unsafe impl Arms for () {
     type Output = Infallible;
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         0
     }
     unsafe fn attempt(&mut self, _: usize, _: Here, _: Option<&Waker>) -> Option<Infallible> {
@@ -259,8 +259,8 @@ impl<'a, A: Arms> InPlace<'a, A> {
 unsafe impl<A: Arms> Arms for InPlace<'_, A> {
     type Output = A::Output;
     #[inline(always)]
-    fn len(&self) -> usize {
-        self.0.len()
+    fn count(&self) -> usize {
+        self.0.count()
     }
     #[inline(always)]
     unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<A::Output> {

@@ -225,7 +225,7 @@ struct List<'s, 'a, R>(&'s mut Vec<Box<dyn Erased<R> + Send + 'a>>);
 unsafe impl<R> Arms for List<'_, '_, R> {
     /// The winner's number.
     type Output = usize;
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.0.len()
     }
     unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<usize> {
