@@ -143,11 +143,6 @@ fn lock() {
 }
 
 #[test]
-fn select() {
-    check_all("select");
-}
-
-#[test]
 fn mutex() {
     check_all("mutex");
 }

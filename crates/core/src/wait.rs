@@ -24,6 +24,7 @@
 
 use crate::lock::biased::{BiasedGuard, BiasedLock};
 use crate::lock::biaser::pause;
+use crate::sched::foreign;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread, wake_node};
 use crate::stack::pool::NoStack;
@@ -144,17 +145,19 @@ impl Wait {
 
     fn block_thread_until(&self, deadline: Instant) -> bool {
         let gate = &self.node.gate;
-        // Acquire: as in `block_thread`.
-        while gate.word.load(Acquire) != 0 {
+        while !foreign::is_open(gate) {
+            if deadline == Instant::NEVER {
+                foreign::wait(gate, None);
+                continue;
+            }
             let left = deadline - Instant::real_now();
-            if left.is_zero() {
-                if self.try_claim(TIMED_OUT) {
-                    return false;
-                }
-                // A waker was faster: its wake is on the way.
-                gate.wait(1, None);
+            if !left.is_zero() {
+                foreign::wait(gate, Some(left));
+            } else if self.try_claim(TIMED_OUT) {
+                return false;
             } else {
-                gate.wait(1, (deadline != Instant::NEVER).then_some(left));
+                // A waker was faster: its wake is on the way.
+                foreign::wait(gate, None);
             }
         }
         true

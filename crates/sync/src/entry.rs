@@ -203,6 +203,32 @@ impl<T> List<T> {
         }
     }
 
+    /// Moves all entries of another list behind those of this one.
+    ///
+    /// # Safety
+    /// Both are under one lock, which is held.
+    pub(super) unsafe fn append(&mut self, other: &mut List<T>) {
+        let theirs = std::mem::replace(&mut other.first, null_mut());
+        if self.first.is_null() || theirs.is_null() {
+            self.first = if theirs.is_null() { self.first } else { theirs };
+            return;
+        }
+        let ours = self.first;
+        // SAFETY: the caller; linked entries are live, and their links are written.
+        unsafe {
+            let their_last = Entry::with_links(theirs, |links| links.prev);
+            let our_last = Entry::with_links(ours, |links| std::mem::replace(&mut links.prev, their_last));
+            Entry::with_links(our_last, |links| links.next = theirs);
+            Entry::with_links(theirs, |links| links.prev = our_last);
+            Entry::with_links(their_last, |links| links.next = ours);
+        }
+    }
+
+    /// Is this the first entry?
+    pub(super) fn begins_with(&self, entry: *mut Entry<T>) -> bool {
+        self.first == entry
+    }
+
     /// Takes out the first entry whose wait can still be ended, and decides that the caller ends it. Those whose time is
     /// over are taken out on the way.
     ///

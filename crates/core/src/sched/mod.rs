@@ -1,5 +1,6 @@
 //! The scheduler: deques, waking, idling, workers.
 pub mod deque;
+pub mod foreign;
 pub mod idle;
 pub mod inbox;
 pub mod node;

@@ -8,6 +8,7 @@
 //! it, even before the thread has handed over its role (see [`super::relief`]). `next` is written by whoever holds the node: a wait list (under its lock), the waker, then the home. No
 //! `&mut Node` may exist while it is published: it is reached through raw pointers only.
 
+use crate::sched::foreign;
 use crate::sched::idle::Member;
 use crate::sys::cell::UnsafeCell;
 use crate::sys::futex::Gate;
@@ -23,7 +24,7 @@ pub struct Node {
     pub saved: UnsafeCell<*mut u8>,
     /// The worker that runs it; `None` for a foreign thread, which sleeps on `gate`.
     pub home: Option<&'static Member>,
-    /// For a foreign thread: 1 while it waits.
+    /// For a foreign thread: see [`foreign`].
     pub gate: Gate,
 }
 
@@ -37,6 +38,6 @@ impl Node {
     /// The same of a thread's stack, which is known already.
     #[inline(always)]
     pub fn saved(home: Option<&'static Member>, saved: *mut u8) -> Node {
-        Node { next: UnsafeCell::new(null_mut()), saved: UnsafeCell::new(saved), home, gate: Gate::new(1) }
+        Node { next: UnsafeCell::new(null_mut()), saved: UnsafeCell::new(saved), home, gate: foreign::gate() }
     }
 }

@@ -22,6 +22,7 @@
 //! was asked for before a wait, or before anything foreign runs (a closure, a destructor, a waker, a hook), says nothing
 //! afterwards: use [`Worker::still`], which in fiber mode costs one branch. [`crate::wait::Here`] does so by itself.
 
+use super::foreign;
 use super::idle::Member;
 use super::node::Node;
 use super::ready::Ready;
@@ -29,10 +30,8 @@ use super::stacks::Stacks;
 use crate::lock::biaser::{self, Biaser};
 use crate::runtime::hub::{Comer, Hub};
 use crate::stack::pool::NoStack;
-use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering::*, Overwrite};
+use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 use crate::sys::fence::Fence;
-use crate::sys::futex::Gate;
-use crate::sys::mutant::ord;
 use crate::task::header::{Header, Kind};
 use crate::task::memory::{self, Memory};
 use crate::task::spawn;
@@ -474,21 +473,15 @@ unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&'static 
             // SAFETY: the caller.
             unsafe { home.crew.send(home, node, &fence) }
         }
-        // SAFETY: the caller; after the store the thread may go on and free the node: only its address is used.
-        None => unsafe {
-            let gate = &raw const (*node).gate;
-            // Release: pairs with the Acquire in `block_thread`.
-            (*gate).word.overwrite(0, ord(Release, "gate-release"));
-            Gate::wake(gate);
-        },
+        // SAFETY: the caller.
+        None => unsafe { foreign::open(&raw const (*node).gate) },
     }
 }
 
 /// Blocks the calling foreign thread until its node is woken.
 pub fn block_thread(node: &Node) {
-    // Acquire: pairs with the Release in `wake_elsewhere`: what the waker did before.
-    while node.gate.word.load(ord(Acquire, "gate-acquire")) != 0 {
-        node.gate.wait(1, None);
+    while !foreign::is_open(&node.gate) {
+        foreign::wait(&node.gate, None);
     }
 }
 

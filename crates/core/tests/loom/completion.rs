@@ -186,7 +186,14 @@ pub static SCRIPTS: &[Script] = &[
         name: "completion.foreign_join",
         run: foreign_join,
         spins: true,
-        mutants: &["gate-release", "gate-acquire", "done-not-release", "done-load-acquire", "wait-failure-acquire"],
+        mutants: &[
+            "gate-release",
+            "gate-acquire",
+            "gate-not-woken",
+            "done-not-release",
+            "done-load-acquire",
+            "wait-failure-acquire",
+        ],
         ..SCRIPT
     },
 ];

@@ -168,6 +168,11 @@ impl<T> SendArm<'_, T> {
         unsafe {
             match self.chan.locked(here, |state| state.try_send(place)) {
                 Sent::Full => None,
+                Sent::Dropped => {
+                    self.full = false;
+                    place.drop_in_place();
+                    Some(Ok(()))
+                }
                 Sent::Closed => {
                     self.full = false;
                     Some(Err(SendError(self.entry.take())))

@@ -42,6 +42,15 @@ pub(super) struct State<T> {
     waiting_receivers: List<T>,
     waiting_senders: List<T>,
     closed: bool,
+    when_full: WhenFull,
+}
+
+/// What a send does at a full buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WhenFull {
+    Wait,
+    DropOldest,
+    DropNewest,
 }
 
 // SAFETY: the state is reached under the lock; messages go from thread to thread.
@@ -76,6 +85,8 @@ impl<T> std::ops::DerefMut for Locked<'_, T> {
 pub(super) enum Sent {
     /// The message is moved out of its place. A target is to be woken afterwards.
     Done(Option<Target>),
+    /// It is done, and in its place is a message to be dropped, without the lock: this one, or the oldest.
+    Dropped,
     Full,
     Closed,
 }
@@ -96,7 +107,7 @@ pub(super) enum Waited {
 }
 
 impl<T> Chan<T> {
-    pub(super) fn new(limit: usize) -> Chan<T> {
+    pub(super) fn new(limit: usize, when_full: WhenFull) -> Chan<T> {
         Chan {
             lock: BiasedLock::new(),
             left: AtomicBool::new(false),
@@ -109,6 +120,7 @@ impl<T> Chan<T> {
                 waiting_receivers: List::new(),
                 waiting_senders: List::new(),
                 closed: false,
+                when_full,
             }),
         }
     }
@@ -307,7 +319,10 @@ impl<T> State<T> {
     /// Must a send wait?
     #[inline(always)]
     pub(super) fn has_no_room(&self) -> bool {
-        self.buffer.len() >= self.limit && self.waiting_receivers.is_empty() && !self.closed
+        self.buffer.len() >= self.limit
+            && self.waiting_receivers.is_empty()
+            && !self.closed
+            && self.when_full == WhenFull::Wait
     }
 
     /// Sends now, if that is possible.
@@ -315,7 +330,7 @@ impl<T> State<T> {
     /// # Safety
     /// `place` holds a message; it is moved out if the answer is `Done`.
     #[inline]
-    pub(super) unsafe fn try_send(&mut self, place: *const T) -> Sent {
+    pub(super) unsafe fn try_send(&mut self, place: *mut T) -> Sent {
         if self.closed {
             return Sent::Closed;
         }
@@ -329,7 +344,12 @@ impl<T> State<T> {
                 return Sent::Done(Some(target));
             }
             if self.buffer.len() >= self.limit {
-                return Sent::Full;
+                match self.when_full {
+                    WhenFull::Wait => return Sent::Full,
+                    WhenFull::DropNewest => {}
+                    WhenFull::DropOldest => self.buffer.replace_first(place),
+                }
+                return Sent::Dropped;
             }
             self.buffer.push(place);
         }
@@ -390,6 +410,8 @@ impl<T> State<T> {
     /// As [`List::push`]. The entry's slot holds a message; it is moved out if the entry is `DONE` afterwards. `me` is the caller's
     /// own wait.
     pub(super) unsafe fn send_or_wait(&mut self, entry: *mut Entry<T>, me: Group) -> (Link, Option<Target>) {
+        // Of another kind a send never waits, so it was done by an attempt.
+        debug_assert_eq!(self.when_full, WhenFull::Wait);
         // SAFETY: the caller; locked.
         unsafe {
             if self.closed {

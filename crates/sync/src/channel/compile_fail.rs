@@ -50,3 +50,18 @@
 //!     tx
 //! }
 //! ```
+//! Nor do the arms of a select, so a future of a select has them in itself:
+//! ```compile_fail,E0277
+//! use myriad_sync::select::{Order, wait_async};
+//! let (_tx, rx) = myriad_sync::channel::bounded::<u8>(1);
+//! let mut arms = (rx.recv_arm(),);
+//! let future = Box::pin(wait_async(Order::Fair, &mut arms));
+//! std::mem::forget(future);
+//! let _moved = arms;
+//! ```
+//! A message that a select was to send is gone, unless it was lent:
+//! ```compile_fail,E0382
+//! let (tx, _rx) = myriad_sync::channel::bounded::<String>(1);
+//! let message = String::new();
+//! myriad_sync::select! { _ = tx.send(message) => (), default => println!("{message}") }
+//! ```

@@ -3,7 +3,7 @@
 //! Each side has a count. The last end of a side closes the channel; the last receiver also drops what is buffered, since
 //! somebody may wait for that (a request that holds the way to answer it); the last side to leave frees the channel.
 
-use super::chan::{Chan, Side, State};
+use super::chan::{Chan, Side, State, WhenFull};
 use super::{Receiver, Sender};
 use myriad_core::sys::atomic::Ordering::*;
 use myriad_core::sys::mutant::ord;
@@ -20,9 +20,9 @@ unsafe impl<T: Send> Sync for Share<T> {}
 /// More ends than this of one side surely leak.
 const MOST: u32 = u32::MAX / 2;
 
-pub(super) fn new<T>(limit: usize) -> (Sender<T>, Receiver<T>) {
+pub(super) fn new<T>(limit: usize, when_full: WhenFull) -> (Sender<T>, Receiver<T>) {
     // A box, not an Arc: the two counts know when it is free.
-    let chan = NonNull::from(Box::leak(Box::new(Chan::new(limit))));
+    let chan = NonNull::from(Box::leak(Box::new(Chan::new(limit, when_full))));
     (Sender::new(Share(chan)), Receiver::new(Share(chan)))
 }
 

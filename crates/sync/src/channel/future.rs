@@ -216,6 +216,7 @@ impl<T> SendFuture<'_, T> {
             self.entry.reset();
             match sent {
                 Sent::Done(Some(target)) => here.wake(target),
+                Sent::Dropped => self.entry.place().drop_in_place(),
                 Sent::Closed => return Poll::Ready(Err(SendError(self.entry.take()))),
                 _ => {}
             }

@@ -22,13 +22,22 @@
 //! ```
 
 mod arm;
+mod board;
+mod broadcast;
 mod chan;
 mod ends;
 mod error;
 mod future;
+mod oneshot;
+mod produce;
+mod promise;
 mod receiver;
 mod ring;
 mod sender;
+mod stream;
+mod time;
+mod transform;
+mod watch;
 
 use crate::entry;
 
@@ -37,11 +46,21 @@ mod compile_fail;
 #[cfg(all(test, not(loom)))]
 mod test;
 
+use chan::WhenFull;
+
 pub use arm::{RecvArm, SendArm};
+pub use broadcast::{BroadcastReceiver, BroadcastSender, Heard, broadcast};
 pub use error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
 pub use future::{RecvFuture, SendFuture};
+pub use oneshot::{OnceSender, oneshot};
+pub use produce::{Produced, produce};
+pub use promise::{PromiseReceiver, PromiseSender, promise};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use sender::Sender;
+pub use stream::{RecvStream, SendSink};
+pub use time::{Ticks, after, never, tick};
+pub use transform::TransformSender;
+pub use watch::{WatchReceiver, WatchSender, watch};
 
 /// A channel that holds up to `capacity` messages.
 ///
@@ -49,17 +68,51 @@ pub use sender::Sender;
 /// is as good as [`unbounded`]) costs nothing before it is used.
 #[must_use]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    ends::new(capacity)
+    ends::new(capacity, WhenFull::Wait)
 }
 
 /// A channel that holds any number of messages: sending never waits.
 #[must_use]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
-    ends::new(usize::MAX)
+    ends::new(usize::MAX, WhenFull::Wait)
 }
 
 /// A channel that holds no message: each send waits for a receive, and the other way round.
 #[must_use]
 pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
-    ends::new(0)
+    ends::new(0, WhenFull::Wait)
+}
+
+/// A channel that holds the newest `capacity` messages: a send to a full one drops the oldest, and never waits.
+///
+/// # Panics
+/// If the capacity is 0. A send panics if the destructor of what it drops does.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad_sync::channel::sliding(2);
+/// (1..=4).for_each(|n| tx.send(n).unwrap());
+/// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [3, 4]);
+/// ```
+#[must_use]
+pub fn sliding<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    assert!(capacity > 0, "a sliding channel needs room for a message: give it a capacity of 1 or more");
+    ends::new(capacity, WhenFull::DropOldest)
+}
+
+/// A channel that holds the oldest `capacity` messages: a send to a full one drops its message, and never waits.
+///
+/// # Panics
+/// If the capacity is 0. A send panics if the destructor of what it drops does.
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = myriad_sync::channel::dropping(2);
+/// (1..=4).for_each(|n| tx.send(n).unwrap());
+/// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [1, 2]);
+/// ```
+#[must_use]
+pub fn dropping<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    assert!(capacity > 0, "a dropping channel needs room for a message: give it a capacity of 1 or more");
+    ends::new(capacity, WhenFull::DropNewest)
 }

@@ -249,6 +249,10 @@ impl<T> Receiver<T> {
     pub fn len(&self) -> usize {
         self.chan().len()
     }
+    /// Would a receive go on at once (with a message, or because the channel is closed)? Another receiver may be faster.
+    pub fn is_ready(&self) -> bool {
+        self.chan().locked(Here::get(), |state| !state.has_nothing())
+    }
     /// Is nothing buffered?
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -107,6 +107,25 @@ impl<T> Ring<T> {
         unsafe { message.read() }
     }
 
+    /// Moves a message in, behind all others, and the first one out into its place.
+    ///
+    /// # Safety
+    /// There is one; `place` holds a message, which is the caller's to move.
+    pub(super) unsafe fn replace_first(&mut self, place: *mut T) {
+        // SAFETY: the caller. The slot of the first becomes that behind the last if the memory is full; else both are valid.
+        unsafe {
+            let first = self.slot(0);
+            let behind = self.slot(self.len);
+            if first == behind {
+                first.swap(place);
+            } else {
+                behind.copy_from_nonoverlapping(place, 1);
+                place.copy_from_nonoverlapping(first, 1);
+            }
+        }
+        self.first = self.first.wrapping_add(1);
+    }
+
     fn drop_first(&mut self) {
         let message = self.slot(0);
         self.first = self.first.wrapping_add(1);

@@ -45,11 +45,11 @@ impl<T> Sender<T> {
         let here = Here::get();
         here.spend();
         let mut state = self.chan().lock(here);
-        let value = match state.quick_send(ManuallyDrop::new(value)) {
+        let mut value = match state.quick_send(ManuallyDrop::new(value)) {
             Ok(()) => return Ok(()),
             Err(value) => value,
         };
-        let place = &raw const *value;
+        let place = &raw mut *value;
         // SAFETY: the message is in its place, and is moved out of it once.
         unsafe {
             if state.has_no_room() && here.is_prepared() {
@@ -62,12 +62,7 @@ impl<T> Sender<T> {
     /// # Safety
     /// `place` holds a message, which is moved out.
     #[inline(never)]
-    unsafe fn send_slow<'a>(
-        &'a self,
-        here: Here,
-        mut state: Locked<'a, T>,
-        place: *const T,
-    ) -> Result<(), SendError<T>> {
+    unsafe fn send_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>, place: *mut T) -> Result<(), SendError<T>> {
         // SAFETY: the caller. A target was claimed, and is woken once, without the lock.
         unsafe {
             match state.try_send(place) {
@@ -75,6 +70,11 @@ impl<T> Sender<T> {
                 Sent::Done(Some(target)) => {
                     drop(state);
                     here.wake(target);
+                    Ok(())
+                }
+                Sent::Dropped => {
+                    drop(state);
+                    place.drop_in_place();
                     Ok(())
                 }
                 Sent::Closed => Err(SendError(place.read())),
@@ -89,7 +89,7 @@ impl<T> Sender<T> {
     /// # Safety
     /// As `send_slow`.
     #[cold]
-    unsafe fn send_unprepared(&self, here: Here, place: *const T) -> Result<(), SendError<T>> {
+    unsafe fn send_unprepared(&self, here: Here, place: *mut T) -> Result<(), SendError<T>> {
         let entry = Entry::new();
         // SAFETY: the caller; the entry stands in this frame.
         unsafe {
@@ -105,7 +105,7 @@ impl<T> Sender<T> {
     /// # Safety
     /// As `send_slow`.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    unsafe fn send_blocking(here: Here, mut state: Locked<'_, T>, place: *const T) -> Result<(), SendError<T>> {
+    unsafe fn send_blocking(here: Here, mut state: Locked<'_, T>, place: *mut T) -> Result<(), SendError<T>> {
         let wait = here.wait();
         let entry = Entry::new();
         // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and published before the lock goes.
@@ -126,14 +126,18 @@ impl<T> Sender<T> {
     #[inline]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let here = Here::get();
-        let value = ManuallyDrop::new(value);
-        let place = &raw const *value;
+        let mut value = ManuallyDrop::new(value);
+        let place = &raw mut *value;
         // SAFETY: the message is in its place, and is moved out of it once. A target was claimed, and is woken once.
         unsafe {
             match self.chan().locked(here, |state| state.try_send(place)) {
                 Sent::Done(None) => Ok(()),
                 Sent::Done(Some(target)) => {
                     here.wake(target);
+                    Ok(())
+                }
+                Sent::Dropped => {
+                    place.drop_in_place();
                     Ok(())
                 }
                 Sent::Closed => Err(TrySendError::Closed(place.read())),
@@ -163,11 +167,11 @@ impl<T> Sender<T> {
     pub fn send_deadline(&self, value: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
         let here = Here::get();
         here.spend();
-        let value = ManuallyDrop::new(value);
+        let mut value = ManuallyDrop::new(value);
         let entry = Entry::new();
         // SAFETY: the message is in its place, and is moved out of it once; the entry stands in this frame.
         unsafe {
-            match self.wait(here, &raw const *value, Some(deadline), (&raw const entry).cast_mut()) {
+            match self.wait(here, &raw mut *value, Some(deadline), (&raw const entry).cast_mut()) {
                 Waited::Done => Ok(()),
                 Waited::Timeout => Err(SendTimeoutError::Timeout(entry.take())),
                 Waited::Closed => Err(SendTimeoutError::Closed(entry.take())),
@@ -189,7 +193,7 @@ impl<T> Sender<T> {
     ///
     /// # Safety
     /// `place` holds a message, which is moved out. The entry is new, and stays where it is until this returns.
-    unsafe fn wait(&self, here: Here, place: *const T, deadline: Option<Instant>, entry: *mut Entry<T>) -> Waited {
+    unsafe fn wait(&self, here: Here, place: *mut T, deadline: Option<Instant>, entry: *mut Entry<T>) -> Waited {
         let wait = if deadline.is_some() { here.timed_wait() } else { here.wait() };
         let prepared = wait.prepare();
         // SAFETY: the caller; the entry is ours until it is linked. A target was claimed, and is woken once. The wait is
@@ -197,7 +201,7 @@ impl<T> Sender<T> {
         unsafe {
             let sent = self.chan().locked(here, |state| {
                 let sent = state.try_send(place);
-                if !matches!(sent, Sent::Done(_)) {
+                if matches!(sent, Sent::Full | Sent::Closed) {
                     (*entry).put(place);
                 }
                 if matches!(sent, Sent::Full) && prepared.is_ok() {
@@ -209,6 +213,10 @@ impl<T> Sender<T> {
                 (Sent::Done(None), _) => return Waited::Done,
                 (Sent::Done(Some(target)), _) => {
                     here.wake(target);
+                    return Waited::Done;
+                }
+                (Sent::Dropped, _) => {
+                    place.drop_in_place();
                     return Waited::Done;
                 }
                 (Sent::Closed, _) => return Waited::Closed,
@@ -247,6 +255,10 @@ impl<T> Sender<T> {
     /// How many messages are buffered now.
     pub fn len(&self) -> usize {
         self.chan().len()
+    }
+    /// Would a send go on at once (or fail, because the channel is closed)? Another sender may be faster.
+    pub fn is_ready(&self) -> bool {
+        self.chan().locked(Here::get(), |state| !state.has_no_room())
     }
     /// Is nothing buffered?
     pub fn is_empty(&self) -> bool {

@@ -2,7 +2,7 @@
 
 #![allow(clippy::vec_box)] // entries and waits must not move
 
-use super::chan::{Chan, Received, Sent, Side};
+use super::chan::{Chan, Received, Sent, Side, WhenFull};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED, List, SKIPPED};
 use super::ring::Ring;
 use myriad_core::wait::{Here, Target, Wait};
@@ -241,13 +241,14 @@ struct Bench {
 
 impl Bench {
     fn new(limit: usize) -> Bench {
-        Bench { chan: Chan::new(limit), waiters: Waiters::new(8) }
+        Bench { chan: Chan::new(limit, WhenFull::Wait), waiters: Waiters::new(8) }
     }
-    fn send(&self, value: usize) -> &'static str {
+    fn send(&self, mut value: usize) -> &'static str {
         // SAFETY: a number may be copied.
-        match unsafe { self.chan.lock(Here::get()).try_send(&value) } {
+        match unsafe { self.chan.lock(Here::get()).try_send(&raw mut value) } {
             Sent::Done(None) => "buffered",
             Sent::Done(Some(_)) => "handed over",
+            Sent::Dropped => "dropped",
             Sent::Full => "full",
             Sent::Closed => "closed",
         }

@@ -110,7 +110,7 @@ pub unsafe trait Arms {
     /// What the winner brings.
     type Output;
     #[doc(hidden)]
-    fn len(&self) -> usize;
+    fn count(&self) -> usize;
     /// Attempts the arm with this number.
     ///
     /// # Safety
@@ -175,7 +175,7 @@ macro_rules! tuples {
         unsafe impl<$($a: Arm),*> Arms for ($($a,)*) {
             type Output = Won<$($a::Output),*>;
             #[inline(always)]
-            fn len(&self) -> usize {
+            fn count(&self) -> usize {
                 [$($i),*].len()
             }
             #[inline(always)]
@@ -223,7 +223,7 @@ tuples!(
 // SAFETY: nothing is linked.
 unsafe impl Arms for () {
     type Output = Infallible;
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         0
     }
     unsafe fn attempt(&mut self, _: usize, _: Here, _: Option<&Waker>) -> Option<Infallible> {
@@ -244,32 +244,44 @@ unsafe impl Arms for () {
     }
 }
 
-// SAFETY: as what it refers to; who holds the reference keeps it where it is.
-unsafe impl<A: Arms + ?Sized> Arms for &mut A {
+/// Arms that stand elsewhere and stay there until they are dropped. (Not `&mut A` itself: a future of that could be forgotten
+/// while they are linked, and the arms moved.)
+pub(super) struct InPlace<'a, A>(&'a mut A);
+
+impl<'a, A: Arms> InPlace<'a, A> {
+    /// # Safety
+    /// The arms do not move any more until they are dropped.
+    pub(super) unsafe fn new(arms: &'a mut A) -> Self {
+        InPlace(arms)
+    }
+}
+
+// SAFETY: as what it refers to; `new`'s caller.
+unsafe impl<A: Arms> Arms for InPlace<'_, A> {
     type Output = A::Output;
     #[inline(always)]
-    fn len(&self) -> usize {
-        (**self).len()
+    fn count(&self) -> usize {
+        self.0.count()
     }
     #[inline(always)]
     unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<A::Output> {
         // SAFETY: the caller.
-        unsafe { (**self).attempt(number, here, waker) }
+        unsafe { self.0.attempt(number, here, waker) }
     }
     unsafe fn link(&mut self, here: Here, me: Group) -> Link {
         // SAFETY: the caller.
-        unsafe { (**self).link(here, me) }
+        unsafe { self.0.link(here, me) }
     }
     fn unlink(&mut self, here: Here) -> Option<A::Output> {
-        (**self).unlink(here)
+        self.0.unlink(here)
     }
     fn abandon(&mut self, here: Here) {
-        (**self).abandon(here);
+        self.0.abandon(here);
     }
     fn deadline(&mut self) -> Option<Instant> {
-        (**self).deadline()
+        self.0.deadline()
     }
     fn needs_polling(&self) -> bool {
-        (**self).needs_polling()
+        self.0.needs_polling()
     }
 }

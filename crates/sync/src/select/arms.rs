@@ -9,7 +9,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// An arm that is ready after `duration`, counted from when the select begins; it brings nothing.
+/// An arm that is ready after `duration`, counted from when the select begins; it brings nothing. (Of a
+/// [`Select`](super::Select), which may be waited for again: from its first wait that finds nothing ready.)
 pub fn after(duration: Duration) -> Time {
     Time { duration, deadline: if duration.is_zero() { Some(Instant::from_nanos(0)) } else { None } }
 }

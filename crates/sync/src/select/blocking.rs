@@ -1,6 +1,6 @@
 //! The select of a closure, or a thread, that blocks.
 
-use super::arm::{Arms, Link, earlier};
+use super::arm::{Arms, InPlace, Link, earlier};
 use super::future::Polled;
 use super::order::Order;
 use myriad_core::time::{self, Instant};
@@ -85,7 +85,8 @@ unsafe fn attempt_first<A: Arms>(arms: &mut A, order: Order, here: Here) -> Opti
 #[inline(never)]
 unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> Option<A::Output> {
     if arms.needs_polling() {
-        return myriad_core::block_on(Polled::new(arms, order, limit));
+        // SAFETY: the caller.
+        return myriad_core::block_on(Polled::new(unsafe { InPlace::new(arms) }, order, limit));
     }
     loop {
         let here = Here::get();

@@ -112,7 +112,7 @@ impl<'a, R> Select<'a, R> {
     /// Does one of the arms if that is possible now.
     pub fn try_wait(&mut self) -> Option<R> {
         self.settle();
-        let number = blocking::try_wait(self.order, &mut List(&mut self.arms))?;
+        let number = blocking::try_wait(self.order, List(&mut self.arms))?;
         Some(self.arms[number].finish())
     }
 
@@ -225,7 +225,7 @@ struct List<'s, 'a, R>(&'s mut Vec<Box<dyn Erased<R> + Send + 'a>>);
 unsafe impl<R> Arms for List<'_, '_, R> {
     /// The winner's number.
     type Output = usize;
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.0.len()
     }
     unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<usize> {

@@ -31,7 +31,7 @@ pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
     here: Here,
     waker: Option<&Waker>,
 ) -> Option<A::Output> {
-    let n = arms.len();
+    let n = arms.count();
     // SAFETY: the caller.
     let mut attempt = |i| unsafe { arms.attempt(i, here, waker) };
     // In a model every run with the same schedule has to do the same.

@@ -1,0 +1,107 @@
+//! How a thread that is no worker waits, and is woken.
+//!
+//! ```text
+//!  gate   WAITS -> 0                 woken before it sleeps: nobody calls the kernel for it
+//!         WAITS -> ASLEEP -> 0       woken in its sleep: the waker, who sees that, calls the kernel
+//! ```
+//! Before it sleeps it yields its processor some times: for about as long as falling asleep and being woken would take, some
+//! microseconds. If its partner stands behind it on the same processor, it comes to run at once; if the partner runs on another one,
+//! a yield is a pause in which messages gather. Where many others want the processor a yield lets all of them run first, which
+//! takes milliseconds: so when one has taken long, threads sleep at once in the next waits, in more and more of them as long
+//! as that stays so. (Workers have another way: while one waits, its worker goes on.)
+//!
+//! **Ordering.** What the waker did before: the Release of its swap with the Acquire of the look that finds 0.
+//!
+//! **Rejected.** *To sleep at once:* two threads at a rendezvous met in 1,200 ns instead of 530, and with one slot in 1,090 instead
+//! of 350. *To look at the word without yielding:* as fast when both have a processor, and two to three times slower with 100 slots
+//! (115 instead of 36 ns a message): each message is followed by a look, so the line with it goes to and fro for each, and the
+//! two never come to share a processor.
+
+use crate::sys::atomic::Ordering::*;
+use crate::sys::futex::Gate;
+use crate::sys::mutant::{on, ord};
+use crate::sys::thread::{ticks, ticks_per_us, yield_now};
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// It is there, and looks at the word.
+pub(super) const WAITS: u32 = 1;
+/// It sleeps, or is about to.
+const ASLEEP: u32 = 2;
+
+/// How often it yields before it sleeps.
+const YIELDS: u32 = 16;
+/// When a yield has taken so long, in microseconds, others need the processor.
+const LONG_US: u64 = 100;
+/// How many waits go without yields then, at least and at most.
+const PENALTY: (u32, u32) = (256, 65_536);
+/// With less time than this it does not yield: it might not be back.
+const SHORT: Duration = Duration::from_millis(1);
+
+/// Waits of all threads that still go without yields, and how many the last penalty was. Std's, because they are no part of
+/// any protocol: estimates, of which an update may be lost.
+static SKIP: AtomicU32 = AtomicU32::new(0);
+static LAST_PENALTY: AtomicU32 = AtomicU32::new(0);
+
+/// A gate for one wait.
+pub fn gate() -> Gate {
+    Gate::new(WAITS)
+}
+
+/// Was it woken?
+pub fn is_open(gate: &Gate) -> bool {
+    // Acquire: pairs with the Release in `open`: what the waker did before.
+    gate.word.load(ord(Acquire, "gate-acquire")) == 0
+}
+
+/// Waits until the gate is open; or, with a time limit, for about so long: it may also return early.
+pub fn wait(gate: &Gate, timeout: Option<Duration>) {
+    if is_open(gate) || !cfg!(loom) && timeout.is_none_or(|left| left >= SHORT) && yield_until_open(gate) {
+        return;
+    }
+    // Relaxed: on success nothing is taken over, on failure we look again.
+    _ = gate.word.compare_exchange(WAITS, ASLEEP, Relaxed, Relaxed);
+    gate.wait(ASLEEP, timeout);
+}
+
+/// Opens a gate, which may be gone when this returns.
+///
+/// # Safety
+/// The gate is there until it is open; nobody else opens it.
+pub unsafe fn open(gate: *const Gate) {
+    // Release: pairs with the Acquire in `is_open`. A read-modify-write: who sleeps has said so in the same word.
+    // SAFETY: the caller; afterwards the thread may go on and free the gate: only its address is used.
+    let was = unsafe { (*gate).word.swap(0, ord(Release, "gate-release")) };
+    if was == ASLEEP && !on("gate-not-woken") {
+        Gate::wake(gate);
+    }
+}
+
+/// Yields for a while. True: it is open.
+fn yield_until_open(gate: &Gate) -> bool {
+    let skip = SKIP.load(Relaxed);
+    if skip > 0 {
+        SKIP.store(skip - 1, Relaxed);
+        return false;
+    }
+    let mut last = ticks();
+    for _ in 0..YIELDS {
+        yield_now();
+        let now = ticks();
+        if now.wrapping_sub(last) > LONG_US * ticks_per_us() {
+            let penalty = (2 * LAST_PENALTY.load(Relaxed)).clamp(PENALTY.0, PENALTY.1);
+            LAST_PENALTY.store(penalty, Relaxed);
+            SKIP.store(penalty, Relaxed);
+            return is_open(gate);
+        }
+        if is_open(gate) {
+            let penalty = LAST_PENALTY.load(Relaxed);
+            if penalty > 0 {
+                LAST_PENALTY.store(penalty / 2, Relaxed);
+            }
+            return true;
+        }
+        last = now;
+    }
+    false
+}

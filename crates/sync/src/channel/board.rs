@@ -1,0 +1,384 @@
+//! What several receivers see, each for itself: the common part of [`promise`](super::promise), [`watch`](super::watch)
+//! and [`broadcast`](super::broadcast).
+//!
+//! A *board* is a state under a biased lock, and a list of those who wait for a change. Who changes it wakes all of them, and each
+//! looks again; what it finds is its own, so nobody comes in vain but for changes that do not concern it. A *reader* knows what it
+//! has seen, and what it would take.
+//!
+//! **Invariants.** Under the lock nothing foreign runs: values stand in `Arc`s, which are cloned and moved there, but dropped (what a
+//! change throws out) without it.
+
+use super::entry::{CLOSED, DONE, Entry, LINKED, List};
+use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use crate::select::{Arm, Link};
+use myriad_core::lock::biased::BiasedLock;
+use myriad_core::sys::cell::UnsafeCell;
+use myriad_core::time::Instant;
+use myriad_core::wait::{Group, Here, Target};
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomPinned;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+pub(super) struct Board<S> {
+    lock: BiasedLock,
+    state: UnsafeCell<State<S>>,
+}
+
+struct State<S> {
+    content: S,
+    closed: bool,
+    waiting: List<()>,
+    /// Those who waited at the last change, and are not woken yet. Who comes later (perhaps one of them again) is not among them,
+    /// so waking comes to an end.
+    waking: List<()>,
+}
+
+impl<S> State<S> {
+    /// All that wait have something to look at. False: nobody does.
+    fn call_all(&mut self) -> bool {
+        // SAFETY: locked: there is no other way to the state.
+        unsafe { self.waking.append(&mut self.waiting) };
+        !self.waking.is_empty()
+    }
+}
+
+// SAFETY: the state is reached under the lock.
+unsafe impl<S: Send> Sync for Board<S> {}
+// SAFETY: as above.
+unsafe impl<S: Send> Send for Board<S> {}
+
+/// What a reader has seen, and how it takes what it has not.
+pub(super) trait Reader {
+    type Content;
+    type Item;
+    /// Takes what is new to it. Under the lock: no foreign code.
+    fn take(&mut self, content: &Self::Content) -> Option<Self::Item>;
+    /// Is something new to it?
+    fn has_news(&self, content: &Self::Content) -> bool;
+}
+
+impl<S> Board<S> {
+    pub(super) fn new(content: S) -> Board<S> {
+        let state = State { content, closed: false, waiting: List::new(), waking: List::new() };
+        Board { lock: BiasedLock::new(), state: UnsafeCell::new(state) }
+    }
+
+    fn locked<R>(&self, here: Here, f: impl FnOnce(&mut State<S>) -> R) -> R {
+        // SAFETY: the callers keep to the lock's rule: short, nothing foreign, no other lock.
+        let _guard = unsafe { here.lock(&self.lock) };
+        // SAFETY: under the lock.
+        self.state.with_mut(|state| f(unsafe { &mut *state }))
+    }
+
+    pub(super) fn look<R>(&self, f: impl FnOnce(&S) -> R) -> R {
+        self.locked(Here::get(), |state| f(&state.content))
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.locked(Here::get(), |state| state.closed)
+    }
+
+    /// Changes the content unless the board is closed, and wakes all that wait. What `f` returns is dropped by the caller.
+    pub(super) fn change<A, R>(&self, argument: A, f: impl FnOnce(&mut S, A) -> R) -> Result<R, A> {
+        let here = Here::get();
+        let changed = self.locked(here, |state| {
+            if state.closed { Err(argument) } else { Ok((f(&mut state.content, argument), state.call_all())) }
+        });
+        let (result, somebody) = changed?;
+        if somebody {
+            self.wake_all(here, DONE);
+        }
+        Ok(result)
+    }
+
+    /// Nothing changes any more. True: it was open.
+    pub(super) fn close(&self) -> bool {
+        let here = Here::get();
+        let was_open = self.locked(here, |state| {
+            state.call_all();
+            !std::mem::replace(&mut state.closed, true)
+        });
+        self.wake_all(here, CLOSED);
+        was_open
+    }
+
+    /// One by one: waking is foreign code.
+    fn wake_all(&self, here: Here, end: u8) {
+        /// A waker that panics does not keep the others waiting.
+        struct Others<'a, S>(&'a Board<S>, Here, u8);
+        impl<S> Drop for Others<'_, S> {
+            fn drop(&mut self) {
+                self.0.wake_all(self.1, self.2);
+            }
+        }
+        while let Some(target) = self.locked(here, |state| {
+            // SAFETY: locked.
+            unsafe {
+                let (entry, target) = state.waking.claim_first()?;
+                Entry::end(entry, end);
+                Some(target)
+            }
+        }) {
+            let others = Others(self, here, end);
+            // SAFETY: claimed, taken out, and woken once.
+            unsafe { here.wake(target) };
+            std::mem::forget(others);
+        }
+    }
+
+    /// Takes what is new; if nothing is, and nothing will be, says so; else links the entry, if there is one.
+    ///
+    /// # Safety
+    /// The entry is in no list, and stays where it is while it is linked.
+    unsafe fn take_or_wait<R: Reader<Content = S>>(
+        &self,
+        here: Here,
+        reader: &mut R,
+        wait: Option<(*mut Entry<()>, Target)>,
+    ) -> (Option<Result<R::Item, RecvError>>, Option<Target>) {
+        self.locked(here, |state| {
+            if let Some(item) = reader.take(&state.content) {
+                return (Some(Ok(item)), wait.map(|(_, target)| target));
+            }
+            if state.closed {
+                return (Some(Err(RecvError)), wait.map(|(_, target)| target));
+            }
+            if let Some((entry, target)) = wait {
+                // SAFETY: the caller; locked.
+                unsafe { state.waiting.push(entry, target) };
+            }
+            (None, None)
+        })
+    }
+
+    /// Takes an entry out, if it is still in the list. The target is dropped without the lock.
+    ///
+    /// # Safety
+    /// It is the caller's own, of this board.
+    unsafe fn give_up(&self, here: Here, entry: *mut Entry<()>) -> Option<Target> {
+        self.locked(here, |state| {
+            // One of the two lists; it matters only if it is the first there.
+            let list = if state.waking.begins_with(entry) { &mut state.waking } else { &mut state.waiting };
+            // SAFETY: the caller; locked.
+            unsafe { ((*entry).state() == LINKED).then(|| list.remove(entry)) }
+        })
+    }
+
+    pub(super) fn try_receive<R: Reader<Content = S>>(&self, reader: &mut R) -> Result<R::Item, TryRecvError> {
+        // SAFETY: no entry.
+        match unsafe { self.take_or_wait(Here::get(), reader, None) }.0 {
+            Some(Ok(item)) => Ok(item),
+            Some(Err(RecvError)) => Err(TryRecvError::Closed),
+            None => Err(TryRecvError::Empty),
+        }
+    }
+
+    pub(super) fn receive<R: Reader<Content = S>>(
+        &self,
+        reader: &mut R,
+        deadline: Instant,
+    ) -> Result<R::Item, RecvTimeoutError> {
+        Here::get().spend();
+        loop {
+            let here = Here::get();
+            let wait = here.timed_wait();
+            let prepared = wait.prepare();
+            let entry = Entry::new();
+            let at = (&raw const entry).cast_mut();
+            let ready = prepared.is_ok().then(|| (at, wait.target()));
+            // SAFETY: the entry stands in this frame until the wait is over.
+            match unsafe { self.take_or_wait(here, reader, ready) }.0 {
+                Some(Ok(item)) => return Ok(item),
+                Some(Err(RecvError)) => return Err(RecvTimeoutError::Closed),
+                None => {}
+            }
+            if let Err(error) = prepared {
+                panic!("{error}");
+            }
+            // SAFETY: prepared and published.
+            if !unsafe { wait.block_until(deadline) } {
+                // SAFETY: our own. (Its target has nothing to drop.)
+                drop(unsafe { self.give_up(Here::get(), at) });
+                return Err(RecvTimeoutError::Timeout);
+            }
+        }
+    }
+}
+
+/// A wait of a reader, as a future and as an arm of a select.
+#[must_use = "it does nothing unless it is awaited, or an arm of a select"]
+pub(super) struct Reading<'a, R: Reader> {
+    board: Arc<Board<R::Content>>,
+    reader: &'a mut R,
+    entry: Entry<()>,
+    won: Option<Result<R::Item, RecvError>>,
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the entry is touched under the board's lock, or by the holder.
+unsafe impl<R: Reader + Send> Send for Reading<'_, R>
+where
+    R::Content: Send,
+    R::Item: Send,
+{
+}
+
+impl<'a, R: Reader> Reading<'a, R> {
+    pub(super) fn new(board: &Arc<Board<R::Content>>, reader: &'a mut R) -> Self {
+        Reading { board: board.clone(), reader, entry: Entry::new(), won: None, _pinned: PhantomPinned }
+    }
+
+    fn take_out(&mut self, here: Here) {
+        if self.entry.state() == LINKED {
+            // SAFETY: our own.
+            let _target = unsafe { self.board.give_up(here, &raw mut self.entry) };
+        }
+        self.entry.reset();
+    }
+}
+
+impl<R: Reader> Future for Reading<'_, R> {
+    type Output = Result<R::Item, RecvError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: the entry is not moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        let here = Here::get();
+        // Its waker may be another one by now: it enters anew.
+        this.take_out(here);
+        if !here.poll_spend(cx.waker()) {
+            return Poll::Pending;
+        }
+        let target = Target::future(cx.waker().clone());
+        let at = &raw mut this.entry;
+        // SAFETY: in no list, and pinned. A target that was not needed is dropped without the lock.
+        let (taken, _unused) = unsafe { this.board.take_or_wait(here, this.reader, Some((at, target))) };
+        taken.map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+// SAFETY: unlinked when `unlink` or the destructor returns.
+unsafe impl<R: Reader> Arm for Reading<'_, R> {
+    type Output = Result<R::Item, RecvError>;
+
+    unsafe fn attempt(&mut self, here: Here, _: Option<&Waker>) -> Option<Self::Output> {
+        // SAFETY: no entry.
+        unsafe { self.board.take_or_wait(here, self.reader, None) }.0
+    }
+
+    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+        let Reading { board, reader, entry, won, .. } = self;
+        let at: *mut Entry<()> = entry;
+        board.locked(here, |state| {
+            if !state.closed && !reader.has_news(&state.content) {
+                // SAFETY: locked; in no list; the caller: it stays where it is.
+                unsafe { state.waiting.push(at, me.target()) };
+                return Link::Linked;
+            }
+            // SAFETY: the caller's own wait.
+            if unsafe { !me.claim() } {
+                return Link::Over;
+            }
+            *won = Some(reader.take(&state.content).ok_or(RecvError));
+            Link::Done
+        })
+    }
+
+    fn unlink(&mut self, here: Here) -> Option<Self::Output> {
+        let was = self.entry.state();
+        self.take_out(here);
+        if let Some(won) = self.won.take() {
+            return Some(won);
+        }
+        // We were woken, by a change: what is new is ours. (Else the select attempts all again.)
+        // SAFETY: no entry.
+        matches!(was, DONE | CLOSED).then(|| unsafe { self.board.take_or_wait(here, self.reader, None) }.0).flatten()
+    }
+
+    fn abandon(&mut self, here: Here) {
+        self.take_out(here);
+    }
+}
+
+impl<R: Reader> Drop for Reading<'_, R> {
+    fn drop(&mut self) {
+        self.take_out(Here::get());
+    }
+}
+
+impl<R: Reader> fmt::Debug for Reading<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reading(..)")
+    }
+}
+
+/// Closes its board when the last sender goes.
+pub(super) struct Closer<S>(pub(super) Arc<Board<S>>);
+
+impl<S> Drop for Closer<S> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// The receiving methods, in all endings.
+macro_rules! receiving {
+    ($receiver:ident<$t:ident>, $item:ty) => {
+        impl<$t> $receiver<$t> {
+            /// Waits for what is new to this receiver.
+            ///
+            /// # Blocking
+            /// Until there is something, or the last sender is gone. The calling task is set aside meanwhile, a foreign thread
+            /// sleeps.
+            ///
+            /// # Errors
+            /// The channel is closed, and nothing is left in it for this receiver.
+            ///
+            /// # Panics
+            /// If it must wait and there is no memory for a stack.
+            pub fn recv(&mut self) -> Result<$item, RecvError> {
+                self.board.receive(&mut self.reader, Instant::NEVER).map_err(|_| RecvError)
+            }
+            /// What is new, if something is there now.
+            ///
+            /// # Errors
+            /// Nothing is new, or the channel is closed.
+            pub fn try_recv(&mut self) -> Result<$item, TryRecvError> {
+                self.board.try_receive(&mut self.reader)
+            }
+            /// As [`recv`](Self::recv), for at most `timeout`.
+            ///
+            /// # Errors
+            /// The time has passed, or the channel is closed.
+            pub fn recv_timeout(&mut self, timeout: Duration) -> Result<$item, RecvTimeoutError> {
+                self.recv_deadline(time::now() + timeout)
+            }
+            /// As [`recv`](Self::recv), until `deadline` at the latest.
+            ///
+            /// # Errors
+            /// The time has passed, or the channel is closed.
+            pub fn recv_deadline(&mut self, deadline: Instant) -> Result<$item, RecvTimeoutError> {
+                self.board.receive(&mut self.reader, deadline)
+            }
+            /// A future of [`recv`](Self::recv).
+            ///
+            /// # Cancellation
+            /// Dropped before it is ready, it has taken nothing.
+            pub fn recv_async(&mut self) -> impl Future<Output = Result<$item, RecvError>> {
+                Reading::new(&self.board, &mut self.reader)
+            }
+            /// An arm of a [select](mod@crate::select); `select!` writes it as `rx.recv()`.
+            pub fn recv_arm(&mut self) -> impl Arm<Output = Result<$item, RecvError>> {
+                Reading::new(&self.board, &mut self.reader)
+            }
+            /// Are all senders gone?
+            pub fn is_closed(&self) -> bool {
+                self.board.is_closed()
+            }
+        }
+    };
+}
+pub(super) use receiving;

@@ -1,0 +1,106 @@
+//! A value that is set once, and that every receiver gets.
+
+use super::board::{Board, Closer, Reader, Reading, receiving};
+use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
+use crate::select::Arm;
+use myriad_core::time::{self, Instant};
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A promise: the first value that is set stays, and all receivers get it, also those that come later, and as often as they ask.
+///
+/// When all senders are gone and none has set a value, receivers fail. (As core.async's `promise-chan`.)
+///
+/// # Examples
+/// ```
+/// let (set, mut get) = myriad_sync::channel::promise();
+/// let mut other = get.clone();
+/// let waiting = myriad_core::spawn(move || *other.recv().unwrap());
+/// set.send(42).unwrap();
+/// assert!(set.send(43).is_err(), "it is set");
+/// assert_eq!((waiting.join().unwrap(), *get.recv().unwrap(), *get.recv().unwrap()), (42, 42, 42));
+/// ```
+#[must_use]
+pub fn promise<T>() -> (PromiseSender<T>, PromiseReceiver<T>) {
+    let board = Arc::new(Board::new(None));
+    (PromiseSender { closer: Arc::new(Closer(board.clone())) }, PromiseReceiver { board, reader: Whole(PhantomData) })
+}
+
+/// Sets the value of a [`promise`].
+pub struct PromiseSender<T> {
+    closer: Arc<Closer<Option<Arc<T>>>>,
+}
+
+/// Gets the value of a [`promise`].
+pub struct PromiseReceiver<T> {
+    board: Arc<Board<Option<Arc<T>>>>,
+    reader: Whole<T>,
+}
+
+/// Takes the value, as often as it is asked.
+struct Whole<T>(PhantomData<fn() -> T>);
+
+impl<T> Reader for Whole<T> {
+    type Content = Option<Arc<T>>;
+    type Item = Arc<T>;
+    fn take(&mut self, content: &Option<Arc<T>>) -> Option<Arc<T>> {
+        content.clone()
+    }
+    fn has_news(&self, content: &Option<Arc<T>>) -> bool {
+        content.is_some()
+    }
+}
+
+impl<T> PromiseSender<T> {
+    /// Sets the value. Never waits.
+    ///
+    /// # Errors
+    /// A value is set already: this one comes back.
+    pub fn send(&self, value: T) -> Result<(), SendError<T>> {
+        let value = Arc::new(value);
+        let set = self.closer.0.change(value, |content, value| match content {
+            None => {
+                *content = Some(value);
+                None
+            }
+            Some(_) => Some(value),
+        });
+        match set {
+            Ok(None) => Ok(()),
+            // Nobody else has seen it.
+            Ok(Some(value)) | Err(value) => Err(SendError(Arc::into_inner(value).expect("it is ours alone"))),
+        }
+    }
+}
+
+impl<T> PromiseReceiver<T> {
+    /// Is the value set?
+    pub fn is_set(&self) -> bool {
+        self.board.look(Option::is_some)
+    }
+}
+receiving!(PromiseReceiver<T>, Arc<T>);
+
+impl<T> Clone for PromiseSender<T> {
+    fn clone(&self) -> Self {
+        PromiseSender { closer: self.closer.clone() }
+    }
+}
+impl<T> Clone for PromiseReceiver<T> {
+    fn clone(&self) -> Self {
+        PromiseReceiver { board: self.board.clone(), reader: Whole(PhantomData) }
+    }
+}
+impl<T> fmt::Debug for PromiseSender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PromiseSender(..)")
+    }
+}
+impl<T> fmt::Debug for PromiseReceiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PromiseReceiver").field("set", &self.is_set()).finish_non_exhaustive()
+    }
+}
