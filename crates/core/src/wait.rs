@@ -327,7 +327,7 @@ impl Here {
     /// May it be worth while to spin for something that another thread does? Not on a runtime's only worker, where who is to do it
     /// is likely to be set aside; nor while other tasks of this worker are ready to go on.
     pub fn may_spin(self) -> bool {
-        self.0.is_none_or(|w| w.hub.crew.members().len() > 1 && w.nothing_ready())
+        self.worker().is_none_or(|w| w.hub.crew.members().len() > 1 && w.nothing_ready())
     }
 
     /// Takes a lock of this library, by its bias if it is biased to this worker.

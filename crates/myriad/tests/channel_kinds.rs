@@ -396,8 +396,8 @@ fn ticks_of_a_manual_clock() {
     let task = rt.spawn(move || {
         let hour = Duration::from_secs(3_600);
         let ticks = tick(hour);
-        tx.send(()).unwrap();
         let begin = myriad::time::now();
+        tx.send(()).unwrap();
         (0..24).map(|_| (ticks.recv().unwrap() - begin).as_secs() / 3_600).collect::<Vec<_>>()
     });
     rx.recv().unwrap();

@@ -13,7 +13,12 @@ pub(crate) fn start(p: &Params) -> Result<Runtime, Failure> {
         Mode::Fibers => unsafe { Builder::fibers() },
         Mode::Threads => Builder::new(),
     };
-    builder.workers(p.workers).build().map_err(|e| Failure::Wrong(format!("the runtime did not start: {e}")))
+    // No spare workers for those that compute: the peers have as many threads as were asked for.
+    builder
+        .workers(p.workers)
+        .spare_workers(0)
+        .build()
+        .map_err(|e| Failure::Wrong(format!("the runtime did not start: {e}")))
 }
 
 /// Refuses more closures that wait at the same time than there can be threads, in the mode where each has one.
