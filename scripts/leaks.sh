@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # Tests that end all their tasks; `lifecycle` starts and stops a thousand runtimes. Not those that leave blocked closures
 # behind on purpose.
-tests=(spawn scope join futures runtimes lifecycle timers channel_close channel_cancel channel_messages channel_pairs)
+tests=(spawn scope join futures runtimes lifecycle timers task_local scoped_values rng channel_close channel_cancel channel_messages channel_pairs)
 # Of these, two leak on purpose (a future that is forgotten, a counter that lives for ever), and two measure memory and time,
 # which the checker takes too.
 skipped=(--skip forgotten --skip free_tasks_among_those_of_the_scope

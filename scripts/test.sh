@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ $# -eq 0 ]; then
-    set -- --workspace
+    # With the features that others' crates need.
+    set -- --workspace --features myriad-rt/rand_core
 fi
 exec cargo test "$@"

@@ -36,7 +36,8 @@
 //! | [`sync`] | locks that suspend: `Mutex`, `RwLock`, `Condvar`, `Semaphore`, `OnceLock` and others |
 //! | [`time`] | sleeping, as a call and as a future |
 //! | [`Builder`], [`Runtime`] | settings, several runtimes, shutdown with a report |
-//! | [`task`] | names; [`yield_now`] |
+//! | [`task`], [`task_local!`] | names, numbers; task-locals; scoped values that children inherit; [`yield_now`] |
+//! | [`rng`](rng()) | random numbers that do not depend on the schedule |
 //! | [`platform`](platform()) | what the engine found on this machine |
 //!
 //! # Two modes of blocking
@@ -60,9 +61,12 @@
 #![cfg_attr(not(docsrs), doc = "The longer texts of the repository are in [`_documentation`].")]
 
 pub use myriad_core::platform::{Platform, platform};
+pub use myriad_core::task::rng;
+pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
     Blocking, Builder, Handle, JoinError, JoinHandle, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State, Stuck,
-    Unfinished, Unhandled, block_on, blocking, blocking_async, join, run, scope, spawn, spawn_async, yield_now,
+    Unfinished, Unhandled, block_on, blocking, blocking_async, join, run, scope, spawn, spawn_async, task_local,
+    yield_now,
 };
 pub use myriad_sync::{channel, select, select_async};
 
@@ -76,7 +80,7 @@ pub mod sync {
 
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
-    pub use myriad_core::task::Builder;
+    pub use myriad_core::task::{AccessError, Bound, Builder, LocalKey, ScopedValue, Task, TaskId, current};
     pub use myriad_core::yield_now;
 }
 

@@ -1,6 +1,7 @@
 //! The same as a future.
 
 use super::{Job, pool};
+use crate::task::context::inherit::Heirloom;
 use crate::unwind::{self, Payload};
 use std::future::Future;
 use std::pin::Pin;
@@ -32,6 +33,8 @@ impl<T> Shared<T> {
 
 /// Calls `f` on a thread of the same pool as [`blocking`](super::blocking), beginning now, and returns its result as a future.
 ///
+/// The call inherits scoped values and random numbers like a task that is spawned, and its task-locals are its own.
+///
 /// If the system has no thread for the pool, the call is made here, before this returns.
 ///
 /// # Blocking
@@ -51,7 +54,7 @@ where
     T: Send + 'static,
 {
     let shared = Arc::new(Shared(Mutex::new(State::Running(None))));
-    let data = Box::into_raw(Box::new((f, shared.clone()))).cast();
+    let data = Box::into_raw(Box::new((f, Heirloom::new(), shared.clone()))).cast();
     if let Err(job) = pool::submit(Job { run: run_boxed::<F, T>, data }) {
         job.run();
     }
@@ -62,8 +65,8 @@ where
 /// `data` is a box of this closure and its future's state.
 unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
     // SAFETY: the caller.
-    let (f, shared) = *unsafe { Box::from_raw(data.cast::<(F, Arc<Shared<T>>)>()) };
-    let result = unwind::catch(f);
+    let (f, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Heirloom, Arc<Shared<T>>)>()) };
+    let result = heirloom.run(f);
     let before = std::mem::replace(&mut *shared.locked(), State::Ended(result));
     if let State::Running(Some(waker)) = before {
         waker.wake();

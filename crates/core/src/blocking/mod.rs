@@ -14,6 +14,7 @@ mod pool;
 
 pub use future::{Blocking, blocking_async};
 
+use crate::task::context::Loan;
 use crate::unwind::{self, Payload};
 use crate::wait::{Target, Wait};
 use std::cell::UnsafeCell;
@@ -40,6 +41,8 @@ impl Job {
 struct Call<F, T> {
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<Option<Result<T, Payload>>>,
+    /// The caller goes on there, with what belongs to it.
+    loan: Loan,
     target: UnsafeCell<Option<Target>>,
 }
 
@@ -49,6 +52,8 @@ struct Call<F, T> {
 /// not keep a worker from its blocked tasks. The thread comes from an elastic pool of the process: idle ones are used
 /// again, new ones are started when all are busy, up to 512; further calls wait for their turn; one that has been idle
 /// for 10 s ends. `f` may borrow from the caller, which does not go on before it has ended.
+///
+/// It is still the caller that runs: `f` sees the task's own task-locals, scoped values and random numbers.
 ///
 /// On a foreign thread, which is there to be blocked, `f` is simply called; so it is if the system has no thread for the
 /// pool, or no memory for the stack on which the worker would go on meanwhile.
@@ -77,19 +82,20 @@ where
     let call = Call {
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
         result: UnsafeCell::new(None),
+        loan: Loan::new(),
         target: UnsafeCell::new(Some(wait.target())),
     };
     let job = Job { run: run_call::<F, T>, data: (&raw const call).cast_mut().cast() };
     match pool::submit(job) {
         // SAFETY: prepared; the pool runs the job, which wakes the target, once.
         Ok(()) => unsafe { wait.block() },
-        // Nobody else has it: run it here.
-        Err(job) => {
-            // SAFETY: nobody else has the job. There is nobody to wake.
-            unsafe { *call.target.get() = None };
-            job.run();
+        // Nobody else has it: the call is made here.
+        Err(_) => {
+            call.loan.give_back();
+            return ManuallyDrop::into_inner(call.closure.into_inner())();
         }
     }
+    call.loan.give_back();
     match call.result.into_inner().expect("the call has ended") {
         Ok(value) => value,
         Err(payload) => unwind::resume(payload),
@@ -103,7 +109,7 @@ unsafe fn run_call<F: FnOnce() -> T, T>(data: *mut ()) {
     // SAFETY: the caller: ours alone until the wake.
     let target = unsafe {
         let f = ManuallyDrop::take(&mut *(*call).closure.get());
-        *(*call).result.get() = Some(unwind::catch(f));
+        *(*call).result.get() = Some((*call).loan.run_on_thread(f));
         (*(*call).target.get()).take()
     };
     if let Some(target) = target {

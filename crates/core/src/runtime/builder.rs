@@ -272,7 +272,8 @@ fn cores() -> Cores {
 /// For the message of a stack overflow: what the calling thread's worker was running. In a signal handler.
 fn describe_current(out: &mut dyn fmt::Write) {
     let Some(w) = worker::current() else { return };
-    let task = w.current.get();
+    // SAFETY: of the calling thread's worker, whose task runs.
+    let task = unsafe { w.running.get().record() };
     if task.is_null() {
         return;
     }

@@ -14,8 +14,9 @@ use crate::sys::atomic::Ordering::*;
 use crate::sys::clock::Instant;
 use crate::sys::fence::Fence;
 use crate::sys::{map, thread};
+use crate::task::TaskId;
 use crate::task::finish;
-use crate::task::header::Header;
+use crate::task::header::{Header, NAMED, NUMBERED};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::Location;
@@ -68,6 +69,7 @@ pub struct Hub {
     book: Mutex<Book>,
     changed: Condvar,
     names: Mutex<HashMap<usize, Arc<str>>>,
+    ids: Mutex<HashMap<usize, TaskId>>,
     /// The manual clock; `u64::MAX` where time is real.
     manual: AtomicU64,
     /// When the first of the sleepers looks up by itself, in nanoseconds.
@@ -178,6 +180,7 @@ impl Hub {
             book: Mutex::default(),
             changed: Condvar::new(),
             names: Mutex::default(),
+            ids: Mutex::default(),
             manual: AtomicU64::new(u64::MAX),
             next_look: AtomicU64::new(u64::MAX),
         }));
@@ -241,12 +244,14 @@ impl Hub {
     /// The task may end meanwhile. If its record is in memory for records, it stays a record, and the place there a place. If it is
     /// in the frame of another task or thread, that memory goes only after the frame's owner has been in the injector's lock (at the
     /// end of its thread, or of its [`run`](Self::end_run)), which we hold; but it may become anything, so what was
-    /// read counts only if the worker has ended no such task since ([`Worker::forget_frame`]).
+    /// read counts only if the worker has ended no such task, and no context, since ([`Worker::forget_frame`]).
     pub fn name_running(&self, w: &Worker) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
         let _frames_stay = locked(&self.injector);
         let frames = w.frames.load(Acquire);
-        let task = w.current.get();
-        if task.is_null() {
+        let task = w.running.get().record_elsewhere();
+        // Acquire: as below. What was a context then was one when we read in it.
+        fence(Acquire);
+        if task.is_null() || w.frames.load(Relaxed) != frames {
             return None;
         }
         // SAFETY: readable, see above; volatile, for somebody may write there.
@@ -368,13 +373,36 @@ impl Hub {
     // ------------------------------------------------------------------------------------------------- names
 
     /// Remembers a task's name.
-    pub fn set_name(&self, task: *const Header, name: Arc<str>) {
+    ///
+    /// # Safety
+    /// The record lives.
+    pub unsafe fn set_name(&self, task: *const Header, name: Arc<str>) {
         locked(&self.names).insert(task.addr(), name);
+        // SAFETY: the caller. Relaxed: as in `id_of`.
+        unsafe { (*task).marks.fetch_or(NAMED, Relaxed) };
     }
 
-    /// Forgets it, and says what it was.
-    pub fn forget_name(&self, task: *const Header) -> Option<Arc<str>> {
-        locked(&self.names).remove(&task.addr())
+    /// A task's number; `next` makes one if it has none.
+    ///
+    /// # Safety
+    /// The record lives, in memory of records.
+    pub unsafe fn id_of(&self, task: *const Header, next: impl FnOnce() -> TaskId) -> TaskId {
+        let mut ids = locked(&self.ids);
+        // SAFETY: the caller.
+        let marks = unsafe { &(*task).marks };
+        // Relaxed, here and at the free, which comes after every use of the record: the table is under the lock.
+        if marks.load(Relaxed) & NUMBERED == 0 {
+            ids.insert(task.addr(), next());
+            marks.fetch_or(NUMBERED, Relaxed);
+        }
+        ids[&task.addr()]
+    }
+
+    /// Forgets a task's name and number.
+    #[cold]
+    pub fn forget(&self, task: *const Header) {
+        locked(&self.names).remove(&task.addr());
+        locked(&self.ids).remove(&task.addr());
     }
 
     /// A task's name. `None` also if the table is in use and `wait` is false (in a signal handler).

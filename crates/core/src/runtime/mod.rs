@@ -16,7 +16,7 @@ pub use stuck::{OnStuck, Stuck};
 use crate::sched::worker::{self, block_thread};
 use crate::sys::clock::Instant;
 use crate::task::header::{Header, Kind};
-use crate::task::{JoinHandle, StackTask, spawn};
+use crate::task::{self, JoinHandle, StackTask, spawn};
 use crate::unwind;
 use hub::{Comer, Hub};
 use std::panic::Location;
@@ -191,7 +191,7 @@ impl Handle {
             // SAFETY: `f` is 'static and Send.
             Some(w) if std::ptr::eq(w.hub, self.hub) => unsafe { spawn::spawn_here(w, f, Kind::CLOSURE, place) },
             // SAFETY: as above.
-            _ => unsafe { spawn::spawn_into(self.hub, f, place, None) },
+            _ => unsafe { spawn::spawn_into(self.hub, f, place, task::Builder::new()) },
         }
     }
 

@@ -185,7 +185,7 @@ impl Watch {
         }
         let sleeping = member.door.sleeping.word.load(Acquire);
         let looks = w.looks.load(Relaxed);
-        let at = (member.deque.position(), w.current.get().addr());
+        let at = (member.deque.position(), w.running.get().addr());
         if sleeping != 0 || looks != seen.looks {
             *seen = Seen::new(looks, at, now, seen.open);
         } else if at != seen.at {

@@ -15,6 +15,7 @@
 use super::hub::{Door, Hub};
 use super::report::{Report, State, Unfinished};
 use crate::sys::clock::Instant;
+use crate::task::context::Word;
 use crate::task::header::{DONE, Header, Kind};
 use crate::task::{finish, memory, state};
 use std::sync::atomic::Ordering::*;
@@ -35,7 +36,7 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     hub.crew.set_stop(true);
     hub.wait_ended(hub.crew.members().len(), Some(until.max(Instant::real_now()) + GRACE));
     // Who is in no task comes to its loop's end, if the system lets it run; a spare may just have been started.
-    if hub.all_workers().all(|w| w.current.get().is_null()) {
+    if hub.all_workers().all(|w| w.running.get() == Word::NOTHING) {
         hub.wait_ended(hub.crew.members().len(), Some(Instant::real_now() + LATE));
     }
     hub.set_door(Door::Shut);
@@ -133,7 +134,7 @@ fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
         Vec::new()
     } else {
         // A racy look at workers that did not come back: for the report only.
-        hub.all_workers().map(|w| w.current.get()).collect()
+        hub.all_workers().map(|w| w.running.get().record_elsewhere()).collect()
     };
     let mut name = |task: *const Header| {
         let state = if running.contains(&task) { State::Running } else { State::Blocked };

@@ -28,7 +28,7 @@
 //! **Why the forced steal is right.** Let T be the `top` read after the heavy fence at P. While `split` is `j + 1`, an
 //! owner that would lower `top` to `j` or below after P sees it and waits for the lock. So either `top > j` since P, and
 //! nothing in `s..=j` changes but by conflict; or it was at or below `j` at P and came up by pushes, all of which the
-//! acquired T shows. Hence scanning `s..=j` *after* reading T meets the oldest task. `stolen` is needed because
+//! acquired T shows. Hence scanning `s..=j` *after* reading T meets the oldest task. `STOLEN` is needed because
 //! `head > i` does not say that `i` itself was taken (the thief may have passed over the owner's fresh tombstone).
 //!
 //! **ABA.** A thief never uses a slot's value before its swap won under the lock; the owner compares with a record that
@@ -42,11 +42,11 @@
 //!
 //! Tests: `tests/loom_deque.rs` (all of the above, with each ordering as a mutant), `deque/test.rs` (larger ones).
 
-use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, Peek};
+use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, Peek, compiler_fence};
 use crate::sys::cell::UnsafeCell;
 use crate::sys::fence::{Fence, heavy};
 use crate::sys::mutant::{on, ord};
-use crate::task::header::Header;
+use crate::task::header::{Header, STOLEN};
 use std::cell::Cell;
 use std::ptr::null_mut;
 
@@ -81,8 +81,8 @@ pub struct Deque {
     ring: UnsafeCell<Ring>,
     /// Owner only: the value of `top` at which the ring may be full.
     full_at: Cell<usize>,
-    /// Owner only: there may be tombstones below the newest task.
-    tombstones: Cell<bool>,
+    /// Owner only: what is out of the ordinary, a bit set. The shortest paths ask for all of it at once.
+    special: Cell<u8>,
     /// The owner's side of the asymmetric fence.
     pub fence: Fence,
     /// Written by hungry thieves and sleepers, read by the owner at each push.
@@ -109,6 +109,13 @@ impl std::fmt::Debug for Deque {
 /// `idx` of a record that nobody claims.
 pub const UNCLAIMED: usize = usize::MAX;
 
+/// In `special`: the owner's fences are full ones.
+const HARD: u8 = 1;
+/// In `special`: tasks of the owner have contexts, or had them ([`crate::task::context`]).
+const CONTEXTS: u8 = 2;
+/// In `special`: there may be tombstones below the newest task.
+const TOMBSTONES: u8 = 4;
+
 /// Positions start here, so that `head` can also go down.
 const FIRST: usize = 1 << 40;
 
@@ -120,7 +127,7 @@ impl Deque {
             top: AtomicUsize::new(FIRST),
             ring: UnsafeCell::new(new_ring(capacity)),
             full_at: Cell::new(FIRST + capacity),
-            tombstones: Cell::new(false),
+            special: Cell::new(if fence.is_soft() { 0 } else { HARD }),
             fence,
             attention: Line(AtomicU32::new(0)),
             split: Line(AtomicUsize::new(FIRST)),
@@ -176,6 +183,44 @@ impl Deque {
     pub unsafe fn push_unclaimed(&self, task: *mut Header) -> bool {
         let top = self.make_room();
         self.push_at(top, task)
+    }
+
+    /// The same as [`push`](Self::push) while [`is_plain`](Self::is_plain): then the fence is one for the compiler only.
+    ///
+    /// # Safety
+    /// As for [`push`](Self::push), and `is_plain` holds.
+    #[inline(always)]
+    pub unsafe fn push_plain(&self, task: *mut Header) -> bool {
+        let top = self.make_room();
+        // SAFETY: as in `push`.
+        unsafe { (*task).idx.store(top, Relaxed) };
+        self.slot(top).store(task, Relaxed);
+        self.set_top(top + 1, "push-top-release");
+        compiler_fence(SeqCst);
+        self.attention.load(Relaxed) != 0
+    }
+
+    /// Are the fences soft, and has no task of the owner had a context? (One test for both: at each push.)
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.special.get() & (HARD | CONTEXTS) == 0
+    }
+
+    /// Has a task of the owner had a context?
+    #[inline(always)]
+    pub fn has_contexts(&self) -> bool {
+        self.special.get() & CONTEXTS != 0
+    }
+
+    /// A task of the owner has a context. For good: the owner alone would have to count them.
+    #[inline]
+    pub fn set_contexts(&self) {
+        self.special.set(self.special.get() | CONTEXTS);
+    }
+
+    fn set_tombstones(&self, yes: bool) {
+        let others = self.special.get() & !TOMBSTONES;
+        self.special.set(if yes { others | TOMBSTONES } else { others });
     }
 
     /// The position of the next push, for which there is a slot.
@@ -265,25 +310,24 @@ impl Deque {
         if i.wrapping_add(1) == self.top.load(Relaxed) { self.claim_newest(task, i) } else { self.claim_older(task, i) }
     }
 
-    /// The same for a task that most often is the newest, or gone: what was pushed after it has been joined.
+    /// The same for a task that most often is the newest, or gone, where nothing is out of the ordinary. False: perhaps
+    /// [`claim`](Self::claim) takes it.
     ///
     /// # Safety
     /// As for [`claim`](Self::claim).
     #[inline(always)]
-    pub unsafe fn claim_nested(&self, task: &Header) -> bool {
+    pub unsafe fn claim_plain(&self, task: &Header) -> bool {
         let i = task.idx.load(Relaxed);
-        if i.wrapping_add(1) == self.top.load(Relaxed) {
-            self.claim_newest(task, i)
-        } else {
-            self.claim_hidden(task, i)
+        // The same steps as in `claim_newest`.
+        if i.wrapping_add(1) != self.top.load(Relaxed)
+            || !std::ptr::eq(self.slot(i).load(Relaxed), task)
+            || self.special.get() != 0
+        {
+            return false;
         }
-    }
-
-    /// Others were pushed behind it and not taken.
-    #[cold]
-    #[inline(never)]
-    fn claim_hidden(&self, task: &Header, i: usize) -> bool {
-        self.claim_older(task, i)
+        self.set_top(i, "claim-top-release");
+        compiler_fence(SeqCst);
+        self.split.load(Relaxed) <= i || std::ptr::eq(self.conflict(i), task)
     }
 
     #[inline(always)]
@@ -292,13 +336,25 @@ impl Deque {
         if !std::ptr::eq(self.slot(i).load(Relaxed), task) && !on("claim-newest-unchecked") {
             return false;
         }
+        if self.special.get() != 0 {
+            return self.claim_special(task, i);
+        }
+        self.set_top(i, "claim-top-release");
+        compiler_fence(SeqCst);
+        // Above: public, or a forced steal is under way.
+        self.split.load(Relaxed) <= i || std::ptr::eq(self.conflict(i), task)
+    }
+
+    /// The same with full fences, or with tombstones below. (Models come here always.)
+    #[cold]
+    #[inline(never)]
+    fn claim_special(&self, task: &Header, i: usize) -> bool {
         self.set_top(i, "claim-top-release");
         self.light("newest-light");
         if self.split.load(Relaxed) > i {
-            // Public, or a forced steal is under way.
             return std::ptr::eq(self.conflict(i), task);
         }
-        if self.tombstones.get() {
+        if self.special.get() & TOMBSTONES != 0 {
             self.drop_tombstones(i);
         }
         true
@@ -310,7 +366,7 @@ impl Deque {
     fn drop_tombstones(&self, mut top: usize) {
         let split = self.split.load(Relaxed);
         if top <= split {
-            self.tombstones.set(false);
+            self.set_tombstones(false);
         }
         while top > split && self.slot(top - 1).load(Relaxed).is_null() {
             top -= 1;
@@ -334,19 +390,19 @@ impl Deque {
         }
         // Any private position: leave a tombstone.
         std::ptr::eq(self.slot(i).load(Relaxed), task) && {
-            self.tombstones.set(true);
+            self.set_tombstones(true);
             self.slot(i).store(null_mut(), Relaxed);
             self.light("middle-light");
             self.split.load(Relaxed) <= i || self.conflict_older(task)
         }
     }
 
-    /// A tombstone was set where a thief is at work: once it is through, `stolen` says who has the task.
+    /// A tombstone was set where a thief is at work: once it is through, `STOLEN` says who has the task.
     #[cold]
     #[inline(never)]
     fn conflict_older(&self, task: &Header) -> bool {
         drop(self.lock());
-        !task.stolen.load(Relaxed)
+        !task.marks.load(Relaxed) & STOLEN != 0
     }
 
     #[cold]
@@ -573,7 +629,7 @@ impl Deque {
                 if !task.is_null() {
                     if !on("forced-no-stolen-flag") {
                         // SAFETY: the swap gave us the task, so its record is live until we complete it.
-                        unsafe { (*task).stolen.store(true, Relaxed) };
+                        unsafe { (*task).marks.fetch_or(STOLEN, Relaxed) };
                     }
                     self.head.store(i + 1, ord(Release, "head-release"));
                     self.split.store(i + 1, Relaxed);

@@ -18,11 +18,12 @@ use crate::sys::atomic::Ordering::Acquire;
 use crate::sys::atomic::Ordering::Relaxed;
 use crate::sys::fence::heavy_ticks;
 use crate::sys::thread::{relax, ticks, ticks_per_us};
+use crate::task::context::{self, Word};
 use crate::task::header::{DETACHED, Ended, Header, Outcome};
 use crate::task::waker::wake_waiter;
 use crate::task::{finish, unhandled};
 use crate::time::timers::Timers;
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 
 /// An idle worker looks around for so long before it sleeps.
 const SPIN_US: u64 = 50;
@@ -134,17 +135,24 @@ unsafe fn resume(w: &'static Worker, node: *mut Node) -> bool {
 /// The task was taken out of its queue.
 #[inline(always)]
 unsafe fn start(w: &'static Worker, task: *mut Header) {
-    w.current.set(task);
+    w.running.set(Word::of_task(task));
     w.identity.set(0);
     w.budget.set(BUDGET);
     // SAFETY: the caller: the task is ours to run.
     unsafe {
-        let ended = ((*task).run)(task, crate::task::header::Mode::Run);
-        let w = w.still();
-        w.current.set(null());
-        if ended != Ended::BySelf {
-            complete(w, task, ended);
+        let mut ended = ((*task).run)(task, crate::task::header::Mode::Run);
+        let mut w = w.still();
+        // What completes itself has ended its context before.
+        if ended == Ended::BySelf {
+            w.running.set(Word::NOTHING);
+            return;
         }
+        if w.running.has_context() {
+            ended = context::end_then(ended);
+            w = w.still();
+        }
+        w.running.set(Word::NOTHING);
+        complete(w, task, ended);
     }
 }
 

@@ -30,8 +30,9 @@ use super::stacks::Stacks;
 use crate::lock::biaser::{self, Biaser};
 use crate::runtime::hub::{Comer, Hub};
 use crate::stack::pool::NoStack;
-use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering::*};
+use crate::sys::atomic::{AtomicU32, Ordering::*};
 use crate::sys::fence::Fence;
+use crate::task::context::{Running, Word, inherit};
 use crate::task::header::{Header, Kind};
 use crate::task::memory::{self, Memory};
 use crate::task::spawn;
@@ -47,9 +48,9 @@ pub const BUDGET: u32 = 128;
 pub struct Worker {
     /// What others see. First, so that a pointer to the one is a pointer to the other.
     pub member: Member,
-    /// The task that runs now; null between tasks. Others look at it when the worker is stuck, see
-    /// [`Hub::name_running`](crate::runtime::hub::Hub::name_running).
-    pub current: Running,
+    /// The task that runs now, or its context; see [`Running`]. A switch saves and restores the word, whatever it is. Others
+    /// look at it when the worker is stuck: [`Hub::name_running`](crate::runtime::hub::Hub::name_running).
+    pub running: Running,
     /// The running task's number, 0 until it is asked for: see `task::identity`.
     pub identity: Cell<u64>,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task. A shutdown
@@ -77,7 +78,7 @@ pub struct Worker {
     pub number: u8,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
-    /// How many tasks have ended on it whose records are in others' frames.
+    /// How many tasks have ended on it whose records are in others' frames, and how many contexts.
     pub frames: AtomicU32,
     /// How often it has come to look at inbox and clock: for the monitor, which sees whether it moves.
     pub looks: AtomicU32,
@@ -89,31 +90,6 @@ pub struct Worker {
     pub dead: std::sync::atomic::AtomicBool,
     /// One more than the runtime's workers, for when they are stuck.
     pub spare: bool,
-}
-
-/// The task that a worker runs: written by the worker, read by whoever asks what it is stuck in.
-#[derive(Debug)]
-pub struct Running(AtomicPtr<Header>);
-
-impl Running {
-    /// The worker's own look, and the monitor's.
-    #[inline(always)]
-    pub fn get(&self) -> *const Header {
-        // Acquire: pairs with the Release in `set`: the record's place.
-        self.0.load(Acquire)
-    }
-    /// Another task, or none.
-    #[inline(always)]
-    pub fn set(&self, task: *const Header) {
-        self.0.store(task.cast_mut(), Release);
-    }
-    /// The same; returns what ran before.
-    #[inline(always)]
-    pub fn replace(&self, task: *const Header) -> *const Header {
-        let before = self.0.load(Relaxed);
-        self.set(task);
-        before
-    }
 }
 
 // SAFETY: see "Who may touch what" in the header.
@@ -153,7 +129,7 @@ impl Worker {
     pub fn new(hub: &'static Hub, index: usize, spare: bool) -> Worker {
         Worker {
             member: Member::new(&hub.crew, index, 256),
-            current: Running(AtomicPtr::new(null_mut())),
+            running: Running::nothing(),
             identity: Cell::new(0),
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
@@ -188,8 +164,14 @@ impl Worker {
     /// what we run must not look at it, or not believe what it has read ([`Hub::name_running`]).
     #[inline]
     pub fn forget_frame(&self) {
-        self.current.set(null());
-        // Release: `current`, for the Acquire in `name_running`; and before all that becomes of the frame.
+        self.running.set(Word::NOTHING);
+        self.forget();
+    }
+
+    /// What `running` said until now may go: a frame, or a context.
+    #[inline]
+    pub fn forget(&self) {
+        // Release: `running`, for the Acquire in `name_running`; and before all that becomes of the memory.
         self.frames.store(self.frames.load(Relaxed).wrapping_add(1), Release);
     }
 
@@ -197,7 +179,17 @@ impl Worker {
     /// the module's header.
     #[inline(always)]
     pub fn still(&'static self) -> &'static Worker {
-        if self.member.ready.is_shared() { current().expect("a thread of the runtime") } else { self }
+        if self.member.ready.is_shared() { self.still_shared() } else { self }
+    }
+
+    #[inline(never)]
+    fn still_shared(&'static self) -> &'static Worker {
+        let w = current().expect("a thread of the runtime");
+        if !std::ptr::eq(w, self) {
+            // The task may have a context, which it had on the other worker; and a number ([`crate::task::identity`]).
+            w.member.deque.set_contexts();
+        }
+        w
     }
 
     /// The worker's thread begins (or, with `false`, ends) to work.
@@ -212,6 +204,67 @@ impl Worker {
     }
 
     // ------------------------------------------------------------------------------------------------- unstarted tasks
+
+    /// Queues a closure that the running task spawns: it inherits from the task's context. Returns the record, which may
+    /// have become another one for that.
+    ///
+    /// # Safety
+    /// As for `push`; the record is on no stack, and nobody else knows it.
+    #[inline(always)]
+    pub unsafe fn push_new(&self, task: *mut Header) -> *mut Header {
+        if !self.member.deque.is_plain() {
+            // SAFETY: the caller.
+            return unsafe { self.push_heir(task) };
+        }
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push_plain(task) } {
+            // SAFETY: the caller.
+            unsafe { self.hub.crew.answer(&self.member) };
+        }
+        task
+    }
+
+    /// # Safety
+    /// As for `push_new`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn push_heir(&self, task: *mut Header) -> *mut Header {
+        // SAFETY: the caller.
+        unsafe {
+            let task = inherit::closure(Some(self), task, None);
+            self.push(task);
+            task
+        }
+    }
+
+    /// The same for a closure whose record is in a frame of this stack.
+    ///
+    /// # Safety
+    /// As for `push`; the record is a `StackTask`'s, and nobody else knows it.
+    #[inline(always)]
+    pub unsafe fn push_nested(&self, task: *mut Header) {
+        if !self.member.deque.is_plain() {
+            // SAFETY: the caller.
+            return unsafe { self.push_nested_heir(task) };
+        }
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push_plain(task) } {
+            // SAFETY: the caller.
+            unsafe { self.hub.crew.answer(&self.member) };
+        }
+    }
+
+    /// # Safety
+    /// As for `push_nested`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn push_nested_heir(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe {
+            inherit::nested(Some(self), task);
+            self.push(task);
+        }
+    }
 
     /// Queues an unstarted closure.
     ///
@@ -324,7 +377,7 @@ impl Worker {
     /// this worker as its home, and will be woken exactly once (it may have been already).
     #[inline(always)]
     pub unsafe fn suspend(&'static self, node: *const Node) {
-        let (task, identity) = (self.current.get(), self.identity.get());
+        let (running, identity) = (self.running.get(), self.identity.get());
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
         let left = self.turns_left.load(Relaxed);
         let ready = if left == 0 {
@@ -338,6 +391,8 @@ impl Worker {
             return;
         }
         let to = if ready.is_null() {
+            // The loop goes on, with no task.
+            self.running.set(Word::NOTHING);
             self.stacks.take_idle(self)
         } else {
             // SAFETY: a ready node is blocked, its stack is saved (of a fiber we are the home), and it is in no queue any more.
@@ -346,7 +401,7 @@ impl Worker {
         // SAFETY: `to` is a saved stack of this worker's kind that nobody else goes on with; `node` outlives the wait.
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(self, saved, to)) };
         let w = self.still();
-        w.current.set(task);
+        w.running.set(running);
         w.identity.set(identity);
         w.budget.set(BUDGET);
     }
@@ -391,7 +446,7 @@ impl Worker {
                 crate::sys::thread::yield_now();
                 continue;
             }
-            let (task, identity) = (w.current.get(), w.identity.get());
+            let (running, identity) = (w.running.get(), w.identity.get());
             let node = w.node();
             w.make_ready(&raw const node as *mut Node);
             // Straight to the other one: the loop, as in `suspend`, would need a stack.
@@ -402,7 +457,7 @@ impl Worker {
                 node.saved.with_mut(|saved| w.stacks.switch(w, saved, to));
             }
             w = w.still();
-            w.current.set(task);
+            w.running.set(running);
             w.identity.set(identity);
         }
     }

@@ -45,6 +45,11 @@ mod real {
         pub const fn foreign() -> Fence {
             Fence { hard: true }
         }
+        /// Is the light side nothing but a fence for the compiler?
+        #[inline(always)]
+        pub fn is_soft(&self) -> bool {
+            !self.hard
+        }
         /// The owner's side; pairs with [`heavy`].
         #[inline(always)]
         pub fn light(&self) {
@@ -196,6 +201,9 @@ mod model {
         }
         pub fn foreign() -> Fence {
             Fence { owner: None }
+        }
+        pub fn is_soft(&self) -> bool {
+            false
         }
         pub fn light(&self) {
             let words = words();

@@ -1,14 +1,16 @@
 //! Tasks with a name.
 
+use super::context::inherit;
 use super::handle::JoinHandle;
 use super::header::{Header, Kind};
 use super::{record, spawn};
 use crate::runtime::global;
-use crate::sched::worker;
+use crate::runtime::hub::Hub;
+use crate::sched::worker::{self, Worker};
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Spawns tasks with more than the usual: for now, a name.
+/// Spawns tasks with more than the usual: a name, a seed for their random numbers.
 ///
 /// # Examples
 /// ```
@@ -20,6 +22,7 @@ use std::sync::Arc;
 #[must_use]
 pub struct Builder {
     name: Option<Arc<str>>,
+    seed: Option<u64>,
 }
 
 impl Builder {
@@ -34,6 +37,12 @@ impl Builder {
         self
     }
 
+    /// Seeds the task's random numbers, and with them those of all tasks below it: see [`rng`](super::rng::rng()).
+    pub fn rng_seed(mut self, seed: u64) -> Builder {
+        self.seed = Some(seed);
+        self
+    }
+
     /// As [`spawn`](crate::spawn).
     #[track_caller]
     pub fn spawn<F, T>(self, f: F) -> JoinHandle<T>
@@ -44,22 +53,30 @@ impl Builder {
         let place = Location::caller();
         let Some(w) = worker::current() else {
             // SAFETY: `f` is 'static and Send.
-            return unsafe { spawn::spawn_into(global::hub(), f, place, self.name) };
+            return unsafe { spawn::spawn_into(global::hub(), f, place, self) };
         };
-        let Some(name) = self.name else {
-            // SAFETY: as above.
-            return unsafe { spawn::spawn_here(w, f, Kind::CLOSURE, place) };
-        };
-        // The name is in the table before the task can run.
         let task = w.memory.alloc(record::class::<F, T>()).cast::<Header>();
-        let kind = record::kind::<F, T>(Kind::CLOSURE.and(Kind::NAMED));
         // SAFETY: fresh memory of the right class, ours until pushed.
         unsafe {
-            spawn::write_header(task, spawn::run_closure::<F, T>, kind, w.number, place);
+            spawn::write_header(task, spawn::run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), w.number, place);
             record::put(task, f);
-            w.hub.set_name(task, name);
+            let task = self.equip(Some(w), w.hub, task);
             w.push(task);
             JoinHandle::new(task)
         }
+    }
+
+    /// Gives a task what it inherits, its seed, and its name: before it can run. Returns its record, which may be another one.
+    ///
+    /// # Safety
+    /// The record is complete, known to nobody else, and from the memory of `w`.
+    pub(crate) unsafe fn equip(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) -> *mut Header {
+        // SAFETY: the caller.
+        let task = unsafe { inherit::closure(w, task, self.seed) };
+        if let Some(name) = self.name {
+            // SAFETY: the caller.
+            unsafe { hub.set_name(task, name) };
+        }
+        task
     }
 }

@@ -1,6 +1,6 @@
 //! The ends of a record: dropping what nobody takes, and giving the memory back.
 
-use super::header::{DETACHED, Header, Kind, Mode, Outcome};
+use super::header::{DETACHED, Header, Mode, Outcome};
 use super::waker::wake_waiter;
 use crate::runtime::hub::Hub;
 use crate::sched::worker::{self, Worker};
@@ -14,8 +14,8 @@ use crate::unwind;
 pub(crate) unsafe fn free(w: Option<&'static Worker>, task: *mut Header) {
     // SAFETY: the caller.
     unsafe {
-        if (*task).kind.has(Kind::NAMED) {
-            Hub::of((*task).runtime).forget_name(task);
+        if (*task).is_known() {
+            Hub::of((*task).runtime).forget(task);
         }
         worker::free_record(w, task);
     }

@@ -4,6 +4,7 @@
 //! the worker that woke it, as the newest task: it may be stolen like any other, also by force, so a worker that computes
 //! never holds up a future. One that wakes itself (a yield, a spent budget) goes behind all others.
 
+use super::context::{self, inherit};
 use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Mode, Outcome};
 use super::{memory, record, spawn, state, waker};
@@ -60,6 +61,9 @@ unsafe fn spawn_here<F: Future>(
     unsafe {
         let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
         write_future(task, future, w.number, place);
+        if w.member.deque.has_contexts() {
+            inherit::future(Some(w), task);
+        }
         w.push_future(task);
         JoinHandle::new(task)
     }
@@ -78,6 +82,7 @@ unsafe fn spawn_into<F: Future>(
     unsafe {
         let task = memory::foreign().alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
         write_future(task, future, hub.number, place);
+        inherit::future(None, task);
         hub.inject(task, Comer::New);
         JoinHandle::new(task)
     }
@@ -145,6 +150,7 @@ unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
         let polled = unwind::catch(|| future.poll(&mut Context::from_waker(&waker)));
         match polled {
             Ok(Poll::Pending) => {
+                context::pause_future(task);
                 if state::end_poll(&(*task).state) {
                     // Woken while it ran, most often by itself.
                     worker::current().expect("polled on a worker").push_last(task);
@@ -171,6 +177,7 @@ unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
                 set_panicked(task, payload);
             }
         }
+        context::finish_future(task);
         let ended = match (*task).outcome {
             Outcome::Returned if std::mem::needs_drop::<F::Output>() => Ended::Returned,
             Outcome::Returned => Ended::ReturnedPlain,

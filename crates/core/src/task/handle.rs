@@ -1,7 +1,9 @@
 //! The handle of a task: joining, awaiting, detaching.
 
+use super::context::{self, Word};
 use super::error::JoinError;
 use super::header::{DONE, Ended, Header, Mode, Outcome};
+use super::id::TaskId;
 use super::{finish, record, waker};
 use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
@@ -120,6 +122,12 @@ impl<T> JoinHandle<T> {
         unsafe { (*self.task()).place }
     }
 
+    /// The task's number. The task itself learns it from [`task::current`](super::current).
+    pub fn id(&self) -> TaskId {
+        // SAFETY: the handle keeps the record alive.
+        unsafe { TaskId::of(self.task()) }
+    }
+
     /// The task's name, if it was given one.
     pub fn name(&self) -> Option<Arc<str>> {
         let task = self.task();
@@ -134,12 +142,16 @@ impl<T> JoinHandle<T> {
 /// The task was claimed by the holder of its handle, which gives up its right.
 #[inline(always)]
 unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, JoinError> {
-    let (caller, identity) = (w.current.replace(task), w.identity.replace(0));
+    let (caller, identity) = (w.running.replace(Word::of_task(task)), w.identity.replace(0));
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end needs no atomics.
     unsafe {
-        let ended = ((*task).run)(task, Mode::Run);
-        let w = w.still();
-        w.current.set(caller);
+        let mut ended = ((*task).run)(task, Mode::Run);
+        let mut w = w.still();
+        if w.running.has_context() {
+            ended = context::end_then(ended);
+            w = w.still();
+        }
+        w.running.set(caller);
         w.identity.set(identity);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
@@ -165,7 +177,7 @@ unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Res
     // SAFETY: the caller's right keeps the record alive.
     unsafe {
         if let Some(w) = w
-            && std::ptr::eq(w.current.get(), task)
+            && std::ptr::eq(w.running.get().record(), task)
         {
             let error = JoinError::itself((*task).place);
             drop(JoinHandle::<T>::new(task));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0        8        16       24   25      26      27     28     32     40
-//!  run      waiter   place    kind runtime outcome stolen state  idx    payload: closure | result | panic
+//!  run      waiter   place    kind runtime outcome marks  state  idx    payload: closure | result | panic
 //! ```
 //! Records live in memory that is only ever used for records (`memory.rs`): a stale pointer may be *looked at*
 //! for ever, which is what lets wakers be copied freely (`state` holds a generation) and thieves compare identities.
@@ -14,8 +14,9 @@
 //!
 //! **Who may touch what.** The spawner until the record is pushed; then the one who started it (`run`) until the swap
 //! in [`Header::complete`]; after it the holder of the handle, or the runner itself if it read `DETACHED`. `idx` belongs
-//! to the owner of the deque that holds the task (under that deque's lock for a thief that moves it); `stolen` is written
-//! by a thief under that lock.
+//! to the owner of the deque that holds the task (under that deque's lock for a thief that moves it); of a future to
+//! its poller, for its context. In `marks`, `STOLEN` is set by a thief under that lock, `NAMED` by the
+//! spawner, `NUMBERED` by anybody.
 //!
 //! **Ordering.** Completion against join, `complete` (release) with `wait` / `is_done` (acquire): the result. Join
 //! against completion, `wait` (release) with `complete` (acquire): the node. Detach against completion, `detach` (release,
@@ -23,7 +24,7 @@
 //!
 //! Tests: `tests/loom_completion.rs`.
 
-use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
 use crate::sys::mutant::{ord, ord_to};
 use std::panic::Location;
 use std::ptr::null_mut;
@@ -85,8 +86,8 @@ pub struct Header {
     pub runtime: u8,
     /// How the task has ended; valid once it is done.
     pub outcome: Outcome,
-    /// Taken out of a private position by a forced steal.
-    pub stolen: AtomicBool,
+    /// [`STOLEN`], [`NAMED`], [`NUMBERED`].
+    pub marks: AtomicU8,
     /// Generation and state of a future; only the generation for a closure.
     pub state: AtomicU32,
     /// Position in the deque that holds the task.
@@ -107,10 +108,10 @@ impl Kind {
     pub const FUTURE: Kind = Kind(2);
     /// Belongs to a scope: its payload begins with a pointer to it.
     pub const SCOPED: Kind = Kind(4);
-    /// Has a name, kept in the table of names.
-    pub const NAMED: Kind = Kind(8);
     /// Lives on the stack of the task that waits for it (`join(a, b)`, `run`).
     pub const ON_STACK: Kind = Kind(16);
+    /// Of a record on a stack, which has no size class: a context waits behind the header.
+    pub const HEIR: Kind = Kind(32);
 
     /// Are all these bits set?
     #[inline(always)]
@@ -127,12 +128,24 @@ impl Kind {
     pub const fn of_class(self, class: usize) -> Kind {
         Kind(self.0 | (class as u8) << 5)
     }
+    /// Without the size class.
+    #[inline(always)]
+    pub const fn flags(self) -> Kind {
+        Kind(self.0 & 31)
+    }
     /// The size class.
     #[inline(always)]
     pub const fn class(self) -> usize {
         (self.0 >> 5) as usize
     }
 }
+
+/// In `marks`: taken out of a private position by a forced steal.
+pub const STOLEN: u8 = 1;
+/// In `marks`: its name is in the runtime's table.
+pub const NAMED: u8 = 4;
+/// In `marks`: its number is in the runtime's table.
+pub const NUMBERED: u8 = 2;
 
 /// In `waiter`: the task has ended.
 pub const DONE: *mut () = std::ptr::without_provenance_mut(1);
@@ -161,6 +174,14 @@ impl Header {
     pub fn is_done(&self) -> bool {
         // Acquire: pairs with the Release in `complete`.
         self.waiter.load(ord(Acquire, "done-load-acquire")) == DONE
+    }
+
+    /// Is something of it in a table of the runtime: its name, its number? (One test for both: at each free. Of one byte, for a
+    /// load that spans the store of `outcome` just before would have to wait for it.)
+    #[inline(always)]
+    pub fn is_known(&self) -> bool {
+        // Relaxed: who asks has the record for itself.
+        self.marks.load(Relaxed) & (NAMED | NUMBERED) != 0
     }
 
     /// Leaves `waiter` to be woken at the end. False: the task has ended already, and the result is visible.

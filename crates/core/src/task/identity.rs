@@ -6,7 +6,8 @@
 //! top of it, the number goes with its stack.
 //!
 //! A future has a number for each poll: what belongs to an owner cannot be kept over an `await` there, for it is not `Send`.
-//! The two sides of `join(a, b)` may have their caller's number, or their own, according to where they run.
+//! Of the sides of `join(a, b)` the first has its caller's number, the second its own, wherever they run; and a task that goes on
+//! on another stack, or makes a blocking call, keeps its own there.
 
 use crate::sched::worker;
 use std::cell::Cell;
@@ -28,7 +29,11 @@ pub fn identity() -> NonZeroU64 {
         return fresh(&Cell::new(0));
     }
     match worker::current() {
-        Some(w) => of(&w.identity),
+        Some(w) => NonZeroU64::new(w.identity.get()).unwrap_or_else(|| {
+            // What runs on top of this task has its own number from here on ([`crate::task::context::nested`]).
+            w.member.deque.set_contexts();
+            fresh(&w.identity)
+        }),
         None => OWN.with(of),
     }
 }
@@ -36,6 +41,11 @@ pub fn identity() -> NonZeroU64 {
 #[inline(always)]
 fn of(cell: &Cell<u64>) -> NonZeroU64 {
     NonZeroU64::new(cell.get()).unwrap_or_else(|| fresh(cell))
+}
+
+/// The calling thread has this number from here on, which is no worker; returns what it had.
+pub(crate) fn replace_own(number: u64) -> u64 {
+    OWN.with(|own| own.replace(number))
 }
 
 #[cold]

@@ -1,11 +1,13 @@
 //! Tasks: the record, its memory, spawning, joining.
 mod block_on;
 mod builder;
+pub mod context;
 mod error;
 pub(crate) mod finish;
 mod future;
 mod handle;
 pub mod header;
+mod id;
 pub mod identity;
 pub(crate) mod memory;
 mod pair;
@@ -18,10 +20,12 @@ pub(crate) mod waker;
 
 pub use block_on::block_on;
 pub use builder::Builder;
+pub use context::{AccessError, Bound, LocalKey, ScopedValue, rng};
 pub use error::JoinError;
 pub use future::spawn_async;
 pub(crate) use future::spawn_async_on;
 pub use handle::JoinHandle;
+pub use id::{Task, TaskId, current};
 pub(crate) use pair::StackTask;
 pub use pair::join;
 pub use scope::{Scope, ScopedJoinHandle, scope};

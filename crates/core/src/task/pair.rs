@@ -3,6 +3,7 @@
 //! The record of `b` stands on the caller's stack. It is always recorded, never simply called after `a`: `a` may wait
 //! for something that only `b` does, and then the worker's loop must find `b` (or a thief does).
 
+use super::context::{self, Loan, Word, inherit, nested};
 use super::handle::wait_done;
 use super::header::{Ended, Header, Mode};
 use super::spawn::write_stack_header;
@@ -20,6 +21,8 @@ use std::panic::Location;
 #[repr(C)]
 pub(crate) struct StackTask<F, T> {
     header: UnsafeCell<MaybeUninit<Header>>,
+    /// What it inherits, if anything: see `context::inherit`.
+    _context: UnsafeCell<MaybeUninit<*mut ()>>,
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<MaybeUninit<Result<T, Option<Payload>>>>,
 }
@@ -30,6 +33,7 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     pub(crate) fn new(f: F) -> Self {
         StackTask {
             header: UnsafeCell::new(MaybeUninit::uninit()),
+            _context: UnsafeCell::new(MaybeUninit::uninit()),
             closure: UnsafeCell::new(ManuallyDrop::new(f)),
             result: UnsafeCell::new(MaybeUninit::uninit()),
         }
@@ -46,6 +50,8 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     pub(crate) fn begin_elsewhere(&self, flags: u32, place: &'static Location<'static>) {
         self.begin(flags, place);
         // SAFETY: nobody else knows the record yet.
+        unsafe { inherit::nested(worker::current(), self.record()) };
+        // SAFETY: as above.
         unsafe { (&raw mut (*self.record()).idx).write(AtomicUsize::new(UNCLAIMED)) };
     }
 
@@ -90,6 +96,10 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
         match mode {
             Mode::Run => {
                 (*result).write(unwind::catch(f).map_err(Some));
+                let w = worker::current();
+                if w.is_some_and(|w| w.running.has_context()) {
+                    context::end();
+                }
                 let w = worker::current();
                 if let Some(w) = w {
                     w.forget_frame();
@@ -187,7 +197,7 @@ where
     let task = StackTask::new(b);
     task.begin(w.stack_flags, place);
     // SAFETY: this frame does not end, by return or unwinding, before the task is claimed or done.
-    unsafe { w.push(task.record()) };
+    unsafe { w.push_nested(task.record()) };
     // Caught, not cleaned up in a destructor: what waits for `b` must not do so while a panic is under way on this thread.
     let ra = match unwind::catch(a) {
         Ok(ra) => ra,
@@ -196,12 +206,39 @@ where
     let w = w.still();
     // SAFETY: the frame's own record; claimed once. (If we have another worker's role now, the task is not in its deque, or was
     // stolen into it.)
-    if unsafe { w.member.deque.claim_nested(task.header()) } {
+    if unsafe { w.member.deque.claim_plain(task.header()) } {
         // SAFETY: claimed.
         let b = unsafe { task.take_closure() };
-        (ra, b())
+        let rb = match unwind::catch(b) {
+            Ok(rb) => rb,
+            Err(payload) => nested::panicked(payload),
+        };
+        // Asked for again: `b` may have waited.
+        // SAFETY: the thread still has a worker's role, if perhaps another one's.
+        if unsafe { worker::current().unwrap_unchecked() }.member.deque.has_contexts() {
+            nested::finish_unmarked();
+        }
+        (ra, rb)
     } else {
-        (ra, join_stolen(w, &task))
+        (ra, join_rest(w, &task))
+    }
+}
+
+/// `b` was taken, or something is out of the ordinary.
+#[cold]
+#[inline(never)]
+fn join_rest<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) -> RB {
+    // SAFETY: the frame's own record; claimed once.
+    if !unsafe { w.member.deque.claim(task.header()) } {
+        return join_stolen(w, task);
+    }
+    // SAFETY: claimed.
+    let (before, b) = unsafe { (nested::begin(task.record()), task.take_closure()) };
+    let rb = unwind::catch(b);
+    nested::finish(before);
+    match rb {
+        Ok(rb) => rb,
+        Err(payload) => unwind::resume(payload),
     }
 }
 
@@ -227,9 +264,11 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
     // SAFETY: the frame's own record; claimed once.
     unsafe {
         if w.member.deque.claim(task.header()) {
-            let caller = w.current.get();
+            let (before, identity) = (w.running.replace(Word::of_task(task.record())), w.identity.replace(0));
             (task.header().run)(task.record(), Mode::Run);
-            w.still().current.set(caller);
+            let w = w.still();
+            w.running.set(before);
+            w.identity.set(identity);
         } else {
             wait_for_frame(w, task.header());
         }
@@ -262,11 +301,18 @@ where
     if let Err(error) = w.ensure_stack() {
         no_stack(&error);
     }
-    let task = StackTask::new(f);
+    // The caller itself goes on there.
+    let loan = Loan::new();
+    let task = StackTask::new(|| loan.run(f));
     task.begin(w.stack_flags, place);
     // SAFETY: the frame stands until the task is done.
     unsafe { w.push(task.record()) };
-    join_stolen(w, &task)
+    let result = unwind::catch(|| join_stolen(w, &task));
+    loan.give_back();
+    match result {
+        Ok(value) => value,
+        Err(payload) => unwind::resume(payload),
+    }
 }
 
 #[cold]

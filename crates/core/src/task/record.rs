@@ -9,8 +9,8 @@ use super::memory::{CLASSES, UNIT, class_of};
 /// Where the payload begins.
 const PAYLOAD: usize = size_of::<Header>();
 const _: () = assert!(PAYLOAD == 40 || cfg!(loom));
-/// The most bytes of payload.
-const ROOM: usize = CLASSES * UNIT - PAYLOAD;
+/// The most bytes of payload. The last word of the largest class is left free, for what a task inherits.
+const ROOM: usize = CLASSES * UNIT - PAYLOAD - 8;
 
 const fn fits<T>() -> bool {
     size_of::<T>() <= ROOM && align_of::<T>() <= 8

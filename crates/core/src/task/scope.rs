@@ -13,6 +13,7 @@
 //!
 //! **Ordering.** `shared`: each count down is AcqRel, so that what any task did is visible after the wait.
 
+use super::context::{self, Word, inherit};
 use super::handle::JoinHandle;
 use super::header::{DETACHED, Ended, Header, Kind, Mode, Outcome};
 use super::waker::wake_waiter;
@@ -174,10 +175,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             let task = task.cast::<Header>();
             spawn::write_header(task, run_job::<F, T>, kind, hub.number, place);
             record::put(task, job);
-            match w {
-                Some(w) => w.push(task),
-                None => hub.inject(task, Comer::New),
-            }
+            let task = match w {
+                Some(w) => w.push_new(task),
+                None => {
+                    let task = inherit::closure(None, task, None);
+                    hub.inject(task, Comer::New);
+                    task
+                }
+            };
             JoinHandle::new(task)
         };
         ScopedJoinHandle { handle, panic: &self.panic }
@@ -233,10 +238,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     w.push_any(task);
                     return;
                 }
-                let (caller, identity) = (w.current.replace(task), w.identity.replace(0));
+                let (caller, identity) = (w.running.replace(Word::of_task(task)), w.identity.replace(0));
                 ((*task).run)(task, Mode::Run);
                 w = w.still();
-                w.current.set(caller);
+                w.running.set(caller);
                 w.identity.set(identity);
             }
         }
@@ -292,6 +297,9 @@ where
             }
         }
         // Asked for only now: the closure may have waited.
+        if worker::current().expect("a task runs on a worker").running.has_context() {
+            context::end();
+        }
         let mut w = worker::current();
         // Detached for good: no need to swap. Acquire: as in `complete`.
         let waiter = if (*task).waiter.load(Acquire) == DETACHED { DETACHED } else { Header::complete(task) };

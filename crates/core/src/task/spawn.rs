@@ -1,16 +1,16 @@
 //! Spawning closures.
 
+use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Mode, Outcome};
 use super::{memory, record};
 use crate::runtime::hub::{Comer, Hub};
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
-use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use crate::unwind::{self, Payload};
 use std::panic::Location;
 use std::ptr::null_mut;
-use std::sync::Arc;
 
 /// Starts a task that runs `f`, and returns a handle to its result.
 ///
@@ -43,7 +43,7 @@ where
         // SAFETY: `f` is 'static and Send.
         Some(w) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
         // SAFETY: as above.
-        None => unsafe { spawn_into(crate::runtime::global::hub(), f, place, None) },
+        None => unsafe { spawn_into(crate::runtime::global::hub(), f, place, Builder::new()) },
     }
 }
 
@@ -67,8 +67,7 @@ where
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), w.number, place);
         record::put(task, f);
-        w.push(task);
-        JoinHandle::new(task)
+        JoinHandle::new(w.push_new(task))
     }
 }
 
@@ -81,21 +80,18 @@ pub(crate) unsafe fn spawn_into<F, T>(
     hub: &'static Hub,
     f: F,
     place: &'static Location<'static>,
-    name: Option<Arc<str>>,
+    with: Builder,
 ) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send,
     T: Send,
 {
     let task = memory::foreign().alloc(record::class::<F, T>()).cast::<Header>();
-    let kind = if name.is_some() { Kind::CLOSURE.and(Kind::NAMED) } else { Kind::CLOSURE };
     // SAFETY: as in `spawn_here`.
     unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), hub.number, place);
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
         record::put(task, f);
-        if let Some(name) = name {
-            hub.set_name(task, name);
-        }
+        let task = with.equip(None, hub, task);
         hub.inject(task, Comer::New);
         JoinHandle::new(task)
     }
@@ -123,10 +119,10 @@ pub(crate) unsafe fn write_header(
     }
 }
 
-/// Kind, runtime, outcome and `stolen` of a fresh record as one word.
+/// Kind, runtime, outcome and `marks` of a fresh record as one word.
 #[inline(always)]
 pub(crate) const fn flags(kind: Kind, runtime: u8) -> u32 {
-    u32::from_ne_bytes([kind.0, runtime, Outcome::Returned as u8, false as u8])
+    u32::from_ne_bytes([kind.0, runtime, Outcome::Returned as u8, 0])
 }
 
 /// Writes the four at once: they stand side by side (checked below).
@@ -134,11 +130,11 @@ pub(crate) const fn flags(kind: Kind, runtime: u8) -> u32 {
 /// # Safety
 /// `task` is memory for a header that nobody else uses.
 #[inline(always)]
-unsafe fn write_flags(task: *mut Header, flags: u32) {
+pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
     const {
         assert!(std::mem::offset_of!(Header, runtime) == std::mem::offset_of!(Header, kind) + 1 || cfg!(loom));
         assert!(std::mem::offset_of!(Header, outcome) == std::mem::offset_of!(Header, kind) + 2 || cfg!(loom));
-        assert!(std::mem::offset_of!(Header, stolen) == std::mem::offset_of!(Header, kind) + 3 || cfg!(loom));
+        assert!(std::mem::offset_of!(Header, marks) == std::mem::offset_of!(Header, kind) + 3 || cfg!(loom));
         assert!(std::mem::offset_of!(Header, kind).is_multiple_of(4) || cfg!(loom));
     }
     // SAFETY: the caller; four bytes of plain types, aligned. (In a model the words are larger: field by field.)
@@ -148,7 +144,7 @@ unsafe fn write_flags(task: *mut Header, flags: u32) {
             (&raw mut (*task).kind).write(Kind(kind));
             (&raw mut (*task).runtime).write(runtime);
             (&raw mut (*task).outcome).write(Outcome::Returned);
-            (&raw mut (*task).stolen).write(AtomicBool::new(false));
+            (&raw mut (*task).marks).write(AtomicU8::new(0));
         } else {
             // Atomic for `memory::for_each_live`, which may look at any time.
             std::sync::atomic::AtomicU32::from_ptr((&raw mut (*task).kind).cast()).store(flags, Relaxed);

@@ -12,26 +12,48 @@ use crate::unwind::{self, Payload};
 /// The task has panicked, and its payload is still in the record, which is the caller's.
 #[cold]
 pub(crate) unsafe fn report(hub: &'static Hub, task: *mut Header) {
-    let unhandled = hub.config().unhandled.clone();
     // SAFETY: the caller.
     let (place, payload) = unsafe { ((*task).place, &*record::get::<Payload>(task)) };
-    let name = hub.name_of(task, true);
-    let who = match &name {
+    let who = match hub.name_of(task, true) {
         Some(name) => format!("detached task '{name}' (spawned at {place})"),
         None => format!("a detached task (spawned at {place})"),
     };
-    match unhandled {
+    tell(hub, &format!("{who} panicked"), payload);
+}
+
+/// Says that the destructor of something that belongs to a task, or to a thread if it is null, panicked at its end.
+///
+/// # Safety
+/// The record is null or lives.
+#[cold]
+pub(crate) unsafe fn report_destructor(task: *mut Header, what: &str, payload: Payload) {
+    if task.is_null() {
+        eprintln!("myriad: the destructor of {what} of a thread panicked: {}", unwind::message(&*payload));
+    } else {
+        // SAFETY: the caller.
+        let (hub, place) = unsafe { (Hub::of((*task).runtime), (*task).place) };
+        let who = match hub.name_of(task, true) {
+            Some(name) => format!("task '{name}' (spawned at {place})"),
+            None => format!("the task spawned at {place}"),
+        };
+        tell(hub, &format!("the destructor of {what} of {who} panicked"), &payload);
+    }
+    unwind::discard(payload);
+}
+
+fn tell(hub: &'static Hub, what: &str, payload: &Payload) {
+    let text = unwind::message(&**payload);
+    match hub.config().unhandled.clone() {
         Unhandled::Ignore => {}
-        Unhandled::Report => eprintln!("myriad: {who} panicked: {}", unwind::message(&**payload)),
+        Unhandled::Report => eprintln!("myriad: {what}: {text}"),
         Unhandled::Abort => {
-            eprintln!("myriad: {who} panicked: {}; aborting, as the runtime was told", unwind::message(&**payload));
+            eprintln!("myriad: {what}: {text}; aborting, as the runtime was told");
             std::process::abort();
         }
         Unhandled::Hook(hook) => {
-            let text = unwind::message(&**payload);
-            if let Err(payload) = unwind::catch(|| hook(&format!("{who} panicked: {text}"))) {
+            if let Err(payload) = unwind::catch(|| hook(&format!("{what}: {text}"))) {
                 unwind::discard(payload);
-                eprintln!("myriad: {who} panicked: {text}; and the hook for such panics panicked too");
+                eprintln!("myriad: {what}: {text}; and the hook for such panics panicked too");
             }
         }
     }

@@ -23,8 +23,8 @@ use std::time::Duration;
 /// it was given back as often as it was taken. As it may be held twice, it gives a shared reference only: put a `Cell` or a `RefCell`
 /// in it.
 ///
-/// Its guard is not `Send`: it is given back by who took it. The two sides of `join(a, b)` count as their caller or as tasks of
-/// their own, according to where they run: they should not want what their caller holds. There is no poisoning: who panics gives the
+/// Its guard is not `Send`: it is given back by who took it. Of the sides of `join(a, b)` the first counts as the caller, the second as
+/// a task of its own, wherever it runs: it should not want what the caller holds. There is no poisoning: who panics gives the
 /// lock back.
 ///
 /// *Source.* Julia's `ReentrantLock`.

@@ -2,7 +2,7 @@
 //! lives of records. One thread against a simple list; then many threads, counting.
 
 use super::*;
-use crate::sys::atomic::AtomicBool;
+use crate::sys::atomic::{AtomicBool, AtomicU8};
 use crate::task::header::{Ended, Kind, Mode, Outcome};
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -18,7 +18,7 @@ fn record() -> Header {
         kind: Kind::CLOSURE,
         runtime: 0,
         outcome: Outcome::Returned,
-        stolen: AtomicBool::new(false),
+        marks: AtomicU8::new(0),
         state: AtomicU32::new(0),
         idx: AtomicUsize::new(UNCLAIMED),
     }
@@ -69,7 +69,7 @@ impl<'a> Both<'a> {
             return;
         }
         let record = self.free.swap_remove(random.below(self.free.len()));
-        record.stolen.store(false, Relaxed);
+        record.marks.store(0, Relaxed);
         // SAFETY: this thread is the owner, and the record is in no deque.
         unsafe {
             match random.below(8) {
@@ -83,6 +83,7 @@ impl<'a> Both<'a> {
                     record.idx.store(UNCLAIMED, Relaxed);
                     self.deque.push_unclaimed(pointer(record));
                 }
+                2 | 3 if self.deque.is_plain() => _ = self.deque.push_plain(pointer(record)),
                 _ => _ = self.deque.push(pointer(record)),
             }
         }
@@ -108,7 +109,7 @@ impl<'a> Both<'a> {
         let place = self.list.iter().position(|&t| t == pointer(record));
         let claimable = place.filter(|_| record.idx.load(Relaxed) != UNCLAIMED);
         // SAFETY: this thread is the owner; the record was pushed, or its `idx` says that it was not.
-        let claimed = unsafe { if nested { self.deque.claim_nested(record) } else { self.deque.claim(record) } };
+        let claimed = unsafe { nested && self.deque.claim_plain(record) || self.deque.claim(record) };
         assert_eq!(claimed, claimable.is_some());
         if let Some(place) = claimable {
             let task = self.list.remove(place);
@@ -135,7 +136,7 @@ impl<'a> Both<'a> {
         let expected = if public { None } else { self.list.pop_front() };
         let task = self.deque.steal_forced();
         // SAFETY: one of the records, which outlive all this.
-        assert!(task.is_null() || unsafe { (*task).stolen.load(Relaxed) });
+        assert!(task.is_null() || unsafe { (*task).marks.load(Relaxed) & STOLEN != 0 });
         self.taken(expected, task);
     }
 

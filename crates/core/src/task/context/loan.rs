@@ -1,0 +1,147 @@
+//! A task that goes on on another stack, perhaps of another worker, or on a thread for blocking calls, while its own stack is
+//! set aside: it is the same task there.
+//!
+//! Its word goes with it, and with that its context; nobody else uses them, because the one stack waits for the other. There
+//! is one exception. Task-locals need not be `Sync`, so they cannot go to another thread while the task holds a reference
+//! to one: then it has others there, for that time.
+
+use super::generator::Generator;
+use super::{Context, Word, adopt, end, enter, with_own};
+use crate::sched::worker::{self, Worker};
+use crate::task::identity;
+use crate::unwind::{self, Payload};
+use std::cell::Cell;
+use std::ptr::null_mut;
+
+/// See the module's header.
+pub(crate) struct Loan {
+    /// What the task is, before and after.
+    word: Cell<Word>,
+    /// And its number: see `task::identity`.
+    identity: Cell<u64>,
+    /// What stands for its context, in the exception, until it goes on; else null.
+    part: Cell<*mut Context>,
+    rng: Cell<Option<Generator>>,
+    /// A context that it made on a thread, where it had none.
+    made: Cell<*mut Context>,
+}
+
+// SAFETY: touched by the task that lends before and after, by the one that borrows in between.
+unsafe impl Sync for Loan {}
+
+fn here() -> &'static Worker {
+    worker::current().expect("on a worker")
+}
+
+impl Loan {
+    /// Of the running task, which is about to wait.
+    pub(crate) fn new() -> Loan {
+        let w = here();
+        let word = w.running.get();
+        let loan = Loan {
+            word: Cell::new(word),
+            identity: Cell::new(w.identity.get()),
+            part: Cell::new(null_mut()),
+            rng: Cell::new(None),
+            made: Cell::new(null_mut()),
+        };
+        if word.has_context() {
+            // SAFETY: the running task's context.
+            let context = unsafe { &*word.context() };
+            if context.borrows.get() > 0 {
+                // SAFETY: as above.
+                let part = Context::new(Some(w), unsafe { word.record() }.cast_mut());
+                let rng = context.with_rng(|rng| rng.clone());
+                // SAFETY: fresh, and ours.
+                unsafe {
+                    (*part).with_rng(|part| *part = rng);
+                    (*part).keep();
+                    (*part).with_bindings(|b| *b = context.with_bindings(|bindings| bindings.clone()));
+                }
+                loan.part.set(part);
+            }
+        }
+        loan
+    }
+
+    /// Runs `f` as that task, on top of what runs here.
+    pub(crate) fn run<T>(&self, f: impl FnOnce() -> T) -> T {
+        let part = self.part.replace(null_mut());
+        let own = (here().running.get(), here().identity.replace(self.identity.get()));
+        if !part.is_null() {
+            enter(here(), part);
+        } else {
+            become_(self.word.get());
+        }
+        let result = unwind::catch(f);
+        if !part.is_null() {
+            // SAFETY: it is what runs.
+            self.rng.set(unsafe { (*part).with_rng(|rng| rng.take()) });
+            if here().running.has_context() {
+                end();
+            }
+        } else {
+            self.word.set(here().running.get());
+        }
+        here().running.set(own.0);
+        self.identity.set(here().identity.replace(own.1));
+        match result {
+            Ok(value) => value,
+            Err(payload) => unwind::resume(payload),
+        }
+    }
+
+    /// The same on a thread that is no worker.
+    pub(crate) fn run_on_thread<T>(&self, f: impl FnOnce() -> T) -> Result<T, Payload> {
+        let part = self.part.replace(null_mut());
+        let word = self.word.get();
+        let whole = if word.has_context() { word.context() } else { null_mut() };
+        let number = identity::replace_own(self.identity.get());
+        let (result, after) = with_own(if part.is_null() { whole } else { part }, f);
+        self.identity.set(identity::replace_own(number));
+        if !part.is_null() {
+            // SAFETY: nobody else has it.
+            unsafe {
+                self.rng.set((*part).with_rng(|rng| rng.take()));
+                (*part).clear();
+                Context::free(part, None);
+            }
+        } else if whole.is_null() {
+            self.made.set(after);
+        }
+        result
+    }
+
+    /// The task goes on on its own stack.
+    pub(crate) fn give_back(&self) {
+        let word = self.word.get();
+        let rng = self.rng.take();
+        become_(word);
+        here().identity.set(self.identity.get());
+        let made = self.made.replace(null_mut());
+        if !made.is_null() {
+            // SAFETY: the task has none, and nobody else has this one.
+            unsafe { adopt(here(), made) };
+        }
+        if rng.is_some() {
+            // SAFETY: the running task's context, which had a generator before.
+            unsafe { (*word.context()).with_rng(|own| *own = rng) };
+        }
+        let part = self.part.replace(null_mut());
+        if !part.is_null() {
+            // It never began: the runtime was shut down.
+            // SAFETY: nobody has it.
+            unsafe {
+                (*part).clear();
+                Context::free(part, worker::current());
+            }
+        }
+    }
+}
+
+fn become_(word: Word) {
+    let w = here();
+    // (Also for its number.)
+    w.member.deque.set_contexts();
+    w.running.set(word);
+}

@@ -1,0 +1,333 @@
+//! What belongs to a task beside its record: its task-locals, the scoped values that it sees, its seeded generator.
+//!
+//! ```text
+//!  worker.running:  record                      most tasks: nothing of the kind
+//!                   context | 1 -> record       made at the first use, gone at the task's end
+//! ```
+//! Most tasks have no context, and pay for this: one bit, tested where a task ends, and nothing at a switch, because
+//! the word that names the running task is saved and restored anyway. What a spawn and a `join` have to ask is folded into
+//! a test that they make already ([`is_plain`](crate::sched::deque::Deque::is_plain)): it says "no" from the first context of
+//! a worker on.
+//!
+//! **Where it is kept.** While the task runs or is blocked: in `running`, or in the frame that was left. Before it begins:
+//! see `inherit.rs`. Of a future between two polls: in `idx` of its record (which nobody else uses: futures are not
+//! claimed), and `run` is that of `future.rs` instead of the future's own.
+//!
+//! **Invariants.** (C1) A context belongs to one task, and is touched only by the thread that runs it. (C2) Where `running` has
+//! a context, the worker's deque knows that it `has_contexts`. (C3) It ends, on the task's own stack, before the task's end
+//! can be seen: its destructors have run when a joiner goes on.
+//!
+//! **Memory.** A context is a piece of record memory whose kind says "free", so that whoever visits all records passes over
+//! it; so it stays readable for ever, which whoever looks at workers that run needs (a shutdown, the monitor). The bytes of
+//! `kind` and `state` are not touched.
+//!
+//! **Rejected.** A pointer in each record: eight bytes more, and a look at each end and each switch. A table by record:
+//! a lock and a hash for each access. The pointer in the worker beside the task: two instructions more for each switch.
+
+mod bindings;
+mod future;
+pub mod generator;
+pub(crate) mod inherit;
+mod loan;
+mod locals;
+pub(crate) mod nested;
+pub mod rng;
+mod scoped;
+mod task_local;
+#[cfg(feature = "rand_core")]
+mod traits;
+mod word;
+
+pub use bindings::ScopedValue;
+pub(crate) use future::{finish as finish_future, pause as pause_future};
+pub(crate) use loan::Loan;
+pub use scoped::Bound;
+pub use task_local::{AccessError, LocalKey};
+pub use word::{Running, Word};
+
+use super::header::{Ended, Header, Kind, Run};
+use super::{memory, unhandled};
+use crate::sched::worker::{self, Worker};
+use crate::unwind;
+use bindings::Chain;
+use generator::Generator;
+use locals::Locals;
+use std::cell::{Cell, UnsafeCell};
+use std::mem::MaybeUninit;
+use std::panic::Location;
+use std::ptr::null_mut;
+
+/// See the module's header.
+#[repr(C)]
+pub struct Context {
+    /// The task; null for a thread's own.
+    record: Cell<*mut Header>,
+    /// The record's own `run`, while another one stands there.
+    run: Cell<Option<Run>>,
+    /// Any place: where a record has one, so that a late look at a record that was here finds one ([`crate::runtime::hub`]).
+    place: &'static Location<'static>,
+    /// Kind and state of the record memory that this is.
+    untouched: UnsafeCell<MaybeUninit<u64>>,
+    /// The scoped values, innermost first.
+    bindings: UnsafeCell<Chain>,
+    /// The seeded generator, if the task or one of its ancestors was seeded.
+    rng: UnsafeCell<Option<Generator>>,
+    /// Of a task whose record is in a frame: its number, once asked for.
+    number: Cell<u64>,
+    locals: UnsafeCell<Locals>,
+    /// Calls of `LocalKey::with` that are under way, and other reasons to keep it.
+    borrows: Cell<usize>,
+}
+
+const CLASS: usize = memory::class_of(size_of::<Context>());
+const _: () = {
+    assert!(CLASS < memory::CLASSES && align_of::<Context>() <= memory::UNIT);
+    assert!(std::mem::offset_of!(Context, place) == std::mem::offset_of!(Header, place) || cfg!(loom));
+    assert!(std::mem::offset_of!(Context, untouched) == std::mem::offset_of!(Header, kind) || cfg!(loom));
+    assert!(std::mem::offset_of!(Header, state) + 4 == std::mem::offset_of!(Header, kind) + 8 || cfg!(loom));
+};
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("record", &self.record).finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// An empty one.
+    fn new(w: Option<&Worker>, record: *mut Header) -> *mut Context {
+        let context = match w {
+            Some(w) => w.memory.alloc(CLASS),
+            None => memory::foreign().alloc(CLASS),
+        };
+        let context = context.cast::<Context>();
+        // SAFETY: fresh memory of this size. Not a value as a whole: `untouched` stays as it is.
+        unsafe {
+            (&raw mut (*context).record).write(Cell::new(record));
+            (&raw mut (*context).run).write(Cell::new(None));
+            (&raw mut (*context).place).write(const { Location::caller() });
+            (&raw mut (*context).borrows).write(Cell::new(0));
+            (&raw mut (*context).bindings).write(UnsafeCell::new(None));
+            (&raw mut (*context).rng).write(UnsafeCell::new(None));
+            (&raw mut (*context).number).write(Cell::new(0));
+            (&raw mut (*context).locals).write(UnsafeCell::new(Locals::default()));
+        }
+        context
+    }
+
+    /// Gives the memory back.
+    ///
+    /// # Safety
+    /// The context has ended ([`Context::clear`]), and is used no more.
+    unsafe fn free(this: *mut Context, w: Option<&Worker>) {
+        // SAFETY: the caller; what it held is gone, but for an empty list.
+        unsafe {
+            (&raw mut (*this).locals).drop_in_place();
+            match w {
+                Some(w) => w.memory.dealloc(this.cast(), CLASS),
+                None => memory::foreign().dealloc(this.cast(), CLASS),
+            }
+        }
+    }
+
+    /// The number of a task whose record is in a frame.
+    pub(crate) fn number(&self) -> &Cell<u64> {
+        &self.number
+    }
+
+    fn with_locals<R>(&self, f: impl FnOnce(&mut Locals) -> R) -> R {
+        // SAFETY: (C1), and `f` runs no foreign code: the callers are in this module.
+        f(unsafe { &mut *self.locals.get() })
+    }
+
+    fn with_bindings<R>(&self, f: impl FnOnce(&mut Chain) -> R) -> R {
+        // SAFETY: as above.
+        f(unsafe { &mut *self.bindings.get() })
+    }
+
+    fn with_rng<R>(&self, f: impl FnOnce(&mut Option<Generator>) -> R) -> R {
+        // SAFETY: as above.
+        f(unsafe { &mut *self.rng.get() })
+    }
+
+    /// Is there nothing in it that anybody could miss?
+    fn is_empty(&self) -> bool {
+        self.with_rng(|rng| rng.is_none())
+            && self.number.get() == 0
+            && self.borrows.get() == 0
+            && self.with_bindings(|bindings| bindings.is_none())
+            && self.with_locals(|locals| locals.is_empty())
+    }
+
+    /// It stays until it is ended, even if it is empty: it stands for the context of a task that has one already.
+    fn keep(&self) {
+        self.borrows.set(self.borrows.get() + 1);
+    }
+
+    /// Drops what is in it: the task-locals, the newest first, also those that their destructors make; then the scoped values.
+    /// A panic is reported like that of a detached task.
+    fn clear(&self) {
+        // So that a destructor which binds something and ends that does not end the whole context.
+        self.keep();
+        while let Some(value) = self.with_locals(Locals::bury_newest) {
+            if let Err(payload) = unwind::catch(|| drop(value)) {
+                self.report("a task-local", payload);
+            }
+        }
+        let bindings = self.with_bindings(Option::take);
+        if let Err(payload) = unwind::catch(|| drop(bindings)) {
+            self.report("a scoped value", payload);
+        }
+    }
+
+    #[cold]
+    fn report(&self, what: &str, payload: unwind::Payload) {
+        // SAFETY: the task's record lives: it has not ended yet.
+        unsafe { unhandled::report_destructor(self.record.get(), what, payload) };
+    }
+}
+
+/// The calling task's context, or, where no task runs, the thread's own; null if there is none.
+#[inline]
+pub(crate) fn find() -> *mut Context {
+    let Some(w) = worker::current() else { return OWN.try_with(|own| own.0.get()).unwrap_or(null_mut()) };
+    let word = w.running.get();
+    if word.has_context() {
+        return word.context();
+    }
+    if word == Word::NOTHING { OWN.try_with(|own| own.0.get()).unwrap_or(null_mut()) } else { null_mut() }
+}
+
+/// The same; makes one if there is none. Null only where a thread that is about to end has dropped its own.
+#[cold]
+#[inline(never)]
+pub(crate) fn find_or_make() -> *mut Context {
+    let found = find();
+    if !found.is_null() {
+        return found;
+    }
+    match worker::current() {
+        Some(w) if w.running.get() != Word::NOTHING => make(w),
+        w => OWN
+            .try_with(|own| {
+                if let Some(w) = w {
+                    // What is spawned here inherits, too.
+                    w.member.deque.set_contexts();
+                }
+                own.0.set(Context::new(w, null_mut()));
+                own.0.get()
+            })
+            .unwrap_or(null_mut()),
+    }
+}
+
+/// For the running task, which has none.
+fn make(w: &Worker) -> *mut Context {
+    // SAFETY: the running task's record.
+    let record = unsafe { w.running.get().record() }.cast_mut();
+    let context = Context::new(Some(w), record);
+    // SAFETY: as above; the context is fresh.
+    unsafe { adopt(w, context) };
+    context
+}
+
+/// The running task, which has none, gets this context.
+///
+/// # Safety
+/// It is nobody's.
+unsafe fn adopt(w: &Worker, context: *mut Context) {
+    // SAFETY: the running task's record; a future that is polled is the poller's.
+    unsafe {
+        let record = w.running.get().record().cast_mut();
+        (*context).record.set(record);
+        if (*record).kind.has(Kind::FUTURE) {
+            future::attach(record, context);
+        }
+    }
+    enter(w, context);
+}
+
+/// From here on this context's task runs.
+#[inline]
+pub(crate) fn enter(w: &Worker, context: *mut Context) {
+    w.member.deque.set_contexts();
+    w.running.set(Word::of_context(context));
+}
+
+/// The running task ends, or what ran as a task of its own: so does its context. Afterwards the worker runs the bare record.
+#[cold]
+#[inline(never)]
+pub(crate) fn end() {
+    let context = worker::current().expect("a task ends on a worker").running.get().context();
+    // SAFETY: the running task's context (C1). Its destructors may block, so the worker is asked for again.
+    unsafe {
+        (*context).clear();
+        leave(worker::current().expect("a task ends on a worker"), context);
+    }
+}
+
+/// The same, for one who has its hands full: hands back what it is given.
+#[cold]
+#[inline(never)]
+pub(crate) fn end_then(ended: Ended) -> Ended {
+    end();
+    // A compiler that sees through this keeps the value itself, in a register that every caller would have to save.
+    std::hint::black_box(ended)
+}
+
+/// # Safety
+/// The context is the running task's, and has been cleared.
+unsafe fn leave(w: &Worker, context: *mut Context) {
+    // SAFETY: the caller; the record lives until its task has ended.
+    unsafe {
+        let record = (*context).record.get();
+        // (The context of what runs nested in a future's poll may name the future's record, and stands there too.)
+        if !record.is_null() && (*record).kind.has(Kind::FUTURE) && future::has(record, context) {
+            future::detach(record, context);
+        }
+        w.running.set(Word::of_task(record));
+        w.forget();
+        Context::free(context, Some(w));
+    }
+}
+
+/// A scoped value or the like has gone: perhaps the running task needs no context any more.
+pub(crate) fn end_if_empty() {
+    if let Some(w) = worker::current() {
+        let word = w.running.get();
+        // SAFETY: the running task's context; it is empty.
+        unsafe {
+            if word.has_context() && (*word.context()).is_empty() {
+                leave(w, word.context());
+            }
+        }
+    }
+}
+
+/// A thread's own context: of a foreign thread, and of a worker's thread where no task runs.
+struct Own(Cell<*mut Context>);
+
+thread_local! {
+    static OWN: Own = const { Own(Cell::new(null_mut())) };
+}
+
+/// Calls `f` with this context, or with none, as the thread's own; returns what is the thread's own after that. Not on a worker.
+fn with_own<T>(context: *mut Context, f: impl FnOnce() -> T) -> (Result<T, unwind::Payload>, *mut Context) {
+    let before = OWN.with(|own| own.0.replace(context));
+    let result = unwind::catch(f);
+    (result, OWN.with(|own| own.0.replace(before)))
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let context = self.0.get();
+        if context.is_null() {
+            return;
+        }
+        // SAFETY: this thread's own, which ends. From here on `try_with` says so, and destructors find nothing.
+        unsafe {
+            (*context).clear();
+            Context::free(context, worker::current());
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The second closure of `join`, where it runs on top of the first one's task: as a task of its own all the same.
+//!
+//! Whoever runs it, its task-locals are its own, and what it leaves behind is not the caller's. Usually none of this is in
+//! use: then the closure is simply called, and one test afterwards finds that nothing was made. (A context that it makes
+//! there names the caller's record, for nobody has said that another task runs; it ends at that test.)
+
+use super::{Word, end, inherit};
+use crate::sched::worker;
+use crate::task::header::Header;
+use crate::unwind::{self, Payload};
+
+/// The closure of this record begins, on top of the running task. Returns what ran before.
+///
+/// # Safety
+/// The record is a claimed one of the caller's frame.
+pub(crate) unsafe fn begin(record: *mut Header) -> (Word, u64) {
+    let w = worker::current().expect("on a worker");
+    let before = (w.running.replace(Word::of_task(record)), w.identity.replace(0));
+    // SAFETY: the caller.
+    unsafe { inherit::enter_nested(w, record) };
+    before
+}
+
+/// It has ended.
+pub(crate) fn finish(before: (Word, u64)) {
+    finish_unmarked();
+    let w = worker::current().expect("on a worker");
+    w.forget_frame();
+    w.running.set(before.0);
+    w.identity.set(before.1);
+}
+
+/// The same for one that has not begun by [`begin`], on top of a task without a context.
+#[cold]
+#[inline(never)]
+pub(crate) fn finish_unmarked() {
+    if worker::current().expect("on a worker").running.has_context() {
+        end();
+    }
+    // The caller has none: else the worker had known.
+    worker::current().expect("on a worker").identity.set(0);
+}
+
+/// The same for one that has panicked.
+#[cold]
+#[inline(never)]
+pub(crate) fn panicked(payload: Payload) -> ! {
+    finish_unmarked();
+    unwind::resume(payload)
+}
