@@ -53,7 +53,7 @@ pub fn never() -> Ticks {
     Ticks::new(Instant::NEVER, Duration::MAX)
 }
 
-/// Receives from [`after`], [`tick`] or [`never`].
+/// Receives from [`after`], [`tick`] or [`never()`].
 #[derive(Debug, Clone)]
 pub struct Ticks {
     /// When the next message comes, in nanoseconds.
