@@ -88,6 +88,8 @@ pub fn run(w: &'static Worker) -> LoopEnd {
 #[cold]
 #[inline(never)]
 fn look(w: &'static Worker) -> bool {
+    // What blocked last may still stand there, and wakers are foreign code.
+    w.running.set(Word::NOTHING);
     // Only we write it.
     w.looks.store(w.looks.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();
@@ -261,6 +263,8 @@ fn adopt(w: &'static Worker) -> bool {
 #[cold]
 #[inline(never)]
 fn search(w: &'static Worker) -> *mut Header {
+    // As in `look`.
+    w.running.set(Word::NOTHING);
     let crew = &w.hub.crew;
     let me = &w.member;
     let per_us = ticks_per_us();

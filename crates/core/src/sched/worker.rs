@@ -179,11 +179,9 @@ impl Worker {
     /// the module's header.
     #[inline(always)]
     pub fn still(&'static self) -> &'static Worker {
-        if self.member.ready.is_shared() { self.still_shared() } else { self }
-    }
-
-    #[inline(never)]
-    fn still_shared(&'static self) -> &'static Worker {
+        if !self.member.ready.is_shared() {
+            return self;
+        }
         let w = current().expect("a thread of the runtime");
         if !std::ptr::eq(w, self) {
             // The task may have a context, which it had on the other worker; and a number ([`crate::task::identity`]).
@@ -391,8 +389,6 @@ impl Worker {
             return;
         }
         let to = if ready.is_null() {
-            // The loop goes on, with no task.
-            self.running.set(Word::NOTHING);
             self.stacks.take_idle(self)
         } else {
             // SAFETY: a ready node is blocked, its stack is saved (of a fiber we are the home), and it is in no queue any more.
