@@ -168,7 +168,7 @@ fn threads_are_used_again() {
                 caller.join().unwrap();
             }
         });
-        // Those of other tests may take one away now and then.
-        assert!(names.lock().unwrap().len() < 500);
+        // Other tests of this process may have left all 512 threads idle, which then take turns.
+        assert!(names.lock().unwrap().len() < 750);
     });
 }

@@ -6,7 +6,7 @@ mod common;
 
 use common::{MODES, Mode, assert_ok, case, catch, in_child, stderr, text};
 use myriad::channel::{bounded, unbounded};
-use myriad::{Runtime, Unhandled, join, scope, spawn};
+use myriad::{Runtime, Unhandled, join, scope, spawn, spawn_async};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
@@ -272,6 +272,41 @@ fn every_wait_on_the_last_stack() {
                         assert!(said.starts_with("no stack for another blocked task: "), "{said}");
                     }
                 });
+            },
+        );
+    }
+}
+
+/// `JoinHandle::join` that cannot wait is an error that says so; the task runs on, detached, and its result is dropped.
+#[test]
+fn a_handle_joined_on_the_last_stack() {
+    for mode in MODES {
+        case(
+            mode,
+            1,
+            |b| b.max_stacks(2),
+            |rt| {
+                let drops = common::Drops::new();
+                let result = drops.one();
+                rt.run(move || {
+                    // This task waits on one stack, the next one runs on the other. A future needs none.
+                    let (tx, rx) = bounded(1);
+                    drop(spawn(move || {
+                        let (go, gate) = bounded::<()>(1);
+                        let future = spawn_async(async move {
+                            gate.recv_async().await.unwrap();
+                            result
+                        });
+                        let error = future.join().map(drop).unwrap_err();
+                        assert!(error.is_no_stack(), "{error}");
+                        assert!(!error.is_panic() && !error.is_shutdown() && !error.is_self_join());
+                        assert!(error.to_string().contains("no stack for another blocked task: "), "{error}");
+                        go.send(()).unwrap();
+                        tx.send(()).unwrap();
+                    }));
+                    rx.recv().unwrap();
+                });
+                drops.wait_all(1);
             },
         );
     }

@@ -3,7 +3,7 @@
 //! One row for a group, one line in it for a system, ours first. What needs a sentence stands below the table with a
 //! number. Systems that make no task per node have their ratio in a column of their own, because they do less.
 
-use comfy_table::presets::UTF8_FULL;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use myriad_bench::{OURS, Unit};
 
@@ -49,7 +49,7 @@ pub(crate) fn render(summaries: &[Summary<'_>], look: Look) -> String {
     header.push("memory");
 
     let mut table = Table::new();
-    table.load_style(UTF8_FULL).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header.into_iter().map(|h| look.bold(h)));
     for (summary, lines) in summaries.iter().zip(&groups) {
         let mut row = vec![
@@ -64,6 +64,11 @@ pub(crate) fn render(summaries: &[Summary<'_>], look: Look) -> String {
         }
         row.push(right(&lines.memory));
         table.add_row(row);
+    }
+    // Without vertical lines: most tables fit into 80 columns then.
+    let last = table.column_count() - 1;
+    for (i, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if i < last { 1 } else { 0 }));
     }
     let mut text = table.to_string();
     if lazy {
@@ -83,7 +88,7 @@ fn title(summary: &Summary<'_>, look: Look) -> String {
     let group = summary.group;
     let sizes = super::sizes(&group.runs[0], group.workload.takes);
     let sizes: Vec<_> = sizes.lines().map(|line| look.dim(line)).collect();
-    format!("{} {}\n{}", look.bold(group.workload.name), group.form.name, sizes.join("\n"))
+    format!("{}\n{}\n{}", look.bold(group.workload.name), group.form.name, sizes.join("\n"))
 }
 
 fn lines(summary: &Summary<'_>, look: Look, notes: &mut Footnotes) -> Lines {
