@@ -203,7 +203,9 @@ where
         Ok(ra) => ra,
         Err(payload) => join_panicked(w, &task, payload),
     };
-    let w = w.still();
+    // As `still`, but without a branch; who has waited in `a` has done the rest of it.
+    // SAFETY: the thread still has a worker's role, if perhaps another one's.
+    let w = unsafe { worker::current().unwrap_unchecked() };
     // SAFETY: the frame's own record; claimed once. (If we have another worker's role now, the task is not in its deque, or was
     // stolen into it.)
     if unsafe { w.member.deque.claim_plain(task.header()) } {
