@@ -94,6 +94,8 @@ impl Target {
     ///
     /// # Safety
     /// The wait is polled, alive, and claimed by the caller just now.
+    #[cold]
+    #[inline(never)]
     pub(super) unsafe fn take_waker(&mut self, wait: *const Wait) {
         // SAFETY: the caller: the wait is the first part of a `PollWait`, whose waker is the claimer's.
         let waker = unsafe { (*wait.cast::<PollWait>()).waker.with_mut(|waker| (*waker).take()) };

@@ -329,7 +329,7 @@ impl<T> State<T> {
     ///
     /// # Safety
     /// `place` holds a message; it is moved out if the answer is `Done`.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn try_send(&mut self, place: *mut T) -> Sent {
         if self.closed {
             return Sent::Closed;
@@ -343,6 +343,17 @@ impl<T> State<T> {
                 Entry::end(entry, DONE);
                 return Sent::Done(Some(target));
             }
+            self.buffer_or_refuse(place)
+        }
+    }
+
+    /// The same where nobody waits for it. (Apart, so that the hand-over above stands in its callers' code.)
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn buffer_or_refuse(&mut self, place: *mut T) -> Sent {
+        // SAFETY: the caller.
+        unsafe {
             if self.buffer.len() >= self.limit {
                 match self.when_full {
                     WhenFull::Wait => return Sent::Full,
