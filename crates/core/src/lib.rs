@@ -3,6 +3,7 @@
 //! People use it through the crate `myriad`; the floors between build on [`wait`] and [`lock`]. To read it, begin with
 //! [`sched::turn`] (what a worker does), [`task::header`] (what a task is) and [`sched::deque`] (how work is shared).
 
+pub mod cancel;
 pub mod lock;
 pub mod platform;
 pub mod runtime;

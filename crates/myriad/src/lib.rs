@@ -55,6 +55,7 @@
 //!
 #![cfg_attr(not(docsrs), doc = "The longer texts of the repository are in [`_documentation`].")]
 
+pub use myriad_core::cancel;
 pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::{
     Builder, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, State, Unfinished, Unhandled,
@@ -70,7 +71,10 @@ pub mod task {
 
 /// Time: sleeping, instants.
 pub mod time {
-    pub use myriad_core::time::{Instant, Sleep, now, sleep, sleep_async, sleep_until, sleep_until_async};
+    pub use myriad_core::time::{
+        Elapsed, Instant, Sleep, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until,
+        sleep_until_async, timeout, timeout_async,
+    };
 }
 
 // What the compiler refuses: tests that something does not compile.

@@ -233,7 +233,7 @@ fn cores() -> Cores {
 /// For the message of a stack overflow: what the calling thread's worker was running. In a signal handler.
 fn describe_current(out: &mut dyn fmt::Write) {
     let Some(w) = worker::current() else { return };
-    let task = w.current.get();
+    let task = w.task();
     if task.is_null() {
         return;
     }

@@ -28,7 +28,7 @@
 //! **Why the forced steal is right.** Let T be the `top` read after the heavy fence at P. While `split` is `j + 1`, an
 //! owner that would lower `top` to `j` or below after P sees it and waits for the lock. So either `top > j` since P, and
 //! nothing in `s..=j` changes but by conflict; or it was at or below `j` at P and came up by pushes, all of which the
-//! acquired T shows. Hence scanning `s..=j` *after* reading T meets the oldest task. `stolen` is needed because
+//! acquired T shows. Hence scanning `s..=j` *after* reading T meets the oldest task. `STOLEN` is needed because
 //! `head > i` does not say that `i` itself was taken (the thief may have passed over the owner's fresh tombstone).
 //!
 //! **ABA.** A thief never uses a slot's value before its swap won under the lock; the owner compares with a record that
@@ -46,7 +46,7 @@ use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, Peek};
 use crate::sys::cell::UnsafeCell;
 use crate::sys::fence::{Fence, heavy};
 use crate::sys::mutant::{on, ord};
-use crate::task::header::Header;
+use crate::task::header::{Header, Marks};
 use std::cell::Cell;
 use std::ptr::null_mut;
 
@@ -341,12 +341,12 @@ impl Deque {
         }
     }
 
-    /// A tombstone was set where a thief is at work: once it is through, `stolen` says who has the task.
+    /// A tombstone was set where a thief is at work: once it is through, the mark says who has the task.
     #[cold]
     #[inline(never)]
     fn conflict_older(&self, task: &Header) -> bool {
         drop(self.lock());
-        !task.stolen.load(Relaxed)
+        task.marks.load(Relaxed) & Marks::STOLEN == 0
     }
 
     #[cold]
@@ -568,7 +568,7 @@ impl Deque {
                 if !task.is_null() {
                     if !on("forced-no-stolen-flag") {
                         // SAFETY: the swap gave us the task, so its record is live until we complete it.
-                        unsafe { (*task).stolen.store(true, Relaxed) };
+                        unsafe { (*task).marks.fetch_or(Marks::STOLEN, Relaxed) };
                     }
                     self.head.store(i + 1, ord(Release, "head-release"));
                     self.split.store(i + 1, Relaxed);

@@ -84,6 +84,12 @@ impl Stacks {
         }
     }
 
+    /// Fiber mode?
+    #[inline(always)]
+    pub fn are_fibers(&self) -> bool {
+        !self.threads.get()
+    }
+
     /// Is a stack at hand?
     #[inline(always)]
     pub fn has_idle(&self) -> bool {
@@ -202,6 +208,9 @@ impl Stacks {
         // SAFETY: the caller. Saved first: whoever has the role next may want to switch back. `me` is this thread's own.
         unsafe {
             *save = me.cast_mut().cast();
+            // `save` is that of a node. A wait in a destructor, during a panic, is not ended: see `cancel`.
+            let node = save.byte_sub(std::mem::offset_of!(Node, saved)).cast::<Node>();
+            (*node).panicking.set(std::thread::panicking().into());
             Turn::give(&raw const (*to).turn, Order::Go);
             // From here on the worker is another thread's.
             if (*me).turn.wait() == Order::Exit {
@@ -349,6 +358,7 @@ pub fn worker_main(w: &'static Worker) {
     w.hub.enter_thread(w);
     w.prefer_locks(true);
     w.timers.reset(w);
+    w.current.set(&w.nobody);
     let config = w.hub.config();
     w.stacks.begin(&config);
     if config.fibers {

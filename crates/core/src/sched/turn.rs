@@ -21,7 +21,7 @@ use crate::task::header::{DETACHED, Ended, Header, Outcome};
 use crate::task::waker::wake_waiter;
 use crate::task::{finish, unhandled};
 use crate::time::timers::Timers;
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 
 /// An idle worker looks around for so long before it sleeps.
 const SPIN_US: u64 = 50;
@@ -127,7 +127,7 @@ unsafe fn start(w: &'static Worker, task: *mut Header) {
     // SAFETY: the caller: the task is ours to run.
     unsafe {
         let ended = ((*task).run)(task, crate::task::header::Mode::Run);
-        w.current.set(null());
+        w.current.set(&w.nobody);
         if ended != Ended::BySelf {
             complete(w, task, ended);
         }

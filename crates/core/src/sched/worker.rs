@@ -21,6 +21,8 @@ use super::idle::Member;
 use super::node::Node;
 use super::ready::Ready;
 use super::stacks::Stacks;
+use crate::cancel::frames::Frames;
+use crate::cancel::{ask, place, point};
 use crate::lock::biaser::{self, Biaser};
 use crate::runtime::hub::{Comer, Hub};
 use crate::stack::pool::NoStack;
@@ -43,7 +45,7 @@ pub const BUDGET: u32 = 128;
 pub struct Worker {
     /// What others see. First, so that a pointer to the one is a pointer to the other.
     pub member: Member,
-    /// The task that runs now; null between tasks.
+    /// The task that runs now; between tasks [`nobody`](Self::nobody). Null before the first turn.
     pub current: Cell<*const Header>,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task. A shutdown
     /// sets it to 0 from outside, again and again, for the owner may overwrite that.
@@ -71,6 +73,12 @@ pub struct Worker {
     pub number: u8,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
+    /// Says in a record that its task is blocked here: see [`crate::cancel::place`].
+    pub here: usize,
+    /// Stands for a task between tasks, where destructors run that may block.
+    pub nobody: Header,
+    /// Tasks of scopes and frames that have begun here.
+    pub frames: Frames,
 }
 
 // SAFETY: see "Who may touch what" in the header.
@@ -124,6 +132,9 @@ impl Worker {
             hub,
             number: hub.number,
             stack_flags: spawn::stack_flags(hub.number),
+            here: place::here(index),
+            nobody: Header::nobody(hub.number),
+            frames: Frames::default(),
         }
     }
 
@@ -136,6 +147,12 @@ impl Worker {
             #[cfg(not(loom))]
             biaser::give_back(_biaser);
         }
+    }
+
+    /// The task that runs now; null between tasks.
+    pub fn task(&self) -> *const Header {
+        let task = self.current.get();
+        if std::ptr::eq(task, &self.nobody) { null() } else { task }
     }
 
     // ------------------------------------------------------------------------------------------------- unstarted tasks
@@ -221,7 +238,15 @@ impl Worker {
         if self.member.door.inbox.is_empty() {
             return false;
         }
-        self.member.door.inbox.take(|node| self.make_ready(node));
+        self.member.door.inbox.take(|node| {
+            // SAFETY: taken out of the inbox: a blocked node of ours, or a message.
+            if unsafe { (*node).home.is_some() } {
+                self.make_ready(node);
+            } else {
+                // SAFETY: it is a message, and ours; we are the worker.
+                unsafe { ask::serve(self, node) };
+            }
+        });
         true
     }
 
@@ -240,6 +265,10 @@ impl Worker {
     #[inline(always)]
     pub unsafe fn suspend(&self, node: *const Node) {
         let task = self.current.get();
+        // SAFETY: the running task, and its wait.
+        if unsafe { point::enter(self, task, node) } {
+            return;
+        }
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
         let left = self.turns_left.load(Relaxed);
         let ready = if left == 0 {
@@ -250,6 +279,8 @@ impl Worker {
         };
         if std::ptr::eq(ready, node) {
             // Woken already, and first in the queue: its stack is this one.
+            // SAFETY: the running task.
+            unsafe { point::leave(task) };
             return;
         }
         // SAFETY: a ready node is blocked, its stack is saved (we are its home), and it is in no queue any more.
@@ -257,6 +288,8 @@ impl Worker {
         // SAFETY: `to` is a saved stack of this worker's kind that nobody else goes on with; `node` outlives the wait.
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(saved, to)) };
         self.current.set(task);
+        // SAFETY: the running task.
+        unsafe { point::leave(task) };
         self.budget.set(BUDGET);
     }
 
@@ -268,6 +301,7 @@ impl Worker {
 
     /// Lets all ready tasks run first.
     pub fn yield_now(&self) {
+        point::check(self);
         if self.ensure_stack().is_err() {
             // A yield promises nothing: with no memory for a stack, go on.
             return;
@@ -277,6 +311,7 @@ impl Worker {
         self.make_ready(&raw const node as *mut Node);
         // SAFETY: the node is ours, in the ready ring, where this worker finds it exactly once.
         unsafe { self.suspend(&node) };
+        point::check(self);
     }
 
     /// Waits with a frame that must stand, when there is no stack on which the worker could go on meanwhile. What it waits for
@@ -304,6 +339,13 @@ impl Worker {
             }
             self.current.set(task);
         }
+    }
+
+    /// The worker that a member belongs to.
+    #[inline(always)]
+    pub fn of(member: &'static Member) -> &'static Worker {
+        // SAFETY: members outside of models are the first part of their worker, which lives for ever.
+        unsafe { &*std::ptr::from_ref(member).cast::<Worker>() }
     }
 
     /// The member, for ever.
@@ -381,6 +423,9 @@ unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&'static 
 
 /// Blocks the calling foreign thread until its node is woken.
 pub fn block_thread(node: &Node) {
+    if crate::cancel::thread::block(node, crate::sys::clock::Instant::NEVER).is_some() {
+        return;
+    }
     // Acquire: pairs with the Release in `wake_elsewhere`: what the waker did before.
     while node.gate.word.load(ord(Acquire, "gate-acquire")) != 0 {
         node.gate.wait(1, None);

@@ -3,6 +3,7 @@
 use super::error::JoinError;
 use super::header::{DONE, Ended, Header, Mode, Outcome};
 use super::{finish, record, waker};
+use crate::cancel::{ask, point};
 use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread};
@@ -108,6 +109,30 @@ impl<T> JoinHandle<T> {
         None
     }
 
+    /// Cancels the task: it ends at its next blocking point, by unwinding, or never begins. See [`cancel`](crate::cancel).
+    ///
+    /// Nothing happens if it has ended. To join it afterwards brings an error that
+    /// [is a cancellation](JoinError::is_cancelled), or its result, if it was faster.
+    ///
+    /// # Blocking
+    /// Never blocks; it does not wait for the task.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let h = myriad_core::spawn(|| myriad_core::time::sleep(Duration::from_secs(3600)));
+    /// h.cancel();
+    /// assert!(h.join().unwrap_err().is_cancelled());
+    /// ```
+    pub fn cancel(&self) {
+        if let Some(task) = self.task
+            && !self.is_finished()
+        {
+            // SAFETY: the handle keeps the record alive.
+            unsafe { ask::cancel(task.as_ptr()) };
+        }
+    }
+
     /// Has the task ended? Never blocks.
     pub fn is_finished(&self) -> bool {
         // SAFETY: the handle keeps the record alive.
@@ -135,10 +160,13 @@ impl<T> JoinHandle<T> {
 #[inline(always)]
 unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, JoinError> {
     let caller = w.current.replace(task);
+    // SAFETY: the tasks of this stack.
+    unsafe { point::put_on_top(caller, task) };
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end needs no atomics.
     unsafe {
         let ended = ((*task).run)(task, Mode::Run);
         w.current.set(caller);
+        point::leave(caller);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
                 let value = record::take::<T>(task);
@@ -147,7 +175,7 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
             }
             Ended::Panicked => {
                 (*task).outcome = Outcome::Panicked;
-                Err(take_error(Some(w), task))
+                Err(passed_on(take_error(Some(w), task)))
             }
             // A scoped task completes itself; a future may not be ready yet.
             Ended::BySelf => wait_and_take(Some(w), task),
@@ -174,11 +202,37 @@ unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Res
             drop(JoinHandle::<T>::new(task));
             return Err(error);
         }
-        take_result(w, task)
+        take_result(w, task).map_err(passed_on)
     }
 }
 
-/// Waits until a task has ended.
+/// A join brought an error. If that is the caller's own cancellation, which the join has passed on, it arrives now.
+#[cold]
+fn passed_on(error: JoinError) -> JoinError {
+    if error.is_cancelled() {
+        point::check_anywhere();
+    }
+    error
+}
+
+/// A wait for the end of a task.
+#[repr(C)]
+struct JoinWait {
+    node: Node,
+    task: *const Header,
+}
+
+/// The waiting task is cancelled: so is the one that it waits for.
+///
+/// # Safety
+/// As for every [`End`](crate::sched::node::End); the node is that of a `JoinWait`.
+unsafe fn pass_on(node: *const Node) -> bool {
+    // SAFETY: the caller; who waits keeps the record alive.
+    unsafe { ask::cancel((*node.cast::<JoinWait>()).task) };
+    false
+}
+
+/// Waits until a task has ended. If the caller is cancelled meanwhile, so is that task.
 ///
 /// # Errors
 /// There is no memory for a stack on which the worker could go on meanwhile.
@@ -194,12 +248,15 @@ pub(crate) unsafe fn wait_done(w: Option<&'static Worker>, task: &Header) -> Res
     }
     // SAFETY: what waits there is what this handle left when it was polled.
     unsafe { take_back_waiter(task) };
-    let node = Node::new(w.map(Worker::as_static));
-    if task.wait((&raw const node).cast_mut().cast()) {
+    let wait = JoinWait { node: Node::new(w.map(Worker::as_static)), task };
+    wait.node.end.set(Some(pass_on));
+    if task.wait((&raw const wait).cast_mut().cast()) {
+        // (Of the whole wait: `pass_on` looks behind the node.)
+        let node = (&raw const wait).cast::<Node>();
         match w {
             // SAFETY: a stack is ensured; the node is published, and woken once by the task's end.
-            Some(w) => unsafe { w.suspend(&node) },
-            None => block_thread(&node),
+            Some(w) => unsafe { w.suspend(node) },
+            None => block_thread(&wait.node),
         }
         // The result is ordered by the inbox or the gate, or by program order.
     }

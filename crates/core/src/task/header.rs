@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0        8        16       24   25      26      27     28     32     40
-//!  run      waiter   place    kind runtime outcome stolen state  idx    payload: closure | result | panic
+//!  run      waiter   place    kind runtime outcome marks state  idx     payload: closure | result | panic
 //! ```
 //! Records live in memory that is only ever used for records (`memory.rs`): a stale pointer may be *looked at*
 //! for ever, which is what lets wakers be copied freely (`state` holds a generation) and thieves compare identities.
@@ -14,8 +14,8 @@
 //!
 //! **Who may touch what.** The spawner until the record is pushed; then the one who started it (`run`) until the swap
 //! in [`Header::complete`]; after it the holder of the handle, or the runner itself if it read `DETACHED`. `idx` belongs
-//! to the owner of the deque that holds the task (under that deque's lock for a thief that moves it); `stolen` is written
-//! by a thief under that lock.
+//! to the owner of the deque that holds the task (under that deque's lock for a thief that moves it), then to the task's
+//! home; `marks` is anybody's who knows that the task lives.
 //!
 //! **Ordering.** Completion against join, `complete` (release) with `wait` / `is_done` (acquire): the result. Join
 //! against completion, `wait` (release) with `complete` (acquire): the node. Detach against completion, `detach` (release,
@@ -23,7 +23,7 @@
 //!
 //! Tests: `tests/loom_completion.rs`.
 
-use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
 use crate::sys::mutant::{ord, ord_to};
 use std::panic::Location;
 use std::ptr::null_mut;
@@ -85,12 +85,34 @@ pub struct Header {
     pub runtime: u8,
     /// How the task has ended; valid once it is done.
     pub outcome: Outcome,
-    /// Taken out of a private position by a forced steal.
-    pub stolen: AtomicBool,
+    /// What others have to say to the runner: see [`Marks`].
+    pub marks: AtomicU8,
     /// Generation and state of a future; only the generation for a closure.
     pub state: AtomicU32,
-    /// Position in the deque that holds the task.
+    /// Position in the deque that holds the task; once it is started, what its stack waits at: see
+    /// [`crate::cancel::place`].
     pub idx: AtomicUsize,
+}
+
+/// The bits of [`Header::marks`]. Set by whoever it may be, with a read-modify-write.
+#[derive(Debug)]
+pub struct Marks;
+
+impl Marks {
+    /// Taken out of a private position by a forced steal.
+    pub const STOLEN: u8 = 1;
+    /// The task is cancelled, for good.
+    pub const CANCELLED: u8 = 2;
+    /// A region of the task was cancelled: it looks for it at its next blocking point.
+    pub const ASKED: u8 = 4;
+    /// It unwinds because of a cancellation, and is spared until that is over.
+    pub const UNWINDING: u8 = 8;
+    /// It runs on top of another task, which does not know it yet. (Of the runner alone, before the task begins.)
+    pub const ON_TOP: u8 = 16;
+    /// It has a [frame](crate::cancel::frames), which is not in the worker's list yet. (From its spawn on.)
+    pub const FRAMED: u8 = 32;
+    /// What makes a blocking point look closer.
+    pub const LOOK: u8 = Marks::CANCELLED | Marks::ASKED | Marks::UNWINDING | Marks::ON_TOP | Marks::FRAMED;
 }
 
 /// What a record is: a bit set, with the size class in the upper three bits. 0 in free memory.
@@ -140,6 +162,21 @@ pub const DONE: *mut () = std::ptr::without_provenance_mut(1);
 pub const DETACHED: *mut () = std::ptr::without_provenance_mut(2);
 
 impl Header {
+    /// What stands for the running task while none runs. It is in no queue, and nobody waits for it.
+    pub(crate) fn nobody(runtime: u8) -> Header {
+        Header {
+            run: |_, _| crate::sys::thread::abort_with("a task that is none was run (a bug in Myriad)"),
+            waiter: AtomicPtr::new(null_mut()),
+            place: Location::caller(),
+            kind: Kind::FREE,
+            runtime,
+            outcome: Outcome::Returned,
+            marks: AtomicU8::new(0),
+            state: AtomicU32::new(0),
+            idx: AtomicUsize::new(0),
+        }
+    }
+
     /// The runner's last step: says that the task has ended, and returns who waits.
     ///
     /// Null: the holder of the handle frees the record. [`DETACHED`]: the caller does. Anything else is to be woken, and

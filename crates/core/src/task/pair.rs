@@ -7,6 +7,7 @@ use super::handle::wait_done;
 use super::header::{Ended, Header, Mode};
 use super::spawn::write_stack_header;
 use super::waker::wake_waiter;
+use crate::cancel::{self, ask};
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::stack::pool::NoStack;
@@ -89,7 +90,13 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
         let result = (*this).result.get();
         match mode {
             Mode::Run => {
-                (*result).write(unwind::catch(f).map_err(Some));
+                let w = worker::current().expect("a task runs on a worker");
+                w.frames.with(w, task, std::ptr::null(), || {
+                    (*result).write(unwind::catch(f).map_err(|mut payload| {
+                        cancel::settle(&mut payload);
+                        Some(payload)
+                    }));
+                });
                 let waiter = Header::complete(task);
                 // The frame may be gone now.
                 if !waiter.is_null() {
@@ -216,6 +223,10 @@ fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB
 #[cold]
 #[inline(never)]
 fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>, payload: Payload) -> ! {
+    if cancel::is_cancellation(&payload) {
+        cancel_b(w, task);
+        unwind::resume(payload);
+    }
     // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
     // SAFETY: the frame's own record; claimed once.
     unsafe {
@@ -231,6 +242,25 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
         }
     }
     unwind::resume(payload)
+}
+
+/// `a` was cancelled, so `b` is: it does not begin any more, or is asked and awaited.
+#[cold]
+fn cancel_b<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) {
+    // SAFETY: the frame's own record; claimed once.
+    let dropped = unsafe {
+        if w.member.deque.claim(task.header()) {
+            unwind::catch(|| _ = (task.header().run)(task.record(), Mode::DropUnstarted))
+        } else {
+            ask::cancel(task.record());
+            wait_for_frame(w, task.header());
+            unwind::catch(|| drop(task.take_result()))
+        }
+    };
+    // A panic gives way to the cancellation.
+    if let Err(second) = dropped {
+        unwind::discard(second);
+    }
 }
 
 /// Waits for a task whose record is in the caller's frame, whatever happens.

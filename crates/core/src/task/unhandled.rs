@@ -2,6 +2,7 @@
 
 use super::header::Header;
 use super::record;
+use crate::cancel;
 use crate::runtime::Unhandled;
 use crate::runtime::hub::Hub;
 use crate::unwind::{self, Payload};
@@ -15,6 +16,9 @@ pub(crate) unsafe fn report(hub: &'static Hub, task: *mut Header) {
     let unhandled = hub.config().unhandled.clone();
     // SAFETY: the caller.
     let (place, payload) = unsafe { ((*task).place, &*record::get::<Payload>(task)) };
+    if cancel::is_cancellation(payload) {
+        return;
+    }
     let name = hub.name_of(task, true);
     let who = match &name {
         Some(name) => format!("detached task '{name}' (spawned at {place})"),

@@ -12,7 +12,9 @@
 //! `next` | light | `sleepers` against `sleepers` | heavy | `next` in [`Timers::until_next`].
 
 use super::sleep::SleepState;
+use super::timeout;
 use super::wheel::{TimerNode, Wheel};
+use crate::cancel::region::Asked;
 use crate::lock::biased::{BiasedGuard, BiasedLock};
 use crate::sched::node::Node;
 use crate::sched::worker::{self, OFTEN, SELDOM, Worker, wake_node};
@@ -30,6 +32,9 @@ use std::time::Duration;
 pub(crate) const FIRE_WAIT: u16 = 0;
 /// `fire` of a node whose `data` is a [`SleepState`].
 pub(crate) const FIRE_SLEEP: u16 = 1;
+
+/// `fire` of a node whose `data` is a [`Region`](crate::cancel::region::Region) of a task.
+pub(crate) const FIRE_REGION: u16 = 2;
 
 /// See the module's header.
 #[derive(Debug)]
@@ -189,6 +194,7 @@ impl Timers {
         let mut blocked: *mut Node = null_mut();
         let mut last: *mut Node = null_mut();
         let mut wakers: Vec<Waker> = Vec::new();
+        let mut asked: Vec<Asked> = Vec::new();
         {
             let locked = self.lock(Some(w));
             // SAFETY: each node of the chain is settled below, once, its successor read before.
@@ -211,6 +217,8 @@ impl Timers {
                             }
                             last = node;
                         }
+                    } else if (*this).fire == FIRE_REGION {
+                        asked.push(timeout::fire((*this).data));
                     } else {
                         wakers.extend(SleepState::fire((*this).data.cast::<SleepState>()));
                     }
@@ -218,7 +226,7 @@ impl Timers {
             }
             locked.publish_next();
         }
-        let any = !blocked.is_null() || !wakers.is_empty();
+        let any = !blocked.is_null() || !wakers.is_empty() || !asked.is_empty();
         while !blocked.is_null() {
             // SAFETY: claimed above, so still blocked; its successor is read before it is woken.
             unsafe {
@@ -227,6 +235,7 @@ impl Timers {
                 blocked = next;
             }
         }
+        asked.into_iter().for_each(Asked::ask);
         wakers.into_iter().for_each(Waker::wake);
         any
     }

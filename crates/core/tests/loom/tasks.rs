@@ -1,6 +1,6 @@
 //! Tasks of a script: real headers, each with a watched cell that says what became of the task.
 
-use myriad_core::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
+use myriad_core::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::task::header::{Ended, Header, Kind, Mode, Outcome};
 use std::panic::Location;
@@ -47,7 +47,7 @@ impl Task {
             kind: Kind::CLOSURE,
             runtime: 0,
             outcome: Outcome::Returned,
-            stolen: AtomicBool::new(false),
+            marks: AtomicU8::new(0),
         };
         Task { header, life: UnsafeCell::new(Life::Unused) }
     }

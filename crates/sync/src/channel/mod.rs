@@ -21,6 +21,7 @@
 //! producer.join().unwrap();
 //! ```
 
+mod blocked;
 mod chan;
 mod ends;
 mod entry;

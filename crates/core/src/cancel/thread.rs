@@ -1,0 +1,109 @@
+//! Cancellation on foreign threads: they have regions, and wait on a gate.
+//!
+//! Nobody carries anything out for a foreign thread: whoever cancels one of its regions changes the word it sleeps on to
+//! [`LOOK`], and it ends its own wait.
+
+use super::{point, region};
+use crate::sched::node::Node;
+use crate::sys::atomic::AtomicU8;
+use crate::sys::atomic::Ordering::*;
+use crate::sys::clock::Instant;
+use crate::sys::futex::Gate;
+use std::cell::Cell;
+use std::ptr::null;
+use std::sync::Mutex;
+
+/// In a gate's word: look whether you are cancelled.
+const LOOK: u32 = 2;
+
+/// What others know of a foreign thread.
+#[derive(Debug)]
+pub(super) struct Thread {
+    marks: AtomicU8,
+    /// How many regions it is in.
+    pub(super) regions: Cell<u32>,
+    /// What it sleeps on; its address.
+    gate: Mutex<usize>,
+}
+
+thread_local! {
+    static THREAD: Thread = Thread { marks: AtomicU8::new(0), regions: Cell::new(0), gate: Mutex::new(0) };
+}
+
+/// The calling thread's. It lives as long as any region of the thread.
+pub(super) fn current() -> *const Thread {
+    THREAD.with(std::ptr::from_ref)
+}
+
+pub(super) fn marks() -> *const AtomicU8 {
+    // A thread whose thread-locals are gone gets new ones, and is never cancelled.
+    THREAD.try_with(|thread| &raw const thread.marks).unwrap_or_else(|_| Box::leak(Box::new(AtomicU8::new(0))))
+}
+
+/// Is the calling foreign thread in a cancelled region?
+pub(super) fn is_cancelled() -> bool {
+    if THREAD.try_with(|thread| thread.regions.get()).unwrap_or(0) == 0 {
+        return false;
+    }
+    region::expire(Instant::real_now());
+    region::is_cancelled(region::Key::current())
+}
+
+impl Thread {
+    /// It is to look whether it is cancelled.
+    pub(super) fn poke(&self) {
+        let gate = self.gate.lock().unwrap_or_else(|e| e.into_inner());
+        let gate = std::ptr::with_exposed_provenance::<Gate>(*gate);
+        // SAFETY: the address is there only while the thread sleeps on it, and it takes the lock to take it back.
+        if let Some(gate) = unsafe { gate.as_ref() }
+            && gate.word.compare_exchange(1, LOOK, Release, Relaxed).is_ok()
+        {
+            Gate::wake(gate);
+        }
+    }
+}
+
+/// Blocks the calling foreign thread, if it is in a region, until it is woken (true), until `deadline` (false), or until it is
+/// cancelled. `None`: it is in no region.
+pub(crate) fn block(node: &Node, deadline: Instant) -> Option<bool> {
+    if cfg!(loom) || THREAD.try_with(|thread| thread.regions.get()).unwrap_or(0) == 0 {
+        return None;
+    }
+    let set = |gate: *const Gate| {
+        THREAD.with(|thread| *thread.gate.lock().unwrap_or_else(|e| e.into_inner()) = gate.expose_provenance());
+    };
+    set(&node.gate);
+    let woken = sleep(node, deadline);
+    set(null());
+    Some(woken)
+}
+
+fn sleep(node: &Node, deadline: Instant) -> bool {
+    let word = &node.gate.word;
+    let mut asks = !cfg!(panic = "abort") && !region::panics_here();
+    loop {
+        // Acquire: as in `block_thread`.
+        if word.load(Acquire) == 0 {
+            return true;
+        }
+        // SAFETY: our own wait.
+        if asks && is_cancelled() && unsafe { point::end(node) } {
+            return false;
+        }
+        if asks && is_cancelled() {
+            // Its wake is on the way, or what it waits for was asked.
+            asks = false;
+        }
+        let now = Instant::real_now();
+        if now >= deadline {
+            return false;
+        }
+        let until = if asks { deadline.min(region::next_deadline()) } else { deadline };
+        // Back to 1, if it was changed: we have looked.
+        _ = word.compare_exchange(LOOK, 1, Relaxed, Relaxed);
+        if asks && is_cancelled() {
+            continue;
+        }
+        node.gate.wait(1, (until != Instant::NEVER).then(|| until - now));
+    }
+}
