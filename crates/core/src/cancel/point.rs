@@ -113,6 +113,20 @@ pub(crate) unsafe fn leave(task: *const Header) {
     unsafe { (*task).idx.store(place::RUNS, Relaxed) };
 }
 
+/// What ran on top of this task has ended.
+///
+/// # Safety
+/// The task runs on this worker.
+#[inline(always)]
+pub(crate) unsafe fn take_off_top(task: *const Header) {
+    // SAFETY: the caller. Relaxed: only the home follows it.
+    unsafe {
+        if place::may_be_under((*task).idx.load(Relaxed)) {
+            leave(task);
+        }
+    }
+}
+
 /// Ends a wait, if that is possible. True: nobody will wake it any more.
 ///
 /// # Safety
@@ -145,6 +159,17 @@ pub(crate) fn check(w: &Worker) {
     // SAFETY: the running task.
     if unsafe { (*task).marks.load(Relaxed) } & Marks::LOOK != 0 {
         check_marked(task);
+    }
+}
+
+/// Is the running task cancelled?
+#[inline(always)]
+pub(crate) fn is_cancelled(w: &Worker) -> bool {
+    let task = w.current.get();
+    // SAFETY: the running task.
+    unsafe {
+        (*task).marks.load(Relaxed) & (Marks::CANCELLED | Marks::ASKED) != 0
+            && region::is_cancelled(region::Key::of(&*task))
     }
 }
 

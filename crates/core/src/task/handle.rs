@@ -166,7 +166,7 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
     unsafe {
         let ended = ((*task).run)(task, Mode::Run);
         w.current.set(caller);
-        point::leave(caller);
+        point::take_off_top(caller);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
                 let value = record::take::<T>(task);

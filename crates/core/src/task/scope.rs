@@ -160,9 +160,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         match (result, self.take_panic()) {
             (Err(payload), _) | (Ok(_), Some(payload)) => unwind::resume(payload),
             (Ok(value), None) => {
-                if self.is_cancelled() {
-                    // By its owner's cancellation, perhaps, which has only been passed on.
-                    point::check_anywhere();
+                // By its owner's cancellation, perhaps, which was only passed on.
+                match self.counts.owner {
+                    Some(w) => point::check(w),
+                    None => point::check_anywhere(),
                 }
                 value
             }
@@ -295,6 +296,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// scope's end cannot come before theirs.)
     fn run_own(&self, w: &'static Worker) {
         while w.has_room() {
+            if point::is_cancelled(w) {
+                self.cancel();
+            }
             // SAFETY: we are the worker; what is popped is ours to run or to push back.
             unsafe {
                 let task = w.member.deque.pop();
@@ -311,7 +315,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 point::put_framed_on_top(caller, task);
                 ((*task).run)(task, Mode::Run);
                 w.current.set(caller);
-                point::leave(caller);
+                point::take_off_top(caller);
             }
         }
     }
