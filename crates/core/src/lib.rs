@@ -16,7 +16,10 @@ mod unwind;
 pub mod wait;
 
 pub use runtime::{Builder, Handle, Report, Runtime, State, Unfinished, Unhandled, run};
-pub use task::{JoinError, JoinHandle, Scope, ScopedJoinHandle, block_on, join, scope, spawn, spawn_async};
+pub use task::{
+    Errors, JoinError, JoinHandle, Scope, ScopedJoinHandle, TryScope, block_on, join, race, scope, spawn, spawn_async,
+    try_scope,
+};
 
 /// Lets all other tasks of this worker that are ready go first; on a foreign thread, other threads.
 ///

@@ -58,14 +58,14 @@
 pub use myriad_core::cancel;
 pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::{
-    Builder, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, State, Unfinished, Unhandled,
-    block_on, join, run, scope, spawn, spawn_async, yield_now,
+    Builder, Errors, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, State, TryScope,
+    Unfinished, Unhandled, block_on, join, race, run, scope, spawn, spawn_async, try_scope, yield_now,
 };
 pub use myriad_sync::channel;
 
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
-    pub use myriad_core::task::Builder;
+    pub use myriad_core::task::{Builder, JoinSet, map_concurrent, map_concurrent_unordered, try_map_concurrent};
     pub use myriad_core::yield_now;
 }
 

@@ -154,6 +154,15 @@ impl Token {
         region::ended(region, result).map_err(|_| TokenCancelled)
     }
 
+    /// The body of a task that was built with the token.
+    pub(crate) fn run_task<R>(&self, f: impl FnOnce() -> R) -> R {
+        // Where a panic aborts, a task can only be asked.
+        if cfg!(panic = "abort") && self.is_cancelled() {
+            return f();
+        }
+        self.run(f).unwrap_or_else(|_| super::point::arrive())
+    }
+
     /// Runs a future until it is ready, or until the token is cancelled: then it is dropped.
     pub fn run_async<F: Future>(&self, future: F) -> RunAsync<F> {
         RunAsync { future: Some(future), cancelled: self.cancelled() }

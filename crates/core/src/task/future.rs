@@ -140,7 +140,7 @@ unsafe fn cancelled<F: Future>(task: *mut Header) -> Ended {
     // SAFETY: the caller. Its destructor is the task's own code: its panic is the task's.
     unsafe {
         state::end(&(*task).state);
-        let dropped = unwind::catch(|| record::drop_in_place::<F>(task));
+        let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
         set_panicked(task, dropped.err().unwrap_or_else(cancel::payload));
         end::<F>(task)
     }

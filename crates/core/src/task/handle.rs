@@ -8,6 +8,7 @@ use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread};
 use crate::sys::atomic::Ordering::*;
+use crate::time::{self, Instant};
 use crate::unwind::Payload;
 use std::fmt;
 use std::future::Future;
@@ -17,6 +18,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// The right to a task's result. Dropping it detaches the task: it runs on, and its result is dropped.
 ///
@@ -131,6 +133,43 @@ impl<T> JoinHandle<T> {
             // SAFETY: the handle keeps the record alive.
             unsafe { ask::cancel(task.as_ptr()) };
         }
+    }
+
+    /// Waits for the result, at most for `limit`.
+    ///
+    /// # Blocking
+    /// Until the task has ended or the time is over. Unlike [`join`](Self::join) it never runs the task on top of the caller.
+    ///
+    /// # Cancellation
+    /// A caller that is cancelled leaves at once, and detaches the task: the cancellation is not passed on.
+    ///
+    /// # Errors
+    /// The time was over: the handle comes back, and the task runs on.
+    ///
+    /// # Panics
+    /// If there is no memory for a stack.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let h = myriad_core::spawn(|| myriad_core::time::sleep(Duration::from_secs(3600)));
+    /// let h = h.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// h.cancel();
+    /// assert!(h.join().unwrap_err().is_cancelled());
+    /// ```
+    pub fn join_timeout(self, limit: Duration) -> Result<Result<T, JoinError>, JoinHandle<T>> {
+        self.join_deadline(time::now() + limit)
+    }
+
+    /// The same until a point in time.
+    ///
+    /// # Errors
+    /// As [`join_timeout`](Self::join_timeout).
+    ///
+    /// # Panics
+    /// If there is no memory for a stack.
+    pub fn join_deadline(mut self, at: Instant) -> Result<Result<T, JoinError>, JoinHandle<T>> {
+        super::block_on(time::deadline_async(at, &mut self)).map_err(|_| self)
     }
 
     /// Has the task ended? Never blocks.

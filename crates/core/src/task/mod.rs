@@ -1,17 +1,21 @@
 //! Tasks: the record, its memory, spawning, joining.
 mod block_on;
 mod builder;
+mod completions;
 mod error;
 pub(crate) mod finish;
 mod future;
 mod handle;
 pub mod header;
+mod map;
 pub(crate) mod memory;
 mod pair;
 pub(crate) mod record;
 mod scope;
+mod set;
 pub(crate) mod spawn;
 pub mod state;
+mod try_scope;
 pub(crate) mod unhandled;
 pub(crate) mod waker;
 
@@ -20,7 +24,10 @@ pub use builder::Builder;
 pub use error::JoinError;
 pub use future::spawn_async;
 pub use handle::JoinHandle;
+pub use map::{map_concurrent, map_concurrent_unordered, try_map_concurrent};
 pub(crate) use pair::StackTask;
 pub use pair::join;
 pub use scope::{Scope, ScopedJoinHandle, scope};
+pub use set::JoinSet;
 pub use spawn::spawn;
+pub use try_scope::{Errors, TryScope, race, try_scope};

@@ -420,8 +420,8 @@ where
 #[cold]
 #[inline(never)]
 fn never_start<F, T>(f: F) -> Result<T, Payload> {
-    // The destructor is the task's own code: its panic is the task's.
-    Err(unwind::catch(|| drop(f)).err().unwrap_or_else(cancel::payload))
+    // The destructor is the task's own code: its panic is the task's. It may block, in peace.
+    Err(unwind::catch(|| cancel::shield(|| drop(f))).err().unwrap_or_else(cancel::payload))
 }
 
 /// The first panic that nobody has joined goes on at the scope's end. A cancellation does not.

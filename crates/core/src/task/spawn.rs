@@ -240,7 +240,7 @@ where
 unsafe fn never_start<F>(task: *mut Header) -> Ended {
     // SAFETY: the caller. The destructor is the task's own code: its panic is the task's.
     unsafe {
-        let dropped = unwind::catch(|| record::drop_in_place::<F>(task));
+        let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
         record::put::<Payload>(task, dropped.err().unwrap_or_else(cancel::payload));
     }
     Ended::Panicked
