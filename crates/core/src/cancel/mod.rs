@@ -40,6 +40,40 @@ use crate::unwind::{self, Payload};
 use region::{Key, Region};
 use std::fmt;
 
+/// In a model: the parts of the protocol.
+#[cfg(loom)]
+pub mod model {
+    use super::{place, point};
+    use crate::sched::node::Node;
+    use crate::sys::atomic::Ordering::*;
+    use crate::task::header::{Header, Marks};
+
+    /// As a task that blocks. True: there is a mark.
+    pub fn begin_wait(task: &Header, node: *const Node) -> bool {
+        point::begin_wait(task, place::at(place::here(0), node))
+    }
+    /// As a task that goes on.
+    pub fn leave(task: &Header) {
+        // SAFETY: a header of the model's.
+        unsafe { point::leave(task) }
+    }
+    /// As a canceller.
+    pub fn mark(task: &Header) {
+        task.marks.fetch_or(Marks::CANCELLED, AcqRel);
+    }
+    /// Is it marked?
+    pub fn is_marked(task: &Header) -> bool {
+        task.marks.load(Acquire) & Marks::CANCELLED != 0
+    }
+    /// Where it waits, as its home sees it.
+    pub fn waits_at(task: &Header) -> Option<*const Node> {
+        match place::read(task.idx.load(Relaxed)) {
+            place::Place::Waits(_, node) => Some(node),
+            _ => None,
+        }
+    }
+}
+
 /// What a cancelled task unwinds with.
 pub struct Cancelled {
     /// Whose unwinding it is, while that goes on.

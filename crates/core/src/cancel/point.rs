@@ -10,6 +10,7 @@ use super::{Cancelled, frames, region};
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker};
 use crate::sys::atomic::Ordering::*;
+use crate::sys::mutant::on;
 use crate::task::header::{Header, Marks};
 use crate::unwind;
 
@@ -19,13 +20,18 @@ use crate::unwind;
 /// `task` is the task that runs on this worker (or nobody's record); the node is its wait.
 #[inline(always)]
 pub(crate) unsafe fn enter(w: &Worker, task: *const Header, node: *const Node) -> bool {
-    // SAFETY: the caller. Relaxed: see the header.
-    unsafe {
-        if (*task).marks.load(Relaxed) & Marks::LOOK != 0 {
-            return enter_marked(w, task, node);
-        }
-        (*task).idx.store(place::at(w.here, node), Relaxed);
+    // SAFETY: the caller.
+    unsafe { begin_wait(&*task, place::at(w.here, node)) && enter_marked(w, task, node) }
+}
+
+/// Says in the record where its task waits; or (true) does not, for there is a mark to look at first.
+#[inline(always)]
+pub(super) fn begin_wait(task: &Header, place: usize) -> bool {
+    // Relaxed, both: see the header.
+    if task.marks.load(Relaxed) & Marks::LOOK != 0 && !on("mark-not-seen") {
+        return true;
     }
+    task.idx.store(place, Relaxed);
     false
 }
 
@@ -109,6 +115,9 @@ pub(crate) unsafe fn put_framed_on_top(below: *const Header, task: *const Header
 /// As for `enter`.
 #[inline(always)]
 pub(crate) unsafe fn leave(task: *const Header) {
+    if on("place-not-cleared") {
+        return;
+    }
     // SAFETY: the caller. Relaxed: only the home follows it.
     unsafe { (*task).idx.store(place::RUNS, Relaxed) };
 }

@@ -100,7 +100,7 @@ unsafe impl Send for Body {}
 /// use myriad_core::{time, try_scope};
 /// use std::time::Duration;
 /// let result = try_scope(|s| {
-///     s.spawn(|| Err("no such host"));
+///     s.spawn(|| -> Result<(), _> { Err("no such host") });
 ///     s.spawn(|| Ok(time::sleep(Duration::from_secs(3600))));
 ///     Ok(())
 /// });

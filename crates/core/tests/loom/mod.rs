@@ -43,6 +43,7 @@
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part
 
 pub mod biased;
+pub mod cancel;
 pub mod completion;
 mod crew;
 pub mod deque;
@@ -89,9 +90,17 @@ pub const SCRIPT: Script = Script {
 
 /// All scripts of all protocols.
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
-    [deque::SCRIPTS, sleep::SCRIPTS, biased::SCRIPTS, completion::SCRIPTS, handoff::SCRIPTS, future::SCRIPTS]
-        .into_iter()
-        .flatten()
+    [
+        deque::SCRIPTS,
+        sleep::SCRIPTS,
+        biased::SCRIPTS,
+        completion::SCRIPTS,
+        handoff::SCRIPTS,
+        future::SCRIPTS,
+        cancel::SCRIPTS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 pub const MEANINGS: [Meaning; 2] = [Meaning::PerOwner, Meaning::SeqCst];
