@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Starts and stops runtimes, tasks and channels under a leak checker: LeakSanitizer if there is a nightly toolchain, else
-# valgrind. Without either it says so, and fails only if MYRIAD_LEAKS_REQUIRED=1.
+# valgrind. Without either it says so, and ends with 77: not tried.
 #
 # What lives for ever on purpose (hubs, workers, memory of records) is reachable from statics, so it is no leak.
 set -uo pipefail
@@ -50,5 +50,5 @@ if command -v valgrind >/dev/null; then
     exit $failed
 fi
 
-echo "neither a nightly toolchain with LeakSanitizer nor valgrind is here: leaks were not looked for"
-[ "${MYRIAD_LEAKS_REQUIRED:-0}" != 1 ]
+echo "leaks.sh: SKIPPED: neither a nightly toolchain with LeakSanitizer nor valgrind is here, so nobody looked for leaks" >&2
+exit 77

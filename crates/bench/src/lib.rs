@@ -35,9 +35,11 @@ mod chain;
 mod fib;
 mod idle;
 mod lock;
+mod mutex;
 mod overhead;
 mod pingpong;
 mod relay;
+mod select;
 mod sieve;
 mod skynet;
 mod threads;
@@ -47,7 +49,7 @@ pub use params::{Mode, Params, Payload};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 10] = [
+static WORKLOADS: [&Workload; 12] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -58,6 +60,8 @@ static WORKLOADS: [&Workload; 10] = [
     &sieve::WORKLOAD,
     &idle::WORKLOAD,
     &lock::WORKLOAD,
+    &select::WORKLOAD,
+    &mutex::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.

@@ -20,17 +20,6 @@ Examples:
   myriad bench --json > runs.jsonl          every run as one JSON object a line
   myriad doctor                             what the engine found on this machine";
 
-/// Examples at the end of `myriad bench --help`.
-const BENCH_EXAMPLES: &str = "\
-Workloads, forms and systems:
-  an unknown name is answered with the list of the possible ones.
-
-Examples:
-  myriad bench                              all workloads, with 1 worker and with all cores
-  myriad bench chain --n 1000000 --system myriad,tokio --workers 2
-  myriad bench relay --payload moved20 --buffer 1000
-  myriad bench fib --full --runs 5";
-
 /// Lightweight tasks: run the benchmarks beside the peers, or look at what this machine offers.
 #[derive(Debug, Parser)]
 #[command(name = "myriad", version, about, after_help = EXAMPLES)]
@@ -44,7 +33,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the workloads and show ours beside the peers
-    #[command(after_help = BENCH_EXAMPLES)]
+    #[command(after_help = crate::help::of_bench())]
     Bench(BenchOptions),
     /// One run in this process, as one JSON line
     #[command(hide = true)]

@@ -4,6 +4,7 @@
 //! args.rs      what can be asked on the command line
 //! bench/       plan (options → runs) → child (a run in a fresh process) → summary (medians) → table
 //! doctor/      what was found on this machine
+//! help.rs      the list of workloads in the help
 //! look.rs      colours, and numbers for people
 //! ```
 //!
@@ -12,8 +13,10 @@
 mod args;
 mod bench;
 mod doctor;
+mod help;
 mod look;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
@@ -38,12 +41,19 @@ fn main() -> ExitCode {
         },
         Command::BenchOne { params } => bench::child::be(&params),
         Command::Doctor => {
-            print!("{}", doctor::report(&doctor::engine(), &doctor::external::find()));
+            write(doctor::report(&doctor::engine(), &doctor::external::find()).as_bytes());
             ExitCode::SUCCESS
         }
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "myriad", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "myriad", &mut script);
+            write(&script);
             ExitCode::SUCCESS
         }
     }
+}
+
+/// Writes to the standard output. Whoever reads it may have gone, like `head`: that is no failure.
+fn write(text: &[u8]) {
+    _ = std::io::stdout().write_all(text);
 }

@@ -143,6 +143,16 @@ fn lock() {
 }
 
 #[test]
+fn mutex() {
+    check_all("mutex");
+}
+
+#[test]
+fn select() {
+    check_all("select");
+}
+
+#[test]
 fn every_workload_is_tested_above() {
     let source = include_str!("cli.rs");
     for w in workloads() {
@@ -187,12 +197,13 @@ fn a_run_that_takes_too_long_is_killed_and_fails_the_command() {
 
 #[test]
 fn what_is_impossible_is_one_line_and_status_2() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["bench", "nothing"], "there are: chain, relay"),
         (&["bench", "chain", "--form", "join"], "it has: closure, future"),
         (&["bench", "--system", "nobody"], "there are: myriad"),
         (&["bench", "chain", "--payload", "int"], "only relay"),
         (&["bench", "chain", "--workers", "0"], "at least 1"),
+        (&["bench", "chain", "--workers", "1,99999999"], "the most is 1024"),
         (&["bench", "--mode", "nothing"], "fibers, threads"),
         (&["bench", "fib", "--system", "std"], "fib join: myriad, serial"),
         (&["bench", "--n", "5"], "name one"),
@@ -215,4 +226,6 @@ fn doctor_completions_and_help() {
     let help = myriad(&["--help"]);
     assert!(help.status.success() && text(&help.stdout).contains("Examples:"));
     assert!(!text(&help.stdout).contains("bench-one"), "it is hidden");
+    let help = myriad(&["bench", "--help"]);
+    assert!(help.status.success() && text(&help.stdout).contains("Hoare's prime sieve"), "{}", text(&help.stdout));
 }

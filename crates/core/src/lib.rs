@@ -3,6 +3,13 @@
 //! People use it through the crate `myriad`; the floors between build on [`wait`] and [`lock`]. To read it, begin with
 //! [`sched::turn`] (what a worker does), [`task::header`] (what a task is) and [`sched::deque`] (how work is shared).
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "Myriad needs a 64-bit processor: wakers keep a generation above an address, and positions in queues never wrap around. \
+     docs/PLATFORM.md lists the platforms."
+);
+
+mod blocking;
 pub mod cancel;
 pub mod lock;
 pub mod platform;
@@ -15,7 +22,8 @@ pub mod time;
 mod unwind;
 pub mod wait;
 
-pub use runtime::{Builder, Handle, Report, Runtime, State, Unfinished, Unhandled, run};
+pub use blocking::{Blocking, blocking, blocking_async};
+pub use runtime::{Builder, Handle, OnStuck, Report, Runtime, State, Stuck, Unfinished, Unhandled, run};
 pub use task::{
     Errors, JoinError, JoinHandle, Scope, ScopedJoinHandle, TryScope, block_on, join, race, scope, spawn, spawn_async,
     try_scope,

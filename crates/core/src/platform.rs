@@ -39,6 +39,8 @@ pub struct Platform {
     pub guard_install_forbidden: bool,
     /// How many memory mappings a process may have, if there is a limit.
     pub max_map_count: Option<usize>,
+    /// How many of them a thread of ours takes: two stacks with their guards, and an alternate stack for signals.
+    pub mappings_of_thread: usize,
     /// The size of a page in bytes.
     pub page_size: usize,
     /// About how many threads the user may have: the least of the limits that are known.
@@ -66,6 +68,7 @@ pub fn platform() -> Platform {
         guard_pages,
         guard_install_forbidden: guard_pages == GuardKind::Mprotect && forbidden("MYRIAD_NO_GUARD_INSTALL"),
         max_map_count: map::max_map_count(),
+        mappings_of_thread: map::mappings_of_thread(),
         page_size: map::page_size(),
         max_threads: max_threads(),
     }
@@ -119,7 +122,7 @@ impl fmt::Display for Platform {
         line("membarrier", yes_but(self.membarrier, self.membarrier_forbidden), self.membarrier_means())?;
         line("guard pages", self.guards(), self.guards_mean())?;
         let max = self.max_map_count.map_or("no limit known".into(), |n| n.to_string());
-        line("mappings", max, "vm.max_map_count; a thread takes about 2".into())?;
+        line("mappings", max, format!("vm.max_map_count; a thread takes {}", self.mappings_of_thread))?;
         line("page size", format!("{} bytes", self.page_size), "the least memory of a blocked fiber".into())?;
         let threads = self.max_threads.map_or("no limit known".into(), |n| n.to_string());
         line("threads", threads, "at most, for this user: in threads mode each blocked task takes one".into())
@@ -218,11 +221,20 @@ mod test {
             guard_pages: GuardKind::Mprotect,
             guard_install_forbidden: false,
             max_map_count: Some(65530),
+            mappings_of_thread: 6,
             page_size: 4096,
             max_threads: Some(30000),
         };
         let text = poor.to_string();
-        for part in ["limited to 1.5", "2 workers", "no (forbidden here)", "6 ns more", "2 mappings a stack", "30000"] {
+        for part in [
+            "limited to 1.5",
+            "2 workers",
+            "no (forbidden here)",
+            "6 ns more",
+            "2 mappings a stack",
+            "30000",
+            "takes 6",
+        ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
     }

@@ -5,29 +5,46 @@
 //! the lock, [`block`](Wait::block). To wake: take a target off the list under the lock, [`Target::claim`] it; if that
 //! succeeds hand over what it waits for; release the lock; [`Target::wake`].
 //!
-//! **Claims.** A wait with a time limit can be ended by its timer or by a waker, and must be by one alone: whoever wins
-//! the exchange on `claim`. One whose claim is lost is skipped; its owner takes itself off the list. A wait without
-//! limit has one waker only, the one who took it off the list, and needs no exchange.
+//! **Claims.** A wait with a time limit, or in several lists at once ([`Group`]), can be ended by many, and must be by one
+//! alone: whoever wins the exchange on `claim`. One whose claim is lost is skipped; its owner takes itself off the lists. A
+//! wait without limit in one list has one waker only, the one who took it off the list, and needs no exchange.
+//!
+//! ```text
+//!  OPEN -> WOKEN | TIMED_OUT            one exchange
+//!  OPEN -> HELD -> WOKEN | OPEN         by one who needs two claims at once, or replaces a waker
+//! ```
+//! *Two claims at once* ([`Target::claim_with`]): who waits in one list, and meets a partner while it enters another, has to
+//! end both waits or neither. It holds the one at the lower address, then claims the other, then settles the first. Who
+//! finds `HELD` waits for that; holders wait only upwards, and take no lock meanwhile, so nobody waits in a circle, and nobody
+//! is undone by somebody who is undone: one of two always goes on.
 //!
 //! **Ordering.** What the waker did before waking is visible after the wait: by the inbox, or by program order on the same
-//! worker. `claim` decides only; data goes by the primitive's lock.
+//! worker. `claim` decides only; data goes by the primitive's lock, but for the waker of a [`PollWait`]: written before the
+//! word is opened (Release), taken by whoever claims it (Acquire).
 
 use crate::cancel::{point, thread};
 use crate::lock::biased::{BiasedGuard, BiasedLock};
+use crate::lock::biaser::pause;
 pub use crate::sched::node::{End, Node};
 use crate::sched::worker::{self, Worker, block_thread, wake_node};
 use crate::stack::pool::NoStack;
-use crate::sys::atomic::{AtomicU8, Ordering::*};
+use crate::sys::atomic::{AtomicU8, Ordering::*, Peek};
 use crate::sys::clock::Instant;
+use crate::sys::mutant::{on, ord};
 use crate::time::timers::FIRE_WAIT;
 use crate::time::wheel::TimerNode;
 use std::cell::UnsafeCell;
 use std::task::Waker;
 
+mod group;
+pub use group::{Both, Group, PollWait};
+
 const OPEN: u8 = 0;
 const WOKEN: u8 = 1;
 const TIMED_OUT: u8 = 2;
 const CANCELLED: u8 = 4;
+/// Somebody decides at this moment; see the header.
+const HELD: u8 = 3;
 
 /// One wait of the calling task or foreign thread. Lives on its stack, and stays there until it is over.
 #[derive(Debug)]
@@ -37,6 +54,8 @@ pub struct Wait {
     /// Who ended it, of a timed one.
     claim: AtomicU8,
     timed: bool,
+    /// It is that of a [`PollWait`].
+    polled: bool,
 }
 
 impl Wait {
@@ -98,7 +117,7 @@ impl Wait {
     #[inline(always)]
     pub fn prepare(&self) -> Result<(), NoStack> {
         match self.worker() {
-            Some(w) => w.ensure_stack(),
+            Some(w) => w.still().ensure_stack(),
             None => Ok(()),
         }
     }
@@ -125,7 +144,7 @@ impl Wait {
         debug_assert!(!self.timed);
         match self.worker() {
             // SAFETY: the caller.
-            Some(w) => unsafe { w.suspend(&self.node) },
+            Some(w) => unsafe { w.still().suspend(&self.node) },
             None => block_thread(&self.node),
         }
     }
@@ -139,7 +158,7 @@ impl Wait {
         debug_assert!(self.timed);
         match self.worker() {
             // SAFETY: the caller.
-            Some(w) => unsafe { self.block_task_until(w, deadline) },
+            Some(w) => unsafe { self.block_task_until(w.still(), deadline) },
             None => self.block_thread_until(deadline),
         }
     }
@@ -151,7 +170,7 @@ impl Wait {
         let set = deadline != Instant::NEVER;
         if set {
             // SAFETY: the timer stands in this frame until it has fired or is removed below.
-            let earliest = unsafe { w.timers.lock(Some(w)).insert(timer.get(), deadline) };
+            let earliest = unsafe { w.timers.lock_to_insert(Some(w)).insert(timer.get(), deadline) };
             if earliest {
                 w.timers.announce(w, deadline);
             }
@@ -164,8 +183,8 @@ impl Wait {
             return false;
         }
         if set {
-            // SAFETY: it was set in this worker's wheel.
-            unsafe { w.timers.lock(Some(w)).remove(timer.get()) };
+            // SAFETY: it was set in this worker's wheel. (We may have another worker's role by now.)
+            unsafe { w.timers.lock(Some(w.still())).remove(timer.get()) };
         }
         claim == WOKEN
     }
@@ -206,8 +225,29 @@ impl Wait {
 
     #[inline]
     fn try_claim(&self, by: u8) -> bool {
-        // Relaxed: decides only; see the header.
-        self.claim.compare_exchange(OPEN, by, Relaxed, Relaxed).is_ok()
+        // Acquire: pairs with the Release of who opened it last: the waker of a `PollWait`.
+        match self.claim.compare_exchange(OPEN, by, ord(Acquire, "claim-acquire"), Relaxed) {
+            Ok(_) => true,
+            Err(HELD) => self.try_claim_held(by),
+            Err(_) => false,
+        }
+    }
+
+    /// Somebody holds it, for some instructions.
+    #[cold]
+    #[inline(never)]
+    fn try_claim_held(&self, by: u8) -> bool {
+        let mut spins = 0;
+        loop {
+            while self.claim.peek(Relaxed) == HELD && !on("held-is-over") {
+                pause(&mut spins);
+            }
+            match self.claim.compare_exchange(OPEN, by, ord(Acquire, "claim-acquire"), Relaxed) {
+                Ok(_) => return true,
+                Err(HELD) if !on("held-is-over") => {}
+                Err(_) => return false,
+            }
+        }
     }
 
     /// The timer's claim.
@@ -265,10 +305,19 @@ impl Target {
     /// # Safety
     /// Under the lock of the list it was taken off just now, so that its owner is still there.
     #[inline(always)]
-    pub unsafe fn claim(&self) -> bool {
+    pub unsafe fn claim(&mut self) -> bool {
         match self.0 {
             // SAFETY: the caller.
-            Kind::Blocked(wait) => unsafe { !(*wait).timed || (*wait).try_claim(WOKEN) },
+            Kind::Blocked(wait) => unsafe {
+                if !(*wait).timed {
+                    return true;
+                }
+                let claimed = (*wait).try_claim(WOKEN);
+                if claimed && (*wait).polled {
+                    self.take_waker(wait);
+                }
+                claimed
+            },
             Kind::Future(_) => true,
         }
     }
@@ -285,21 +334,30 @@ impl Target {
 }
 
 /// Who is calling: a worker, or a foreign thread. Asked once for each operation, because the thread-local costs.
+///
+/// Of the calling thread, and good until the calling task ends, also over its waits: where the task may go on with another
+/// worker (in threads mode), each use asks again.
 #[derive(Debug, Clone, Copy)]
 pub struct Here(Option<&'static Worker>);
 
 impl Here {
-    /// The calling thread. Good until the calling task ends: a task that has blocked goes on on the same worker.
+    /// The calling thread.
     #[inline(always)]
     pub fn get() -> Here {
         Here(worker::current())
+    }
+
+    /// The worker whose role the calling thread has now.
+    #[inline(always)]
+    fn worker(self) -> Option<&'static Worker> {
+        self.0.map(Worker::still)
     }
 
     /// One operation of the running task's budget. When it is used up, lets others run: so two tasks that never block
     /// cannot keep a worker for themselves.
     #[inline(always)]
     pub fn spend(self) {
-        if let Some(w) = self.0 {
+        if let Some(w) = self.worker() {
             w.spend();
         }
     }
@@ -307,7 +365,7 @@ impl Here {
     /// The same for a future, which yields by being pending. True: go on.
     #[inline(always)]
     pub fn poll_spend(self, waker: &Waker) -> bool {
-        let Some(w) = self.0 else { return true };
+        let Some(w) = self.worker() else { return true };
         let left = w.budget.get();
         if left == 0 {
             w.budget.set(worker::BUDGET);
@@ -318,6 +376,12 @@ impl Here {
         true
     }
 
+    /// Is this the only worker of its runtime? Then who holds a lock is likely to stand set aside on it, and does not go on
+    /// while the caller spins.
+    pub fn is_alone(self) -> bool {
+        self.0.is_some_and(|w| w.hub.crew.members().len() == 1)
+    }
+
     /// Takes a lock of this library, by its bias if it is biased to this worker.
     ///
     /// # Safety
@@ -325,19 +389,24 @@ impl Here {
     #[inline(always)]
     pub unsafe fn lock(self, lock: &BiasedLock) -> BiasedGuard<'_> {
         // SAFETY: the caller; the right is this thread's.
-        unsafe { lock.lock(self.0.and_then(|w| w.biaser.get())) }
+        unsafe { lock.lock(self.worker().and_then(|w| w.biaser.get())) }
     }
 
     /// Could a wait begin right now, without [`Wait::prepare`]?
     #[inline(always)]
     pub fn is_prepared(self) -> bool {
-        self.0.is_none_or(|w| w.stacks.has_idle())
+        self.worker().is_none_or(|w| w.stacks.has_idle())
     }
 
     /// As [`Wait::new`].
     #[inline(always)]
     pub fn wait(self) -> Wait {
-        Wait { node: Node::new(self.0.map(Worker::as_static)), claim: AtomicU8::new(OPEN), timed: false }
+        Wait {
+            node: self.worker().map_or_else(|| Node::new(None), Worker::node),
+            claim: AtomicU8::new(OPEN),
+            timed: false,
+            polled: false,
+        }
     }
 
     /// As [`Wait::timed`].
@@ -354,7 +423,7 @@ impl Here {
     pub unsafe fn wake(self, target: Target) {
         match target.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            Kind::Blocked(wait) => unsafe { wake_node(self.0, Wait::node(wait)) },
+            Kind::Blocked(wait) => unsafe { wake_node(self.worker(), Wait::node(wait)) },
             Kind::Future(waker) => waker.wake(),
         }
     }

@@ -29,7 +29,9 @@
 //! | [`run`], [`spawn`], [`JoinHandle`] | tasks from closures, and their results |
 //! | [`join`], [`scope`] | fork and join, with borrowed data |
 //! | [`spawn_async`], [`block_on`] | tasks from futures; waiting for any future |
+//! | [`blocking`], [`blocking_async`] | calls that hold up their thread, on threads for them |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
+//! | [`select!`](crate::select!), [`Select`](select::Select) | waiting for several of all that |
 //! | [`time`] | sleeping, as a call and as a future |
 //! | [`Builder`], [`Runtime`] | settings, several runtimes, shutdown with a report |
 //! | [`task`] | names; [`yield_now`] |
@@ -58,10 +60,19 @@
 pub use myriad_core::cancel;
 pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::{
-    Builder, Errors, Handle, JoinError, JoinHandle, Report, Runtime, Scope, ScopedJoinHandle, State, TryScope,
-    Unfinished, Unhandled, block_on, join, race, run, scope, spawn, spawn_async, try_scope, yield_now,
+    Blocking, Builder, Errors, Handle, JoinError, JoinHandle, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State,
+    Stuck, TryScope, Unfinished, Unhandled, block_on, blocking, blocking_async, join, race, run, scope, spawn,
+    spawn_async, try_scope, yield_now,
 };
-pub use myriad_sync::channel;
+pub use myriad_sync::{channel, select, select_async};
+
+/// Locks that suspend: those of `std::sync`, in name and shape, and more.
+///
+/// What of std's works with them is here too, so that `use std::sync::…` can become `use myriad::sync::…`.
+pub mod sync {
+    pub use myriad_sync::lock::*;
+    pub use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult, Weak, atomic};
+}
 
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Drops, each, in_both_modes, wait_until};
+use common::{Drops, Mode, case, each, in_both_modes, wait_until};
 use myriad::cancel;
 use myriad::channel::{bounded, rendezvous, unbounded};
 use myriad::time::{Instant, sleep, sleep_until};
@@ -371,4 +371,35 @@ fn from_a_foreign_thread() {
         }
         drops.assert_all(100);
     });
+}
+
+/// Its home is stuck in another task: in threads mode others go on with it.
+#[test]
+fn while_its_worker_is_stuck() {
+    case(
+        Mode::Threads,
+        1,
+        |b| b,
+        |rt| {
+            let (begun, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+            let says = begun.clone();
+            let h = rt.spawn(move || {
+                says.fetch_add(1, SeqCst);
+                sleep(LONG);
+            });
+            wait_until(|| begun.load(SeqCst) == 1);
+            let (says, waits) = (begun.clone(), go.clone());
+            let stuck = rt.spawn(move || {
+                says.fetch_add(1, SeqCst);
+                while !waits.load(SeqCst) {
+                    std::hint::spin_loop();
+                }
+            });
+            wait_until(|| begun.load(SeqCst) == 2);
+            h.cancel();
+            assert!(h.join().unwrap_err().is_cancelled());
+            go.store(true, SeqCst);
+            stuck.join().unwrap();
+        },
+    );
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Drops, each, in_both_modes, wait_until};
+use common::{Drops, Mode, each, in_both_modes, wait_until};
 use myriad::channel::{bounded, unbounded};
 use myriad::{block_on, spawn, spawn_async};
 use std::future::{Future, poll_fn};
@@ -379,4 +379,20 @@ fn futures_on_the_global_runtime() {
     let h = spawn_async(async move { rx.recv_async().await.unwrap() + 1 });
     tx.send(41).unwrap();
     assert_eq!(block_on(h).unwrap(), 42);
+}
+
+/// Into a runtime, from outside, from its own tasks and from another one's.
+#[test]
+fn into_a_runtime() {
+    in_both_modes(|rt| {
+        let other = Mode::Fibers.runtime(1);
+        let (tx, rx) = bounded(1);
+        let outside = rt.spawn_async(async move { rx.recv_async().await.unwrap() + 1 });
+        let here = rt.handle();
+        let inside = rt.run(|| here.spawn_async(async { std::thread::current().name().unwrap().to_owned() }));
+        let beside = other.run(|| here.spawn_async(async { std::thread::current().name().unwrap().to_owned() }));
+        assert_eq!(inside.join().unwrap().split('-').next(), beside.join().unwrap().split('-').next());
+        tx.send(41).unwrap();
+        assert_eq!(outside.join().unwrap(), 42);
+    });
 }

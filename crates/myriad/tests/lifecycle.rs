@@ -101,9 +101,11 @@ fn millions_of_tasks_in_the_same_memory() {
             };
             (0..5).for_each(|_| batch());
             let before = memory();
-            (0..20).for_each(|_| batch());
+            (0..30).for_each(|_| batch());
             let after = memory();
-            assert!(after <= before + 4096, "{mode}: {before} kB, then {after} kB");
+            // Either worker may come to have all 333 stacks of the closures that block at a time, of some three pages each:
+            // 4 MB that the first batches need not have seen. A leak of the smallest record, 64 bytes, is 19 MB.
+            assert!(after <= before + (9 << 10), "{mode}: {before} kB, then {after} kB");
             assert!(rt.shutdown(common::PATIENCE).is_clean());
         }
     });

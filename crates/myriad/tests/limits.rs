@@ -390,3 +390,39 @@ fn more_threads_than_mappings() {
     assert_ok(&output);
     eprintln!("{}", stderr(&output));
 }
+
+/// What the engine counts, and `myriad doctor` says, is what a thread takes.
+#[test]
+#[cfg(target_os = "linux")]
+fn mappings_of_a_thread() {
+    fn mappings() -> usize {
+        std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
+    }
+    for without in ["0", "1"] {
+        // One arena: otherwise the allocator has mappings of its own for the first threads.
+        let env = [("MYRIAD_NO_GUARD_INSTALL", without), ("MALLOC_ARENA_MAX", "1")];
+        let output = in_child(&env, || {
+            const THREADS: usize = 400;
+            let rt = Mode::Threads.runtime(1);
+            rt.run(|| spawn(|| ()).join().unwrap());
+            let before = mappings();
+            let (close, closed) = bounded::<()>(1);
+            let (blocked, all) = unbounded();
+            for _ in 0..THREADS {
+                let (closed, blocked) = (closed.clone(), blocked.clone());
+                drop(rt.spawn(move || {
+                    blocked.send(()).unwrap();
+                    closed.recv().unwrap_err();
+                }));
+            }
+            all.iter().take(THREADS).for_each(drop);
+            let took = mappings() - before;
+            let said = myriad::platform().mappings_of_thread;
+            eprintln!("{took} mappings for {THREADS} threads, {said} each were said");
+            assert!(took.abs_diff(said * THREADS) <= THREADS / 10);
+            drop(close);
+            assert!(rt.shutdown(common::PATIENCE).is_clean());
+        });
+        assert_ok(&output);
+    }
+}

@@ -440,6 +440,57 @@ fn a_future_of_the_manual_clock_is_given_up() {
     });
 }
 
+/// Many are due at the same time, and a waker, which is foreign code, drops others of them. Each that is left is woken
+/// once, none that was dropped.
+#[test]
+fn wakers_drop_sleeps_that_are_due() {
+    const SLEEPS: usize = 200;
+    type Sleeps = Arc<Mutex<Vec<Option<Pin<Box<myriad::time::Sleep>>>>>>;
+    struct DropsAnother {
+        sleeps: Sleeps,
+        me: usize,
+        woken: Arc<Mutex<Vec<usize>>>,
+    }
+    impl std::task::Wake for DropsAnother {
+        fn wake(self: Arc<Self>) {
+            self.woken.lock().unwrap().push(self.me);
+            // Some that come later, some that have been woken.
+            let another = self.sleeps.lock().unwrap()[(self.me * 7 + 31) % SLEEPS].take();
+            drop(another);
+        }
+    }
+    let body = |rt: &Runtime, in_order: bool| {
+        let sleeps: Sleeps = Arc::default();
+        let woken = Arc::new(Mutex::new(Vec::new()));
+        rt.run(|| {
+            for me in 0..SLEEPS {
+                let mut sleep = Box::pin(sleep_async(Duration::from_secs(1)));
+                let waker = Arc::new(DropsAnother { sleeps: sleeps.clone(), me, woken: woken.clone() }).into();
+                assert!(sleep.as_mut().poll(&mut std::task::Context::from_waker(&waker)).is_pending());
+                sleeps.lock().unwrap().push(Some(sleep));
+            }
+        });
+        rt.advance(Duration::from_secs(1));
+        rt.run(|| sleep_until(Instant::from_nanos(1_000_000_000)));
+        // Who was woken has fired; who has not been was dropped before.
+        wait_until(|| {
+            let (sleeps, woken) = (sleeps.lock().unwrap(), woken.lock().unwrap());
+            (0..SLEEPS).all(|i| sleeps[i].is_none() || woken.contains(&i))
+        });
+        let mut woken = woken.lock().unwrap().clone();
+        let n = woken.len();
+        // Two workers may take turns in firing.
+        assert!(!in_order || woken.is_sorted(), "not in order: {woken:?}");
+        woken.sort_unstable();
+        woken.dedup();
+        assert_eq!(woken.len(), n);
+        assert!((SLEEPS / 4..SLEEPS).contains(&n), "{n}");
+        sleeps.lock().unwrap().clear();
+    };
+    with_manual_clock(&[1], |rt| body(rt, true));
+    with_manual_clock(&[2], |rt| body(rt, false));
+}
+
 #[test]
 fn a_real_clock_cannot_be_moved() {
     each(&[1], |rt| {

@@ -1,6 +1,9 @@
 //! Channels and locks for the tasks of Myriad.
 //!
-//! One implementation of each serves closures that block, futures and plain threads, in every pairing: all wait through
-//! [`myriad_core::wait`].
+//! People use them through the crate `myriad`. One implementation of each serves closures that block, futures and plain threads, in
+//! every pairing: all wait through [`myriad_core::wait`].
 
 pub mod channel;
+mod entry;
+pub mod lock;
+pub mod select;

@@ -1,4 +1,4 @@
-//! Explores channels; see `loom/mod.rs`.
+//! Explores channels and select; see `loom/mod.rs`.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
@@ -6,5 +6,6 @@ mod models;
 
 #[test]
 fn channels() {
-    models::check();
+    models::check(models::channel::SCRIPTS);
+    models::check(models::select::SCRIPTS);
 }

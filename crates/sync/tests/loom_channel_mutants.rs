@@ -15,6 +15,12 @@ use std::time::{Duration, Instant};
 /// A case that takes longer has no verdict, which fails.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// What survives, and why that is no fault of the script.
+const KNOWN: [(&str, &str); 1] = [(
+    "lock.mutex_two begin-no-heavy SeqCst",
+    "the unlocker's plain store is an exchange in a model (sys::atomic), which with its full fence needs no other",
+)];
+
 /// Plants every mutant. `MYRIAD_LOOM_ONLY=part` restricts it to scripts whose name contains this.
 #[test]
 #[ignore = "takes a minute: scripts/mutants.sh"]
@@ -28,7 +34,8 @@ fn every_mutant_is_caught() {
                 let start = Instant::now();
                 let verdict = plant(&case);
                 println!("{case:64} {verdict:20} {:6.1} s", start.elapsed().as_secs_f64());
-                if verdict != "killed" {
+                let known = KNOWN.iter().any(|(known, _)| *known == case);
+                if verdict != if known { "SURVIVED" } else { "killed" } {
                     wrong.push(format!("{case}: {verdict}"));
                 }
             }
@@ -75,8 +82,13 @@ fn one_case() {
 #[test]
 fn every_mutant_has_a_script() {
     let mut named = BTreeSet::new();
-    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/channel")).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = vec![src.join("entry.rs")];
+    for folder in ["channel", "lock", "select"] {
+        files.extend(std::fs::read_dir(src.join(folder)).unwrap().map(|entry| entry.unwrap().path()));
+    }
+    for file in files {
+        let text = std::fs::read_to_string(file).unwrap();
         for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
             for (i, call) in [" on(\"", "(on(\"", "!on(\"", ", \""].iter().flat_map(|call| line.match_indices(call)) {
                 let rest = &line[i + call.len()..];

@@ -4,7 +4,6 @@
 pub(crate) mod chili;
 #[cfg(feature = "peers")]
 pub(crate) mod may;
-#[cfg(any(feature = "ours", feature = "peers"))]
 pub(crate) mod meeting;
 #[cfg(feature = "ours")]
 pub(crate) mod myriad;

@@ -5,7 +5,7 @@ pub(crate) mod plan;
 mod summary;
 mod table;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -54,8 +54,9 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
         print_line(&table::render(&summaries, Look::of_stdout()));
     }
     let failures: Vec<_> = summaries.iter().flat_map(Summary::failures).collect();
-    for failure in &failures {
-        eprintln!("error: {failure}");
+    // Below the table they stand already; whoever keeps only one of the two outputs wants them there too.
+    if options.json || !std::io::stdout().is_terminal() || !std::io::stderr().is_terminal() {
+        failures.iter().for_each(|failure| eprintln!("error: {failure}"));
     }
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -30,6 +30,9 @@ impl Group {
     }
 }
 
+/// Each worker is a thread. Some peers start as many as they are told to, until the machine has no memory left.
+const MOST_WORKERS: usize = 1024;
+
 /// Makes the groups that `options` ask for, on a machine with `cores`.
 ///
 /// # Errors
@@ -71,6 +74,11 @@ fn is_chosen(workload: &Workload, options: &BenchOptions) -> bool {
 fn check_alone(o: &BenchOptions) -> Result<(), String> {
     if o.workers.contains(&0) {
         return Err("--workers must be at least 1".into());
+    }
+    if let Some(workers) = o.workers.iter().find(|&&workers| workers > MOST_WORKERS) {
+        return Err(format!(
+            "{workers} workers are too many; the most is {MOST_WORKERS}, and more than cores say little"
+        ));
     }
     if o.runs == 0 {
         return Err("--runs must be at least 1".into());

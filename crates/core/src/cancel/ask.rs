@@ -1,4 +1,4 @@
-//! Asking a task's home to look at it.
+//! Asking a task's home to look at it; in threads mode, looking at it (see [`super::place`]).
 //!
 //! A blocked task goes on only through its home, so only the home can look at a wait without a race: what it finds blocked
 //! stays so until it is done. The request goes through the worker's inbox, as a node without a home, and so by the protocol
@@ -14,7 +14,7 @@ use crate::runtime::hub::Hub;
 use crate::sched::idle::Member;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker};
-use crate::sys::atomic::Ordering::*;
+use crate::sys::atomic::{Ordering::*, fence};
 use crate::sys::fence::Fence;
 use crate::task::header::{Header, Kind, Marks};
 
@@ -61,6 +61,7 @@ pub(crate) unsafe fn cancel(task: *const Header) {
 unsafe fn ask(task: *const Header, on_stack: bool, hub: &'static Hub) {
     // SAFETY: the caller.
     match place::read(unsafe { (*task).idx.load(Relaxed) }) {
+        _ if !hub.workers()[0].are_fibers() => ask_home(task, on_stack, &hub.workers()[0].member),
         // Once it is started it stays there.
         Place::Waits(home, _) | Place::Under(home, _) => ask_home(task, on_stack, &hub.workers()[home].member),
         // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or it finds the mark itself,
@@ -71,12 +72,19 @@ unsafe fn ask(task: *const Header, on_stack: bool, hub: &'static Hub) {
 
 /// Makes this worker look at a task that is marked, if it is one of its own.
 pub(crate) fn ask_home(task: *const Header, on_stack: bool, home: &'static Member) {
-    send(home, if on_stack { What::Frame(task) } else { What::Record(task) });
+    let what = if on_stack { What::Frame(task) } else { What::Record(task) };
+    let worker = Worker::of(home);
+    if on_stack && !worker.are_fibers() {
+        // Its frame is in the list of the worker that it began with.
+        worker.hub.all_workers().for_each(|w| send(w.as_static(), what));
+    } else {
+        send(home, what);
+    }
 }
 
 /// Makes all workers of a runtime look for tasks of cancelled scopes.
 pub(crate) fn ask_frames(hub: &'static Hub) {
-    hub.workers().iter().for_each(|w| send(&w.member, What::Frames));
+    hub.all_workers().for_each(|w| send(w.as_static(), What::Frames));
 }
 
 fn send(to: &'static Member, what: What) {
@@ -86,6 +94,11 @@ fn send(to: &'static Member, what: What) {
     {
         // SAFETY: we are the worker; what runs is not blocked.
         return unsafe { answer(w, what) };
+    }
+    let home = Worker::of(to);
+    if !home.are_fibers() {
+        // SAFETY: threads mode: from anywhere.
+        return unsafe { answer(home, what) };
     }
     let request = Box::into_raw(Box::new(Request { node: Node::new(None), what }));
     let fence = me.map_or(Fence::foreign(), |w| w.member.deque.fence);
@@ -112,9 +125,8 @@ unsafe fn answer(w: &Worker, what: What) {
     unsafe {
         match what {
             What::Record(task) => look(w, task),
-            What::Frame(task) if w.frames.has(w, task) => look(w, task),
-            What::Frame(_) => {}
-            What::Frames => w.frames.each_cancelled(w, |task| look(w, task)),
+            What::Frame(task) => w.custody.look_at(w, task),
+            What::Frames => w.custody.each_cancelled(w, |task| look(w, task)),
         }
     }
 }
@@ -123,7 +135,11 @@ unsafe fn answer(w: &Worker, what: What) {
 ///
 /// # Safety
 /// The caller is the worker. `task` is record memory, or a record in a frame of this worker that stands.
-unsafe fn look(w: &Worker, mut task: *const Header) {
+pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
+    if !w.are_fibers() {
+        // SAFETY: the caller.
+        return unsafe { look_anywhere(task) };
+    }
     // SAFETY: the caller: the words are atomic. The runtime's number is read as by a shutdown: the record may be another's by
     // now. If it says that its task is blocked here, then it is (we have written that), and stays so until we return.
     unsafe {
@@ -134,7 +150,7 @@ unsafe fn look(w: &Worker, mut task: *const Header) {
             match place::read((*task).idx.load(Relaxed)) {
                 Place::Waits(home, node) if home == w.member.index => {
                     let key = region::Key::of(&*task);
-                    if !region::is_cancelled(key) || spares(w, &*task, node) {
+                    if !region::is_cancelled(key) || spares(&*task) {
                         return;
                     }
                     if point::end(node) {
@@ -156,8 +172,54 @@ unsafe fn look(w: &Worker, mut task: *const Header) {
     }
 }
 
+/// The same in threads mode: from any thread.
+///
+/// # Safety
+/// `task` is record memory of the heap.
+unsafe fn look_anywhere(task: *const Header) {
+    // SeqCst: pairs with those of a task that blocks: the mark against the place.
+    fence(SeqCst);
+    // SAFETY: the caller: the words are atomic.
+    if let Some(word) = point::hold(unsafe { &*task }) {
+        // SAFETY: it is held.
+        unsafe { look_at_held(task, word) };
+    }
+}
+
+/// # Safety
+/// The task is held, at this place: it does not go on, nor does what its place names.
+pub(super) unsafe fn look_at_held(task: *const Header, word: usize) {
+    // SAFETY: the caller.
+    unsafe {
+        let cancelled = region::is_cancelled(region::Key::of(&*task));
+        let mut ended = None;
+        match place::read(word) {
+            Place::Waits(_, node) if cancelled && !spares_thread(&*task, node) && point::end(node) => {
+                ended = Some(node)
+            }
+            Place::Under(_, other) if cancelled => {
+                (*other).marks.fetch_or(Marks::CANCELLED, AcqRel);
+                // It cannot end meanwhile: what is below it takes its place back first.
+                look_anywhere(other);
+            }
+            _ => {}
+        }
+        // Release: we are through.
+        (*task).idx.store(word, Release);
+        if let Some(node) = ended {
+            worker::wake_node(worker::current(), node.cast_mut());
+        }
+    }
+}
+
+/// As `spares`.
+unsafe fn spares_thread(task: &Header, node: *const Node) -> bool {
+    // SAFETY: the wait stands.
+    cfg!(panic = "abort") || task.marks.load(Relaxed) & Marks::UNWINDING == 0 && unsafe { (*node).panicking.get() } != 0
+}
+
 /// Must this wait not be ended, because its thread is panicking? (A panic in a destructor then would abort.)
-fn spares(w: &Worker, task: &Header, node: *const Node) -> bool {
+fn spares(task: &Header) -> bool {
     if cfg!(panic = "abort") {
         return true;
     }
@@ -165,6 +227,6 @@ fn spares(w: &Worker, task: &Header, node: *const Node) -> bool {
         // Because of a cancellation: that is known exactly, see `region`.
         return false;
     }
-    // With fibers this cannot be told from another task's panic on this thread. SAFETY: the wait stands.
-    unsafe { (*node).panicking.get() != 0 || w.stacks.are_fibers() && region::panics_here() }
+    // This cannot be told from another task's panic on this thread.
+    region::panics_here()
 }

@@ -55,7 +55,7 @@ pub mod model {
     /// As a task that goes on.
     pub fn leave(task: &Header) {
         // SAFETY: a header of the model's.
-        unsafe { point::leave(task) }
+        unsafe { point::leave_fiber(task) }
     }
     /// As a canceller.
     pub fn mark(task: &Header) {

@@ -4,7 +4,7 @@
 //!  63      62 ... 48      47 ... 1   0
 //!  1       home's index   address    0: of the node that its stack waits at    1: of the task that runs on top of it
 //!  1       all ones       minus the address of the task on top of which it runs, having been claimed by a join
-//!  0: it runs             all ones: a future without a stack
+//!  0: it runs             all ones: a future without a stack             all ones but the last: held (threads mode)
 //! ```
 //! *On top*: a join that claims its task leaves where it came from, and a mark, and that is all that it pays. When a task on top of others
 //! blocks for the first time, those below get to know who stands on them ([`super::point`]).
@@ -17,10 +17,13 @@
 //! **Who may touch what.** The task's home writes the word, while it has the task. Anybody who knows that the record is one
 //! of type-stable memory may read it, but only the home may follow the address, and only while the task cannot go on.
 //!
+//! *In threads mode* a ready task may be taken over by another worker, so that the home's loop is no safe place to look from. There
+//! whoever looks *holds* the place, and a task that goes on takes it back with an exchange, and waits while it is held: so
+//! anybody may look, and no request is sent. (Blocking costs microseconds there.)
+//!
 //! **Rejected.** A word of its own: records are 64 bytes. A list of blocked tasks: four cold lines for each block. Only
 //! tasks that are asked for it: any `JoinHandle` can cancel.
 
-use crate::sched::deque::UNCLAIMED;
 use crate::sched::node::Node;
 use crate::task::header::Header;
 
@@ -31,6 +34,8 @@ const ADDRESS: usize = (1 << HOME) - 1 - UNDER;
 const NO_HOME: usize = 0x7fff;
 /// It runs.
 pub(crate) const RUNS: usize = 0;
+/// Somebody looks at what its task waits for, which does not go on meanwhile.
+pub(crate) const HELD: usize = usize::MAX - 1;
 
 /// What the words of this worker's blocked tasks have in common.
 pub(crate) fn here(index: usize) -> usize {
@@ -79,7 +84,7 @@ pub(crate) enum Place {
 
 /// Reads a word.
 pub(crate) fn read(word: usize) -> Place {
-    if word == UNCLAIMED || word & STARTED == 0 {
+    if word >= HELD || word & STARTED == 0 {
         return Place::Unknown;
     }
     let (home, address) = ((word & !STARTED) >> HOME, word & ADDRESS);
@@ -95,6 +100,7 @@ pub(crate) fn read(word: usize) -> Place {
 #[cfg(all(test, not(loom)))]
 mod test {
     use super::*;
+    use crate::sched::deque::UNCLAIMED;
 
     #[test]
     fn words_say_what_was_written() {
@@ -105,7 +111,7 @@ mod test {
             assert_eq!(read(under(here(home), task)), Place::Under(home, task));
         }
         assert_eq!(read(on(task)), Place::On(task));
-        for position in [RUNS, 1 << 40, UNCLAIMED] {
+        for position in [RUNS, 1 << 40, UNCLAIMED, HELD] {
             assert_eq!(read(position), Place::Unknown);
         }
     }

@@ -3,13 +3,15 @@
 //! The usual way is two stores and one look at the record's marks, which others set. All else is here, and cold.
 //!
 //! **Ordering.** A canceller marks a task, then asks its home to look. The home does so after the task has blocked, in program
-//! order, and sees where; or before, and then the task sees the mark. So the blocking point needs no fence.
+//! order, and sees where; or before, and then the task sees the mark. So the blocking point needs no fence. In threads mode anybody
+//! looks, and both sides have one.
 
 use super::place::{self, Place};
 use super::{Cancelled, frames, region};
+use crate::lock::biaser::pause;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker};
-use crate::sys::atomic::Ordering::*;
+use crate::sys::atomic::{Ordering::*, fence};
 use crate::sys::mutant::on;
 use crate::task::header::{Header, Marks};
 use crate::unwind;
@@ -20,6 +22,10 @@ use crate::unwind;
 /// `task` is the task that runs on this worker (or nobody's record); the node is its wait.
 #[inline(always)]
 pub(crate) unsafe fn enter(w: &Worker, task: *const Header, node: *const Node) -> bool {
+    if !w.are_fibers() {
+        // SAFETY: the caller.
+        return unsafe { enter_thread(w, task, node) };
+    }
     // SAFETY: the caller.
     unsafe { begin_wait(&*task, place::at(w.here, node)) && enter_marked(w, task, node) }
 }
@@ -48,9 +54,57 @@ unsafe fn enter_marked(w: &Worker, task: *const Header, node: *const Node) -> bo
         (*task).idx.store(place::at(w.here, node), Relaxed);
         let ended = must_end(&*task) && end(node);
         if ended {
-            leave(task);
+            leave_fiber(task);
         }
         ended
+    }
+}
+
+/// The same in threads mode.
+///
+/// # Safety
+/// As for `enter`.
+#[cold]
+#[inline(never)]
+unsafe fn enter_thread(w: &Worker, task: *const Header, node: *const Node) -> bool {
+    // SAFETY: the caller.
+    unsafe {
+        if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
+            first_block(w, task);
+        }
+        (*node).panicking.set(std::thread::panicking().into());
+        // Release: the node, for who holds the place.
+        (*task).idx.store(place::at(w.here, node), Release);
+        // SeqCst: pairs with that in `look_anywhere`: the place against the mark.
+        fence(SeqCst);
+        if (*task).marks.load(Relaxed) & Marks::LOOK == 0 || !must_end(&*task) {
+            return false;
+        }
+        // Whoever holds it has seen the mark too.
+        let Some(word) = hold(&*task) else { return false };
+        let ended = end(node);
+        (*task).idx.store(if ended { place::RUNS } else { word }, Release);
+        ended
+    }
+}
+
+/// Threads mode: keeps a task that is set aside from going on; returns its place. `None`: it runs.
+pub(super) fn hold(task: &Header) -> Option<usize> {
+    let mut spins = 0;
+    loop {
+        let word = task.idx.load(Relaxed);
+        if word == place::HELD {
+            pause(&mut spins);
+            continue;
+        }
+        match place::read(word) {
+            Place::Waits(..) | Place::Under(..) => {}
+            Place::Unknown | Place::On(_) => return None,
+        }
+        // Acquire: what the task did before it blocked.
+        if task.idx.compare_exchange(word, place::HELD, Acquire, Relaxed).is_ok() {
+            return Some(word);
+        }
     }
 }
 
@@ -68,16 +122,22 @@ unsafe fn first_block(w: &Worker, task: *const Header) {
         loop {
             let mut word = (*top).idx.load(Relaxed);
             if (*top).marks.load(Relaxed) & Marks::FRAMED != 0 {
-                word = w.frames.link(w, top);
+                word = w.custody.link(w, top);
             }
             let Place::On(below) = place::read(word) else { break };
             (*top).marks.fetch_and(!Marks::ON_TOP, Relaxed);
             chain.push((below, top));
             top = below;
         }
+        for (below, top) in &chain {
+            (**below).idx.store(place::under(w.here, *top), Release);
+        }
+        if !w.are_fibers() {
+            // SeqCst: pairs with that in `look_anywhere`: the places against the marks.
+            fence(SeqCst);
+        }
         // From the lowest: its cancellation goes all the way up.
         for (below, top) in chain.into_iter().rev() {
-            (*below).idx.store(place::under(w.here, top), Relaxed);
             if region::is_cancelled(region::Key::of(&*below)) {
                 (*top).marks.fetch_or(Marks::CANCELLED, AcqRel);
             }
@@ -109,12 +169,12 @@ pub(crate) unsafe fn put_framed_on_top(below: *const Header, task: *const Header
     unsafe { (*task).idx.store(place::on(below), Relaxed) };
 }
 
-/// It goes on.
+/// It goes on, in fiber mode.
 ///
 /// # Safety
 /// As for `enter`.
 #[inline(always)]
-pub(crate) unsafe fn leave(task: *const Header) {
+pub(crate) unsafe fn leave_fiber(task: *const Header) {
     if on("place-not-cleared") {
         return;
     }
@@ -122,16 +182,39 @@ pub(crate) unsafe fn leave(task: *const Header) {
     unsafe { (*task).idx.store(place::RUNS, Relaxed) };
 }
 
+/// It goes on, in either mode.
+///
+/// # Safety
+/// As for `enter`.
+pub(crate) unsafe fn leave(w: &Worker, task: *const Header) {
+    if w.are_fibers() {
+        // SAFETY: the caller.
+        return unsafe { leave_fiber(task) };
+    }
+    let mut spins = 0;
+    // SAFETY: the caller.
+    let idx = unsafe { &(*task).idx };
+    loop {
+        let word = idx.load(Relaxed);
+        // AcqRel: those who held the place are through with what it names.
+        if word != place::HELD && idx.compare_exchange(word, place::RUNS, AcqRel, Relaxed).is_ok() {
+            return;
+        }
+        pause(&mut spins);
+    }
+}
+
 /// What ran on top of this task has ended.
 ///
 /// # Safety
 /// The task runs on this worker.
 #[inline(always)]
-pub(crate) unsafe fn take_off_top(task: *const Header) {
-    // SAFETY: the caller. Relaxed: only the home follows it.
+pub(crate) unsafe fn take_off_top(w: &Worker, task: *const Header) {
+    // SAFETY: the caller.
     unsafe {
-        if place::may_be_under((*task).idx.load(Relaxed)) {
-            leave(task);
+        let word = (*task).idx.load(Relaxed);
+        if place::may_be_under(word) || word == place::HELD {
+            leave(w, task);
         }
     }
 }

@@ -74,12 +74,14 @@ impl Default for BiasedLock {
 }
 
 impl BiasedLock {
-    /// An open lock, biased to nobody.
-    pub fn new() -> BiasedLock {
-        BiasedLock {
-            bias: AtomicU32::new(NOBODY),
-            run: UnsafeCell::new(Run { last: 0, streak: 0, threshold: FIRST_THRESHOLD }),
-            word: AtomicU8::new(0),
+    crate::sys::const_fn! {
+        /// An open lock, biased to nobody.
+        pub const fn new() -> BiasedLock {
+            BiasedLock {
+                bias: AtomicU32::new(NOBODY),
+                run: UnsafeCell::new(Run { last: 0, streak: 0, threshold: FIRST_THRESHOLD }),
+                word: AtomicU8::new(0),
+            }
         }
     }
 

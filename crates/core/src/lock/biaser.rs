@@ -2,11 +2,11 @@
 //!
 //! A lock is biased to a *key*: a worker's number and how often all biases of that number have been ended. To end one
 //! bias takes a heavy fence, which costs from 1 to 20 µs (dear in virtual machines, whose processors interrupt each other
-//! by way of the host). To end *all* biases of a worker takes one heavy fence too ([`Biaser::sweep`]): its key changes, and
+//! by way of the host). To end *all* biases of a worker takes one heavy fence too (a *sweep*): its key changes, and
 //! locks that bear an old key are taken by their word alone. A million channels that one worker filled and another empties
 //! cost one fence instead of a million (14 s of them, on such a machine).
 //!
-//! **What it may cost.** Each fence is timed. As long as a worker's fences took more than a [`SHARE`]th of the time, no lock
+//! **What it may cost.** Each fence is timed. As long as a worker's fences took more than a sixteenth of the time, no lock
 //! becomes biased to it; and if they come so fast that it is deep in debt, the next one sweeps. So the worst case costs a few
 //! per cent, whatever a fence costs and whatever the program does; and who never shares a lock pays nothing.
 //!
@@ -170,7 +170,7 @@ impl Biaser {
 }
 
 /// One turn of a spin loop: the processor's hint, now and then a yield.
-pub(super) fn pause(spins: &mut u32) {
+pub(crate) fn pause(spins: &mut u32) {
     *spins += 1;
     if spins.is_multiple_of(256) || cfg!(loom) {
         crate::sys::thread::yield_now();

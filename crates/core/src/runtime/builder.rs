@@ -2,7 +2,8 @@
 
 use super::Runtime;
 use super::global;
-use super::hub::{Config, Hub};
+use super::hub::{Config, Hub, MOST_SPARES};
+use super::stuck::OnStuck;
 use crate::sched::worker;
 use crate::stack::pool::{DEFAULT_STACK, limit_from_environment};
 use crate::stack::{FIBERS_SUPPORTED, overflow};
@@ -64,7 +65,12 @@ pub struct Builder {
     pin: bool,
     unhandled: Unhandled,
     manual_clock: bool,
+    spares: usize,
+    stuck: Option<OnStuck>,
 }
+
+/// Spare workers, at most, unless asked otherwise.
+const SPARES: usize = 256;
 
 impl Default for Builder {
     fn default() -> Self {
@@ -85,6 +91,8 @@ impl Builder {
             pin: true,
             unhandled: Unhandled::Report,
             manual_clock: false,
+            spares: SPARES,
+            stuck: None,
         }
     }
 
@@ -110,16 +118,17 @@ impl Builder {
         self
     }
 
-    /// Bytes of each stack: rounded up to a power of two in fiber mode (default 64 KiB), of each thread in threads mode
-    /// (default 2 MiB). Only what is touched becomes memory. A task has at least half of a fiber (of a thread a quarter),
-    /// because it may run on top of another that waits for it.
+    /// Bytes of each stack: of a fiber (default 64 KiB, 32 KiB at least), or in threads mode of a thread (default 2 MiB,
+    /// 128 KiB at least); 1 GiB at most. In both modes rounded up to a power of two, a fiber to four pages if these are
+    /// large. Only what is touched becomes memory. A task has at least half of a fiber, less a guard page (of a thread a
+    /// quarter), because it may run on top of another that waits for it.
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
         self
     }
 
     /// At most so many stacks for each worker, that is, so many blocked closures; one more that would block panics
-    /// instead, with a message. `MYRIAD_MAX_STACKS` can lower it from outside.
+    /// instead, with a message. At least 2: one to run on, one that waits. `MYRIAD_MAX_STACKS` can lower it from outside.
     pub fn max_stacks(mut self, n: usize) -> Builder {
         self.max_stacks = n;
         self
@@ -144,6 +153,30 @@ impl Builder {
         self
     }
 
+    /// At most so many spare workers for when others are stuck (default 256; 0: none, so never more than
+    /// [`workers`](Self::workers) threads run tasks).
+    ///
+    /// A worker is stuck when it is in one task for more than 10 ms without coming back to its loop: in a long computation, in a
+    /// lock or a system call that knows nothing of tasks. What waits behind it and can go on elsewhere does so: on other workers
+    /// that have nothing to do, else on spare ones. That is its unstarted tasks, futures, timers, and in threads mode also its
+    /// blocked closures that are ready; in fiber mode a blocked closure can go on only on its own worker.
+    ///
+    /// For a worker that is blocked in the system one spare begins as soon as there is work for it, so that as many workers
+    /// run as were asked for. Beside workers that *compute* one more begins after 10 ms (1 s if they spawn and join all the time), another
+    /// after 1 s, 2 s, 4 s and so on, as long as none of them comes back and work waits. They rest when the stuck ones are
+    /// well again.
+    pub fn spare_workers(mut self, n: usize) -> Builder {
+        self.spares = n;
+        self
+    }
+
+    /// Who is told when a worker has been stuck for a while: by default nobody, or, if `MYRIAD_STUCK_MS` is set, the standard
+    /// error, after so many milliseconds.
+    pub fn on_stuck(mut self, what: OnStuck) -> Builder {
+        self.stuck = Some(what);
+        self
+    }
+
     /// A clock that moves only by [`Runtime::advance`], for tests: a day of timeouts passes in no time.
     pub fn manual_clock(mut self) -> Builder {
         self.manual_clock = true;
@@ -153,7 +186,8 @@ impl Builder {
     /// Starts the workers.
     ///
     /// # Errors
-    /// `InvalidInput`: no workers or too many, a stack too small or too large. `Unsupported`: no fibers on this platform.
+    /// `InvalidInput`: no workers or too many, a stack too small or too large, fewer than two stacks, a zero byte in the name;
+    /// the message says what is allowed. `Unsupported`: no fibers on this platform.
     /// Else what the system says: no memory for stacks, no more threads.
     pub fn build(self) -> io::Result<Runtime> {
         let config = self.check()?;
@@ -201,6 +235,9 @@ impl Builder {
         }
         let mut cpus = cores().cpus;
         let cpus = (self.pin && cpus.len() == workers).then(|| std::mem::take(&mut cpus));
+        if self.spares > MOST_SPARES {
+            return invalid(format!("{} spare workers are too many; the most is {MOST_SPARES}", self.spares));
+        }
         if self.name.contains('\0') {
             return invalid("a name cannot contain a zero byte: the system's names of threads end there".into());
         }
@@ -213,6 +250,8 @@ impl Builder {
             cpus,
             unhandled: self.unhandled.clone(),
             manual_clock: self.manual_clock,
+            spares: self.spares,
+            stuck: self.stuck.clone().unwrap_or_else(OnStuck::from_environment),
         })
     }
 }

@@ -4,7 +4,7 @@
 //! way when its task has ended the whole runtime finds memory that is valid, and at worst wakes a worker that looks up
 //! once more. A hub whose tasks did not all end is never used again: their frames may still refer to it.
 
-use crate::runtime::Unhandled;
+use crate::runtime::{OnStuck, Unhandled};
 use crate::sched::idle::Crew;
 use crate::sched::stacks::worker_main;
 use crate::sched::worker::{Worker, set_current};
@@ -18,9 +18,10 @@ use crate::task::finish;
 use crate::task::header::Header;
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::panic::Location;
 use std::ptr::null_mut;
 // Not through `sys`: nothing of a hub but its crew is in a loom model.
-use std::sync::atomic::{AtomicPtr, AtomicU64};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
@@ -44,6 +45,10 @@ pub struct Config {
     pub unhandled: Unhandled,
     /// Time stands still but for `Runtime::advance`.
     pub manual_clock: bool,
+    /// Workers for when others are stuck, at most.
+    pub spares: usize,
+    /// Who is told when a worker is stuck.
+    pub stuck: OnStuck,
 }
 
 /// See the module's header.
@@ -54,6 +59,10 @@ pub struct Hub {
     /// In `HUBS`, and in the records of its tasks.
     pub number: u8,
     workers: OnceLock<Box<[&'static Worker]>>,
+    /// Made when they were first needed, used again by later runtimes. Those in use are members of the crew.
+    spares: Mutex<Vec<&'static Worker>>,
+    /// How many workers are open (see `sched::relief`): a hint for those who look for work.
+    pub open: AtomicUsize,
     config: Mutex<Arc<Config>>,
     injector: Mutex<Injector>,
     book: Mutex<Book>,
@@ -114,6 +123,9 @@ struct Book {
     numbered: usize,
 }
 
+/// The most spare workers of a runtime.
+pub const MOST_SPARES: usize = 1024;
+
 const MOST: usize = 256;
 static HUBS: [AtomicPtr<Hub>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
 /// Hubs that no runtime uses, and how many were ever made.
@@ -142,6 +154,8 @@ impl Hub {
         };
         hub.manual.store(if config.manual_clock { 0 } else { u64::MAX }, Relaxed);
         hub.next_look.store(u64::MAX, Relaxed);
+        hub.open.store(0, Relaxed);
+        hub.crew.begin(config.workers);
         *locked(&hub.config) = Arc::new(config);
         *locked(&hub.book) = Book::default();
         Ok(hub)
@@ -157,6 +171,8 @@ impl Hub {
             crew: Crew::default(),
             number: *made as u8,
             workers: OnceLock::new(),
+            spares: Mutex::default(),
+            open: AtomicUsize::new(0),
             config: Mutex::new(Arc::new(config.clone())),
             injector: Mutex::default(),
             book: Mutex::default(),
@@ -166,8 +182,8 @@ impl Hub {
             next_look: AtomicU64::new(u64::MAX),
         }));
         let workers: Box<[&'static Worker]> =
-            (0..config.workers).map(|index| &*Box::leak(Box::new(Worker::new(hub, index)))).collect();
-        hub.crew.set_members(workers.iter().map(|w| &w.member).collect());
+            (0..config.workers).map(|index| &*Box::leak(Box::new(Worker::new(hub, index, false)))).collect();
+        hub.crew.set_members(workers.iter().map(|w| &w.member).collect(), MOST_SPARES);
         hub.workers.set(workers).expect("set once");
         HUBS[*made].store(std::ptr::from_ref(hub).cast_mut(), Release);
         *made += 1;
@@ -182,6 +198,72 @@ impl Hub {
     /// All workers.
     pub fn workers(&self) -> &[&'static Worker] {
         self.workers.get().map_or(&[], |w| w)
+    }
+
+    /// All workers, with the spares that are in use.
+    pub fn all_workers(&self) -> impl Iterator<Item = &'static Worker> {
+        self.crew.members().iter().map(|&member| Worker::of(member))
+    }
+
+    /// Is a worker open?
+    #[inline(always)]
+    pub fn any_open(&self) -> bool {
+        self.open.load(Relaxed) > 0
+    }
+
+    /// Starts another spare worker, on duty. One thread at a time: the monitor.
+    ///
+    /// # Errors
+    /// There are as many as the settings allow, or what the system says.
+    pub fn add_spare(&'static self) -> io::Result<()> {
+        let config = self.config();
+        let index = self.crew.members().len();
+        let number = index - config.workers;
+        if number >= config.spares {
+            return Err(io::Error::other("no more spare workers"));
+        }
+        let w = {
+            let mut spares = locked(&self.spares);
+            if spares.len() == number {
+                spares.push(Box::leak(Box::new(Worker::new(self, index, true))));
+            }
+            spares[number]
+        };
+        w.on_duty.store(true, Relaxed);
+        w.dead.store(false, Relaxed);
+        self.crew.join(&w.member);
+        self.spawn_thread(format!("{}-spare{number}", config.name), move || worker_main(w))
+            .inspect_err(|_| self.crew.drop_last())
+    }
+
+    /// What the worker runs, by name and place; `None` between tasks. For whoever is not the worker.
+    ///
+    /// The task may end meanwhile. If its record is in memory for records, it stays a record, and the place there a place. If it is
+    /// in the frame of another task or thread, that memory goes only after the frame's owner has been in the injector's lock (at the
+    /// end of its thread, or of its [`run`](Self::end_run)), which we hold; but it may become anything, so what was
+    /// read counts only if the worker has ended no such task since ([`Worker::forget_frame`]).
+    pub fn name_running(&self, w: &Worker) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
+        let _frames_stay = locked(&self.injector);
+        let frames = w.frames.load(Acquire);
+        let task = w.task();
+        if task.is_null() {
+            return None;
+        }
+        // SAFETY: readable, see above; volatile, for somebody may write there.
+        let place = unsafe { (&raw const (*task).place).cast::<*const Location<'static>>().read_volatile() };
+        // Acquire: the reading comes before the second look; pairs with the Release in `forget_frame`.
+        fence(Acquire);
+        if w.frames.load(Relaxed) != frames {
+            return None;
+        }
+        let name = self.name_of(task, true);
+        // SAFETY: see above: the place of this task, or of the next one in the same memory for records.
+        Some((name, unsafe { &*place }))
+    }
+
+    /// A thread's stack, or a pool of stacks, is about to go: nobody looks at records on it any more.
+    pub fn frames_go(&self) {
+        drop(locked(&self.injector));
     }
 
     /// The settings.
@@ -238,7 +320,9 @@ impl Hub {
     /// Takes one injected task to run, and some more into the deque of `w`.
     pub fn take_injected(&self, w: &'static Worker) -> *mut Header {
         let mut injector = locked(&self.injector);
-        let share = (injector.queue.len() / self.workers().len()).clamp(1, 32);
+        // A spare holds nothing back.
+        let most = if w.spare { 1 } else { 32 };
+        let share = (injector.queue.len() / self.workers().len()).clamp(1, most);
         let Some(Task(first)) = injector.queue.pop_front() else { return null_mut() };
         let more: Vec<Task> = (1..share).map_while(|_| injector.queue.pop_front()).collect();
         drop(injector);
@@ -322,6 +406,7 @@ impl Hub {
         }
         drop(book);
         self.set_door(Door::Open);
+        super::monitor::watch(self);
         Ok(())
     }
 
@@ -352,13 +437,20 @@ impl Hub {
     pub fn enter_thread(&self, w: &'static Worker) {
         set_current(Some(w));
         overflow::enter_thread();
+        self.move_thread(w);
+    }
+
+    /// The calling thread begins to work as this worker: on its core, if workers are pinned.
+    pub fn move_thread(&self, w: &'static Worker) {
         if let Some(cpus) = &self.config().cpus {
-            thread::pin_to_cpu(cpus[w.member.index]);
+            // A spare is for whatever core has time.
+            _ = if w.spare { thread::unpin(cpus) } else { thread::pin_to_cpu(cpus[w.member.index]) };
         }
     }
 
     /// Last on a thread of the runtime.
     pub fn leave_thread(&self) {
+        self.frames_go();
         overflow::leave_thread();
         set_current(None);
         self.reap();
@@ -383,7 +475,7 @@ impl Hub {
         book.ended += 1;
         book.blocked += blocked;
         self.changed.notify_all();
-        if book.late && book.ended == self.workers().len() {
+        if book.late && book.ended == self.crew.members().len() {
             drop(book);
             super::shutdown::clean_up_late(w.hub);
         }
@@ -392,7 +484,7 @@ impl Hub {
     /// The shutdown waits no longer. True: all workers have ended after all; false: the last one will clean up.
     pub fn wait_no_longer(&self) -> bool {
         let mut book = locked(&self.book);
-        book.late = book.ended < self.workers().len();
+        book.late = book.ended < self.crew.members().len();
         !book.late
     }
 
@@ -401,7 +493,7 @@ impl Hub {
         let mut book = locked(&self.book);
         while book.ended < workers {
             // A worker with a long queue would look up only after so many turns.
-            self.workers().iter().for_each(|w| w.turns_left.store(0, Relaxed));
+            self.all_workers().for_each(|w| w.turns_left.store(0, Relaxed));
             let left = until.map_or(Duration::MAX, |t| t - Instant::real_now());
             if left.is_zero() {
                 return false;
@@ -438,7 +530,7 @@ impl Hub {
             let mut book = locked(&self.book);
             let Some(id) = book.leaving.pop() else {
                 // In threads mode idle threads that were told to end may still be on their way.
-                if book.threads.len() > book.blocked {
+                if book.threads.len() > book.blocked + self.blocked_threads() {
                     let wait = Duration::from_millis(100);
                     let (book, timeout) = self.changed.wait_timeout(book, wait).unwrap_or_else(|e| e.into_inner());
                     if timeout.timed_out() && book.leaving.is_empty() {
@@ -460,6 +552,12 @@ impl Hub {
 
     /// How many tasks were still blocked when their workers ended.
     pub fn blocked(&self) -> usize {
-        locked(&self.book).blocked
+        locked(&self.book).blocked + self.blocked_threads()
+    }
+
+    /// Threads of blocked tasks, once all workers have ended.
+    fn blocked_threads(&self) -> usize {
+        let left: isize = self.all_workers().map(|w| w.stacks.counted()).sum();
+        usize::try_from(left).unwrap_or(0)
     }
 }

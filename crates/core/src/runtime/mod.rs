@@ -2,12 +2,16 @@
 mod builder;
 pub(crate) mod global;
 pub mod hub;
+pub(crate) mod monitor;
+mod relief;
 mod report;
 mod shutdown;
+mod stuck;
 
 pub use builder::{Builder, Unhandled};
 pub use global::run;
 pub use report::{Report, State, Unfinished};
+pub use stuck::{OnStuck, Stuck};
 
 use crate::sched::worker::{self, block_thread};
 use crate::sys::clock::Instant;
@@ -81,6 +85,26 @@ impl Runtime {
         T: Send + 'static,
     {
         self.handle().spawn(f)
+    }
+
+    /// Starts a task that drives a future; as [`spawn_async`](fn@crate::spawn_async), but in this runtime.
+    ///
+    /// # Errors
+    /// As for [`Runtime::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(1).build()?;
+    /// assert_eq!(rt.spawn_async(async { 6 * 7 }).join().unwrap(), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_async<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.handle().spawn_async(future)
     }
 
     /// How many workers it has.
@@ -171,6 +195,16 @@ impl Handle {
         }
     }
 
+    /// As [`Runtime::spawn_async`].
+    #[track_caller]
+    pub fn spawn_async<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        crate::task::spawn_async_on(self.hub, future, Location::caller())
+    }
+
     /// As [`Runtime::run`].
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
@@ -200,7 +234,7 @@ where
     let task = StackTask::new(f);
     task.begin_elsewhere(spawn::stack_flags(hub.number), place);
     let record: *mut Header = task.record();
-    let node = crate::sched::node::Node::new(w.map(worker::Worker::as_static));
+    let node = w.map_or_else(|| crate::sched::node::Node::new(None), worker::Worker::node);
     if let Some(Err(error)) = w.map(worker::Worker::ensure_stack) {
         panic!("{error}");
     }

@@ -86,7 +86,15 @@ impl fmt::Display for Report {
         if self.is_clean() {
             return f.write_str("all tasks have ended");
         }
-        write!(f, "{} tasks have not ended, {} were dropped", self.unfinished.len(), self.dropped.len())?;
+        let tasks = |n: usize, one, more| if n == 1 { format!("1 {one}") } else { format!("{n} {more}") };
+        match (self.unfinished.len(), self.dropped.len()) {
+            (0, dropped) => write!(f, "{} dropped", tasks(dropped, "task was", "tasks were"))?,
+            (left, 0) => write!(f, "{} not ended", tasks(left, "task has", "tasks have"))?,
+            (left, dropped) => {
+                let left = tasks(left, "task has", "tasks have");
+                write!(f, "{left} not ended, {} dropped", tasks(dropped, "was", "were"))?;
+            }
+        }
         let all = self.unfinished.len() + self.dropped.len();
         for task in self.unfinished.iter().chain(&self.dropped).take(NAMED) {
             write!(f, "\n  {task}")?;
@@ -95,5 +103,34 @@ impl fmt::Display for Report {
             write!(f, "\n  and {} more", all - NAMED)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+
+    #[test]
+    fn what_a_report_says() {
+        let place = Location::caller();
+        let text = |unfinished, dropped| {
+            let task = |state| Unfinished { name: Some("t".into()), place, state };
+            let report = Report {
+                unfinished: vec![task(State::Blocked); unfinished],
+                dropped: vec![task(State::Waiting); dropped],
+            };
+            assert_eq!(report.is_clean(), unfinished + dropped == 0);
+            report.to_string()
+        };
+        assert_eq!(text(0, 0), "all tasks have ended");
+        assert_eq!(text(1, 0), format!("1 task has not ended\n  task 't' spawned at {place}: blocked"));
+        assert_eq!(text(0, 1), format!("1 task was dropped\n  task 't' spawned at {place}: a waiting future, dropped"));
+        let first_line = |unfinished, dropped| text(unfinished, dropped).lines().next().unwrap().to_owned();
+        assert_eq!(first_line(2, 0), "2 tasks have not ended");
+        assert_eq!(first_line(0, 2), "2 tasks were dropped");
+        assert_eq!(first_line(1, 1), "1 task has not ended, 1 was dropped");
+        assert_eq!(first_line(2, 3), "2 tasks have not ended, 3 were dropped");
+        let many = text(15, 10);
+        assert_eq!((many.lines().count(), many.lines().last()), (1 + NAMED + 1, Some("  and 5 more")));
     }
 }

@@ -23,12 +23,21 @@ use std::time::Duration;
 /// Workers in the middle of a task get so much more time to come to their loop.
 const GRACE: Duration = Duration::from_millis(50);
 
+/// Workers that are in no task get so much, on a machine that is busy.
+const LATE: Duration = Duration::from_secs(5);
+
 pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     let until = Instant::real_now() + patience;
     hub.set_door(Door::Known);
     wait_until_empty(hub, until);
+    // From here on no spare worker begins.
+    super::monitor::forget(hub);
     hub.crew.set_stop(true);
-    hub.wait_ended(hub.workers().len(), Some(until.max(Instant::real_now()) + GRACE));
+    hub.wait_ended(hub.crew.members().len(), Some(until.max(Instant::real_now()) + GRACE));
+    // Who is in no task comes to its loop's end, if the system lets it run; a spare may just have been started.
+    if hub.all_workers().all(|w| w.task().is_null()) {
+        hub.wait_ended(hub.crew.members().len(), Some(Instant::real_now() + LATE));
+    }
     hub.set_door(Door::Shut);
     let stopped = hub.wait_no_longer();
     let mut report = Report::default();
@@ -65,27 +74,21 @@ fn wait_until_empty(hub: &'static Hub, until: Instant) {
 
 /// Is a task left that has not ended?
 fn any_left(hub: &'static Hub) -> bool {
-    let idle = || hub.crew.sleeper_count() == hub.workers().len() && !hub.crew.has_injected() && hub.nobody_runs();
+    let idle = || hub.crew.all_sleep() && !hub.crew.has_injected() && hub.nobody_runs();
     let mut any = !idle();
     if !any {
-        // SAFETY: looks at `kind`, `runtime` and the atomic `waiter` only.
-        unsafe { memory::for_each_live(|task| any |= belongs(hub, task) && (*task).waiter.load(Relaxed) != DONE) };
+        // SAFETY: looks at the atomic `waiter` only. If somebody spawns or frees meanwhile, whatever we see is not believed:
+        // the workers are looked at again.
+        unsafe { memory::for_each_live(hub.number, |task| any |= (*task).waiter.load(Relaxed) != DONE) };
     }
     any || !idle()
-}
-
-/// # Safety
-/// `task` is record memory.
-unsafe fn belongs(hub: &Hub, task: *mut Header) -> bool {
-    // SAFETY: the caller; volatile because another runtime's worker may write its own records.
-    unsafe { (&raw const (*task).runtime).read_volatile() == hub.number }
 }
 
 /// With all workers stopped: drops what is in the queues, and waiting futures, until none is left.
 fn drop_left(hub: &'static Hub, report: &mut Report) {
     loop {
         let mut left = hub.drain_injector();
-        for w in hub.workers() {
+        for w in hub.all_workers() {
             loop {
                 // SAFETY: the worker has ended, and its end happened before (the book's lock): we act as the owner.
                 let task = unsafe { w.member.deque.pop() };
@@ -98,8 +101,8 @@ fn drop_left(hub: &'static Hub, report: &mut Report) {
         let queued = left.len();
         // SAFETY: the workers have stopped; a future that is seized is nobody else's, and is in no queue.
         unsafe {
-            memory::for_each_live(|task| {
-                if belongs(hub, task) && (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
+            memory::for_each_live(hub.number, |task| {
+                if (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
                     left.push(task);
                 }
             });
@@ -109,7 +112,7 @@ fn drop_left(hub: &'static Hub, report: &mut Report) {
         }
         drop_all(hub, left, queued, report);
     }
-    hub.workers().iter().for_each(|w| w.timers.abandon());
+    hub.all_workers().for_each(|w| w.timers.abandon());
 }
 
 /// Drops these tasks, of which the first `queued` were in queues.
@@ -130,7 +133,7 @@ fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
         Vec::new()
     } else {
         // A racy look at workers that did not come back: for the report only.
-        hub.workers().iter().map(|w| w.current.get()).collect()
+        hub.all_workers().map(|w| w.current.get()).collect()
     };
     let mut name = |task: *const Header| {
         let state = if running.contains(&task) { State::Running } else { State::Blocked };
@@ -139,8 +142,8 @@ fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
     };
     // SAFETY: as above.
     unsafe {
-        memory::for_each_live(|task| {
-            if belongs(hub, task) && (*task).waiter.load(Acquire) != DONE {
+        memory::for_each_live(hub.number, |task| {
+            if (*task).waiter.load(Acquire) != DONE {
                 name(task);
             }
         });

@@ -40,7 +40,7 @@
 //! Private deque with steal requests only: a computing owner answers none. Holding back a lone task: its spawner may
 //! compute for long; it is shared when somebody sleeps.
 //!
-//! Tests: `tests/loom_deque.rs` (all of the above, with each ordering as a mutant), `test.rs` beside this file.
+//! Tests: `tests/loom_deque.rs` (all of the above, with each ordering as a mutant), `deque/test.rs` (larger ones).
 
 use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, Peek};
 use crate::sys::cell::UnsafeCell;
@@ -419,6 +419,11 @@ impl Deque {
         true
     }
 
+    /// Does somebody ask for work, and is there some to publish? For the owner.
+    pub fn should_share(&self) -> bool {
+        self.top.load(Relaxed) > self.split.load(Relaxed) + 1 && self.attention.load(Relaxed) != 0
+    }
+
     /// Adds the *oldest* task, one that nobody claims: a future that lets all others go first. True: somebody asks for work.
     ///
     /// # Safety
@@ -588,6 +593,11 @@ impl Deque {
         assert!(head <= split && split <= top, "head {head:#x}, split {split:#x}, top {top:#x} are out of order");
     }
 
+    /// Where the owner is: changes as it pushes and pops.
+    pub fn position(&self) -> usize {
+        self.top.load(Relaxed)
+    }
+
     /// Is there perhaps a task? Indices only: the ring would need the lock.
     pub fn looks_busy(&self) -> bool {
         self.top.load(Relaxed) > self.head.load(Relaxed)
@@ -663,3 +673,7 @@ unsafe fn free_ring(ring: Ring) {
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(ring.slots, ring.mask + 1)) });
     }
 }
+
+#[cfg(all(test, not(loom)))]
+#[path = "deque/test.rs"]
+mod test;

@@ -5,7 +5,10 @@
 //!  spawner: push; LIGHT; asked? -> answer: publish, wake one; keep the request while anybody sleeps
 //!  waker:   CAS on the inbox; LIGHT; sleeping? -> swap 0, wake
 //! ```
-//! Whoever swaps `sleeping` from 1 to 0 takes one off `sleepers`: the count never includes a worker already woken.
+//! Whoever swaps `sleeping` to 0 takes one off the count: it never includes a worker already woken.
+//!
+//! A member can be a *spare* ([`super::relief`]): on duty it is a worker like any other; off duty it *rests*, a sleep from
+//! which only its own inbox, a stop or new duty wakes it.
 //!
 //! **Invariant.** If only sleepers are left, no task is unstarted, no inbox filled and nothing injected. `attention`
 //! stays set while `sleepers > 0`.
@@ -24,10 +27,12 @@
 use super::deque::{Deque, Line};
 use super::inbox::Inbox;
 use super::node::Node;
+use super::ready::ReadyQueue;
 use crate::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use crate::sys::fence::{Fence, heavy};
 use crate::sys::futex::Gate;
 use crate::sys::mutant::{on, ord, ord_to};
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -43,6 +48,8 @@ pub struct Member {
     pub index: usize,
     /// Its crew.
     pub crew: &'static Crew,
+    /// Its blocked tasks that are ready to go on.
+    pub ready: ReadyQueue,
 }
 
 /// Where a worker is reached from outside.
@@ -50,18 +57,26 @@ pub struct Member {
 pub struct Door {
     /// Its blocked tasks that others have woken.
     pub inbox: Inbox,
-    /// The word is 1 while it sleeps or is about to.
+    /// The word is not 0 while it sleeps or is about to: [`ASLEEP`] or [`RESTING`].
     pub sleeping: Gate,
+    /// It is stuck: others may go on with its ready tasks (in threads mode), and wakers tell them.
+    pub open: AtomicBool,
 }
+
+/// Sleeps, and looks for work when it is woken.
+pub const ASLEEP: u32 = 1;
+/// A spare that is off duty.
+pub const RESTING: u32 = 2;
 
 impl Member {
     /// Worker number `index` of this crew, with room for `capacity` tasks before its deque grows.
     pub fn new(crew: &'static Crew, index: usize, capacity: usize) -> Member {
         Member {
             deque: Deque::new(Fence::new(index), capacity),
-            door: Line(Door { inbox: Inbox::default(), sleeping: Gate::new(0) }),
+            door: Line(Door { inbox: Inbox::default(), sleeping: Gate::new(0), open: AtomicBool::new(false) }),
             index,
             crew,
+            ready: ReadyQueue::default(),
         }
     }
 }
@@ -69,36 +84,87 @@ impl Member {
 /// The workers of one runtime.
 #[derive(Debug)]
 pub struct Crew {
-    /// How many workers sleep.
-    sleepers: Line<AtomicU32>,
+    /// How many workers sleep, and, times [`AWAKE`], how many neither sleep nor rest: in one word, so that a look at it is
+    /// true of one moment.
+    counts: Line<AtomicU32>,
     /// Tasks in the injector.
     injected: AtomicUsize,
     /// The workers are to look up and end.
     stop: AtomicBool,
-    members: OnceLock<Box<[&'static Member]>>,
+    /// The first `in_use` are set, and do not change.
+    members: OnceLock<Members>,
+    in_use: std::sync::atomic::AtomicUsize,
 }
+
+/// One worker that is awake, in `counts`.
+const AWAKE: u32 = 1 << 16;
+const SLEEPERS: u32 = AWAKE - 1;
+
+#[derive(Debug)]
+struct Members(Box<[std::cell::UnsafeCell<MaybeUninit<&'static Member>>]>);
+// SAFETY: a place is written before it is in use, and never after.
+unsafe impl Sync for Members {}
+// SAFETY: as above.
+unsafe impl Send for Members {}
 
 impl Default for Crew {
     fn default() -> Self {
         Crew {
-            sleepers: Line(AtomicU32::new(0)),
+            counts: Line(AtomicU32::new(0)),
             injected: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             members: OnceLock::new(),
+            in_use: std::sync::atomic::AtomicUsize::new(0),
         }
     }
 }
 
 impl Crew {
-    /// Says who belongs to the crew; once.
-    pub fn set_members(&self, members: Box<[&'static Member]>) {
-        self.members.set(members).expect("the members are set once");
+    /// Says who belongs to the crew, for a start; once. So many spares may join it.
+    pub fn set_members(&self, members: Box<[&'static Member]>, spares: usize) {
+        let n = members.len();
+        let rest = (0..spares).map(|_| MaybeUninit::uninit());
+        let all = members.into_iter().map(MaybeUninit::new).chain(rest).map(std::cell::UnsafeCell::new);
+        self.members.set(Members(all.collect())).expect("the members are set once");
+        self.begin(n);
+    }
+
+    /// A runtime begins, with the first `n` members, all awake.
+    pub fn begin(&self, n: usize) {
+        self.in_use.store(n, Release);
+        self.counts.store(n as u32 * AWAKE, Relaxed);
+    }
+
+    /// Another member joins, awake. Only one thread at a time may call this and [`drop_last`](Self::drop_last).
+    pub fn join(&self, member: &'static Member) {
+        let members = self.members.get().expect("set at the start");
+        assert!(member.index == self.in_use.load(Relaxed) && member.index < members.0.len(), "no place for a spare");
+        // SAFETY: the place is not in use yet, or (in an earlier runtime) held the same.
+        unsafe { (*members.0[member.index].get()).write(member) };
+        self.counts.fetch_add(AWAKE, Relaxed);
+        // Release: the place, for the Acquire in `members`.
+        self.in_use.store(member.index + 1, Release);
+    }
+
+    /// The member that joined last could not start.
+    pub fn drop_last(&self) {
+        self.in_use.fetch_sub(1, Release);
+        self.counts.fetch_sub(AWAKE, Relaxed);
+    }
+
+    /// A member could not begin to work, and never will.
+    pub fn leave(&self, _member: &Member) {
+        self.counts.fetch_sub(AWAKE, Relaxed);
     }
 
     /// All workers of the crew.
     #[inline]
     pub fn members(&self) -> &[&'static Member] {
-        self.members.get().map_or(&[], |m| m)
+        // Acquire: pairs with the Release in `join`: the places.
+        let n = self.in_use.load(Acquire);
+        let Some(members) = self.members.get() else { return &[] };
+        // SAFETY: the first `n` places are written, for good.
+        unsafe { std::slice::from_raw_parts(members.0.as_ptr().cast::<&'static Member>(), n) }
     }
 
     /// The others, beginning with the next.
@@ -113,19 +179,25 @@ impl Crew {
     pub fn unpark(&self, member: &Member) -> bool {
         // AcqRel. Release: what we did before (a push), for the woken one's Acquire. Acquire: its announcement, so that
         // the subtraction comes after its addition.
-        if member.door.sleeping.word.swap(0, ord_to(AcqRel, Acquire, "unpark-release")) == 0 {
+        let before = member.door.sleeping.word.swap(0, ord_to(AcqRel, Acquire, "unpark-release"));
+        if before == 0 {
             return false;
         }
-        self.sleepers.fetch_sub(1, Relaxed);
+        self.woken_from(before);
         Gate::wake(&member.door.sleeping);
         true
+    }
+
+    /// Uncounts one whose word said `before`.
+    fn woken_from(&self, before: u32) {
+        self.counts.fetch_add(AWAKE.wrapping_sub(u32::from(before == ASLEEP)), Relaxed);
     }
 
     /// Wakes one sleeper, if there is any; tries the next one when another waker was faster.
     #[cold]
     pub fn wake_one(&self) {
         for member in self.members() {
-            if member.door.sleeping.word.load(Relaxed) != 0 && (self.unpark(member) || on("wake-gives-up")) {
+            if member.door.sleeping.word.load(Relaxed) == ASLEEP && (self.unpark(member) || on("wake-gives-up")) {
                 return;
             }
         }
@@ -139,18 +211,18 @@ impl Crew {
     /// Does anybody sleep?
     #[inline]
     pub fn has_sleepers(&self) -> bool {
-        self.sleepers.load(Relaxed) > 0
+        self.counts.load(Relaxed) & SLEEPERS > 0
     }
 
     /// In a model, for a loop that waits for sleepers.
     #[cfg(loom)]
     pub fn peek_sleepers(&self) -> usize {
-        crate::sys::atomic::Peek::peek(&*self.sleepers, Relaxed) as usize
+        (crate::sys::atomic::Peek::peek(&*self.counts, Relaxed) & SLEEPERS) as usize
     }
 
-    /// How many workers sleep now.
-    pub fn sleeper_count(&self) -> usize {
-        self.sleepers.load(Acquire) as usize
+    /// Does every worker sleep or rest?
+    pub fn all_sleep(&self) -> bool {
+        self.counts.load(Acquire) < AWAKE
     }
 
     /// The owner's answer when a push says that somebody asks for work.
@@ -195,6 +267,8 @@ impl Crew {
         }
         if to.door.sleeping.word.load(Relaxed) != 0 {
             self.unpark(to);
+        } else if to.door.open.load(Relaxed) {
+            self.tell_helper();
         }
     }
 
@@ -244,20 +318,28 @@ impl Crew {
         // Count first, then the flag: a waker that takes the flag subtracts, and must not do so before we have added
         // (the count would hide another sleeper). Release: pairs with the waker's swap.
         if on("flag-before-count") {
-            me.door.sleeping.word.swap(1, Release);
-            self.sleepers.fetch_add(1, Relaxed);
+            me.door.sleeping.word.swap(ASLEEP, Release);
+            self.counts.fetch_sub(AWAKE - 1, Relaxed);
         } else {
-            self.sleepers.fetch_add(1, Relaxed);
-            me.door.sleeping.word.swap(1, ord(Release, "flag-release"));
+            self.counts.fetch_sub(AWAKE - 1, Relaxed);
+            me.door.sleeping.word.swap(ASLEEP, ord(Release, "flag-release"));
         }
     }
 
+    /// Says that `me`, a spare, is about to rest.
+    pub(super) fn announce_rest(&self, me: &Member) {
+        // As above.
+        self.counts.fetch_sub(AWAKE, Relaxed);
+        me.door.sleeping.word.swap(RESTING, Release);
+    }
+
     /// Not asleep after all, unless a waker was faster and has uncounted us already.
-    fn retract(&self, me: &Member) {
+    pub(super) fn retract(&self, me: &Member) {
         // Acquire: a wake that was given to us shows us what it is for.
         let order = ord_to(AcqRel, Release, "retract-acquire");
-        if me.door.sleeping.word.swap(0, order) != 0 || on("retract-uncounts") {
-            self.sleepers.fetch_sub(1, Relaxed);
+        let before = me.door.sleeping.word.swap(0, order);
+        if before != 0 || on("retract-uncounts") {
+            self.woken_from(if before == 0 { ASLEEP } else { before });
         }
     }
 
@@ -281,10 +363,10 @@ impl Crew {
             heavy();
         }
         let busy = !on("sleep-no-look")
-            && (!me.door.inbox.is_empty()
+            && (me.has_ready()
                 || self.stop.load(Relaxed)
                 || self.has_injected()
-                || self.others(me).any(|other| other.deque.is_busy()));
+                || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.has_ready()));
         if busy {
             self.retract(me);
         }
@@ -294,8 +376,12 @@ impl Crew {
     /// Until somebody wakes `me`, which has fallen asleep, or for a time.
     pub fn stay_asleep(&self, me: &Member, timeout: Option<Duration>) {
         // Acquire: a wake shows us what it is for.
-        while me.door.sleeping.word.load(ord(Acquire, "woken-acquire")) != 0 {
-            me.door.sleeping.wait(1, timeout);
+        loop {
+            let word = me.door.sleeping.word.load(ord(Acquire, "woken-acquire"));
+            if word == 0 {
+                break;
+            }
+            me.door.sleeping.wait(word, timeout);
             if timeout.is_some() {
                 self.retract(me);
                 break;

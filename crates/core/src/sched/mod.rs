@@ -4,6 +4,7 @@ pub mod idle;
 pub mod inbox;
 pub mod node;
 pub mod ready;
+pub mod relief;
 pub mod stacks;
 pub mod turn;
 pub mod worker;

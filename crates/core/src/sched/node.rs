@@ -3,8 +3,9 @@
 //! It lives on the blocked stack, so it stands still until its task goes on. Whoever wakes it reads `home`, pushes it on
 //! that worker's inbox, and touches it no more.
 //!
-//! **Who may touch what.** `saved` is written by the home worker when it leaves the stack and read by it when it
-//! returns. `next` is written by whoever holds the node: a wait list (under its lock), the waker, then the home. No
+//! **Who may touch what.** `saved`, of a fiber, is written by the home worker when it leaves the stack and read by it when it
+//! returns. Of a thread it is known beforehand, and stands there before the node is published: so any worker may go on with
+//! it, even before the thread has handed over its role (see [`super::relief`]). `next` is written by whoever holds the node: a wait list (under its lock), the waker, then the home. No
 //! `&mut Node` may exist while it is published: it is reached through raw pointers only.
 
 use crate::sched::idle::Member;
@@ -49,9 +50,15 @@ impl Node {
     /// For what runs on this worker now, or for this foreign thread.
     #[inline(always)]
     pub fn new(home: Option<&'static Member>) -> Node {
+        Node::saved(home, null_mut())
+    }
+
+    /// The same of a thread's stack, which is known already.
+    #[inline(always)]
+    pub fn saved(home: Option<&'static Member>, saved: *mut u8) -> Node {
         Node {
             next: UnsafeCell::new(null_mut()),
-            saved: UnsafeCell::new(null_mut()),
+            saved: UnsafeCell::new(saved),
             home,
             gate: Gate::new(1),
             cancelled: Cell::new(0),

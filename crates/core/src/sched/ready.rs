@@ -1,7 +1,86 @@
-//! A worker's ring of blocked tasks that are ready to go on: first in, first out, owner only.
+//! A worker's ring of blocked tasks that are ready to go on: first in, first out.
+//!
+//! In fiber mode it is the owner's alone. In threads mode it is *shared*: under a lock, because another worker may go on with
+//! the ready tasks of one that is stuck ([`super::relief`]). A switch costs microseconds there, the lock some nanoseconds.
 
 use super::node::Node;
+use crate::sys::atomic::{AtomicU32, Ordering::*, Peek};
+use crate::sys::cell::UnsafeCell;
+use crate::sys::mutant::{on, ord};
 use std::ptr::null_mut;
+// The mode: written before there are tasks, and not in a model.
+use std::sync::atomic::AtomicBool;
+
+/// The ring, and who may come in.
+#[derive(Debug)]
+pub struct ReadyQueue {
+    ring: UnsafeCell<Ready>,
+    lock: AtomicU32,
+    shared: AtomicBool,
+}
+
+impl Default for ReadyQueue {
+    fn default() -> Self {
+        ReadyQueue { ring: UnsafeCell::new(Ready::default()), lock: AtomicU32::new(0), shared: AtomicBool::new(false) }
+    }
+}
+
+// SAFETY: the ring is reached by the owner (not shared), or under the lock (shared).
+unsafe impl Sync for ReadyQueue {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for ReadyQueue {}
+
+impl ReadyQueue {
+    /// Threads mode or not; before there are tasks.
+    pub fn set_shared(&self, yes: bool) {
+        self.shared.store(yes, Relaxed);
+    }
+
+    /// Threads mode?
+    #[inline(always)]
+    pub fn is_shared(&self) -> bool {
+        self.shared.load(Relaxed)
+    }
+
+    /// The ring that is not shared, for its owner.
+    ///
+    /// # Safety
+    /// The caller is the owner, and not within another call.
+    #[allow(clippy::mut_from_ref, reason = "the owner's")]
+    #[inline(always)]
+    pub unsafe fn owned(&self) -> &mut Ready {
+        debug_assert!(!self.is_shared());
+        // SAFETY: the caller. (Not in a model: these look at the shared ring.)
+        unsafe { &mut *self.ring.with_mut(|ring| ring) }
+    }
+
+    /// The shared ring, for anybody. `f` is short, and nothing foreign.
+    #[inline(never)]
+    pub fn locked<R>(&self, f: impl FnOnce(&mut Ready) -> R) -> R {
+        debug_assert!(self.is_shared());
+        if on("ready-unlocked") {
+            // SAFETY: none; a fault that is planted.
+            return self.ring.with_mut(|ring| f(unsafe { &mut *ring }));
+        }
+        let mut spins = 0u32;
+        // Acquire: pairs with the Release below.
+        while self.lock.compare_exchange(0, 1, ord(Acquire, "ready-acquire"), Relaxed).is_err() {
+            while self.lock.peek(Relaxed) != 0 {
+                spins += 1;
+                if spins.is_multiple_of(128) || cfg!(loom) {
+                    crate::sys::thread::yield_now();
+                } else {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+        // SAFETY: under the lock.
+        let result = self.ring.with_mut(|ring| f(unsafe { &mut *ring }));
+        // Release: the ring, for the next one's Acquire.
+        self.lock.store(0, ord(Release, "ready-release"));
+        result
+    }
+}
 
 /// Grows by doubling; never shrinks.
 #[derive(Debug)]

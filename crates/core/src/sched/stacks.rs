@@ -6,13 +6,16 @@
 //! Idle stacks are parked in the worker's loop, in a list: last in, first out, because the last one is warm.
 
 use super::node::Node;
-use super::worker::Worker;
+use super::worker::{Worker, set_current};
 use crate::runtime::hub::Config;
 use crate::stack::pool::{NoStack, StackPool};
 use crate::stack::switch;
 use crate::stack::threads::{Order, Turn};
+use crate::sys::thread;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
+// Numbers for the book, and not in a model.
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 /// Idle OS threads that are kept; more end when the worker has nothing to do.
 const KEEP_THREADS: usize = 64;
@@ -26,8 +29,9 @@ const TRIM_AT_ONCE: usize = 512;
 pub struct Stacks {
     idle: Cell<*mut Node>,
     idle_count: Cell<usize>,
-    /// Stacks made and not ended.
-    made: Cell<usize>,
+    /// Stacks made and not ended. (Atomic, and signed: a thread that goes on with another worker is counted there, by that
+    /// worker; only the sum over all workers is exact, once they have ended.)
+    made: AtomicIsize,
     /// Threads mode?
     threads: Cell<bool>,
     /// There is room above this part of the stack pointer's bits ...
@@ -37,7 +41,8 @@ pub struct Stacks {
     pool: UnsafeCell<Option<StackPool>>,
     /// Fiber mode: the stack of the worker's thread, while fibers run.
     thread_stack: UnsafeCell<*mut u8>,
-    /// Threads mode: the thread that has the role.
+    /// Who has the role. In threads mode that thread; in fiber mode the worker stands for its only thread, and nobody looks
+    /// through the pointer.
     me: Cell<*const OsStack>,
 }
 
@@ -49,6 +54,41 @@ pub struct OsStack {
     fresh: Node,
     /// Above this address there is room.
     floor: Cell<usize>,
+    /// The system's number of the thread.
+    tid: Cell<u32>,
+    /// Whose role the thread is given; written by the giver before the turn.
+    worker: Cell<*const Worker>,
+}
+
+impl OsStack {
+    fn new(w: &'static Worker) -> OsStack {
+        OsStack {
+            turn: Turn::default(),
+            fresh: Node::new(None),
+            floor: Cell::new(usize::MAX),
+            tid: Cell::new(0),
+            worker: Cell::new(w),
+        }
+    }
+
+    /// On the thread itself, first.
+    fn settle(&self) {
+        self.floor.set(floor());
+        self.tid.set(thread::id());
+    }
+
+    /// The calling thread, whose stack this is, was given a role: of the worker that it had before, or of another.
+    fn take_role(&self, before: &'static Worker) {
+        // SAFETY: workers live for ever.
+        let w = unsafe { &*self.worker.get() };
+        if !std::ptr::eq(w, before) {
+            set_current(Some(w));
+            w.hub.move_thread(w);
+        }
+        w.stacks.me.set(self);
+        w.stacks.room_floor.set(self.floor.get());
+        w.thread.store(self.tid.get(), Relaxed);
+    }
 }
 
 impl Default for Stacks {
@@ -57,7 +97,7 @@ impl Default for Stacks {
         Stacks {
             idle: Cell::new(null_mut()),
             idle_count: Cell::new(0),
-            made: Cell::new(0),
+            made: AtomicIsize::new(0),
             threads: Cell::new(true),
             room_floor: Cell::new(usize::MAX),
             room_mask: Cell::new(usize::MAX),
@@ -70,8 +110,10 @@ impl Default for Stacks {
 
 impl Stacks {
     /// The worker's thread begins to work in this mode.
-    pub fn begin(&self, config: &Config) {
+    pub fn begin(&self, w: &'static Worker, config: &Config) {
         self.threads.set(!config.fibers);
+        self.me.set(std::ptr::from_ref(w).cast());
+        w.thread.store(thread::id(), Relaxed);
         if config.fibers {
             let pool = StackPool::new(config.stack_size, config.max_stacks);
             // At least half of a stack is left to a task that runs on top of another.
@@ -82,12 +124,6 @@ impl Stacks {
         } else {
             self.room_mask.set(usize::MAX);
         }
-    }
-
-    /// Fiber mode?
-    #[inline(always)]
-    pub fn are_fibers(&self) -> bool {
-        !self.threads.get()
     }
 
     /// Is a stack at hand?
@@ -105,8 +141,31 @@ impl Stacks {
         } else {
             self.add_fiber()?
         }
-        self.made.set(self.made.get() + 1);
+        self.count(1);
         Ok(())
+    }
+
+    /// So many stacks more.
+    pub fn count(&self, more: isize) {
+        // Relaxed: a number; at the end of a runtime it is ordered by the book's lock.
+        self.made.fetch_add(more, Relaxed);
+    }
+
+    /// Stacks that are neither ended nor counted elsewhere.
+    pub fn counted(&self) -> isize {
+        self.made.load(Relaxed)
+    }
+
+    /// Who has the role: the same for all that runs on one OS thread, and different for what does not.
+    #[inline(always)]
+    pub fn runner(&self) -> *const () {
+        self.me.get().cast()
+    }
+
+    /// Where the calling thread will be gone on with, in threads mode: known before it blocks.
+    #[inline(always)]
+    pub fn here(&self) -> *mut u8 {
+        self.me.get().cast_mut().cast()
     }
 
     fn add_fiber(&self) -> Result<(), NoStack> {
@@ -125,18 +184,14 @@ impl Stacks {
     }
 
     fn add_thread(&self, w: &Worker) -> Result<(), NoStack> {
-        let made = self.made.get();
+        let made = usize::try_from(self.counted()).unwrap_or(0);
         let config = w.hub.config();
         if made >= config.max_stacks {
             return Err(NoStack::limit(made, config.max_stacks));
         }
         // SAFETY: workers live for ever.
         let w: &'static Worker = unsafe { &*std::ptr::from_ref(w) };
-        let stack = Box::into_raw(Box::new(OsStack {
-            turn: Turn::default(),
-            fresh: Node::new(None),
-            floor: Cell::new(usize::MAX),
-        }));
+        let stack = Box::into_raw(Box::new(OsStack::new(w)));
         let address = stack.expose_provenance();
         let started = w.hub.spawn_thread(format!("{}-{}.{made}", config.name, w.member.index), move || {
             os_stack_main(w, std::ptr::with_exposed_provenance(address))
@@ -171,29 +226,48 @@ impl Stacks {
 
     /// Takes a stack that is parked in the loop. There is one: see [`Worker::ensure_stack`].
     #[inline(always)]
-    pub fn take_idle(&self) -> *mut u8 {
-        let node = self.idle.get();
-        if node.is_null() {
-            crate::sys::thread::abort_with("a task blocks without a stack to go on with (a bug in Myriad)");
+    pub fn take_idle(&self, w: &Worker) -> *mut u8 {
+        if self.idle.get().is_null() {
+            self.make_idle(w);
         }
+        // SAFETY: not empty now.
+        unsafe { self.pop_idle() }
+    }
+
+    /// # Safety
+    /// The list is not empty.
+    #[inline(always)]
+    unsafe fn pop_idle(&self) -> *mut u8 {
+        let node = self.idle.get();
         self.idle_count.set(self.idle_count.get() - 1);
-        // SAFETY: what is in the list is parked, with its stack saved.
+        // SAFETY: the caller; what is in the list is parked, with its stack saved.
         unsafe {
             self.idle.set((*node).next.with(|next| *next));
             (*node).saved.with(|saved| *saved)
         }
     }
 
-    /// Saves the current stack to `save` and goes on with `to`. False: this (idle) thread is to end.
+    /// In threads mode a task may have made sure of a stack with one worker, and block with another: if a waker, foreign
+    /// code, has blocked in between.
+    #[cold]
+    #[inline(never)]
+    fn make_idle(&self, w: &Worker) {
+        if !self.threads.get() || self.add_fresh(w).is_err() {
+            thread::abort_with("a task blocks without a stack to go on with (a bug in Myriad)");
+        }
+    }
+
+    /// Saves the current stack to `save` (a thread's is there already) and goes on with `to`. False: this (idle) thread is to
+    /// end. In threads mode the calling thread may have another worker's role afterwards.
     ///
     /// # Safety
-    /// `to` was saved by a switch of this worker, or is fresh, and nobody else goes on with it. `save` stays valid until
-    /// somebody has switched back.
+    /// `to` was saved by a switch, is blocked or fresh (in fiber mode: of this worker), and nobody else goes on with it. `save`
+    /// stays valid until somebody has switched back.
     #[inline(always)]
-    pub unsafe fn switch(&self, save: *mut *mut u8, to: *mut u8) -> bool {
+    pub unsafe fn switch(&self, w: &'static Worker, save: *mut *mut u8, to: *mut u8) -> bool {
         if self.threads.get() {
             // SAFETY: the caller.
-            return unsafe { self.hand_over(save, to.cast()) };
+            return unsafe { self.hand_over(w, to.cast()) };
         }
         // SAFETY: the caller.
         unsafe { switch::switch(save, to) };
@@ -203,21 +277,17 @@ impl Stacks {
     /// # Safety
     /// As for `switch`, in threads mode.
     #[inline(never)]
-    unsafe fn hand_over(&self, save: *mut *mut u8, to: *const OsStack) -> bool {
+    unsafe fn hand_over(&self, w: &'static Worker, to: *const OsStack) -> bool {
         let me = self.me.get();
-        // SAFETY: the caller. Saved first: whoever has the role next may want to switch back. `me` is this thread's own.
+        // SAFETY: the caller: `to` waits, or will, and nobody else gives it a turn. `me` is this thread's own.
         unsafe {
-            *save = me.cast_mut().cast();
-            // `save` is that of a node. A wait in a destructor, during a panic, is not ended: see `cancel`.
-            let node = save.byte_sub(std::mem::offset_of!(Node, saved)).cast::<Node>();
-            (*node).panicking.set(std::thread::panicking().into());
+            (*to).worker.set(w);
             Turn::give(&raw const (*to).turn, Order::Go);
             // From here on the worker is another thread's.
             if (*me).turn.wait() == Order::Exit {
                 return false;
             }
-            self.me.set(me);
-            self.room_floor.set((*me).floor.get());
+            (*me).take_role(w);
         }
         true
     }
@@ -231,11 +301,16 @@ impl Stacks {
     /// With nothing to do: gives back what idle stacks hold beyond a reserve.
     pub fn trim(&self) {
         if self.threads.get() {
-            while self.idle_count.get() > KEEP_THREADS {
-                self.end_one_idle();
-            }
+            self.trim_threads(KEEP_THREADS);
         } else {
             self.trim_fibers();
+        }
+    }
+
+    /// Idle threads beyond so many end, in threads mode.
+    pub fn trim_threads(&self, keep: usize) {
+        while self.threads.get() && self.idle_count.get() > keep {
+            self.end_one_idle();
         }
     }
 
@@ -260,40 +335,35 @@ impl Stacks {
                     pool.put((*node).saved.with(|saved| *saved));
                 }
                 self.idle_count.set(self.idle_count.get() - 1);
-                self.made.set(self.made.get() - 1);
+                self.count(-1);
             }
         }
         pool.trim();
     }
 
     fn end_one_idle(&self) {
-        let stack = self.take_idle().cast::<OsStack>();
-        self.made.set(self.made.get() - 1);
+        // SAFETY: not empty: the callers have looked.
+        let stack = unsafe { self.pop_idle() }.cast::<OsStack>();
+        self.count(-1);
         // SAFETY: an idle thread of ours, which waits.
         unsafe { Turn::give(&raw const (*stack).turn, Order::Exit) };
-    }
-
-    /// The thread that saw the stop, in threads mode: ends the idle threads. Returns how many tasks are still blocked.
-    fn end_idle(&self) -> usize {
-        while self.has_idle() {
-            self.end_one_idle();
-        }
-        self.made.get() - 1
     }
 
     /// Runs the worker's loop until the runtime stops, in fiber mode: from the worker's thread. Returns how many fibers
     /// are still blocked.
     fn run_fibers(&self) -> usize {
-        let first = self.take_idle();
+        // SAFETY: the one that was just made.
+        let first = unsafe { self.pop_idle() };
         // SAFETY: a fresh stack of ours; `thread_stack` is owner only, and holds until `fiber_main` switches back.
         unsafe { switch::switch(self.thread_stack.get(), first) };
         // The stack that switched back is neither idle nor blocked.
-        let blocked = self.made.get() - self.idle_count.get() - 1;
+        let blocked = usize::try_from(self.counted()).unwrap_or(0) - self.idle_count.get() - 1;
         self.idle.set(null_mut());
         self.idle_count.set(0);
-        self.made.set(0);
+        self.made.store(0, Relaxed);
         // SAFETY: owner only.
         let pool = unsafe { &mut *self.pool.get() }.take();
+        super::worker::current().expect("a worker's thread").hub.frames_go();
         if blocked > 0 {
             // Suspended frames stand on these stacks for ever.
             std::mem::forget(pool);
@@ -317,10 +387,9 @@ fn os_stack_main(w: &'static Worker, stack: *const OsStack) {
     // SAFETY: made by `add_thread` for this thread, which frees it at its end.
     let stack = unsafe { Box::from_raw(stack.cast_mut()) };
     w.hub.enter_thread(w);
-    stack.floor.set(floor());
+    stack.settle();
     if stack.turn.wait() == Order::Go {
-        w.stacks.me.set(&*stack);
-        w.stacks.room_floor.set(stack.floor.get());
+        stack.take_role(w);
         work(w);
     }
     w.hub.leave_thread();
@@ -329,10 +398,13 @@ fn os_stack_main(w: &'static Worker, stack: *const OsStack) {
 /// Runs the worker's loop on this thread. The thread that sees the stop has the role, and ends the worker.
 fn work(w: &'static Worker) {
     if super::turn::run(w) == LoopEnd::Stopped {
-        let blocked = w.stacks.end_idle();
+        // Perhaps another worker by now.
+        let w = w.still();
+        w.stacks.trim_threads(0);
         w.stacks.me.set(null());
-        w.stacks.made.set(0);
-        w.hub.worker_ended(w, blocked);
+        // The calling thread; what is left of the sum over all workers are blocked tasks.
+        w.stacks.count(-1);
+        w.hub.worker_ended(w, 0);
     }
 }
 
@@ -360,7 +432,8 @@ pub fn worker_main(w: &'static Worker) {
     w.timers.reset(w);
     w.current.set(&w.nobody);
     let config = w.hub.config();
-    w.stacks.begin(&config);
+    w.member.ready.set_shared(!config.fibers);
+    w.stacks.begin(w, &config);
     if config.fibers {
         let blocked = match w.stacks.add_fresh(w) {
             Ok(()) => {
@@ -369,6 +442,8 @@ pub fn worker_main(w: &'static Worker) {
             }
             Err(error) => {
                 w.hub.worker_started(Err(error));
+                w.dead.store(true, Relaxed);
+                w.hub.crew.leave(&w.member);
                 0
             }
         };
@@ -380,10 +455,10 @@ pub fn worker_main(w: &'static Worker) {
             }
         }
     } else {
-        let stack = OsStack { turn: Turn::default(), fresh: Node::new(None), floor: Cell::new(floor()) };
-        w.stacks.made.set(1);
-        w.stacks.me.set(&stack);
-        w.stacks.room_floor.set(stack.floor.get());
+        let stack = OsStack::new(w);
+        stack.settle();
+        w.stacks.made.store(1, Relaxed);
+        stack.take_role(w);
         w.hub.worker_started(Ok(()));
         work(w);
     }

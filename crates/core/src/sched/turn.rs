@@ -13,6 +13,7 @@ use super::idle::Member;
 use super::node::Node;
 use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Worker};
+use crate::runtime::monitor;
 use crate::sys::atomic::Ordering::Acquire;
 use crate::sys::atomic::Ordering::Relaxed;
 use crate::sys::fence::heavy_ticks;
@@ -33,7 +34,10 @@ const FORCE_PAUSE: u64 = 8;
 
 /// Works until the runtime stops. Returns on whatever stack sees the stop.
 pub fn run(w: &'static Worker) -> LoopEnd {
+    let mut w = w;
     loop {
+        // The task that ran last may have gone on with another worker.
+        w = w.still();
         let left = w.turns_left.load(Relaxed);
         if left == 0 {
             if w.hub.crew.stops() {
@@ -61,7 +65,7 @@ pub fn run(w: &'static Worker) -> LoopEnd {
             unsafe { start(w, task) };
             continue;
         }
-        if w.drain_inbox() || start_injected(w) {
+        if w.drain_inbox() || w.spare && spare_turn(w) || start_injected(w) {
             continue;
         }
         if w.hub.crew.stops() {
@@ -75,15 +79,23 @@ pub fn run(w: &'static Worker) -> LoopEnd {
     }
 }
 
-/// Every so many turns: inbox, clock, and by turns the oldest and the newest unstarted task. True: that was run.
+/// Every so many turns: inbox, clock, who asks for work (else only a push looks, and one who has spawned many tasks and now
+/// starts them does not push), and by turns the oldest and the newest unstarted task. True: that was run.
 ///
 /// The newest too, because ready tasks may never run out: then the loop would come to the others only here, and a future
 /// that wakes itself, which goes to the oldest end, would be all that it finds there.
 #[cold]
 #[inline(never)]
 fn look(w: &'static Worker) -> bool {
+    // Only we write it.
+    w.looks.store(w.looks.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();
     w.timers.poll(w);
+    let w = w.still();
+    if w.member.deque.should_share() {
+        // SAFETY: we are the owner.
+        unsafe { w.hub.crew.answer(&w.member) };
+    }
     let newest = !w.newest_next.get();
     w.newest_next.set(newest);
     if newest { start_oldest(w) } else { start_newest(w) || start_oldest(w) }
@@ -107,12 +119,12 @@ fn start_newest(w: &'static Worker) -> bool {
 /// `node` is ready and out of the queues.
 #[inline(always)]
 unsafe fn resume(w: &'static Worker, node: *mut Node) -> bool {
-    let me = Node::new(None);
+    let me = Node::saved(None, w.stacks.here());
     w.stacks.park_idle(&me);
     // SAFETY: the caller: the node's stack is saved; `me` is in the idle list, from which only this worker takes it.
     unsafe {
         let to = (*node).saved.with(|saved| *saved);
-        me.saved.with_mut(|saved| w.stacks.switch(saved, to))
+        me.saved.with_mut(|saved| w.stacks.switch(w, saved, to))
     }
 }
 
@@ -123,10 +135,12 @@ unsafe fn resume(w: &'static Worker, node: *mut Node) -> bool {
 #[inline(always)]
 unsafe fn start(w: &'static Worker, task: *mut Header) {
     w.current.set(task);
+    w.identity.set(0);
     w.budget.set(BUDGET);
     // SAFETY: the caller: the task is ours to run.
     unsafe {
         let ended = ((*task).run)(task, crate::task::header::Mode::Run);
+        let w = w.still();
         w.current.set(&w.nobody);
         if ended != Ended::BySelf {
             complete(w, task, ended);
@@ -167,7 +181,7 @@ unsafe fn end_detached(w: &'static Worker, task: *mut Header, ended: Ended) {
         if ended == Ended::Panicked {
             unhandled::report(w.hub, task);
         }
-        finish::drop_outcome(Some(w), task);
+        finish::drop_outcome(Some(w.still()), task);
     }
 }
 
@@ -201,6 +215,40 @@ fn start_injected(w: &'static Worker) -> bool {
     true
 }
 
+/// What a spare does when it has nothing of its own: it goes on with blocked tasks of stuck workers before it starts anything,
+/// which might be stuck in the same lock; off duty it rests. False: it is to look further.
+#[cold]
+#[inline(never)]
+fn spare_turn(w: &'static Worker) -> bool {
+    if w.hub.crew.stops() {
+        return false;
+    }
+    if !w.on_duty.load(Relaxed) {
+        w.stacks.trim_threads(0);
+        w.timers.poll(w);
+        let w = w.still();
+        if !w.spare || w.member.has_ready() {
+            return true;
+        }
+        w.hub.crew.rest(&w.member, || w.on_duty.load(Relaxed), || w.timers.until_own(w));
+        monitor::worker_awake();
+        return true;
+    }
+    adopt(w)
+}
+
+/// Takes over a ready task of a worker that is stuck (threads mode): it goes on next, as ours.
+fn adopt(w: &'static Worker) -> bool {
+    if !w.member.ready.is_shared() || !w.hub.any_open() {
+        return false;
+    }
+    let Some((other, node)) = w.hub.crew.adopt(&w.member) else { return false };
+    Worker::of(other).stacks.count(-1);
+    w.stacks.count(1);
+    w.make_ready(node);
+    true
+}
+
 /// Looks for work elsewhere: polls, then steals by force, then sleeps. Null: look at your own queues again.
 #[cold]
 #[inline(never)]
@@ -211,6 +259,9 @@ fn search(w: &'static Worker) -> *mut Header {
     let began = ticks();
     loop {
         if !me.door.inbox.is_empty() || crew.stops() || crew.has_injected() {
+            return null_mut();
+        }
+        if adopt(w) {
             return null_mut();
         }
         for victim in crew.others(me) {
@@ -233,7 +284,9 @@ fn search(w: &'static Worker) -> *mut Header {
         if now - began > SPIN_US * per_us && (now >= w.force_at.get() || !crew.others(me).any(|m| m.deque.looks_busy()))
         {
             w.stacks.trim();
-            if !crew.sleep(me, || Timers::until_next(w)) {
+            if crew.sleep(me, || Timers::until_next(w)) {
+                monitor::worker_awake();
+            } else {
                 // Somebody is busy: perhaps with tasks that only force can take.
                 let task = steal_forced(w);
                 if !task.is_null() {
@@ -256,7 +309,9 @@ fn search(w: &'static Worker) -> *mut Header {
 /// The ordinary steal: the first task to run now, the others into our own deque.
 fn steal(w: &'static Worker, victim: &Member) -> *mut Header {
     let mut tasks = [null_mut(); super::deque::BATCH];
-    let taken = victim.deque.steal(&mut tasks);
+    // A spare holds nothing back: it may be stuck soon.
+    let most = if w.spare { 1 } else { tasks.len() };
+    let taken = victim.deque.steal(&mut tasks[..most]);
     if taken == 0 {
         victim.deque.ask();
         return null_mut();

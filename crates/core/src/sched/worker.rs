@@ -16,6 +16,11 @@
 //! **Who may touch what.** All but `member` belongs to the thread that has the worker's role: in fiber mode its one
 //! thread, in threads mode the thread whose turn it is. `Worker` is `Sync` only so that a reference can stand in a
 //! thread-local; methods are reached through [`current`], that is, by that thread.
+//!
+//! **Ask again after a wait.** In threads mode a task that has blocked may go on with *another* worker's role, when its own
+//! is stuck ([`super::relief`]): on the same thread, but the worker is a different one. So a `&'static Worker` that
+//! was asked for before a wait, or before anything foreign runs (a closure, a destructor, a waker, a hook), says nothing
+//! afterwards: use [`Worker::still`], which in fiber mode costs one branch. [`crate::wait::Here`] does so by itself.
 
 use super::idle::Member;
 use super::node::Node;
@@ -26,7 +31,7 @@ use crate::cancel::{ask, place, point};
 use crate::lock::biaser::{self, Biaser};
 use crate::runtime::hub::{Comer, Hub};
 use crate::stack::pool::NoStack;
-use crate::sys::atomic::{AtomicU32, Ordering::*, Overwrite};
+use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering::*, Overwrite};
 use crate::sys::fence::Fence;
 use crate::sys::futex::Gate;
 use crate::sys::mutant::ord;
@@ -34,7 +39,7 @@ use crate::task::header::{Header, Kind};
 use crate::task::memory::{self, Memory};
 use crate::task::spawn;
 use crate::time::timers::Timers;
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::ptr::{null, null_mut};
 
 /// Channel operations of a task before it lets others run.
@@ -45,8 +50,11 @@ pub const BUDGET: u32 = 128;
 pub struct Worker {
     /// What others see. First, so that a pointer to the one is a pointer to the other.
     pub member: Member,
-    /// The task that runs now; between tasks [`nobody`](Self::nobody). Null before the first turn.
-    pub current: Cell<*const Header>,
+    /// The task that runs now; between tasks [`nobody`](Self::nobody). Others look at it when the worker is stuck, see
+    /// [`Hub::name_running`](crate::runtime::hub::Hub::name_running).
+    pub current: Running,
+    /// The running task's number, 0 until it is asked for: see `task::identity`.
+    pub identity: Cell<u64>,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task. A shutdown
     /// sets it to 0 from outside, again and again, for the owner may overwrite that.
     pub turns_left: AtomicU32,
@@ -60,7 +68,6 @@ pub struct Worker {
     pub budget: Cell<u32>,
     /// The locks' preference; `None` where there are too many workers.
     pub biaser: Cell<Option<&'static Biaser>>,
-    ready: UnsafeCell<Ready>,
     /// Stacks, and which kind they are.
     pub stacks: Stacks,
     /// Free records.
@@ -78,7 +85,44 @@ pub struct Worker {
     /// Stands for a task between tasks, where destructors run that may block.
     pub nobody: Header,
     /// Tasks of scopes and frames that have begun here.
-    pub frames: Frames,
+    pub custody: Frames,
+    /// How many tasks have ended on it whose records are in others' frames.
+    pub frames: AtomicU32,
+    /// How often it has come to look at inbox and clock: for the monitor, which sees whether it moves.
+    pub looks: AtomicU32,
+    /// The system's number of the thread that has the role.
+    pub thread: std::sync::atomic::AtomicU32,
+    /// A spare is on duty while workers are stuck.
+    pub on_duty: std::sync::atomic::AtomicBool,
+    /// A spare that could not begin to work.
+    pub dead: std::sync::atomic::AtomicBool,
+    /// One more than the runtime's workers, for when they are stuck.
+    pub spare: bool,
+}
+
+/// The task that a worker runs: written by the worker, read by whoever asks what it is stuck in.
+#[derive(Debug)]
+pub struct Running(AtomicPtr<Header>);
+
+impl Running {
+    /// The worker's own look, and the monitor's.
+    #[inline(always)]
+    pub fn get(&self) -> *const Header {
+        // Acquire: pairs with the Release in `set`: the record's place.
+        self.0.load(Acquire)
+    }
+    /// Another task, or none.
+    #[inline(always)]
+    pub fn set(&self, task: *const Header) {
+        self.0.store(task.cast_mut(), Release);
+    }
+    /// The same; returns what ran before.
+    #[inline(always)]
+    pub fn replace(&self, task: *const Header) -> *const Header {
+        let before = self.0.load(Relaxed);
+        self.set(task);
+        before
+    }
 }
 
 // SAFETY: see "Who may touch what" in the header.
@@ -115,17 +159,17 @@ pub fn set_current(worker: Option<&'static Worker>) {
 
 impl Worker {
     /// Worker `index` of a hub.
-    pub fn new(hub: &'static Hub, index: usize) -> Worker {
+    pub fn new(hub: &'static Hub, index: usize, spare: bool) -> Worker {
         Worker {
             member: Member::new(&hub.crew, index, 256),
-            current: Cell::new(null()),
+            current: Running(AtomicPtr::new(null_mut())),
+            identity: Cell::new(0),
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
             newest_next: Cell::new(false),
             force_at: Cell::new(0),
             budget: Cell::new(BUDGET),
             biaser: Cell::new(None),
-            ready: UnsafeCell::new(Ready::default()),
             stacks: Stacks::default(),
             memory: Memory::new(),
             timers: Timers::default(),
@@ -134,8 +178,38 @@ impl Worker {
             stack_flags: spawn::stack_flags(hub.number),
             here: place::here(index),
             nobody: Header::nobody(hub.number),
-            frames: Frames::default(),
+            custody: Frames::default(),
+            frames: AtomicU32::new(0),
+            looks: AtomicU32::new(0),
+            thread: std::sync::atomic::AtomicU32::new(0),
+            on_duty: std::sync::atomic::AtomicBool::new(false),
+            dead: std::sync::atomic::AtomicBool::new(false),
+            spare,
         }
+    }
+
+    /// The worker of a member of a hub's crew.
+    #[inline(always)]
+    pub fn of(member: &'static Member) -> &'static Worker {
+        // SAFETY: outside of models all members are in workers, as their first field; workers live for ever. (Made from a
+        // reference to the member alone, so in the terms of Stacked Borrows it is the exposed address that counts.)
+        unsafe { &*std::ptr::from_ref(member).cast() }
+    }
+
+    /// The running task, whose record is in the frame of another, is about to complete, and the frame may go: whoever asks
+    /// what we run must not look at it, or not believe what it has read ([`Hub::name_running`]).
+    #[inline]
+    pub fn forget_frame(&self) {
+        self.current.set(null());
+        // Release: `current`, for the Acquire in `name_running`; and before all that becomes of the frame.
+        self.frames.store(self.frames.load(Relaxed).wrapping_add(1), Release);
+    }
+
+    /// The worker whose role the calling thread has now, where it had this one's before a wait or before foreign code. See
+    /// the module's header.
+    #[inline(always)]
+    pub fn still(&'static self) -> &'static Worker {
+        if self.member.ready.is_shared() { current().expect("a thread of the runtime") } else { self }
     }
 
     /// The worker's thread begins (or, with `false`, ends) to work.
@@ -147,6 +221,12 @@ impl Worker {
             #[cfg(not(loom))]
             biaser::give_back(_biaser);
         }
+    }
+
+    /// Does it work in fiber mode? For all.
+    #[inline(always)]
+    pub fn are_fibers(&self) -> bool {
+        !self.member.ready.is_shared()
     }
 
     /// The task that runs now; null between tasks.
@@ -213,31 +293,33 @@ impl Worker {
     /// 2,000 tasks a switch for each message instead of one for several; and it needs rules against starvation.)
     #[inline(always)]
     pub fn make_ready(&self, node: *mut Node) {
-        self.with_ready(|ready| ready.push(node));
+        if self.member.ready.is_shared() {
+            self.member.push_ready(node);
+        } else {
+            // SAFETY: we are the owner, and no call is within another.
+            unsafe { self.member.ready.owned().push(node) };
+        }
     }
 
     /// The blocked task that goes on next; null if none is ready.
     #[inline(always)]
     pub fn take_ready(&self) -> *mut Node {
-        self.with_ready(Ready::pop)
-    }
-
-    /// Is no blocked task ready?
-    pub fn nothing_ready(&self) -> bool {
-        self.with_ready(|ready| ready.is_empty())
-    }
-
-    #[inline(always)]
-    fn with_ready<R>(&self, f: impl FnOnce(&mut Ready) -> R) -> R {
-        // SAFETY: owner only, and no reference to the ring outlives a call of this method.
-        f(unsafe { &mut *self.ready.get() })
+        if self.member.ready.is_shared() {
+            self.member.ready.locked(Ready::pop)
+        } else {
+            // SAFETY: as above.
+            unsafe { self.member.ready.owned().pop() }
+        }
     }
 
     /// Takes the inbox over into the ready ring. False if it was empty.
+    #[inline(always)]
     pub fn drain_inbox(&self) -> bool {
-        if self.member.door.inbox.is_empty() {
-            return false;
-        }
+        !self.member.door.inbox.is_empty() && self.drain_full_inbox()
+    }
+
+    #[inline(never)]
+    fn drain_full_inbox(&self) -> bool {
         self.member.door.inbox.take(|node| {
             // SAFETY: taken out of the inbox: a blocked node of ours, or a message.
             if unsafe { (*node).home.is_some() } {
@@ -263,8 +345,8 @@ impl Worker {
     /// The caller runs on this worker and has called `ensure_stack`. `node` is on the current stack or stays alive, has
     /// this worker as its home, and will be woken exactly once (it may have been already).
     #[inline(always)]
-    pub unsafe fn suspend(&self, node: *const Node) {
-        let task = self.current.get();
+    pub unsafe fn suspend(&'static self, node: *const Node) {
+        let (task, identity) = (self.current.get(), self.identity.get());
         // SAFETY: the running task, and its wait.
         if unsafe { point::enter(self, task, node) } {
             return;
@@ -280,17 +362,45 @@ impl Worker {
         if std::ptr::eq(ready, node) {
             // Woken already, and first in the queue: its stack is this one.
             // SAFETY: the running task.
-            unsafe { point::leave(task) };
+            unsafe { point::leave(self, task) };
             return;
         }
-        // SAFETY: a ready node is blocked, its stack is saved (we are its home), and it is in no queue any more.
-        let to = if ready.is_null() { self.stacks.take_idle() } else { unsafe { (*ready).saved.with(|saved| *saved) } };
+        let to = if ready.is_null() {
+            self.stacks.take_idle(self)
+        } else {
+            // SAFETY: a ready node is blocked, its stack is saved (of a fiber we are the home), and it is in no queue any more.
+            unsafe { (*ready).saved.with(|saved| *saved) }
+        };
         // SAFETY: `to` is a saved stack of this worker's kind that nobody else goes on with; `node` outlives the wait.
-        unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(saved, to)) };
-        self.current.set(task);
+        unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(self, saved, to)) };
         // SAFETY: the running task.
-        unsafe { point::leave(task) };
-        self.budget.set(BUDGET);
+        let w = unsafe { self.resumed(task) };
+        w.current.set(task);
+        w.identity.set(identity);
+        w.budget.set(BUDGET);
+    }
+
+    /// After a switch: the worker whose role the thread has now, and the task's place is nowhere.
+    ///
+    /// # Safety
+    /// The task runs here.
+    #[inline(always)]
+    unsafe fn resumed(&'static self, task: *const Header) -> &'static Worker {
+        if self.are_fibers() {
+            // SAFETY: the caller.
+            unsafe { point::leave_fiber(task) };
+            return self;
+        }
+        let w = self.still();
+        // SAFETY: the caller.
+        unsafe { point::leave(w, task) };
+        w
+    }
+
+    /// A node for what runs on this worker now.
+    #[inline(always)]
+    pub fn node(&self) -> Node {
+        Node::saved(Some(self.as_static()), self.stacks.here())
     }
 
     /// Is there enough stack left to run another task on top of this frame?
@@ -300,18 +410,18 @@ impl Worker {
     }
 
     /// Lets all ready tasks run first.
-    pub fn yield_now(&self) {
+    pub fn yield_now(&'static self) {
         point::check(self);
         if self.ensure_stack().is_err() {
             // A yield promises nothing: with no memory for a stack, go on.
             return;
         }
         self.drain_inbox();
-        let node = Node::new(Some(self.as_static()));
+        let node = self.node();
         self.make_ready(&raw const node as *mut Node);
-        // SAFETY: the node is ours, in the ready ring, where this worker finds it exactly once.
+        // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
         unsafe { self.suspend(&node) };
-        point::check(self);
+        point::check(self.still());
     }
 
     /// Waits with a frame that must stand, when there is no stack on which the worker could go on meanwhile. What it waits for
@@ -319,33 +429,30 @@ impl Worker {
     /// their own. (Unstarted ones need another worker.)
     #[cold]
     pub fn wait_without_stack(&'static self, is_over: impl Fn() -> bool) {
+        let mut w = self.still();
         while !is_over() {
-            self.drain_inbox();
-            self.timers.poll(self);
-            let ready = self.take_ready();
+            w.drain_inbox();
+            w.timers.poll(w);
+            w = w.still();
+            let ready = w.take_ready();
             if ready.is_null() {
                 crate::sys::thread::yield_now();
                 continue;
             }
-            let task = self.current.get();
-            let node = Node::new(Some(self.as_static()));
-            self.make_ready(&raw const node as *mut Node);
+            let (task, identity) = (w.current.get(), w.identity.get());
+            let node = w.node();
+            w.make_ready(&raw const node as *mut Node);
             // Straight to the other one: the loop, as in `suspend`, would need a stack.
             // SAFETY: a ready node is blocked, with its stack saved, and in no queue any more. Ours is in the ready ring, where
-            // this worker finds it exactly once.
+            // it is found exactly once.
             unsafe {
                 let to = (*ready).saved.with(|saved| *saved);
-                node.saved.with_mut(|saved| self.stacks.switch(saved, to));
+                node.saved.with_mut(|saved| w.stacks.switch(w, saved, to));
             }
-            self.current.set(task);
+            w = w.still();
+            w.current.set(task);
+            w.identity.set(identity);
         }
-    }
-
-    /// The worker that a member belongs to.
-    #[inline(always)]
-    pub fn of(member: &'static Member) -> &'static Worker {
-        // SAFETY: members outside of models are the first part of their worker, which lives for ever.
-        unsafe { &*std::ptr::from_ref(member).cast::<Worker>() }
     }
 
     /// The member, for ever.
@@ -357,7 +464,7 @@ impl Worker {
 
     /// One operation of the running task's budget is used. When none is left, lets others run.
     #[inline(always)]
-    pub fn spend(&self) {
+    pub fn spend(&'static self) {
         let left = self.budget.get();
         if left == 0 {
             self.spent();
@@ -368,7 +475,7 @@ impl Worker {
 
     #[cold]
     #[inline(never)]
-    fn spent(&self) {
+    fn spent(&'static self) {
         self.budget.set(BUDGET);
         self.yield_now();
     }

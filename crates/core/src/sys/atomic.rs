@@ -68,6 +68,13 @@ mod plain {
             self.store(value, order);
         }
     }
+    impl Overwrite for AtomicU8 {
+        type Value = u8;
+        #[inline(always)]
+        fn overwrite(&self, value: u8, order: Ordering) {
+            self.store(value, order);
+        }
+    }
 
     impl<T> Peek for AtomicPtr<T> {
         type Value = *mut T;
@@ -134,7 +141,7 @@ mod touched {
     }
 
     /// The calling thread's number in this execution.
-    fn me() -> usize {
+    pub(crate) fn me() -> usize {
         let me = NUMBER.with(|n| *n);
         assert!(me < THREADS.get(), "the model has more threads than it said");
         me
@@ -254,6 +261,13 @@ mod touched {
         type Value = u32;
         #[track_caller]
         fn overwrite(&self, value: u32, order: Ordering) {
+            self.swap(value, order);
+        }
+    }
+    impl Overwrite for AtomicU8 {
+        type Value = u8;
+        #[track_caller]
+        fn overwrite(&self, value: u8, order: Ordering) {
             self.swap(value, order);
         }
     }

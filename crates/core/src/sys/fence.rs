@@ -56,6 +56,28 @@ mod real {
         }
     }
 
+    /// The owner's side on whatever thread, worker or not: the kernel's barrier meets them all. Pairs with [`heavy_any`].
+    #[inline(always)]
+    pub fn light_any() {
+        compiler_fence(SeqCst);
+        // Relaxed: once decided it does not change; not known to be decided, the fence is a full one.
+        if KIND.load(Relaxed) != 1 {
+            // SeqCst: as in `Fence::light`.
+            fence(SeqCst);
+        }
+    }
+
+    /// The dear side for [`light_any`]. Foreign threads come here before any worker has started: so it sees to it that the kind
+    /// is decided, for all who are ordered before, and then pays.
+    pub fn heavy_any() {
+        if membarrier_works() {
+            heavy();
+        } else {
+            // SeqCst: the other half of the hard light fence.
+            fence(SeqCst);
+        }
+    }
+
     /// What a heavy fence took of late, in ticks.
     static TICKS: AtomicU64 = AtomicU64::new(0);
 
@@ -187,6 +209,13 @@ mod model {
     }
     pub fn membarrier_works() -> bool {
         true
+    }
+    /// Each thread of a model is an owner, if the model said so.
+    pub fn light_any() {
+        Fence::new(crate::sys::atomic::me() % words().len()).light();
+    }
+    pub fn heavy_any() {
+        heavy();
     }
     pub fn heavy_ticks() -> u64 {
         0

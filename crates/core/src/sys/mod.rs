@@ -14,3 +14,18 @@ pub mod futex;
 pub mod map;
 pub mod mutant;
 pub mod thread;
+
+/// A function that is `const`, but for loom's models, whose atomics and cells cannot be made in constants.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __const_fn {
+    ($(#[$meta:meta])* $vis:vis const fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty $body:block) => {
+        #[cfg(not(loom))]
+        $(#[$meta])*
+        $vis const fn $name($($arg: $type),*) -> $result $body
+        #[cfg(loom)]
+        $(#[$meta])*
+        $vis fn $name($($arg: $type),*) -> $result $body
+    };
+}
+pub use __const_fn as const_fn;

@@ -57,6 +57,27 @@ pub fn unpin(_cpus: &[usize]) -> bool {
     false
 }
 
+/// The system's number of the calling thread; 0 where it has none.
+pub fn id() -> u32 {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: takes no pointers.
+    return unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    0
+}
+
+/// Does this thread of the process wait in the system (and not run, nor wait for a processor)? `None`: the system does not
+/// say, or there is no such thread. Some 10 µs.
+pub fn is_blocked(id: u32) -> Option<bool> {
+    if cfg!(not(any(target_os = "linux", target_os = "android"))) {
+        return None;
+    }
+    let stat = std::fs::read(format!("/proc/self/task/{id}/stat")).ok()?;
+    // "12 (a name, perhaps with brackets) S ...".
+    let end = stat.iter().rposition(|&byte| byte == b')')?;
+    Some(*stat.get(end + 2)? != b'R')
+}
+
 /// Names the calling thread for the system's tools; Linux keeps the first 15 bytes.
 pub fn set_name(name: &str) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -112,7 +133,8 @@ pub fn current_stack_bounds() -> Option<Range<usize>> {
     None
 }
 /// The thread's stack, and how many bytes of guard the system put below it.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
+#[cfg_attr(any(loom, miri), allow(dead_code))] // only the handler of overflows asks
 pub(crate) fn stack_and_guard() -> Option<(Range<usize>, usize)> {
     Some((current_stack_bounds()?, super::map::page_size()))
 }
@@ -137,6 +159,27 @@ mod test {
             .unwrap()
             .join()
             .unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    #[cfg_attr(miri, ignore)]
+    fn tells_whether_a_thread_waits() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            super::set_name("a ) R name");
+            tell.send(super::id()).unwrap();
+            _ = ended.recv();
+        });
+        let id = told.recv().unwrap();
+        while super::is_blocked(id) != Some(true) {
+            std::thread::yield_now();
+        }
+        assert_eq!(super::is_blocked(super::id()), Some(false));
+        drop(end);
+        thread.join().unwrap();
+        assert_eq!(super::is_blocked(u32::MAX), None);
     }
 
     #[test]

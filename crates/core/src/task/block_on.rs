@@ -83,7 +83,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         {
             panic!("{error}");
         }
-        let wait = SignalWait { node: Node::new(w.map(Worker::as_static)), signal: &signal };
+        let wait = SignalWait { node: w.map_or_else(|| Node::new(None), Worker::node), signal: &signal };
         wait.node.end.set(Some(SignalWait::end));
         // (Of the whole wait: `end` looks behind the node.)
         let node = (&raw const wait).cast::<Node>();

@@ -35,7 +35,8 @@ pub(crate) unsafe fn drop_outcome(w: Option<&'static Worker>, task: *mut Header)
                 (*task).place
             );
         }
-        free(w, task);
+        // The destructor may have waited.
+        free(w.map(Worker::still), task);
     }
 }
 

@@ -9,7 +9,8 @@ use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
 use super::{memory, record, spawn, state, waker};
 use crate::cancel;
 use crate::runtime::global;
-use crate::runtime::hub::Comer;
+use crate::runtime::hub::{Comer, Hub};
+use crate::sched::worker::Worker;
 use crate::sched::{turn, worker};
 use crate::sys::atomic::Ordering::Relaxed;
 use crate::unwind::{self, Payload};
@@ -39,30 +40,79 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let place = Location::caller();
-    let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
-    let class = const { record::class::<F, F::Output>() };
-    // SAFETY: fresh memory of the right class, ours until queued; the future is 'static and Send.
+    match worker::current() {
+        // SAFETY: the future is 'static and Send.
+        Some(w) => unsafe { spawn_here(w, future, Location::caller()) },
+        // SAFETY: as above.
+        None => unsafe { spawn_into(global::hub(), future, Location::caller()) },
+    }
+}
+
+/// A future on the calling worker.
+///
+/// # Safety
+/// It outlives the task, and may be polled on any thread.
+#[inline(always)]
+unsafe fn spawn_here<F: Future>(
+    w: &'static Worker,
+    future: F,
+    place: &'static Location<'static>,
+) -> JoinHandle<F::Output> {
+    // SAFETY: fresh memory of the right class, ours until queued; the caller.
     unsafe {
-        match worker::current() {
-            Some(w) => {
-                let task = w.memory.alloc(class).cast::<Header>();
-                spawn::write_header(task, run_future::<F>, kind, w.number, place);
-                state::begin(&(*task).state);
-                record::put(task, future);
-                w.push_future(task);
-                JoinHandle::new(task)
-            }
-            None => {
-                let hub = global::hub();
-                let task = memory::foreign().alloc(class).cast::<Header>();
-                spawn::write_header(task, run_future::<F>, kind, hub.number, place);
-                state::begin(&(*task).state);
-                record::put(task, future);
-                hub.inject(task, Comer::New);
-                JoinHandle::new(task)
-            }
-        }
+        let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
+        write_future(task, future, w.number, place);
+        w.push_future(task);
+        JoinHandle::new(task)
+    }
+}
+
+/// A future into a runtime, from outside of it.
+///
+/// # Safety
+/// As for [`spawn_here`].
+unsafe fn spawn_into<F: Future>(
+    hub: &'static Hub,
+    future: F,
+    place: &'static Location<'static>,
+) -> JoinHandle<F::Output> {
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        let task = memory::foreign().alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
+        write_future(task, future, hub.number, place);
+        hub.inject(task, Comer::New);
+        JoinHandle::new(task)
+    }
+}
+
+/// # Safety
+/// Fresh memory of the future's class, the caller's.
+#[inline(always)]
+unsafe fn write_future<F: Future>(task: *mut Header, future: F, runtime: u8, place: &'static Location<'static>) {
+    // SAFETY: the caller.
+    unsafe {
+        let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
+        spawn::write_header(task, run_future::<F>, kind, runtime, place);
+        state::begin(&(*task).state);
+        record::put(task, future);
+    }
+}
+
+/// A future as a task of this runtime, from anywhere.
+pub(crate) fn spawn_async_on<F>(
+    hub: &'static Hub,
+    future: F,
+    place: &'static Location<'static>,
+) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    match worker::current() {
+        // SAFETY: the future is 'static and Send.
+        Some(w) if std::ptr::eq(w.hub, hub) => unsafe { spawn_here(w, future, place) },
+        // SAFETY: as above.
+        _ => unsafe { spawn_into(hub, future, place) },
     }
 }
 

@@ -198,14 +198,16 @@ impl<T> JoinHandle<T> {
 /// The task was claimed by the holder of its handle, which gives up its right.
 #[inline(always)]
 unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, JoinError> {
-    let caller = w.current.replace(task);
+    let (caller, identity) = (w.current.replace(task), w.identity.replace(0));
     // SAFETY: the tasks of this stack.
     unsafe { point::put_on_top(caller, task) };
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end needs no atomics.
     unsafe {
         let ended = ((*task).run)(task, Mode::Run);
+        let w = w.still();
         w.current.set(caller);
-        point::take_off_top(caller);
+        w.identity.set(identity);
+        point::take_off_top(w, caller);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
                 let value = record::take::<T>(task);
@@ -241,7 +243,7 @@ unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Res
             drop(JoinHandle::<T>::new(task));
             return Err(error);
         }
-        take_result(w, task).map_err(passed_on)
+        take_result(w.map(Worker::still), task).map_err(passed_on)
     }
 }
 
@@ -287,7 +289,7 @@ pub(crate) unsafe fn wait_done(w: Option<&'static Worker>, task: &Header) -> Res
     }
     // SAFETY: what waits there is what this handle left when it was polled.
     unsafe { take_back_waiter(task) };
-    let wait = JoinWait { node: Node::new(w.map(Worker::as_static)), task };
+    let wait = JoinWait { node: w.map_or_else(|| Node::new(None), Worker::node), task };
     wait.node.end.set(Some(pass_on));
     if task.wait((&raw const wait).cast_mut().cast()) {
         // (Of the whole wait: `pass_on` looks behind the node.)

@@ -15,7 +15,10 @@
 use super::header::{Header, Kind};
 use std::alloc::Layout;
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ptr::null_mut;
+// Std's own atomics, not `sys::atomic`: bytes of a header, which no model covers in these places.
+use std::sync::atomic::{AtomicU8, AtomicU16, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 /// Bytes between classes; also the alignment of a record.
@@ -168,7 +171,8 @@ impl Memory {
         let depth = if next.is_null() { 0 } else { unsafe { (*next).depth } };
         // SAFETY: the caller: the record is ours now.
         unsafe {
-            (*record.cast::<Header>()).kind = Kind::FREE;
+            // Atomic for `for_each_live`.
+            AtomicU8::from_ptr((&raw mut (*record.cast::<Header>()).kind).cast()).store(Kind::FREE.0, Relaxed);
             record.write(Free { next, depth: depth + 1 });
         }
         list.free.set(record);
@@ -187,18 +191,27 @@ impl Memory {
     }
 }
 
-/// Calls `visit` with every record of the process that is not free.
+/// Calls `visit` with every record of this runtime that is not free.
+///
+/// **The looks at records of others**, which their workers spawn and free meanwhile: `kind` and `runtime` are read as one
+/// half word, and written atomically, so what we see was written at one time; relaxed, for a foreign record's `runtime` is
+/// never ours. (Rust promises nothing about atomics of different sizes on the same bytes, and a spawn writes four, a free
+/// one. LLVM defines this byte by byte, and processors do what one expects. A second store in each spawn would be the price
+/// of the letter.)
 ///
 /// # Safety
-/// For the records that `visit` looks into (say, of one runtime) nobody spawns, runs or frees meanwhile: their workers
-/// have stopped. Of the others `visit` may look at `kind` and `runtime` only.
-pub(crate) unsafe fn for_each_live(mut visit: impl FnMut(*mut Header)) {
+/// What `visit` looks into beyond atomic words nobody spawns, runs or frees meanwhile: the runtime's workers have stopped.
+pub(crate) unsafe fn for_each_live(runtime: u8, mut visit: impl FnMut(*mut Header)) {
+    const { assert!(offset_of!(Header, runtime) == offset_of!(Header, kind) + 1) };
+    const { assert!(offset_of!(Header, kind).is_multiple_of(2)) };
     let chunks = pool().chunks.clone();
     for chunk in chunks {
         for i in 0..chunk.records {
             let record = chunk.start.wrapping_add(i * (chunk.class + 1) * UNIT).cast::<Header>();
-            // SAFETY: record memory is always readable; a volatile read because others may write theirs.
-            if unsafe { (&raw const (*record).kind).read_volatile() } != Kind::FREE {
+            // SAFETY: record memory is readable for ever; two bytes, aligned (checked above).
+            let both = unsafe { AtomicU16::from_ptr((&raw mut (*record).kind).cast()) };
+            let [kind, owner] = both.load(Relaxed).to_ne_bytes();
+            if kind != Kind::FREE.0 && owner == runtime {
                 visit(record);
             }
         }

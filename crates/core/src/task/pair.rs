@@ -91,16 +91,20 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
         match mode {
             Mode::Run => {
                 let w = worker::current().expect("a task runs on a worker");
-                w.frames.with(w, task, std::ptr::null(), || {
+                w.custody.with(w, task, std::ptr::null(), || {
                     (*result).write(unwind::catch(f).map_err(|mut payload| {
                         cancel::settle(&mut payload);
                         Some(payload)
                     }));
                 });
+                let w = worker::current();
+                if let Some(w) = w {
+                    w.forget_frame();
+                }
                 let waiter = Header::complete(task);
                 // The frame may be gone now.
                 if !waiter.is_null() {
-                    wake_waiter(worker::current(), waiter);
+                    wake_waiter(w, waiter);
                 }
             }
             _ => {
@@ -196,7 +200,9 @@ where
         Ok(ra) => ra,
         Err(payload) => join_panicked(w, &task, payload),
     };
-    // SAFETY: the frame's own record; claimed once.
+    let w = w.still();
+    // SAFETY: the frame's own record; claimed once. (If we have another worker's role now, the task is not in its deque, or was
+    // stolen into it.)
     if unsafe { w.member.deque.claim_nested(task.header()) } {
         // SAFETY: claimed.
         let b = unsafe { task.take_closure() };
@@ -223,6 +229,7 @@ fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB
 #[cold]
 #[inline(never)]
 fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>, payload: Payload) -> ! {
+    let w = w.still();
     if cancel::is_cancellation(&payload) {
         cancel_b(w, task);
         unwind::resume(payload);
@@ -231,7 +238,9 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
     // SAFETY: the frame's own record; claimed once.
     unsafe {
         if w.member.deque.claim(task.header()) {
+            let caller = w.current.get();
             (task.header().run)(task.record(), Mode::Run);
+            w.still().current.set(caller);
         } else {
             wait_for_frame(w, task.header());
         }

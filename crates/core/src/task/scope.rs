@@ -4,7 +4,8 @@
 //!  scope frame: Scope { local, shared, waiter, panic }    <- tasks hold a pointer to it
 //!  end: run own newest tasks of this scope inline; shared -= OPEN - local; wait until 0
 //! ```
-//! **Counting.** What the owner's worker spawns and ends is counted in `local`, without atomics; all else in `shared`,
+//! **Counting.** What the owner's thread spawns and ends is counted in `local`, without atomics (in fiber mode that is all
+//! that its worker does; in threads mode what the owner itself does and what runs on top of it); all else in `shared`,
 //! which starts at [`OPEN`] so that it cannot reach 0 before the owner has come to its end and merged the two. After the
 //! merge everybody counts in `shared`, and who takes it to 0 wakes the owner.
 //!
@@ -48,10 +49,10 @@ pub struct Scope<'scope, 'env: 'scope> {
 
 #[derive(Debug)]
 struct Counts {
-    /// The worker of the owner; `None` for a foreign thread.
-    owner: Option<&'static Worker>,
+    /// The owner's thread ([`Stacks::runner`](crate::sched::stacks::Stacks::runner)); null for a foreign one.
+    owner: *const (),
     hub: &'static Hub,
-    /// Touched only on the owner's worker, until `merged`.
+    /// Touched only on the owner's thread, until `merged`.
     local: Cell<isize>,
     merged: Cell<bool>,
     shared: AtomicIsize,
@@ -59,7 +60,7 @@ struct Counts {
     waiter: UnsafeCell<*mut Node>,
 }
 
-// SAFETY: `local` and `merged` are touched by the owner's worker only, `waiter` is written before the merge and read
+// SAFETY: `local` and `merged` are touched by the owner's thread only, `waiter` is written before the merge and read
 // after a count down that came after it.
 unsafe impl Sync for Counts {}
 // SAFETY: as above.
@@ -67,7 +68,7 @@ unsafe impl Send for Counts {}
 
 impl Counts {
     fn is_owner(&self, w: Option<&'static Worker>) -> bool {
-        matches!((self.owner, w), (Some(a), Some(b)) if std::ptr::eq(a, b))
+        w.is_some_and(|w| std::ptr::eq(w.stacks.runner(), self.owner))
     }
 
     /// One more task.
@@ -82,12 +83,17 @@ impl Counts {
     }
 
     /// One task has ended. The last access of the task to the scope.
-    #[inline]
+    #[inline(always)]
     fn down(&self, w: Option<&'static Worker>) {
         if self.is_owner(w) && !self.merged.get() {
             self.local.set(self.local.get() - 1);
-            return;
+        } else {
+            self.down_shared(w);
         }
+    }
+
+    #[inline(never)]
+    fn down_shared(&self, w: Option<&'static Worker>) {
         // AcqRel: what the task did, for the owner; what the others did, for the one who wakes it.
         if self.shared.fetch_sub(1, AcqRel) == 1 {
             // SAFETY: at 0 the owner has merged and waits for us; it wrote the word before.
@@ -136,7 +142,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let w = worker::current();
         Scope {
             counts: Counts {
-                owner: w,
+                owner: w.map_or(std::ptr::null(), |w| w.stacks.runner()),
                 hub: w.map_or_else(global::hub, |w| w.hub),
                 local: Cell::new(0),
                 merged: Cell::new(false),
@@ -161,10 +167,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             (Err(payload), _) | (Ok(_), Some(payload)) => unwind::resume(payload),
             (Ok(value), None) => {
                 // By its owner's cancellation, perhaps, which was only passed on.
-                match self.counts.owner {
-                    Some(w) => point::check(w),
-                    None => point::check_anywhere(),
-                }
+                point::check_anywhere();
                 value
             }
         }
@@ -259,16 +262,18 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// The owner's end: runs what is left of the scope in its own queue, then waits for the others.
     fn wait(&self) {
         let counts = &self.counts;
-        if let Some(w) = counts.owner {
-            self.run_own(w);
+        let mut w = worker::current();
+        if let Some(here) = w {
+            self.run_own(here);
+            w = Some(here.still());
             if counts.local.get() == 0 && counts.shared.load(Acquire) == OPEN {
                 // All have ended, and all that they did is visible.
                 return;
             }
         }
-        let no_stack = counts.owner.is_some_and(|w| w.ensure_stack().is_err());
-        let wait =
-            ScopeWait { node: Node::new(counts.owner.map(Worker::as_static)), scope: std::ptr::from_ref(self).cast() };
+        let no_stack = w.is_some_and(|w| w.ensure_stack().is_err());
+        let node = w.map_or_else(|| Node::new(None), Worker::node);
+        let wait = ScopeWait { node, scope: std::ptr::from_ref(self).cast() };
         wait.node.end.set(Some(ScopeWait::pass_on));
         // (Of the whole wait: `pass_on` looks behind the node.)
         let node = (&raw const wait).cast::<Node>();
@@ -278,13 +283,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         });
         counts.merged.set(true);
         let less = OPEN - counts.local.get();
-        if no_stack && let Some(w) = counts.owner {
+        if no_stack && let Some(w) = w {
             w.wait_without_stack(|| counts.shared.load(Acquire) == less);
             return;
         }
         // AcqRel: the node, for who takes the count to 0; what the tasks did, for us.
         if counts.shared.fetch_sub(less, AcqRel) != less {
-            match counts.owner {
+            match w {
                 // SAFETY: a stack is ensured, and the last task wakes the node, once.
                 Some(w) => unsafe { w.suspend(node) },
                 None => block_thread(&wait.node),
@@ -294,7 +299,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Runs the newest tasks of this worker's queue as long as they belong to this scope. (The inlining rule allows it: the
     /// scope's end cannot come before theirs.)
-    fn run_own(&self, w: &'static Worker) {
+    fn run_own(&self, mut w: &'static Worker) {
         while w.has_room() {
             if point::is_cancelled(w) {
                 self.cancel();
@@ -311,11 +316,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     w.push_any(task);
                     return;
                 }
-                let caller = w.current.replace(task);
+                let (caller, identity) = (w.current.replace(task), w.identity.replace(0));
                 point::put_framed_on_top(caller, task);
                 ((*task).run)(task, Mode::Run);
+                w = w.still();
                 w.current.set(caller);
-                point::take_off_top(caller);
+                w.identity.set(identity);
+                point::take_off_top(w, caller);
             }
         }
     }
@@ -365,11 +372,11 @@ where
             spawn::drop_outcome::<T>(task);
             return Ended::BySelf;
         }
-        let w = worker::current();
         let Job { scope, f } = record::take::<Job<F>>(task);
         let counts = &raw const (*scope).counts;
         if mode == Mode::DropUnstarted {
             let dropped = unwind::catch(|| drop(f));
+            let w = worker::current();
             // The caller completes; the scope is told here, because it is the last who knows it. Only the outcome is
             // written afterwards, to a record that no longer refers to the scope.
             (*counts).down(w);
@@ -378,8 +385,8 @@ where
                 Err(payload) => unwind::resume(payload),
             };
         }
-        let worker = w.expect("a task runs on a worker");
-        let result = worker.frames.with(worker, task, &raw const (*scope).cancelled, || {
+        let worker = worker::current().expect("a task runs on a worker");
+        let result = worker.custody.with(worker, task, &raw const (*scope).cancelled, || {
             // Relaxed marks: whoever sets them for a task that has not begun has its handle. Acquire: pairs with `cancel`.
             if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 || (*scope).cancelled.load(Acquire) {
                 never_start(f)
@@ -398,18 +405,24 @@ where
                 (*task).outcome = Outcome::Panicked;
             }
         }
+        // Asked for only now: the closure may have waited.
+        let mut w = worker::current();
         // Detached for good: no need to swap. Acquire: as in `complete`.
         let waiter = if (*task).waiter.load(Acquire) == DETACHED { DETACHED } else { Header::complete(task) };
         if waiter == DETACHED {
             if (*task).outcome == Outcome::Panicked {
                 keep(&(*scope).panic, record::take::<Payload>(task));
                 finish::free(w, task);
-            } else {
+            } else if std::mem::needs_drop::<T>() {
                 // Before the count: the result may borrow from the scope.
                 finish::drop_outcome(w, task);
+                w = w.map(Worker::still);
+            } else {
+                finish::free(w, task);
             }
         } else if !waiter.is_null() {
             wake_waiter(w, waiter);
+            w = w.map(Worker::still);
         }
         (*counts).down(w);
     }

@@ -152,7 +152,8 @@ unsafe fn write_flags(task: *mut Header, flags: u32) {
             (&raw mut (*task).outcome).write(Outcome::Returned);
             (&raw mut (*task).marks).write(AtomicU8::new(marks));
         } else {
-            (&raw mut (*task).kind).cast::<u32>().write(flags);
+            // Atomic for `memory::for_each_live`, which may look at any time.
+            std::sync::atomic::AtomicU32::from_ptr((&raw mut (*task).kind).cast()).store(flags, Relaxed);
         }
     }
 }

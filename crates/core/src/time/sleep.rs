@@ -170,7 +170,7 @@ impl Future for Sleep {
             (*this.state.waker.get()) = waker.take();
             (*this.state.timer.get()).data = (&raw const this.state).cast_mut().cast();
         }
-        let locked = owner.timers.lock(worker::current());
+        let locked = owner.timers.lock_to_insert(worker::current());
         // SAFETY: the future is pinned, and its destructor removes the timer under this lock.
         let earliest = unsafe { locked.insert(this.state.timer.get(), this.deadline) };
         drop(locked);

@@ -7,15 +7,21 @@
 //! go: of a blocked task its claim (then it stays blocked until we wake it, after the lock), of a future its waker is
 //! moved out. So nobody looks at a node that its owner has taken back.
 //!
+//! **Nothing is allocated or freed under the lock**: an allocator is foreign code, and may wait for another thread. A wheel
+//! gets all its memory, 45 KiB, before its first timer is set. Who fires has room for [`BATCH`] wakers, wakes them
+//! without the lock, and comes again for more; what it could not settle goes back into the wheel, where its owner may still
+//! remove it.
+//!
 //! **Who looks at the clock.** The worker itself every few turns while timers are pending; any worker that finds nothing
 //! to do; and a sleeper wakes up for the earliest timer of all workers. A setter of an earlier one wakes a sleeper:
 //! `next` | light | `sleepers` against `sleepers` | heavy | `next` in [`Timers::until_next`].
 
 use super::sleep::SleepState;
 use super::timeout;
-use super::wheel::{TimerNode, Wheel};
+use super::wheel::{Supply, TimerNode, Wheel};
 use crate::cancel::region::Asked;
 use crate::lock::biased::{BiasedGuard, BiasedLock};
+use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, OFTEN, SELDOM, Worker, wake_node};
 use crate::sys::atomic::Ordering::*;
@@ -24,7 +30,7 @@ use crate::sys::fence::Fence;
 use crate::wait::Wait;
 use std::cell::UnsafeCell;
 use std::ptr::null_mut;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -35,12 +41,16 @@ pub(crate) const FIRE_SLEEP: u16 = 1;
 
 /// `fire` of a node whose `data` is a [`Region`](crate::cancel::region::Region) of a task.
 pub(crate) const FIRE_REGION: u16 = 2;
+/// Wakers of futures that are taken out at a time.
+const BATCH: usize = 16;
 
 /// See the module's header.
 #[derive(Debug)]
 pub struct Timers {
     lock: BiasedLock,
     wheel: UnsafeCell<Wheel>,
+    /// The wheel has its memory. Written under the lock.
+    supplied: AtomicBool,
     /// When something is due next, in nanoseconds; written under the lock.
     next: AtomicU64,
 }
@@ -50,7 +60,12 @@ unsafe impl Sync for Timers {}
 
 impl Default for Timers {
     fn default() -> Self {
-        Timers { lock: BiasedLock::new(), wheel: UnsafeCell::new(Wheel::new(0)), next: AtomicU64::new(u64::MAX) }
+        Timers {
+            lock: BiasedLock::new(),
+            wheel: UnsafeCell::new(Wheel::new(0)),
+            supplied: AtomicBool::new(false),
+            next: AtomicU64::new(u64::MAX),
+        }
     }
 }
 
@@ -69,7 +84,8 @@ impl Locked<'_> {
     fn publish_next(&self) {
         self.timers.next.store(self.wheel().next_event().unwrap_or(u64::MAX), Relaxed);
     }
-    /// Sets a timer. True: it is the earliest, and the caller calls [`Timers::announce`] without the lock.
+    /// Sets a timer, after [`Timers::lock_to_insert`]. True: it is the earliest, and the caller calls [`Timers::announce`]
+    /// without the lock.
     ///
     /// # Safety
     /// As [`Wheel::insert`].
@@ -97,31 +113,43 @@ impl Timers {
     /// For a worker that begins anew, perhaps with another clock. Nothing is in the wheel: see [`abandon`](Self::abandon).
     pub(crate) fn reset(&self, w: &'static Worker) {
         let locked = self.lock(Some(w));
-        *locked.wheel() = Wheel::new(0);
+        locked.wheel().restart(0);
         locked.publish_next();
     }
 
     /// The worker has ended. Blocked tasks never go on; but a [`Sleep`](super::Sleep) may have left the runtime, so it is
     /// taken out, and woken, to set its timer elsewhere.
     pub(crate) fn abandon(&self) {
-        let mut wakers: Vec<Waker> = Vec::new();
+        let mut wakers = Wakers::new();
         {
             let locked = self.lock(None);
-            // SAFETY: each node of the chain is looked at once, its successor read before.
-            let mut timer = unsafe { locked.wheel().take_all() };
-            while !timer.is_null() {
-                let this = timer;
-                // SAFETY: in the chain. Under the lock its owner cannot have taken it back.
+            // SAFETY: put back as it came.
+            unsafe {
+                let all = locked.wheel().take_all();
+                locked.wheel().put_back(all);
+            }
+        }
+        loop {
+            let locked = self.lock(None);
+            while !wakers.is_full() {
+                // SAFETY: settled right here.
+                let this = unsafe { locked.wheel().pop_put_back() };
+                if this.is_null() {
+                    break;
+                }
+                // SAFETY: just taken out. Under the lock its owner cannot have taken it back.
                 unsafe {
-                    timer = TimerNode::next(this);
                     if (*this).fire == FIRE_SLEEP {
-                        wakers.extend(SleepState::abandon((*this).data.cast::<SleepState>()));
+                        wakers.add(SleepState::abandon((*this).data.cast::<SleepState>()));
                     }
                 }
             }
             locked.publish_next();
+            drop(locked);
+            if !wakers.wake_all() {
+                return;
+            }
         }
-        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Locks the wheel. Inside: nothing foreign, nothing that blocks.
@@ -130,6 +158,25 @@ impl Timers {
         // SAFETY: the worker is the calling thread's; the holders of a `Locked` keep to the rule.
         let guard = unsafe { self.lock.lock(w.and_then(|w| w.biaser.get())) };
         Locked { timers: self, _guard: guard }
+    }
+
+    /// The same before [`Locked::insert`].
+    #[inline]
+    pub(crate) fn lock_to_insert(&self, w: Option<&'static Worker>) -> Locked<'_> {
+        // Relaxed: it becomes true under the lock, which we take next.
+        if !self.supplied.load(Relaxed) {
+            self.supply(w);
+        }
+        self.lock(w)
+    }
+
+    #[cold]
+    fn supply(&self, w: Option<&'static Worker>) {
+        // Dropped without the lock.
+        let mut supply = Supply::new();
+        let locked = self.lock(w);
+        locked.wheel().supply(&mut supply);
+        self.supplied.store(true, Relaxed);
     }
 
     /// After the earliest timer was set, without the lock: who sleeps too long looks up.
@@ -165,7 +212,7 @@ impl Timers {
     pub(crate) fn poll_all(&self, w: &'static Worker) -> bool {
         let mut now = None;
         let mut any = false;
-        for other in w.hub.workers() {
+        for other in w.hub.all_workers() {
             let next = other.timers.next.load(Relaxed);
             if next != u64::MAX && now.get_or_insert_with(|| w.hub.now()).as_nanos() >= next {
                 any |= other.timers.fire(w, now.expect("set above"));
@@ -176,7 +223,7 @@ impl Timers {
 
     /// How long a worker that is about to sleep may: until the earliest timer of all.
     pub(crate) fn until_next(w: &'static Worker) -> Option<Duration> {
-        let next = w.hub.workers().iter().map(|w| w.timers.next.load(Relaxed)).min().unwrap_or(u64::MAX);
+        let next = Timers::earliest(w.hub);
         if next == u64::MAX {
             return None;
         }
@@ -188,55 +235,174 @@ impl Timers {
         Some(Instant::from_nanos(next) - w.hub.now())
     }
 
+    /// How long a spare worker may rest: until its own earliest timer.
+    pub(crate) fn until_own(&self, w: &'static Worker) -> Option<Duration> {
+        let next = self.next.load(Relaxed);
+        if next == u64::MAX || w.hub.is_manual() {
+            // Whoever moves the manual clock wakes all; it may have done so before we rested.
+            return (next <= w.hub.now().as_nanos()).then_some(Duration::ZERO);
+        }
+        Some(Instant::from_nanos(next) - w.hub.now())
+    }
+
+    /// When something is due next, of all workers, in nanoseconds.
+    fn earliest(hub: &'static Hub) -> u64 {
+        hub.all_workers().map(|w| w.timers.next.load(Relaxed)).min().unwrap_or(u64::MAX)
+    }
+
+    /// Is something due? (For the monitor.)
+    pub(crate) fn any_due(hub: &'static Hub) -> bool {
+        let next = Timers::earliest(hub);
+        next != u64::MAX && hub.now().as_nanos() >= next
+    }
+
     /// Fires what is due.
     #[cold]
     fn fire(&self, w: &'static Worker, now: Instant) -> bool {
-        let mut blocked: *mut Node = null_mut();
-        let mut last: *mut Node = null_mut();
-        let mut wakers: Vec<Waker> = Vec::new();
-        let mut asked: Vec<Asked> = Vec::new();
-        {
+        let mut wakers = Wakers::new();
+        let mut any = false;
+        loop {
+            let mut blocked = Blocked::new();
             let locked = self.lock(Some(w));
-            // SAFETY: each node of the chain is settled below, once, its successor read before.
-            let mut timer = unsafe { locked.wheel().advance(now.as_nanos()) };
-            while !timer.is_null() {
-                let this = timer;
-                // SAFETY: in the chain and not settled yet. Under the lock its owner cannot have taken it back.
-                unsafe {
-                    timer = TimerNode::next(this);
-                    if (*this).fire == FIRE_WAIT {
-                        let wait = (*this).data.cast::<Wait>();
-                        if Wait::claim_timeout(wait) {
-                            // Its task stays blocked until we wake it: the chain may go through its node.
-                            let node = Wait::node(wait);
-                            (*node).next.with_mut(|next| *next = null_mut());
-                            if last.is_null() {
-                                blocked = node;
-                            } else {
-                                (*last).next.with_mut(|next| *next = node);
-                            }
-                            last = node;
+            let more = self.settle(&locked, now, &mut blocked, &mut wakers);
+            locked.publish_next();
+            drop(locked);
+            any |= blocked.wake_all(w);
+            any |= wakers.wake_all();
+            if !more {
+                return any;
+            }
+        }
+    }
+
+    /// Takes out what is due, as long as there is room for wakers. True: there is more.
+    fn settle(&self, locked: &Locked<'_>, now: Instant, blocked: &mut Blocked, wakers: &mut Wakers) -> bool {
+        let wheel = locked.wheel();
+        let mut advanced = false;
+        // What is left of the chain that `advance` has returned; what was put back comes before it.
+        let mut chain: *mut TimerNode = null_mut();
+        loop {
+            if wakers.is_full() {
+                // SAFETY: the rest of the chain.
+                unsafe { wheel.put_back(chain) };
+                return true;
+            }
+            // SAFETY: each node is settled once, below or after it was put back; its successor is read before.
+            let this = unsafe {
+                if !chain.is_null() {
+                    let this = chain;
+                    chain = TimerNode::next(this);
+                    this
+                } else {
+                    let this = wheel.pop_put_back();
+                    if this.is_null() {
+                        if std::mem::replace(&mut advanced, true) {
+                            return false;
                         }
-                    } else if (*this).fire == FIRE_REGION {
-                        asked.push(timeout::fire((*this).data));
-                    } else {
-                        wakers.extend(SleepState::fire((*this).data.cast::<SleepState>()));
+                        chain = wheel.advance(now.as_nanos());
+                        continue;
                     }
+                    this
+                }
+            };
+            // SAFETY: just taken out. Under the lock its owner cannot have taken it back.
+            unsafe {
+                if (*this).fire == FIRE_WAIT {
+                    let wait = (*this).data.cast::<Wait>();
+                    if Wait::claim_timeout(wait) {
+                        blocked.add(Wait::node(wait));
+                    }
+                } else if (*this).fire == FIRE_REGION {
+                    wakers.ask(timeout::fire((*this).data));
+                } else {
+                    wakers.add(SleepState::fire((*this).data.cast::<SleepState>()));
                 }
             }
-            locked.publish_next();
         }
-        let any = !blocked.is_null() || !wakers.is_empty() || !asked.is_empty();
-        while !blocked.is_null() {
-            // SAFETY: claimed above, so still blocked; its successor is read before it is woken.
-            unsafe {
-                let next = (*blocked).next.with(|next| *next);
-                wake_node(Some(w), blocked);
-                blocked = next;
+    }
+}
+
+/// Blocked tasks that were claimed: they stay blocked until we wake them, so the chain may go through their nodes.
+struct Blocked {
+    first: *mut Node,
+    last: *mut Node,
+}
+
+impl Blocked {
+    fn new() -> Blocked {
+        Blocked { first: null_mut(), last: null_mut() }
+    }
+
+    /// # Safety
+    /// The node's wait was claimed, and is woken by us alone.
+    unsafe fn add(&mut self, node: *mut Node) {
+        // SAFETY: the caller; so is `last`.
+        unsafe {
+            (*node).next.with_mut(|next| *next = null_mut());
+            if self.last.is_null() {
+                self.first = node;
+            } else {
+                (*self.last).next.with_mut(|next| *next = node);
             }
         }
-        asked.into_iter().for_each(Asked::ask);
-        wakers.into_iter().for_each(Waker::wake);
+        self.last = node;
+    }
+
+    /// Without the lock. True: there were some.
+    fn wake_all(self, w: &'static Worker) -> bool {
+        let any = !self.first.is_null();
+        let mut node = self.first;
+        while !node.is_null() {
+            // SAFETY: claimed, so still blocked; its successor is read before it is woken.
+            unsafe {
+                let next = (*node).next.with(|next| *next);
+                wake_node(Some(w), node);
+                node = next;
+            }
+        }
+        any
+    }
+}
+
+/// Wakers on their way from under the lock.
+struct Wakers {
+    wakers: [Option<Waker>; BATCH],
+    n: usize,
+    /// Tasks with a region whose time is over.
+    asked: [Option<Asked>; BATCH],
+    tasks: usize,
+}
+
+impl Wakers {
+    fn new() -> Wakers {
+        Wakers { wakers: [const { None }; BATCH], n: 0, asked: [const { None }; BATCH], tasks: 0 }
+    }
+
+    fn is_full(&self) -> bool {
+        self.n == BATCH || self.tasks == BATCH
+    }
+
+    /// Not while it is full.
+    fn add(&mut self, waker: Option<Waker>) {
+        if waker.is_some() {
+            self.wakers[self.n] = waker;
+            self.n += 1;
+        }
+    }
+
+    /// Not while it is full.
+    fn ask(&mut self, asked: Asked) {
+        self.asked[self.tasks] = Some(asked);
+        self.tasks += 1;
+    }
+
+    /// Without the lock: wakers are foreign code. True: there were some.
+    fn wake_all(&mut self) -> bool {
+        let any = self.n + self.tasks > 0;
+        self.asked[..self.tasks].iter_mut().filter_map(Option::take).for_each(Asked::ask);
+        self.tasks = 0;
+        self.wakers[..self.n].iter_mut().filter_map(Option::take).for_each(Waker::wake);
+        self.n = 0;
         any
     }
 }

@@ -8,7 +8,8 @@
 //!  level 10  37 years a slot |c|o| | ..
 //! ```
 //! A hierarchical wheel after Varghese and Lauck (1987), with intrusive nodes: setting and removing a timer touches the
-//! node, its slot and its neighbours, and allocates nothing (a level, 4 KiB, is allocated when it is first used). A slot
+//! node, its slot and its neighbours, and allocates nothing (a level, 4 KiB, is allocated when it is first used, or all by
+//! [`Wheel::supply`]). A slot
 //! of one level is as wide as 64 of the level below. Level 0 is as fine as the clock, so timers fire exactly, in order.
 //!
 //! **Words.** *Unit*: a time divided by the width of a slot. *Lower*: into a finer level. *Spread*: to lower the nodes
@@ -51,7 +52,7 @@ mod test;
 pub(crate) use node::TimerNode;
 
 use due::Due;
-use level::{Level, SLOTS, index};
+use level::{Level, SLOTS, Slot, index};
 use node::NOWHERE;
 use std::ptr::null_mut;
 
@@ -65,6 +66,9 @@ const PORTION: u64 = 64;
 const PACE: u64 = 1 << 14;
 /// .. and so many portions at once if `advance` is called less often.
 const ARREARS: u64 = 4;
+
+/// `place` of a node that was due and put back.
+const PUT_BACK: u16 = (LEVELS * SLOTS) as u16;
 
 /// The time `t` counted in slots of a level.
 #[inline(always)]
@@ -88,7 +92,20 @@ pub(crate) struct Wheel {
     seq: u32,
     /// Bit `l`: level `l` has nodes.
     occupied: u16,
+    /// What was due, and could not be fired yet.
+    put_back: Slot,
+    /// Each is made when it is needed first, unless all were supplied.
     levels: [Option<Box<Level>>; LEVELS],
+}
+
+/// What a wheel allocates, for [`Wheel::supply`].
+#[derive(Debug)]
+pub(crate) struct Supply([Option<Box<Level>>; LEVELS]);
+
+impl Supply {
+    pub(crate) fn new() -> Supply {
+        Supply(std::array::from_fn(|_| Some(Level::new())))
+    }
 }
 
 // SAFETY: the only thing that is not Send are pointers to nodes, and the contract of `insert` lets whoever holds the
@@ -99,7 +116,24 @@ impl Wheel {
     /// An empty wheel whose clock stands at `now`. Allocates nothing.
     pub(crate) const fn new(now: u64) -> Wheel {
         let levels = [const { None }; LEVELS];
-        Wheel { cursor: now, next: u64::MAX, spread_at: 0, len: 0, seq: 0, occupied: 0, levels }
+        let put_back = Slot::EMPTY;
+        Wheel { cursor: now, next: u64::MAX, spread_at: 0, len: 0, seq: 0, occupied: 0, put_back, levels }
+    }
+
+    /// Begins anew; no timer is pending. Keeps its levels.
+    pub(crate) fn restart(&mut self, now: u64) {
+        debug_assert!(self.len == 0, "timers are pending");
+        let levels = std::mem::take(&mut self.levels);
+        *self = Wheel { levels, ..Wheel::new(now) };
+    }
+
+    /// Takes what it lacks: from now on it allocates nothing. The rest is the caller's to drop.
+    pub(crate) fn supply(&mut self, supply: &mut Supply) {
+        for (mine, new) in self.levels.iter_mut().zip(&mut supply.0) {
+            if mine.is_none() {
+                std::mem::swap(mine, new);
+            }
+        }
     }
 
     /// How many timers are pending.
@@ -155,8 +189,13 @@ impl Wheel {
         if place == NOWHERE {
             return false;
         }
-        let (l, i) = (usize::from(place) / SLOTS, usize::from(place) % SLOTS);
         self.len -= 1;
+        if place == PUT_BACK {
+            // SAFETY: its place says that it is linked there.
+            unsafe { self.unlink_put_back(node) };
+            return true;
+        }
+        let (l, i) = (usize::from(place) / SLOTS, usize::from(place) % SLOTS);
         let level = self.level(l);
         let min = level.min(i);
         // SAFETY: its place says that it is linked there.
@@ -204,27 +243,74 @@ impl Wheel {
         due.finish().first
     }
 
+    /// Takes back what [`advance`](Self::advance) has returned from this node on, for [`pop_put_back`](Self::pop_put_back):
+    /// the caller cannot fire more now. Until then these timers can be removed, and `next_event` says that they are due.
+    ///
+    /// # Safety
+    /// - The chain is one that `advance` or `take_all` of this wheel has returned, or the rest of it; none of it was fired,
+    ///   and the lock was held since.
+    pub(crate) unsafe fn put_back(&mut self, mut chain: *mut TimerNode) {
+        while !chain.is_null() {
+            let node = chain;
+            // SAFETY: not fired, so alive; in no slot, and linked from now on.
+            unsafe {
+                chain = (*node).next;
+                self.put_back.push(node, PUT_BACK);
+            }
+            self.len += 1;
+        }
+        self.next = self.next.min(self.put_back.min());
+    }
+
+    /// Takes out the first timer that was put back; null if there is none.
+    ///
+    /// # Safety
+    /// - The caller fires it once.
+    pub(crate) unsafe fn pop_put_back(&mut self) -> *mut TimerNode {
+        let node = self.put_back.head();
+        if !node.is_null() {
+            self.len -= 1;
+            // SAFETY: the head is linked.
+            unsafe { self.unlink_put_back(node) };
+        }
+        node
+    }
+
+    /// # Safety
+    /// `node` is linked in `put_back`.
+    unsafe fn unlink_put_back(&mut self, node: *mut TimerNode) {
+        // SAFETY: the caller.
+        unsafe { self.put_back.unlink(node) };
+        if self.put_back.head().is_null() {
+            self.next = self.earliest();
+        }
+    }
+
     /// Takes out all timers, due or not, also those that never fire: as a chain through [`TimerNode::next`].
     ///
     /// # Safety
     /// - As for [`advance`](Self::advance).
     pub(crate) unsafe fn take_all(&mut self) -> *mut TimerNode {
         let mut first = null_mut();
-        for l in bits(self.occupied) {
-            for i in 0..SLOTS {
-                let mut node = self.level(l).take(i);
-                while !node.is_null() {
-                    // SAFETY: linked: it was in a slot a moment ago.
-                    unsafe {
-                        let next = std::mem::replace(&mut (*node).next, first);
-                        (*node).prev = null_mut();
-                        (*node).place = NOWHERE;
-                        (first, node) = (node, next);
-                    }
+        let mut take = |mut node: *mut TimerNode| {
+            while !node.is_null() {
+                // SAFETY: linked: it was in a slot a moment ago.
+                unsafe {
+                    let next = std::mem::replace(&mut (*node).next, first);
+                    (*node).prev = null_mut();
+                    (*node).place = NOWHERE;
+                    (first, node) = (node, next);
                 }
             }
+        };
+        take(self.put_back.head());
+        for l in bits(self.occupied) {
+            for i in 0..SLOTS {
+                take(self.level(l).take(i));
+            }
         }
-        *self = Wheel::new(self.cursor);
+        self.len = 0;
+        self.restart(self.cursor);
         first
     }
 
@@ -320,7 +406,7 @@ impl Wheel {
 
     /// The time for `next`: the earliest `min`, or the time to spread the first crowd.
     fn earliest(&self) -> u64 {
-        let mut earliest = u64::MAX;
+        let mut earliest = self.put_back.min();
         for l in bits(self.occupied) {
             if let Some(level) = &self.levels[l]
                 && let Some(u) = level.first_occupied(unit(l, self.cursor))

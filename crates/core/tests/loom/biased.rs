@@ -7,6 +7,7 @@ use super::{SCRIPT, Script};
 use loom::thread;
 use myriad_core::lock::biased::BiasedLock;
 use myriad_core::lock::biaser::{find, set_sweeps};
+use myriad_core::lock::spin::SpinLock;
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::mutant::on;
 use std::sync::Arc;
@@ -177,7 +178,33 @@ fn third_party(w: &Arc<World>, owner: fn(&World), counts: u32) {
     w.assert_counts([1, counts + u32::from(more)]);
 }
 
+/// The spin lock: two count under it.
+fn spin() {
+    struct Spun(SpinLock, UnsafeCell<u32>);
+    // SAFETY: the cell is watched by loom.
+    unsafe impl Sync for Spun {}
+    // SAFETY: as above.
+    unsafe impl Send for Spun {}
+    fn count(w: &Spun) {
+        // SAFETY: nothing but the cell is touched inside.
+        let guard = unsafe { w.0.lock() };
+        // SAFETY: loom has checked that nobody else is in the cell.
+        w.1.with_mut(|count| unsafe { *count += 1 });
+        drop(guard);
+    }
+    let w = Arc::new(Spun(SpinLock::new(), UnsafeCell::new(0)));
+    let other = {
+        let w = w.clone();
+        thread::spawn(move || count(&w))
+    };
+    count(&w);
+    other.join().unwrap();
+    // SAFETY: the other thread is joined.
+    assert_eq!(w.1.with(|count| unsafe { *count }), 2);
+}
+
 pub static SCRIPTS: &[Script] = &[
+    Script { name: "spin.count", run: spin, mutants: &["spin-acquire", "spin-release"], ..SCRIPT },
     Script {
         name: "biased.revoke",
         run: revoke,

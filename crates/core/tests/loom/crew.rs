@@ -16,7 +16,7 @@ pub struct Workers {
 impl Workers {
     pub fn new(workers: usize, tasks: usize) -> Arc<Workers> {
         let crew: &'static Crew = Box::leak(Box::default());
-        crew.set_members((0..workers).map(|i| &*Box::leak(Box::new(Member::new(crew, i, 4)))).collect());
+        crew.set_members((0..workers).map(|i| &*Box::leak(Box::new(Member::new(crew, i, 4)))).collect(), 0);
         Arc::new(Workers { crew, tasks: Tasks::new(tasks) })
     }
     pub fn member(&self, worker: usize) -> &'static Member {

@@ -48,7 +48,9 @@ pub mod completion;
 mod crew;
 pub mod deque;
 pub mod future;
+pub mod group;
 pub mod handoff;
+pub mod relief;
 pub mod sleep;
 mod tasks;
 
@@ -96,7 +98,9 @@ pub fn scripts() -> impl Iterator<Item = &'static Script> {
         biased::SCRIPTS,
         completion::SCRIPTS,
         handoff::SCRIPTS,
+        relief::SCRIPTS,
         future::SCRIPTS,
+        group::SCRIPTS,
         cancel::SCRIPTS,
     ]
     .into_iter()

@@ -1,7 +1,8 @@
 //! A channel's state and its operations under the lock.
 //!
-//! **Invariants**, whenever the lock is free. If receivers wait, the buffer is empty and no sender waits. If senders wait,
-//! the buffer is full (holds `limit` messages or more). `closed`: nobody waits, nobody begins to.
+//! **Invariants**, whenever the lock is free. If receivers wait, the buffer is empty and no sender waits (but for those whose
+//! time is over, and a select that waits for both: it does not meet itself). If senders wait, the buffer is full (holds `limit`
+//! messages or more). `closed`: nobody waits, nobody begins to.
 //!
 //! A message goes straight to the receiver that waits longest, into its entry: it finds it there when it goes on, without
 //! the lock. A receiver that takes a message out of a full buffer moves that of the first waiting sender in.
@@ -13,13 +14,14 @@
 //! **Rejected.** A lock-free queue: 21 to 25 ns a message and waiters beside it; the biased lock costs 4 ns, and all in it is
 //! sequential code. Waking a receiver and letting it try again: it takes the lock once more, and may find nothing.
 
-use super::entry::{CLOSED, DONE, Entry, LINKED, List};
+use super::entry::{CLOSED, DONE, Entry, LINKED, List, Met};
 use super::ring::Ring;
+use crate::select::Link;
 use myriad_core::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_core::sys::atomic::{AtomicBool, AtomicU32};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::mutant::on;
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Group, Here, Target};
 use std::mem::ManuallyDrop;
 
 pub(super) struct Chan<T> {
@@ -379,5 +381,89 @@ impl<T> State<T> {
                 Side::Receive => self.waiting_receivers.push(entry, target),
             }
         }
+    }
+
+    /// Sends for one that waits in other lists meanwhile; if that is not possible now, begins to wait here too. The target of
+    /// a receiver is to be woken afterwards.
+    ///
+    /// # Safety
+    /// As [`List::push`]. The entry's slot holds a message; it is moved out if the entry is `DONE` afterwards. `me` is the caller's
+    /// own wait.
+    pub(super) unsafe fn send_or_wait(&mut self, entry: *mut Entry<T>, me: Group) -> (Link, Option<Target>) {
+        // SAFETY: the caller; locked.
+        unsafe {
+            if self.closed {
+                return (Self::end_alone(entry, CLOSED, me), None);
+            }
+            match self.waiting_receivers.claim_first_with(me) {
+                Met::Partner(receiver, target) => {
+                    (*receiver).put((*entry).place());
+                    Entry::end(receiver, DONE);
+                    Entry::end(entry, DONE);
+                    return (Link::Done, Some(target));
+                }
+                Met::Over => return (Link::Over, None),
+                Met::Nobody => {}
+            }
+            if self.buffer.len() < self.limit {
+                let link = Self::end_alone(entry, DONE, me);
+                if link == Link::Done {
+                    self.buffer.push((*entry).place());
+                    self.quick = self.limit.min(self.buffer.capacity());
+                }
+                return (link, None);
+            }
+            self.wait(Side::Send, entry, me.target());
+        }
+        (Link::Linked, None)
+    }
+
+    /// Receives for one that waits in other lists meanwhile, as [`send_or_wait`](Self::send_or_wait).
+    ///
+    /// # Safety
+    /// As there, but the slot is empty, and is filled if the entry is `DONE` afterwards.
+    pub(super) unsafe fn receive_or_wait(&mut self, entry: *mut Entry<T>, me: Group) -> (Link, Option<Target>) {
+        // SAFETY: the caller; locked.
+        unsafe {
+            if self.buffer.len() > 0 {
+                let link = Self::end_alone(entry, DONE, me);
+                if link == Link::Done
+                    && let Received::Done(target) = self.try_recv((*entry).place())
+                {
+                    return (link, target);
+                }
+                return (link, None);
+            }
+            match self.waiting_senders.claim_first_with(me) {
+                Met::Partner(sender, target) => {
+                    (*entry).put((*sender).place());
+                    Entry::end(sender, DONE);
+                    Entry::end(entry, DONE);
+                    return (Link::Done, Some(target));
+                }
+                Met::Over => return (Link::Over, None),
+                Met::Nobody => {}
+            }
+            if self.closed {
+                return (Self::end_alone(entry, CLOSED, me), None);
+            }
+            self.wait(Side::Receive, entry, me.target());
+        }
+        (Link::Linked, None)
+    }
+
+    /// Ends the caller's own wait, in this way, without a partner.
+    ///
+    /// # Safety
+    /// The entry and the wait are the caller's.
+    unsafe fn end_alone(entry: *mut Entry<T>, state: u8, me: Group) -> Link {
+        // SAFETY: the caller.
+        unsafe {
+            if !me.claim() && !on("ended-not-asked") {
+                return Link::Over;
+            }
+            Entry::end(entry, state);
+        }
+        Link::Done
     }
 }

@@ -21,21 +21,24 @@
 //! producer.join().unwrap();
 //! ```
 
+mod arm;
 mod blocked;
 mod chan;
 mod ends;
-mod entry;
 mod error;
 mod future;
 mod receiver;
 mod ring;
 mod sender;
 
+use crate::entry;
+
 #[cfg(doctest)]
 mod compile_fail;
 #[cfg(all(test, not(loom)))]
 mod test;
 
+pub use arm::{RecvArm, SendArm};
 pub use error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
 pub use future::{RecvFuture, SendFuture};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};

@@ -15,27 +15,27 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, Wake, Waker};
 
 /// Long ago: a wait until then is given up at the first look, unless a partner was faster.
-const PAST: Instant = Instant::from_nanos(0);
+pub(super) const PAST: Instant = Instant::from_nanos(0);
 
 /// What became of all messages of an execution. In std's words, which order nothing in a model.
 #[derive(Default)]
-struct Book {
+pub(super) struct Book {
     made: AtomicUsize,
     dropped: AtomicUsize,
 }
 
 impl Book {
-    fn message(self: &Arc<Self>, id: usize) -> Message {
+    pub(super) fn message(self: &Arc<Self>, id: usize) -> Message {
         self.made.fetch_add(1, SeqCst);
         Message { cell: UnsafeCell::new(id), book: self.clone() }
     }
     /// Once all ends are gone.
-    fn assert_all_dropped(&self) {
+    pub(super) fn assert_all_dropped(&self) {
         assert_eq!(self.made.load(SeqCst), self.dropped.load(SeqCst), "a message is lost");
     }
 }
 
-struct Message {
+pub(super) struct Message {
     cell: UnsafeCell<usize>,
     book: Arc<Book>,
 }
@@ -44,7 +44,7 @@ struct Message {
 unsafe impl Send for Message {}
 
 impl Message {
-    fn id(&self) -> usize {
+    pub(super) fn id(&self) -> usize {
         // SAFETY: the message is ours; the model says so if it is not.
         self.cell.with(|id| unsafe { *id })
     }
@@ -63,7 +63,7 @@ impl Drop for Message {
 
 /// A waker that orders nothing, as loom's `unpark` would.
 #[derive(Default)]
-struct Flag(AtomicBool);
+pub(super) struct Flag(AtomicBool);
 
 impl Wake for Flag {
     fn wake(self: Arc<Self>) {
@@ -72,12 +72,12 @@ impl Wake for Flag {
 }
 
 impl Flag {
-    fn new() -> (Arc<Flag>, Waker) {
+    pub(super) fn new() -> (Arc<Flag>, Waker) {
         let flag = Arc::new(Flag::default());
         (flag.clone(), Waker::from(flag))
     }
     /// Until woken; a sleeper that nobody wakes is forgotten.
-    fn wait(&self) {
+    pub(super) fn wait(&self) {
         let mut turns = 0;
         while !self.0.swap(false, SeqCst) {
             assert!(turns < 100, "a sleeper is forgotten");
@@ -87,11 +87,11 @@ impl Flag {
     }
 }
 
-fn poll<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
+pub(super) fn poll<F: Future>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(waker))
 }
 
-fn block_on<F: Future>(future: F) -> F::Output {
+pub(super) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     let (flag, waker) = Flag::new();
     loop {
@@ -103,12 +103,12 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// The message's number, `None` if the channel was closed.
-fn received<E>(result: Result<Message, E>) -> Option<usize> {
+pub(super) fn received<E>(result: Result<Message, E>) -> Option<usize> {
     result.ok().map(|message| message.id())
 }
 
 /// Two threads and what they return.
-fn both<A, B>(a: impl FnOnce() -> A + 'static, b: impl FnOnce() -> B) -> (A, B)
+pub(super) fn both<A, B>(a: impl FnOnce() -> A + 'static, b: impl FnOnce() -> B) -> (A, B)
 where
     A: 'static,
 {

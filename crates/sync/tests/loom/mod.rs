@@ -1,14 +1,16 @@
-//! The harness of the channel's loom models: as that of the engine (`crates/core/tests/loom/mod.rs`, which has the rules for
-//! scripts), with foreign threads and hand-made wakers. The lock is never biased here: it has models of its own.
+//! The harness of the loom models of channels and locks: as that of the engine (`crates/core/tests/loom/mod.rs`, which has the rules for
+//! scripts), with foreign threads and hand-made wakers. The lock below is never biased here: it has models of its own.
 //!
 //! ```text
-//! loom_channel            every script, without mutants                                    scripts/loom.sh
-//! loom_channel_mutants    every (script, mutant, meaning), one process each                scripts/mutants.sh
+//! loom_channel, loom_locks  their scripts (select's with the channels'), without mutants    scripts/loom.sh
+//! loom_channel_mutants      every (script, mutant, meaning), one process each                scripts/mutants.sh
 //! ```
 
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part
 
 pub mod channel;
+pub mod locks;
+pub mod select;
 
 use myriad_core::sys::fence::{self, Meaning};
 use myriad_core::sys::{atomic, futex, mutant};
@@ -29,7 +31,7 @@ pub struct Script {
 }
 
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
-    channel::SCRIPTS.iter()
+    channel::SCRIPTS.iter().chain(select::SCRIPTS).chain(locks::SCRIPTS)
 }
 
 pub const MEANINGS: [Meaning; 2] = [Meaning::PerOwner, Meaning::SeqCst];
@@ -56,7 +58,8 @@ pub fn explore(script: &Script, mutant: &'static str, meaning: Meaning) -> u64 {
     builder.check(move || {
         counter.fetch_add(1, Relaxed);
         atomic::begin(threads);
-        fence::begin(meaning, 0, true);
+        // Each thread is an owner of a light fence (mutexes have those).
+        fence::begin(meaning, threads, false);
         // Sleepers spin: loom's `unpark` would order what a wake must not need to.
         futex::begin(true);
         run();
@@ -65,10 +68,10 @@ pub fn explore(script: &Script, mutant: &'static str, meaning: Meaning) -> u64 {
     executions.load(Relaxed)
 }
 
-/// Explores all scripts, without mutants, under both meanings of the fences.
-pub fn check() {
+/// Explores these scripts, without mutants, under both meanings of the fences.
+pub fn check(scripts: &[Script]) {
     let only = std::env::var("MYRIAD_LOOM_ONLY").unwrap_or_default();
-    for script in scripts().filter(|s| s.name.contains(&only)) {
+    for script in scripts.iter().filter(|s| s.name.contains(&only)) {
         for meaning in MEANINGS {
             let start = Instant::now();
             let n = explore(script, "", meaning);

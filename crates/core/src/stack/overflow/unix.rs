@@ -226,7 +226,7 @@ pub(super) fn enter_thread() {
         let len = ALT_STACK.next_multiple_of(page) + page;
         let start = map::reserve(len, page).ok()?;
         // SAFETY: a new mapping, in which nobody is yet. Without a guard it works as well.
-        _ = unsafe { map::guard(start, page) };
+        _ = unsafe { map::guard_of_thread(start, page) };
         // SAFETY: a plain C structure.
         let mut new: libc::stack_t = unsafe { zeroed() };
         new.ss_sp = start.as_ptr().wrapping_add(page).cast();

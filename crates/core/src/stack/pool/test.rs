@@ -1,4 +1,5 @@
 use super::*;
+use crate::stack::overflow;
 use std::collections::HashSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
@@ -231,4 +232,27 @@ fn address_space_runs_out_with_a_clear_error() {
     assert_success(&output);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("the system refuses more") && text.contains("ulimit"), "{text}");
+}
+
+/// Where guards are mappings, threads that come and go once lost two mappings each, until no thread could be started.
+#[test]
+#[cfg(target_os = "linux")]
+fn threads_give_their_mappings_back() {
+    let output = in_child("threads_give_their_mappings_back", &[("MYRIAD_NO_GUARD_INSTALL", "1")], || {
+        assert_eq!(map::guard_kind(), GuardKind::Mprotect);
+        let before = map::taken();
+        for _ in 0..10 {
+            map::thread_starts().unwrap();
+            assert_eq!(map::taken(), before + map::mappings_of_thread());
+            std::thread::spawn(|| {
+                overflow::enter_thread();
+                overflow::leave_thread();
+            })
+            .join()
+            .unwrap();
+            map::thread_ended();
+            assert_eq!(map::taken(), before);
+        }
+    });
+    assert_success(&output);
 }

@@ -25,7 +25,89 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    const EMPTY: Slot = Slot { head: null_mut(), tail: null_mut(), min: u64::MAX, count: 0 };
+    pub(super) const EMPTY: Slot = Slot { head: null_mut(), tail: null_mut(), min: u64::MAX, count: 0 };
+
+    /// Its first node; null if there is none.
+    #[inline(always)]
+    pub(super) const fn head(&self) -> *mut TimerNode {
+        self.head
+    }
+
+    /// A time not after any deadline in it; `u64::MAX` if there is none.
+    #[inline(always)]
+    pub(super) const fn min(&self) -> u64 {
+        self.min
+    }
+
+    /// Puts `node` at the end.
+    ///
+    /// # Safety
+    /// - `node` is alive and in no slot, and from now on linked (see the module's header).
+    #[inline(always)]
+    pub(super) unsafe fn push(&mut self, node: *mut TimerNode, place: u16) {
+        // SAFETY: the caller: alive, and not anyone else's.
+        let deadline = unsafe {
+            (*node).next = null_mut();
+            (*node).prev = self.tail;
+            (*node).place = place;
+            (*node).deadline
+        };
+        if self.tail.is_null() {
+            self.head = node;
+        } else {
+            // SAFETY: the tail is linked.
+            unsafe { (*self.tail).next = node };
+        }
+        self.tail = node;
+        self.min = self.min.min(deadline);
+        self.count += 1;
+    }
+
+    /// Takes `node` out.
+    ///
+    /// # Safety
+    /// - `node` is linked in this slot.
+    #[inline(always)]
+    pub(super) unsafe fn unlink(&mut self, node: *mut TimerNode) {
+        // SAFETY: linked.
+        let (next, prev) = unsafe {
+            (*node).place = NOWHERE;
+            ((*node).next, (*node).prev)
+        };
+        if prev.is_null() {
+            self.head = next;
+        } else {
+            // SAFETY: the neighbour of a linked node is linked.
+            unsafe { (*prev).next = next };
+        }
+        if next.is_null() {
+            self.tail = prev;
+        } else {
+            // SAFETY: the neighbour of a linked node is linked.
+            unsafe { (*next).prev = prev };
+        }
+        self.count -= 1;
+        if self.count == 0 {
+            self.min = u64::MAX;
+        }
+    }
+
+    /// Checks the list; returns its nodes.
+    #[cfg(test)]
+    pub(super) fn check(&self) -> Vec<*mut TimerNode> {
+        let (mut nodes, mut prev, mut node) = (Vec::new(), null_mut(), self.head);
+        while !node.is_null() {
+            // SAFETY: linked; a test has one thread.
+            let (its_prev, next) = unsafe { ((*node).prev, (*node).next) };
+            assert_eq!(its_prev, prev);
+            nodes.push(node);
+            (prev, node) = (node, next);
+        }
+        assert_eq!(self.tail, prev);
+        assert_eq!(self.count as usize, nodes.len());
+        assert!(!nodes.is_empty() || self.min == u64::MAX);
+        nodes
+    }
 }
 
 /// See the module's header.
@@ -93,23 +175,9 @@ impl Level {
     #[inline]
     pub(super) unsafe fn push(&mut self, i: usize, node: *mut TimerNode, place: u16) -> bool {
         let slot = &mut self.slots[i];
-        // SAFETY: the caller: alive, and not anyone else's.
-        let deadline = unsafe {
-            (*node).next = null_mut();
-            (*node).prev = slot.tail;
-            (*node).place = place;
-            (*node).deadline
-        };
-        if slot.tail.is_null() {
-            slot.head = node;
-            self.occupied |= 1 << i;
-        } else {
-            // SAFETY: the tail is linked.
-            unsafe { (*slot.tail).next = node };
-        }
-        slot.tail = node;
-        slot.min = slot.min.min(deadline);
-        slot.count += 1;
+        // SAFETY: the caller.
+        unsafe { slot.push(node, place) };
+        self.occupied |= 1 << i;
         let crowd = slot.count == CROWD + 1;
         if crowd {
             self.crowded |= 1 << i;
@@ -124,29 +192,12 @@ impl Level {
     #[inline]
     pub(super) unsafe fn unlink(&mut self, i: usize, node: *mut TimerNode) -> bool {
         let slot = &mut self.slots[i];
-        // SAFETY: linked.
-        let (next, prev) = unsafe {
-            (*node).place = NOWHERE;
-            ((*node).next, (*node).prev)
-        };
-        if prev.is_null() {
-            slot.head = next;
-        } else {
-            // SAFETY: the neighbour of a linked node is linked.
-            unsafe { (*prev).next = next };
-        }
-        if next.is_null() {
-            slot.tail = prev;
-        } else {
-            // SAFETY: the neighbour of a linked node is linked.
-            unsafe { (*next).prev = prev };
-        }
-        slot.count -= 1;
+        // SAFETY: the caller.
+        unsafe { slot.unlink(node) };
         if slot.count == CROWD {
             self.crowded &= !(1 << i);
         }
         if slot.count == 0 {
-            slot.min = u64::MAX;
             self.occupied &= !(1 << i);
         }
         slot.count == 0
@@ -176,19 +227,9 @@ impl Level {
     #[cfg(test)]
     pub(super) fn check(&self, i: usize) -> (Vec<*mut TimerNode>, u64) {
         let slot = &self.slots[i];
-        let (mut nodes, mut prev, mut node) = (Vec::new(), null_mut(), slot.head);
-        while !node.is_null() {
-            // SAFETY: linked; a test has one thread.
-            let (its_prev, next) = unsafe { ((*node).prev, (*node).next) };
-            assert_eq!(its_prev, prev);
-            nodes.push(node);
-            (prev, node) = (node, next);
-        }
-        assert_eq!(slot.tail, prev);
-        assert_eq!(slot.count as usize, nodes.len());
+        let nodes = slot.check();
         assert_eq!(self.occupied >> i & 1 == 1, !nodes.is_empty());
         assert_eq!(self.crowded >> i & 1 == 1, nodes.len() > CROWD as usize);
-        assert!(!nodes.is_empty() || slot.min == u64::MAX);
         (nodes, slot.min)
     }
 }

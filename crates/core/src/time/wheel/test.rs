@@ -40,6 +40,13 @@ impl Wheel {
                 }
             }
         }
+        for node in self.put_back.check() {
+            count += 1;
+            // SAFETY: linked; a test has one thread.
+            let (place, deadline) = unsafe { ((*node).place, (*node).deadline) };
+            assert_eq!(place, PUT_BACK);
+            assert!(self.next <= self.put_back.min() && self.put_back.min() <= deadline);
+        }
         assert_eq!(self.len, count);
     }
 }
@@ -144,7 +151,7 @@ const HOUR: u64 = 3_600 * SECOND;
 #[test]
 fn empty_is_small_and_silent() {
     let mut model = Model::new(0, 5);
-    assert!(size_of::<Wheel>() <= 136 && size_of::<TimerNode>() <= 40);
+    assert!(size_of::<Wheel>() <= 168 && size_of::<TimerNode>() <= 40);
     assert!(model.wheel.is_empty() && model.wheel.levels.iter().all(|level| level.is_none()));
     assert_eq!(model.wheel.next_event(), None);
     for now in [0, 5, HOUR, u64::MAX] {
@@ -402,4 +409,57 @@ fn many_seeds() {
     for seed in first..first + seeds {
         random_run(seed, 20_000);
     }
+}
+
+/// What was put back can be removed, is due, and comes out in order, before what has become due since.
+#[test]
+fn put_back_ones() {
+    let mut m = Model::new(100, 0);
+    for i in 0..100 {
+        m.insert(i, 1000 + i as u64);
+    }
+    // SAFETY: the chain is put back from its eleventh node on; the ten before are fired by being looked at.
+    unsafe {
+        let mut node = m.wheel.advance(1059);
+        for i in 0..10 {
+            assert_eq!((*node).data.addr(), i);
+            node = TimerNode::next(node);
+        }
+        m.wheel.put_back(node);
+    }
+    m.wheel.check();
+    assert_eq!((m.wheel.len(), m.wheel.next_event()), (90, Some(1010)));
+    // The first, the last, one of the middle, one that is not due.
+    for i in [10, 59, 30, 99] {
+        // SAFETY: alive, and there is one wheel.
+        assert!(unsafe { m.wheel.remove(m.nodes[i]) });
+        // SAFETY: likewise; it is in the wheel no more.
+        assert!(!unsafe { m.wheel.remove(m.nodes[i]) });
+        m.wheel.check();
+    }
+    for i in (11..59).filter(|&i| i != 30) {
+        assert!(m.wheel.next_event().is_some_and(|next| next <= 1059));
+        // SAFETY: fired by being looked at.
+        assert_eq!(unsafe { (*m.wheel.pop_put_back()).data.addr() }, i);
+        m.wheel.check();
+    }
+    // SAFETY: none is left.
+    assert!(unsafe { m.wheel.pop_put_back() }.is_null());
+    assert_eq!((m.wheel.len(), m.wheel.next_event()), (39, Some(1060)));
+
+    // All at once, some of them put back.
+    // SAFETY: the chain is put back whole, and the second one is walked once.
+    unsafe {
+        let chain = m.wheel.advance(1070);
+        m.wheel.put_back(chain);
+        let mut all = m.wheel.take_all();
+        let mut seen = std::collections::BTreeSet::new();
+        while !all.is_null() {
+            assert!(seen.insert((*all).data.addr()) && (*all).is_nowhere());
+            all = TimerNode::next(all);
+        }
+        assert!(seen.into_iter().eq(60..99));
+    }
+    m.wheel.check();
+    assert_eq!((m.wheel.len(), m.wheel.next_event()), (0, None));
 }

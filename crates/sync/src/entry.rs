@@ -1,7 +1,7 @@
-//! Who waits at a channel: entries on the waiters' stacks or in their futures, in two circular lists.
+//! Who waits, at a channel or a lock: entries on the waiters' stacks or in their futures, in circular lists.
 //!
 //! **Invariants.** An entry is linked only while its owner waits; it does not move meanwhile. Links, `target` and `slot`
-//! of a linked entry are touched under the channel's lock. The one who ends the wait takes the target out, fills or
+//! of a linked entry are touched under the primitive's lock. The one who ends the wait takes the target out, fills or
 //! empties the slot, and stores `state` last: from then on the entry is its owner's, who may free it at once.
 //!
 //! **Ordering.** `state`: the Release store with the owner's Acquire load: the slot.
@@ -9,22 +9,22 @@
 use myriad_core::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::mutant::{on, ord};
-use myriad_core::wait::Target;
+use myriad_core::wait::{Both, Group, Target};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// In no list, and nothing has happened.
-pub(super) const IDLE: u8 = 0;
+pub(crate) const IDLE: u8 = 0;
 /// In a list.
-pub(super) const LINKED: u8 = 1;
+pub(crate) const LINKED: u8 = 1;
 /// Its message was handed over (of a receiver: the slot is full; of a sender: it is empty).
-pub(super) const DONE: u8 = 2;
+pub(crate) const DONE: u8 = 2;
 /// The channel was closed; the slot is as it was.
-pub(super) const CLOSED: u8 = 3;
+pub(crate) const CLOSED: u8 = 3;
 /// Taken out of its list because its time was over.
-pub(super) const SKIPPED: u8 = 4;
+pub(crate) const SKIPPED: u8 = 4;
 
-pub(super) struct Entry<T> {
+pub(crate) struct Entry<T> {
     /// Written when it is linked.
     links: UnsafeCell<MaybeUninit<Links<T>>>,
     slot: UnsafeCell<MaybeUninit<T>>,
@@ -39,7 +39,7 @@ struct Links<T> {
 
 impl<T> Entry<T> {
     #[inline]
-    pub(super) fn new() -> Entry<T> {
+    pub(crate) fn new() -> Entry<T> {
         Entry {
             links: UnsafeCell::new(MaybeUninit::uninit()),
             slot: UnsafeCell::new(MaybeUninit::uninit()),
@@ -49,13 +49,13 @@ impl<T> Entry<T> {
 
     /// One whose slot is full.
     #[inline]
-    pub(super) fn with(value: T) -> Entry<T> {
+    pub(crate) fn with(value: T) -> Entry<T> {
         Entry { slot: UnsafeCell::new(MaybeUninit::new(value)), ..Entry::new() }
     }
 
     /// What has become of it.
     #[inline(always)]
-    pub(super) fn state(&self) -> u8 {
+    pub(crate) fn state(&self) -> u8 {
         // Acquire: pairs with `end`: the slot.
         self.state.load(ord(Acquire, "entry-acquire"))
     }
@@ -65,7 +65,7 @@ impl<T> Entry<T> {
     /// # Safety
     /// The entry is the caller's: its owner while it is not linked, or who took it out of its list.
     #[inline(always)]
-    pub(super) unsafe fn place(&self) -> *mut T {
+    pub(crate) unsafe fn place(&self) -> *mut T {
         self.slot.with_mut(|slot| slot.cast())
     }
 
@@ -74,7 +74,7 @@ impl<T> Entry<T> {
     /// # Safety
     /// The entry is the caller's, its slot empty; `place` holds a message.
     #[inline]
-    pub(super) unsafe fn put(&self, place: *const T) {
+    pub(crate) unsafe fn put(&self, place: *const T) {
         // SAFETY: the caller.
         self.slot.with_mut(|slot| unsafe { slot.cast::<T>().copy_from_nonoverlapping(place, 1) });
     }
@@ -84,14 +84,14 @@ impl<T> Entry<T> {
     /// # Safety
     /// The entry is the caller's, its slot full.
     #[inline]
-    pub(super) unsafe fn take(&self) -> T {
+    pub(crate) unsafe fn take(&self) -> T {
         // SAFETY: the caller.
         unsafe { self.place().read() }
     }
 
     /// The owner is back, and may wait again.
     #[inline(always)]
-    pub(super) fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.state.store(IDLE, Relaxed);
     }
 
@@ -100,7 +100,7 @@ impl<T> Entry<T> {
     /// # Safety
     /// The entry is live and was taken out of its list by the caller, who has its target.
     #[inline(always)]
-    pub(super) unsafe fn end(this: *const Entry<T>, state: u8) {
+    pub(crate) unsafe fn end(this: *const Entry<T>, state: u8) {
         // Release: pairs with `state()`: the slot.
         // SAFETY: the caller.
         unsafe { (*this).state.store(state, ord(Release, "entry-release")) };
@@ -118,24 +118,27 @@ impl<T> Entry<T> {
     ///
     /// # Safety
     /// Linked, and the channel is locked.
-    pub(super) unsafe fn replace_target(&self, target: Target) -> Target {
+    pub(crate) unsafe fn replace_target(&self, target: Target) -> Target {
         // SAFETY: the caller: linked, so the links are written.
         self.links.with_mut(|links| unsafe { std::mem::replace(&mut (*links).assume_init_mut().target, target) })
     }
 }
 
 /// A circular list of entries; the first is the one that has waited longest.
-pub(super) struct List<T> {
+pub(crate) struct List<T> {
     first: *mut Entry<T>,
 }
 
+// SAFETY: reached under the primitive's lock, as are the entries; slots go from thread to thread.
+unsafe impl<T: Send> Send for List<T> {}
+
 impl<T> List<T> {
-    pub(super) const fn new() -> List<T> {
+    pub(crate) const fn new() -> List<T> {
         List { first: null_mut() }
     }
 
     #[inline(always)]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.first.is_null()
     }
 
@@ -144,7 +147,7 @@ impl<T> List<T> {
     /// # Safety
     /// It is live and in no list, stays where it is while linked, and the channel is locked.
     #[inline(always)]
-    pub(super) unsafe fn push(&mut self, entry: *mut Entry<T>, target: Target) {
+    pub(crate) unsafe fn push(&mut self, entry: *mut Entry<T>, target: Target) {
         // SAFETY: the caller; linked entries are live, and their links are written.
         unsafe {
             (*entry).state.store(LINKED, Relaxed);
@@ -161,12 +164,28 @@ impl<T> List<T> {
         }
     }
 
+    /// The entry that has waited longest; null if there is none.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> *mut Entry<T> {
+        self.first
+    }
+
+    /// Adds an entry before all others: one that has been first already.
+    ///
+    /// # Safety
+    /// As `push`.
+    pub(crate) unsafe fn push_first(&mut self, entry: *mut Entry<T>, target: Target) {
+        // SAFETY: the caller. Last in a circle is before the first.
+        unsafe { self.push(entry, target) };
+        self.first = entry;
+    }
+
     /// Takes an entry out, with its target.
     ///
     /// # Safety
     /// It is in this list, and the channel is locked.
     #[inline(always)]
-    pub(super) unsafe fn remove(&mut self, entry: *mut Entry<T>) -> Target {
+    pub(crate) unsafe fn remove(&mut self, entry: *mut Entry<T>) -> Target {
         // SAFETY: the caller; linked entries are live, and their links are written. They are read out once: it is in no
         // list afterwards.
         unsafe {
@@ -190,18 +209,67 @@ impl<T> List<T> {
     /// # Safety
     /// The channel is locked.
     #[inline(always)]
-    pub(super) unsafe fn claim_first(&mut self) -> Option<(*mut Entry<T>, Target)> {
+    pub(crate) unsafe fn claim_first(&mut self) -> Option<(*mut Entry<T>, Target)> {
         while !self.first.is_null() {
             let entry = self.first;
-            // SAFETY: the caller; it is linked, and its owner cannot go before it has locked the channel, or is woken.
-            unsafe {
-                let target = self.remove(entry);
-                if target.claim() || on("claim-not-asked") {
-                    return Some((entry, target));
-                }
-                Entry::end(entry, SKIPPED);
+            // SAFETY: the caller; it is linked.
+            if let Some(target) = unsafe { self.claim(entry) } {
+                return Some((entry, target));
             }
         }
         None
     }
+
+    /// Takes out this entry, and decides that the caller ends its wait. `None`: its time is over.
+    ///
+    /// # Safety
+    /// It is in this list, and the channel is locked.
+    #[inline(always)]
+    pub(crate) unsafe fn claim(&mut self, entry: *mut Entry<T>) -> Option<Target> {
+        // SAFETY: the caller; its owner cannot go before it has locked the channel, or is woken.
+        unsafe {
+            let mut target = self.remove(entry);
+            if target.claim() || on("claim-not-asked") {
+                return Some(target);
+            }
+            Entry::end(entry, SKIPPED);
+        }
+        None
+    }
+
+    /// As `claim_first`, for one who waits in other lists meanwhile: both waits are ended, or neither. Its own entries stay.
+    ///
+    /// # Safety
+    /// The channel is locked; `me` is the caller's own wait.
+    pub(crate) unsafe fn claim_first_with(&mut self, me: Group) -> Met<T> {
+        let mut entry = self.first;
+        while !entry.is_null() {
+            // SAFETY: the caller; as above.
+            unsafe {
+                let next = Entry::with_links(entry, |links| links.next);
+                let is_last = next == self.first;
+                if on("meets-itself") || !Entry::with_links(entry, |links| links.target.is_of(me)) {
+                    match Entry::with_links(entry, |links| links.target.claim_with(me)) {
+                        Both::Claimed => return Met::Partner(entry, self.remove(entry)),
+                        Both::MineOver => return Met::Over,
+                        Both::Over => {
+                            drop(self.remove(entry));
+                            Entry::end(entry, SKIPPED);
+                        }
+                    }
+                }
+                entry = if is_last { null_mut() } else { next };
+            }
+        }
+        Met::Nobody
+    }
+}
+
+/// What [`List::claim_first_with`] met.
+pub(crate) enum Met<T> {
+    /// It was taken out, and is the caller's to end.
+    Partner(*mut Entry<T>, Target),
+    Nobody,
+    /// The caller's own wait is over.
+    Over,
 }

@@ -1,0 +1,104 @@
+//! The same as a future.
+
+use super::{Job, pool};
+use crate::unwind::{self, Payload};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+
+/// The result of a call on the pool for blocking calls: see [`blocking_async`]. Dropping it does not stop the call; its
+/// result is then dropped by the thread that made it.
+#[derive(Debug)]
+#[must_use = "the call is made in any case, but only the future says when it has ended"]
+pub struct Blocking<T>(Arc<Shared<T>>);
+
+#[derive(Debug)]
+struct Shared<T>(Mutex<State<T>>);
+
+#[derive(Debug)]
+enum State<T> {
+    Running(Option<Waker>),
+    Ended(Result<T, Payload>),
+    Taken,
+}
+
+impl<T> Shared<T> {
+    fn locked(&self) -> MutexGuard<'_, State<T>> {
+        // Nothing foreign runs under it but a waker's clone.
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// Calls `f` on a thread of the same pool as [`blocking`](super::blocking), beginning now, and returns its result as a future.
+///
+/// If the system has no thread for the pool, the call is made here, before this returns.
+///
+/// # Blocking
+/// Never blocks otherwise. The future is woken when `f` has ended.
+///
+/// # Panics
+/// If `f` panics, its panic goes on where the future is polled.
+///
+/// # Examples
+/// ```
+/// let sum = myriad_core::block_on(async { myriad_core::blocking_async(|| (1..=10).sum::<u32>()).await });
+/// assert_eq!(sum, 55);
+/// ```
+pub fn blocking_async<F, T>(f: F) -> Blocking<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let shared = Arc::new(Shared(Mutex::new(State::Running(None))));
+    let data = Box::into_raw(Box::new((f, shared.clone()))).cast();
+    if let Err(job) = pool::submit(Job { run: run_boxed::<F, T>, data }) {
+        job.run();
+    }
+    Blocking(shared)
+}
+
+/// # Safety
+/// `data` is a box of this closure and its future's state.
+unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
+    // SAFETY: the caller.
+    let (f, shared) = *unsafe { Box::from_raw(data.cast::<(F, Arc<Shared<T>>)>()) };
+    let result = unwind::catch(f);
+    let before = std::mem::replace(&mut *shared.locked(), State::Ended(result));
+    if let State::Running(Some(waker)) = before {
+        waker.wake();
+    }
+    // If the future is gone the result is dropped here; its destructor must not end the thread.
+    if let Err(payload) = unwind::catch(|| drop(shared)) {
+        unwind::discard(payload);
+    }
+}
+
+impl<T> Future for Blocking<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        let mut state = self.0.locked();
+        match &mut *state {
+            State::Running(waker) => {
+                let old = waker.replace(cx.waker().clone());
+                drop(state);
+                // Without the lock: foreign code.
+                drop(old);
+                Poll::Pending
+            }
+            State::Taken => {
+                drop(state);
+                panic!("polled again after it was ready")
+            }
+            State::Ended(_) => {
+                let State::Ended(result) = std::mem::replace(&mut *state, State::Taken) else { unreachable!() };
+                drop(state);
+                match result {
+                    Ok(value) => Poll::Ready(value),
+                    Err(payload) => unwind::resume(payload),
+                }
+            }
+        }
+    }
+}

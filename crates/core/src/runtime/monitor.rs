@@ -1,0 +1,144 @@
+//! The monitor: one thread of the process that sees which workers are stuck, and sends help ([`super::relief`]).
+//!
+//! ```text
+//!  every 10 ms while a worker is awake (2 ms while help is on its way): what each runtime's `relief` says
+//!  all workers of all runtimes sleep: ASLEEP = true; SeqCst; still so? -> sleeps without a time limit
+//!  a worker that wakes up:            (counted as awake) SeqCst; ASLEEP? -> wakes the monitor
+//! ```
+//! So an idle program has no ticks. The thread ends with the last runtime, and is joined by its shutdown.
+//!
+//! **Rejected.** A monitor for each runtime: as many ticks as runtimes. A timer signal: lands in foreign code. A sleeping worker
+//! that looks after the others: there is none when all are stuck.
+
+use super::hub::Hub;
+use super::relief::Watch;
+use super::stuck::{OnStuck, Stuck};
+use crate::sys::thread;
+use std::sync::atomic::{AtomicBool, Ordering::*, fence};
+use std::sync::{Mutex, MutexGuard};
+use std::thread::{JoinHandle, Thread, park, park_timeout};
+use std::time::{Duration, Instant};
+
+struct Monitor {
+    watched: Vec<Watch>,
+    thread: Option<JoinHandle<()>>,
+    /// Counts the threads: one that is not the newest ends.
+    generation: usize,
+}
+
+static MONITOR: Mutex<Monitor> = Mutex::new(Monitor { watched: Vec::new(), thread: None, generation: 0 });
+/// The monitor sleeps, or is about to, until somebody wakes it.
+static ASLEEP: AtomicBool = AtomicBool::new(false);
+/// Apart from the rest: whoever wakes the monitor must not wait until it has looked around.
+static THREAD: Mutex<Option<Thread>> = Mutex::new(None);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics under these locks but on a failed allocation; what they hold stays consistent.
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// A runtime begins.
+pub(super) fn watch(hub: &'static Hub) {
+    let mut monitor = locked(&MONITOR);
+    monitor.watched.push(Watch::new(hub));
+    if monitor.thread.is_none() {
+        monitor.generation += 1;
+        let generation = monitor.generation;
+        let cpus = hub.config().cpus.clone();
+        let body = move || {
+            // Perhaps started by a worker that is pinned.
+            _ = cpus.is_some_and(|cpus| thread::unpin(&cpus));
+            run(generation);
+        };
+        // Without a monitor all goes on, but stuck workers get no help.
+        let builder = std::thread::Builder::new().name("myriad-monitor".into()).stack_size(256 << 10);
+        monitor.thread = builder.spawn(body).ok();
+        *locked(&THREAD) = monitor.thread.as_ref().map(|t| t.thread().clone());
+    }
+    drop(monitor);
+    wake();
+}
+
+/// A runtime ends: when this returns the monitor does not look at it any more, and starts no spare worker.
+pub(super) fn forget(hub: &'static Hub) {
+    let mut monitor = locked(&MONITOR);
+    if let Some(i) = monitor.watched.iter().position(|watch| watch.is_of(hub)) {
+        monitor.watched.swap_remove(i).end();
+    }
+    if !monitor.watched.is_empty() {
+        return;
+    }
+    monitor.generation += 1;
+    let thread = monitor.thread.take();
+    *locked(&THREAD) = None;
+    drop(monitor);
+    // Not if a hook shuts a runtime down: then this is that thread.
+    if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
+        ASLEEP.store(false, SeqCst);
+        thread.thread().unpark();
+        // It does not panic: hooks are caught.
+        _ = thread.join();
+    }
+}
+
+/// A worker has woken up.
+#[inline]
+pub(crate) fn worker_awake() {
+    // SeqCst: that it is counted as awake, against the monitor's `ASLEEP`.
+    fence(SeqCst);
+    if ASLEEP.load(Relaxed) {
+        wake();
+    }
+}
+
+#[cold]
+fn wake() {
+    if ASLEEP.swap(false, SeqCst)
+        && let Some(thread) = &*locked(&THREAD)
+    {
+        thread.unpark();
+    }
+}
+
+fn run(generation: usize) {
+    let mut stories: Vec<(OnStuck, Stuck)> = Vec::new();
+    loop {
+        let mut pause: Option<Duration> = None;
+        {
+            let mut monitor = locked(&MONITOR);
+            if monitor.generation != generation {
+                return;
+            }
+            let now = Instant::now();
+            for watch in &mut monitor.watched {
+                let until = watch.look(now, &mut stories);
+                pause = [pause, until].into_iter().flatten().min();
+            }
+        }
+        // Without the lock: hooks are foreign code.
+        for (who, stuck) in stories.drain(..) {
+            who.tell(&stuck);
+        }
+        match pause {
+            Some(pause) => park_timeout(pause),
+            None => sleep(generation),
+        }
+    }
+}
+
+/// Sleeps until a worker wakes up, or a runtime begins or ends.
+fn sleep(generation: usize) {
+    ASLEEP.store(true, Relaxed);
+    // SeqCst: pairs with `worker_awake`.
+    fence(SeqCst);
+    {
+        let monitor = locked(&MONITOR);
+        if monitor.generation != generation || !monitor.watched.iter().all(Watch::sleeps) {
+            ASLEEP.store(false, Relaxed);
+            return;
+        }
+    }
+    while ASLEEP.load(Acquire) {
+        park();
+    }
+}

@@ -1,0 +1,290 @@
+//! Sending and receiving as arms of a select: see [`crate::select`].
+//!
+//! As in the futures, the entry stands in the arm, which does not move while it is linked. An arm that goes (with a future that
+//! is dropped, or by a panic) takes its entry out, and gives back what was handed to it.
+
+use super::chan::{Chan, Received, Sent, Side};
+use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
+use super::error::{RecvError, SendError};
+use super::receiver::wake_sender;
+use super::{Receiver, Sender};
+use crate::select::{Arm, Link};
+use myriad_core::sys::mutant::on;
+use myriad_core::wait::{Group, Here};
+use std::fmt;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::task::Waker;
+
+/// Receives, as an arm of a select: [`Receiver::recv_arm`].
+#[must_use = "an arm does nothing outside of a select"]
+pub struct RecvArm<'a, T> {
+    chan: &'a Chan<T>,
+    entry: Entry<T>,
+}
+
+// SAFETY: the entry is touched under the channel's lock, or by the arm's holder; messages are Send.
+unsafe impl<T: Send> Send for RecvArm<'_, T> {}
+// SAFETY: nothing can be done with `&RecvArm`.
+unsafe impl<T: Send> Sync for RecvArm<'_, T> {}
+
+impl<T> Receiver<T> {
+    /// An arm of a [select](mod@crate::select) that receives the next message; `select!` writes it as `rx.recv()`.
+    ///
+    /// A closed channel in which nothing is left is ready, with an error.
+    #[inline(always)]
+    pub fn recv_arm(&self) -> RecvArm<'_, T> {
+        RecvArm { chan: self.chan(), entry: Entry::new() }
+    }
+}
+
+impl<T> RecvArm<'_, T> {
+    /// Not in the shortest way.
+    #[inline(never)]
+    fn attempt_slow(&mut self, here: Here) -> Option<Result<T, RecvError>> {
+        let mut value = MaybeUninit::uninit();
+        let place = value.as_mut_ptr();
+        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and is woken once, without the lock.
+        unsafe {
+            match self.chan.locked(here, |state| state.try_recv(place)) {
+                Received::Done(None) => {}
+                Received::Done(Some(target)) => wake_sender(here, target, place),
+                Received::Closed => return Some(Err(RecvError)),
+                Received::Empty => return None,
+            }
+            Some(Ok(value.assume_init()))
+        }
+    }
+}
+
+// SAFETY: unlinked when `unlink` or the destructor returns.
+unsafe impl<T> Arm for RecvArm<'_, T> {
+    type Output = Result<T, RecvError>;
+
+    #[inline(always)]
+    unsafe fn attempt(&mut self, here: Here, _: Option<&Waker>) -> Option<Self::Output> {
+        let mut state = self.chan.lock(here);
+        if state.receives_quickly() {
+            // SAFETY: found under the same lock.
+            return Some(Ok(unsafe { state.quick_recv() }));
+        }
+        if state.has_nothing() {
+            return None;
+        }
+        drop(state);
+        self.attempt_slow(here)
+    }
+
+    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+        let at = &raw mut self.entry;
+        // SAFETY: the entry is ours, in no list and empty; the caller: it stays where it is.
+        let (link, target) = self.chan.locked(here, |state| unsafe { state.receive_or_wait(at, me) });
+        if let Some(target) = target {
+            // SAFETY: claimed, and woken once, without the lock. (If its waker panics our destructor gives the message back.)
+            unsafe { here.wake(target) };
+        }
+        link
+    }
+
+    fn unlink(&mut self, here: Here) -> Option<Self::Output> {
+        let at = &raw mut self.entry;
+        if self.entry.state() == LINKED {
+            // SAFETY: our own entry. (Its target has nothing to drop.)
+            drop(unsafe { self.chan.give_up(here, at, Side::Receive) });
+        }
+        let state = self.entry.state();
+        self.entry.reset();
+        match state {
+            // SAFETY: it was handed over, and is ours.
+            DONE => Some(Ok(unsafe { self.entry.take() })),
+            CLOSED => Some(Err(RecvError)),
+            _ => None,
+        }
+    }
+
+    fn abandon(&mut self, here: Here) {
+        let at = &raw mut self.entry;
+        // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it is ours.
+        unsafe {
+            drop(self.chan.give_up(here, at, Side::Receive));
+            let done = self.entry.state() == DONE && !on("arm-not-given-back");
+            self.entry.reset();
+            if done {
+                self.chan.give_back(here, self.entry.place());
+            }
+        }
+    }
+}
+
+impl<T> Drop for RecvArm<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.entry.state() != IDLE {
+            self.abandon(Here::get());
+        }
+    }
+}
+
+/// Sends, as an arm of a select: [`Sender::send_arm`], [`Sender::send_from_arm`].
+#[must_use = "an arm does nothing outside of a select"]
+pub struct SendArm<'a, T> {
+    chan: &'a Chan<T>,
+    entry: Entry<T>,
+    /// Is the message in the slot?
+    full: bool,
+    /// Where it goes if it was not sent.
+    back: Option<&'a mut Option<T>>,
+}
+
+// SAFETY: as for `RecvArm`.
+unsafe impl<T: Send> Send for SendArm<'_, T> {}
+// SAFETY: as for `RecvArm`.
+unsafe impl<T: Send> Sync for SendArm<'_, T> {}
+
+impl<T> Sender<T> {
+    /// An arm of a [select](mod@crate::select) that sends a message; `select!` writes it as `tx.send(value)`.
+    ///
+    /// If another arm wins, the message is dropped; [`send_from_arm`](Self::send_from_arm) keeps it. A closed channel is ready,
+    /// with an error that has the message.
+    #[inline(always)]
+    pub fn send_arm(&self, value: T) -> SendArm<'_, T> {
+        SendArm { chan: self.chan(), entry: Entry::with(value), full: true, back: None }
+    }
+
+    /// An arm of a [select](mod@crate::select) that takes the message out of `place` if it is sent, and leaves it there else;
+    /// `select!` writes it as `tx.send_from(place)`. With nothing in `place` it is never ready.
+    pub fn send_from_arm<'a>(&'a self, place: &'a mut Option<T>) -> SendArm<'a, T> {
+        match place.take() {
+            Some(value) => SendArm { chan: self.chan(), entry: Entry::with(value), full: true, back: Some(place) },
+            None => SendArm { chan: self.chan(), entry: Entry::new(), full: false, back: None },
+        }
+    }
+}
+
+impl<T> SendArm<'_, T> {
+    #[inline(never)]
+    fn attempt_slow(&mut self, here: Here) -> Option<Result<(), SendError<T>>> {
+        let place = self.entry_place();
+        // SAFETY: the slot is full and ours, and its message is moved out once. A target was claimed, and is woken once.
+        unsafe {
+            match self.chan.locked(here, |state| state.try_send(place)) {
+                Sent::Full => None,
+                Sent::Closed => {
+                    self.full = false;
+                    Some(Err(SendError(self.entry.take())))
+                }
+                Sent::Done(target) => {
+                    self.full = false;
+                    if let Some(target) = target {
+                        here.wake(target);
+                    }
+                    Some(Ok(()))
+                }
+            }
+        }
+    }
+
+    fn entry_place(&self) -> *mut T {
+        // SAFETY: the entry is not linked: only the arm's holder calls this.
+        unsafe { self.entry.place() }
+    }
+}
+
+// SAFETY: unlinked when `unlink` or the destructor returns.
+unsafe impl<T> Arm for SendArm<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    #[inline(always)]
+    unsafe fn attempt(&mut self, here: Here, _: Option<&Waker>) -> Option<Self::Output> {
+        if !self.full {
+            return None;
+        }
+        let mut state = self.chan.lock(here);
+        // SAFETY: the slot is full, and ours. What does not go is still in it.
+        if state.quick_send(ManuallyDrop::new(unsafe { self.entry.take() })).is_ok() {
+            self.full = false;
+            return Some(Ok(()));
+        }
+        if state.has_no_room() {
+            return None;
+        }
+        drop(state);
+        self.attempt_slow(here)
+    }
+
+    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+        if !self.full {
+            return Link::Linked;
+        }
+        let at = &raw mut self.entry;
+        // SAFETY: the entry is ours, in no list and full; the caller: it stays where it is.
+        let (link, target) = self.chan.locked(here, |state| unsafe { state.send_or_wait(at, me) });
+        if let Some(target) = target {
+            // SAFETY: claimed, and woken once, without the lock.
+            unsafe { here.wake(target) };
+        }
+        link
+    }
+
+    fn unlink(&mut self, here: Here) -> Option<Self::Output> {
+        let at = &raw mut self.entry;
+        if self.entry.state() == LINKED {
+            // SAFETY: our own entry. (Its target has nothing to drop.)
+            drop(unsafe { self.chan.give_up(here, at, Side::Send) });
+        }
+        let state = self.entry.state();
+        self.entry.reset();
+        match state {
+            DONE => {
+                self.full = false;
+                Some(Ok(()))
+            }
+            CLOSED => {
+                self.full = false;
+                // SAFETY: not sent: it is still there, and ours.
+                Some(Err(SendError(unsafe { self.entry.take() })))
+            }
+            _ => None,
+        }
+    }
+
+    fn abandon(&mut self, here: Here) {
+        // SAFETY: our own entry; afterwards nobody else knows it.
+        drop(unsafe { self.chan.give_up(here, &raw mut self.entry, Side::Send) });
+        // What was taken is sent; all else is still in the slot.
+        self.full &= self.entry.state() != DONE;
+        self.entry.reset();
+    }
+}
+
+impl<T> Drop for SendArm<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.full {
+            return;
+        }
+        if self.entry.state() != IDLE {
+            self.abandon(Here::get());
+        }
+        if !self.full {
+            return;
+        }
+        // SAFETY: our own entry, in no list; the message is still in the slot.
+        unsafe {
+            match self.back.take() {
+                Some(back) => *back = Some(self.entry.take()),
+                None => self.entry.place().drop_in_place(),
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for RecvArm<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RecvArm(..)")
+    }
+}
+impl<T> fmt::Debug for SendArm<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SendArm(..)")
+    }
+}

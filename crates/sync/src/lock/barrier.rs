@@ -1,0 +1,197 @@
+//! A meeting point.
+
+use super::crowd::{Crowd, Guarded, let_go, retarget};
+use super::error::TimeoutError;
+use super::op::{self, Op, Waiting};
+use crate::entry::{DONE, Entry};
+use myriad_core::sys::const_fn;
+use myriad_core::time::{self, Instant};
+use myriad_core::wait::{Here, Target};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Lets tasks wait for each other: when so many have come, all go on, and it may be used again.
+///
+/// As `std::sync::Barrier`, for tasks: thousands may meet on one worker. What each did before is visible to all afterwards. They
+/// go on in the order in which they came.
+///
+/// # Examples
+/// ```
+/// use myriad_sync::lock::Barrier;
+/// let barrier = Barrier::new(3);
+/// let leaders = myriad_core::scope(|s| {
+///     let tasks: Vec<_> = (0..3).map(|_| s.spawn(|| barrier.wait().is_leader())).collect();
+///     tasks.into_iter().filter_map(|t| t.join().unwrap().then_some(())).count()
+/// });
+/// assert_eq!(leaders, 1);
+/// ```
+pub struct Barrier {
+    inner: Guarded<State>,
+    parties: usize,
+}
+
+struct State {
+    crowd: Crowd,
+    arrived: usize,
+}
+
+/// Who came last?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BarrierWaitResult(bool);
+
+impl BarrierWaitResult {
+    /// True for exactly one of those who met: the one who came last.
+    pub fn is_leader(&self) -> bool {
+        self.0
+    }
+}
+
+impl Barrier {
+    const_fn! {
+        /// A barrier for so many.
+        ///
+        /// # Panics
+        /// If there are none: nobody could ever be the last to come. (std's takes 0 for 1.)
+        pub const fn new(parties: usize) -> Barrier {
+            assert!(parties > 0, "a Barrier is for one party at least: nobody could come to one of none");
+            Barrier { inner: Guarded::new(State { crowd: Crowd::new(), arrived: 0 }), parties }
+        }
+    }
+
+    /// Waits until all have come.
+    ///
+    /// # Blocking
+    /// Until the last one comes, which does not wait. The calling task is set aside meanwhile, a foreign thread sleeps. O(1), and for
+    /// the last one O(parties).
+    ///
+    /// # Panics
+    /// If it must wait and there is no memory for a stack: then it has not come.
+    pub fn wait(&self) -> BarrierWaitResult {
+        let mut op = Arrive::new(self);
+        op::wait(&mut op, None);
+        BarrierWaitResult(op.leads)
+    }
+
+    /// Waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// The time has passed: the caller has not come, the barrier waits for as many as before.
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<BarrierWaitResult, TimeoutError> {
+        self.wait_deadline(time::now() + timeout)
+    }
+
+    /// Waits until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// As [`wait_timeout`](Self::wait_timeout).
+    pub fn wait_deadline(&self, deadline: Instant) -> Result<BarrierWaitResult, TimeoutError> {
+        let mut op = Arrive::new(self);
+        if op::wait(&mut op, Some(deadline)) { Ok(BarrierWaitResult(op.leads)) } else { Err(TimeoutError) }
+    }
+
+    /// A future that comes when it is first polled, and is ready when all have come.
+    ///
+    /// # Cancellation
+    /// Dropped before all have come, it has not come.
+    pub fn wait_async(&self) -> BarrierFuture<'_> {
+        BarrierFuture(Waiting::new(Arrive::new(self)))
+    }
+
+    /// For how many it is.
+    pub fn parties(&self) -> usize {
+        self.parties
+    }
+
+    /// How many have come, and wait.
+    pub fn arrived(&self) -> usize {
+        self.inner.locked(Here::get(), |state| state.arrived)
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut s = f.debug_struct("Barrier");
+        s.field("parties", &self.parties).field("arrived", &self.arrived()).finish_non_exhaustive()
+    }
+}
+
+struct Arrive<'a> {
+    barrier: &'a Barrier,
+    leads: bool,
+    /// In which it came.
+    generation: u64,
+}
+
+impl<'a> Arrive<'a> {
+    fn new(barrier: &'a Barrier) -> Self {
+        Arrive { barrier, leads: false, generation: 0 }
+    }
+}
+
+// SAFETY: entries are linked and taken out under the lock.
+unsafe impl Op for Arrive<'_> {
+    type Slot = u64;
+
+    unsafe fn start(&mut self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
+        let barrier = self.barrier;
+        self.leads = barrier.inner.locked(here, |state| {
+            self.generation = state.crowd.generation();
+            if state.arrived + 1 == barrier.parties {
+                state.arrived = 0;
+                state.crowd.all();
+                return true;
+            }
+            if let Some(target) = target.take() {
+                state.arrived += 1;
+                // SAFETY: the caller; under the lock.
+                unsafe { state.crowd.join(entry, target) };
+            }
+            false
+        });
+        if self.leads {
+            let_go(&barrier.inner, |state| &mut state.crowd, self.generation, DONE);
+        }
+        self.leads
+    }
+
+    unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+        // SAFETY: the caller; under the lock.
+        self.barrier.inner.locked(here, |_| unsafe { retarget(entry, target) });
+    }
+
+    /// Done after all if the others have come meanwhile.
+    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
+        let (met, target) = self.barrier.inner.locked(here, |state| {
+            let met = state.crowd.generation() != self.generation;
+            if !met {
+                state.arrived -= 1;
+            }
+            // SAFETY: the caller; under the lock.
+            (met, unsafe { state.crowd.leave(entry) })
+        });
+        drop(target);
+        met
+    }
+}
+
+/// What [`Barrier::wait_async`] returns.
+#[must_use = "futures do nothing unless awaited"]
+pub struct BarrierFuture<'a>(Waiting<Arrive<'a>>);
+
+impl Future for BarrierFuture<'_> {
+    type Output = BarrierWaitResult;
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<BarrierWaitResult> {
+        // SAFETY: pinned with the whole.
+        ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
+        Poll::Ready(BarrierWaitResult(self.0.op().leads))
+    }
+}
+
+impl fmt::Debug for BarrierFuture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BarrierFuture(..)")
+    }
+}

@@ -1,0 +1,306 @@
+//! Waiting for what a mutex protects to change.
+
+use super::crowd::{ALONE, Crowd, Guarded, let_go, retarget, was_alone};
+use super::mutex::{LockFuture, MutexGuard};
+use super::op::{self, Op, Waiting};
+use super::raw::RawMutex;
+use crate::entry::{DONE, Entry};
+use myriad_core::sys::const_fn;
+use myriad_core::sys::mutant::on;
+use myriad_core::time::{self, Instant};
+use myriad_core::wait::{Here, Target};
+use std::fmt;
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::sync::{LockResult, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Lets tasks that hold a [`Mutex`](super::Mutex) give it back, wait until another one notifies them, and take it again.
+///
+/// As `std::sync::Condvar`, but *nobody wakes for nothing*: a wait ends by a notification that was meant for it, or by its time
+/// limit. What it waits for may have changed back before the lock was taken again, though: so `wait_while` is still the form of
+/// choice. Any mutex will do, also several for one condition variable.
+///
+/// Who waits longest is notified first. A notification when nobody waits is lost: an [`Event`](super::Event) keeps it.
+///
+/// # Examples
+/// ```
+/// use myriad_sync::lock::{Condvar, Mutex};
+/// let (queue, filled) = (Mutex::new(Vec::new()), Condvar::new());
+/// myriad_core::scope(|s| {
+///     s.spawn(|| {
+///         let mut queue = filled.wait_while(queue.lock().unwrap(), |q| q.is_empty()).unwrap();
+///         assert_eq!(queue.pop(), Some(7));
+///     });
+///     queue.lock().unwrap().push(7);
+///     filled.notify_one();
+/// });
+/// ```
+pub struct Condvar {
+    inner: Guarded<Crowd>,
+}
+
+/// Did a wait end because its time was over?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitTimeoutResult(bool);
+
+impl WaitTimeoutResult {
+    /// The time has passed, and no notification has come before.
+    pub fn timed_out(&self) -> bool {
+        self.0
+    }
+}
+
+type Timed<G> = LockResult<(G, WaitTimeoutResult)>;
+
+impl Condvar {
+    const_fn! {
+        /// A condition variable on which nobody waits.
+        pub const fn new() -> Condvar {
+            Condvar { inner: Guarded::new(Crowd::new()) }
+        }
+    }
+
+    /// Gives the lock back, waits for a notification, and takes the lock again. Whoever takes the lock after it was given back and
+    /// notifies then is not missed.
+    ///
+    /// # Blocking
+    /// Until notified, and then until the lock is free. The calling task is set aside meanwhile, a foreign thread sleeps.
+    ///
+    /// # Errors
+    /// The mutex is poisoned when it is taken again.
+    ///
+    /// # Panics
+    /// If there is no memory for a stack; the lock is given back then.
+    pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
+        let mutex = guard.mutex;
+        self.wait_unlocked(guard, None);
+        mutex.lock()
+    }
+
+    /// Waits as long as `condition` is true. It is called with the lock held, at first and after each notification.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_while<'a, T: ?Sized>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<MutexGuard<'a, T>> {
+        while condition(&mut guard) {
+            guard = self.wait(guard)?;
+        }
+        Ok(guard)
+    }
+
+    /// Waits as [`wait`](Self::wait), for at most `timeout`; taking the lock again may take longer.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait). A timeout is no error here, as the lock is held again.
+    pub fn wait_timeout<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>, timeout: Duration) -> Timed<MutexGuard<'a, T>> {
+        self.wait_deadline(guard, time::now() + timeout)
+    }
+
+    /// Waits as [`wait_timeout`](Self::wait_timeout), until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_deadline<'a, T: ?Sized>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        deadline: Instant,
+    ) -> Timed<MutexGuard<'a, T>> {
+        let mutex = guard.mutex;
+        let notified = self.wait_unlocked(guard, Some(deadline));
+        let result = WaitTimeoutResult(!notified);
+        match mutex.lock() {
+            Ok(guard) => Ok((guard, result)),
+            Err(error) => Err(PoisonError::new((error.into_inner(), result))),
+        }
+    }
+
+    /// Waits as long as `condition` is true, for at most `timeout`. Timed out: it is still true.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_timeout_while<'a, T: ?Sized>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        timeout: Duration,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> Timed<MutexGuard<'a, T>> {
+        let deadline = time::now() + timeout;
+        let mut over = false;
+        while condition(&mut guard) {
+            if over {
+                return Ok((guard, WaitTimeoutResult(true)));
+            }
+            let result;
+            (guard, result) = self.wait_deadline(guard, deadline)?;
+            over = result.timed_out();
+        }
+        Ok((guard, WaitTimeoutResult(false)))
+    }
+
+    /// A future that waits as [`wait`](Self::wait). It gives the lock back when it is first polled.
+    ///
+    /// # Cancellation
+    /// Dropped before it is ready, the lock is not held. A notification that was meant for it alone goes to the next that waits.
+    pub fn wait_async<'a: 'b, 'b, T: ?Sized>(&'b self, guard: MutexGuard<'a, T>) -> ConditionFuture<'a, 'b, T> {
+        let mutex = guard.mutex;
+        let notified = Waiting::new(Notified { condvar: self, raw: mutex.raw(), unlocked: false });
+        ConditionFuture {
+            guard: ManuallyDrop::new(guard),
+            notified,
+            lock: mutex.lock_async(),
+            was_notified: false,
+            alone: false,
+        }
+    }
+
+    /// Lets one go on: the one that has waited longest.
+    pub fn notify_one(&self) {
+        let here = Here::get();
+        if let Some(target) = self.inner.locked(here, Crowd::one) {
+            // SAFETY: claimed, and woken once.
+            unsafe { here.wake(target) };
+        }
+    }
+
+    /// Lets all go on that wait now. O(waiters).
+    pub fn notify_all(&self) {
+        let generation = self.inner.locked(Here::get(), |crowd| (!crowd.is_empty()).then(|| crowd.all()));
+        if let Some(generation) = generation {
+            let_go(&self.inner, |crowd| crowd, generation, DONE);
+        }
+    }
+
+    /// True: notified. The lock is not held afterwards.
+    fn wait_unlocked<T: ?Sized>(&self, guard: MutexGuard<'_, T>, deadline: Option<Instant>) -> bool {
+        /// Gives the lock back if the wait did not come to it.
+        struct Held<'a, 'b, T: ?Sized>(ManuallyDrop<MutexGuard<'a, T>>, Notified<'b>);
+        impl<T: ?Sized> Drop for Held<'_, '_, T> {
+            fn drop(&mut self) {
+                if !self.1.unlocked {
+                    // SAFETY: dropped once.
+                    unsafe { ManuallyDrop::drop(&mut self.0) };
+                }
+            }
+        }
+        let notified = Notified { condvar: self, raw: guard.mutex.raw(), unlocked: false };
+        let mut held = Held(ManuallyDrop::new(guard), notified);
+        op::wait(&mut held.1, deadline)
+    }
+}
+
+impl Default for Condvar {
+    fn default() -> Self {
+        Condvar::new()
+    }
+}
+
+impl fmt::Debug for Condvar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Condvar { .. }")
+    }
+}
+
+struct Notified<'a> {
+    condvar: &'a Condvar,
+    /// Locked by the caller, until `unlocked`.
+    raw: &'a RawMutex,
+    unlocked: bool,
+}
+
+// SAFETY: entries are linked and taken out under the lock.
+unsafe impl Op for Notified<'_> {
+    type Slot = u64;
+
+    unsafe fn start(&mut self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
+        let Some(target) = target.take() else { return false };
+        debug_assert!(!self.unlocked);
+        if on("unlock-before-wait") {
+            // SAFETY: it is locked by the caller.
+            unsafe { self.raw.unlock() };
+        }
+        // SAFETY: the caller; under the lock.
+        self.condvar.inner.locked(here, |crowd| unsafe { crowd.join(entry, target) });
+        self.unlocked = true;
+        if !on("unlock-before-wait") {
+            // SAFETY: it is locked by the caller, who gave the right to unlock it away.
+            unsafe { self.raw.unlock() };
+        }
+        false
+    }
+
+    unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+        // SAFETY: the caller; under the lock.
+        self.condvar.inner.locked(here, |_| unsafe { retarget(entry, target) });
+    }
+
+    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
+        // SAFETY: the caller; under the lock. The slot is full since `join`.
+        unsafe {
+            drop(self.condvar.inner.locked(here, |crowd| crowd.leave(entry)));
+            if (*entry).state() == DONE && was_alone(entry) && !on("notification-lost") {
+                self.condvar.notify_one();
+            }
+        }
+        false
+    }
+}
+
+/// What [`Condvar::wait_async`] returns.
+#[must_use = "futures do nothing unless awaited"]
+pub struct ConditionFuture<'a, 'b, T: ?Sized>
+where
+    'a: 'b,
+{
+    /// Until `notified` has unlocked it.
+    guard: ManuallyDrop<MutexGuard<'a, T>>,
+    notified: Waiting<Notified<'b>>,
+    was_notified: bool,
+    /// By a notification for it alone, which goes to another if it is dropped before it has the lock.
+    alone: bool,
+    lock: LockFuture<'a, T>,
+}
+
+impl<'a, T: ?Sized> Future for ConditionFuture<'a, '_, T> {
+    type Output = LockResult<MutexGuard<'a, T>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: what is pinned stays where it is.
+        let this = unsafe { self.get_unchecked_mut() };
+        if !this.was_notified {
+            // SAFETY: pinned with the whole.
+            ready!(unsafe { Pin::new_unchecked(&mut this.notified) }.poll(cx));
+            this.was_notified = true;
+            // SAFETY: ready, which is after a wait.
+            this.alone = unsafe { *this.notified.slot() == ALONE };
+        }
+        // SAFETY: pinned with the whole.
+        let locked = ready!(unsafe { Pin::new_unchecked(&mut this.lock) }.poll(cx));
+        this.alone = false;
+        Poll::Ready(locked)
+    }
+}
+
+impl<T: ?Sized> Drop for ConditionFuture<'_, '_, T> {
+    fn drop(&mut self) {
+        if !self.notified.op().unlocked {
+            // SAFETY: never polled: the lock is held, and dropped once.
+            unsafe { ManuallyDrop::drop(&mut self.guard) };
+        }
+        if self.alone {
+            self.notified.op().condvar.notify_one();
+        }
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for ConditionFuture<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ConditionFuture(..)")
+    }
+}

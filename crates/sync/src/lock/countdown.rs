@@ -1,0 +1,112 @@
+//! A count that is waited for until it is zero: what [`Latch`](super::Latch) and [`WaitGroup`](super::WaitGroup) are made of.
+
+use super::crowd::{Crowd, Guarded, let_go, retarget};
+use super::error::TimeoutError;
+use super::op::{self, Op, Waiting};
+use crate::entry::{DONE, Entry};
+use myriad_core::sys::const_fn;
+use myriad_core::time::Instant;
+use myriad_core::wait::{Here, Target};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+pub(super) struct Countdown {
+    inner: Guarded<State>,
+}
+
+struct State {
+    crowd: Crowd,
+    count: usize,
+}
+
+impl Countdown {
+    const_fn! {
+        pub(super) const fn new(count: usize) -> Countdown {
+            Countdown { inner: Guarded::new(State { crowd: Crowd::new(), count }) }
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.inner.locked(Here::get(), |state| state.count)
+    }
+
+    /// Raises it; `None`: beyond what a number can hold.
+    pub(super) fn add(&self, n: usize) -> Option<()> {
+        self.inner.locked(Here::get(), |state| {
+            state.count = state.count.checked_add(n)?;
+            Some(())
+        })
+    }
+
+    /// Lowers it. At zero all go on that wait. `Err`: it was only so high, and is unchanged.
+    pub(super) fn sub(&self, n: usize) -> Result<(), usize> {
+        let all = self.inner.locked(Here::get(), |state| {
+            state.count = state.count.checked_sub(n).ok_or(state.count)?;
+            Ok::<_, usize>((state.count == 0 && !state.crowd.is_empty()).then(|| state.crowd.all()))
+        })?;
+        if let Some(generation) = all {
+            let_go(&self.inner, |state| &mut state.crowd, generation, DONE);
+        }
+        Ok(())
+    }
+
+    pub(super) fn wait(&self, deadline: Option<Instant>) -> Result<(), TimeoutError> {
+        Here::get().spend();
+        if op::wait(&mut Zero(self), deadline) { Ok(()) } else { Err(TimeoutError) }
+    }
+
+    pub(super) fn wait_async(&self) -> ZeroFuture<'_> {
+        ZeroFuture(Waiting::new(Zero(self)))
+    }
+}
+
+struct Zero<'a>(&'a Countdown);
+
+// SAFETY: entries are linked and taken out under the lock.
+unsafe impl Op for Zero<'_> {
+    type Slot = u64;
+
+    unsafe fn start(&mut self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
+        self.0.inner.locked(here, |state| {
+            if state.count == 0 {
+                return true;
+            }
+            if let Some(target) = target.take() {
+                // SAFETY: the caller; under the lock.
+                unsafe { state.crowd.join(entry, target) };
+            }
+            false
+        })
+    }
+
+    unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+        // SAFETY: the caller; under the lock.
+        self.0.inner.locked(here, |_| unsafe { retarget(entry, target) });
+    }
+
+    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
+        // SAFETY: the caller; under the lock.
+        drop(self.0.inner.locked(here, |state| unsafe { state.crowd.leave(entry) }));
+        false
+    }
+}
+
+/// What `wait_async` of a [`Latch`](super::Latch) or a [`WaitGroup`](super::WaitGroup) returns.
+#[must_use = "futures do nothing unless awaited"]
+pub struct ZeroFuture<'a>(Waiting<Zero<'a>>);
+
+impl Future for ZeroFuture<'_> {
+    type Output = ();
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: pinned with the whole.
+        unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(cx)
+    }
+}
+
+impl fmt::Debug for ZeroFuture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ZeroFuture(..)")
+    }
+}

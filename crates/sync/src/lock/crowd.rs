@@ -1,0 +1,215 @@
+//! State under a biased lock, and those who wait at it for the same thing and go on together.
+//!
+//! **Generations.** Each who joins a crowd bears its number; letting it go raises the number, so those who come meanwhile are not
+//! let go with it. Targets are woken in batches, without the lock, first come, first served.
+
+use crate::entry::{DONE, Entry, LINKED, List};
+use myriad_core::lock::biased::BiasedLock;
+use myriad_core::sys::cell::UnsafeCell;
+use myriad_core::sys::const_fn;
+use myriad_core::wait::{Here, Target};
+
+/// A state that is reached under a lock.
+pub(super) struct Guarded<S> {
+    lock: BiasedLock,
+    state: UnsafeCell<S>,
+}
+
+// SAFETY: the state is reached under the lock.
+unsafe impl<S: Send> Sync for Guarded<S> {}
+// SAFETY: as above.
+unsafe impl<S: Send> Send for Guarded<S> {}
+
+impl<S> Guarded<S> {
+    const_fn! {
+        pub(super) const fn new(state: S) -> Guarded<S> {
+            Guarded { lock: BiasedLock::new(), state: UnsafeCell::new(state) }
+        }
+    }
+
+    /// Runs `f` under the lock: short, nothing foreign, no other lock, no panic.
+    #[inline(always)]
+    pub(super) fn locked<R>(&self, here: Here, f: impl FnOnce(&mut S) -> R) -> R {
+        // SAFETY: the closures of these modules keep to that.
+        let _guard = unsafe { here.lock(&self.lock) };
+        // SAFETY: under the lock.
+        self.state.with_mut(|state| f(unsafe { &mut *state }))
+    }
+}
+
+/// See the module's header.
+pub(super) struct Crowd {
+    list: List<u64>,
+    generation: u64,
+}
+
+/// Of one who is let go alone: greater than all generations.
+pub(super) static ALONE: u64 = u64::MAX;
+
+impl Crowd {
+    pub(super) const fn new() -> Crowd {
+        Crowd { list: List::new(), generation: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The number of those who come now.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Begins to wait.
+    ///
+    /// # Safety
+    /// As [`List::push`].
+    pub(super) unsafe fn join(&mut self, entry: *mut Entry<u64>, target: Target) {
+        // SAFETY: the caller; the entry is still ours.
+        unsafe {
+            (*entry).put(&raw const self.generation);
+            self.list.push(entry, target);
+        }
+    }
+
+    /// Takes an entry out that is still linked, with its target.
+    ///
+    /// # Safety
+    /// It is in no other list.
+    pub(super) unsafe fn leave(&mut self, entry: *mut Entry<u64>) -> Option<Target> {
+        // SAFETY: the caller; linked, it stays so under the lock.
+        unsafe {
+            ((*entry).state() == LINKED).then(|| {
+                let target = self.list.remove(entry);
+                (*entry).reset();
+                target
+            })
+        }
+    }
+
+    /// The first is to go on, alone.
+    pub(super) fn one(&mut self) -> Option<Target> {
+        // SAFETY: under the lock.
+        unsafe {
+            self.list.claim_first().map(|(entry, target)| {
+                (*entry).put(&raw const ALONE);
+                Entry::end(entry, DONE);
+                target
+            })
+        }
+    }
+
+    /// Those who wait now are to go on: to be followed by [`let_go`], without the lock.
+    pub(super) fn all(&mut self) -> u64 {
+        self.generation += 1;
+        self.generation - 1
+    }
+
+    /// Some of those who came up to this generation.
+    fn take(&mut self, upto: u64, outcome: u8, batch: &mut Batch) {
+        self.take_counted(upto, outcome, batch, || ());
+    }
+
+    /// The same, with a call for each before it may go on.
+    pub(super) fn take_counted(&mut self, upto: u64, outcome: u8, batch: &mut Batch, mut count: impl FnMut()) {
+        while batch.has_room() && !self.list.is_empty() {
+            let entry = self.list.first();
+            // SAFETY: under the lock; linked entries are live and their slots full.
+            unsafe {
+                if *(*entry).place() > upto {
+                    return;
+                }
+                if let Some(target) = self.list.claim(entry) {
+                    count();
+                    Entry::end(entry, outcome);
+                    batch.add(target);
+                }
+            }
+        }
+    }
+}
+
+/// Was this wait ended for it alone?
+///
+/// # Safety
+/// The entry is its owner's again, and was ended.
+pub(super) unsafe fn was_alone(entry: *mut Entry<u64>) -> bool {
+    // SAFETY: the caller.
+    unsafe { *(*entry).place() == ALONE }
+}
+
+/// Under the lock: a linked entry gets a new target, and leaves the old one.
+///
+/// # Safety
+/// The entry is the caller's, in a list of the locked primitive or in none.
+pub(super) unsafe fn retarget<T>(entry: *mut Entry<T>, target: &mut Option<Target>) {
+    // SAFETY: the caller.
+    unsafe {
+        if (*entry).state() == LINKED {
+            *target = target.take().map(|new| (*entry).replace_target(new));
+        }
+    }
+}
+
+/// Lets all go who came up to this generation.
+#[cold]
+pub(super) fn let_go<S>(guarded: &Guarded<S>, crowd: fn(&mut S) -> &mut Crowd, upto: u64, outcome: u8) {
+    let_go_of(|batch| guarded.locked(Here::get(), |state| crowd(state).take(upto, outcome, batch)));
+}
+
+/// Wakes batch after batch, until none comes.
+pub(super) fn let_go_of(mut fill: impl FnMut(&mut Batch)) {
+    loop {
+        let mut batch = Batch::new();
+        fill(&mut batch);
+        if batch.is_empty() {
+            return;
+        }
+        batch.wake(Here::get());
+    }
+}
+
+const BATCH: usize = 32;
+
+/// Targets to be woken.
+pub(super) struct Batch {
+    targets: [Option<Target>; BATCH],
+    len: usize,
+    woken: usize,
+}
+
+impl Batch {
+    pub(super) fn new() -> Batch {
+        Batch { targets: [const { None }; BATCH], len: 0, woken: 0 }
+    }
+    pub(super) fn has_room(&self) -> bool {
+        self.len < BATCH
+    }
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// One that was claimed.
+    pub(super) fn add(&mut self, target: Target) {
+        self.targets[self.len] = Some(target);
+        self.len += 1;
+    }
+    /// Wakes them, in order. (If a waker panics the others are woken by the drop.)
+    pub(super) fn wake(&mut self, here: Here) {
+        while self.woken < self.len {
+            let target = self.targets[self.woken].take();
+            self.woken += 1;
+            if let Some(target) = target {
+                // SAFETY: claimed, and woken once.
+                unsafe { here.wake(target) };
+            }
+        }
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        if self.woken < self.len {
+            self.wake(Here::get());
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A flag that can be waited for.
+
+use super::crowd::{Crowd, Guarded, let_go, retarget, was_alone};
+use super::error::TimeoutError;
+use super::op::{self, Op, Waiting};
+use crate::entry::{DONE, Entry};
+use myriad_core::sys::const_fn;
+use myriad_core::time::{self, Instant};
+use myriad_core::wait::{Here, Target};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A flag that tasks wait for until it is set.
+///
+/// [`Event::new`] makes one that stays set until it is [`reset`](Event::reset): setting it lets all go on that wait, and all that come
+/// until then. [`Event::auto_reset`] makes one that lets *one* go on each time that it is set: the one that has waited longest, or,
+/// if none waits, the next that comes.
+///
+/// What was done before [`set`](Event::set) is visible to whoever it lets go on.
+///
+/// # Examples
+/// ```
+/// use myriad_sync::lock::Event;
+/// let ready = Event::new();
+/// myriad_core::scope(|s| {
+///     for _ in 0..3 {
+///         s.spawn(|| ready.wait());
+///     }
+///     ready.set();
+/// });
+/// assert!(ready.is_set());
+/// ```
+pub struct Event {
+    inner: Guarded<State>,
+}
+
+struct State {
+    crowd: Crowd,
+    set: bool,
+    auto: bool,
+}
+
+impl Event {
+    const_fn! {
+        /// An event that stays set until it is reset. It is not set.
+        pub const fn new() -> Event {
+            Event { inner: Guarded::new(State { crowd: Crowd::new(), set: false, auto: false }) }
+        }
+    }
+    const_fn! {
+        /// An event that lets one go on each time it is set. It is not set.
+        pub const fn auto_reset() -> Event {
+            Event { inner: Guarded::new(State { crowd: Crowd::new(), set: false, auto: true }) }
+        }
+    }
+
+    /// Sets the flag: whoever waits goes on; of an event with automatic reset, one.
+    ///
+    /// Setting it again before anybody has waited has no effect. O(waiters).
+    pub fn set(&self) {
+        let here = Here::get();
+        let (one, all) = self.inner.locked(here, |state| {
+            if !state.auto {
+                state.set = true;
+                return (None, (!state.crowd.is_empty()).then(|| state.crowd.all()));
+            }
+            let one = state.crowd.one();
+            state.set = one.is_none();
+            (one, None)
+        });
+        if let Some(target) = one {
+            // SAFETY: claimed, and woken once.
+            unsafe { here.wake(target) };
+        }
+        if let Some(generation) = all {
+            let_go(&self.inner, |state| &mut state.crowd, generation, DONE);
+        }
+    }
+
+    /// Takes the flag back: who comes now waits. True: it was set.
+    pub fn reset(&self) -> bool {
+        self.inner.locked(Here::get(), |state| std::mem::take(&mut state.set))
+    }
+
+    /// Is the flag set?
+    pub fn is_set(&self) -> bool {
+        self.inner.locked(Here::get(), |state| state.set)
+    }
+
+    /// Waits until the flag is set; takes it back, if the event does so.
+    ///
+    /// # Blocking
+    /// Until it is set. The calling task is set aside meanwhile, a foreign thread sleeps.
+    ///
+    /// # Panics
+    /// If it must wait and there is no memory for a stack.
+    pub fn wait(&self) {
+        Here::get().spend();
+        op::wait(&mut Set(self), None);
+    }
+
+    /// The same without waiting. True: it was set (and is taken back, if the event does so).
+    pub fn try_wait(&self) -> bool {
+        self.inner.locked(Here::get(), State::pass)
+    }
+
+    /// Waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// The time has passed.
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<(), TimeoutError> {
+        self.wait_deadline(time::now() + timeout)
+    }
+
+    /// Waits until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// The time has passed.
+    pub fn wait_deadline(&self, deadline: Instant) -> Result<(), TimeoutError> {
+        Here::get().spend();
+        if op::wait(&mut Set(self), Some(deadline)) { Ok(()) } else { Err(TimeoutError) }
+    }
+
+    /// A future that is ready when the flag is set.
+    ///
+    /// # Cancellation
+    /// Dropped before it is ready, it has changed nothing: was it let go by an event with automatic reset, another is.
+    pub fn wait_async(&self) -> EventFuture<'_> {
+        EventFuture(Waiting::new(Set(self)))
+    }
+}
+
+impl State {
+    fn pass(&mut self) -> bool {
+        let set = self.set;
+        self.set &= !self.auto;
+        set
+    }
+}
+
+impl Default for Event {
+    fn default() -> Self {
+        Event::new()
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event").field("set", &self.is_set()).finish_non_exhaustive()
+    }
+}
+
+struct Set<'a>(&'a Event);
+
+// SAFETY: entries are linked and taken out under the lock.
+unsafe impl Op for Set<'_> {
+    type Slot = u64;
+
+    unsafe fn start(&mut self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
+        self.0.inner.locked(here, |state| {
+            if state.pass() {
+                return true;
+            }
+            if let Some(target) = target.take() {
+                // SAFETY: the caller; under the lock.
+                unsafe { state.crowd.join(entry, target) };
+            }
+            false
+        })
+    }
+
+    unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+        // SAFETY: the caller; under the lock.
+        self.0.inner.locked(here, |_| unsafe { retarget(entry, target) });
+    }
+
+    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
+        // SAFETY: the caller; under the lock. The slot is full since `join`.
+        unsafe {
+            drop(self.0.inner.locked(here, |state| state.crowd.leave(entry)));
+            if (*entry).state() == DONE && was_alone(entry) {
+                self.0.set();
+            }
+        }
+        false
+    }
+}
+
+/// What [`Event::wait_async`] returns.
+#[must_use = "futures do nothing unless awaited"]
+pub struct EventFuture<'a>(Waiting<Set<'a>>);
+
+impl Future for EventFuture<'_> {
+    type Output = ();
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: pinned with the whole.
+        unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(cx)
+    }
+}
+
+impl fmt::Debug for EventFuture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EventFuture(..)")
+    }
+}

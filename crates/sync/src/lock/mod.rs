@@ -1,0 +1,55 @@
+//! Locks and meeting points: what `std::sync` has, in name and shape, and more; for tasks, futures and threads alike.
+//!
+//! | | |
+//! |---|---|
+//! | [`Mutex`], [`RwLock`], [`ReentrantLock`] | one at a time; many readers or one writer; the owner may lock again |
+//! | [`Condvar`] | waiting for what a mutex protects |
+//! | [`Semaphore`] | so many at a time, or so much |
+//! | [`Event`], [`Latch`], [`WaitGroup`], [`Barrier`] | waiting until something was done: once, so many times, all, each other |
+//! | [`Once`], [`OnceLock`], [`LazyLock`] | making something once |
+//!
+//! Whoever waits is set aside, and its worker goes on; a foreign thread sleeps. So a lock may be held over any wait, and of
+//! ten thousand tasks that wait for one lock none holds up a worker. What waits for a lock never runs another task on top of
+//! its stack: a lock that is held below could not be given back.
+//!
+//! Each wait exists in the same endings: `lock` waits, `try_lock` never does, `lock_timeout` and `lock_deadline` wait so long,
+//! `lock_async` is a future. A wait that is given up, by a time limit or by dropping its future, has had no effect: a permit or a
+//! lock that it was given meanwhile goes to the next one. Nobody is woken for nothing.
+//!
+//! Errors, poisoning and guards are std's. Guards are `Send`, but for the [`ReentrantLock`]'s: a future that holds one over an `await`
+//! may move to another worker.
+
+mod barrier;
+mod condvar;
+mod countdown;
+mod crowd;
+mod error;
+mod event;
+mod latch;
+mod lazy;
+mod mutex;
+mod once;
+mod once_lock;
+mod op;
+mod poison;
+mod raw;
+mod raw_rw;
+mod reentrant;
+mod rwlock;
+mod semaphore;
+mod wait_group;
+
+pub use barrier::{Barrier, BarrierFuture, BarrierWaitResult};
+pub use condvar::{ConditionFuture, Condvar, WaitTimeoutResult};
+pub use countdown::ZeroFuture;
+pub use error::{LockTimeoutError, TimeoutError};
+pub use event::{Event, EventFuture};
+pub use latch::Latch;
+pub use lazy::LazyLock;
+pub use mutex::{LockFuture, Mutex, MutexGuard};
+pub use once::{Once, OnceFuture, OnceState};
+pub use once_lock::{OnceLock, OnceLockFuture};
+pub use reentrant::{ReentrantLock, ReentrantLockFuture, ReentrantLockGuard};
+pub use rwlock::{ReadFuture, RwLock, RwLockReadGuard, RwLockWriteGuard, WriteFuture};
+pub use semaphore::{AcquireFuture, OwnedPermit, Permit, Semaphore};
+pub use wait_group::{Done, WaitGroup};

@@ -1,0 +1,362 @@
+//! Doing something once.
+
+use super::crowd::{Crowd, Guarded, let_go, retarget};
+use super::error::TimeoutError;
+use super::op::{self, AGAIN, Op, Waiting};
+use crate::entry::{DONE, Entry};
+use myriad_core::sys::atomic::{AtomicU8, Ordering::*};
+use myriad_core::sys::const_fn;
+use myriad_core::sys::mutant::ord;
+use myriad_core::task::identity::identity;
+use myriad_core::time::{self, Instant};
+use myriad_core::wait::{Here, Target};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Nothing has been done.
+pub(super) const NEW: u8 = 0;
+const RUNNING: u8 = 1;
+/// It was tried, and has panicked.
+pub(super) const POISONED: u8 = 2;
+/// It is done, and stays so.
+pub(super) const COMPLETE: u8 = 3;
+
+/// Runs something once, whoever comes first; the others wait until it is done.
+///
+/// As `std::sync::Once`, for tasks. It may block, and take long: those who wait are set aside. If it panics it is *poisoned*, and each
+/// later [`call_once`](Once::call_once) panics, as with std; in Go it counts as done. [`call_once_force`](Once::call_once_force) tries
+/// again. A call inside itself, which would wait for itself for ever, panics.
+///
+/// # Examples
+/// ```
+/// use myriad_sync::lock::Once;
+/// static START: Once = Once::new();
+/// let mut times = 0;
+/// for _ in 0..3 {
+///     START.call_once(|| times += 1);
+/// }
+/// assert_eq!(times, 1);
+/// ```
+pub struct Once {
+    state: AtomicU8,
+    inner: Guarded<State>,
+}
+
+struct State {
+    crowd: Crowd,
+    /// The identity of who does it; 0 for a future.
+    runner: u64,
+}
+
+/// What is known about earlier tries.
+#[derive(Debug)]
+pub struct OnceState {
+    poisoned: bool,
+}
+
+impl OnceState {
+    /// Has an earlier try panicked?
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned
+    }
+}
+
+/// The caller does it, and says how it ended.
+pub(super) struct Running<'a> {
+    once: &'a Once,
+    /// What it will be when this is dropped.
+    pub(super) then: u8,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let once = self.once;
+        let then = self.then;
+        let all = once.inner.locked(Here::get(), |state| {
+            state.runner = 0;
+            // Release: pairs with the Acquire in `is_completed`: what was done.
+            once.state.store(then, ord(Release, "once-release"));
+            (!state.crowd.is_empty()).then(|| state.crowd.all())
+        });
+        if let Some(generation) = all {
+            // Not done: each looks again, and one of them may try.
+            let outcome = if then == COMPLETE { DONE } else { AGAIN };
+            let_go(&once.inner, |state| &mut state.crowd, generation, outcome);
+        }
+    }
+}
+
+/// What came of asking for the turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Complete,
+    /// The caller is to do it. `true`: an earlier try has panicked.
+    Turn(bool),
+    Poisoned,
+    /// It is the caller who does it already.
+    Itself,
+}
+
+impl Once {
+    const_fn! {
+        /// Nothing is done yet.
+        pub const fn new() -> Once {
+            Once { state: AtomicU8::new(NEW), inner: Guarded::new(State { crowd: Crowd::new(), runner: 0 }) }
+        }
+    }
+
+    /// Is it done? If so, what it has done is visible.
+    #[inline(always)]
+    pub fn is_completed(&self) -> bool {
+        // Acquire: pairs with the Release in `Running::drop`.
+        self.state.load(ord(Acquire, "once-acquire")) == COMPLETE
+    }
+
+    /// Runs `f` if nobody has; then it is done.
+    ///
+    /// # Blocking
+    /// While another one runs it. The calling task is set aside meanwhile, a foreign thread sleeps. `f` runs on the caller.
+    ///
+    /// # Panics
+    /// If `f` does, now or earlier. If it is called inside itself. If it must wait and there is no memory for a stack.
+    #[inline]
+    #[track_caller]
+    pub fn call_once(&self, f: impl FnOnce()) {
+        if !self.is_completed() {
+            self.call(false, |_| f());
+        }
+    }
+
+    /// The same, also if an earlier try has panicked.
+    ///
+    /// # Panics
+    /// If `f` does. If it is called inside itself. If it must wait and there is no memory for a stack.
+    #[inline]
+    #[track_caller]
+    pub fn call_once_force(&self, f: impl FnOnce(&OnceState)) {
+        if !self.is_completed() {
+            self.call(true, f);
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn call(&self, force: bool, f: impl FnOnce(&OnceState)) {
+        if let Some((mut running, state)) = self.begin(force) {
+            f(&state);
+            running.then = COMPLETE;
+        }
+    }
+
+    /// The turn to do it; `None`: it is done. If the turn is dropped, it was in vain, as by a panic.
+    #[track_caller]
+    pub(super) fn begin(&self, force: bool) -> Option<(Running<'_>, OnceState)> {
+        let mut turn =
+            Turn { once: self, force, only_wait: false, runner: identity().get(), outcome: Outcome::Complete };
+        op::wait(&mut turn, None);
+        self.turn(turn.outcome)
+    }
+
+    /// The same in a future.
+    pub(super) async fn begin_async(&self, force: bool) -> Option<(Running<'_>, OnceState)> {
+        let turn = Turn { once: self, force, only_wait: false, runner: 0, outcome: Outcome::Complete };
+        let mut waiting = std::pin::pin!(Waiting::new(turn));
+        waiting.as_mut().await;
+        self.turn(waiting.op().outcome)
+    }
+
+    #[track_caller]
+    fn turn(&self, outcome: Outcome) -> Option<(Running<'_>, OnceState)> {
+        match outcome {
+            Outcome::Complete => None,
+            Outcome::Turn(poisoned) => Some((Running { once: self, then: POISONED }, OnceState { poisoned })),
+            Outcome::Poisoned => poisoned(),
+            Outcome::Itself => panic!(
+                "a Once (or OnceLock, LazyLock) is asked for inside its own initialisation: it would wait for itself for ever"
+            ),
+        }
+    }
+
+    /// Waits until somebody has done it.
+    ///
+    /// # Blocking
+    /// Until it is done. The calling task is set aside meanwhile, a foreign thread sleeps.
+    ///
+    /// # Panics
+    /// If a try has panicked. If it must wait and there is no memory for a stack.
+    #[track_caller]
+    pub fn wait(&self) {
+        if !self.is_completed() && self.only_wait(false, None) == Some(Outcome::Poisoned) {
+            poisoned();
+        }
+    }
+
+    /// The same, also if a try has panicked: until another one succeeds.
+    pub fn wait_force(&self) {
+        if !self.is_completed() {
+            self.only_wait(true, None);
+        }
+    }
+
+    /// Waits as [`wait`](Self::wait), for at most `timeout`.
+    ///
+    /// # Errors
+    /// The time has passed.
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    #[track_caller]
+    pub fn wait_timeout(&self, timeout: Duration) -> Result<(), TimeoutError> {
+        self.wait_deadline(time::now() + timeout)
+    }
+
+    /// Waits as [`wait`](Self::wait), until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// The time has passed.
+    ///
+    /// # Panics
+    /// As [`wait`](Self::wait).
+    #[track_caller]
+    pub fn wait_deadline(&self, deadline: Instant) -> Result<(), TimeoutError> {
+        if self.is_completed() {
+            return Ok(());
+        }
+        match self.only_wait(false, Some(deadline)) {
+            None => Err(TimeoutError),
+            Some(Outcome::Poisoned) => poisoned(),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// False: the time has passed.
+    pub(super) fn wait_force_until(&self, deadline: Instant) -> bool {
+        self.only_wait(true, Some(deadline)).is_some()
+    }
+
+    pub(super) fn wait_force_async(&self) -> OnceFuture<'_> {
+        let turn = Turn { once: self, force: true, only_wait: true, runner: 0, outcome: Outcome::Complete };
+        OnceFuture(Waiting::new(turn))
+    }
+
+    fn only_wait(&self, force: bool, deadline: Option<Instant>) -> Option<Outcome> {
+        let mut turn = Turn { once: self, force, only_wait: true, runner: 0, outcome: Outcome::Complete };
+        op::wait(&mut turn, deadline).then_some(turn.outcome)
+    }
+
+    /// A future that is ready when it is done.
+    ///
+    /// # Panics
+    /// When polled, if a try has panicked.
+    ///
+    /// # Cancellation
+    /// Dropped, it has had no effect.
+    pub fn wait_async(&self) -> OnceFuture<'_> {
+        let turn = Turn { once: self, force: false, only_wait: true, runner: 0, outcome: Outcome::Complete };
+        OnceFuture(Waiting::new(turn))
+    }
+
+    /// Nobody else has it: back to the beginning. True: it was done.
+    pub(super) fn reset(&mut self) -> bool {
+        let was = self.is_completed();
+        self.state.store(NEW, Relaxed);
+        was
+    }
+}
+
+#[cold]
+#[track_caller]
+fn poisoned() -> ! {
+    panic!("a Once (or LazyLock) is poisoned: its initialisation has panicked; Once::call_once_force tries again")
+}
+
+struct Turn<'a> {
+    once: &'a Once,
+    force: bool,
+    only_wait: bool,
+    /// The caller's identity, 0 if it cannot be its own runner.
+    runner: u64,
+    outcome: Outcome,
+}
+
+// SAFETY: entries are linked and taken out under the lock.
+unsafe impl Op for Turn<'_> {
+    type Slot = u64;
+
+    unsafe fn start(&mut self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
+        let outcome = self.once.inner.locked(here, |state| {
+            // Relaxed: under the lock.
+            let outcome = match self.once.state.load(Relaxed) {
+                COMPLETE => Some(Outcome::Complete),
+                RUNNING if self.runner != 0 && state.runner == self.runner => Some(Outcome::Itself),
+                RUNNING => None,
+                POISONED if !self.force => Some(Outcome::Poisoned),
+                _ if self.only_wait => None,
+                before => {
+                    self.once.state.store(RUNNING, Relaxed);
+                    state.runner = self.runner;
+                    Some(Outcome::Turn(before == POISONED))
+                }
+            };
+            if let (None, Some(target)) = (&outcome, target.take()) {
+                // SAFETY: the caller; under the lock.
+                unsafe { state.crowd.join(entry, target) };
+            }
+            outcome
+        });
+        self.outcome = outcome.unwrap_or(Outcome::Complete);
+        outcome.is_some()
+    }
+
+    unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+        // SAFETY: the caller; under the lock.
+        self.once.inner.locked(here, |_| unsafe { retarget(entry, target) });
+    }
+
+    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
+        // SAFETY: the caller; under the lock.
+        drop(self.once.inner.locked(here, |state| unsafe { state.crowd.leave(entry) }));
+        false
+    }
+}
+
+/// What [`Once::wait_async`] returns.
+#[must_use = "futures do nothing unless awaited"]
+pub struct OnceFuture<'a>(Waiting<Turn<'a>>);
+
+impl Future for OnceFuture<'_> {
+    type Output = ();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: pinned with the whole.
+        ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
+        if self.0.op().outcome == Outcome::Poisoned {
+            poisoned();
+        }
+        Poll::Ready(())
+    }
+}
+
+impl fmt::Debug for OnceFuture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnceFuture(..)")
+    }
+}
+
+impl Default for Once {
+    fn default() -> Self {
+        Once::new()
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").field("completed", &self.is_completed()).finish_non_exhaustive()
+    }
+}
+
+// As std's: a try that has panicked is known.
+impl std::panic::UnwindSafe for Once {}
+impl std::panic::RefUnwindSafe for Once {}

@@ -1,0 +1,428 @@
+//! The mutex without its value: 16 bytes.
+//!
+//! ```text
+//!  state   FREE | LOCKED                                     taken by an exchange, given back by a plain store
+//!  watch   QUICK     nobody waits, and whoever begins to pays a heavy fence
+//!          CALM      nobody is to be woken: nobody waits, or one who was woken is on its way
+//!          WAITERS   some wait: who unlocks wakes the first, which tries its luck
+//!          STARVING  the first has had no luck too often: who unlocks hands the lock over to it
+//!  list    who waits, first come, first served; under a spin lock, as is what follows
+//! ```
+//! **Unlocking is a store, not a read-modify-write.** It must not miss one who begins to wait at that moment (Dekker's pattern:
+//! `state = FREE`, then a look at `watch`, against `watch = WAITERS`, then a look at `state`). While nobody has waited for some
+//! time, the unlocker's fence is a *light* one, and the first to wait pays the *heavy* one (`sys::fence`). From then on, `watch`
+//! is not `QUICK`, and unlocking is an exchange; after so many unlockings in a row that found nobody, it is quick again; twice as
+//! many each time, for a heavy fence costs as much as thousands of exchanges save.
+//!
+//! **Fairness.** Whoever comes may take a free lock, before those who wait: with two threads that lock and unlock in turn,
+//! handing it over each time would cost a wake for each section. One who was woken and finds the lock taken waits on as the first.
+//! The fourth time it is *starving*, and is handed the lock. So a waiter gets it after at most four wakes from the day it is first,
+//! and that one before it, each of which a section ends. There is one on its way at a time; unlocking meanwhile wakes nobody.
+//!
+//! **Invariants**, under the spin lock. `woken`: one whose wait was ended with `AGAIN` has not yet taken the lock, waited again, or
+//! given up; each of these clears it. `watch` is `WAITERS` or `STARVING` exactly if some wait and not `woken`; `QUICK` only if nobody
+//! waits and not `woken`. `STARVING`: the first of the list has lost so often.
+//!
+//! **Ordering.** The sections: the Release of who unlocks with the Acquire of who locks; a hand-over goes by the entry.
+//! Unlocking against waiting: (quick) `state` | light | `watch` against `watch` | heavy | swap of `state`; (else) swap of
+//! `state`, `watch` against `watch`, swap of `state`: two read-modify-writes of one word, and the later sees what came before
+//! the earlier. An unlocker that began quickly and finds that it is not quick any more does not know whether its store was in
+//! time for one who waits without the heavy fence: so both also have a full fence.
+//!
+//! **Rejected.** An exchange for unlocking too, as std and parking_lot have: 13 ns instead of 9. The biased lock for whole
+//! sections: what is inside may suspend, and lock others. One byte and a table of waiters by address: the table's locks are shared
+//! by locks that have nothing to do with each other.
+//!
+//! After the unlocking store another thread may have the lock, and this one still looks at `watch`: so memory of a mutex must not
+//! be freed because its value says so, but when no reference to it is left; as the compiler sees to in safe code.
+
+use super::op::{AGAIN, Op};
+use crate::entry::{DONE, Entry, LINKED, List};
+use myriad_core::lock::spin::SpinLock;
+use myriad_core::sys::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::*, Overwrite, Peek, fence};
+use myriad_core::sys::cell::UnsafeCell;
+use myriad_core::sys::const_fn;
+use myriad_core::sys::fence::{heavy_any, light_any};
+use myriad_core::sys::mutant::{on, ord};
+use myriad_core::sys::thread::{relax, ticks, ticks_per_us};
+use myriad_core::wait::{Here, Target};
+
+const FREE: u8 = 0;
+const LOCKED: u8 = 1;
+
+const QUICK: u8 = 0;
+const CALM: u8 = 1;
+const WAITERS: u8 = 2;
+const STARVING: u8 = 3;
+
+/// Wakes without luck after which a waiter is starving.
+const PATIENCE: u8 = 4;
+/// Unlockings in a row that make it quick again, as a power of two: at first, and at most.
+const FIRST_CALM: u8 = 6;
+const LAST_CALM: u8 = 15;
+/// Looks at the lock before a wait; each pause, of 1/8 µs at first, is twice as long as the one before.
+const SPINS: u32 = 4;
+
+pub(crate) struct RawMutex {
+    state: AtomicU8,
+    watch: AtomicU8,
+    queue: SpinLock,
+    /// Written by who holds the mutex, and by who begins to wait: only a measure.
+    calm_for: AtomicU16,
+    /// Of the value; see `Poison`.
+    pub(super) poisoned: AtomicBool,
+    /// Under the spin lock, as is the list.
+    notes: UnsafeCell<Notes>,
+    list: UnsafeCell<List<()>>,
+}
+
+struct Notes {
+    /// How many unlockings the next calm takes, as a power of two.
+    calm: u8,
+    woken: bool,
+}
+
+/// What is reached under the spin lock.
+struct Waiting<'a> {
+    notes: &'a mut Notes,
+    list: &'a mut List<()>,
+    watch: &'a AtomicU8,
+}
+
+// SAFETY: `notes` and `list` are reached under `queue`.
+unsafe impl Sync for RawMutex {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for RawMutex {}
+
+const _: () = assert!(cfg!(loom) || size_of::<RawMutex>() == 16 || size_of::<usize>() != 8);
+
+impl RawMutex {
+    const_fn! {
+        pub(crate) const fn new() -> RawMutex {
+            RawMutex {
+                state: AtomicU8::new(FREE),
+                watch: AtomicU8::new(QUICK),
+                queue: SpinLock::new(),
+                calm_for: AtomicU16::new(0),
+                poisoned: AtomicBool::new(false),
+                notes: UnsafeCell::new(Notes { calm: FIRST_CALM, woken: false }),
+                list: UnsafeCell::new(List::new()),
+            }
+        }
+    }
+
+    /// Takes the lock if it is free.
+    #[inline(always)]
+    pub(crate) fn try_lock(&self) -> bool {
+        // Acquire: pairs with the Release of `unlock`.
+        self.state.compare_exchange(FREE, LOCKED, ord(Acquire, "mutex-acquire"), Relaxed).is_ok()
+    }
+
+    pub(crate) fn is_locked(&self) -> bool {
+        self.state.load(Relaxed) == LOCKED
+    }
+
+    /// Gives the lock back.
+    ///
+    /// # Safety
+    /// The caller has it.
+    #[inline(always)]
+    pub(crate) unsafe fn unlock(&self) {
+        if self.watch.load(Relaxed) != QUICK {
+            // SAFETY: the caller.
+            return unsafe { self.unlock_watched() };
+        }
+        // Release: pairs with the Acquire of `try_lock`.
+        self.state.overwrite(FREE, ord(Release, "mutex-release"));
+        if !on("unlock-light") {
+            light_any();
+        }
+        if self.watch.load(Relaxed) != QUICK && !on("unlock-look") {
+            self.unlocked_late();
+        }
+    }
+
+    /// Unlocked with a plain store, when somebody had begun to wait.
+    #[cold]
+    #[inline(never)]
+    fn unlocked_late(&self) {
+        // SeqCst: pairs with the fence in `begin`, for one who did not pay the heavy one.
+        fence(SeqCst);
+        if self.watch.load(Relaxed) >= WAITERS {
+            self.wake_first();
+        }
+    }
+
+    /// # Safety
+    /// The caller has the lock.
+    #[inline(never)]
+    unsafe fn unlock_watched(&self) {
+        match self.watch.load(Relaxed) {
+            STARVING if self.hand_over() => return,
+            CALM => self.calm_down(),
+            _ => {}
+        }
+        // AcqRel: Release for `try_lock`; Acquire: pairs with the swap in `begin`: if that came first, we see its `watch`.
+        self.state.swap(FREE, ord(AcqRel, "unlock-swap"));
+        if self.watch.load(Relaxed) >= WAITERS {
+            self.wake_first();
+        }
+    }
+
+    /// Unlocks by giving the lock to the first that waits. False: nobody does.
+    #[cold]
+    fn hand_over(&self) -> bool {
+        let first = self.locked(|waiting| {
+            // SAFETY: the spin lock is held.
+            unsafe {
+                let first = waiting.list.claim_first();
+                waiting
+                    .watch
+                    .store(if waiting.list.is_empty() || waiting.notes.woken { CALM } else { WAITERS }, Relaxed);
+                first.map(|(entry, target)| {
+                    Entry::end(entry, DONE);
+                    target
+                })
+            }
+        });
+        // SAFETY: claimed, and woken once.
+        first.map(|target| unsafe { Here::get().wake(target) }).is_some()
+    }
+
+    /// By who has the lock: after so many unlockings without waiters they are quick again.
+    fn calm_down(&self) {
+        let left = self.calm_for.load(Relaxed);
+        if left > 0 {
+            return self.calm_for.store(left - 1, Relaxed);
+        }
+        self.locked(|waiting| {
+            if waiting.watch.load(Relaxed) == CALM && !waiting.notes.woken {
+                debug_assert!(waiting.list.is_empty());
+                waiting.watch.store(QUICK, Relaxed);
+            }
+        });
+    }
+
+    /// The lock was free a moment ago, and some wait: the first is woken, to take it.
+    #[cold]
+    #[inline(never)]
+    fn wake_first(&self) {
+        let first = self.locked(|waiting| {
+            if waiting.watch.load(Relaxed) < WAITERS {
+                return None;
+            }
+            // SAFETY: the spin lock is held.
+            unsafe {
+                let first = waiting.list.claim_first();
+                waiting.notes.woken = first.is_some();
+                waiting.watch.store(CALM, Relaxed);
+                first.map(|(entry, target)| {
+                    Entry::end(entry, AGAIN);
+                    target
+                })
+            }
+        });
+        if let Some(target) = first {
+            // SAFETY: claimed, and woken once.
+            unsafe { Here::get().wake(target) };
+        }
+    }
+
+    #[inline(always)]
+    fn locked<R>(&self, f: impl FnOnce(Waiting<'_>) -> R) -> R {
+        // SAFETY: what runs inside is this module's: short, nothing foreign.
+        let _guard = unsafe { self.queue.lock() };
+        self.notes.with_mut(|notes| {
+            self.list.with_mut(|list| {
+                // SAFETY: under the spin lock.
+                let (notes, list) = unsafe { (&mut *notes, &mut *list) };
+                f(Waiting { notes, list, watch: &self.watch })
+            })
+        })
+    }
+
+    /// Tries for some two microseconds, where another processor may unlock meanwhile. It looks seldom, and ever more so: each
+    /// look takes the word's cache line away from who holds the lock. While it does not look the other may have dozens of sections,
+    /// so two that fight for a lock take turns by the dozen: 14 ns for each section, against 35 when it looks all the time.
+    #[cold]
+    fn spin(&self, here: Here) -> bool {
+        if cfg!(loom) || here.is_alone() {
+            return false;
+        }
+        let mut pause = ticks_per_us() / 8;
+        for _ in 0..SPINS {
+            let began = ticks();
+            while ticks() - began < pause {
+                relax();
+            }
+            if self.watch.load(Relaxed) == STARVING {
+                return false;
+            }
+            if self.state.peek(Relaxed) == FREE && self.try_lock() {
+                return true;
+            }
+            pause *= 2;
+        }
+        false
+    }
+}
+
+/// To take the lock, with patience.
+pub(crate) struct Lock<'a> {
+    pub(crate) raw: &'a RawMutex,
+    /// It was woken to try its luck.
+    competes: bool,
+    /// How often it had none.
+    losses: u8,
+}
+
+impl<'a> Lock<'a> {
+    pub(crate) fn new(raw: &'a RawMutex) -> Self {
+        Lock { raw, competes: false, losses: 0 }
+    }
+
+    /// It has the lock, and is not on its way any more.
+    fn won(&mut self) {
+        if std::mem::take(&mut self.competes) {
+            self.raw.locked(|mut waiting| waiting.arrived());
+        }
+    }
+
+    /// It was woken and gives up: others that wait hear of it, by who has the lock, or from here.
+    fn leave(&mut self) {
+        self.competes = false;
+        self.raw.locked(|mut waiting| waiting.arrived());
+        // SeqCst: as in `begin`, with `unlocked_late`.
+        fence(SeqCst);
+        // AcqRel: as there.
+        if self.raw.state.swap(LOCKED, AcqRel) == FREE {
+            // SAFETY: we have it.
+            unsafe { self.raw.unlock() };
+        }
+    }
+
+    /// Under the spin lock: links the entry; unless the lock is free, then it is taken (true).
+    unsafe fn begin(
+        &mut self,
+        waiting: &mut Waiting<'_>,
+        entry: *mut Entry<()>,
+        target: Target,
+    ) -> (bool, Option<Target>) {
+        // SAFETY: the caller: as `Op::start`, under the spin lock.
+        unsafe {
+            let before = waiting.watch.load(Relaxed);
+            if self.competes {
+                waiting.notes.woken = false;
+                self.losses = self.losses.saturating_add(1);
+                waiting.list.push_first(entry, target);
+            } else {
+                waiting.list.push(entry, target);
+            }
+            if !waiting.notes.woken && before != STARVING {
+                waiting.watch.store(if self.losses >= PATIENCE { STARVING } else { WAITERS }, Relaxed);
+            }
+            if before == QUICK {
+                let calm = 1 << waiting.notes.calm;
+                self.raw.calm_for.store(calm, Relaxed);
+                waiting.notes.calm = (waiting.notes.calm + 1).min(LAST_CALM);
+                if !on("begin-no-heavy") {
+                    heavy_any();
+                }
+            } else {
+                // SeqCst: pairs with the one in `unlocked_late`. (No mutant: in a model the unlocker's store is a read-modify-write,
+                // which needs no fence.)
+                fence(SeqCst);
+            }
+            // A read-modify-write also if it changes nothing. AcqRel: Acquire as `try_lock`; Release: `watch`, for the swap of
+            // an unlocker that comes later.
+            if self.raw.state.swap(LOCKED, ord(AcqRel, "begin-swap")) == LOCKED {
+                return (false, None);
+            }
+            let target = waiting.list.remove(entry);
+            (*entry).reset();
+            self.left(waiting);
+            (true, Some(target))
+        }
+    }
+
+    /// Under the spin lock: the entry of this operation is in the list no more.
+    fn left(&self, waiting: &mut Waiting<'_>) {
+        let now = waiting.watch.load(Relaxed);
+        if waiting.list.is_empty() || waiting.notes.woken {
+            waiting.watch.store(CALM, Relaxed);
+        } else if now == STARVING && self.losses >= PATIENCE {
+            waiting.watch.store(WAITERS, Relaxed);
+        }
+    }
+}
+
+// SAFETY: entries are linked and taken out under the spin lock; see `give_up` for what becomes of those that were ended.
+unsafe impl Op for Lock<'_> {
+    type Slot = ();
+
+    unsafe fn start(&mut self, here: Here, entry: *mut Entry<()>, target: &mut Option<Target>) -> bool {
+        if self.raw.try_lock() || self.raw.spin(here) {
+            self.won();
+            return true;
+        }
+        let Some(mine) = target.take() else {
+            if self.competes {
+                self.leave();
+            }
+            return false;
+        };
+        let raw = self.raw;
+        // SAFETY: the caller; under the spin lock. A target that was not needed is dropped without it.
+        let (taken, unused) = raw.locked(|mut waiting| unsafe { self.begin(&mut waiting, entry, mine) });
+        drop(unused);
+        self.competes = false;
+        taken
+    }
+
+    fn again(&mut self) {
+        self.competes = true;
+    }
+
+    unsafe fn retarget(&self, _: Here, entry: *mut Entry<()>, target: &mut Option<Target>) {
+        self.raw.locked(|_| {
+            // SAFETY: the caller; under the spin lock a linked entry stays linked.
+            unsafe {
+                if (*entry).state() == LINKED {
+                    *target = target.take().map(|new| (*entry).replace_target(new));
+                }
+            }
+        });
+    }
+
+    unsafe fn give_up(&mut self, _: Here, entry: *mut Entry<()>) -> bool {
+        // SAFETY: the caller; under the spin lock.
+        let (state, target) = self.raw.locked(|mut waiting| unsafe {
+            let state = (*entry).state();
+            let mut target = None;
+            if state == LINKED {
+                target = Some(waiting.list.remove(entry));
+                self.left(&mut waiting);
+            }
+            (*entry).reset();
+            (state, target)
+        });
+        drop(target);
+        if state == DONE {
+            // SAFETY: it was handed over.
+            unsafe { self.raw.unlock() };
+        } else if state == AGAIN && !on("wake-not-passed-on") {
+            self.leave();
+        }
+        false
+    }
+}
+
+impl Waiting<'_> {
+    /// One who was woken is not on its way any more.
+    fn arrived(&mut self) {
+        self.notes.woken = false;
+        if !self.list.is_empty() {
+            self.watch.store(WAITERS, Relaxed);
+        }
+    }
+}

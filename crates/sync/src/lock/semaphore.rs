@@ -1,0 +1,431 @@
+//! A number of permits.
+
+use super::crowd::{Batch, Guarded, retarget};
+use super::error::TimeoutError;
+use super::op::{self, Op, Waiting};
+use crate::entry::{DONE, Entry, LINKED, List};
+use myriad_core::sys::const_fn;
+use myriad_core::time::{self, Instant};
+use myriad_core::wait::{Here, Target};
+use std::fmt;
+use std::future::Future;
+use std::mem::{ManuallyDrop, forget};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Permits for so many at a time, or for so much of something: each takes one, or several at once.
+///
+/// *Weighted, first come, first served*: who waits for many is not passed by those who want few, so nobody starves; the permits
+/// that it waits for gather meanwhile. A permit is a guard, which gives back what it holds when it is dropped, also by a panic.
+///
+/// # Examples
+/// At most four at a time:
+/// ```
+/// use myriad_sync::lock::Semaphore;
+/// let downloads = Semaphore::new(4);
+/// myriad_core::scope(|s| {
+///     for _ in 0..100 {
+///         s.spawn(|| {
+///             let _permit = downloads.acquire();
+///             // …
+///         });
+///     }
+/// });
+/// assert_eq!(downloads.available(), 4);
+/// ```
+/// A limit to the number of tasks:
+/// ```
+/// use myriad_sync::lock::Semaphore;
+/// use std::sync::Arc;
+/// let tasks = Arc::new(Semaphore::new(100));
+/// for _ in 0..1000 {
+///     let permit = tasks.acquire().into_owned(&tasks);     // waits while 100 are running
+///     myriad_core::spawn(move || drop(permit));
+/// }
+/// ```
+pub struct Semaphore {
+    inner: Guarded<State>,
+}
+
+struct State {
+    free: usize,
+    /// Free, or held by a permit.
+    total: usize,
+    waiting: List<usize>,
+}
+
+impl Semaphore {
+    const_fn! {
+        /// A semaphore of so many permits.
+        pub const fn new(permits: usize) -> Semaphore {
+            Semaphore { inner: Guarded::new(State { free: permits, total: permits, waiting: List::new() }) }
+        }
+    }
+
+    /// Takes one permit.
+    ///
+    /// # Blocking
+    /// While none is free, or others wait. The calling task is set aside meanwhile, a foreign thread sleeps.
+    ///
+    /// # Panics
+    /// If the semaphore has no permit at all, not even one that is held. If it must wait and there is no memory for a stack.
+    #[track_caller]
+    pub fn acquire(&self) -> Permit<'_> {
+        self.acquire_many(1)
+    }
+
+    /// Takes `n` permits at once.
+    ///
+    /// # Blocking
+    /// As [`acquire`](Self::acquire), until `n` are free.
+    ///
+    /// # Panics
+    /// If the semaphore has less than `n` permits in all: it would wait for ever.
+    #[track_caller]
+    pub fn acquire_many(&self, n: usize) -> Permit<'_> {
+        Here::get().spend();
+        let mut op = Acquire::new(self, n);
+        op::wait(&mut op, None);
+        op.permit()
+    }
+
+    /// Takes one permit if one is free and nobody waits.
+    #[track_caller]
+    pub fn try_acquire(&self) -> Option<Permit<'_>> {
+        self.try_acquire_many(1)
+    }
+
+    /// Takes `n` permits if so many are free and nobody waits.
+    ///
+    /// # Panics
+    /// If the semaphore has less than `n` permits in all.
+    #[track_caller]
+    pub fn try_acquire_many(&self, n: usize) -> Option<Permit<'_>> {
+        match self.inner.locked(Here::get(), |state| state.take(n)) {
+            Took::All => Some(Permit { semaphore: self, n }),
+            Took::None => None,
+            Took::TooMany(total) => too_many(n, total),
+        }
+    }
+
+    /// Takes one permit, and waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// The time has passed.
+    #[track_caller]
+    pub fn acquire_timeout(&self, timeout: Duration) -> Result<Permit<'_>, TimeoutError> {
+        self.acquire_many_deadline(1, time::now() + timeout)
+    }
+
+    /// Takes one permit, and waits until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// The time has passed.
+    #[track_caller]
+    pub fn acquire_deadline(&self, deadline: Instant) -> Result<Permit<'_>, TimeoutError> {
+        self.acquire_many_deadline(1, deadline)
+    }
+
+    /// Takes `n` permits at once, and waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// The time has passed.
+    #[track_caller]
+    pub fn acquire_many_timeout(&self, n: usize, timeout: Duration) -> Result<Permit<'_>, TimeoutError> {
+        self.acquire_many_deadline(n, time::now() + timeout)
+    }
+
+    /// Takes `n` permits at once, and waits until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// The time has passed: nothing is taken.
+    ///
+    /// # Panics
+    /// As [`acquire_many`](Self::acquire_many).
+    #[track_caller]
+    pub fn acquire_many_deadline(&self, n: usize, deadline: Instant) -> Result<Permit<'_>, TimeoutError> {
+        Here::get().spend();
+        let mut op = Acquire::new(self, n);
+        if !op::wait(&mut op, Some(deadline)) {
+            return Err(TimeoutError);
+        }
+        Ok(op.permit())
+    }
+
+    /// A future that takes one permit.
+    ///
+    /// # Cancellation
+    /// As [`acquire_many_async`](Self::acquire_many_async).
+    pub fn acquire_async(&self) -> AcquireFuture<'_> {
+        self.acquire_many_async(1)
+    }
+
+    /// A future that takes `n` permits at once.
+    ///
+    /// # Cancellation
+    /// Dropped before it is ready, it has taken nothing: permits that it was given meanwhile go to the next. Once polled it stands
+    /// in line: poll it on, or drop it.
+    ///
+    /// # Panics
+    /// When polled, if the semaphore has less than `n` permits in all.
+    pub fn acquire_many_async(&self, n: usize) -> AcquireFuture<'_> {
+        AcquireFuture(Waiting::new(Acquire::new(self, n)))
+    }
+
+    /// Adds `n` permits for good.
+    ///
+    /// # Panics
+    /// If they are more than a `usize` can count in all; nothing is added then.
+    #[track_caller]
+    pub fn add_permits(&self, n: usize) {
+        let added = self.inner.locked(Here::get(), |state| {
+            state.total = state.total.checked_add(n)?;
+            Some(())
+        });
+        if added.is_none() {
+            panic!("a Semaphore has at most {} permits, and {n} more were added to {}", usize::MAX, self.total());
+        }
+        self.give(n);
+    }
+
+    /// How many permits are free now.
+    pub fn available(&self) -> usize {
+        self.inner.locked(Here::get(), |state| state.free)
+    }
+
+    /// How many permits there are, free or held.
+    pub fn total(&self) -> usize {
+        self.inner.locked(Here::get(), |state| state.total)
+    }
+
+    /// Permits come back; whoever has enough now goes on.
+    fn give(&self, n: usize) {
+        let mut n = n;
+        loop {
+            let here = Here::get();
+            let mut batch = Batch::new();
+            self.inner.locked(here, |state| {
+                state.free += std::mem::take(&mut n);
+                state.serve(&mut batch);
+            });
+            if batch.is_empty() {
+                return;
+            }
+            batch.wake(here);
+        }
+    }
+}
+
+enum Took {
+    All,
+    None,
+    TooMany(usize),
+}
+
+impl State {
+    fn take(&mut self, n: usize) -> Took {
+        if n > self.total {
+            return Took::TooMany(self.total);
+        }
+        if n > self.free || !self.waiting.is_empty() {
+            return Took::None;
+        }
+        self.free -= n;
+        Took::All
+    }
+
+    /// Gives the first of those who wait what they want, as long as there is enough.
+    fn serve(&mut self, batch: &mut Batch) {
+        while batch.has_room() && !self.waiting.is_empty() {
+            let entry = self.waiting.first();
+            // SAFETY: under the lock; linked entries are live and their slots full.
+            unsafe {
+                let n = *(*entry).place();
+                if n > self.free {
+                    return;
+                }
+                if let Some(target) = self.waiting.claim(entry) {
+                    self.free -= n;
+                    Entry::end(entry, DONE);
+                    batch.add(target);
+                }
+            }
+        }
+    }
+}
+
+#[cold]
+#[track_caller]
+fn too_many(n: usize, total: usize) -> ! {
+    panic!(
+        "{n} permits are asked of a Semaphore that has {total} in all: it would wait for ever; ask for less, or add_permits"
+    )
+}
+
+struct Acquire<'a> {
+    semaphore: &'a Semaphore,
+    n: usize,
+}
+
+impl<'a> Acquire<'a> {
+    fn new(semaphore: &'a Semaphore, n: usize) -> Self {
+        Acquire { semaphore, n }
+    }
+    fn permit(&self) -> Permit<'a> {
+        Permit { semaphore: self.semaphore, n: self.n }
+    }
+}
+
+// SAFETY: entries are linked and taken out under the lock.
+unsafe impl Op for Acquire<'_> {
+    type Slot = usize;
+
+    #[track_caller]
+    unsafe fn start(&mut self, here: Here, entry: *mut Entry<usize>, target: &mut Option<Target>) -> bool {
+        let took = self.semaphore.inner.locked(here, |state| {
+            let took = state.take(self.n);
+            if let (Took::None, Some(target)) = (&took, target.take()) {
+                // SAFETY: the caller; under the lock.
+                unsafe {
+                    (*entry).put(&raw const self.n);
+                    state.waiting.push(entry, target);
+                }
+            }
+            took
+        });
+        match took {
+            Took::All => true,
+            Took::None => false,
+            Took::TooMany(total) => too_many(self.n, total),
+        }
+    }
+
+    unsafe fn retarget(&self, here: Here, entry: *mut Entry<usize>, target: &mut Option<Target>) {
+        // SAFETY: the caller; under the lock.
+        self.semaphore.inner.locked(here, |_| unsafe { retarget(entry, target) });
+    }
+
+    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<usize>) -> bool {
+        // SAFETY: the caller; under the lock.
+        let (state, target) = self.semaphore.inner.locked(here, |state| unsafe {
+            let was = (*entry).state();
+            let target = (was == LINKED).then(|| state.waiting.remove(entry));
+            (*entry).reset();
+            (was, target)
+        });
+        drop(target);
+        // What it was given goes back. If it was the first, and wanted much, there may be enough for the next.
+        self.semaphore.give(if state == DONE { self.n } else { 0 });
+        false
+    }
+}
+
+/// What [`Semaphore::acquire_async`] returns.
+#[must_use = "futures do nothing unless awaited"]
+pub struct AcquireFuture<'a>(Waiting<Acquire<'a>>);
+
+impl<'a> Future for AcquireFuture<'a> {
+    type Output = Permit<'a>;
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Permit<'a>> {
+        // SAFETY: pinned with the whole.
+        ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
+        Poll::Ready(self.0.op().permit())
+    }
+}
+
+impl fmt::Debug for AcquireFuture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AcquireFuture(..)")
+    }
+}
+
+/// Permits that are held; dropping it gives them back.
+#[must_use = "if it is not kept, the permits are given back at once"]
+pub struct Permit<'a> {
+    semaphore: &'a Semaphore,
+    n: usize,
+}
+
+impl<'a> Permit<'a> {
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        self.n
+    }
+
+    /// The permits are gone for good: the semaphore has less than before. (Those who wait for more than it has then wait until
+    /// permits are added.)
+    pub fn forget(self) {
+        self.semaphore.inner.locked(Here::get(), |state| state.total -= self.n);
+        forget(self);
+    }
+
+    /// A permit for `n` of these, which this one holds no more.
+    ///
+    /// # Panics
+    /// If it holds less.
+    pub fn split(&mut self, n: usize) -> Permit<'a> {
+        assert!(n <= self.n, "{n} permits are split from a Permit that holds {}", self.n);
+        self.n -= n;
+        Permit { semaphore: self.semaphore, n }
+    }
+
+    /// The same, for tasks that outlive the borrow.
+    ///
+    /// # Panics
+    /// If it is a permit of another semaphore.
+    pub fn into_owned(self, semaphore: &Arc<Semaphore>) -> OwnedPermit {
+        assert!(
+            std::ptr::eq(self.semaphore, &**semaphore),
+            "Permit::into_owned was given another Semaphore than the one that the permit is of"
+        );
+        let permit = ManuallyDrop::new(self);
+        OwnedPermit { semaphore: semaphore.clone(), n: permit.n }
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.semaphore.give(self.n);
+    }
+}
+
+impl fmt::Debug for Permit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").field("count", &self.n).finish_non_exhaustive()
+    }
+}
+
+/// Permits that are held, with the semaphore: see [`Permit::into_owned`].
+#[must_use = "if it is not kept, the permits are given back at once"]
+pub struct OwnedPermit {
+    semaphore: Arc<Semaphore>,
+    n: usize,
+}
+
+impl OwnedPermit {
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        self.n
+    }
+}
+
+impl Drop for OwnedPermit {
+    fn drop(&mut self) {
+        self.semaphore.give(self.n);
+    }
+}
+
+impl fmt::Debug for OwnedPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedPermit").field("count", &self.n).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut s = f.debug_struct("Semaphore");
+        s.field("available", &self.available()).field("total", &self.total()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,274 @@
+//! What an arm is, and several of them: the tuples that `select!` makes.
+
+use super::order;
+use myriad_core::time::Instant;
+use myriad_core::wait::{Group, Here};
+use std::convert::Infallible;
+use std::task::Waker;
+
+/// One of the things that a [select](mod@super) waits for.
+///
+/// This library's types implement it: [`RecvArm`](crate::channel::RecvArm), [`SendArm`](crate::channel::SendArm), what
+/// [`after`](super::after), [`join`](super::join) and [`future`](super::future) return; and an `Option` of an arm, which is never
+/// ready if it is `None`. Its methods are the select's.
+///
+/// # Safety
+/// For implementors: an arm that was linked may move, and be freed, after `unlink`, and after it was dropped.
+pub unsafe trait Arm {
+    /// What it brings when it wins.
+    type Output;
+
+    /// Does it now, if that is possible. A future is polled only if there is a waker for it.
+    ///
+    /// # Safety
+    /// It is not linked. With a waker: it does not move any more until it is dropped.
+    #[doc(hidden)]
+    unsafe fn attempt(&mut self, here: Here, waker: Option<&Waker>) -> Option<Self::Output>;
+
+    /// Does it now, if that is possible and the wait is not over, which it then ends; or begins to wait for it.
+    ///
+    /// # Safety
+    /// It is not linked, and does not move until `unlink` or the destructor has returned. `me` is alive until then, or over.
+    #[doc(hidden)]
+    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+        _ = (here, me);
+        Link::Linked
+    }
+
+    /// Waits no more, and says what it brings if it has won.
+    #[doc(hidden)]
+    fn unlink(&mut self, here: Here) -> Option<Self::Output> {
+        _ = here;
+        None
+    }
+
+    /// Waits no more: if it was done meanwhile, and can be undone, undoes it.
+    #[doc(hidden)]
+    fn abandon(&mut self, here: Here) {
+        _ = here;
+    }
+
+    /// When it should be attempted again, at the latest.
+    #[doc(hidden)]
+    fn deadline(&mut self) -> Option<Instant> {
+        None
+    }
+
+    /// Has it to be polled?
+    #[doc(hidden)]
+    fn needs_polling(&self) -> bool {
+        false
+    }
+}
+
+/// What became of entering a list.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// It waits.
+    Linked,
+    /// It is done, and the wait is over.
+    Done,
+    /// The wait was ended by somebody else.
+    Over,
+}
+
+// SAFETY: as its content.
+unsafe impl<A: Arm> Arm for Option<A> {
+    type Output = A::Output;
+    #[inline(always)]
+    unsafe fn attempt(&mut self, here: Here, waker: Option<&Waker>) -> Option<A::Output> {
+        // SAFETY: the caller.
+        unsafe { self.as_mut()?.attempt(here, waker) }
+    }
+    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+        // SAFETY: the caller.
+        self.as_mut().map_or(Link::Linked, |arm| unsafe { arm.link(here, me) })
+    }
+    fn unlink(&mut self, here: Here) -> Option<A::Output> {
+        self.as_mut()?.unlink(here)
+    }
+    fn abandon(&mut self, here: Here) {
+        if let Some(arm) = self {
+            arm.abandon(here);
+        }
+    }
+    fn deadline(&mut self) -> Option<Instant> {
+        self.as_mut()?.deadline()
+    }
+    fn needs_polling(&self) -> bool {
+        self.as_ref().is_some_and(A::needs_polling)
+    }
+}
+
+/// Several arms: a tuple of one to sixteen.
+///
+/// # Safety
+/// For implementors: as [`Arm`].
+pub unsafe trait Arms {
+    /// What the winner brings.
+    type Output;
+    #[doc(hidden)]
+    fn len(&self) -> usize;
+    /// Attempts the arm with this number.
+    ///
+    /// # Safety
+    /// As [`Arm::attempt`].
+    #[doc(hidden)]
+    unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<Self::Output>;
+    /// Links one after the other, until the wait is over.
+    ///
+    /// # Safety
+    /// As [`Arm::link`].
+    #[doc(hidden)]
+    unsafe fn link(&mut self, here: Here, me: Group) -> Link;
+    /// Unlinks all.
+    #[doc(hidden)]
+    fn unlink(&mut self, here: Here) -> Option<Self::Output>;
+    /// Abandons all.
+    #[doc(hidden)]
+    fn abandon(&mut self, here: Here);
+    /// The earliest.
+    #[doc(hidden)]
+    fn deadline(&mut self) -> Option<Instant>;
+    #[doc(hidden)]
+    fn needs_polling(&self) -> bool;
+
+    /// Attempts all, until one is done.
+    ///
+    /// # Safety
+    /// As [`Arm::attempt`].
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn attempt_all(&mut self, order: super::Order, here: Here, waker: Option<&Waker>) -> Option<Self::Output> {
+        // SAFETY: the caller.
+        unsafe { order::attempt_all(self, order, here, waker) }
+    }
+}
+
+/// The earlier of two deadlines.
+pub(super) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+macro_rules! tuples {
+    ($($arm:ident $number:tt),*) => {
+        /// Which arm of a tuple has won, and what it brings.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum Won<$($arm = Infallible),*> {
+            $($arm($arm)),*
+        }
+        tuples!(@one [] [$($arm $number),*]);
+    };
+    (@one [$($a:ident $i:tt),*] []) => {};
+    (@one [$($a:ident $i:tt),*] [$next:ident $j:tt $(, $($rest:tt)*)?]) => {
+        tuples!(@implement $($a $i,)* $next $j);
+        tuples!(@one [$($a $i,)* $next $j] [$($($rest)*)?]);
+    };
+    (@implement $($a:ident $i:tt),*) => {
+        // SAFETY: as its parts.
+        unsafe impl<$($a: Arm),*> Arms for ($($a,)*) {
+            type Output = Won<$($a::Output),*>;
+            #[inline(always)]
+            fn len(&self) -> usize {
+                [$($i),*].len()
+            }
+            #[inline(always)]
+            unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<Self::Output> {
+                match number {
+                    // SAFETY: the caller.
+                    $($i => unsafe { self.$i.attempt(here, waker) }.map(Won::$a),)*
+                    _ => None,
+                }
+            }
+            unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+                // SAFETY: the caller.
+                $(match unsafe { self.$i.link(here, me) } {
+                    Link::Linked => {}
+                    over => return over,
+                })*
+                Link::Linked
+            }
+            fn unlink(&mut self, here: Here) -> Option<Self::Output> {
+                let mut won = None;
+                $(if let Some(output) = self.$i.unlink(here) {
+                    won = Some(Won::$a(output));
+                })*
+                won
+            }
+            fn abandon(&mut self, here: Here) {
+                $(self.$i.abandon(here);)*
+            }
+            fn deadline(&mut self) -> Option<Instant> {
+                let mut first = None;
+                $(first = earlier(first, self.$i.deadline());)*
+                first
+            }
+            fn needs_polling(&self) -> bool {
+                false $(|| self.$i.needs_polling())*
+            }
+        }
+    };
+}
+tuples!(
+    A0 0, A1 1, A2 2, A3 3, A4 4, A5 5, A6 6, A7 7, A8 8, A9 9, A10 10, A11 11, A12 12, A13 13, A14 14, A15 15
+);
+
+/// No arms: never ready.
+// SAFETY: nothing is linked.
+unsafe impl Arms for () {
+    type Output = Infallible;
+    fn len(&self) -> usize {
+        0
+    }
+    unsafe fn attempt(&mut self, _: usize, _: Here, _: Option<&Waker>) -> Option<Infallible> {
+        None
+    }
+    unsafe fn link(&mut self, _: Here, _: Group) -> Link {
+        Link::Linked
+    }
+    fn unlink(&mut self, _: Here) -> Option<Infallible> {
+        None
+    }
+    fn abandon(&mut self, _: Here) {}
+    fn deadline(&mut self) -> Option<Instant> {
+        None
+    }
+    fn needs_polling(&self) -> bool {
+        false
+    }
+}
+
+// SAFETY: as what it refers to; who holds the reference keeps it where it is.
+unsafe impl<A: Arms + ?Sized> Arms for &mut A {
+    type Output = A::Output;
+    #[inline(always)]
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+    #[inline(always)]
+    unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<A::Output> {
+        // SAFETY: the caller.
+        unsafe { (**self).attempt(number, here, waker) }
+    }
+    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+        // SAFETY: the caller.
+        unsafe { (**self).link(here, me) }
+    }
+    fn unlink(&mut self, here: Here) -> Option<A::Output> {
+        (**self).unlink(here)
+    }
+    fn abandon(&mut self, here: Here) {
+        (**self).abandon(here);
+    }
+    fn deadline(&mut self) -> Option<Instant> {
+        (**self).deadline()
+    }
+    fn needs_polling(&self) -> bool {
+        (**self).needs_polling()
+    }
+}

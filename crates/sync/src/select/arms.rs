@@ -1,0 +1,89 @@
+//! Arms that are no channels: times, futures, and what makes one arm of another.
+
+use super::Arm;
+use myriad_core::time::{self, Instant};
+use myriad_core::wait::Here;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// An arm that is ready after `duration`, counted from when the select begins; it brings nothing.
+pub fn after(duration: Duration) -> Time {
+    Time { duration, deadline: if duration.is_zero() { Some(Instant::from_nanos(0)) } else { None } }
+}
+
+/// An arm that is ready at `deadline`; it brings nothing.
+pub fn at(deadline: Instant) -> Time {
+    Time { duration: Duration::ZERO, deadline: Some(deadline) }
+}
+
+/// What [`after`] and [`at`] return.
+#[derive(Debug, Clone)]
+#[must_use = "an arm does nothing outside of a select"]
+pub struct Time {
+    duration: Duration,
+    /// Of [`after`]: since it was found that nothing is ready. (To ask for the time takes longer than all else.)
+    deadline: Option<Instant>,
+}
+
+// SAFETY: never linked.
+unsafe impl Arm for Time {
+    type Output = ();
+    unsafe fn attempt(&mut self, _: Here, _: Option<&Waker>) -> Option<()> {
+        self.deadline.is_some_and(|deadline| deadline.as_nanos() == 0 || time::now() >= deadline).then_some(())
+    }
+    fn deadline(&mut self) -> Option<Instant> {
+        Some(*self.deadline.get_or_insert_with(|| time::now() + self.duration))
+    }
+}
+
+/// An arm that is ready when a future is; it brings the future's output.
+///
+/// While another arm is ready the future may not be polled at all. If another wins it is dropped: to keep it, give
+/// a reference to a pinned one.
+pub fn future<F: Future>(future: F) -> FutureArm<F> {
+    FutureArm { future, done: false }
+}
+
+/// An arm that is ready when a task has ended, by its handle; `select!` writes it as `handle.join()`.
+///
+/// It brings the result. If another arm wins, the handle is as it was.
+pub fn join<H: Future + Unpin>(handle: &mut H) -> FutureArm<&mut H> {
+    future(handle)
+}
+
+/// What [`future`] and [`join`] return.
+#[must_use = "an arm does nothing outside of a select"]
+pub struct FutureArm<F> {
+    future: F,
+    /// It was ready, and is not polled any more.
+    done: bool,
+}
+
+// SAFETY: never linked.
+unsafe impl<F: Future> Arm for FutureArm<F> {
+    type Output = F::Output;
+    unsafe fn attempt(&mut self, _: Here, waker: Option<&Waker>) -> Option<F::Output> {
+        let waker = waker.filter(|_| !self.done)?;
+        // SAFETY: the caller: it does not move any more.
+        let future = unsafe { Pin::new_unchecked(&mut self.future) };
+        match future.poll(&mut Context::from_waker(waker)) {
+            Poll::Ready(output) => {
+                self.done = true;
+                Some(output)
+            }
+            Poll::Pending => None,
+        }
+    }
+    fn needs_polling(&self) -> bool {
+        !self.done
+    }
+}
+
+impl<F> fmt::Debug for FutureArm<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FutureArm").field("done", &self.done).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,122 @@
+//! In which order arms are attempted.
+//!
+//! Fair: a new permutation each time, drawn as far as it is needed (Fisher and Yates), so the first that is ready is one of the
+//! ready ones with equal chances. One multiplication gives a number and leaves the rest of the randomness for the next.
+
+use super::Arms;
+use myriad_core::wait::Here;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::Waker;
+
+/// Who wins if several arms are ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Each with equal chances.
+    #[default]
+    Fair,
+    /// The first.
+    Biased,
+}
+
+/// Up to so many arms are permuted without memory from the heap.
+const FEW: usize = 32;
+
+/// # Safety
+/// As [`Arm::attempt`](super::Arm::attempt).
+#[inline(always)]
+pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
+    arms: &mut A,
+    order: Order,
+    here: Here,
+    waker: Option<&Waker>,
+) -> Option<A::Output> {
+    let n = arms.len();
+    // SAFETY: the caller.
+    let mut attempt = |i| unsafe { arms.attempt(i, here, waker) };
+    // In a model every run with the same schedule has to do the same.
+    if order == Order::Biased || n < 2 || cfg!(loom) {
+        return (0..n).find_map(attempt);
+    }
+    if n == 2 {
+        let first = (random() >> 63) as usize;
+        return attempt(first).or_else(|| attempt(1 - first));
+    }
+    if n > FEW {
+        return attempt_many(n, attempt);
+    }
+    let mut numbers: [u8; FEW] = std::array::from_fn(|i| i as u8);
+    let mut chance = random();
+    for left in (1..=n).rev() {
+        let pick;
+        (pick, chance) = draw(chance, left);
+        if let Some(output) = attempt(usize::from(numbers[pick])) {
+            return Some(output);
+        }
+        numbers[pick] = numbers[left - 1];
+    }
+    None
+}
+
+#[cold]
+fn attempt_many<R>(n: usize, mut attempt: impl FnMut(usize) -> Option<R>) -> Option<R> {
+    let mut numbers: Vec<usize> = (0..n).collect();
+    while !numbers.is_empty() {
+        let (pick, _) = draw(random(), numbers.len());
+        if let Some(output) = attempt(numbers.swap_remove(pick)) {
+            return Some(output);
+        }
+    }
+    None
+}
+
+/// A number below `n`, and what randomness is left.
+#[inline(always)]
+fn draw(chance: u64, n: usize) -> (usize, u64) {
+    let product = u128::from(chance) * n as u128;
+    ((product >> 64) as usize, product as u64)
+}
+
+thread_local! {
+    static STATE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A generator of its own for each thread (Wang Yi's wyrand), from 1 for the first that asks.
+#[inline(always)]
+fn random() -> u64 {
+    STATE.with(|state| {
+        let mut s = state.get();
+        if s == 0 {
+            s = seed();
+        }
+        s = s.wrapping_add(0xa076_1d64_78bd_642f);
+        state.set(s);
+        let product = u128::from(s) * u128::from(s ^ 0xe703_7ed1_a0b4_28db);
+        (product >> 64) as u64 ^ product as u64
+    })
+}
+
+#[cold]
+fn seed() -> u64 {
+    static THREADS: AtomicU64 = AtomicU64::new(1);
+    // Relaxed: numbers, each given once.
+    THREADS.fetch_add(1, Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+
+    #[test]
+    fn a_drawn_permutation_is_uniform() {
+        // Of three, with one number for the whole permutation.
+        let mut counts = [0u32; 6];
+        for _ in 0..60_000 {
+            let (a, rest) = draw(random(), 3);
+            let (b, _) = draw(rest, 2);
+            counts[a * 2 + b] += 1;
+        }
+        // Six standard deviations: 6 * sqrt(60_000 * 1/6 * 5/6) = 548.
+        assert!(counts.iter().all(|&n| n.abs_diff(10_000) < 548), "{counts:?}");
+    }
+}
