@@ -185,7 +185,7 @@ pub static SCRIPTS: &[Script] = &[
         run: || run(false),
         threads: 3,
         bound: (Some(3), None),
-        mutants: &["ask-before-mark", "end-unchecked", "place-not-cleared", "inbox-acquire"],
+        mutants: &["ask-before-mark", "end-unchecked", "inbox-acquire"],
         ..SCRIPT
     },
     Script {

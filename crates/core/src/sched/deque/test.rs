@@ -2,7 +2,7 @@
 //! lives of records. One thread against a simple list; then many threads, counting.
 
 use super::*;
-use crate::sys::atomic::AtomicBool;
+use crate::sys::atomic::{AtomicBool, AtomicU8};
 use crate::task::header::{Ended, Kind, Mode, Outcome};
 use std::collections::VecDeque;
 use std::panic::Location;
@@ -18,7 +18,7 @@ fn record() -> Header {
         kind: Kind::CLOSURE,
         runtime: 0,
         outcome: Outcome::Returned,
-        stolen: AtomicBool::new(false),
+        marks: AtomicU8::new(0),
         state: AtomicU32::new(0),
         idx: AtomicUsize::new(UNCLAIMED),
     }
@@ -69,7 +69,7 @@ impl<'a> Both<'a> {
             return;
         }
         let record = self.free.swap_remove(random.below(self.free.len()));
-        record.stolen.store(false, Relaxed);
+        record.marks.store(0, Relaxed);
         // SAFETY: this thread is the owner, and the record is in no deque.
         unsafe {
             match random.below(8) {
@@ -135,7 +135,7 @@ impl<'a> Both<'a> {
         let expected = if public { None } else { self.list.pop_front() };
         let task = self.deque.steal_forced();
         // SAFETY: one of the records, which outlive all this.
-        assert!(task.is_null() || unsafe { (*task).stolen.load(Relaxed) });
+        assert!(task.is_null() || unsafe { (*task).marks.load(Relaxed) } & Marks::STOLEN != 0);
         self.taken(expected, task);
     }
 
