@@ -27,6 +27,7 @@ pub(super) struct Thread {
 }
 
 thread_local! {
+    #[allow(clippy::missing_const_for_thread_local, reason = "in a model atomics have no const constructor")]
     static THREAD: Thread = Thread { marks: AtomicU8::new(0), regions: Cell::new(0), gate: Mutex::new(0) };
 }
 
