@@ -72,7 +72,7 @@ impl Frames {
                 self.unlink(w, this);
                 // Those below forget the task before its record may go.
                 if let Place::On(below) = place::read(before) {
-                    point::take_off_top(w, below);
+                    point::forget_top(w, below);
                 }
             }
             result

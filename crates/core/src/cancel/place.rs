@@ -63,12 +63,6 @@ pub(crate) fn on(below: *const Header) -> usize {
     below.expose_provenance().wrapping_neg()
 }
 
-/// Of a running task: does its word name the one that ran on top of it? (Or it is a position, which means nothing any more.)
-#[inline(always)]
-pub(crate) fn may_be_under(word: usize) -> bool {
-    word & UNDER != 0
-}
-
 /// What a word says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {

@@ -204,19 +204,29 @@ pub(crate) unsafe fn leave(w: &Worker, task: *const Header) {
     }
 }
 
-/// What ran on top of this task has ended.
+/// A task has ended that [was put on top](put_on_top) of this one.
 ///
 /// # Safety
-/// The task runs on this worker.
+/// Both are the running one's: `below` goes on, and the record of `task` is still there.
 #[inline(always)]
-pub(crate) unsafe fn take_off_top(w: &Worker, task: *const Header) {
-    // SAFETY: the caller.
+pub(crate) unsafe fn take_off_top(w: &Worker, below: *const Header, task: *const Header) {
+    // SAFETY: the caller. The mark has gone if `below` was told.
     unsafe {
-        let word = (*task).idx.load(Relaxed);
-        if place::may_be_under(word) || word == place::HELD {
-            leave(w, task);
+        if (*task).marks.load(Relaxed) & Marks::ON_TOP == 0 {
+            forget_top(w, below);
         }
     }
+}
+
+/// What ran on top of this task has ended, or is about to.
+///
+/// # Safety
+/// It is the running task, or waits for that one.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn forget_top(w: &Worker, below: *const Header) {
+    // SAFETY: the caller.
+    unsafe { leave(w, below) };
 }
 
 /// Ends a wait, if that is possible. True: nobody will wake it any more.

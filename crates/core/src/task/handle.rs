@@ -207,7 +207,7 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
         let w = w.still();
         w.current.set(caller);
         w.identity.set(identity);
-        point::take_off_top(w, caller);
+        point::take_off_top(w, caller, task);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
                 let value = record::take::<T>(task);

@@ -322,7 +322,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 w = w.still();
                 w.current.set(caller);
                 w.identity.set(identity);
-                point::take_off_top(w, caller);
             }
         }
     }
