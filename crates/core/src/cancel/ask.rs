@@ -62,11 +62,11 @@ unsafe fn ask(task: *const Header, on_stack: bool, hub: &'static Hub) {
     // SAFETY: the caller.
     match place::read(unsafe { (*task).idx.load(Relaxed) }) {
         _ if !hub.workers()[0].are_fibers() => ask_home(task, on_stack, &hub.workers()[0].member),
-        // Once it is started it stays there.
-        Place::Waits(home, _) | Place::Under(home, _) => ask_home(task, on_stack, &hub.workers()[home].member),
+        // Once it is started it stays there. (Perhaps with a spare worker.)
+        Place::Waits(home, _) | Place::Under(home, _) => ask_home(task, on_stack, hub.crew.members()[home]),
         // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or it finds the mark itself,
         // but nothing orders the two.)
-        Place::Unknown | Place::On(_) => hub.workers().iter().for_each(|w| ask_home(task, on_stack, &w.member)),
+        Place::Unknown | Place::On(_) => hub.all_workers().for_each(|w| ask_home(task, on_stack, w.as_static())),
     }
 }
 
