@@ -484,6 +484,8 @@ impl Hub {
         self.reap();
         locked(&self.book).leaving.push(std::thread::current().id());
         self.changed.notify_all();
+        // Nobody else may come by for long to join this thread.
+        super::monitor::worker_awake();
     }
 
     /// A worker has its first stack, or not.
@@ -533,9 +535,11 @@ impl Hub {
     }
 
     /// Joins threads that have ended, without waiting for others: until then the system keeps their stacks.
-    fn reap(&self) {
+    ///
+    /// Threads that come and go do it, and the monitor for the last of them. True: some are on their way.
+    pub fn reap(&self) -> bool {
         let mut ended = Vec::new();
-        {
+        let more = {
             let Book { leaving, threads, .. } = &mut *locked(&self.book);
             leaving.retain(|id| {
                 let over = threads.get(id).is_some_and(JoinHandle::is_finished);
@@ -544,12 +548,19 @@ impl Hub {
                 }
                 !over
             });
-        }
+            !leaving.is_empty()
+        };
         for thread in ended {
             // A worker's thread does not panic: panics stop at the tasks.
             _ = thread.join();
             map::thread_ended();
         }
+        more
+    }
+
+    /// Are threads on their way to their end?
+    pub fn threads_leave(&self) -> bool {
+        !locked(&self.book).leaving.is_empty()
     }
 
     /// Joins the threads that are ending: their thread-locals are gone afterwards. True: no thread is left.

@@ -4,6 +4,7 @@
 //!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `relief` says
 //!  all workers of all runtimes sleep: ASLEEP = true; SeqCst; still so? -> sleeps without a time limit
 //!  a worker that wakes up:            (counted as awake) SeqCst; ASLEEP? -> wakes the monitor
+//!  a thread that ends:                (in the book) SeqCst; ASLEEP? -> wakes the monitor, which joins it
 //! ```
 //! So an idle program has no ticks. The thread ends with the last runtime, and is joined by its shutdown.
 //!
@@ -81,10 +82,10 @@ pub(super) fn forget(hub: &'static Hub) {
     }
 }
 
-/// A worker has woken up.
+/// A worker has woken up, or a thread ends.
 #[inline]
 pub(crate) fn worker_awake() {
-    // SeqCst: that it is counted as awake, against the monitor's `ASLEEP`.
+    // SeqCst: that it is counted as awake (or stands in the book), against the monitor's `ASLEEP`.
     fence(SeqCst);
     if ASLEEP.load(Relaxed) {
         wake();
@@ -126,7 +127,7 @@ fn run(generation: usize) {
     }
 }
 
-/// Sleeps until a worker wakes up, or a runtime begins or ends.
+/// Sleeps until a worker wakes up, a thread ends, or a runtime begins or ends.
 fn sleep(generation: usize) {
     ASLEEP.store(true, Relaxed);
     // SeqCst: pairs with `worker_awake`.
