@@ -53,6 +53,8 @@ pub struct Worker {
     pub running: Running,
     /// The running task's number, 0 until it is asked for: see `task::identity`.
     pub identity: Cell<u64>,
+    /// The blocked task that goes on before those in the ready queue, or null: see [`Worker::make_next`]. Fiber mode only.
+    pub next: Cell<*mut Node>,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task. A shutdown
     /// sets it to 0 from outside, again and again, for the owner may overwrite that.
     pub turns_left: AtomicU32,
@@ -131,6 +133,7 @@ impl Worker {
             member: Member::new(&hub.crew, index, 256),
             running: Running::nothing(),
             identity: Cell::new(0),
+            next: Cell::new(null_mut()),
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
             newest_next: Cell::new(false),
@@ -313,16 +316,42 @@ impl Worker {
 
     // ------------------------------------------------------------------------------------------------- blocked tasks
 
-    /// A blocked task of this worker goes on, behind all that are ready.
-    ///
-    /// First come, first served, also for the one woken last, whose data is warm: so messages gather at a receiver before
-    /// it runs. (A slot for the last one, as other schedulers have, made a ping-pong 6 ns faster, and cost a sieve of
-    /// 2,000 tasks a switch for each message instead of one for several; and it needs rules against starvation.)
+    /// A blocked task of this worker goes on, behind all that are ready: first come, first served, so nobody starves.
     #[inline(always)]
     pub fn make_ready(&self, node: *mut Node) {
         if self.member.ready.is_shared() {
             self.member.push_ready(node);
         } else {
+            // SAFETY: we are the owner, and no call is within another.
+            unsafe { self.member.ready.owned().push(node) };
+        }
+    }
+
+    /// A blocked task of this worker goes on before all that are ready: it was handed something to work on. Whoever was to go
+    /// on next before it is behind the others now.
+    ///
+    /// Downstream first: a pipeline finishes what it has begun before it begins more, with data that is warm. For who waits for
+    /// *room*, which is upstream, first come, first served is the better order (docs/DESIGN.md, (b)).
+    ///
+    /// In threads mode a switch costs so much more than a cold cache that there is nothing to win: one queue.
+    #[inline(always)]
+    pub fn make_next(&self, node: *mut Node) {
+        if self.member.ready.is_shared() {
+            self.member.push_ready(node);
+        } else {
+            let before = self.next.replace(node);
+            if !before.is_null() {
+                // SAFETY: we are the owner, and no call is within another.
+                unsafe { self.member.ready.owned().push(before) };
+            }
+        }
+    }
+
+    /// Who was to go on next is behind the others now: two who hand each other messages for ever must not keep the worker.
+    #[inline(always)]
+    pub fn spill_next(&self) {
+        let node = self.next.replace(null_mut());
+        if !node.is_null() {
             // SAFETY: we are the owner, and no call is within another.
             unsafe { self.member.ready.owned().push(node) };
         }
@@ -334,6 +363,11 @@ impl Worker {
         if self.member.ready.is_shared() {
             self.member.ready.locked(Ready::pop)
         } else {
+            let next = self.next.get();
+            if !next.is_null() {
+                self.next.set(null_mut());
+                return next;
+            }
             // SAFETY: as above.
             unsafe { self.member.ready.owned().pop() }
         }
@@ -345,7 +379,7 @@ impl Worker {
             self.member.ready.locked(|ready| ready.is_empty())
         } else {
             // SAFETY: we are the owner.
-            unsafe { self.member.ready.owned().is_empty() }
+            self.next.get().is_null() && unsafe { self.member.ready.owned().is_empty() }
         }
     }
 
@@ -379,6 +413,7 @@ impl Worker {
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
         let left = self.turns_left.load(Relaxed);
         let ready = if left == 0 {
+            self.spill_next();
             null_mut()
         } else {
             self.turns_left.store(left - 1, Relaxed);
@@ -509,6 +544,21 @@ pub unsafe fn wake_node(worker: Option<&'static Worker>, node: *mut Node) {
     let home = unsafe { (*node).home };
     match (home, worker) {
         (Some(home), Some(worker)) if worker.is(home) => worker.make_ready(node),
+        // SAFETY: the caller.
+        _ => unsafe { wake_elsewhere(home, worker, node) },
+    }
+}
+
+/// The same for one to whom the caller has handed what it will work on: if it is on this worker it goes on next.
+///
+/// # Safety
+/// As for [`wake_node`].
+#[inline(always)]
+pub unsafe fn wake_node_next(worker: Option<&'static Worker>, node: *mut Node) {
+    // SAFETY: the caller: the node stands until it is woken.
+    let home = unsafe { (*node).home };
+    match (home, worker) {
+        (Some(home), Some(worker)) if worker.is(home) => worker.make_next(node),
         // SAFETY: the caller.
         _ => unsafe { wake_elsewhere(home, worker, node) },
     }
