@@ -139,7 +139,6 @@ unsafe fn resume(w: &'static Worker, node: *mut Node) -> bool {
 #[inline(always)]
 unsafe fn start(w: &'static Worker, task: *mut Header) {
     w.running.set(Word::of_task(task));
-    w.identity.set(0);
     w.budget.set(BUDGET);
     // SAFETY: the caller: the task is ours to run.
     unsafe {

@@ -51,8 +51,6 @@ pub struct Worker {
     /// The task that runs now, or its context; see [`Running`]. A switch saves and restores the word, whatever it is. Others
     /// look at it when the worker is stuck: [`Hub::name_running`](crate::runtime::hub::Hub::name_running).
     pub running: Running,
-    /// The running task's number, 0 until it is asked for: see `task::identity`.
-    pub identity: Cell<u64>,
     /// The blocked task that goes on before those in the ready queue, or null: see [`Worker::make_next`]. Fiber mode only.
     pub next: Cell<*mut Node>,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task. A shutdown
@@ -132,7 +130,6 @@ impl Worker {
         Worker {
             member: Member::new(&hub.crew, index, 256),
             running: Running::nothing(),
-            identity: Cell::new(0),
             next: Cell::new(null_mut()),
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
@@ -187,7 +184,7 @@ impl Worker {
         }
         let w = current().expect("a thread of the runtime");
         if !std::ptr::eq(w, self) {
-            // The task may have a context, which it had on the other worker; and a number ([`crate::task::identity`]).
+            // The task may have a context, which it had on the other worker.
             w.member.deque.set_contexts();
         }
         w
@@ -409,7 +406,7 @@ impl Worker {
     /// this worker as its home, and will be woken exactly once (it may have been already).
     #[inline(always)]
     pub unsafe fn suspend(&'static self, node: *const Node) {
-        let (running, identity) = (self.running.get(), self.identity.get());
+        let running = self.running.get();
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
         let left = self.turns_left.load(Relaxed);
         let ready = if left == 0 {
@@ -433,7 +430,6 @@ impl Worker {
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(self, saved, to)) };
         let w = self.still();
         w.running.set(running);
-        w.identity.set(identity);
         w.budget.set(BUDGET);
     }
 
@@ -477,7 +473,7 @@ impl Worker {
                 crate::sys::thread::yield_now();
                 continue;
             }
-            let (running, identity) = (w.running.get(), w.identity.get());
+            let running = w.running.get();
             let node = w.node();
             w.make_ready(&raw const node as *mut Node);
             // Straight to the other one: the loop, as in `suspend`, would need a stack.
@@ -489,7 +485,6 @@ impl Worker {
             }
             w = w.still();
             w.running.set(running);
-            w.identity.set(identity);
         }
     }
 

@@ -142,7 +142,7 @@ impl<T> JoinHandle<T> {
 /// The task was claimed by the holder of its handle, which gives up its right.
 #[inline(always)]
 unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, JoinError> {
-    let (caller, identity) = (w.running.replace(Word::of_task(task)), w.identity.replace(0));
+    let caller = w.running.replace(Word::of_task(task));
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end needs no atomics.
     unsafe {
         let mut ended = ((*task).run)(task, Mode::Run);
@@ -152,7 +152,6 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
             w = w.still();
         }
         w.running.set(caller);
-        w.identity.set(identity);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
                 let value = record::take::<T>(task);

@@ -266,11 +266,10 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
     // SAFETY: the frame's own record; claimed once.
     unsafe {
         if w.member.deque.claim(task.header()) {
-            let (before, identity) = (w.running.replace(Word::of_task(task.record())), w.identity.replace(0));
+            let before = w.running.replace(Word::of_task(task.record()));
             (task.header().run)(task.record(), Mode::Run);
             let w = w.still();
             w.running.set(before);
-            w.identity.set(identity);
         } else {
             wait_for_frame(w, task.header());
         }
