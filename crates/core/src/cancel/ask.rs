@@ -17,6 +17,7 @@ use crate::sched::worker::{self, Worker};
 use crate::sys::atomic::{Ordering::*, fence};
 use crate::sys::fence::Fence;
 use crate::task::header::{Header, Kind, Marks};
+use std::cell::RefCell;
 
 /// What a worker is asked.
 #[derive(Debug, Clone, Copy)]
@@ -111,16 +112,54 @@ fn send(to: &'static Member, what: What) {
 /// # Safety
 /// `node` is one that [`send`] has sent; the caller is the worker.
 #[cold]
-pub(crate) unsafe fn serve(w: &Worker, node: *mut Node) {
+pub(crate) unsafe fn serve(w: &'static Worker, node: *mut Node) {
     // SAFETY: the caller: a box of ours.
     let what = unsafe { Box::from_raw(node.cast::<Request>()) }.what;
     // SAFETY: the caller.
     unsafe { answer(w, what) };
 }
 
+thread_local! {
+    /// What is to be answered after what is being answered on this thread.
+    static LATER: RefCell<Option<Vec<(&'static Worker, What)>>> = const { RefCell::new(None) };
+}
+
+/// Answers a request, and those that come of it one after the other: a join passes its cancellation on, and joins may be a hundred
+/// thousand deep, on as many stacks.
+///
 /// # Safety
 /// The caller is the worker.
-unsafe fn answer(w: &Worker, what: What) {
+unsafe fn answer(w: &'static Worker, what: What) {
+    let nested = LATER.with_borrow_mut(|later| match later {
+        Some(later) => {
+            later.push((w, what));
+            true
+        }
+        None => {
+            *later = Some(Vec::new());
+            false
+        }
+    });
+    if nested {
+        return;
+    }
+    let mut next = Some((w, what));
+    while let Some((w, what)) = next {
+        // SAFETY: the caller: the worker, or in threads mode any, is asked from this thread.
+        unsafe { answer_one(w, what) };
+        next = LATER.with_borrow_mut(|later| {
+            let next = later.as_mut().and_then(Vec::pop);
+            if next.is_none() {
+                *later = None;
+            }
+            next
+        });
+    }
+}
+
+/// # Safety
+/// The caller is the worker.
+unsafe fn answer_one(w: &Worker, what: What) {
     // SAFETY: the caller; the record is of the heap, or stands in a live frame.
     unsafe {
         match what {
@@ -188,22 +227,28 @@ unsafe fn look_anywhere(task: *const Header) {
 
 /// # Safety
 /// The task is held, at this place: it does not go on, nor does what its place names.
-pub(super) unsafe fn look_at_held(task: *const Header, word: usize) {
+pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
     // SAFETY: the caller.
     unsafe {
-        let cancelled = region::is_cancelled(region::Key::of(&*task));
-        let mut ended = None;
-        match place::read(word) {
-            Place::Waits(_, node) if cancelled && !spares_thread(&*task, node) && point::end(node) => {
-                ended = Some(node)
+        let ended = loop {
+            if !region::is_cancelled(region::Key::of(&*task)) {
+                break None;
             }
-            Place::Under(_, other) if cancelled => {
-                (*other).marks.fetch_or(Marks::CANCELLED, AcqRel);
-                // It cannot end meanwhile: what is below it takes its place back first.
-                look_anywhere(other);
+            match place::read(word) {
+                Place::Waits(_, node) => break (!spares_thread(&*task, node) && point::end(node)).then_some(node),
+                Place::Under(_, other) => {
+                    (*other).marks.fetch_or(Marks::CANCELLED, AcqRel);
+                    // SeqCst: as in `look_anywhere`.
+                    fence(SeqCst);
+                    // It cannot end meanwhile: what is below it takes its place back first.
+                    let Some(above) = point::hold(&*other) else { break None };
+                    // Release: we are through with the lower one.
+                    (*task).idx.store(word, Release);
+                    (task, word) = (other, above);
+                }
+                _ => break None,
             }
-            _ => {}
-        }
+        };
         // Release: we are through.
         (*task).idx.store(word, Release);
         if let Some(node) = ended {

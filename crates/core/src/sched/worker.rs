@@ -385,7 +385,7 @@ impl Worker {
                 self.make_ready(node);
             } else {
                 // SAFETY: it is a message, and ours; we are the worker.
-                unsafe { ask::serve(self, node) };
+                unsafe { ask::serve(Worker::of(self.as_static()), node) };
             }
         });
         true

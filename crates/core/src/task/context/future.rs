@@ -1,6 +1,7 @@
 //! The context of a future, which stays with its record from one poll to the next.
 //!
-//! Between two polls `idx` holds it, with the top bit set, so that it is no position of any deque; and `run` is [`run`] below.
+//! Between two polls `idx` holds minus its address, which is no position of any deque, nor the place of a wait; and `run` is [`run`]
+//! below.
 //! Both are the poller's to write, and ordered with the next poll by the queue and the state word, as the future itself is.
 //! During a poll the worker has it, as that of any task, and `idx` says where the poll waits ([`crate::cancel::place`]).
 
@@ -9,8 +10,6 @@ use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::sys::atomic::Ordering::Relaxed;
 use crate::task::header::{Ended, Header, Mode};
-
-const HELD: usize = 1 << (usize::BITS - 1);
 
 /// Leaves the context with the future.
 ///
@@ -21,7 +20,7 @@ pub(super) unsafe fn attach(record: *mut Header, context: *mut Context) {
     unsafe {
         (*context).run.set(Some((*record).run));
         (*record).run = run;
-        (*record).idx.store(context.expose_provenance() | HELD, Relaxed);
+        (*record).idx.store(context.expose_provenance().wrapping_neg(), Relaxed);
     }
 }
 
@@ -32,7 +31,8 @@ pub(super) unsafe fn attach(record: *mut Header, context: *mut Context) {
 unsafe fn detach(record: *mut Header) -> *mut Context {
     // SAFETY: the caller.
     unsafe {
-        let context = std::ptr::with_exposed_provenance_mut::<Context>((*record).idx.load(Relaxed) & !HELD);
+        let address = (*record).idx.load(Relaxed).wrapping_neg();
+        let context = std::ptr::with_exposed_provenance_mut::<Context>(address);
         (*record).run = (*context).run.get().expect("left by `attach`");
         (*record).idx.store(UNCLAIMED, Relaxed);
         context
