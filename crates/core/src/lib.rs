@@ -10,6 +10,7 @@ compile_error!(
 );
 
 mod blocking;
+pub mod cancel;
 pub mod lock;
 pub mod platform;
 pub mod runtime;
@@ -23,7 +24,10 @@ pub mod wait;
 
 pub use blocking::{Blocking, blocking, blocking_async};
 pub use runtime::{Builder, Handle, OnStuck, Report, Runtime, State, Stuck, Unfinished, Unhandled, run};
-pub use task::{JoinError, JoinHandle, Scope, ScopedJoinHandle, block_on, join, scope, spawn, spawn_async};
+pub use task::{
+    Errors, JoinError, JoinHandle, Scope, ScopedJoinHandle, TryScope, block_on, join, race, scope, spawn, spawn_async,
+    try_scope,
+};
 
 /// Lets all other tasks of this worker that are ready go first; on a foreign thread, other threads.
 ///

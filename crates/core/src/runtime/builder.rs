@@ -8,6 +8,7 @@ use crate::sched::worker;
 use crate::stack::pool::{DEFAULT_STACK, limit_from_environment};
 use crate::stack::{FIBERS_SUPPORTED, overflow};
 use crate::sys::{fence, thread, thread::Cores};
+use crate::task::context::Word;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -274,7 +275,7 @@ fn describe_current(out: &mut dyn fmt::Write) {
     let Some(w) = worker::current() else { return };
     // SAFETY: of the calling thread's worker, whose task runs.
     let task = unsafe { w.running.get().record() };
-    if task.is_null() {
+    if Word::is_nobody(task) {
         return;
     }
     // SAFETY: the current task's record is alive while it runs; place does not change.

@@ -15,8 +15,9 @@ use crate::sys::clock::Instant;
 use crate::sys::fence::Fence;
 use crate::sys::{map, thread};
 use crate::task::TaskId;
+use crate::task::context::Word;
 use crate::task::finish;
-use crate::task::header::{Header, NAMED, NUMBERED};
+use crate::task::header::{Header, Marks};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::Location;
@@ -251,7 +252,7 @@ impl Hub {
         let task = w.running.get().record_elsewhere();
         // Acquire: as below. What was a context then was one when we read in it.
         fence(Acquire);
-        if task.is_null() || w.frames.load(Relaxed) != frames {
+        if Word::is_nobody(task) || w.frames.load(Relaxed) != frames {
             return None;
         }
         // SAFETY: readable, see above; volatile, for somebody may write there.
@@ -379,7 +380,7 @@ impl Hub {
     pub unsafe fn set_name(&self, task: *const Header, name: Arc<str>) {
         locked(&self.names).insert(task.addr(), name);
         // SAFETY: the caller. Relaxed: as in `id_of`.
-        unsafe { (*task).marks.fetch_or(NAMED, Relaxed) };
+        unsafe { (*task).marks.fetch_or(Marks::NAMED, Relaxed) };
     }
 
     /// A task's number; `next` makes one if it has none.
@@ -391,9 +392,9 @@ impl Hub {
         // SAFETY: the caller.
         let marks = unsafe { &(*task).marks };
         // Relaxed, here and at the free, which comes after every use of the record: the table is under the lock.
-        if marks.load(Relaxed) & NUMBERED == 0 {
+        if marks.load(Relaxed) & Marks::NUMBERED == 0 {
             ids.insert(task.addr(), next());
-            marks.fetch_or(NUMBERED, Relaxed);
+            marks.fetch_or(Marks::NUMBERED, Relaxed);
         }
         ids[&task.addr()]
     }

@@ -13,8 +13,9 @@ pub use global::run;
 pub use report::{Report, State, Unfinished};
 pub use stuck::{OnStuck, Stuck};
 
-use crate::sched::worker::{self, block_thread};
+use crate::sched::worker;
 use crate::sys::clock::Instant;
+use crate::task::JoinWait;
 use crate::task::header::{Header, Kind};
 use crate::task::{self, JoinHandle, StackTask, spawn};
 use crate::unwind;
@@ -234,20 +235,17 @@ where
     let task = StackTask::new(f);
     task.begin_elsewhere(spawn::stack_flags(hub.number), place);
     let record: *mut Header = task.record();
-    let node = w.map_or_else(|| crate::sched::node::Node::new(None), worker::Worker::node);
+    let wait = JoinWait::new(w, record);
     if let Some(Err(error)) = w.map(worker::Worker::ensure_stack) {
         panic!("{error}");
     }
     // SAFETY: the frame stands until the task is done: it waits for that below, whatever happens. The node is left
     // before the task can end, so its end wakes the node, once.
     unsafe {
-        assert!((*record).wait((&raw const node).cast_mut().cast()), "nobody else has the record yet");
+        assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
         hub.begin_run(record);
         hub.inject(record, Comer::New);
-        match w {
-            Some(w) => w.suspend(&node),
-            None => block_thread(&node),
-        }
+        wait.block(w);
         hub.end_run(record);
         match task.take_result() {
             Ok(value) => value,

@@ -46,7 +46,7 @@ use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, Peek, c
 use crate::sys::cell::UnsafeCell;
 use crate::sys::fence::{Fence, heavy};
 use crate::sys::mutant::{on, ord};
-use crate::task::header::{Header, STOLEN};
+use crate::task::header::{Header, Marks};
 use std::cell::Cell;
 use std::ptr::null_mut;
 
@@ -402,12 +402,12 @@ impl Deque {
         }
     }
 
-    /// A tombstone was set where a thief is at work: once it is through, `STOLEN` says who has the task.
+    /// A tombstone was set where a thief is at work: once it is through, the mark says who has the task.
     #[cold]
     #[inline(never)]
     fn conflict_older(&self, task: &Header) -> bool {
         drop(self.lock());
-        !task.marks.load(Relaxed) & STOLEN != 0
+        task.marks.load(Relaxed) & Marks::STOLEN == 0
     }
 
     #[cold]
@@ -634,7 +634,7 @@ impl Deque {
                 if !task.is_null() {
                     if !on("forced-no-stolen-flag") {
                         // SAFETY: the swap gave us the task, so its record is live until we complete it.
-                        unsafe { (*task).marks.fetch_or(STOLEN, Relaxed) };
+                        unsafe { (*task).marks.fetch_or(Marks::STOLEN, Relaxed) };
                     }
                     self.head.store(i + 1, ord(Release, "head-release"));
                     self.split.store(i + 1, Relaxed);

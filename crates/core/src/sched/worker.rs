@@ -27,9 +27,12 @@ use super::idle::Member;
 use super::node::Node;
 use super::ready::Ready;
 use super::stacks::Stacks;
+use crate::cancel::frames::Frames;
+use crate::cancel::{ask, place, point};
 use crate::lock::biaser::{self, Biaser};
 use crate::runtime::hub::{Comer, Hub};
 use crate::stack::pool::NoStack;
+use crate::stack::switch::switch;
 use crate::sys::atomic::{AtomicU32, Ordering::*};
 use crate::sys::fence::Fence;
 use crate::task::context::{Running, Word, inherit};
@@ -78,6 +81,10 @@ pub struct Worker {
     pub number: u8,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
+    /// Says in a record that its task is blocked here: see [`crate::cancel::place`].
+    pub here: usize,
+    /// Tasks of scopes and frames that have begun here.
+    pub custody: Frames,
     /// How many tasks have ended on it whose records are in others' frames, and how many contexts.
     pub frames: AtomicU32,
     /// How often it has come to look at inbox and clock: for the monitor, which sees whether it moves.
@@ -143,6 +150,8 @@ impl Worker {
             hub,
             number: hub.number,
             stack_flags: spawn::stack_flags(hub.number),
+            here: place::here(index),
+            custody: Frames::default(),
             frames: AtomicU32::new(0),
             looks: AtomicU32::new(0),
             thread: std::sync::atomic::AtomicU32::new(0),
@@ -199,6 +208,19 @@ impl Worker {
             #[cfg(not(loom))]
             biaser::give_back(_biaser);
         }
+    }
+
+    /// Does it work in fiber mode? For all.
+    #[inline(always)]
+    pub fn are_fibers(&self) -> bool {
+        !self.member.ready.is_shared()
+    }
+
+    /// The record whose cancellation counts for what runs now ([`Word::seat`]); null where no task runs.
+    pub fn task(&self) -> *const Header {
+        // SAFETY: what runs now.
+        let task = unsafe { self.running.get().seat() };
+        if Word::is_nobody(task) { null() } else { task }
     }
 
     // ------------------------------------------------------------------------------------------------- unstarted tasks
@@ -357,17 +379,19 @@ impl Worker {
     /// The blocked task that goes on next; null if none is ready.
     #[inline(always)]
     pub fn take_ready(&self) -> *mut Node {
-        if self.member.ready.is_shared() {
-            self.member.ready.locked(Ready::pop)
-        } else {
-            let next = self.next.get();
-            if !next.is_null() {
-                self.next.set(null_mut());
-                return next;
-            }
-            // SAFETY: as above.
-            unsafe { self.member.ready.owned().pop() }
+        if self.member.ready.is_shared() { self.member.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
+    }
+
+    /// The same in fiber mode.
+    #[inline(always)]
+    fn take_ready_fiber(&self) -> *mut Node {
+        let next = self.next.get();
+        if !next.is_null() {
+            self.next.set(null_mut());
+            return next;
         }
+        // SAFETY: we are the owner, and no call is within another.
+        unsafe { self.member.ready.owned().pop() }
     }
 
     /// Is no blocked task ready?
@@ -388,7 +412,15 @@ impl Worker {
 
     #[inline(never)]
     fn drain_full_inbox(&self) -> bool {
-        self.member.door.inbox.take(|node| self.make_ready(node));
+        self.member.door.inbox.take(|node| {
+            // SAFETY: taken out of the inbox: a blocked node of ours, or a message.
+            if unsafe { (*node).home.is_some() } {
+                self.make_ready(node);
+            } else {
+                // SAFETY: it is a message, and ours; we are the worker.
+                unsafe { ask::serve(Worker::of(self.as_static()), node) };
+            }
+        });
         true
     }
 
@@ -406,7 +438,17 @@ impl Worker {
     /// this worker as its home, and will be woken exactly once (it may have been already).
     #[inline(always)]
     pub unsafe fn suspend(&'static self, node: *const Node) {
+        if !self.are_fibers() {
+            // SAFETY: the caller.
+            return unsafe { self.suspend_thread(node) };
+        }
         let running = self.running.get();
+        // SAFETY: what runs.
+        let task = unsafe { running.seat() };
+        // SAFETY: the running task, and its wait.
+        if unsafe { point::enter(self, task, node) } {
+            return;
+        }
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
         let left = self.turns_left.load(Relaxed);
         let ready = if left == 0 {
@@ -414,21 +456,64 @@ impl Worker {
             null_mut()
         } else {
             self.turns_left.store(left - 1, Relaxed);
-            self.take_ready()
+            self.take_ready_fiber()
         };
         if std::ptr::eq(ready, node) {
             // Woken already, and first in the queue: its stack is this one.
+            // SAFETY: the running task.
+            unsafe { point::leave_fiber(task) };
             return;
         }
         let to = if ready.is_null() {
             self.stacks.take_idle(self)
         } else {
-            // SAFETY: a ready node is blocked, its stack is saved (of a fiber we are the home), and it is in no queue any more.
+            // SAFETY: a ready node is blocked, its stack is saved, and it is in no queue any more.
             unsafe { (*ready).saved.with(|saved| *saved) }
         };
-        // SAFETY: `to` is a saved stack of this worker's kind that nobody else goes on with; `node` outlives the wait.
+        // SAFETY: `to` is a saved stack of a fiber that nobody else goes on with; `node` outlives the wait.
+        unsafe { (*node).saved.with_mut(|saved| switch(saved, to)) };
+        // SAFETY: the running task.
+        unsafe { point::leave_fiber(task) };
+        self.running.set(running);
+        self.budget.set(BUDGET);
+    }
+
+    /// The same in threads mode. (To find out once, and first, costs a fiber less than to ask at each step.)
+    ///
+    /// # Safety
+    /// As for `suspend`.
+    #[inline(never)]
+    unsafe fn suspend_thread(&'static self, node: *const Node) {
+        let running = self.running.get();
+        // SAFETY: what runs.
+        let task = unsafe { running.seat() };
+        // SAFETY: the running task, and its wait.
+        if unsafe { point::enter_thread(self, task, node) } {
+            return;
+        }
+        let left = self.turns_left.load(Relaxed);
+        let ready = if left == 0 {
+            null_mut()
+        } else {
+            self.turns_left.store(left - 1, Relaxed);
+            self.take_ready()
+        };
+        if std::ptr::eq(ready, node) {
+            // SAFETY: the running task.
+            unsafe { point::leave(self, task) };
+            return;
+        }
+        let to = if ready.is_null() {
+            self.stacks.take_idle(self)
+        } else {
+            // SAFETY: as above. (Its thread may be about to park: see `relief`.)
+            unsafe { (*ready).saved.with(|saved| *saved) }
+        };
+        // SAFETY: as above, of a thread.
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(self, saved, to)) };
         let w = self.still();
+        // SAFETY: the running task.
+        unsafe { point::leave(w, task) };
         w.running.set(running);
         w.budget.set(BUDGET);
     }
@@ -447,6 +532,7 @@ impl Worker {
 
     /// Lets all ready tasks run first.
     pub fn yield_now(&'static self) {
+        point::check(self);
         if self.ensure_stack().is_err() {
             // A yield promises nothing: with no memory for a stack, go on.
             return;
@@ -456,6 +542,7 @@ impl Worker {
         self.make_ready(&raw const node as *mut Node);
         // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
         unsafe { self.suspend(&node) };
+        point::check(self.still());
     }
 
     /// Waits with a frame that must stand, when there is no stack on which the worker could go on meanwhile. What it waits for
@@ -576,6 +663,9 @@ unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&'static 
 
 /// Blocks the calling foreign thread until its node is woken.
 pub fn block_thread(node: &Node) {
+    if crate::cancel::thread::block(node, crate::sys::clock::Instant::NEVER).is_some() {
+        return;
+    }
     while !foreign::is_open(&node.gate) {
         foreign::wait(&node.gate, None);
     }

@@ -1,16 +1,17 @@
-//! Tasks with a name.
+//! Tasks with a name, a seed, a token.
 
 use super::context::inherit;
 use super::handle::JoinHandle;
 use super::header::{Header, Kind};
 use super::{record, spawn};
+use crate::cancel::Token;
 use crate::runtime::global;
 use crate::runtime::hub::Hub;
 use crate::sched::worker::{self, Worker};
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Spawns tasks with more than the usual: a name, a seed for their random numbers.
+/// Spawns tasks with more than the usual: a name, a seed for their random numbers, a token that cancels them.
 ///
 /// # Examples
 /// ```
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub struct Builder {
     name: Option<Arc<str>>,
     seed: Option<u64>,
+    token: Option<Token>,
 }
 
 impl Builder {
@@ -43,14 +45,41 @@ impl Builder {
         self
     }
 
+    /// The task is cancelled with this token, or the one of [its](Token::child) parents. See [`cancel`](crate::cancel).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_core::{cancel::Token, task::Builder, time};
+    /// use std::time::Duration;
+    /// let token = Token::new();
+    /// let h = Builder::new().token(&token).spawn(|| time::sleep(Duration::from_secs(3600)));
+    /// token.cancel();
+    /// assert!(h.join().unwrap_err().is_cancelled());
+    /// ```
+    pub fn token(mut self, token: &Token) -> Builder {
+        self.token = Some(token.clone());
+        self
+    }
+
     /// As [`spawn`](crate::spawn).
     #[track_caller]
-    pub fn spawn<F, T>(self, f: F) -> JoinHandle<T>
+    pub fn spawn<F, T>(mut self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         let place = Location::caller();
+        match self.token.take() {
+            Some(token) => self.spawn_at(place, move || token.run_task(f)),
+            None => self.spawn_at(place, f),
+        }
+    }
+
+    fn spawn_at<F, T>(self, place: &'static Location<'static>, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
         let Some(w) = worker::current() else {
             // SAFETY: `f` is 'static and Send.
             return unsafe { spawn::spawn_into(global::hub(), f, place, self) };

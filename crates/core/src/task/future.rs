@@ -6,12 +6,14 @@
 
 use super::context::{self, inherit};
 use super::handle::JoinHandle;
-use super::header::{Ended, Header, Kind, Mode, Outcome};
+use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
 use super::{record, spawn, state, waker};
+use crate::cancel;
 use crate::runtime::global;
 use crate::runtime::hub::{Comer, Hub};
 use crate::sched::worker::Worker;
 use crate::sched::{turn, worker};
+use crate::sys::atomic::Ordering::Relaxed;
 use crate::unwind::{self, Payload};
 use std::future::Future;
 use std::panic::Location;
@@ -157,6 +159,9 @@ unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
     // SAFETY: the caller. The future does not move while it is in the record.
     unsafe {
         state::start_poll(&(*task).state);
+        if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
+            return cancelled::<F>(task);
+        }
         let waker = waker::waker_of(task);
         let future = Pin::new_unchecked(&mut *record::get::<F>(task));
         let polled = unwind::catch(|| future.poll(&mut Context::from_waker(&waker)));
@@ -189,7 +194,35 @@ unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
                 set_panicked(task, payload);
             }
         }
-        context::finish_future(task);
+        end::<F>(task)
+    }
+}
+
+/// The task is cancelled: drops the future instead of polling it.
+///
+/// # Safety
+/// As for `poll`.
+#[cold]
+#[inline(never)]
+unsafe fn cancelled<F: Future>(task: *mut Header) -> Ended {
+    // SAFETY: the caller. Its destructor is the task's own code: its panic is the task's.
+    unsafe {
+        state::end(&(*task).state);
+        let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
+        set_panicked(task, dropped.err().unwrap_or_else(cancel::payload));
+        end::<F>(task)
+    }
+}
+
+/// After the last poll: the outcome is written.
+///
+/// # Safety
+/// As for `poll`; the payload is the output, or that of a panic.
+#[inline(always)]
+unsafe fn end<F: Future>(task: *mut Header) -> Ended {
+    // SAFETY: the caller.
+    unsafe {
+        context::finish_future();
         let ended = match (*task).outcome {
             Outcome::Returned if std::mem::needs_drop::<F::Output>() => Ended::Returned,
             Outcome::Returned => Ended::ReturnedPlain,
@@ -203,7 +236,8 @@ unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
 /// # Safety
 /// The task is the caller's, and its payload is empty.
 #[cold]
-unsafe fn set_panicked(task: *mut Header, payload: Payload) {
+unsafe fn set_panicked(task: *mut Header, mut payload: Payload) {
+    cancel::settle(&mut payload);
     // SAFETY: the caller.
     unsafe {
         record::put::<Payload>(task, payload);

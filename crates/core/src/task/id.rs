@@ -9,8 +9,8 @@
 //! its guard must never be taken for another task. The context goes with the task, to other stacks and to threads for blocking
 //! calls, so the number does, and a switch has nothing to save for it.
 
-use super::context;
-use super::header::{Header, Kind, NAMED};
+use super::context::{self, Word};
+use super::header::{Header, Kind, Marks};
 use crate::runtime::hub::Hub;
 use crate::sched::worker;
 use std::cell::Cell;
@@ -109,18 +109,18 @@ impl fmt::Display for Task {
 /// ```
 pub fn current() -> Option<Task> {
     let w = worker::current()?;
-    // SAFETY: the calling thread's worker runs this task, so its record lives.
-    let record = unsafe { w.running.get().record() };
-    if record.is_null() {
+    if w.running.get() == Word::NOTHING {
         return None;
     }
+    // SAFETY: the calling thread's worker runs this task, so its record lives.
+    let record = unsafe { w.running.get().record() };
     // SAFETY: as above; kind, place and runtime do not change.
     unsafe {
         let (kind, place) = ((*record).kind, (*record).place);
         // With or without a record of its own: what runs on top of another task has its context, or gets one here.
         let nested = kind.has(Kind::ON_STACK);
         let id = if nested { number_in_context() } else { TaskId::of(record) };
-        let name = if (*record).marks.load(Relaxed) & NAMED != 0 { w.hub.name_of(record, true) } else { None };
+        let name = if (*record).marks.load(Relaxed) & Marks::NAMED != 0 { w.hub.name_of(record, true) } else { None };
         Some(Task { id, name, place })
     }
 }

@@ -1,6 +1,7 @@
 //! Tasks: the record, its memory, spawning, joining.
 mod block_on;
 mod builder;
+mod completions;
 pub mod context;
 mod error;
 pub(crate) mod finish;
@@ -8,12 +9,15 @@ mod future;
 mod handle;
 pub mod header;
 pub mod id;
+mod map;
 pub(crate) mod memory;
 mod pair;
 pub(crate) mod record;
 mod scope;
+mod set;
 pub(crate) mod spawn;
 pub mod state;
+mod try_scope;
 pub(crate) mod unhandled;
 pub(crate) mod waker;
 
@@ -24,8 +28,12 @@ pub use error::JoinError;
 pub use future::spawn_async;
 pub(crate) use future::spawn_async_on;
 pub use handle::JoinHandle;
+pub(crate) use handle::JoinWait;
 pub use id::{Task, TaskId, current};
+pub use map::{map_concurrent, map_concurrent_unordered, try_map_concurrent};
 pub(crate) use pair::StackTask;
 pub use pair::join;
 pub use scope::{Scope, ScopedJoinHandle, scope};
+pub use set::JoinSet;
 pub use spawn::spawn;
+pub use try_scope::{Errors, TryScope, race, try_scope};

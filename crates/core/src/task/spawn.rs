@@ -2,8 +2,9 @@
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
-use super::header::{Ended, Header, Kind, Mode, Outcome};
+use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
 use super::{memory, record};
+use crate::cancel;
 use crate::runtime::hub::{Comer, Hub};
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
@@ -140,10 +141,11 @@ pub(crate) unsafe fn write_header(
     }
 }
 
-/// Kind, runtime, outcome and `marks` of a fresh record as one word.
+/// Kind, runtime, outcome and marks of a fresh record as one word.
 #[inline(always)]
 pub(crate) const fn flags(kind: Kind, runtime: u8) -> u32 {
-    u32::from_ne_bytes([kind.0, runtime, Outcome::Returned as u8, 0])
+    let framed = kind.has(Kind::SCOPED) || kind.has(Kind::ON_STACK);
+    u32::from_ne_bytes([kind.0, runtime, Outcome::Returned as u8, if framed { Marks::FRAMED } else { 0 }])
 }
 
 /// Writes the four at once: they stand side by side (checked below).
@@ -161,11 +163,11 @@ pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
     // SAFETY: the caller; four bytes of plain types, aligned. (In a model the words are larger: field by field.)
     unsafe {
         if cfg!(loom) {
-            let [kind, runtime, ..] = flags.to_ne_bytes();
+            let [kind, runtime, _, marks] = flags.to_ne_bytes();
             (&raw mut (*task).kind).write(Kind(kind));
             (&raw mut (*task).runtime).write(runtime);
             (&raw mut (*task).outcome).write(Outcome::Returned);
-            (&raw mut (*task).marks).write(AtomicU8::new(0));
+            (&raw mut (*task).marks).write(AtomicU8::new(marks));
         } else {
             // Atomic for `memory::for_each_live`, which may look at any time.
             std::sync::atomic::AtomicU32::from_ptr((&raw mut (*task).kind).cast()).store(flags, Relaxed);
@@ -219,13 +221,17 @@ where
     unsafe {
         match mode {
             Mode::Run => {
+                if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
+                    return never_start::<F>(task);
+                }
                 let f = record::take::<F>(task);
                 match unwind::catch(f) {
                     Ok(value) => {
                         record::put(task, value);
                         if std::mem::needs_drop::<T>() { Ended::Returned } else { Ended::ReturnedPlain }
                     }
-                    Err(payload) => {
+                    Err(mut payload) => {
+                        cancel::settle(&mut payload);
                         record::put::<Payload>(task, payload);
                         Ended::Panicked
                     }
@@ -241,6 +247,21 @@ where
             }
         }
     }
+}
+
+/// A task that was cancelled before it began: drops the closure.
+///
+/// # Safety
+/// The task is the caller's, and its closure is in the record.
+#[cold]
+#[inline(never)]
+unsafe fn never_start<F>(task: *mut Header) -> Ended {
+    // SAFETY: the caller. The destructor is the task's own code: its panic is the task's.
+    unsafe {
+        let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
+        record::put::<Payload>(task, dropped.err().unwrap_or_else(cancel::payload));
+    }
+    Ended::Panicked
 }
 
 /// Drops a result or a payload in place.

@@ -43,6 +43,7 @@
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part
 
 pub mod biased;
+pub mod cancel;
 pub mod completion;
 mod crew;
 pub mod deque;
@@ -100,6 +101,7 @@ pub fn scripts() -> impl Iterator<Item = &'static Script> {
         relief::SCRIPTS,
         future::SCRIPTS,
         group::SCRIPTS,
+        cancel::SCRIPTS,
     ]
     .into_iter()
     .flatten()

@@ -184,7 +184,7 @@ impl<S> Board<S> {
         Here::get().spend();
         loop {
             let here = Here::get();
-            let wait = here.timed_wait();
+            let wait = here.timed_wait().cancellable();
             let prepared = wait.prepare();
             let entry = Entry::new();
             let at = (&raw const entry).cast_mut();
@@ -202,6 +202,7 @@ impl<S> Board<S> {
             if !unsafe { wait.block_until(deadline) } {
                 // SAFETY: our own. (Its target has nothing to drop.)
                 drop(unsafe { self.give_up(Here::get(), at) });
+                wait.arrive();
                 return Err(RecvTimeoutError::Timeout);
             }
         }

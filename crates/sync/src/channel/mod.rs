@@ -22,6 +22,7 @@
 //! ```
 
 mod arm;
+mod blocked;
 mod board;
 mod broadcast;
 mod chan;

@@ -6,12 +6,13 @@
 //! to one: then it has others there, for that time.
 
 use super::generator::Generator;
-use super::{Context, Word, adopt, end, enter, with_own};
+use super::{Context, Word, adopt, end, end_if_empty, enter, make, with_own};
 use crate::sched::worker::{self, Worker};
+use crate::task::header::Header;
 use crate::task::id;
 use crate::unwind::{self, Payload};
 use std::cell::Cell;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 /// See the module's header.
 pub(crate) struct Loan {
@@ -42,6 +43,9 @@ impl Loan {
             rng: Cell::new(None),
             made: Cell::new(null_mut()),
         };
+        // It waits as its bare record: the context is elsewhere meanwhile, and may say that it sits there.
+        // SAFETY: the running task's.
+        w.running.set(Word::of_task(unsafe { word.seat() }.cast_mut()));
         if word.has_context() {
             // SAFETY: the running task's context.
             let context = unsafe { &*word.context() };
@@ -72,7 +76,10 @@ impl Loan {
         } else {
             become_(self.word.get());
         }
+        // Here it is found and cancelled by what runs here, for which its own stack waits.
+        let before = sit(own);
         let result = unwind::catch(f);
+        get_up(before);
         if !part.is_null() {
             // SAFETY: it is what runs.
             self.rng.set(unsafe { (*part).with_rng(|rng| rng.take()) });
@@ -131,6 +138,32 @@ impl Loan {
                 Context::free(part, worker::current());
             }
         }
+    }
+}
+
+/// What runs has the seat of another task from here on. Returns its own.
+fn sit(other: Word) -> *const Header {
+    let w = here();
+    if w.running.get() == Word::NOTHING {
+        return null();
+    }
+    if !w.running.has_context() {
+        make(w);
+    }
+    // SAFETY: the running task's context; the other word is of what ran here until now.
+    unsafe {
+        let context = &*w.running.get().context();
+        context.seat.replace(other.seat())
+    }
+}
+
+/// It has its own again.
+fn get_up(seat: *const Header) {
+    let word = here().running.get();
+    if !seat.is_null() && word.has_context() {
+        // SAFETY: the running task's context, which stays while another's seat is in it.
+        unsafe { (*word.context()).seat.set(seat) };
+        end_if_empty();
     }
 }
 
