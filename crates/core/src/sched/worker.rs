@@ -25,7 +25,7 @@
 use super::foreign;
 use super::idle::Member;
 use super::node::Node;
-use super::ready::Ready;
+use super::ready::{Ready, prefetch};
 use super::stacks::Stacks;
 use crate::cancel::frames::Frames;
 use crate::cancel::{ask, place, point};
@@ -358,6 +358,9 @@ impl Worker {
         if self.member.ready.is_shared() {
             self.member.push_ready(node);
         } else {
+            // Its stack may be cold, and the caller goes on for a while.
+            // SAFETY: the node stands until it is gone on with; of this worker, so nobody else writes it.
+            prefetch(unsafe { (*node).saved.with(|saved| *saved) }.wrapping_add(64));
             let before = self.next.replace(node);
             if !before.is_null() {
                 // SAFETY: we are the owner, and no call is within another.
