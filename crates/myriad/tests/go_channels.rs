@@ -175,30 +175,36 @@ fn what_waits() {
 /// G4: messages go straight to who waits, so whoever comes later does not get in before: neither at an empty channel nor at a full one.
 #[test]
 fn nobody_barges_in() {
+    for capacity in [0, 1, 3] {
+        let (tx, rx) = bounded(capacity);
+        let mut line: Vec<_> = (1..=3).map(|_| Box::pin(rx.recv_async())).collect();
+        assert!(line.iter_mut().all(|receive| poll_once(receive.as_mut()).is_pending()));
+        for n in 1..=3 {
+            tx.try_send(n).unwrap();
+            assert_eq!((rx.try_recv(), rx.len()), (Err(TryRecvError::Empty), 0), "capacity {capacity}");
+        }
+        assert!(line.iter_mut().map(|receive| ready(poll_once(receive.as_mut()))).eq(1..=3));
+        // Full, with a sender in line: who takes makes no room for another.
+        (0..capacity).for_each(|n| tx.try_send(n).unwrap());
+        let mut waiting = Box::pin(tx.send_async(100));
+        assert!(poll_once(waiting.as_mut()).is_pending());
+        assert_eq!(rx.try_recv(), Ok(if capacity == 0 { 100 } else { 0 }));
+        assert!(tx.try_send(7).is_err(), "capacity {capacity}");
+        assert!(poll_once(waiting.as_mut()).is_ready());
+    }
+    // Those who block are in the same line.
     each_runtime(|rt| {
         for kind in KINDS {
-            for capacity in [0, 1, 3] {
-                let (tx, rx) = bounded(capacity);
-                let (a, b) = (rx.clone(), rx.clone());
-                let first = start(rt, kind, move || a.recv(), async move { b.recv_async().await });
-                wait_until(|| tx.is_ready());
-                // Behind it stands one of ours.
-                let mut second = Box::pin(rx.recv_async());
-                assert!(poll_once(second.as_mut()).is_pending());
-                for n in [1, 2] {
-                    tx.try_send(n).unwrap();
-                    assert_eq!(rx.try_recv(), Err(TryRecvError::Empty), "{kind:?} {capacity}");
-                }
-                assert_eq!((first.join(), ready(poll_once(second.as_mut()))), (Ok(1), 2), "{kind:?} {capacity}");
-                drop(second);
-                // Full, with a sender in line: who takes makes no room for another.
-                (0..capacity).for_each(|n| tx.try_send(n).unwrap());
-                let mut waiting = Box::pin(tx.send_async(100));
-                assert!(poll_once(waiting.as_mut()).is_pending());
-                assert_eq!(rx.try_recv(), Ok(if capacity == 0 { 100 } else { 0 }));
-                assert!(tx.try_send(7).is_err(), "{kind:?} {capacity}");
-                assert!(poll_once(waiting.as_mut()).is_ready());
-            }
+            let (tx, rx) = rendezvous();
+            let (a, b) = (rx.clone(), rx.clone());
+            let first = start(rt, kind, move || a.recv(), async move { b.recv_async().await });
+            wait_until(|| tx.is_ready());
+            let mut second = Box::pin(rx.recv_async());
+            assert!(poll_once(second.as_mut()).is_pending());
+            tx.try_send(1).unwrap();
+            assert_eq!(rx.try_recv(), Err(TryRecvError::Empty), "{kind:?}");
+            tx.try_send(2).unwrap();
+            assert_eq!((first.join(), ready(poll_once(second.as_mut()))), (Ok(1), 2), "{kind:?}");
         }
     });
 }
