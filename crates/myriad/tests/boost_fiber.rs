@@ -293,7 +293,7 @@ fn when_all() {
             got.sort();
             assert!(got.into_iter().eq(0..50));
             // All, or the failures of all.
-            let fails = |n: usize| move || if n % 10 == 0 { resume_unwind(Box::new(n)) } else { n };
+            let fails = |n: usize| move || if n.is_multiple_of(10) { resume_unwind(Box::new(n)) } else { n };
             let outcomes: Vec<Result<usize, Box<dyn Any + Send>>> = (0..50)
                 .map(|n| spawn(fails(n)))
                 .collect::<Vec<_>>()

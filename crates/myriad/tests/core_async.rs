@@ -173,7 +173,7 @@ fn closing() {
 #[test]
 fn parking_where_no_macro_sees_it() {
     fn deep(depth: usize, rx: &Receiver<usize>) -> usize {
-        let mut values = vec![depth; 3];
+        let mut values = [depth; 3];
         if depth == 0 {
             return rx.recv().unwrap();
         }

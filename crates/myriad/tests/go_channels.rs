@@ -89,6 +89,9 @@ fn a_prime_sieve() {
     });
 }
 
+type Receives = fn(&Receiver<usize>) -> Option<usize>;
+type Sends = fn(&Sender<usize>) -> usize;
+
 /// `closedchan.go`: every way to receive from, and to send on, a channel that was closed, with and without something in it.
 #[test]
 fn a_closed_channel() {
@@ -99,7 +102,7 @@ fn a_closed_channel() {
                     let (tx, rx) = bounded(capacity);
                     (0..in_it).for_each(|i| tx.send(i).unwrap());
                     assert!(tx.close());
-                    let ways: [fn(&Receiver<usize>) -> Option<usize>; 6] = [
+                    let ways: [Receives; 6] = [
                         |rx| rx.recv().ok(),
                         |rx| match rx.try_recv() {
                             Err(TryRecvError::Empty) => panic!("it would wait"),
@@ -113,7 +116,7 @@ fn a_closed_channel() {
                     for (i, way) in ways.iter().cycle().take(12).enumerate() {
                         assert_eq!(way(&rx), (i < in_it).then_some(i), "{i}");
                     }
-                    let ways: [fn(&Sender<usize>) -> usize; 6] = [
+                    let ways: [Sends; 6] = [
                         |tx| tx.send(7).unwrap_err().into_inner(),
                         |tx| tx.try_send(7).map_err(|error| assert!(error.is_closed())).map_or(7, |()| 0),
                         |tx| tx.send_timeout(7, Duration::from_secs(60)).unwrap_err().into_inner(),

@@ -152,7 +152,6 @@ fn foreign_threads_need_no_adoption() {
         let handle = rt.handle();
         let threads: Vec<_> = (0..4)
             .map(|n| {
-                let handle = handle.clone();
                 std::thread::spawn(move || {
                     let (tx, rx) = rendezvous();
                     let task = handle.spawn(move || rx.iter().sum::<u32>());

@@ -101,7 +101,7 @@ impl Model {
     }
 
     /// Takes the message of the sender that waits first.
-    fn from_first_sender(&mut self, c: usize) -> Option<usize> {
+    fn take_from_first_sender(&mut self, c: usize) -> Option<usize> {
         let (id, arm) = *self.channels[c].senders.front()?;
         self.end(id, (arm, Brought::Sent(Ok(())))).message
     }
@@ -111,10 +111,10 @@ impl Model {
         let c = arm.channel;
         let Some(message) = arm.message else {
             let got = match self.channels[c].buffer.pop_front() {
-                None => self.from_first_sender(c),
+                None => self.take_from_first_sender(c),
                 Some(message) => {
                     if self.channels[c].buffer.len() < self.channels[c].limit
-                        && let Some(next) = self.from_first_sender(c)
+                        && let Some(next) = self.take_from_first_sender(c)
                     {
                         self.channels[c].buffer.push_back(next);
                     }
@@ -258,7 +258,8 @@ fn run(seed: u64, steps: usize) {
             Kind::Slides => sliding(limit),
             Kind::Drops => dropping(limit),
         };
-        (real.tx.push(tx), real.rx.push(rx)).0;
+        real.tx.push(tx);
+        real.rx.push(rx);
         let (receivers, senders) = (VecDeque::new(), VecDeque::new());
         model.channels.push(Channel { kind, limit, buffer: VecDeque::new(), receivers, senders, closed: false });
     }
@@ -302,9 +303,14 @@ fn run(seed: u64, steps: usize) {
                     *before += wakes.count();
                     (*wakes, *waker) = Wakes::new();
                 }
-                let polled = match poll_with(future.as_mut(), waker) {
-                    Poll::Ready(won) => Some(won),
-                    Poll::Pending => None,
+                let polled = loop {
+                    let woken = wakes.count();
+                    match poll_with(future.as_mut(), waker) {
+                        Poll::Ready(won) => break Some(won),
+                        // A task's budget is used up: it lets others run, is woken at once, and has done nothing.
+                        Poll::Pending if wakes.count() > woken => model.waits.get_mut(&id).unwrap().wakes += 1,
+                        Poll::Pending => break None,
+                    }
                 };
                 match stage {
                     Stage::New => {
