@@ -27,7 +27,7 @@ use crate::lock::biased::{BiasedGuard, BiasedLock};
 use crate::lock::biaser::pause;
 use crate::sched::foreign;
 pub use crate::sched::node::{End, Node};
-use crate::sched::worker::{self, Worker, block_thread, wake_node};
+use crate::sched::worker::{self, Worker, block_thread, wake_node, wake_node_next};
 use crate::stack::pool::NoStack;
 use crate::sys::atomic::{AtomicU8, Ordering::*, Peek};
 use crate::sys::clock::Instant;
@@ -416,6 +416,20 @@ impl Here {
     #[inline]
     pub fn timed_wait(self) -> Wait {
         Wait { timed: true, ..self.wait() }
+    }
+
+    /// As [`Target::wake`], for one to whom the caller has handed something to work on: a blocked task of this worker goes on
+    /// next, when the caller waits or ends.
+    ///
+    /// # Safety
+    /// As [`Target::wake`].
+    #[inline(always)]
+    pub unsafe fn wake_next(self, target: Target) {
+        match target.0 {
+            // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
+            Kind::Blocked(wait) => unsafe { wake_node_next(self.worker(), Wait::node(wait)) },
+            Kind::Future(waker) => waker.wake(),
+        }
     }
 
     /// As [`Target::wake`].

@@ -25,7 +25,7 @@
 use super::foreign;
 use super::idle::Member;
 use super::node::Node;
-use super::ready::Ready;
+use super::ready::{Ready, prefetch};
 use super::stacks::Stacks;
 use crate::cancel::frames::Frames;
 use crate::cancel::{ask, place, point};
@@ -54,8 +54,8 @@ pub struct Worker {
     /// The task that runs now, or its context; see [`Running`]. A switch saves and restores the word, whatever it is. Others
     /// look at it when the worker is stuck: [`Hub::name_running`](crate::runtime::hub::Hub::name_running).
     pub running: Running,
-    /// The running task's number, 0 until it is asked for: see `task::identity`.
-    pub identity: Cell<u64>,
+    /// The blocked task that goes on before those in the ready queue, or null: see [`Worker::make_next`]. Fiber mode only.
+    pub next: Cell<*mut Node>,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task. A shutdown
     /// sets it to 0 from outside, again and again, for the owner may overwrite that.
     pub turns_left: AtomicU32,
@@ -137,7 +137,7 @@ impl Worker {
         Worker {
             member: Member::new(&hub.crew, index, 256),
             running: Running::nothing(),
-            identity: Cell::new(0),
+            next: Cell::new(null_mut()),
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
             newest_next: Cell::new(false),
@@ -193,7 +193,7 @@ impl Worker {
         }
         let w = current().expect("a thread of the runtime");
         if !std::ptr::eq(w, self) {
-            // The task may have a context, which it had on the other worker; and a number ([`crate::task::identity`]).
+            // The task may have a context, which it had on the other worker.
             w.member.deque.set_contexts();
         }
         w
@@ -335,11 +335,7 @@ impl Worker {
 
     // ------------------------------------------------------------------------------------------------- blocked tasks
 
-    /// A blocked task of this worker goes on, behind all that are ready.
-    ///
-    /// First come, first served, also for the one woken last, whose data is warm: so messages gather at a receiver before
-    /// it runs. (A slot for the last one, as other schedulers have, made a ping-pong 6 ns faster, and cost a sieve of
-    /// 2,000 tasks a switch for each message instead of one for several; and it needs rules against starvation.)
+    /// A blocked task of this worker goes on, behind all that are ready: first come, first served, so nobody starves.
     #[inline(always)]
     pub fn make_ready(&self, node: *mut Node) {
         if self.member.ready.is_shared() {
@@ -350,15 +346,55 @@ impl Worker {
         }
     }
 
+    /// A blocked task of this worker goes on before all that are ready: it was handed something to work on. Whoever was to go
+    /// on next before it is behind the others now.
+    ///
+    /// Downstream first: a pipeline finishes what it has begun before it begins more, with data that is warm. For who waits for
+    /// *room*, which is upstream, first come, first served is the better order (docs/DESIGN.md, (b)).
+    ///
+    /// In threads mode a switch costs so much more than a cold cache that there is nothing to win: one queue.
+    #[inline(always)]
+    pub fn make_next(&self, node: *mut Node) {
+        if self.member.ready.is_shared() {
+            self.member.push_ready(node);
+        } else {
+            // Its stack may be cold, and the caller goes on for a while.
+            // SAFETY: the node stands until it is gone on with; of this worker, so nobody else writes it.
+            prefetch(unsafe { (*node).saved.with(|saved| *saved) }.wrapping_add(64));
+            let before = self.next.replace(node);
+            if !before.is_null() {
+                // SAFETY: we are the owner, and no call is within another.
+                unsafe { self.member.ready.owned().push(before) };
+            }
+        }
+    }
+
+    /// Who was to go on next is behind the others now: two who hand each other messages for ever must not keep the worker.
+    #[inline(always)]
+    pub fn spill_next(&self) {
+        let node = self.next.replace(null_mut());
+        if !node.is_null() {
+            // SAFETY: we are the owner, and no call is within another.
+            unsafe { self.member.ready.owned().push(node) };
+        }
+    }
+
     /// The blocked task that goes on next; null if none is ready.
     #[inline(always)]
     pub fn take_ready(&self) -> *mut Node {
-        if self.member.ready.is_shared() {
-            self.member.ready.locked(Ready::pop)
-        } else {
-            // SAFETY: as above.
-            unsafe { self.member.ready.owned().pop() }
+        if self.member.ready.is_shared() { self.member.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
+    }
+
+    /// The same in fiber mode.
+    #[inline(always)]
+    fn take_ready_fiber(&self) -> *mut Node {
+        let next = self.next.get();
+        if !next.is_null() {
+            self.next.set(null_mut());
+            return next;
         }
+        // SAFETY: we are the owner, and no call is within another.
+        unsafe { self.member.ready.owned().pop() }
     }
 
     /// Is no blocked task ready?
@@ -367,7 +403,7 @@ impl Worker {
             self.member.ready.locked(|ready| ready.is_empty())
         } else {
             // SAFETY: we are the owner.
-            unsafe { self.member.ready.owned().is_empty() }
+            self.next.get().is_null() && unsafe { self.member.ready.owned().is_empty() }
         }
     }
 
@@ -409,7 +445,7 @@ impl Worker {
             // SAFETY: the caller.
             return unsafe { self.suspend_thread(node) };
         }
-        let (running, identity) = (self.running.get(), self.identity.get());
+        let running = self.running.get();
         // SAFETY: what runs.
         let task = unsafe { running.seat() };
         // SAFETY: the running task, and its wait.
@@ -419,11 +455,11 @@ impl Worker {
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
         let left = self.turns_left.load(Relaxed);
         let ready = if left == 0 {
+            self.spill_next();
             null_mut()
         } else {
             self.turns_left.store(left - 1, Relaxed);
-            // SAFETY: we are the owner, and no call is within another.
-            unsafe { self.member.ready.owned().pop() }
+            self.take_ready_fiber()
         };
         if std::ptr::eq(ready, node) {
             // Woken already, and first in the queue: its stack is this one.
@@ -442,7 +478,6 @@ impl Worker {
         // SAFETY: the running task.
         unsafe { point::leave_fiber(task) };
         self.running.set(running);
-        self.identity.set(identity);
         self.budget.set(BUDGET);
     }
 
@@ -452,7 +487,7 @@ impl Worker {
     /// As for `suspend`.
     #[inline(never)]
     unsafe fn suspend_thread(&'static self, node: *const Node) {
-        let (running, identity) = (self.running.get(), self.identity.get());
+        let running = self.running.get();
         // SAFETY: what runs.
         let task = unsafe { running.seat() };
         // SAFETY: the running task, and its wait.
@@ -483,7 +518,6 @@ impl Worker {
         // SAFETY: the running task.
         unsafe { point::leave(w, task) };
         w.running.set(running);
-        w.identity.set(identity);
         w.budget.set(BUDGET);
     }
 
@@ -529,7 +563,7 @@ impl Worker {
                 crate::sys::thread::yield_now();
                 continue;
             }
-            let (running, identity) = (w.running.get(), w.identity.get());
+            let running = w.running.get();
             let node = w.node();
             w.make_ready(&raw const node as *mut Node);
             // Straight to the other one: the loop, as in `suspend`, would need a stack.
@@ -541,7 +575,6 @@ impl Worker {
             }
             w = w.still();
             w.running.set(running);
-            w.identity.set(identity);
         }
     }
 
@@ -596,6 +629,21 @@ pub unsafe fn wake_node(worker: Option<&'static Worker>, node: *mut Node) {
     let home = unsafe { (*node).home };
     match (home, worker) {
         (Some(home), Some(worker)) if worker.is(home) => worker.make_ready(node),
+        // SAFETY: the caller.
+        _ => unsafe { wake_elsewhere(home, worker, node) },
+    }
+}
+
+/// The same for one to whom the caller has handed what it will work on: if it is on this worker it goes on next.
+///
+/// # Safety
+/// As for [`wake_node`].
+#[inline(always)]
+pub unsafe fn wake_node_next(worker: Option<&'static Worker>, node: *mut Node) {
+    // SAFETY: the caller: the node stands until it is woken.
+    let home = unsafe { (*node).home };
+    match (home, worker) {
+        (Some(home), Some(worker)) if worker.is(home) => worker.make_next(node),
         // SAFETY: the caller.
         _ => unsafe { wake_elsewhere(home, worker, node) },
     }

@@ -7,7 +7,7 @@
 use super::context::{self, inherit};
 use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
-use super::{memory, record, spawn, state, waker};
+use super::{record, spawn, state, waker};
 use crate::cancel;
 use crate::runtime::global;
 use crate::runtime::hub::{Comer, Hub};
@@ -75,6 +75,7 @@ unsafe fn spawn_here<F: Future>(
 ///
 /// # Safety
 /// As for [`spawn_here`].
+#[inline(always)] // As that of closures.
 unsafe fn spawn_into<F: Future>(
     hub: &'static Hub,
     future: F,
@@ -82,11 +83,22 @@ unsafe fn spawn_into<F: Future>(
 ) -> JoinHandle<F::Output> {
     // SAFETY: as in `spawn_here`.
     unsafe {
-        let task = memory::foreign().alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
+        let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
         write_future(task, future, hub.number, place);
+        inject(hub, task);
+        JoinHandle::new(task)
+    }
+}
+
+/// # Safety
+/// A fresh future of this hub that is ready to run, and the caller's.
+#[cold]
+#[inline(never)]
+unsafe fn inject(hub: &'static Hub, task: *mut Header) {
+    // SAFETY: the caller.
+    unsafe {
         inherit::future(None, task);
         hub.inject(task, Comer::New);
-        JoinHandle::new(task)
     }
 }
 

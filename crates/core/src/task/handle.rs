@@ -206,7 +206,7 @@ impl<T> JoinHandle<T> {
 /// The task was claimed by the holder of its handle, which gives up its right.
 #[inline(always)]
 unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, JoinError> {
-    let (caller, identity) = (w.running.replace(Word::of_task(task)), w.identity.replace(0));
+    let caller = w.running.replace(Word::of_task(task));
     // SAFETY: the tasks of this stack.
     unsafe { point::put_on_top(caller, task) };
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end needs no atomics.
@@ -218,7 +218,6 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
             w = w.still();
         }
         w.running.set(caller);
-        w.identity.set(identity);
         point::take_off_top(w, caller, task);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {

@@ -250,7 +250,7 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>)
     // SAFETY: claimed. It is a task of its own, with a frame, on top of the caller; both stand until it has ended.
     let (before, rb) = unsafe {
         let (before, b) = (nested::begin(task.record()), task.take_closure());
-        point::put_framed_on_top(before.0, task.record());
+        point::put_framed_on_top(before, task.record());
         let w = w.still();
         let rb = w.custody.with(w, task.record(), std::ptr::null(), || {
             unwind::catch(b).map_err(|mut payload| {
@@ -293,12 +293,11 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
     // SAFETY: the frame's own record; claimed once.
     unsafe {
         if w.member.deque.claim(task.header()) {
-            let (before, identity) = (w.running.replace(Word::of_task(task.record())), w.identity.replace(0));
+            let before = w.running.replace(Word::of_task(task.record()));
             point::put_framed_on_top(before, task.record());
             (task.header().run)(task.record(), Mode::Run);
             let w = w.still();
             w.running.set(before);
-            w.identity.set(identity);
         } else {
             wait_for_frame(w, task.header());
         }

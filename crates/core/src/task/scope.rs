@@ -321,12 +321,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     w.push_any(task);
                     return;
                 }
-                let (caller, identity) = (w.running.replace(Word::of_task(task)), w.identity.replace(0));
+                let caller = w.running.replace(Word::of_task(task));
                 point::put_framed_on_top(caller, task);
                 ((*task).run)(task, Mode::Run);
                 w = w.still();
                 w.running.set(caller);
-                w.identity.set(identity);
             }
         }
     }

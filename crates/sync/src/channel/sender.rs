@@ -73,7 +73,7 @@ impl<T> Sender<T> {
                 Sent::Done(None) => Ok(()),
                 Sent::Done(Some(target)) => {
                     drop(state);
-                    here.wake(target);
+                    here.wake_next(target);
                     Ok(())
                 }
                 Sent::Dropped => {
@@ -153,7 +153,7 @@ impl<T> Sender<T> {
             match self.chan().locked(here, |state| state.try_send(place)) {
                 Sent::Done(None) => Ok(()),
                 Sent::Done(Some(target)) => {
-                    here.wake(target);
+                    here.wake_next(target);
                     Ok(())
                 }
                 Sent::Dropped => {
@@ -233,7 +233,7 @@ impl<T> Sender<T> {
             match (sent, prepared) {
                 (Sent::Done(None), _) => return Waited::Done,
                 (Sent::Done(Some(target)), _) => {
-                    here.wake(target);
+                    here.wake_next(target);
                     return Waited::Done;
                 }
                 (Sent::Dropped, _) => {

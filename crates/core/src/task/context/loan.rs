@@ -9,7 +9,7 @@ use super::generator::Generator;
 use super::{Context, Word, adopt, end, end_if_empty, enter, make, with_own};
 use crate::sched::worker::{self, Worker};
 use crate::task::header::Header;
-use crate::task::identity;
+use crate::task::id;
 use crate::unwind::{self, Payload};
 use std::cell::Cell;
 use std::ptr::{null, null_mut};
@@ -18,8 +18,6 @@ use std::ptr::{null, null_mut};
 pub(crate) struct Loan {
     /// What the task is, before and after.
     word: Cell<Word>,
-    /// And its number: see `task::identity`.
-    identity: Cell<u64>,
     /// What stands for its context, in the exception, until it goes on; else null.
     part: Cell<*mut Context>,
     rng: Cell<Option<Generator>>,
@@ -41,7 +39,6 @@ impl Loan {
         let word = w.running.get();
         let loan = Loan {
             word: Cell::new(word),
-            identity: Cell::new(w.identity.get()),
             part: Cell::new(null_mut()),
             rng: Cell::new(None),
             made: Cell::new(null_mut()),
@@ -57,6 +54,8 @@ impl Loan {
                 let part = Context::new(Some(w), unsafe { word.record() }.cast_mut());
                 let rng = context.with_rng(|rng| rng.clone());
                 // SAFETY: fresh, and ours.
+                id::lend_number(context, unsafe { &*part });
+                // SAFETY: fresh, and ours.
                 unsafe {
                     (*part).with_rng(|part| *part = rng);
                     (*part).keep();
@@ -71,14 +70,14 @@ impl Loan {
     /// Runs `f` as that task, on top of what runs here.
     pub(crate) fn run<T>(&self, f: impl FnOnce() -> T) -> T {
         let part = self.part.replace(null_mut());
-        let own = (here().running.get(), here().identity.replace(self.identity.get()));
+        let own = here().running.get();
         if !part.is_null() {
             enter(here(), part);
         } else {
             become_(self.word.get());
         }
         // Here it is found and cancelled by what runs here, for which its own stack waits.
-        let before = sit(own.0);
+        let before = sit(own);
         let result = unwind::catch(f);
         get_up(before);
         if !part.is_null() {
@@ -90,8 +89,7 @@ impl Loan {
         } else {
             self.word.set(here().running.get());
         }
-        here().running.set(own.0);
-        self.identity.set(here().identity.replace(own.1));
+        here().running.set(own);
         match result {
             Ok(value) => value,
             Err(payload) => unwind::resume(payload),
@@ -103,9 +101,7 @@ impl Loan {
         let part = self.part.replace(null_mut());
         let word = self.word.get();
         let whole = if word.has_context() { word.context() } else { null_mut() };
-        let number = identity::replace_own(self.identity.get());
         let (result, after) = with_own(if part.is_null() { whole } else { part }, f);
-        self.identity.set(identity::replace_own(number));
         if !part.is_null() {
             // SAFETY: nobody else has it.
             unsafe {
@@ -124,7 +120,6 @@ impl Loan {
         let word = self.word.get();
         let rng = self.rng.take();
         become_(word);
-        here().identity.set(self.identity.get());
         let made = self.made.replace(null_mut());
         if !made.is_null() {
             // SAFETY: the task has none, and nobody else has this one.
@@ -174,7 +169,6 @@ fn get_up(seat: *const Header) {
 
 fn become_(word: Word) {
     let w = here();
-    // (Also for its number.)
     w.member.deque.set_contexts();
     w.running.set(word);
 }
