@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Drops, catch_planned, in_both_modes, plan};
+use myriad::sync::Semaphore;
 use myriad::task::{JoinSet, map_concurrent, map_concurrent_unordered, try_map_concurrent};
 use myriad::time::{sleep, timeout};
 use myriad::{block_on, race, spawn, try_scope, yield_now};
@@ -292,6 +293,72 @@ fn a_join_with_a_limit() {
             h.cancel();
             assert!(h.join_timeout(LONG).unwrap().unwrap_err().is_cancelled());
             assert_eq!(spawn(|| 42).join_timeout(LONG).unwrap().unwrap(), 42);
+        });
+    });
+}
+
+/// Go's `errgroup` with `SetLimit` and `TryGo`: a scope that may fail, and a semaphore. Who waits for a permit is cancelled with the rest.
+#[test]
+fn a_group_with_a_limit() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            let limit = Semaphore::new(3);
+            let (now, most, begun) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+            let work = |fails: bool| {
+                begun.fetch_add(1, SeqCst);
+                most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
+                yield_now();
+                now.fetch_sub(1, SeqCst);
+                if fails { Err("planned") } else { Ok(()) }
+            };
+            let result = try_scope(|s| {
+                for _ in 0..100 {
+                    let permit = limit.acquire();
+                    s.spawn(|| {
+                        let _permit = permit;
+                        work(false)
+                    });
+                }
+                Ok(())
+            });
+            assert_eq!((result, begun.load(SeqCst)), (Ok(()), 100));
+            assert!((1..=3).contains(&most.load(SeqCst)));
+            // As many as there is room for.
+            let result = try_scope(|s| {
+                let mut started = 0;
+                while let Some(permit) = limit.try_acquire() {
+                    started += 1;
+                    s.spawn(|| {
+                        sleep(SHORT);
+                        drop(permit);
+                        Ok::<_, ()>(())
+                    });
+                    assert!(started <= 3);
+                    if started == 3 {
+                        break;
+                    }
+                }
+                Ok(started)
+            });
+            assert_eq!((result, limit.available()), (Ok(3), 3));
+            // The body waits for a permit that never comes, until the error cancels it.
+            begun.store(0, SeqCst);
+            let result: Result<(), _> = try_scope(|s| {
+                loop {
+                    let permit = limit.acquire();
+                    let fails = begun.load(SeqCst) == 0;
+                    s.spawn(move || {
+                        let _permit = permit;
+                        if fails {
+                            return work(true);
+                        }
+                        sleep(LONG);
+                        Ok(())
+                    });
+                }
+            });
+            assert_eq!(*result.unwrap_err().first(), "planned");
+            assert_eq!(limit.available(), 3, "all permits are back");
         });
     });
 }

@@ -271,3 +271,80 @@ fn a_task_built_with_a_token() {
         });
     });
 }
+
+/// Why a token was cancelled: the first to do it says so, to those below it too, also to those that come later.
+#[test]
+fn a_cause() {
+    anywhere(|| {
+        let root = Token::new();
+        let (early, alone) = (root.child(), root.child());
+        alone.cancel();
+        assert!(early.cause().is_none());
+        let h = {
+            let early = early.clone();
+            spawn(move || {
+                let ended = early.run(|| sleep(LONG));
+                (ended.is_err(), early.cause().map(|cause| cause.to_string()))
+            })
+        };
+        root.cancel_with(std::io::Error::other("no more disk"));
+        root.cancel_with("too late");
+        early.cancel_with("too late");
+        assert_eq!(h.join().unwrap(), (true, Some("no more disk".into())));
+        assert!(early.cause().unwrap().is::<std::io::Error>());
+        assert!(alone.is_cancelled() && alone.cause().is_none(), "it was cancelled alone, before");
+        assert_eq!(early.child().child().cause().unwrap().to_string(), "no more disk");
+    });
+}
+
+/// What is to be done after a cancellation is a task of its own, once; stopped, it never is.
+#[test]
+fn after_a_cancellation() {
+    anywhere(|| {
+        let drops = Drops::new();
+        let (token, calls) = (Token::new(), Arc::new(AtomicUsize::new(0)));
+        let call = |add: usize| {
+            let (calls, held) = (calls.clone(), drops.one());
+            move || {
+                let _held = held;
+                // It may wait like any task, although the token is cancelled.
+                sleep(Duration::from_micros(10));
+                calls.fetch_add(add, SeqCst);
+            }
+        };
+        let (first, second) = (token.on_cancel(call(1)), token.child().on_cancel(call(10)));
+        assert!(token.on_cancel(call(100)).stop(), "it was not started, and never is");
+        assert_eq!(drops.dropped(), 1);
+        token.cancel();
+        wait_until(|| drops.dropped() == 3);
+        // At once.
+        let third = token.on_cancel(call(1000));
+        wait_until(|| drops.dropped() == 4);
+        token.cancel();
+        assert!(!first.stop() && !second.stop() && !third.stop());
+        assert_eq!(calls.load(SeqCst), 1011);
+        // One that nothing is left of.
+        drop(Token::new().on_cancel(call(5)));
+        drops.assert_all(5);
+    });
+}
+
+/// Either it is stopped or it is called, whatever comes first.
+#[test]
+fn stopped_at_the_same_time() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            for _ in 0..200 {
+                let (token, called) = (Token::new(), Arc::new(AtomicBool::new(false)));
+                let says = called.clone();
+                let on_cancel = token.on_cancel(move || says.store(true, SeqCst));
+                let (stopped, ()) = join(|| on_cancel.stop(), || token.cancel());
+                if !stopped {
+                    wait_until(|| called.load(SeqCst));
+                }
+                yield_now();
+                assert_eq!(called.load(SeqCst), !stopped);
+            }
+        });
+    });
+}

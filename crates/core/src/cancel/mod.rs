@@ -33,7 +33,7 @@ pub(crate) mod region;
 pub(crate) mod thread;
 mod token;
 
-pub use token::{RunAsync, Token, TokenCancelled, WaitCancelled};
+pub use token::{Cause, OnCancel, RunAsync, Token, TokenCancelled, WaitCancelled};
 
 use crate::sched::worker;
 use crate::unwind::{self, Payload};

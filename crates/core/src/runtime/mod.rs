@@ -16,8 +16,8 @@ pub use stuck::{OnStuck, Stuck};
 use crate::sched::worker;
 use crate::sys::clock::Instant;
 use crate::task::JoinWait;
-use crate::task::header::{Header, Kind};
-use crate::task::{self, JoinHandle, StackTask, spawn};
+use crate::task::header::Header;
+use crate::task::{JoinHandle, StackTask, spawn};
 use crate::unwind;
 use hub::{Comer, Hub};
 use std::panic::Location;
@@ -186,14 +186,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let place = Location::caller();
-        match worker::current() {
-            // As `spawn`: also during a shutdown.
-            // SAFETY: `f` is 'static and Send.
-            Some(w) if std::ptr::eq(w.hub, self.hub) => unsafe { spawn::spawn_here(w, f, Kind::CLOSURE, place) },
-            // SAFETY: as above.
-            _ => unsafe { spawn::spawn_into(self.hub, f, place, task::Builder::new()) },
-        }
+        spawn::spawn_on(self.hub, f, Location::caller())
     }
 
     /// As [`Runtime::spawn_async`].

@@ -48,6 +48,21 @@ where
     }
 }
 
+/// Spawns into this runtime, from anywhere.
+pub(crate) fn spawn_on<F, T>(hub: &'static Hub, f: F, place: &'static Location<'static>) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match worker::current() {
+        // As `spawn`: also during a shutdown.
+        // SAFETY: `f` is 'static and Send.
+        Some(w) if std::ptr::eq(w.hub, hub) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
+        // SAFETY: as above.
+        _ => unsafe { spawn_into(hub, f, place, Builder::new()) },
+    }
+}
+
 /// Spawns on the calling worker.
 ///
 /// # Safety

@@ -64,6 +64,16 @@ pub fn timeout<R>(limit: Duration, f: impl FnOnce() -> R) -> Result<R, Elapsed> 
 ///
 /// # Panics
 /// If `f` does.
+///
+/// # Examples
+/// ```
+/// use myriad_core::time::{deadline, now, sleep};
+/// use std::time::Duration;
+/// // Several steps, one limit.
+/// let end = now() + Duration::from_millis(2);
+/// assert!(deadline(end, || sleep(Duration::from_micros(1))).is_ok());
+/// assert!(deadline(end, || sleep(Duration::from_secs(3600))).is_err());
+/// ```
 pub fn deadline<R>(at: Instant, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
     let mut limit = Limit {
         region: Region::new(false, at),
