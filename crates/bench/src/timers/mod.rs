@@ -1,7 +1,7 @@
 //! `timers`: `n` timers that are pending at the same time.
 //!
-//! In the form `insert` one task polls `n` sleeping futures for the first time, one after another; in `cancel` it drops them, in
-//! another order. Their deadlines are spread over ten seconds to come, so none is due. An operation is a timer. (Memory for the futures
+//! In the form `insert` one task polls `n` sleeping futures for the first time, one after another; in `cancel` it drops them, as
+//! they were set; in `shuffled` in another order, so that hardly anything is in a cache. Their deadlines are spread over ten seconds to come, so none is due. An operation is a timer. (Memory for the futures
 //! is allocated before and freed after.) In the form `fire` `n` tasks sleep until deadlines that are spread over a second, and the time
 //! shown is how late they went on: 99 of 100 were not later.
 //!
@@ -47,11 +47,20 @@ pub(crate) static WORKLOAD: Workload = Workload {
         },
         Form {
             name: "cancel",
-            about: "taking them back, in another order",
+            about: "taking them back, in the same order",
             entries: &[
                 Entry::new("myriad", ours!(myriad::cancel)),
                 Entry::new("tokio", peer!(tokio::cancel)),
                 Entry::new("smol", peer!(smol::cancel)),
+            ],
+        },
+        Form {
+            name: "shuffled",
+            about: "taking them back, in another order",
+            entries: &[
+                Entry::new("myriad", ours!(myriad::shuffled)).extra(),
+                Entry::new("tokio", peer!(tokio::shuffled)).extra(),
+                Entry::new("smol", peer!(smol::shuffled)).extra(),
             ],
         },
         Form {
@@ -81,8 +90,16 @@ fn later(i: u64) -> Duration {
     Duration::from_secs(10) + Duration::from_nanos((i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % 10_000_000_000)
 }
 
+/// What [`pending`] takes the time of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Insert,
+    Cancel,
+    Shuffled,
+}
+
 /// Sets `n` timers, and takes them back: the time for one or the other, and how many were pending.
-async fn pending<T: Timers>(n: u64, cancel: bool) -> (Duration, u64) {
+async fn pending<T: Timers>(n: u64, part: Part) -> (Duration, u64) {
     let mut sleeps: Vec<Pin<Box<Option<T::Sleep>>>> = (0..n).map(|i| Box::pin(Some(T::after(later(i))))).collect();
     let begin = Instant::now();
     let count = poll_fn(|cx| {
@@ -91,9 +108,10 @@ async fn pending<T: Timers>(n: u64, cancel: bool) -> (Duration, u64) {
     })
     .await;
     let mut time = begin.elapsed();
-    if cancel {
+    if part != Part::Insert {
         // Every index once: the step has no factor in common with n.
-        let step = (n * 6 / 10..).find(|step| common_factor(*step, n) == 1).expect("a prime is among them");
+        let start = if part == Part::Cancel { 1 } else { n * 6 / 10 };
+        let step = (start..).find(|step| common_factor(*step, n) == 1).expect("a prime is among them");
         let begin = Instant::now();
         (0..n).for_each(|i| sleeps[(i * step % n) as usize].set(None));
         time = begin.elapsed();

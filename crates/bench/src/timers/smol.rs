@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use super::{Timers, lateness, pending};
+use super::{Part, Timers, lateness, pending};
 use crate::host;
 use crate::params::Params;
 use crate::record::Outcome;
@@ -22,12 +22,17 @@ impl Timers for System {
 
 pub(super) fn insert(p: &Params) -> Outcome {
     let rt = host::smol::start(p);
-    super::measure(p, |n| rt.run(pending::<System>(n, false)))
+    super::measure(p, |n| rt.run(pending::<System>(n, Part::Insert)))
 }
 
 pub(super) fn cancel(p: &Params) -> Outcome {
     let rt = host::smol::start(p);
-    super::measure(p, |n| rt.run(pending::<System>(n, true)))
+    super::measure(p, |n| rt.run(pending::<System>(n, Part::Cancel)))
+}
+
+pub(super) fn shuffled(p: &Params) -> Outcome {
+    let rt = host::smol::start(p);
+    super::measure(p, |n| rt.run(pending::<System>(n, Part::Shuffled)))
 }
 
 pub(super) fn fire(p: &Params) -> Outcome {
