@@ -146,7 +146,7 @@ impl MultiQueue {
         x ^= x << 17;
         dice.store(x, Relaxed);
         // The upper half, which is the better one, as a fraction.
-        ((x >> 32) * self.queues.len() as u64 >> 32) as usize
+        (((x >> 32) * self.queues.len() as u64) >> 32) as usize
     }
 
     /// The first non-null of what `take` gets out of the queues, beginning with any.
