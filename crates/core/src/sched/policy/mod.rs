@@ -10,7 +10,7 @@
 //!
 //! **What it costs who does not use it:** nothing. Each push looks at `attention` of its own deque anyway: does somebody ask for
 //! work? Under another policy that word is set for good, so the slow path of the push
-//! ([`Worker::answer`](super::worker::Worker::answer)) takes the task out of the deque again, at once, and puts it into the queues.
+//! (`Worker::answer`) takes the task out of the deque again, at once, and puts it into the queues.
 //! All other steps are in slow paths as well: a deque that is empty (for a pop, a claim, a thief) and an injector that always
 //! says that there may be something (`Crew::has_injected`).
 //!

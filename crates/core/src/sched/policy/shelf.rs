@@ -10,7 +10,7 @@ use std::ptr::null_mut;
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
 /// In `idx`: a place in a queue. No position of a deque is so high; and the topmost bit is for tasks that have begun
-/// ([`crate::cancel::place`]).
+/// (`cancel/place.rs`).
 const PLACE: usize = 1 << 62;
 
 #[derive(Debug)]
