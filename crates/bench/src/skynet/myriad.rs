@@ -1,8 +1,5 @@
 //! `skynet` by Myriad, in all three forms.
 
-// A recursive `async fn` cannot promise that its future is `Send`; `impl Future + Send` can.
-#![expect(clippy::manual_async_fn)]
-
 use std::time::Instant;
 
 use myriad::channel::{Sender, bounded};
