@@ -25,6 +25,8 @@
 mod entry;
 mod host;
 mod limits;
+#[cfg(feature = "ours")]
+mod live;
 mod memory;
 mod params;
 mod payload;
@@ -46,7 +48,7 @@ mod threads;
 mod timers;
 
 pub use entry::{Entry, Form, OURS, Size, Takes, Unit, Workload};
-pub use params::{Mode, Params, Payload};
+pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.

@@ -24,6 +24,7 @@ pub mod wait;
 
 pub use blocking::{Blocking, blocking, blocking_async};
 pub use runtime::{Builder, Handle, OnStuck, Report, Runtime, State, Stuck, Unfinished, Unhandled, run};
+pub use sched::policy::Policy;
 pub use task::{
     Errors, JoinError, JoinHandle, Scope, ScopedJoinHandle, TryScope, block_on, join, race, scope, spawn, spawn_async,
     try_scope,

@@ -65,9 +65,9 @@ pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::task::rng;
 pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
-    Blocking, Builder, Errors, Handle, JoinError, JoinHandle, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State,
-    Stuck, TryScope, Unfinished, Unhandled, block_on, blocking, blocking_async, join, race, run, scope, spawn,
-    spawn_async, task_local, try_scope, yield_now,
+    Blocking, Builder, Errors, Handle, JoinError, JoinHandle, OnStuck, Policy, Report, Runtime, Scope,
+    ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled, block_on, blocking, blocking_async, join, race,
+    run, scope, spawn, spawn_async, task_local, try_scope, yield_now,
 };
 pub use myriad_sync::{channel, select, select_async};
 

@@ -13,10 +13,12 @@ pub(crate) fn start(p: &Params) -> Result<Runtime, Failure> {
         Mode::Fibers => unsafe { Builder::fibers() },
         Mode::Threads => Builder::new(),
     };
+    let policy = p.policy.to_string().parse().expect("a policy of Myriad has each of these names");
     // No spare workers for those that compute: the peers have as many threads as were asked for.
     builder
         .workers(p.workers)
         .spare_workers(0)
+        .policy(policy)
         .build()
         .map_err(|e| Failure::Wrong(format!("the runtime did not start: {e}")))
 }

@@ -6,6 +6,7 @@
 
 use crate::runtime::{OnStuck, Unhandled};
 use crate::sched::idle::Crew;
+use crate::sched::policy::{Arrival, Policy};
 use crate::sched::stacks::worker_main;
 use crate::sched::worker::{Worker, set_current};
 use crate::stack::overflow;
@@ -51,6 +52,8 @@ pub struct Config {
     pub spares: usize,
     /// Who is told when a worker is stuck.
     pub stuck: OnStuck,
+    /// What a worker starts next.
+    pub policy: Policy,
 }
 
 /// See the module's header.
@@ -60,6 +63,8 @@ pub struct Hub {
     pub crew: Crew,
     /// In `HUBS`, and in the records of its tasks.
     pub number: u8,
+    /// For good: the crew has its queues.
+    policy: Policy,
     workers: OnceLock<Box<[&'static Worker]>>,
     /// Made when they were first needed, used again by later runtimes. Those in use are members of the crew.
     spares: Mutex<Vec<&'static Worker>>,
@@ -150,7 +155,7 @@ impl Hub {
     pub fn take(config: Config) -> io::Result<&'static Hub> {
         let hub = {
             let mut free = locked(&FREE);
-            match free.0.iter().position(|hub| hub.workers().len() == config.workers) {
+            match free.0.iter().position(|hub| hub.workers().len() == config.workers && hub.policy == config.policy) {
                 Some(i) => free.0.swap_remove(i),
                 None => Hub::make(&mut free.1, &config)?,
             }
@@ -173,6 +178,7 @@ impl Hub {
         let hub: &'static Hub = Box::leak(Box::new(Hub {
             crew: Crew::default(),
             number: *made as u8,
+            policy: config.policy,
             workers: OnceLock::new(),
             spares: Mutex::default(),
             open: AtomicUsize::new(0),
@@ -185,6 +191,9 @@ impl Hub {
             manual: AtomicU64::new(u64::MAX),
             next_look: AtomicU64::new(u64::MAX),
         }));
+        if let Some(queues) = config.policy.queues(config.workers) {
+            hub.crew.set_queues(queues);
+        }
         let workers: Box<[&'static Worker]> =
             (0..config.workers).map(|index| &*Box::leak(Box::new(Worker::new(hub, index, false)))).collect();
         hub.crew.set_members(workers.iter().map(|w| &w.member).collect(), MOST_SPARES);
@@ -313,9 +322,15 @@ impl Hub {
     pub unsafe fn inject(&self, task: *mut Header, comer: Comer) {
         let mut injector = locked(&self.injector);
         if injector.door == Door::Open || injector.door == Door::Known && comer == Comer::Known {
-            injector.queue.push_back(Task(task));
             // Under the lock, so that a hub in use is meant.
-            self.crew.inject();
+            if let Some(queues) = self.crew.queues() {
+                let arrival = if comer == Comer::New { Arrival::Outside } else { Arrival::Woken };
+                // SAFETY: the caller.
+                unsafe { self.crew.put(queues, None, task, arrival) };
+            } else {
+                injector.queue.push_back(Task(task));
+                self.crew.inject();
+            }
         } else {
             drop(injector);
             // SAFETY: the caller: it is ours, and never starts.
@@ -324,7 +339,12 @@ impl Hub {
     }
 
     /// Takes one injected task to run, and some more into the deque of `w`.
+    ///
+    /// Under another policy: the one that its queues say.
     pub fn take_injected(&self, w: &'static Worker) -> *mut Header {
+        if let Some(queues) = self.crew.queues() {
+            return queues.take(w.member.index, None);
+        }
         let mut injector = locked(&self.injector);
         // A spare holds nothing back.
         let most = if w.spare { 1 } else { 32 };

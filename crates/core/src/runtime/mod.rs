@@ -13,6 +13,7 @@ pub use global::run;
 pub use report::{Report, State, Unfinished};
 pub use stuck::{OnStuck, Stuck};
 
+use crate::sched::policy::Policy;
 use crate::sched::worker;
 use crate::sys::clock::Instant;
 use crate::task::JoinWait;
@@ -111,6 +112,11 @@ impl Runtime {
     /// How many workers it has.
     pub fn workers(&self) -> usize {
         self.hub.workers().len()
+    }
+
+    /// Which task its workers start next.
+    pub fn policy(&self) -> Policy {
+        self.hub.config().policy
     }
 
     /// Does it block with fibers (true) or with threads?

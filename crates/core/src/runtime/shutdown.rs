@@ -14,6 +14,7 @@
 
 use super::hub::{Door, Hub};
 use super::report::{Report, State, Unfinished};
+use crate::sched::policy::Arrival;
 use crate::sys::clock::Instant;
 use crate::task::context::Word;
 use crate::task::header::{DONE, Header, Kind};
@@ -45,7 +46,9 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     if stopped {
         drop_left(hub, &mut report);
     } else {
-        drop_all(hub, hub.drain_injector(), usize::MAX, &mut report);
+        let mut left = hub.drain_injector();
+        left.extend(drain_queues(hub, true));
+        drop_all(hub, left, usize::MAX, &mut report);
     }
     name_left(hub, stopped, &mut report);
     let joined = stopped && hub.join_leaving();
@@ -89,6 +92,7 @@ fn any_left(hub: &'static Hub) -> bool {
 fn drop_left(hub: &'static Hub, report: &mut Report) {
     loop {
         let mut left = hub.drain_injector();
+        left.extend(drain_queues(hub, false));
         for w in hub.all_workers() {
             loop {
                 // SAFETY: the worker has ended, and its end happened before (the book's lock): we act as the owner.
@@ -114,6 +118,28 @@ fn drop_left(hub: &'static Hub, report: &mut Report) {
         drop_all(hub, left, queued, report);
     }
     hub.all_workers().for_each(|w| w.timers.abandon());
+}
+
+/// Takes what is in the queues of another policy than work stealing. `some_run`: a task is still running somewhere; then what it
+/// has forked, in a `join` or a scope, stays for it, as under work stealing all does that is in its worker's deque.
+fn drain_queues(hub: &'static Hub, some_run: bool) -> Vec<*mut Header> {
+    let Some(queues) = hub.crew.queues() else { return Vec::new() };
+    let left: Vec<_> = std::iter::repeat_with(|| queues.take(0, None)).take_while(|task| !task.is_null()).collect();
+    if !some_run {
+        return left;
+    }
+    let mut runs = Vec::new();
+    hub.for_each_run(|task| runs.push(task));
+    // SAFETY: taken out of their queues, so they live, and are ours; some go back.
+    let forked = |&task: &*mut Header| unsafe {
+        (*task).kind.has(Kind::SCOPED) || (*task).kind.has(Kind::ON_STACK) && !runs.contains(&task.cast_const())
+    };
+    let (stay, left): (Vec<_>, Vec<_>) = left.into_iter().partition(forked);
+    for task in stay {
+        // SAFETY: as above.
+        unsafe { hub.crew.put(queues, None, task, Arrival::Outside) };
+    }
+    left
 }
 
 /// Drops these tasks, of which the first `queued` were in queues.

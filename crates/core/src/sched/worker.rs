@@ -25,6 +25,7 @@
 use super::foreign;
 use super::idle::Member;
 use super::node::Node;
+use super::policy::Arrival;
 use super::ready::{Ready, prefetch};
 use super::stacks::Stacks;
 use crate::cancel::frames::Frames;
@@ -38,7 +39,7 @@ use crate::sys::fence::Fence;
 use crate::task::context::{Running, Word, inherit};
 use crate::task::header::{Header, Kind};
 use crate::task::memory::{self, Memory};
-use crate::task::spawn;
+use crate::task::{spawn, state};
 use crate::time::timers::Timers;
 use std::cell::Cell;
 use std::ptr::{null, null_mut};
@@ -239,7 +240,7 @@ impl Worker {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push_plain(task) } {
             // SAFETY: the caller.
-            unsafe { self.hub.crew.answer(&self.member) };
+            unsafe { self.answer() };
         }
         task
     }
@@ -270,7 +271,7 @@ impl Worker {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push_plain(task) } {
             // SAFETY: the caller.
-            unsafe { self.hub.crew.answer(&self.member) };
+            unsafe { self.answer() };
         }
     }
 
@@ -295,7 +296,7 @@ impl Worker {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push(task) } {
             // SAFETY: the caller.
-            unsafe { self.hub.crew.answer(&self.member) };
+            unsafe { self.answer() };
         }
     }
 
@@ -308,7 +309,7 @@ impl Worker {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push_unclaimed(task) } {
             // SAFETY: the caller.
-            unsafe { self.hub.crew.answer(&self.member) };
+            unsafe { self.answer() };
         }
     }
 
@@ -329,8 +330,62 @@ impl Worker {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push_oldest(task) } {
             // SAFETY: the caller.
-            unsafe { self.hub.crew.answer(&self.member) };
+            unsafe { self.answer_for(Some(Arrival::Last)) };
         }
+    }
+
+    /// Queues a closure in which the running task goes on, elsewhere, while it waits for it.
+    ///
+    /// # Safety
+    /// As for `push`; nobody claims it.
+    pub unsafe fn push_next(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push(task) } {
+            // SAFETY: the caller.
+            unsafe { self.answer_for(Some(Arrival::Next)) };
+        }
+    }
+
+    /// A push has found that somebody asks for work; or the policy has set that word for good, to have the task.
+    ///
+    /// # Safety
+    /// The caller is this worker, and has just pushed.
+    #[cold]
+    #[inline(never)]
+    unsafe fn answer(&self) {
+        // SAFETY: the caller.
+        unsafe { self.answer_for(None) };
+    }
+
+    /// # Safety
+    /// As for `answer`.
+    unsafe fn answer_for(&self, arrival: Option<Arrival>) {
+        let crew = &self.hub.crew;
+        // SAFETY: the caller. Under another policy nobody steals, and what was pushed before has been passed on.
+        unsafe {
+            let Some(queues) = crew.queues() else { return crew.answer(&self.member) };
+            let task = self.member.deque.pass_on();
+            let woken = (*task).kind.has(Kind::FUTURE) && !state::is_new(&(*task).state);
+            let usual = if woken { Arrival::Woken } else { Arrival::Spawned(self.running.get().record()) };
+            crew.put(queues, Some(&self.member), task, arrival.unwrap_or(usual));
+        }
+    }
+
+    /// Takes a closure out of whatever queue it is in, to run it on top of its joiner. False: it has begun, or is not to be found.
+    ///
+    /// # Safety
+    /// As for [`Deque::claim`](super::deque::Deque::claim): the caller has the task's handle, or the record is its own.
+    pub unsafe fn claim(&self, task: &Header) -> bool {
+        // SAFETY: the caller; we are the owner of the deque.
+        unsafe { self.member.deque.claim(task) || self.claim_queued(task) }
+    }
+
+    /// The same of the policy's queues alone.
+    ///
+    /// # Safety
+    /// As for `claim`.
+    pub unsafe fn claim_queued(&self, task: &Header) -> bool {
+        self.hub.crew.queues().is_some_and(|queues| queues.claim(task))
     }
 
     // ------------------------------------------------------------------------------------------------- blocked tasks
