@@ -305,8 +305,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Runs the newest tasks of this worker's queue as long as they belong to this scope. (The inlining rule allows it: the
     /// scope's end cannot come before theirs.)
     fn run_own(&self, mut w: &'static Worker) {
+        let owner = point::running(w);
         while w.has_room() {
-            if point::is_cancelled(w) {
+            // SAFETY: what runs here, between the tasks on top of it.
+            if unsafe { point::is_cancelled(owner) } {
                 self.cancel();
             }
             // SAFETY: we are the worker; what is popped is ours to run or to push back.
@@ -479,7 +481,7 @@ impl<T> ScopedJoinHandle<'_, T> {
 }
 
 impl<T> Drop for ScopedJoinHandle<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(payload) = self.handle.take().give_up() {
             keep(self.panic, payload);
