@@ -28,6 +28,7 @@ use crate::sys::cell::UnsafeCell;
 use crate::unwind::{self, Payload};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::ptr::null_mut;
 use std::sync::Mutex;
@@ -261,7 +262,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             };
             JoinHandle::new(task)
         };
-        ScopedJoinHandle { handle, panic: &self.panic }
+        ScopedJoinHandle { handle: ManuallyDrop::new(handle), panic: &self.panic }
     }
 
     /// The owner's end: runs what is left of the scope in its own queue, then waits for the others.
@@ -456,7 +457,8 @@ fn keep(panic: &Mutex<Option<Payload>>, payload: Payload) {
 /// The right to the result of a task of a scope. Dropping it leaves the task to the scope's end.
 #[derive(Debug)]
 pub struct ScopedJoinHandle<'scope, T> {
-    handle: JoinHandle<T>,
+    /// Dropped by our own destructor, so that most often nothing is left for a call.
+    handle: ManuallyDrop<JoinHandle<T>>,
     /// Of the scope: where the panic goes if the handle is dropped when the task has panicked already.
     panic: &'scope Mutex<Option<Payload>>,
 }
