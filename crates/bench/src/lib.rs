@@ -43,13 +43,14 @@ mod select;
 mod sieve;
 mod skynet;
 mod threads;
+mod timers;
 
 pub use entry::{Entry, Form, OURS, Size, Takes, Unit, Workload};
 pub use params::{Mode, Params, Payload};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 12] = [
+static WORKLOADS: [&Workload; 13] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -62,6 +63,7 @@ static WORKLOADS: [&Workload; 12] = [
     &lock::WORKLOAD,
     &select::WORKLOAD,
     &mutex::WORKLOAD,
+    &timers::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.

@@ -353,13 +353,16 @@ impl Worker {
     /// *room*, which is upstream, first come, first served is the better order (docs/DESIGN.md, (b)).
     ///
     /// In threads mode a switch costs so much more than a cold cache that there is nothing to win: one queue.
+    ///
+    /// # Safety
+    /// The node is blocked, in no list, and of this worker; the caller is the worker.
     #[inline(always)]
-    pub fn make_next(&self, node: *mut Node) {
+    pub unsafe fn make_next(&self, node: *mut Node) {
         if self.member.ready.is_shared() {
             self.member.push_ready(node);
         } else {
             // Its stack may be cold, and the caller goes on for a while.
-            // SAFETY: the node stands until it is gone on with; of this worker, so nobody else writes it.
+            // SAFETY: the caller: the node stands until it is gone on with, and nobody else writes it.
             prefetch(unsafe { (*node).saved.with(|saved| *saved) }.wrapping_add(64));
             let before = self.next.replace(node);
             if !before.is_null() {
@@ -643,7 +646,8 @@ pub unsafe fn wake_node_next(worker: Option<&'static Worker>, node: *mut Node) {
     // SAFETY: the caller: the node stands until it is woken.
     let home = unsafe { (*node).home };
     match (home, worker) {
-        (Some(home), Some(worker)) if worker.is(home) => worker.make_next(node),
+        // SAFETY: the caller, and we are its home.
+        (Some(home), Some(worker)) if worker.is(home) => unsafe { worker.make_next(node) },
         // SAFETY: the caller.
         _ => unsafe { wake_elsewhere(home, worker, node) },
     }
