@@ -81,7 +81,7 @@ pub struct Worker {
     pub number: u8,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
-    /// Says in a record that its task is blocked here: see [`crate::cancel::place`].
+    /// Says in a record that its task is blocked here: see `cancel::place`.
     pub here: usize,
     /// Tasks of scopes and frames that have begun here.
     pub custody: Frames,
