@@ -73,7 +73,7 @@ impl Wait {
     }
 
     /// Lets a cancellation end the wait, which has no time limit, by taking it off its list: see [`End`]. After the wait,
-    /// [`was_cancelled`](Self::was_cancelled) says so, and the caller, who is in no list any more, calls [`arrive`].
+    /// [`was_cancelled`](Self::was_cancelled) says so, and the caller, who is in no list any more, calls [`arrive`](Self::arrive).
     ///
     /// `end` gets the address of the node, which is that of the wait. What it finds there may be larger, with the wait first.
     #[inline(always)]

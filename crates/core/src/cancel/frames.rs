@@ -17,6 +17,7 @@ use crate::sys::atomic::{AtomicBool, Ordering::*, fence};
 use crate::task::context::Word;
 use crate::task::header::{Header, Marks};
 use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard};
 
@@ -37,16 +38,22 @@ impl Default for Frames {
 }
 
 /// A task that has begun; stands on its stack.
+///
+/// It is in the list once the record's mark `FRAMED` has gone; until then its links mean nothing.
 #[derive(Debug)]
 pub(crate) struct Frame {
-    next: *mut Frame,
-    prev: *mut Frame,
+    links: MaybeUninit<Links>,
     task: *mut Header,
     /// Of a scope: whether it is cancelled.
     scope: *const AtomicBool,
     /// What was in the record's `idx`: a position, or on top of which task it runs.
     before: usize,
-    linked: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Links {
+    next: *mut Frame,
+    prev: *mut Frame,
 }
 
 impl Frames {
@@ -65,11 +72,12 @@ impl Frames {
         // SAFETY: the caller: the task's place is its runner's.
         unsafe {
             let before = (*task).idx.load(Relaxed);
-            let mut frame = Frame { next: null_mut(), prev: null_mut(), task, scope, before, linked: false };
+            let mut frame = Frame { links: MaybeUninit::uninit(), task, scope, before };
             let this = &raw mut frame;
             (*task).idx.store(place::framed(this), Relaxed);
             let result = f();
-            if (*this).linked {
+            // Relaxed: of our own.
+            if (*task).marks.load(Relaxed) & Marks::FRAMED == 0 {
                 self.unlink(w, this);
                 // Those below forget the task before its record may go.
                 if let Place::On(below) = place::read(before) {
@@ -91,12 +99,11 @@ impl Frames {
             let this = Frame::of(task);
             let _guard = self.lock(w);
             let next = *self.first.get();
-            (*this).next = next;
+            (*this).links.write(Links { next, prev: null_mut() });
             if !next.is_null() {
-                (*next).prev = this;
+                (*Frame::links(next)).prev = this;
             }
             *self.first.get() = this;
-            (*this).linked = true;
             (*task).marks.fetch_and(!Marks::FRAMED, Relaxed);
             Frame::mark_if_cancelled(this);
             (*this).before
@@ -110,11 +117,11 @@ impl Frames {
         let _guard = self.lock(w);
         // SAFETY: the caller; frames in the list stand.
         unsafe {
-            let (next, prev) = ((*this).next, (*this).prev);
+            let Links { next, prev } = *Frame::links(this);
             if !next.is_null() {
-                (*next).prev = prev;
+                (*Frame::links(next)).prev = prev;
             }
-            *if prev.is_null() { self.first.get() } else { &raw mut (*prev).next } = next;
+            *if prev.is_null() { self.first.get() } else { &raw mut (*Frame::links(prev)).next } = next;
         }
     }
 
@@ -133,7 +140,7 @@ impl Frames {
         unsafe {
             let mut frame = *self.first.get();
             while !frame.is_null() && !std::ptr::eq((*frame).task, task) {
-                frame = (*frame).next;
+                frame = (*Frame::links(frame)).next;
             }
             if frame.is_null() {
                 return;
@@ -167,7 +174,7 @@ impl Frames {
                     if Frame::mark_if_cancelled(frame) {
                         found.push((*frame).task.cast_const());
                     }
-                    frame = (*frame).next;
+                    frame = (*Frame::links(frame)).next;
                 }
             }
         }
@@ -176,6 +183,15 @@ impl Frames {
 }
 
 impl Frame {
+    /// Its links.
+    ///
+    /// # Safety
+    /// It is in the list.
+    unsafe fn links(this: *mut Frame) -> *mut Links {
+        // SAFETY: the caller: written when it came into the list.
+        unsafe { (&raw mut (*this).links).cast() }
+    }
+
     /// The frame of a task that is marked `FRAMED`.
     ///
     /// # Safety

@@ -15,7 +15,6 @@ use crate::sys::atomic::{Ordering::*, fence};
 use crate::sys::mutant::on;
 use crate::task::context::Word;
 use crate::task::header::{Header, Marks};
-use crate::unwind;
 
 /// The running task is about to be set aside, in fiber mode. True: it is not, because it is cancelled: the wait has ended.
 ///
@@ -254,19 +253,35 @@ fn must_end(task: &Header) -> bool {
 #[inline(always)]
 pub(crate) fn check(w: &Worker) {
     // SAFETY: what runs.
-    let task = unsafe { w.running.get().seat() };
-    // SAFETY: the running task.
+    unsafe { check_of(running(w)) };
+}
+
+/// The same where its seat is known.
+///
+/// # Safety
+/// It is that of what runs here.
+#[inline(always)]
+pub(crate) unsafe fn check_of(task: *const Header) {
+    // SAFETY: the caller.
     if unsafe { (*task).marks.load(Relaxed) } & Marks::LOOK != 0 {
         check_marked(task);
     }
 }
 
-/// Is the running task cancelled?
+/// The seat of what runs on this worker.
 #[inline(always)]
-pub(crate) fn is_cancelled(w: &Worker) -> bool {
+pub(crate) fn running(w: &Worker) -> *const Header {
     // SAFETY: what runs.
-    let task = unsafe { w.running.get().seat() };
-    // SAFETY: the running task.
+    unsafe { w.running.get().seat() }
+}
+
+/// Is it cancelled?
+///
+/// # Safety
+/// It is that of what runs here.
+#[inline(always)]
+pub(crate) unsafe fn is_cancelled(task: *const Header) -> bool {
+    // SAFETY: the caller.
     unsafe {
         (*task).marks.load(Relaxed) & (Marks::CANCELLED | Marks::ASKED) != 0
             && region::is_cancelled(region::Key::of(&*task))
@@ -293,8 +308,8 @@ pub(crate) fn check_anywhere() {
     }
 }
 
-/// A cancellation arrives: unwinds to whoever catches it.
-#[cold]
+/// A cancellation arrives: unwinds to whoever catches it. (No frame of its own: the unwinder goes through each of them twice.)
+#[inline(always)]
 pub(crate) fn arrive() -> ! {
-    unwind::resume(Box::new(Cancelled::new()))
+    std::panic::resume_unwind(Box::new(Cancelled::new()))
 }

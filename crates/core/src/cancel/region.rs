@@ -51,6 +51,12 @@ impl Key {
         }
     }
 
+    /// Is it marked as unwinding?
+    fn unwinds(&self) -> bool {
+        // Relaxed: asked by itself; or by its home while it is blocked, and then it is ordered as its place is.
+        self.marks().load(Relaxed) & Marks::UNWINDING != 0
+    }
+
     fn marks(&self) -> &AtomicU8 {
         // SAFETY: keys are made of marks that stand as long as the key is used.
         unsafe { &*self.0 }
@@ -81,12 +87,13 @@ enum Owner {
 #[derive(Debug)]
 pub(crate) struct Asked(Option<(*const Header, bool, &'static Member)>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Entry {
     innermost: Option<*const Region>,
     unwindings: u32,
 }
 
+/// Who has no entry is in no region, and unwinds once if its mark says that it does.
 type Table = HashMap<usize, Entry>;
 const SHARDS: usize = 64;
 static TABLES: [Mutex<Option<Table>>; SHARDS] = [const { Mutex::new(None) }; SHARDS];
@@ -102,13 +109,14 @@ fn table(key: Key) -> MutexGuard<'static, Option<Table>> {
 fn change<R>(key: Key, f: impl FnOnce(&mut Entry) -> R) -> R {
     let mut table = table(key);
     let table = table.get_or_insert_default();
-    let entry = table.entry(key.0.addr()).or_default();
-    if key.marks().load(Relaxed) & Marks::UNWINDING == 0 {
+    let unwinds = key.unwinds();
+    let entry = table.entry(key.0.addr()).or_insert(Entry { innermost: None, unwindings: u32::from(unwinds) });
+    if !unwinds {
         // Of an earlier task here, whose payload went elsewhere.
         entry.unwindings = 0;
     }
     let result = f(entry);
-    if entry.innermost.is_none() && entry.unwindings == 0 {
+    if entry.innermost.is_none() && entry.unwindings == u32::from(key.unwinds()) {
         table.remove(&key.0.addr());
     }
     result
@@ -117,7 +125,7 @@ fn change<R>(key: Key, f: impl FnOnce(&mut Entry) -> R) -> R {
 fn look<R>(key: Key, f: impl FnOnce(&Entry) -> R) -> R {
     match table(key).as_ref().and_then(|table| table.get(&key.0.addr())) {
         Some(entry) => f(entry),
-        None => f(&Entry::default()),
+        None => f(&Entry { innermost: None, unwindings: u32::from(key.unwinds()) }),
     }
 }
 
@@ -309,13 +317,22 @@ pub(crate) fn panics_here() -> bool {
     std::thread::panicking() && HERE.try_with(Cell::get).unwrap_or(0) == 0
 }
 
+/// Asked by its task or thread, which alone changes that.
+fn has_entry(key: Key) -> bool {
+    table(key).as_ref().is_some_and(|table| table.contains_key(&key.0.addr()))
+}
+
 /// The calling task begins to unwind.
 pub(super) fn begin_unwinding() -> Key {
     let key = Key::current();
-    change(key, |entry| {
-        entry.unwindings += 1;
+    if key.unwinds() || has_entry(key) {
+        change(key, |entry| {
+            entry.unwindings += 1;
+            key.marks().fetch_or(Marks::UNWINDING, AcqRel);
+        });
+    } else {
         key.marks().fetch_or(Marks::UNWINDING, AcqRel);
-    });
+    }
     _ = HERE.try_with(|here| here.set(here.get() + 1));
     key
 }
@@ -327,6 +344,10 @@ pub(super) fn end_unwinding(key: Key) {
         return;
     }
     _ = HERE.try_with(|here| here.set(here.get().saturating_sub(1)));
+    if !has_entry(key) {
+        key.marks().fetch_and(!Marks::UNWINDING, AcqRel);
+        return;
+    }
     change(key, |entry| {
         entry.unwindings = entry.unwindings.saturating_sub(1);
         if entry.unwindings == 0 {

@@ -4,7 +4,7 @@
 //!  gate   WAITS -> 0                 woken before it sleeps: nobody calls the kernel for it
 //!         WAITS -> ASLEEP -> 0       woken in its sleep: the waker, who sees that, calls the kernel
 //! ```
-//! *Poked:* a thread that may have been cancelled ([`crate::cancel::thread`]) is told to look: `WAITS` or `ASLEEP -> LOOK`, and is
+//! *Poked:* a thread that may have been cancelled (`cancel::thread`) is told to look: `WAITS` or `ASLEEP -> LOOK`, and is
 //! called if it was asleep. It sleeps no more before it has [looked], `LOOK -> WAITS`.
 //!
 //! Before it sleeps it yields its processor some times: for about as long as falling asleep and being woken would take, some

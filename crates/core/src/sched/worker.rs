@@ -82,7 +82,7 @@ pub struct Worker {
     pub number: u8,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
-    /// Says in a record that its task is blocked here: see [`crate::cancel::place`].
+    /// Says in a record that its task is blocked here: see `cancel::place`.
     pub here: usize,
     /// Tasks of scopes and frames that have begun here.
     pub custody: Frames,
@@ -593,17 +593,17 @@ impl Worker {
 
     /// Lets all ready tasks run first.
     pub fn yield_now(&'static self) {
-        point::check(self);
-        if self.ensure_stack().is_err() {
-            // A yield promises nothing: with no memory for a stack, go on.
-            return;
+        let task = point::running(self);
+        // (A yield promises nothing: with no memory for a stack, it goes on.)
+        if self.ensure_stack().is_ok() {
+            self.drain_inbox();
+            let node = self.node();
+            self.make_ready(&raw const node as *mut Node);
+            // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
+            unsafe { self.suspend(&node) };
         }
-        self.drain_inbox();
-        let node = self.node();
-        self.make_ready(&raw const node as *mut Node);
-        // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
-        unsafe { self.suspend(&node) };
-        point::check(self.still());
+        // SAFETY: it runs again.
+        unsafe { point::check_of(task) };
     }
 
     /// Waits with a frame that must stand, when there is no stack on which the worker could go on meanwhile. What it waits for

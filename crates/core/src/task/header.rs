@@ -91,7 +91,7 @@ pub struct Header {
     /// Generation and state of a future; only the generation for a closure.
     pub state: AtomicU32,
     /// Position in the deque that holds the task; once it is started, what its stack waits at: see
-    /// [`crate::cancel::place`].
+    /// `cancel::place`.
     pub idx: AtomicUsize,
 }
 
@@ -110,7 +110,7 @@ impl Marks {
     pub const UNWINDING: u8 = 8;
     /// It runs on top of another task, which does not know it yet. (Of the runner alone, before the task begins.)
     pub const ON_TOP: u8 = 16;
-    /// It has a [frame](crate::cancel::frames), which is not in the worker's list yet. (From its spawn on.)
+    /// It has a frame (`cancel::frames`), which is not in the worker's list yet. (From its spawn on.)
     pub const FRAMED: u8 = 32;
     /// Its name is in the runtime's table.
     pub const NAMED: u8 = 64;

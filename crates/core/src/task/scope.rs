@@ -28,6 +28,7 @@ use crate::sys::cell::UnsafeCell;
 use crate::unwind::{self, Payload};
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::ptr::null_mut;
 use std::sync::Mutex;
@@ -261,7 +262,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             };
             JoinHandle::new(task)
         };
-        ScopedJoinHandle { handle, panic: &self.panic }
+        ScopedJoinHandle { handle: ManuallyDrop::new(handle), panic: &self.panic }
     }
 
     /// The owner's end: runs what is left of the scope in its own queue, then waits for the others.
@@ -305,8 +306,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Runs the newest tasks of this worker's queue as long as they belong to this scope. (The inlining rule allows it: the
     /// scope's end cannot come before theirs.)
     fn run_own(&self, mut w: &'static Worker) {
+        let owner = point::running(w);
         while w.has_room() {
-            if point::is_cancelled(w) {
+            // SAFETY: what runs here, between the tasks on top of it.
+            if unsafe { point::is_cancelled(owner) } {
                 self.cancel();
             }
             // SAFETY: we are the worker; what is popped is ours to run or to push back.
@@ -460,7 +463,8 @@ fn keep(panic: &Mutex<Option<Payload>>, payload: Payload) {
 /// The right to the result of a task of a scope. Dropping it leaves the task to the scope's end.
 #[derive(Debug)]
 pub struct ScopedJoinHandle<'scope, T> {
-    handle: JoinHandle<T>,
+    /// Dropped by our own destructor, so that most often nothing is left for a call.
+    handle: ManuallyDrop<JoinHandle<T>>,
     /// Of the scope: where the panic goes if the handle is dropped when the task has panicked already.
     panic: &'scope Mutex<Option<Payload>>,
 }
@@ -485,7 +489,7 @@ impl<T> ScopedJoinHandle<'_, T> {
 }
 
 impl<T> Drop for ScopedJoinHandle<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         if let Some(payload) = self.handle.take().give_up() {
             keep(self.panic, payload);

@@ -65,7 +65,7 @@ impl Word {
     }
 
     /// The record that says where the task waits, and whether it is cancelled: its own, or that of the stack on which it goes on
-    /// for a while ([`Loan`](super::Loan)).
+    /// for a while (a `Loan`).
     ///
     /// # Safety
     /// The word is that of what runs here, or of what stands below it on the same stack.
@@ -78,7 +78,7 @@ impl Word {
         self.0.cast()
     }
 
-    /// As an address, for [`crate::cancel::place`].
+    /// As an address, for `cancel::place`.
     #[inline(always)]
     pub fn expose(self) -> usize {
         self.0.expose_provenance()
