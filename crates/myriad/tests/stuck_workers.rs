@@ -144,6 +144,38 @@ fn a_timer_of_a_worker_that_computes() {
     });
 }
 
+/// A spare's own timer wakes a task (or a future) of its own when it is off duty, and no other worker is idle to look.
+#[test]
+fn a_timer_of_a_spare_that_rests() {
+    for future in [false, true] {
+        each(&[1], |rt| {
+            let (started, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+            let (starts, ends) = (started.clone(), done.clone());
+            rt.run(move || {
+                // So long that the spare is off duty by then.
+                let pause = Duration::from_millis(300);
+                let sleeper = if future {
+                    spawn_async(async move {
+                        starts.store(true, SeqCst);
+                        time::sleep_async(pause).await;
+                        ends.store(true, SeqCst);
+                    })
+                } else {
+                    spawn(move || {
+                        starts.store(true, SeqCst);
+                        time::sleep(pause);
+                        ends.store(true, SeqCst);
+                    })
+                };
+                compute_until(|| started.load(SeqCst));
+                // Neither stuck nor idle.
+                wait_until(|| done.load(SeqCst));
+                sleeper.join().unwrap();
+            });
+        });
+    }
+}
+
 /// In threads mode also a closure that is ready goes on, when its own worker computes.
 #[test]
 fn a_ready_closure_of_a_worker_that_computes() {

@@ -241,7 +241,8 @@ fn spare_turn(w: &'static Worker) -> bool {
         w.stacks.trim_threads(0);
         w.timers.poll(w);
         let w = w.still();
-        if !w.spare || w.member.has_ready() {
+        // What the timers have woken is ours: nobody else would look for it.
+        if !w.spare || w.member.has_ready() || !w.nothing_ready() || w.member.deque.looks_busy() {
             return true;
         }
         w.hub.crew.rest(&w.member, || w.on_duty.load(Relaxed), || w.timers.until_own(w));
