@@ -22,7 +22,10 @@ mod unwind;
 pub mod wait;
 
 pub use blocking::{Blocking, blocking, blocking_async};
-pub use runtime::{Builder, Handle, OnStuck, Report, Runtime, State, Stuck, Unfinished, Unhandled, run};
+pub use runtime::{
+    Builder, Handle, NoPool, OnStuck, Report, Runtime, State, Stuck, Unfinished, Unhandled, run, spawn_async_on,
+    spawn_on,
+};
 pub use task::{JoinError, JoinHandle, Scope, ScopedJoinHandle, block_on, join, scope, spawn, spawn_async};
 
 /// Lets all other tasks of this worker that are ready go first; on a foreign thread, other threads.

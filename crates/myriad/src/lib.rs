@@ -64,9 +64,9 @@ pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::task::rng;
 pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
-    Blocking, Builder, Handle, JoinError, JoinHandle, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State, Stuck,
-    Unfinished, Unhandled, block_on, blocking, blocking_async, join, run, scope, spawn, spawn_async, task_local,
-    yield_now,
+    Blocking, Builder, Handle, JoinError, JoinHandle, NoPool, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State,
+    Stuck, Unfinished, Unhandled, block_on, blocking, blocking_async, join, run, scope, spawn, spawn_async,
+    spawn_async_on, spawn_on, task_local, yield_now,
 };
 pub use myriad_sync::{channel, select, select_async};
 

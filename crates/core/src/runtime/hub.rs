@@ -4,6 +4,7 @@
 //! way when its task has ended the whole runtime finds memory that is valid, and at worst wakes a worker that looks up
 //! once more. A hub whose tasks did not all end is never used again: their frames may still refer to it.
 
+use crate::runtime::pools::Family;
 use crate::runtime::{OnStuck, Unhandled};
 use crate::sched::idle::Crew;
 use crate::sched::stacks::worker_main;
@@ -42,6 +43,8 @@ pub struct Config {
     pub name: String,
     /// One core for each worker: which, if they are to be pinned.
     pub cpus: Option<Vec<usize>>,
+    /// Else: what the threads are to be freed for, if the one that starts them may be pinned itself.
+    pub roam: Option<Vec<usize>>,
     /// What becomes of the panic of a detached task.
     pub unhandled: Unhandled,
     /// Time stands still but for `Runtime::advance`.
@@ -65,6 +68,10 @@ pub struct Hub {
     /// How many workers are open (see `sched::relief`): a hint for those who look for work.
     pub open: AtomicUsize,
     config: Mutex<Arc<Config>>,
+    /// The pools of the runtime that uses it (`runtime::pools`) ...
+    family: Mutex<Arc<Family>>,
+    /// ... and the hub of the first of them.
+    lead: AtomicPtr<Hub>,
     injector: Mutex<Injector>,
     book: Mutex<Book>,
     changed: Condvar,
@@ -166,7 +173,7 @@ impl Hub {
     fn make(made: &mut usize, config: &Config) -> io::Result<&'static Hub> {
         if *made == MOST {
             return Err(io::Error::other(format!(
-                "there are {MOST} runtimes already; shut one down, or share one (tasks of many kinds can run on it)"
+                "there are {MOST} runtimes and pools already; shut one down, or share one (tasks of many kinds can run on it)"
             )));
         }
         let hub: &'static Hub = Box::leak(Box::new(Hub {
@@ -176,6 +183,8 @@ impl Hub {
             spares: Mutex::default(),
             open: AtomicUsize::new(0),
             config: Mutex::new(Arc::new(config.clone())),
+            family: Mutex::new(Arc::new(Family::none())),
+            lead: AtomicPtr::new(null_mut()),
             injector: Mutex::default(),
             book: Mutex::default(),
             changed: Condvar::new(),
@@ -196,6 +205,23 @@ impl Hub {
     /// No task of the ended runtime is left: another may use the hub.
     pub fn give_back(&'static self) {
         locked(&FREE).0.push(self);
+    }
+
+    /// It is a pool of a runtime from now on, whose first pool is `lead`.
+    pub(crate) fn join_family(&self, lead: &'static Hub, family: Arc<Family>) {
+        *locked(&self.family) = family;
+        // Relaxed: before there are tasks.
+        self.lead.store(std::ptr::from_ref(lead).cast_mut(), Relaxed);
+    }
+
+    /// The pools of the runtime that uses it, or used it last.
+    pub(crate) fn family(&self) -> Arc<Family> {
+        locked(&self.family).clone()
+    }
+
+    /// Are both pools of one runtime?
+    pub fn is_of_same_runtime(&self, other: &Hub) -> bool {
+        self.lead.load(Relaxed) == other.lead.load(Relaxed)
     }
 
     /// All workers.
@@ -290,9 +316,13 @@ impl Hub {
         self.manual.load(Relaxed) != u64::MAX
     }
 
-    /// Moves the manual clock; all workers look at their timers.
-    pub fn advance(&self, by: Duration) {
+    /// Moves the manual clock. Afterwards all workers are to look at their timers: [`clock_moved`](Self::clock_moved).
+    pub fn move_clock(&self, by: Duration) {
         self.manual.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 2), AcqRel);
+    }
+
+    /// It has been moved.
+    pub fn clock_moved(&self) {
         // Pairs with the heavy fence in `Crew::sleep`: the clock against `sleeping`.
         Fence::foreign().light();
         self.crew.wake_all();
@@ -434,7 +464,6 @@ impl Hub {
         }
         drop(book);
         self.set_door(Door::Open);
-        super::monitor::watch(self);
         Ok(())
     }
 
@@ -473,6 +502,8 @@ impl Hub {
         if let Some(cpus) = &self.config().cpus {
             // A spare is for whatever core has time.
             _ = if w.spare { thread::unpin(cpus) } else { thread::pin_to_cpu(cpus[w.member.index]) };
+        } else if let Some(cpus) = &self.config().roam {
+            _ = thread::unpin(cpus);
         }
     }
 

@@ -3,6 +3,7 @@ mod builder;
 pub(crate) mod global;
 pub mod hub;
 pub(crate) mod monitor;
+pub(crate) mod pools;
 mod relief;
 mod report;
 mod shutdown;
@@ -10,6 +11,7 @@ mod stuck;
 
 pub use builder::{Builder, Unhandled};
 pub use global::run;
+pub use pools::{NoPool, spawn_async_on, spawn_on};
 pub use report::{Report, State, Unfinished};
 pub use stuck::{OnStuck, Stuck};
 
@@ -18,7 +20,7 @@ use crate::sys::clock::Instant;
 use crate::task::header::{Header, Kind};
 use crate::task::{self, JoinHandle, StackTask, spawn};
 use crate::unwind;
-use hub::{Comer, Hub};
+use hub::Hub;
 use std::panic::Location;
 use std::time::Duration;
 
@@ -32,7 +34,9 @@ pub struct Runtime {
     down: bool,
 }
 
-/// A way to spawn into a runtime from anywhere; a copy of a reference.
+/// A way to spawn into a runtime, or one pool of it, from anywhere; a copy of a reference.
+///
+/// A runtime's handle spawns into the pool `default`; [`Handle::pool`] gives that of another.
 #[derive(Debug, Clone, Copy)]
 pub struct Handle {
     hub: &'static Hub,
@@ -50,7 +54,7 @@ impl Runtime {
 
     /// Runs `f` as a task of this runtime and returns its result.
     ///
-    /// `f` may borrow from the caller. Called in a task of this very runtime, it simply calls `f`.
+    /// `f` may borrow from the caller. Called in a task of this very runtime, of whichever pool, it simply calls `f`.
     ///
     /// # Blocking
     /// Until `f` has ended (not the tasks that it spawned): a foreign thread sleeps, a task of another runtime is set
@@ -71,7 +75,15 @@ impl Runtime {
         F: FnOnce() -> T + Send,
         T: Send,
     {
+        if self.is_inside() {
+            return f();
+        }
         run_on(self.hub, Location::caller(), f)
+    }
+
+    /// Is the caller one of its tasks?
+    fn is_inside(&self) -> bool {
+        worker::current().is_some_and(|w| w.hub.is_of_same_runtime(self.hub))
     }
 
     /// Starts a task; as [`spawn`](fn@crate::spawn), but in this runtime.
@@ -107,9 +119,9 @@ impl Runtime {
         self.handle().spawn_async(future)
     }
 
-    /// How many workers it has.
+    /// How many workers it has, in all its pools. ([`Handle::workers`]: in one.)
     pub fn workers(&self) -> usize {
-        self.hub.workers().len()
+        self.hub.family().hubs().iter().map(|hub| hub.workers().len()).sum()
     }
 
     /// Does it block with fibers (true) or with threads?
@@ -126,7 +138,9 @@ impl Runtime {
             self.hub.is_manual(),
             "only a runtime built with `manual_clock()` can be advanced: this one's time is real"
         );
-        self.hub.advance(by);
+        let pools = self.hub.family().hubs();
+        pools.iter().for_each(|hub| hub.move_clock(by));
+        pools.iter().for_each(|hub| hub.clock_moved());
     }
 
     /// What this runtime's tasks see as the time.
@@ -155,8 +169,10 @@ impl Runtime {
     /// assert!(report.is_clean(), "{report}");
     /// ```
     pub fn shutdown(mut self, patience: Duration) -> Report {
-        let inside = worker::current().is_some_and(|w| std::ptr::eq(w.hub, self.hub));
-        assert!(!inside, "a runtime cannot be shut down by one of its own tasks: it would wait for that task");
+        assert!(
+            !self.is_inside(),
+            "a runtime cannot be shut down by one of its own tasks: it would wait for that task"
+        );
         self.down = true;
         shutdown::shutdown(self.hub, patience)
     }
@@ -168,7 +184,7 @@ impl Drop for Runtime {
             return;
         }
         let hub = self.hub;
-        if worker::current().is_some_and(|w| std::ptr::eq(w.hub, hub)) {
+        if self.is_inside() {
             // The task that drops it must end first.
             _ = std::thread::Builder::new().spawn(move || drop(shutdown::shutdown(hub, Duration::ZERO)));
         } else {
@@ -178,6 +194,11 @@ impl Drop for Runtime {
 }
 
 impl Handle {
+    /// The pool that it spawns into.
+    pub(crate) fn hub(self) -> &'static Hub {
+        self.hub
+    }
+
     /// As [`Runtime::spawn`].
     #[track_caller]
     pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
@@ -191,7 +212,7 @@ impl Handle {
             // SAFETY: `f` is 'static and Send.
             Some(w) if std::ptr::eq(w.hub, self.hub) => unsafe { spawn::spawn_here(w, f, Kind::CLOSURE, place) },
             // SAFETY: as above.
-            _ => unsafe { spawn::spawn_into(self.hub, f, place, task::Builder::new()) },
+            _ => unsafe { spawn::spawn_with(self.hub, f, place, task::Builder::new()) },
         }
     }
 
@@ -205,7 +226,7 @@ impl Handle {
         crate::task::spawn_async_on(self.hub, future, Location::caller())
     }
 
-    /// As [`Runtime::run`].
+    /// As [`Runtime::run`], but in this very pool: a task of another pool of the same runtime waits meanwhile.
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
     where
@@ -215,7 +236,7 @@ impl Handle {
         run_on(self.hub, Location::caller(), f)
     }
 
-    /// The runtime of the calling task; `None` on a foreign thread.
+    /// The runtime of the calling task, and in it the task's pool; `None` on a foreign thread.
     pub fn current() -> Option<Handle> {
         worker::current().map(|w| Handle { hub: w.hub })
     }
@@ -243,7 +264,7 @@ where
     unsafe {
         assert!((*record).wait((&raw const node).cast_mut().cast()), "nobody else has the record yet");
         hub.begin_run(record);
-        hub.inject(record, Comer::New);
+        hub.inject(record, hub.comer());
         match w {
             Some(w) => w.suspend(&node),
             None => block_thread(&node),

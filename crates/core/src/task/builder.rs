@@ -1,16 +1,18 @@
-//! Tasks with a name.
+//! Tasks with more than the usual: a name, a seed, a place to run.
 
 use super::context::inherit;
+use super::future;
 use super::handle::JoinHandle;
-use super::header::{Header, Kind};
-use super::{record, spawn};
-use crate::runtime::global;
+use super::header::Header;
+use super::spawn;
 use crate::runtime::hub::Hub;
-use crate::sched::worker::{self, Worker};
+use crate::runtime::{Handle, pools};
+use crate::sched::worker::Worker;
+use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Spawns tasks with more than the usual: a name, a seed for their random numbers.
+/// Spawns tasks with more than the usual: a name, a seed for their random numbers, a pool.
 ///
 /// # Examples
 /// ```
@@ -23,6 +25,8 @@ use std::sync::Arc;
 pub struct Builder {
     name: Option<Arc<str>>,
     seed: Option<u64>,
+    on: Option<Handle>,
+    pool: Option<Arc<str>>,
 }
 
 impl Builder {
@@ -43,40 +47,110 @@ impl Builder {
         self
     }
 
+    /// Spawns into the pool of this name: of the caller's runtime, or that of [`on`](Self::on). See
+    /// [`spawn_on`](crate::spawn_on).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(2).pool("interactive", 1).build()?;
+    /// rt.run(|| {
+    ///     let h = myriad_core::task::Builder::new().name("answer").pool("interactive").spawn(|| 42);
+    ///     assert_eq!(h.join().unwrap(), 42);
+    /// });
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn pool(mut self, name: impl Into<Arc<str>>) -> Builder {
+        self.pool = Some(name.into());
+        self
+    }
+
+    /// Spawns where this handle does, not where the caller belongs.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(1).build()?;
+    /// let h = myriad_core::task::Builder::new().on(rt.handle()).name("answer").spawn(|| 42);
+    /// assert_eq!(h.join().unwrap(), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn on(mut self, handle: Handle) -> Builder {
+        self.on = Some(handle);
+        self
+    }
+
     /// As [`spawn`](crate::spawn).
+    ///
+    /// # Panics
+    /// As [`spawn`](crate::spawn). If the runtime has no pool of the name that was given.
     #[track_caller]
     pub fn spawn<F, T>(self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let place = Location::caller();
-        let Some(w) = worker::current() else {
-            // SAFETY: `f` is 'static and Send.
-            return unsafe { spawn::spawn_into(global::hub(), f, place, self) };
-        };
-        let task = w.memory.alloc(record::class::<F, T>()).cast::<Header>();
-        // SAFETY: fresh memory of the right class, ours until pushed.
-        unsafe {
-            spawn::write_header(task, spawn::run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), w.number, place);
-            record::put(task, f);
-            let task = self.equip(Some(w), w.hub, task);
-            w.push(task);
-            JoinHandle::new(task)
-        }
+        // SAFETY: `f` is 'static and Send.
+        unsafe { spawn::spawn_with(self.hub(), f, Location::caller(), self) }
     }
 
-    /// Gives a task what it inherits, its seed, and its name: before it can run. Returns its record, which may be another one.
+    /// As [`spawn_async`](crate::spawn_async).
+    ///
+    /// # Panics
+    /// As [`Builder::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// let h = myriad_core::task::Builder::new().name("answer").spawn_async(async { 42 });
+    /// assert_eq!(h.name().as_deref(), Some("answer"));
+    /// assert_eq!(h.join().unwrap(), 42);
+    /// ```
+    #[track_caller]
+    pub fn spawn_async<F>(self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        // SAFETY: the future is 'static and Send.
+        unsafe { future::spawn_with(self.hub(), future, Location::caller(), self) }
+    }
+
+    /// The pool that it spawns into.
+    #[track_caller]
+    fn hub(&self) -> &'static Hub {
+        let hub = self.on.map_or_else(pools::here, Handle::hub);
+        self.pool.as_ref().map_or(hub, |name| hub.expect_pool(name))
+    }
+
+    /// Gives a closure what it inherits, its seed, and its name: before it can run. Returns its record, which may be another
+    /// one.
     ///
     /// # Safety
     /// The record is complete, known to nobody else, and from the memory of `w`.
-    pub(crate) unsafe fn equip(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) -> *mut Header {
+    pub(super) unsafe fn equip(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) -> *mut Header {
         // SAFETY: the caller.
         let task = unsafe { inherit::closure(w, task, self.seed) };
+        // SAFETY: the caller.
+        unsafe { self.set_name(hub, task) };
+        task
+    }
+
+    /// The same for a future, whose record stays.
+    ///
+    /// # Safety
+    /// As above.
+    pub(super) unsafe fn equip_future(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe {
+            inherit::future(w, task, self.seed);
+            self.set_name(hub, task);
+        }
+    }
+
+    /// # Safety
+    /// As above.
+    unsafe fn set_name(self, hub: &Hub, task: *mut Header) {
         if let Some(name) = self.name {
             // SAFETY: the caller.
             unsafe { hub.set_name(task, name) };
         }
-        task
     }
 }

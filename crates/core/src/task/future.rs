@@ -4,12 +4,13 @@
 //! the worker that woke it, as the newest task: it may be stolen like any other, also by force, so a worker that computes
 //! never holds up a future. One that wakes itself (a yield, a spent budget) goes behind all others.
 
+use super::builder::Builder;
 use super::context::{self, inherit};
 use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Mode, Outcome};
 use super::{memory, record, spawn, state, waker};
 use crate::runtime::global;
-use crate::runtime::hub::{Comer, Hub};
+use crate::runtime::hub::Hub;
 use crate::sched::worker::Worker;
 use crate::sched::{turn, worker};
 use crate::unwind::{self, Payload};
@@ -43,7 +44,7 @@ where
         // SAFETY: the future is 'static and Send.
         Some(w) => unsafe { spawn_here(w, future, Location::caller()) },
         // SAFETY: as above.
-        None => unsafe { spawn_into(global::hub(), future, Location::caller()) },
+        None => unsafe { spawn_with(global::hub(), future, Location::caller(), Builder::new()) },
     }
 }
 
@@ -62,28 +63,34 @@ unsafe fn spawn_here<F: Future>(
         let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
         write_future(task, future, w.number, place);
         if w.member.deque.has_contexts() {
-            inherit::future(Some(w), task);
+            inherit::future(Some(w), task, None);
         }
         w.push_future(task);
         JoinHandle::new(task)
     }
 }
 
-/// A future into a runtime, from outside of it.
+/// A future into this pool, from wherever, with what the builder says.
 ///
 /// # Safety
 /// As for [`spawn_here`].
-unsafe fn spawn_into<F: Future>(
+#[cold]
+pub(super) unsafe fn spawn_with<F: Future>(
     hub: &'static Hub,
     future: F,
     place: &'static Location<'static>,
+    with: Builder,
 ) -> JoinHandle<F::Output> {
     // SAFETY: as in `spawn_here`.
     unsafe {
-        let task = memory::foreign().alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
+        let (w, class) = (worker::current(), const { record::class::<F, F::Output>() });
+        let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
         write_future(task, future, hub.number, place);
-        inherit::future(None, task);
-        hub.inject(task, Comer::New);
+        with.equip_future(w, hub, task);
+        match w {
+            Some(w) if std::ptr::eq(w.hub, hub) => w.push_future(task),
+            _ => hub.inject(task, hub.comer()),
+        }
         JoinHandle::new(task)
     }
 }
@@ -115,7 +122,7 @@ where
         // SAFETY: the future is 'static and Send.
         Some(w) if std::ptr::eq(w.hub, hub) => unsafe { spawn_here(w, future, place) },
         // SAFETY: as above.
-        _ => unsafe { spawn_into(hub, future, place) },
+        _ => unsafe { spawn_with(hub, future, place, Builder::new()) },
     }
 }
 

@@ -4,7 +4,7 @@ use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Mode, Outcome};
 use super::{memory, record};
-use crate::runtime::hub::{Comer, Hub};
+use crate::runtime::hub::Hub;
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -43,7 +43,7 @@ where
         // SAFETY: `f` is 'static and Send.
         Some(w) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
         // SAFETY: as above.
-        None => unsafe { spawn_into(crate::runtime::global::hub(), f, place, Builder::new()) },
+        None => unsafe { spawn_outside(f, place) },
     }
 }
 
@@ -71,12 +71,27 @@ where
     }
 }
 
-/// Spawns from a foreign thread, into this runtime.
+/// Spawns from a foreign thread. (Apart, so that `spawn` has no room in its frame for what only this needs.)
+///
+/// # Safety
+/// As for [`spawn_with`].
+#[cold]
+#[inline(never)]
+unsafe fn spawn_outside<F, T>(f: F, place: &'static Location<'static>) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    // SAFETY: the caller.
+    unsafe { spawn_with(crate::runtime::global::hub(), f, place, Builder::new()) }
+}
+
+/// Spawns into this pool, from wherever, with what the builder says.
 ///
 /// # Safety
 /// What `f` and `T` borrow outlives the task.
 #[cold]
-pub(crate) unsafe fn spawn_into<F, T>(
+pub(crate) unsafe fn spawn_with<F, T>(
     hub: &'static Hub,
     f: F,
     place: &'static Location<'static>,
@@ -86,13 +101,17 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let task = memory::foreign().alloc(record::class::<F, T>()).cast::<Header>();
+    let (w, class) = (worker::current(), const { record::class::<F, T>() });
+    let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
     // SAFETY: as in `spawn_here`.
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
         record::put(task, f);
-        let task = with.equip(None, hub, task);
-        hub.inject(task, Comer::New);
+        let task = with.equip(w, hub, task);
+        match w {
+            Some(w) if std::ptr::eq(w.hub, hub) => w.push(task),
+            _ => hub.inject(task, hub.comer()),
+        }
         JoinHandle::new(task)
     }
 }

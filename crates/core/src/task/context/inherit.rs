@@ -49,6 +49,19 @@ fn heir(w: Option<&Worker>) -> *mut Context {
     if parent.is_null() { null_mut() } else { unsafe { Context::heir(parent, w) } }
 }
 
+/// The same, with a generator of this seed.
+fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> *mut Context {
+    let mut context = heir(w);
+    if let Some(seed) = seed {
+        if context.is_null() {
+            context = Context::new(w, null_mut());
+        }
+        // SAFETY: fresh, and ours.
+        unsafe { (*context).with_rng(|rng| *rng = Some(Generator::from_seed(seed))) };
+    }
+    context
+}
+
 /// The last word of a record.
 ///
 /// # Safety
@@ -66,14 +79,7 @@ unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
 /// The record is complete, not queued, known to nobody else, not in a frame, and from the memory of `w`.
 #[cold]
 pub(crate) unsafe fn closure(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) -> *mut Header {
-    let mut context = heir(w);
-    if let Some(seed) = seed {
-        if context.is_null() {
-            context = Context::new(w, null_mut());
-        }
-        // SAFETY: fresh, and ours.
-        unsafe { (*context).with_rng(|rng| *rng = Some(Generator::from_seed(seed))) };
-    }
+    let context = heir_with(w, seed);
     if context.is_null() {
         return record;
     }
@@ -155,13 +161,13 @@ unsafe fn begin(record: *mut Header, context: *mut Context, mode: Mode) -> Ended
     }
 }
 
-/// Gives a future what it inherits from whatever calls.
+/// Gives a future what it inherits from whatever calls; with a seed, a generator of its own.
 ///
 /// # Safety
 /// The record is complete and not queued.
 #[cold]
-pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header) {
-    let context = heir(w);
+pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) {
+    let context = heir_with(w, seed);
     if !context.is_null() {
         // SAFETY: the caller; the context is fresh.
         unsafe {
