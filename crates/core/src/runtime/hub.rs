@@ -7,6 +7,7 @@
 use crate::runtime::pools::Family;
 use crate::runtime::{OnStuck, Unhandled};
 use crate::sched::idle::Crew;
+use crate::sched::priority::Lane;
 use crate::sched::stacks::worker_main;
 use crate::sched::worker::{Worker, set_current};
 use crate::stack::overflow;
@@ -86,6 +87,10 @@ pub struct Hub {
 #[derive(Debug, Default)]
 struct Injector {
     queue: VecDeque<Task>,
+    /// Interactive tasks ...
+    urgent: VecDeque<Task>,
+    /// ... and background tasks.
+    deferred: VecDeque<Task>,
     door: Door,
     /// Tasks of those who are in `run`: their records stand in the callers' frames.
     runs: Vec<Task>,
@@ -340,11 +345,34 @@ impl Hub {
     /// # Safety
     /// `task` is a live record of this hub in no queue, and the caller's to queue.
     pub unsafe fn inject(&self, task: *mut Header, comer: Comer) {
+        // SAFETY: the caller.
+        unsafe { self.inject_into(None, task, comer) };
+    }
+
+    /// The same into the lane of a priority.
+    ///
+    /// # Safety
+    /// As for [`inject`](Self::inject).
+    pub unsafe fn inject_into(&self, lane: Option<Lane>, task: *mut Header, comer: Comer) {
         let mut injector = locked(&self.injector);
         if injector.door == Door::Open || injector.door == Door::Known && comer == Comer::Known {
-            injector.queue.push_back(Task(task));
-            // Under the lock, so that a hub in use is meant.
-            self.crew.inject();
+            // Counted under the lock, so that a hub in use is meant.
+            match lane {
+                None => {
+                    injector.queue.push_back(Task(task));
+                    self.crew.inject();
+                }
+                Some(Lane::Urgent) => {
+                    injector.urgent.push_back(Task(task));
+                    self.crew.inject_urgent();
+                    drop(injector);
+                    self.hurry();
+                }
+                Some(Lane::Deferred) => {
+                    injector.deferred.push_back(Task(task));
+                    self.crew.defer();
+                }
+            }
         } else {
             drop(injector);
             // SAFETY: the caller: it is ours, and never starts.
@@ -352,9 +380,35 @@ impl Hub {
         }
     }
 
-    /// Takes one injected task to run, and some more into the deque of `w`.
-    pub fn take_injected(&self, w: &'static Worker) -> *mut Header {
+    /// Takes the interactive task that has waited longest; null if there is none.
+    pub fn take_urgent(&self, w: &Worker) -> *mut Header {
         let mut injector = locked(&self.injector);
+        let Some(Task(task)) = injector.urgent.pop_front() else { return null_mut() };
+        self.crew.take_urgent(1);
+        w.lanes.begins(true);
+        task
+    }
+
+    /// Takes the background task that has waited longest; null if there is none.
+    pub fn take_deferred(&self) -> *mut Header {
+        let mut injector = locked(&self.injector);
+        let Some(Task(task)) = injector.deferred.pop_front() else { return null_mut() };
+        self.crew.take_deferred(1);
+        task
+    }
+
+    /// Takes one injected task to run, and some more into the deque of `w`. If it `may_be_urgent`, an interactive one, unless
+    /// these have had their turns and there is another.
+    pub fn take_injected(&self, w: &'static Worker, may_be_urgent: bool) -> *mut Header {
+        let mut injector = locked(&self.injector);
+        let others = !injector.queue.is_empty();
+        if may_be_urgent && !injector.urgent.is_empty() && (!others || w.lanes.may_be_urgent()) {
+            drop(injector);
+            return self.take_urgent(w);
+        }
+        if others {
+            w.lanes.begins(false);
+        }
         // A spare holds nothing back.
         let most = if w.spare { 1 } else { 32 };
         let share = (injector.queue.len() / self.workers().len()).clamp(1, most);
@@ -372,9 +426,12 @@ impl Hub {
 
     /// Takes all that is left in the injector.
     pub fn drain_injector(&self) -> Vec<*mut Header> {
-        let tasks: Vec<_> = locked(&self.injector).queue.drain(..).map(|Task(task)| task).collect();
-        self.crew.uninject(tasks.len());
-        tasks
+        let mut injector = locked(&self.injector);
+        let Injector { queue, urgent, deferred, .. } = &mut *injector;
+        self.crew.uninject(queue.len());
+        self.crew.take_urgent(urgent.len());
+        self.crew.take_deferred(deferred.len());
+        queue.drain(..).chain(urgent.drain(..)).chain(deferred.drain(..)).map(|Task(task)| task).collect()
     }
 
     /// A thread or a task of another runtime begins to wait for this task, whose record is in its frame.

@@ -87,8 +87,12 @@ pub struct Crew {
     /// How many workers sleep, and, times [`AWAKE`], how many neither sleep nor rest: in one word, so that a look at it is
     /// true of one moment.
     counts: Line<AtomicU32>,
-    /// Tasks in the injector.
+    /// Tasks in the injector, and interactive ones.
     injected: AtomicUsize,
+    /// Interactive tasks that wait ...
+    urgent: AtomicUsize,
+    /// ... and background tasks: see [`super::priority`].
+    deferred: AtomicUsize,
     /// The workers are to look up and end.
     stop: AtomicBool,
     /// The first `in_use` are set, and do not change.
@@ -112,6 +116,8 @@ impl Default for Crew {
         Crew {
             counts: Line(AtomicU32::new(0)),
             injected: AtomicUsize::new(0),
+            urgent: AtomicUsize::new(0),
+            deferred: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             members: OnceLock::new(),
             in_use: std::sync::atomic::AtomicUsize::new(0),
@@ -274,7 +280,22 @@ impl Crew {
 
     /// A task was put into the injector: counts it and wakes a worker. For any thread.
     pub fn inject(&self) {
-        self.injected.fetch_add(1, Relaxed);
+        self.count_and_wake(&self.injected);
+    }
+
+    /// The same of an interactive task.
+    pub fn inject_urgent(&self) {
+        self.urgent.fetch_add(1, Relaxed);
+        self.inject();
+    }
+
+    /// The same of a background task.
+    pub fn defer(&self) {
+        self.count_and_wake(&self.deferred);
+    }
+
+    fn count_and_wake(&self, count: &AtomicUsize) {
+        count.fetch_add(1, Relaxed);
         if !on("inject-light") {
             // Pairs with the heavy fence in `sleep`: the count against `sleepers`.
             Fence::foreign().light();
@@ -287,6 +308,29 @@ impl Crew {
     /// Tasks were taken out of the injector.
     pub fn uninject(&self, tasks: usize) {
         self.injected.fetch_sub(tasks, Relaxed);
+    }
+
+    /// So many interactive tasks were taken.
+    pub fn take_urgent(&self, tasks: usize) {
+        self.urgent.fetch_sub(tasks, Relaxed);
+        self.uninject(tasks);
+    }
+
+    /// So many background tasks were taken.
+    pub fn take_deferred(&self, tasks: usize) {
+        self.deferred.fetch_sub(tasks, Relaxed);
+    }
+
+    /// Does an interactive task wait?
+    #[inline(always)]
+    pub fn has_urgent(&self) -> bool {
+        self.urgent.load(Relaxed) > 0
+    }
+
+    /// Does a background task wait?
+    #[inline(always)]
+    pub fn has_deferred(&self) -> bool {
+        self.deferred.load(Relaxed) > 0
     }
 
     /// Is there something in the injector?
@@ -366,6 +410,7 @@ impl Crew {
             && (me.has_ready()
                 || self.stop.load(Relaxed)
                 || self.has_injected()
+                || self.has_deferred()
                 || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.has_ready()));
         if busy {
             self.retract(me);

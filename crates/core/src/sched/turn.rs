@@ -3,7 +3,7 @@
 //! In this order: blocked tasks that are ready, first come, first served; the newest own
 //! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while
 //! timers are pending) the inbox and the clock are looked at, and the oldest or, by turns, the newest unstarted task comes
-//! first, so that nothing starves. A task that blocks switches to the next ready one directly; that counts as a turn.
+//! first, so that nothing starves. What has a priority ([`super::priority`]) comes first in such a turn, or last of all. A task that blocks switches to the next ready one directly; that counts as a turn.
 //!
 //! When the runtime stops nothing more is begun: the loop returns at its next turn, whatever is queued.
 //!
@@ -11,6 +11,7 @@
 
 use super::idle::Member;
 use super::node::Node;
+use super::priority::{self, Whose};
 use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Worker};
 use crate::runtime::monitor;
@@ -98,6 +99,15 @@ fn look(w: &'static Worker) -> bool {
     if w.member.deque.should_share() {
         // SAFETY: we are the owner.
         unsafe { w.hub.crew.answer(&w.member) };
+    }
+    match priority::whose(w) {
+        Whose::Usual => {}
+        Whose::Ordinary => return false,
+        Whose::This(task) => {
+            // SAFETY: taken out of its lane.
+            unsafe { start(w, task) };
+            return true;
+        }
     }
     let newest = !w.newest_next.get();
     w.newest_next.set(newest);
@@ -199,8 +209,13 @@ unsafe fn end_detached(w: &'static Worker, task: *mut Header, ended: Ended) {
 #[cold]
 #[inline(never)]
 fn start_oldest(w: &'static Worker) -> bool {
-    if start_injected(w) {
-        return true;
+    if w.hub.crew.has_injected() {
+        let task = w.hub.take_injected(w, false);
+        if !task.is_null() {
+            // SAFETY: taken out of the injector.
+            unsafe { start(w, task) };
+            return true;
+        }
     }
     // SAFETY: we are the owner.
     let task = unsafe { w.member.deque.pop_oldest() };
@@ -216,7 +231,7 @@ fn start_injected(w: &'static Worker) -> bool {
     if !w.hub.crew.has_injected() {
         return false;
     }
-    let task = w.hub.take_injected(w);
+    let task = w.hub.take_injected(w, true);
     if task.is_null() {
         return false;
     }
@@ -278,6 +293,12 @@ fn search(w: &'static Worker) -> *mut Header {
         }
         for victim in crew.others(me) {
             let task = steal(w, victim);
+            if !task.is_null() {
+                return task;
+            }
+        }
+        if crew.has_deferred() {
+            let task = w.hub.take_deferred();
             if !task.is_null() {
                 return task;
             }

@@ -1,10 +1,11 @@
 //! Tasks with more than the usual: a name, a seed, a place to run.
 
 use super::context::inherit;
-use super::future;
+use super::future::{self, Anywhere};
 use super::handle::JoinHandle;
 use super::header::Header;
-use super::spawn;
+use super::lane::{Background, Interactive};
+use super::{Priority, spawn};
 use crate::runtime::hub::Hub;
 use crate::runtime::{Handle, pools};
 use crate::sched::worker::Worker;
@@ -27,6 +28,7 @@ pub struct Builder {
     seed: Option<u64>,
     on: Option<Handle>,
     pool: Option<Arc<str>>,
+    priority: Priority,
 }
 
 impl Builder {
@@ -78,6 +80,29 @@ impl Builder {
         self
     }
 
+    /// When the task begins, among those that wait for a worker of the same pool.
+    ///
+    /// An interactive task begins with the next turn of a worker, that is, when any worker ends a task or one of its tasks blocks; it
+    /// interrupts nobody. (Where workers may be busy with long tasks, a pool of its own helps: [`pool`](Self::pool).)
+    /// A background task begins when a worker has nothing else to do. Nothing starves: of 9 turns of a worker one is for
+    /// others, whatever interactive tasks there are, so the oldest of these begins within 36; and of 250 turns one is for a
+    /// background task.
+    ///
+    /// It is the beginning that is ordered, and each poll of a future. A closure that has waited goes on in the order of
+    /// wakes, before all that has not begun. What the task spawns is of the default class.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_core::task::{Builder, Priority};
+    /// let answer = Builder::new().priority(Priority::Interactive).spawn(|| 6 * 7);
+    /// let tidied = Builder::new().priority(Priority::Background).spawn_async(async { "tidy" });
+    /// assert_eq!((answer.join().unwrap(), tidied.join().unwrap()), (42, "tidy"));
+    /// ```
+    pub fn priority(mut self, priority: Priority) -> Builder {
+        self.priority = priority;
+        self
+    }
+
     /// As [`spawn`](crate::spawn).
     ///
     /// # Panics
@@ -109,8 +134,20 @@ impl Builder {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        let (hub, place) = (self.hub(), Location::caller());
         // SAFETY: the future is 'static and Send.
-        unsafe { future::spawn_with(self.hub(), future, Location::caller(), self) }
+        unsafe {
+            match self.priority {
+                Priority::Default => future::spawn_with::<F, Anywhere>(hub, future, place, self),
+                Priority::Interactive => future::spawn_with::<F, Interactive>(hub, future, place, self),
+                Priority::Background => future::spawn_with::<F, Background>(hub, future, place, self),
+            }
+        }
+    }
+
+    /// The class that it is given.
+    pub(super) fn class(&self) -> Priority {
+        self.priority
     }
 
     /// The pool that it spawns into.

@@ -17,7 +17,7 @@ use crate::unwind::{self, Payload};
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// Starts a task that drives a future, and returns a handle to its output.
 ///
@@ -44,7 +44,39 @@ where
         // SAFETY: the future is 'static and Send.
         Some(w) => unsafe { spawn_here(w, future, Location::caller()) },
         // SAFETY: as above.
-        None => unsafe { spawn_with(global::hub(), future, Location::caller(), Builder::new()) },
+        None => unsafe { spawn_with::<F, Anywhere>(global::hub(), future, Location::caller(), Builder::new()) },
+    }
+}
+
+/// Where a future is queued when it is woken. Known at its spawn, so nobody asks when it is woken.
+pub(super) trait Queued {
+    /// The waker for a poll.
+    ///
+    /// # Safety
+    /// The record is a live future.
+    unsafe fn waker(task: *mut Header) -> Waker;
+
+    /// Queues it: it was woken while it was polled, most often by itself.
+    ///
+    /// # Safety
+    /// On a worker; the record is a future in no queue, the caller's.
+    unsafe fn again(task: *mut Header);
+}
+
+/// On whoever wakes it; behind all others, if it woke itself.
+pub(super) struct Anywhere;
+
+impl Queued for Anywhere {
+    #[inline(always)]
+    unsafe fn waker(task: *mut Header) -> Waker {
+        // SAFETY: the caller.
+        unsafe { waker::waker_of(task) }
+    }
+
+    #[inline(always)]
+    unsafe fn again(task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe { worker::current().expect("polled on a worker").push_last(task) };
     }
 }
 
@@ -61,7 +93,7 @@ unsafe fn spawn_here<F: Future>(
     // SAFETY: fresh memory of the right class, ours until queued; the caller.
     unsafe {
         let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
-        write_future(task, future, w.number, place);
+        write_future::<F, Anywhere>(task, future, w.number, place);
         if w.member.deque.has_contexts() {
             inherit::future(Some(w), task, None);
         }
@@ -75,7 +107,7 @@ unsafe fn spawn_here<F: Future>(
 /// # Safety
 /// As for [`spawn_here`].
 #[cold]
-pub(super) unsafe fn spawn_with<F: Future>(
+pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
     hub: &'static Hub,
     future: F,
     place: &'static Location<'static>,
@@ -85,11 +117,12 @@ pub(super) unsafe fn spawn_with<F: Future>(
     unsafe {
         let (w, class) = (worker::current(), const { record::class::<F, F::Output>() });
         let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
-        write_future(task, future, hub.number, place);
+        write_future::<F, Q>(task, future, hub.number, place);
+        let lane = with.class().lane();
         with.equip_future(w, hub, task);
         match w {
-            Some(w) if std::ptr::eq(w.hub, hub) => w.push_future(task),
-            _ => hub.inject(task, hub.comer()),
+            Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push_future(task),
+            _ => hub.inject_into(lane, task, hub.comer()),
         }
         JoinHandle::new(task)
     }
@@ -98,11 +131,16 @@ pub(super) unsafe fn spawn_with<F: Future>(
 /// # Safety
 /// Fresh memory of the future's class, the caller's.
 #[inline(always)]
-unsafe fn write_future<F: Future>(task: *mut Header, future: F, runtime: u8, place: &'static Location<'static>) {
+unsafe fn write_future<F: Future, Q: Queued>(
+    task: *mut Header,
+    future: F,
+    runtime: u8,
+    place: &'static Location<'static>,
+) {
     // SAFETY: the caller.
     unsafe {
         let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
-        spawn::write_header(task, run_future::<F>, kind, runtime, place);
+        spawn::write_header(task, run_future::<F, Q>, kind, runtime, place);
         state::begin(&(*task).state);
         record::put(task, future);
     }
@@ -122,16 +160,16 @@ where
         // SAFETY: the future is 'static and Send.
         Some(w) if std::ptr::eq(w.hub, hub) => unsafe { spawn_here(w, future, place) },
         // SAFETY: as above.
-        _ => unsafe { spawn_with(hub, future, place, Builder::new()) },
+        _ => unsafe { spawn_with::<F, Anywhere>(hub, future, place, Builder::new()) },
     }
 }
 
 /// `run` of a future's record: one poll.
-unsafe fn run_future<F: Future>(task: *mut Header, mode: Mode) -> Ended {
+unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> Ended {
     // SAFETY: the caller has the task, in the state that `mode` says.
     unsafe {
         match mode {
-            Mode::Run => poll::<F>(task),
+            Mode::Run => poll::<F, Q>(task),
             Mode::DropUnstarted => {
                 state::end(&(*task).state);
                 record::drop_in_place::<F>(task);
@@ -148,11 +186,11 @@ unsafe fn run_future<F: Future>(task: *mut Header, mode: Mode) -> Ended {
 /// # Safety
 /// The task was taken out of a queue, or is claimed: nobody else polls it.
 #[inline(always)]
-unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
+unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
     // SAFETY: the caller. The future does not move while it is in the record.
     unsafe {
         state::start_poll(&(*task).state);
-        let waker = waker::waker_of(task);
+        let waker = Q::waker(task);
         let future = Pin::new_unchecked(&mut *record::get::<F>(task));
         let polled = unwind::catch(|| future.poll(&mut Context::from_waker(&waker)));
         match polled {
@@ -160,7 +198,7 @@ unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
                 context::pause_future(task);
                 if state::end_poll(&(*task).state) {
                     // Woken while it ran, most often by itself.
-                    worker::current().expect("polled on a worker").push_last(task);
+                    Q::again(task);
                 }
                 return Ended::BySelf;
             }

@@ -9,6 +9,7 @@ mod handle;
 pub mod header;
 mod id;
 pub mod identity;
+mod lane;
 pub(crate) mod memory;
 mod pair;
 pub(crate) mod record;
@@ -18,6 +19,7 @@ pub mod state;
 pub(crate) mod unhandled;
 pub(crate) mod waker;
 
+pub use crate::sched::priority::Priority;
 pub use block_on::block_on;
 pub use builder::Builder;
 pub use context::{AccessError, Bound, LocalKey, ScopedValue, rng};

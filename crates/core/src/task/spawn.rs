@@ -107,10 +107,11 @@ where
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
         record::put(task, f);
+        let lane = with.class().lane();
         let task = with.equip(w, hub, task);
         match w {
-            Some(w) if std::ptr::eq(w.hub, hub) => w.push(task),
-            _ => hub.inject(task, hub.comer()),
+            Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push(task),
+            _ => hub.inject_into(lane, task, hub.comer()),
         }
         JoinHandle::new(task)
     }
