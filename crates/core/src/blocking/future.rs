@@ -54,7 +54,7 @@ where
     T: Send + 'static,
 {
     let shared = Arc::new(Shared(Mutex::new(State::Running(None))));
-    let data = Box::into_raw(Box::new((f, Heirloom::new(), shared.clone()))).cast();
+    let data = Box::into_raw(Box::new((f, Heirloom::new(None), shared.clone()))).cast();
     if let Err(job) = pool::submit(Job { run: run_boxed::<F, T>, data }) {
         job.run();
     }

@@ -2,13 +2,14 @@
 
 use super::Runtime;
 use super::global;
-use super::hub::{Config, MOST_SPARES};
+use super::hub::{Config, Hub, MOST_SPARES};
 use super::pools;
 use super::stuck::OnStuck;
 use crate::sched::worker;
 use crate::stack::pool::{DEFAULT_STACK, limit_from_environment};
 use crate::stack::{FIBERS_SUPPORTED, overflow};
 use crate::sys::{fence, thread, thread::Cores};
+use crate::task::dedicated;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -324,10 +325,16 @@ impl Builder {
     }
 }
 
+static CORES: OnceLock<Cores> = OnceLock::new();
+
+/// What the process may use, as it was at the first question.
+pub(crate) fn processors() -> &'static Cores {
+    CORES.get_or_init(thread::available)
+}
+
 /// What the process may use, as it was at the first question: later the asking thread may be a pinned worker, which sees
 /// one core.
 fn cores() -> Cores {
-    static CORES: OnceLock<Cores> = OnceLock::new();
     if worker::current().is_some() {
         CORES.get_or_init(thread::available).clone()
     } else {
@@ -339,15 +346,17 @@ fn cores() -> Cores {
 
 /// For the message of a stack overflow: what the calling thread's worker was running. In a signal handler.
 fn describe_current(out: &mut dyn fmt::Write) {
-    let Some(w) = worker::current() else { return };
-    // SAFETY: of the calling thread's worker, whose task runs.
-    let task = unsafe { w.running.get().record() };
+    let task = match worker::current() {
+        // SAFETY: of the calling thread's worker, whose task runs.
+        Some(w) => unsafe { w.running.get().record() },
+        None => dedicated::me().cast_const(),
+    };
     if task.is_null() {
         return;
     }
-    // SAFETY: the current task's record is alive while it runs; place does not change.
-    let place = unsafe { (*task).place };
-    _ = match w.hub.name_of(task, false) {
+    // SAFETY: the current task's record is alive while it runs; these do not change.
+    let (place, hub) = unsafe { ((*task).place, Hub::of((*task).runtime)) };
+    _ = match hub.name_of(task, false) {
         Some(name) => write!(out, "task '{name}' spawned at {place}"),
         None => write!(out, "the task spawned at {place}"),
     };

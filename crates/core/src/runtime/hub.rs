@@ -17,6 +17,7 @@ use crate::sys::clock::Instant;
 use crate::sys::fence::Fence;
 use crate::sys::{map, thread};
 use crate::task::TaskId;
+use crate::task::dedicated;
 use crate::task::finish;
 use crate::task::header::{Header, NAMED, NUMBERED};
 use std::collections::{HashMap, VecDeque};
@@ -76,6 +77,8 @@ pub struct Hub {
     injector: Mutex<Injector>,
     book: Mutex<Book>,
     changed: Condvar,
+    /// Tasks with threads of their own.
+    pub dedicated: dedicated::Book,
     names: Mutex<HashMap<usize, Arc<str>>>,
     ids: Mutex<HashMap<usize, TaskId>>,
     /// The manual clock; `u64::MAX` where time is real.
@@ -193,6 +196,7 @@ impl Hub {
             injector: Mutex::default(),
             book: Mutex::default(),
             changed: Condvar::new(),
+            dedicated: dedicated::Book::default(),
             names: Mutex::default(),
             ids: Mutex::default(),
             manual: AtomicU64::new(u64::MAX),
@@ -338,6 +342,15 @@ impl Hub {
     /// Opens or closes the injector.
     pub fn set_door(&self, door: Door) {
         locked(&self.injector).door = door;
+    }
+
+    /// May somebody begin a task that is in no queue?
+    pub fn lets_in(&self, comer: Comer) -> bool {
+        match locked(&self.injector).door {
+            Door::Open => true,
+            Door::Known => comer == Comer::Known,
+            Door::Shut => false,
+        }
     }
 
     /// Queues a task for any worker. If the runtime has been shut down, the task is dropped, and its joiner told.

@@ -9,6 +9,7 @@ mod report;
 mod shutdown;
 mod stuck;
 
+pub(crate) use builder::processors;
 pub use builder::{Builder, Unhandled};
 pub use global::run;
 pub use pools::{NoPool, spawn_async_on, spawn_on};
@@ -83,7 +84,7 @@ impl Runtime {
 
     /// Is the caller one of its tasks?
     fn is_inside(&self) -> bool {
-        worker::current().is_some_and(|w| w.hub.is_of_same_runtime(self.hub))
+        pools::inside().is_some_and(|hub| hub.is_of_same_runtime(self.hub))
     }
 
     /// Starts a task; as [`spawn`](fn@crate::spawn), but in this runtime.
@@ -238,7 +239,7 @@ impl Handle {
 
     /// The runtime of the calling task, and in it the task's pool; `None` on a foreign thread.
     pub fn current() -> Option<Handle> {
-        worker::current().map(|w| Handle { hub: w.hub })
+        pools::inside().map(|hub| Handle { hub })
     }
 }
 

@@ -18,7 +18,7 @@ use super::hub::{Comer, Config, Hub};
 use super::shutdown::shutdown;
 use super::{global, monitor};
 use crate::sched::worker;
-use crate::task::JoinHandle;
+use crate::task::{JoinHandle, dedicated};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -86,7 +86,12 @@ pub(super) fn start(configs: Vec<(Arc<str>, Config)>) -> io::Result<&'static Hub
 
 /// The hub of the calling task; the global runtime's for others.
 pub(crate) fn here() -> &'static Hub {
-    worker::current().map_or_else(global::hub, |w| w.hub)
+    inside().unwrap_or_else(global::own_hub)
+}
+
+/// The hub of the calling task, which may have a thread of its own.
+pub(crate) fn inside() -> Option<&'static Hub> {
+    worker::current().map_or_else(dedicated::home, |w| Some(w.hub))
 }
 
 impl Hub {
@@ -113,8 +118,8 @@ impl Hub {
 
     /// Who the caller is to this hub: a task of the same runtime may spawn until the very end.
     pub(crate) fn comer(&self) -> Comer {
-        match worker::current() {
-            Some(w) if w.hub.is_of_same_runtime(self) => Comer::Known,
+        match inside() {
+            Some(hub) if hub.is_of_same_runtime(self) => Comer::Known,
             _ => Comer::New,
         }
     }

@@ -57,6 +57,8 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     for hub in &stopped {
         clean &= hub.join_leaving() && hub.blocked() == 0;
     }
+    hubs.iter().for_each(|hub| hub.dedicated.join(true));
+    clean &= hubs.iter().all(|hub| hub.dedicated.is_empty());
     // All or none: a task that is still there may hold on to any pool.
     if clean {
         hubs.iter().for_each(|hub| hub.give_back());
@@ -84,7 +86,11 @@ fn wait_until_empty(hubs: &[&'static Hub], until: Instant) {
 
 /// Is a task left that has not ended?
 fn any_left(hubs: &[&'static Hub]) -> bool {
-    let idle = || hubs.iter().all(|hub| hub.crew.all_sleep() && !hub.crew.has_injected() && hub.nobody_runs());
+    let idle = || {
+        hubs.iter().all(|hub| {
+            hub.crew.all_sleep() && !hub.crew.has_injected() && hub.nobody_runs() && hub.dedicated.is_empty()
+        })
+    };
     let mut any = !idle();
     for hub in hubs {
         if any {
@@ -159,7 +165,11 @@ fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
         hub.all_workers().map(|w| w.running.get().record_elsewhere()).collect()
     };
     let mut name = |task: *const Header| {
-        let state = if running.contains(&task) { State::Running } else { State::Blocked };
+        let state = match () {
+            () if hub.dedicated.has(task) => State::Dedicated,
+            () if running.contains(&task) => State::Running,
+            () => State::Blocked,
+        };
         // SAFETY: a live record of ours, whose workers have stopped or are stuck: name and place do not change.
         report.unfinished.push(unsafe { describe(hub, task, state) });
     };

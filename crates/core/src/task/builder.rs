@@ -145,6 +145,16 @@ impl Builder {
         }
     }
 
+    /// The seed that it is given.
+    pub(super) fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// Its name, for a thread: without zero bytes.
+    pub(super) fn thread_name(&self) -> Option<String> {
+        self.name.as_ref().map(|name| name.replace('\0', "?"))
+    }
+
     /// The class that it is given.
     pub(super) fn class(&self) -> Priority {
         self.priority
@@ -152,7 +162,7 @@ impl Builder {
 
     /// The pool that it spawns into.
     #[track_caller]
-    fn hub(&self) -> &'static Hub {
+    pub(super) fn hub(&self) -> &'static Hub {
         let hub = self.on.map_or_else(pools::here, Handle::hub);
         self.pool.as_ref().map_or(hub, |name| hub.expect_pool(name))
     }
@@ -184,7 +194,7 @@ impl Builder {
 
     /// # Safety
     /// As above.
-    unsafe fn set_name(self, hub: &Hub, task: *mut Header) {
+    pub(super) unsafe fn set_name(self, hub: &Hub, task: *mut Header) {
         if let Some(name) = self.name {
             // SAFETY: the caller.
             unsafe { hub.set_name(task, name) };

@@ -4,7 +4,7 @@ use super::context::{self, Word};
 use super::error::JoinError;
 use super::header::{DONE, Ended, Header, Mode, Outcome};
 use super::id::TaskId;
-use super::{finish, record, waker};
+use super::{dedicated, finish, record, waker};
 use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread};
@@ -176,9 +176,8 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
 unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Result<T, JoinError> {
     // SAFETY: the caller's right keeps the record alive.
     unsafe {
-        if let Some(w) = w
-            && std::ptr::eq(w.running.get().record(), task)
-        {
+        let me = w.map_or_else(|| dedicated::me().cast_const(), |w| w.running.get().record());
+        if std::ptr::eq(me, task) {
             let error = JoinError::itself((*task).place);
             drop(JoinHandle::<T>::new(task));
             return Err(error);

@@ -4,8 +4,8 @@
 //! do, and a flag in the record says so. (A field would make each record, and each spawn, dearer.) A task whose record is
 //! in a frame, such as the second closure of `join`, has no handle; its number stands in its context.
 
-use super::context;
 use super::header::{Header, Kind, NAMED};
+use super::{context, dedicated};
 use crate::runtime::hub::Hub;
 use crate::sched::worker;
 use std::cell::Cell;
@@ -98,9 +98,11 @@ impl fmt::Display for Task {
 /// assert!(current().is_none());
 /// ```
 pub fn current() -> Option<Task> {
-    let w = worker::current()?;
-    // SAFETY: the calling thread's worker runs this task, so its record lives.
-    let record = unsafe { w.running.get().record() };
+    let record = match worker::current() {
+        // SAFETY: the calling thread's worker runs this task, so its record lives.
+        Some(w) => unsafe { w.running.get().record() },
+        None => dedicated::me().cast_const(),
+    };
     if record.is_null() {
         return None;
     }
@@ -110,7 +112,8 @@ pub fn current() -> Option<Task> {
         // With or without a record of its own: what runs on top of another task has its context, or gets one here.
         let nested = kind.has(Kind::ON_STACK);
         let id = if nested { number_in_context() } else { TaskId::of(record) };
-        let name = if (*record).marks.load(Relaxed) & NAMED != 0 { w.hub.name_of(record, true) } else { None };
+        let named = (*record).marks.load(Relaxed) & NAMED != 0;
+        let name = if named { Hub::of((*record).runtime).name_of(record, true) } else { None };
         Some(Task { id, name, place })
     }
 }

@@ -2,6 +2,7 @@
 mod block_on;
 mod builder;
 pub mod context;
+pub(crate) mod dedicated;
 mod error;
 pub(crate) mod finish;
 mod future;
@@ -23,6 +24,7 @@ pub use crate::sched::priority::Priority;
 pub use block_on::block_on;
 pub use builder::Builder;
 pub use context::{AccessError, Bound, LocalKey, ScopedValue, rng};
+pub use dedicated::dedicated;
 pub use error::JoinError;
 pub use future::spawn_async;
 pub(crate) use future::spawn_async_on;

@@ -8,6 +8,7 @@ use super::handle::wait_done;
 use super::header::{Ended, Header, Mode};
 use super::spawn::write_stack_header;
 use super::waker::wake_waiter;
+use crate::runtime::global;
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::stack::pool::NoStack;
@@ -171,7 +172,7 @@ where
 {
     match w {
         Some(w) => on_fresh_stack(w, place, move || join_again(a, b, place)),
-        None => crate::runtime::global::run(move || join_again(a, b, place)),
+        None => crate::runtime::run_on(global::hub(), place, move || join_again(a, b, place)),
     }
 }
 

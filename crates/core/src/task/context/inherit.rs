@@ -184,16 +184,18 @@ pub(crate) struct Heirloom(*mut Context);
 unsafe impl Send for Heirloom {}
 
 impl Heirloom {
-    pub(crate) fn new() -> Heirloom {
-        Heirloom(heir(worker::current()))
+    /// With a seed, there is a generator of its own too.
+    pub(crate) fn new(seed: Option<u64>) -> Heirloom {
+        Heirloom(heir_with(worker::current(), seed))
     }
 
     /// Makes the call, there. Its task-locals are its own.
-    pub(crate) fn run<T>(self, f: impl FnOnce() -> T) -> Result<T, Payload> {
+    pub(crate) fn run<T>(mut self, f: impl FnOnce() -> T) -> Result<T, Payload> {
+        let context = std::mem::replace(&mut self.0, null_mut());
         if let Some(w) = worker::current() {
-            return self.run_here(w, f);
+            return run_here(context, w, f);
         }
-        let (result, context) = with_own(self.0, f);
+        let (result, context) = with_own(context, f);
         if !context.is_null() {
             // SAFETY: the call's, which is over.
             unsafe {
@@ -205,23 +207,34 @@ impl Heirloom {
     }
 }
 
-impl Heirloom {
-    /// There was no thread: on top of a task.
-    #[cold]
-    fn run_here<T>(self, w: &Worker, f: impl FnOnce() -> T) -> Result<T, Payload> {
-        let before = w.running.get();
-        let context = if self.0.is_null() { Context::new(Some(w), null_mut()) } else { self.0 };
-        // SAFETY: nobody else's; the record is that of the running task, or null where none runs.
-        unsafe {
-            (*context).record.set(before.record().cast_mut());
-            (*context).keep();
+/// The call never began.
+impl Drop for Heirloom {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: nobody else's.
+            unsafe {
+                (*self.0).clear();
+                Context::free(self.0, worker::current());
+            }
         }
-        enter(w, context);
-        let result = unwind::catch(f);
-        end();
-        worker::current().expect("on a worker").running.set(before);
-        result
     }
+}
+
+/// There was no thread: on top of a task.
+#[cold]
+fn run_here<T>(context: *mut Context, w: &Worker, f: impl FnOnce() -> T) -> Result<T, Payload> {
+    let before = w.running.get();
+    let context = if context.is_null() { Context::new(Some(w), null_mut()) } else { context };
+    // SAFETY: nobody else's; the record is that of the running task, or null where none runs.
+    unsafe {
+        (*context).record.set(before.record().cast_mut());
+        (*context).keep();
+    }
+    enter(w, context);
+    let result = unwind::catch(f);
+    end();
+    worker::current().expect("on a worker").running.set(before);
+    result
 }
 
 /// Gives a closure in a frame what it inherits from whatever calls.
