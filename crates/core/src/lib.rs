@@ -21,7 +21,7 @@ pub mod time;
 mod unwind;
 pub mod wait;
 
-pub use blocking::{Blocking, blocking, blocking_async};
+pub use blocking::{Blocking, blocking, blocking_async, compute, compute_async};
 pub use runtime::{
     Builder, Handle, NoPool, OnStuck, Report, Runtime, State, Stuck, Unfinished, Unhandled, run, spawn_async_on,
     spawn_on,

@@ -29,7 +29,8 @@
 //! | [`run`], [`spawn`], [`JoinHandle`] | tasks from closures, and their results |
 //! | [`join`], [`scope`] | fork and join, with borrowed data |
 //! | [`spawn_async`], [`block_on`] | tasks from futures; waiting for any future |
-//! | [`blocking`], [`blocking_async`] | calls that hold up their thread, on threads for them |
+//! | [`blocking`], [`compute`] | calls that hold up their thread, long computations: on threads for them; also as futures |
+//! | [`spawn_on`], [`task::Priority`], [`task::dedicated`] | where and when a task runs: pools, priorities, a thread of its own |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
 //! | [`sync`] | locks that suspend, with std's names: mutexes, conditions, semaphores, barriers, events, and more |
 //! | [`select!`](crate::select!), [`Select`](select::Select) | waiting for several of all that |
@@ -65,8 +66,8 @@ pub use myriad_core::task::rng;
 pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
     Blocking, Builder, Handle, JoinError, JoinHandle, NoPool, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State,
-    Stuck, Unfinished, Unhandled, block_on, blocking, blocking_async, join, run, scope, spawn, spawn_async,
-    spawn_async_on, spawn_on, task_local, yield_now,
+    Stuck, Unfinished, Unhandled, block_on, blocking, blocking_async, compute, compute_async, join, run, scope, spawn,
+    spawn_async, spawn_async_on, spawn_on, task_local, yield_now,
 };
 pub use myriad_sync::{channel, select, select_async};
 
