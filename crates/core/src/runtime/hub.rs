@@ -62,6 +62,8 @@ pub struct Config {
 pub struct Hub {
     /// Waking and sleeping.
     pub crew: Crew,
+    /// Counts groups.
+    homes: AtomicUsize,
     /// In `HUBS`, and in the records of its tasks.
     pub number: u8,
     workers: OnceLock<Box<[&'static Worker]>>,
@@ -94,6 +96,8 @@ struct Injector {
     urgent: VecDeque<Task>,
     /// ... and background tasks.
     deferred: VecDeque<Task>,
+    /// Tasks that only one worker may begin, by its number.
+    pinned: HashMap<usize, VecDeque<Task>>,
     door: Door,
     /// Tasks of those who are in `run`: their records stand in the callers' frames.
     runs: Vec<Task>,
@@ -186,6 +190,7 @@ impl Hub {
         }
         let hub: &'static Hub = Box::leak(Box::new(Hub {
             crew: Crew::default(),
+            homes: AtomicUsize::new(0),
             number: *made as u8,
             workers: OnceLock::new(),
             spares: Mutex::default(),
@@ -393,6 +398,41 @@ impl Hub {
         }
     }
 
+    /// Queues a task that only this worker, which is no spare, may begin.
+    ///
+    /// # Safety
+    /// As for [`inject`](Self::inject).
+    pub unsafe fn pin(&self, task: *mut Header, worker: usize, comer: Comer) {
+        let mut injector = locked(&self.injector);
+        if injector.door == Door::Open || injector.door == Door::Known && comer == Comer::Known {
+            injector.pinned.entry(worker).or_default().push_back(Task(task));
+            let w = self.workers()[worker];
+            // Under the lock, as above. Awake, it looks at its next turn.
+            if !self.crew.pin(&w.member) {
+                w.turns_left.store(0, Relaxed);
+            }
+        } else {
+            drop(injector);
+            // SAFETY: the caller: it is ours, and never starts.
+            unsafe { finish::drop_unstarted(task) };
+        }
+    }
+
+    /// Takes the oldest of those tasks; null if there is none. By the worker itself.
+    pub fn take_pinned(&self, w: &Worker) -> *mut Header {
+        let mut injector = locked(&self.injector);
+        let queue = injector.pinned.get_mut(&w.member.index);
+        let Some(Task(task)) = queue.and_then(VecDeque::pop_front) else { return null_mut() };
+        w.member.door.pinned.fetch_sub(1, Relaxed);
+        task
+    }
+
+    /// The number of a worker for a new group: by turns.
+    pub fn next_home(&self) -> usize {
+        // Relaxed: only that they are spread.
+        self.homes.fetch_add(1, Relaxed) % self.workers().len()
+    }
+
     /// Takes the interactive task that has waited longest; null if there is none.
     pub fn take_urgent(&self, w: &Worker) -> *mut Header {
         let mut injector = locked(&self.injector);
@@ -440,11 +480,13 @@ impl Hub {
     /// Takes all that is left in the injector.
     pub fn drain_injector(&self) -> Vec<*mut Header> {
         let mut injector = locked(&self.injector);
-        let Injector { queue, urgent, deferred, .. } = &mut *injector;
+        let Injector { queue, urgent, deferred, pinned, .. } = &mut *injector;
         self.crew.uninject(queue.len());
         self.crew.take_urgent(urgent.len());
         self.crew.take_deferred(deferred.len());
-        queue.drain(..).chain(urgent.drain(..)).chain(deferred.drain(..)).map(|Task(task)| task).collect()
+        self.workers().iter().for_each(|w| w.member.door.pinned.store(0, Relaxed));
+        let others = urgent.drain(..).chain(deferred.drain(..)).chain(pinned.drain().flat_map(|(_, queue)| queue));
+        queue.drain(..).chain(others).map(|Task(task)| task).collect()
     }
 
     /// A thread or a task of another runtime begins to wait for this task, whose record is in its frame.

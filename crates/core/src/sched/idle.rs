@@ -61,6 +61,8 @@ pub struct Door {
     pub sleeping: Gate,
     /// It is stuck: others may go on with its ready tasks (in threads mode), and wakers tell them.
     pub open: AtomicBool,
+    /// Tasks that have not begun, and that only it may begin.
+    pub pinned: AtomicUsize,
 }
 
 /// Sleeps, and looks for work when it is woken.
@@ -73,11 +75,24 @@ impl Member {
     pub fn new(crew: &'static Crew, index: usize, capacity: usize) -> Member {
         Member {
             deque: Deque::new(Fence::new(index), capacity),
-            door: Line(Door { inbox: Inbox::default(), sleeping: Gate::new(0), open: AtomicBool::new(false) }),
+            door: Line(Door {
+                inbox: Inbox::default(),
+                sleeping: Gate::new(0),
+                open: AtomicBool::new(false),
+                pinned: AtomicUsize::new(0),
+            }),
             index,
             crew,
             ready: ReadyQueue::default(),
         }
+    }
+}
+
+impl Member {
+    /// Does a task wait that only this worker may begin?
+    #[inline(always)]
+    pub fn has_pinned(&self) -> bool {
+        self.door.pinned.load(Relaxed) > 0
     }
 }
 
@@ -310,6 +325,14 @@ impl Crew {
         self.injected.fetch_sub(tasks, Relaxed);
     }
 
+    /// A task was queued that only this worker may begin. True: it was asleep, and is woken.
+    pub fn pin(&self, to: &Member) -> bool {
+        to.door.pinned.fetch_add(1, Relaxed);
+        // Pairs with the heavy fence in `sleep`: the count against `sleeping`.
+        Fence::foreign().light();
+        to.door.sleeping.word.load(Relaxed) != 0 && self.unpark(to)
+    }
+
     /// So many interactive tasks were taken.
     pub fn take_urgent(&self, tasks: usize) {
         self.urgent.fetch_sub(tasks, Relaxed);
@@ -408,10 +431,11 @@ impl Crew {
         }
         let busy = !on("sleep-no-look")
             && (me.has_ready()
+                || me.has_pinned()
                 || self.stop.load(Relaxed)
                 || self.has_injected()
                 || self.has_deferred()
-                || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.has_ready()));
+                || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.may_be_relieved()));
         if busy {
             self.retract(me);
         }

@@ -14,6 +14,9 @@
 //! come; of two such turns one takes what is ready or newest, the other by turns the oldest and the newest. Of [`LOOKS`] counted turns
 //! without interactive tasks one begins a background task.
 //!
+//! **Pinned.** Tasks that only one worker may begin, those of groups ([`crate::task::Group`]), wait in a queue of that worker, which
+//! it looks at in the same places. While there are any, every fourth turn is theirs; a third of those that interactive tasks leave.
+//!
 //! **What is ordered** is what has not begun: closures, and each poll of a future. A closure that has waited goes on in
 //! the order of wakes, before all that has not begun, whatever its class.
 //!
@@ -119,9 +122,21 @@ pub(super) fn whose(w: &Worker) -> Whose {
         w.lanes.begins(false);
         let between = w.lanes.between.get();
         w.lanes.between.set(between.wrapping_add(1));
-        return if between.is_multiple_of(2) { Whose::Ordinary } else { Whose::Usual };
+        let ways = if w.member.has_pinned() { 3 } else { 2 };
+        return match between % ways {
+            0 => Whose::Ordinary,
+            1 => Whose::Usual,
+            _ => whose_pinned(w),
+        };
     }
     w.lanes.begins(false);
+    if w.member.has_pinned() {
+        let between = w.lanes.between.get();
+        w.lanes.between.set(between.wrapping_add(1));
+        // Then a turn for others, then the next counted one.
+        w.turns_left.store(1, Relaxed);
+        return if between.is_multiple_of(2) { whose_pinned(w) } else { Whose::Usual };
+    }
     if crew.has_deferred() {
         let looks = w.lanes.looks.get().wrapping_add(1);
         w.lanes.looks.set(looks);
@@ -133,6 +148,12 @@ pub(super) fn whose(w: &Worker) -> Whose {
         }
     }
     Whose::Usual
+}
+
+/// A task that only this worker may begin.
+fn whose_pinned(w: &Worker) -> Whose {
+    let task = w.hub.take_pinned(w);
+    if task.is_null() { Whose::Usual } else { Whose::This(task) }
 }
 
 impl Hub {

@@ -288,6 +288,12 @@ fn search(w: &'static Worker) -> *mut Header {
         if !me.door.inbox.is_empty() || crew.stops() || crew.has_injected() {
             return null_mut();
         }
+        if me.has_pinned() {
+            let task = w.hub.take_pinned(w);
+            if !task.is_null() {
+                return task;
+            }
+        }
         if adopt(w) {
             return null_mut();
         }

@@ -101,19 +101,62 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
+    let lane = with.class().lane();
+    // SAFETY: the caller.
+    unsafe {
+        let (w, task) = record_for(hub, f, place, with);
+        match w {
+            Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push(task),
+            _ => hub.inject_into(lane, task, hub.comer()),
+        }
+        JoinHandle::new(task)
+    }
+}
+
+/// Spawns a task that only this worker of the pool begins, with what the builder says but for its place.
+///
+/// # Safety
+/// As for [`spawn_with`].
+#[cold]
+pub(crate) unsafe fn spawn_pinned<F, T>(
+    hub: &'static Hub,
+    worker: usize,
+    f: F,
+    place: &'static Location<'static>,
+    with: Builder,
+) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    // SAFETY: the caller.
+    unsafe {
+        let (_, task) = record_for(hub, f, place, with);
+        hub.pin(task, worker, hub.comer());
+        JoinHandle::new(task)
+    }
+}
+
+/// A record with all that it is given, not queued yet; and the calling worker.
+///
+/// # Safety
+/// As for [`spawn_with`].
+unsafe fn record_for<F, T>(
+    hub: &'static Hub,
+    f: F,
+    place: &'static Location<'static>,
+    with: Builder,
+) -> (Option<&'static Worker>, *mut Header)
+where
+    F: FnOnce() -> T,
+{
     let (w, class) = (worker::current(), const { record::class::<F, T>() });
     let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
     // SAFETY: as in `spawn_here`.
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
         record::put(task, f);
-        let lane = with.class().lane();
-        let task = with.equip(w, hub, task);
-        match w {
-            Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push(task),
-            _ => hub.inject_into(lane, task, hub.comer()),
-        }
-        JoinHandle::new(task)
+        (w, with.equip(w, hub, task))
     }
 }
 
