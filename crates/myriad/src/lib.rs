@@ -82,7 +82,8 @@ pub mod sync {
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
     pub use myriad_core::task::{
-        AccessError, Bound, Builder, Group, Local, LocalKey, Priority, ScopedValue, Task, TaskId, current, dedicated,
+        AccessError, Bound, Builder, Group, Local, LocalJoinHandle, LocalKey, LocalScope, Priority, ScopedValue, Task,
+        TaskId, current, dedicated, local_scope,
     };
     pub use myriad_core::yield_now;
 }
