@@ -34,6 +34,7 @@ mod sample;
 mod chain;
 mod fib;
 mod idle;
+mod interactive;
 mod lock;
 mod mutex;
 mod overhead;
@@ -49,7 +50,7 @@ pub use params::{Mode, Params, Payload};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 12] = [
+static WORKLOADS: [&Workload; 13] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -62,6 +63,7 @@ static WORKLOADS: [&Workload; 12] = [
     &lock::WORKLOAD,
     &select::WORKLOAD,
     &mutex::WORKLOAD,
+    &interactive::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.

@@ -56,6 +56,7 @@ fn futures_that_are_not_send_take_turns() {
 }
 
 #[test]
+#[allow(clippy::await_holding_lock, reason = "it is what is shown: nobody else wants the lock")]
 fn they_borrow_and_stay_on_the_thread() {
     thread_local! { static SHARED: Rc<Cell<u32>> = Rc::new(Cell::new(0)); }
     everywhere(|_| {
@@ -143,18 +144,15 @@ fn wakers_are_called_from_other_threads() {
 
 #[test]
 fn they_spawn_further_ones() {
-    fn tree(s: LocalScope<'static>, depth: u32, count: Rc<Cell<u32>>) -> impl Future<Output = u32> {
-        async move {
-            count.set(count.get() + 1);
-            if depth == 0 {
-                return 1;
-            }
-            let child = || -> std::pin::Pin<Box<dyn Future<Output = u32>>> {
-                Box::pin(tree(s.clone(), depth - 1, count.clone()))
-            };
-            let (a, b) = (s.spawn_async(child()), s.spawn_async(child()));
-            a.await.unwrap() + b.await.unwrap()
+    async fn tree(s: LocalScope<'static>, depth: u32, count: Rc<Cell<u32>>) -> u32 {
+        count.set(count.get() + 1);
+        if depth == 0 {
+            return 1;
         }
+        let child =
+            || -> std::pin::Pin<Box<dyn Future<Output = u32>>> { Box::pin(tree(s.clone(), depth - 1, count.clone())) };
+        let (a, b) = (s.spawn_async(child()), s.spawn_async(child()));
+        a.await.unwrap() + b.await.unwrap()
     }
     everywhere(|_| {
         let count = Rc::new(Cell::new(0));
@@ -168,13 +166,13 @@ fn panics_reach_the_joiner_or_the_end() {
     quiet();
     everywhere(|_| {
         local_scope(|s| {
-            let error = s.spawn(|| plan("joined")).join().map(|()| ()).unwrap_err();
+            let error = s.spawn(|| plan("joined")).join().unwrap_err();
             assert!(error.is_panic() && error.to_string().contains("joined"), "{error}");
             let h = s.spawn_async(async {
                 again().await;
                 plan("awaited")
             });
-            s.wait(async { assert!(h.await.map(|()| ()).unwrap_err().is_panic()) });
+            s.wait(async { assert!(h.await.unwrap_err().is_panic()) });
         });
         // Of two that nobody joins the first goes on, after all have ended.
         let ended = Cell::new(0);
