@@ -10,6 +10,7 @@ compile_error!(
 );
 
 mod blocking;
+pub mod cancel;
 pub mod lock;
 pub mod platform;
 pub mod runtime;
@@ -26,7 +27,10 @@ pub use runtime::{
     Builder, Handle, NoPool, OnStuck, Report, Runtime, State, Stuck, Unfinished, Unhandled, run, spawn_async_on,
     spawn_on,
 };
-pub use task::{JoinError, JoinHandle, Scope, ScopedJoinHandle, block_on, join, scope, spawn, spawn_async};
+pub use task::{
+    Errors, JoinError, JoinHandle, Scope, ScopedJoinHandle, TryScope, block_on, join, race, scope, spawn, spawn_async,
+    try_scope,
+};
 
 /// Lets all other tasks of this worker that are ready go first; on a foreign thread, other threads.
 ///

@@ -1,5 +1,6 @@
 //! The one place that catches and resumes panics.
 
+use crate::cancel;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -15,7 +16,8 @@ pub(crate) fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
 
 /// Lets a caught panic go on, without a second message.
 #[cold]
-pub(crate) fn resume(payload: Payload) -> ! {
+pub(crate) fn resume(mut payload: Payload) -> ! {
+    cancel::unsettle(&mut payload);
     resume_unwind(payload)
 }
 

@@ -22,11 +22,12 @@
 //! worker. `claim` decides only; data goes by the primitive's lock, but for the waker of a [`PollWait`]: written before the
 //! word is opened (Release), taken by whoever claims it (Acquire).
 
+use crate::cancel::{point, thread};
 use crate::lock::biased::{BiasedGuard, BiasedLock};
 use crate::lock::biaser::pause;
 use crate::sched::foreign;
-use crate::sched::node::Node;
-use crate::sched::worker::{self, Worker, block_thread, wake_node};
+pub use crate::sched::node::{End, Node};
+use crate::sched::worker::{self, Worker, block_thread, wake_node, wake_node_next};
 use crate::stack::pool::NoStack;
 use crate::sys::atomic::{AtomicU8, Ordering::*, Peek};
 use crate::sys::clock::Instant;
@@ -42,6 +43,7 @@ pub use group::{Both, Group, PollWait};
 const OPEN: u8 = 0;
 const WOKEN: u8 = 1;
 const TIMED_OUT: u8 = 2;
+const CANCELLED: u8 = 4;
 /// Somebody decides at this moment; see the header.
 const HELD: u8 = 3;
 
@@ -50,7 +52,6 @@ const HELD: u8 = 3;
 #[repr(C)]
 pub struct Wait {
     node: Node,
-    worker: Option<&'static Worker>,
     /// Who ended it, of a timed one.
     claim: AtomicU8,
     timed: bool,
@@ -71,16 +72,61 @@ impl Wait {
         Wait { timed: true, ..Wait::new() }
     }
 
+    /// Lets a cancellation end the wait, which has no time limit, by taking it off its list: see [`End`]. After the wait,
+    /// [`was_cancelled`](Self::was_cancelled) says so, and the caller, who is in no list any more, calls [`arrive`].
+    ///
+    /// `end` gets the address of the node, which is that of the wait. What it finds there may be larger, with the wait first.
+    #[inline(always)]
+    pub fn end_by(&self, end: End) {
+        debug_assert!(!self.timed);
+        self.node.end.set(Some(end));
+    }
+
+    /// Lets a cancellation end a timed wait, like its timer: it is over, and its owner takes it off the list.
+    #[inline]
+    pub fn cancellable(self) -> Wait {
+        debug_assert!(self.timed);
+        self.node.end.set(Some(Wait::end_timed));
+        self
+    }
+
+    /// # Safety
+    /// As for every [`End`]; of a timed wait.
+    unsafe fn end_timed(node: *const Node) -> bool {
+        // SAFETY: the caller: the node is the wait's first part.
+        unsafe { (*node.cast::<Wait>()).try_claim(CANCELLED) }
+    }
+
+    /// Has a cancellation ended it? Then nobody wakes it, and what it waited for has not happened.
+    #[inline(always)]
+    pub fn was_cancelled(&self) -> bool {
+        self.node.was_cancelled()
+    }
+
+    /// For the end of an operation that waited, when it is off all lists: unwinds if a cancellation has ended the wait.
+    #[inline(always)]
+    pub fn arrive(&self) {
+        if self.was_cancelled() {
+            point::arrive();
+        }
+    }
+
     /// Makes sure that the worker can go on meanwhile. Before anything is published.
     ///
     /// # Errors
     /// There is no memory for a stack.
     #[inline(always)]
     pub fn prepare(&self) -> Result<(), NoStack> {
-        match self.worker {
+        match self.worker() {
             Some(w) => w.still().ensure_stack(),
             None => Ok(()),
         }
+    }
+
+    /// The worker that it was made on.
+    #[inline(always)]
+    fn worker(&self) -> Option<&'static Worker> {
+        self.node.home.map(Worker::of)
     }
 
     /// What stands for this wait in a list.
@@ -97,21 +143,21 @@ impl Wait {
     #[inline(always)]
     pub unsafe fn block(&self) {
         debug_assert!(!self.timed);
-        match self.worker {
+        match self.worker() {
             // SAFETY: the caller.
             Some(w) => unsafe { w.still().suspend(&self.node) },
             None => block_thread(&self.node),
         }
     }
 
-    /// Blocks until woken (true) or until the deadline (false). If false nobody will wake it, and the caller takes it
-    /// off the list if it is still there.
+    /// Blocks until woken (true) or until the deadline or a cancellation (false). If false nobody will wake it, and the caller
+    /// takes it off the list if it is still there; then calls [`arrive`](Self::arrive).
     ///
     /// # Safety
     /// As for `block`, but it is timed.
     pub unsafe fn block_until(&self, deadline: Instant) -> bool {
         debug_assert!(self.timed);
-        match self.worker {
+        match self.worker() {
             // SAFETY: the caller.
             Some(w) => unsafe { self.block_task_until(w.still(), deadline) },
             None => self.block_thread_until(deadline),
@@ -133,17 +179,26 @@ impl Wait {
         // SAFETY: the caller; a claim, of the timer or of a waker, wakes it once.
         unsafe { w.suspend(&self.node) };
         // Relaxed: whoever claimed it woke us afterwards.
-        if self.claim.load(Relaxed) == TIMED_OUT {
+        let claim = self.claim.load(Relaxed);
+        if claim == TIMED_OUT {
             return false;
         }
         if set {
             // SAFETY: it was set in this worker's wheel. (We may have another worker's role by now.)
             unsafe { w.timers.lock(Some(w.still())).remove(timer.get()) };
         }
-        true
+        claim == WOKEN
     }
 
     fn block_thread_until(&self, deadline: Instant) -> bool {
+        if let Some(woken) = thread::block(&self.node, deadline) {
+            // Cancelled, or its time is over: unless a waker is faster.
+            if woken || self.was_cancelled() || self.try_claim(TIMED_OUT) {
+                return woken;
+            }
+            block_thread(&self.node);
+            return true;
+        }
         let gate = &self.node.gate;
         while !foreign::is_open(gate) {
             if deadline == Instant::NEVER {
@@ -349,10 +404,8 @@ impl Here {
     /// As [`Wait::new`].
     #[inline(always)]
     pub fn wait(self) -> Wait {
-        let worker = self.worker();
         Wait {
-            node: worker.map_or_else(|| Node::new(None), Worker::node),
-            worker,
+            node: self.worker().map_or_else(|| Node::new(None), Worker::node),
             claim: AtomicU8::new(OPEN),
             timed: false,
             polled: false,
@@ -363,6 +416,20 @@ impl Here {
     #[inline]
     pub fn timed_wait(self) -> Wait {
         Wait { timed: true, ..self.wait() }
+    }
+
+    /// As [`Target::wake`], for one to whom the caller has handed something to work on: a blocked task of this worker goes on
+    /// next, when the caller waits or ends.
+    ///
+    /// # Safety
+    /// As [`Target::wake`].
+    #[inline(always)]
+    pub unsafe fn wake_next(self, target: Target) {
+        match target.0 {
+            // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
+            Kind::Blocked(wait) => unsafe { wake_node_next(self.worker(), Wait::node(wait)) },
+            Kind::Future(waker) => waker.wake(),
+        }
     }
 
     /// As [`Target::wake`].

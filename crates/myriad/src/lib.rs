@@ -61,13 +61,15 @@
 //!
 #![cfg_attr(not(docsrs), doc = "The longer texts of the repository are in [`_documentation`].")]
 
+pub use myriad_core::cancel;
 pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::task::rng;
 pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
-    Blocking, Builder, Handle, JoinError, JoinHandle, NoPool, OnStuck, Report, Runtime, Scope, ScopedJoinHandle, State,
-    Stuck, Unfinished, Unhandled, block_on, blocking, blocking_async, compute, compute_async, join, run, scope, spawn,
-    spawn_async, spawn_async_on, spawn_on, task_local, yield_now,
+    Blocking, Builder, Errors, Handle, JoinError, JoinHandle, NoPool, OnStuck, Report, Runtime, Scope,
+    ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled, block_on, blocking, blocking_async, compute,
+    compute_async, join, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local, try_scope,
+    yield_now,
 };
 pub use myriad_sync::{channel, select, select_async};
 
@@ -82,15 +84,19 @@ pub mod sync {
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
     pub use myriad_core::task::{
-        AccessError, Bound, Builder, Group, Local, LocalJoinHandle, LocalKey, LocalScope, Priority, ScopedValue, Task,
-        TaskId, current, dedicated, local_scope,
+        AccessError, Bound, Builder, Group, JoinSet, Local, LocalJoinHandle, LocalKey, LocalScope, Priority,
+        ScopedValue, Task, TaskId, current, dedicated, local_scope, map_concurrent, map_concurrent_unordered,
+        try_map_concurrent,
     };
     pub use myriad_core::yield_now;
 }
 
 /// Time: sleeping, instants.
 pub mod time {
-    pub use myriad_core::time::{Instant, Sleep, now, sleep, sleep_async, sleep_until, sleep_until_async};
+    pub use myriad_core::time::{
+        Elapsed, Instant, Sleep, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until,
+        sleep_until_async, timeout, timeout_async,
+    };
 }
 
 // What the compiler refuses: tests that something does not compile.

@@ -267,3 +267,40 @@ fn foreign_tasks_get_in() {
         handles.into_iter().for_each(|h| _ = h.join().unwrap());
     });
 }
+
+/// Downstream first: who was handed a message goes on before one that has been ready for longer. (But not for ever: at every
+/// 61st turn it stands back.) In fiber mode, on one worker; nobody promises it elsewhere.
+#[test]
+fn a_receiver_goes_on_before_others_that_are_ready() {
+    if !common::fibers_supported() {
+        return;
+    }
+    let rounds = 1000;
+    let first = common::Mode::Fibers.runtime(1).run(move || {
+        let (tx, rx) = unbounded::<usize>();
+        let (others, stop) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+        let (other, seen, ends) = (others.clone(), others.clone(), stop.clone());
+        // How often was nobody else's turn between a message and its receiver's?
+        let receiver = spawn(move || rx.iter().filter(|before| seen.load(SeqCst) == *before).count());
+        let yields = spawn(move || {
+            while !ends.load(SeqCst) {
+                other.fetch_add(1, SeqCst);
+                yield_now();
+            }
+        });
+        while others.load(SeqCst) == 0 {
+            yield_now();
+        }
+        for _ in 0..rounds {
+            // The other one has been ready since it ran last, before us.
+            tx.send(others.load(SeqCst)).unwrap();
+            yield_now();
+        }
+        stop.store(true, SeqCst);
+        drop(tx);
+        yields.join().unwrap();
+        receiver.join().unwrap()
+    });
+    println!("first in {first} of {rounds} rounds");
+    assert!(first > rounds / 2);
+}

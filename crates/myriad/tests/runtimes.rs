@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{Drops, MODES, Mode, case, each, in_both_modes};
+use common::{Drops, MODES, Mode, case, each, in_both_modes, watch};
 use myriad::channel::{bounded, rendezvous};
 use myriad::{Runtime, join, scope, spawn, spawn_async};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::time::Duration;
 
 fn end(rt: Runtime) {
     let report = rt.shutdown(common::PATIENCE);
@@ -178,4 +179,33 @@ fn a_scope_over_two_runtimes() {
         });
         assert_eq!(sum, 190);
     });
+}
+
+/// Again and again the last runtime ends while another one begins, so the monitor of the one ends beside that of the other. Elsewhere each
+/// end waits for its own, and tasks behind a stuck worker are helped by theirs.
+#[test]
+fn runtimes_come_while_others_go() {
+    let _watch = watch("runtimes come and go");
+    let threads: Vec<_> = (0..2)
+        .map(|thread| {
+            std::thread::spawn(move || {
+                for round in 0..400 {
+                    let rt = MODES[1].runtime(1);
+                    assert_eq!(rt.run(|| spawn(move || round).join().unwrap()), round);
+                    if round % 8 == thread {
+                        // Idle for long enough that all workers sleep, and the monitor with them; then one is stuck, and needs it.
+                        std::thread::sleep(Duration::from_millis(1));
+                        rt.run(|| {
+                            let (tx, rx) = std::sync::mpsc::channel();
+                            let stuck = spawn(move || rx.recv().unwrap());
+                            spawn(move || tx.send(7).unwrap());
+                            assert_eq!(stuck.join().unwrap(), 7);
+                        });
+                    }
+                    assert!(rt.shutdown(Duration::from_secs(20)).is_clean());
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }

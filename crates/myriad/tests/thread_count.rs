@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{wait_until, watch};
+use common::{Mode, wait_until, watch};
 use myriad::channel::rendezvous;
 use myriad::spawn;
 
@@ -11,12 +11,15 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
 
+fn mappings() -> usize {
+    std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
+}
+
 /// Five hundred blocked tasks take as many threads. Afterwards most of them end, and their stacks are given back.
 #[test]
 fn threads_end_when_they_are_not_needed() {
     let _watch = watch("threads mode");
-    // Without spare workers: they too keep some idle threads, as long as one of the workers computes.
-    let rt = myriad::Builder::new().workers(2).spare_workers(0).build().unwrap();
+    let rt = Mode::Threads.runtime(2);
     for _ in 0..3 {
         rt.run(|| {
             let (tx, rx) = rendezvous::<usize>();
@@ -33,8 +36,7 @@ fn threads_end_when_they_are_not_needed() {
         });
         // 64 are kept for each worker.
         wait_until(|| threads() <= 150);
-        // Not their mappings: those of the last that ended stay until another thread of the runtime starts or ends (a known
-        // fault, see CHANGELOG.md).
+        wait_until(|| mappings() <= 150 * 6 + 100);
     }
     let report = rt.shutdown(common::PATIENCE);
     assert!(report.is_clean(), "{report}");

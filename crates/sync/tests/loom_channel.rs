@@ -1,4 +1,4 @@
-//! Explores channels and select; see `loom/mod.rs`.
+//! Explores channels, boards and select; see `loom/mod.rs`.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
@@ -8,4 +8,5 @@ mod models;
 fn channels() {
     models::check(models::channel::SCRIPTS);
     models::check(models::select::SCRIPTS);
+    models::check(models::board::SCRIPTS);
 }

@@ -1,9 +1,9 @@
-//! `interactive` by rayon: with a second pool, or beside the others.
+//! `interactive` by rayon: with a second pool.
 
 use std::sync::Arc;
 use std::sync::mpsc;
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPoolBuilder;
 
 use super::{Load, answer, measure};
 use crate::host;
@@ -16,7 +16,9 @@ fn background(load: Arc<Load>) {
     }
 }
 
-fn run(p: &Params, busy: &ThreadPool, asked: &ThreadPool) -> Outcome {
+pub(super) fn pool(p: &Params) -> Outcome {
+    let busy = host::rayon::start(p);
+    let one = ThreadPoolBuilder::new().num_threads(1).build().expect("the kernel gives rayon a thread");
     let load = Load::new();
     for _ in 0..Load::tasks(p) {
         let load = load.clone();
@@ -24,17 +26,7 @@ fn run(p: &Params, busy: &ThreadPool, asked: &ThreadPool) -> Outcome {
     }
     measure(p, &load, |i| {
         let (tx, rx) = mpsc::channel();
-        asked.spawn(move || tx.send(answer(i)).expect("it is waited for"));
+        one.spawn(move || tx.send(answer(i)).expect("it is waited for"));
         rx.recv().expect("the task answers")
     })
-}
-
-pub(super) fn pool(p: &Params) -> Outcome {
-    let one = ThreadPoolBuilder::new().num_threads(1).build().expect("the kernel gives rayon a thread");
-    run(p, &host::rayon::start(p), &one)
-}
-
-pub(super) fn shared(p: &Params) -> Outcome {
-    let pool = host::rayon::start(p);
-    run(p, &pool, &pool)
 }

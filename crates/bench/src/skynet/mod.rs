@@ -5,7 +5,8 @@
 //!
 //! Forms: `join` gives the result through the task's handle, or through a place that the parent lends where the system
 //! has scopes; `channel` sends it into a channel of ten slots that the parent made; `future` is `join` for futures.
-//! `rayon` and `chili` split lazily in `join`: they make no task per node, and are shown as such.
+//! `rayon-join` makes a tree of binary `join`s, one fewer than there are leaves. `rayon` (parallel iterators) and `chili` split
+//! lazily: they make no task per node, and are shown as such.
 
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ mod may;
 mod myriad;
 #[cfg(feature = "peers")]
 mod rayon;
+#[cfg(feature = "peers")]
+mod rayon_join;
 #[cfg(feature = "peers")]
 mod rayon_scope;
 #[cfg(feature = "peers")]
@@ -46,6 +49,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             entries: &[
                 Entry::new("myriad", ours!(myriad::join)),
                 Entry::new("rayon-scope", peer!(rayon_scope::run)),
+                Entry::new("rayon-join", peer!(rayon_join::run)),
                 Entry::new("tokio", peer!(tokio::join)),
                 Entry::new("smol", peer!(smol::join)).extra(),
                 Entry::new("may", peer!(may::join)).extra(),

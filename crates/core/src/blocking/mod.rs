@@ -7,6 +7,9 @@
 //! ```
 //! **Invariant.** The frame stands until the job has run: the caller waits without a limit, and the pool never drops a job.
 //!
+//! **Cancellation.** A caller that is cancelled passes that on, as a join does: the thread is in a [region](crate::cancel::region)
+//! while it runs the closure, and that is cancelled.
+//!
 //! **Ordering.** The job goes by the pool's mutex; the result by the wake ([`crate::wait`]). The thread touches the frame last
 //! when it takes the target out of it; after the wake the frame may be gone.
 
@@ -17,12 +20,15 @@ mod pool;
 pub use compute::{compute, compute_async};
 pub use future::{Blocking, blocking_async};
 
+use crate::cancel::{self, region::Region};
+use crate::sys::clock::Instant;
 use crate::task::context::Loan;
 use crate::unwind::{self, Payload};
-use crate::wait::{Target, Wait};
+use crate::wait::{Node, Target, Wait};
 use pool::{BLOCKING, Pool};
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
+use std::sync::{Mutex, MutexGuard};
 
 /// What the pool runs.
 pub(crate) struct Job {
@@ -41,13 +47,66 @@ impl Job {
     }
 }
 
-/// A call whose caller waits.
+/// A call whose caller waits. The wait comes first: see [`Wait::end_by`].
+#[repr(C)]
 struct Call<F, T> {
+    wait: Wait,
+    /// The region of the thread, once and as long as it runs the closure.
+    asked: Mutex<Asked>,
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<Option<Result<T, Payload>>>,
     /// The caller goes on there, with what belongs to it.
     loan: Loan,
     target: UnsafeCell<Option<Target>>,
+}
+
+#[derive(Default)]
+struct Asked {
+    cancelled: bool,
+    region: Option<*const Region>,
+}
+
+impl<F, T> Call<F, T> {
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The caller is cancelled: so is the closure, for which it waits on.
+    ///
+    /// # Safety
+    /// As for every [`End`](crate::wait::End); the node is that of a `Call`.
+    unsafe fn pass_on(node: *const Node) -> bool {
+        // SAFETY: the caller: it stands as long as its owner waits.
+        let call = unsafe { &*node.cast::<Self>() };
+        let mut asked = call.asked();
+        asked.cancelled = true;
+        if let Some(region) = asked.region {
+            // Nobody is left to ask: a thread has been told by this.
+            // SAFETY: it is there only while the thread is in it, and the thread takes this lock to take it out.
+            _ = unsafe { Region::cancel(region) };
+        }
+        false
+    }
+
+    /// Calls the closure on a thread of the pool, in a region.
+    fn run_in_region<R>(&self, f: impl FnOnce() -> R) -> Result<R, Payload> {
+        let mut region = Region::new(false, Instant::NEVER);
+        region.enter();
+        let region = &region;
+        let cancelled = {
+            let mut asked = self.asked();
+            asked.region = Some(region);
+            asked.cancelled
+        };
+        // Where a panic aborts it is only asked.
+        let result = if cancelled && !cfg!(panic = "abort") { cancel::never_start(f) } else { unwind::catch(f) };
+        self.asked().region = None;
+        region.leave();
+        result.map_err(|mut payload| {
+            cancel::settle(&mut payload);
+            payload
+        })
+    }
 }
 
 /// Calls `f` on a thread where it may block the thread itself, and returns its result.
@@ -64,6 +123,10 @@ struct Call<F, T> {
 ///
 /// # Blocking
 /// Until `f` has ended; the calling task is set aside. What `f` itself waits for, it waits for as a foreign thread does.
+///
+/// # Cancellation
+/// A task that is cancelled meanwhile passes that on to `f`, and waits on: `f` unwinds from its next wait in this library, may ask
+/// [`is_cancelled`](crate::cancel::is_cancelled), or never begins. What the system waits for is not interrupted.
 ///
 /// # Panics
 /// If `f` panics, its panic goes on here.
@@ -92,16 +155,21 @@ where
     if crate::sched::worker::current().is_none() || wait.prepare().is_err() {
         return f();
     }
+    wait.end_by(Call::<F, T>::pass_on);
     let call = Call {
+        wait,
+        asked: Mutex::default(),
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
         result: UnsafeCell::new(None),
         loan: Loan::new(),
-        target: UnsafeCell::new(Some(wait.target())),
+        target: UnsafeCell::new(None),
     };
+    // SAFETY: nobody else knows the call yet.
+    unsafe { *call.target.get() = Some(call.wait.target()) };
     let job = Job { run: run_call::<F, T>, data: (&raw const call).cast_mut().cast() };
     match pool.submit(job) {
         // SAFETY: prepared; the pool runs the job, which wakes the target, once.
-        Ok(()) => unsafe { wait.block() },
+        Ok(()) => unsafe { call.wait.block() },
         // Nobody else has it: the call is made here.
         Err(_) => {
             call.loan.give_back();
@@ -122,8 +190,9 @@ unsafe fn run_call<F: FnOnce() -> T, T>(data: *mut ()) {
     // SAFETY: the caller: ours alone until the wake.
     let target = unsafe {
         let f = ManuallyDrop::take(&mut *(*call).closure.get());
-        *(*call).result.get() = Some((*call).loan.run_on_thread(f));
-        (*(*call).target.get()).take()
+        let call = &*call;
+        *call.result.get() = Some(call.loan.run_on_thread(|| call.run_in_region(f)).and_then(|result| result));
+        (*call.target.get()).take()
     };
     if let Some(target) = target {
         // SAFETY: the wait has no limit, so it needs no claim; woken once.

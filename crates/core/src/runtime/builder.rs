@@ -9,6 +9,7 @@ use crate::sched::worker;
 use crate::stack::pool::{DEFAULT_STACK, limit_from_environment};
 use crate::stack::{FIBERS_SUPPORTED, overflow};
 use crate::sys::{fence, thread, thread::Cores};
+use crate::task::context::Word;
 use crate::task::dedicated;
 use std::fmt;
 use std::io;
@@ -351,7 +352,7 @@ fn describe_current(out: &mut dyn fmt::Write) {
         Some(w) => unsafe { w.running.get().record() },
         None => dedicated::me().cast_const(),
     };
-    if task.is_null() {
+    if task.is_null() || Word::is_nobody(task) {
         return;
     }
     // SAFETY: the current task's record is alive while it runs; these do not change.

@@ -17,9 +17,10 @@ use crate::sys::clock::Instant;
 use crate::sys::fence::Fence;
 use crate::sys::{map, thread};
 use crate::task::TaskId;
+use crate::task::context::Word;
 use crate::task::dedicated;
 use crate::task::finish;
-use crate::task::header::{Header, NAMED, NUMBERED};
+use crate::task::header::{Header, Marks};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::Location;
@@ -291,7 +292,7 @@ impl Hub {
         let task = w.running.get().record_elsewhere();
         // Acquire: as below. What was a context then was one when we read in it.
         fence(Acquire);
-        if task.is_null() || w.frames.load(Relaxed) != frames {
+        if Word::is_nobody(task) || w.frames.load(Relaxed) != frames {
             return None;
         }
         // SAFETY: readable, see above; volatile, for somebody may write there.
@@ -521,7 +522,7 @@ impl Hub {
     pub unsafe fn set_name(&self, task: *const Header, name: Arc<str>) {
         locked(&self.names).insert(task.addr(), name);
         // SAFETY: the caller. Relaxed: as in `id_of`.
-        unsafe { (*task).marks.fetch_or(NAMED, Relaxed) };
+        unsafe { (*task).marks.fetch_or(Marks::NAMED, Relaxed) };
     }
 
     /// A task's number; `next` makes one if it has none.
@@ -533,9 +534,9 @@ impl Hub {
         // SAFETY: the caller.
         let marks = unsafe { &(*task).marks };
         // Relaxed, here and at the free, which comes after every use of the record: the table is under the lock.
-        if marks.load(Relaxed) & NUMBERED == 0 {
+        if marks.load(Relaxed) & Marks::NUMBERED == 0 {
             ids.insert(task.addr(), next());
-            marks.fetch_or(NUMBERED, Relaxed);
+            marks.fetch_or(Marks::NUMBERED, Relaxed);
         }
         ids[&task.addr()]
     }
@@ -627,6 +628,8 @@ impl Hub {
         self.reap();
         locked(&self.book).leaving.push(std::thread::current().id());
         self.changed.notify_all();
+        // Nobody else may come by for long to join this thread.
+        super::monitor::worker_awake();
     }
 
     /// A worker has its first stack, or not.
@@ -676,9 +679,11 @@ impl Hub {
     }
 
     /// Joins threads that have ended, without waiting for others: until then the system keeps their stacks.
-    fn reap(&self) {
+    ///
+    /// Threads that come and go do it, and the monitor for the last of them. True: some are on their way.
+    pub fn reap(&self) -> bool {
         let mut ended = Vec::new();
-        {
+        let more = {
             let Book { leaving, threads, .. } = &mut *locked(&self.book);
             leaving.retain(|id| {
                 let over = threads.get(id).is_some_and(JoinHandle::is_finished);
@@ -687,12 +692,19 @@ impl Hub {
                 }
                 !over
             });
-        }
+            !leaving.is_empty()
+        };
         for thread in ended {
             // A worker's thread does not panic: panics stop at the tasks.
             _ = thread.join();
             map::thread_ended();
         }
+        more
+    }
+
+    /// Are threads on their way to their end?
+    pub fn threads_leave(&self) -> bool {
+        !locked(&self.book).leaving.is_empty()
     }
 
     /// Joins the threads that are ending: their thread-locals are gone afterwards. True: no thread is left.

@@ -16,10 +16,11 @@ pub use pools::{NoPool, spawn_async_on, spawn_on};
 pub use report::{Report, State, Unfinished};
 pub use stuck::{OnStuck, Stuck};
 
-use crate::sched::worker::{self, block_thread};
+use crate::sched::worker;
 use crate::sys::clock::Instant;
-use crate::task::header::{Header, Kind};
-use crate::task::{self, JoinHandle, StackTask, spawn};
+use crate::task::JoinWait;
+use crate::task::header::Header;
+use crate::task::{JoinHandle, StackTask, spawn};
 use crate::unwind;
 use hub::Hub;
 use std::panic::Location;
@@ -207,14 +208,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let place = Location::caller();
-        match worker::current() {
-            // As `spawn`: also during a shutdown.
-            // SAFETY: `f` is 'static and Send.
-            Some(w) if std::ptr::eq(w.hub, self.hub) => unsafe { spawn::spawn_here(w, f, Kind::CLOSURE, place) },
-            // SAFETY: as above.
-            _ => unsafe { spawn::spawn_with(self.hub, f, place, task::Builder::new()) },
-        }
+        spawn::spawn_on(self.hub, f, Location::caller())
     }
 
     /// As [`Runtime::spawn_async`].
@@ -256,20 +250,17 @@ where
     let task = StackTask::new(f);
     task.begin_elsewhere(spawn::stack_flags(hub.number), place);
     let record: *mut Header = task.record();
-    let node = w.map_or_else(|| crate::sched::node::Node::new(None), worker::Worker::node);
+    let wait = JoinWait::new(w, record);
     if let Some(Err(error)) = w.map(worker::Worker::ensure_stack) {
         panic!("{error}");
     }
     // SAFETY: the frame stands until the task is done: it waits for that below, whatever happens. The node is left
     // before the task can end, so its end wakes the node, once.
     unsafe {
-        assert!((*record).wait((&raw const node).cast_mut().cast()), "nobody else has the record yet");
+        assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
         hub.begin_run(record);
         hub.inject(record, hub.comer());
-        match w {
-            Some(w) => w.suspend(&node),
-            None => block_thread(&node),
-        }
+        wait.block(w);
         hub.end_run(record);
         match task.take_result() {
             Ok(value) => value,

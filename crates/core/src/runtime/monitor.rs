@@ -2,10 +2,15 @@
 //!
 //! ```text
 //!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `relief` says
-//!  all workers of all runtimes sleep: ASLEEP = true; SeqCst; still so? -> sleeps without a time limit
+//!  all workers of all runtimes sleep: ASLEEP = its number; SeqCst; still so? -> sleeps without a time limit
 //!  a worker that wakes up:            (counted as awake) SeqCst; ASLEEP? -> wakes the monitor
+//!  a thread that ends:                (in the book) SeqCst; ASLEEP? -> wakes the monitor, which joins it
 //! ```
-//! So an idle program has no ticks. The thread ends with the last runtime, and is joined by its shutdown.
+//! So an idle program has no ticks. The thread ends with the last runtime, and is joined by its shutdown. Meanwhile another runtime may
+//! begin, with a monitor of its own: so there may be two threads, of which the older one ends. Only the newest sets `ASLEEP` (under
+//! the lock under which it is replaced), each sleeps only while its own number stands there, and an end takes away only that of its own
+//! thread. (With a flag in its place an old one took the sleep of the new one for its own, and its join never ended; or its end wiped
+//! out that the new one sleeps, and nobody woke it any more.)
 //!
 //! **Rejected.** A monitor for each runtime: as many ticks as runtimes. A timer signal: lands in foreign code. A sleeping worker
 //! that looks after the others: there is none when all are stuck.
@@ -14,7 +19,7 @@ use super::hub::Hub;
 use super::relief::Watch;
 use super::stuck::{OnStuck, Stuck};
 use crate::sys::thread;
-use std::sync::atomic::{AtomicBool, Ordering::*, fence};
+use std::sync::atomic::{AtomicUsize, Ordering::*, fence};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{JoinHandle, Thread, park, park_timeout};
 use std::time::{Duration, Instant};
@@ -27,8 +32,10 @@ struct Monitor {
 }
 
 static MONITOR: Mutex<Monitor> = Mutex::new(Monitor { watched: Vec::new(), thread: None, generation: 0 });
-/// The monitor sleeps, or is about to, until somebody wakes it.
-static ASLEEP: AtomicBool = AtomicBool::new(false);
+/// The generation of the monitor that sleeps, or is about to, until somebody wakes it; or [`AWAKE`].
+static ASLEEP: AtomicUsize = AtomicUsize::new(AWAKE);
+/// Generations begin with 1.
+const AWAKE: usize = 0;
 /// Apart from the rest: whoever wakes the monitor must not wait until it has looked around.
 static THREAD: Mutex<Option<Thread>> = Mutex::new(None);
 
@@ -68,32 +75,34 @@ pub(super) fn forget(hub: &'static Hub) {
     if !monitor.watched.is_empty() {
         return;
     }
+    let ended = monitor.generation;
     monitor.generation += 1;
     let thread = monitor.thread.take();
     *locked(&THREAD) = None;
     drop(monitor);
     // Not if a hook shuts a runtime down: then this is that thread.
     if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
-        ASLEEP.store(false, SeqCst);
+        // Not that of a newer one. If it is not asleep yet, it will find that it is not the newest.
+        _ = ASLEEP.compare_exchange(ended, AWAKE, SeqCst, Relaxed);
         thread.thread().unpark();
         // It does not panic: hooks are caught.
         _ = thread.join();
     }
 }
 
-/// A worker has woken up.
+/// A worker has woken up, or a thread ends.
 #[inline]
 pub(crate) fn worker_awake() {
-    // SeqCst: that it is counted as awake, against the monitor's `ASLEEP`.
+    // SeqCst: that it is counted as awake (or stands in the book), against the monitor's `ASLEEP`.
     fence(SeqCst);
-    if ASLEEP.load(Relaxed) {
+    if ASLEEP.load(Relaxed) != AWAKE {
         wake();
     }
 }
 
 #[cold]
 fn wake() {
-    if ASLEEP.swap(false, SeqCst)
+    if ASLEEP.swap(AWAKE, SeqCst) != AWAKE
         && let Some(thread) = &*locked(&THREAD)
     {
         thread.unpark();
@@ -126,19 +135,23 @@ fn run(generation: usize) {
     }
 }
 
-/// Sleeps until a worker wakes up, or a runtime begins or ends.
+/// Sleeps until a worker wakes up, a thread ends, or a runtime begins or ends.
 fn sleep(generation: usize) {
-    ASLEEP.store(true, Relaxed);
-    // SeqCst: pairs with `worker_awake`.
-    fence(SeqCst);
     {
+        // Under the lock: as long as we are the newest nobody else sets it.
         let monitor = locked(&MONITOR);
-        if monitor.generation != generation || !monitor.watched.iter().all(Watch::sleeps) {
-            ASLEEP.store(false, Relaxed);
+        if monitor.generation != generation {
+            return;
+        }
+        ASLEEP.store(generation, Relaxed);
+        // SeqCst: pairs with `worker_awake`.
+        fence(SeqCst);
+        if !monitor.watched.iter().all(Watch::sleeps) {
+            ASLEEP.store(AWAKE, Relaxed);
             return;
         }
     }
-    while ASLEEP.load(Acquire) {
+    while ASLEEP.load(Acquire) == generation {
         park();
     }
 }

@@ -120,9 +120,12 @@ impl Watch {
         std::ptr::eq(self.hub, hub)
     }
 
-    /// Is there nothing to look at?
+    /// Is there nothing to look at, until a worker wakes up or a thread ends?
+    ///
+    /// Spares are on duty only after somebody was stuck; off duty they give up their idle threads.
     pub(super) fn sleeps(&self) -> bool {
-        self.hub.crew.all_sleep()
+        let all_closed = self.seen.iter().all(|seen| seen.open.is_none());
+        self.hub.crew.all_sleep() && self.last_stuck.is_none() && all_closed && !self.hub.threads_leave()
     }
 
     /// The runtime ends.
@@ -166,8 +169,8 @@ impl Watch {
         // Nobody runs, and nothing waits: what comes now comes from outside, and a sleeper or the next look finds it.
         let quiet = found.running == 0 && !found.waits;
         self.pause = if quiet { (self.pause * 2).min(LONGEST) } else { THRESHOLD };
-        let idle = self.sleeps() && self.seen.iter().all(|seen| seen.open.is_none());
-        (!idle).then_some(if recent(self.last_urgent) { QUICK } else { self.pause })
+        self.hub.reap();
+        (!self.sleeps()).then_some(if recent(self.last_urgent) { QUICK } else { self.pause })
     }
 
     fn look_at(

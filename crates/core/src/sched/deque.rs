@@ -46,7 +46,7 @@ use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, Peek, c
 use crate::sys::cell::UnsafeCell;
 use crate::sys::fence::{Fence, heavy};
 use crate::sys::mutant::{on, ord};
-use crate::task::header::{Header, STOLEN};
+use crate::task::header::{Header, Marks};
 use std::cell::Cell;
 use std::ptr::null_mut;
 
@@ -360,22 +360,27 @@ impl Deque {
         true
     }
 
-    /// After the task at `top` was claimed: drops the tombstones just below, one at a time under the same rule. (Who joins
-    /// out of order in a loop would fill the ring with them. Those deeper down go when they come to the top.)
+    /// After the task at `top` was claimed: drops the tombstones just below, all at once. (Who joins out of order in a loop would
+    /// fill the ring with them. Those deeper down go when they come to the top.)
+    ///
+    /// The rule is that of a claim: `top` goes down, then a look at `split`. If a thief has raised it meanwhile, `top` goes up
+    /// again, and the tombstones stay: there is nothing among them that either of us could take.
     #[inline(never)]
-    fn drop_tombstones(&self, mut top: usize) {
+    fn drop_tombstones(&self, top: usize) {
         let split = self.split.load(Relaxed);
-        if top <= split {
-            self.set_tombstones(false);
+        let mut low = top;
+        while low > split && self.slot(low - 1).load(Relaxed).is_null() {
+            low -= 1;
         }
-        while top > split && self.slot(top - 1).load(Relaxed).is_null() {
-            top -= 1;
-            self.set_top(top, "claim-top-release");
+        if low < top {
+            self.set_top(low, "claim-top-release");
             self.light("tombstone-light");
-            if self.split.load(Relaxed) > top {
-                self.set_top(top + 1, "claim-top-release");
-                break;
+            if self.split.load(Relaxed) > low {
+                return self.set_top(top, "claim-top-release");
             }
+        }
+        if low <= split {
+            self.set_tombstones(false);
         }
     }
 
@@ -397,12 +402,12 @@ impl Deque {
         }
     }
 
-    /// A tombstone was set where a thief is at work: once it is through, `STOLEN` says who has the task.
+    /// A tombstone was set where a thief is at work: once it is through, the mark says who has the task.
     #[cold]
     #[inline(never)]
     fn conflict_older(&self, task: &Header) -> bool {
         drop(self.lock());
-        !task.marks.load(Relaxed) & STOLEN != 0
+        task.marks.load(Relaxed) & Marks::STOLEN == 0
     }
 
     #[cold]
@@ -629,7 +634,7 @@ impl Deque {
                 if !task.is_null() {
                     if !on("forced-no-stolen-flag") {
                         // SAFETY: the swap gave us the task, so its record is live until we complete it.
-                        unsafe { (*task).marks.fetch_or(STOLEN, Relaxed) };
+                        unsafe { (*task).marks.fetch_or(Marks::STOLEN, Relaxed) };
                     }
                     self.head.store(i + 1, ord(Release, "head-release"));
                     self.split.store(i + 1, Relaxed);

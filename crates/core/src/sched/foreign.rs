@@ -4,6 +4,9 @@
 //!  gate   WAITS -> 0                 woken before it sleeps: nobody calls the kernel for it
 //!         WAITS -> ASLEEP -> 0       woken in its sleep: the waker, who sees that, calls the kernel
 //! ```
+//! *Poked:* a thread that may have been cancelled ([`crate::cancel::thread`]) is told to look: `WAITS` or `ASLEEP -> LOOK`, and is
+//! called if it was asleep. It sleeps no more before it has [looked], `LOOK -> WAITS`.
+//!
 //! Before it sleeps it yields its processor some times: for about as long as falling asleep and being woken would take, some
 //! microseconds. If its partner stands behind it on the same processor, it comes to run at once; if the partner runs on another one,
 //! a yield is a pause in which messages gather. Where many others want the processor a yield lets all of them run first, which
@@ -29,6 +32,8 @@ use std::time::Duration;
 pub(super) const WAITS: u32 = 1;
 /// It sleeps, or is about to.
 const ASLEEP: u32 = 2;
+/// It is to look whether it is cancelled.
+const LOOK: u32 = 3;
 
 /// How often it yields before it sleeps.
 const YIELDS: u32 = 16;
@@ -93,6 +98,27 @@ pub unsafe fn open(gate: *const Gate) {
     if was == ASLEEP && !on("gate-not-woken") {
         Gate::wake(gate);
     }
+}
+
+/// Makes a thread look whether it is cancelled.
+pub fn poke(gate: &Gate) {
+    let mut was = gate.word.load(Relaxed);
+    while was == WAITS || was == ASLEEP {
+        // Release: the cancellation, for the Acquire in `looked`.
+        match gate.word.compare_exchange(was, LOOK, Release, Relaxed) {
+            Ok(_) => break,
+            Err(now) => was = now,
+        }
+    }
+    if was == ASLEEP {
+        Gate::wake(gate);
+    }
+}
+
+/// The waiting thread is about to look whether it is cancelled, and sleeps again if it is not.
+pub fn looked(gate: &Gate) {
+    // Acquire: pairs with the Release in `poke`. If it is open, we see that next.
+    _ = gate.word.compare_exchange(LOOK, WAITS, Acquire, Relaxed);
 }
 
 /// Yields for a while. True: it is open.

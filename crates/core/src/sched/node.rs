@@ -12,6 +12,7 @@ use crate::sched::foreign;
 use crate::sched::idle::Member;
 use crate::sys::cell::UnsafeCell;
 use crate::sys::futex::Gate;
+use std::cell::Cell;
 use std::ptr::null_mut;
 
 /// See the module's header.
@@ -26,9 +27,27 @@ pub struct Node {
     pub home: Option<&'static Member>,
     /// For a foreign thread: see [`foreign`].
     pub gate: Gate,
+    /// 1: a cancellation has ended the wait. Written by the home (by a foreign thread itself) before it goes on.
+    pub cancelled: Cell<u16>,
+    /// 1: it began while its thread was panicking (threads mode). (16 bits each, so that one store sets them and the gate.)
+    pub panicking: Cell<u16>,
+    /// How a cancellation ends the wait; `None`: it does not.
+    pub end: Cell<Option<End>>,
 }
 
+/// Asks a wait to end, because its task is cancelled. True: it is off all lists, nobody will wake it any more, and the caller
+/// does. False: its wake is on the way, or it goes on waiting (and has passed the request on to what it waits for).
+///
+/// Called by the home of a blocked task, without any lock, while the task cannot go on.
+pub type End = unsafe fn(*const Node) -> bool;
+
 impl Node {
+    /// Has a cancellation ended the wait?
+    #[inline(always)]
+    pub fn was_cancelled(&self) -> bool {
+        self.cancelled.get() != 0
+    }
+
     /// For what runs on this worker now, or for this foreign thread.
     #[inline(always)]
     pub fn new(home: Option<&'static Member>) -> Node {
@@ -38,6 +57,14 @@ impl Node {
     /// The same of a thread's stack, which is known already.
     #[inline(always)]
     pub fn saved(home: Option<&'static Member>, saved: *mut u8) -> Node {
-        Node { next: UnsafeCell::new(null_mut()), saved: UnsafeCell::new(saved), home, gate: foreign::gate() }
+        Node {
+            next: UnsafeCell::new(null_mut()),
+            saved: UnsafeCell::new(saved),
+            home,
+            gate: foreign::gate(),
+            cancelled: Cell::new(0),
+            panicking: Cell::new(0),
+            end: Cell::new(None),
+        }
     }
 }

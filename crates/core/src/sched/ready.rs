@@ -125,7 +125,8 @@ impl Ready {
         let node = *self.slot(self.first);
         self.first += 1;
         if self.end - self.first > 3 {
-            prefetch(*self.slot(self.first + 3));
+            // Its node's line and the next below, where the saved registers are.
+            prefetch((*self.slot(self.first + 3)).cast());
         }
         node
     }
@@ -173,17 +174,17 @@ impl Ready {
     }
 }
 
-/// The stack of a task that will soon go on: its line and the next below, where the saved registers are. With ten
-/// thousand cold stacks a hop is 25 instead of some 60 ns.
+/// The stack of a task that will soon go on: the line of an address in it, and the next below. With ten thousand cold stacks a
+/// hop is 25 instead of some 60 ns.
 #[inline(always)]
-fn prefetch(node: *mut Node) {
+pub fn prefetch(at: *mut u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch has no effect but on the caches, whatever the address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(node.cast());
-        _mm_prefetch::<_MM_HINT_T0>(node.cast::<i8>().wrapping_sub(64));
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        _mm_prefetch::<_MM_HINT_T0>(at.cast::<i8>().wrapping_sub(64));
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = node;
+    let _ = at;
 }

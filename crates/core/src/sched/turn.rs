@@ -1,9 +1,10 @@
 //! The loop of a worker: what runs next.
 //!
-//! In this order: blocked tasks that are ready, first come, first served; the newest own
+//! In this order: the blocked task that was handed a message last; those that are ready, first come, first served; the newest own
 //! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while
-//! timers are pending) the inbox and the clock are looked at, and the oldest or, by turns, the newest unstarted task comes
-//! first, so that nothing starves. What has a priority ([`super::priority`]) comes first in such a turn, or last of all. A task that blocks switches to the next ready one directly; that counts as a turn.
+//! timers are pending) the inbox and the clock are looked at, who was to go on next stands back, and the oldest or, by turns, the newest unstarted task comes
+//! first, so that nothing starves. What has a priority ([`super::priority`]) comes first in such a turn, or last of all. A task
+//! that blocks switches to the next ready one directly; that counts as a turn.
 //!
 //! When the runtime stops nothing more is begun: the loop returns at its next turn, whatever is queued.
 //!
@@ -46,6 +47,7 @@ pub fn run(w: &'static Worker) -> LoopEnd {
                 return LoopEnd::Stopped;
             }
             w.turns_left.store(w.turns.get(), Relaxed);
+            w.spill_next();
             if look(w) {
                 continue;
             }
@@ -148,7 +150,6 @@ unsafe fn resume(w: &'static Worker, node: *mut Node) -> bool {
 #[inline(always)]
 unsafe fn start(w: &'static Worker, task: *mut Header) {
     w.running.set(Word::of_task(task));
-    w.identity.set(0);
     w.budget.set(BUDGET);
     // SAFETY: the caller: the task is ours to run.
     unsafe {

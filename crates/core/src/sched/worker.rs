@@ -26,11 +26,14 @@ use super::foreign;
 use super::idle::Member;
 use super::node::Node;
 use super::priority::Turns;
-use super::ready::Ready;
+use super::ready::{Ready, prefetch};
 use super::stacks::Stacks;
+use crate::cancel::frames::Frames;
+use crate::cancel::{ask, place, point};
 use crate::lock::biaser::{self, Biaser};
 use crate::runtime::hub::{Comer, Hub};
 use crate::stack::pool::NoStack;
+use crate::stack::switch::switch;
 use crate::sys::atomic::{AtomicU32, Ordering::*};
 use crate::sys::fence::Fence;
 use crate::task::context::{Running, Word, inherit};
@@ -52,8 +55,8 @@ pub struct Worker {
     /// The task that runs now, or its context; see [`Running`]. A switch saves and restores the word, whatever it is. Others
     /// look at it when the worker is stuck: [`Hub::name_running`](crate::runtime::hub::Hub::name_running).
     pub running: Running,
-    /// The running task's number, 0 until it is asked for: see `task::identity`.
-    pub identity: Cell<u64>,
+    /// The blocked task that goes on before those in the ready queue, or null: see [`Worker::make_next`]. Fiber mode only.
+    pub next: Cell<*mut Node>,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task. A shutdown
     /// sets it to 0 from outside, again and again, for the owner may overwrite that.
     pub turns_left: AtomicU32,
@@ -81,6 +84,10 @@ pub struct Worker {
     pub number: u8,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
+    /// Says in a record that its task is blocked here: see [`crate::cancel::place`].
+    pub here: usize,
+    /// Tasks of scopes and frames that have begun here.
+    pub custody: Frames,
     /// How many tasks have ended on it whose records are in others' frames, and how many contexts.
     pub frames: AtomicU32,
     /// How often it has come to look at inbox and clock: for the monitor, which sees whether it moves.
@@ -133,7 +140,7 @@ impl Worker {
         Worker {
             member: Member::new(&hub.crew, index, 256),
             running: Running::nothing(),
-            identity: Cell::new(0),
+            next: Cell::new(null_mut()),
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
             newest_next: Cell::new(false),
@@ -147,6 +154,8 @@ impl Worker {
             hub,
             number: hub.number,
             stack_flags: spawn::stack_flags(hub.number),
+            here: place::here(index),
+            custody: Frames::default(),
             frames: AtomicU32::new(0),
             looks: AtomicU32::new(0),
             thread: std::sync::atomic::AtomicU32::new(0),
@@ -188,7 +197,7 @@ impl Worker {
         }
         let w = current().expect("a thread of the runtime");
         if !std::ptr::eq(w, self) {
-            // The task may have a context, which it had on the other worker; and a number ([`crate::task::identity`]).
+            // The task may have a context, which it had on the other worker.
             w.member.deque.set_contexts();
         }
         w
@@ -203,6 +212,19 @@ impl Worker {
             #[cfg(not(loom))]
             biaser::give_back(_biaser);
         }
+    }
+
+    /// Does it work in fiber mode? For all.
+    #[inline(always)]
+    pub fn are_fibers(&self) -> bool {
+        !self.member.ready.is_shared()
+    }
+
+    /// The record whose cancellation counts for what runs now ([`Word::seat`]); null where no task runs.
+    pub fn task(&self) -> *const Header {
+        // SAFETY: what runs now.
+        let task = unsafe { self.running.get().seat() };
+        if Word::is_nobody(task) { null() } else { task }
     }
 
     // ------------------------------------------------------------------------------------------------- unstarted tasks
@@ -317,11 +339,7 @@ impl Worker {
 
     // ------------------------------------------------------------------------------------------------- blocked tasks
 
-    /// A blocked task of this worker goes on, behind all that are ready.
-    ///
-    /// First come, first served, also for the one woken last, whose data is warm: so messages gather at a receiver before
-    /// it runs. (A slot for the last one, as other schedulers have, made a ping-pong 6 ns faster, and cost a sieve of
-    /// 2,000 tasks a switch for each message instead of one for several; and it needs rules against starvation.)
+    /// A blocked task of this worker goes on, behind all that are ready: first come, first served, so nobody starves.
     #[inline(always)]
     pub fn make_ready(&self, node: *mut Node) {
         if self.member.ready.is_shared() {
@@ -332,15 +350,55 @@ impl Worker {
         }
     }
 
+    /// A blocked task of this worker goes on before all that are ready: it was handed something to work on. Whoever was to go
+    /// on next before it is behind the others now.
+    ///
+    /// Downstream first: a pipeline finishes what it has begun before it begins more, with data that is warm. For who waits for
+    /// *room*, which is upstream, first come, first served is the better order (docs/DESIGN.md, (b)).
+    ///
+    /// In threads mode a switch costs so much more than a cold cache that there is nothing to win: one queue.
+    #[inline(always)]
+    pub fn make_next(&self, node: *mut Node) {
+        if self.member.ready.is_shared() {
+            self.member.push_ready(node);
+        } else {
+            // Its stack may be cold, and the caller goes on for a while.
+            // SAFETY: the node stands until it is gone on with; of this worker, so nobody else writes it.
+            prefetch(unsafe { (*node).saved.with(|saved| *saved) }.wrapping_add(64));
+            let before = self.next.replace(node);
+            if !before.is_null() {
+                // SAFETY: we are the owner, and no call is within another.
+                unsafe { self.member.ready.owned().push(before) };
+            }
+        }
+    }
+
+    /// Who was to go on next is behind the others now: two who hand each other messages for ever must not keep the worker.
+    #[inline(always)]
+    pub fn spill_next(&self) {
+        let node = self.next.replace(null_mut());
+        if !node.is_null() {
+            // SAFETY: we are the owner, and no call is within another.
+            unsafe { self.member.ready.owned().push(node) };
+        }
+    }
+
     /// The blocked task that goes on next; null if none is ready.
     #[inline(always)]
     pub fn take_ready(&self) -> *mut Node {
-        if self.member.ready.is_shared() {
-            self.member.ready.locked(Ready::pop)
-        } else {
-            // SAFETY: as above.
-            unsafe { self.member.ready.owned().pop() }
+        if self.member.ready.is_shared() { self.member.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
+    }
+
+    /// The same in fiber mode.
+    #[inline(always)]
+    fn take_ready_fiber(&self) -> *mut Node {
+        let next = self.next.get();
+        if !next.is_null() {
+            self.next.set(null_mut());
+            return next;
         }
+        // SAFETY: we are the owner, and no call is within another.
+        unsafe { self.member.ready.owned().pop() }
     }
 
     /// Is no blocked task ready?
@@ -349,7 +407,7 @@ impl Worker {
             self.member.ready.locked(|ready| ready.is_empty())
         } else {
             // SAFETY: we are the owner.
-            unsafe { self.member.ready.owned().is_empty() }
+            self.next.get().is_null() && unsafe { self.member.ready.owned().is_empty() }
         }
     }
 
@@ -361,7 +419,15 @@ impl Worker {
 
     #[inline(never)]
     fn drain_full_inbox(&self) -> bool {
-        self.member.door.inbox.take(|node| self.make_ready(node));
+        self.member.door.inbox.take(|node| {
+            // SAFETY: taken out of the inbox: a blocked node of ours, or a message.
+            if unsafe { (*node).home.is_some() } {
+                self.make_ready(node);
+            } else {
+                // SAFETY: it is a message, and ours; we are the worker.
+                unsafe { ask::serve(Worker::of(self.as_static()), node) };
+            }
+        });
         true
     }
 
@@ -379,8 +445,59 @@ impl Worker {
     /// this worker as its home, and will be woken exactly once (it may have been already).
     #[inline(always)]
     pub unsafe fn suspend(&'static self, node: *const Node) {
-        let (running, identity) = (self.running.get(), self.identity.get());
+        if !self.are_fibers() {
+            // SAFETY: the caller.
+            return unsafe { self.suspend_thread(node) };
+        }
+        let running = self.running.get();
+        // SAFETY: what runs.
+        let task = unsafe { running.seat() };
+        // SAFETY: the running task, and its wait.
+        if unsafe { point::enter(self, task, node) } {
+            return;
+        }
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
+        let left = self.turns_left.load(Relaxed);
+        let ready = if left == 0 {
+            self.spill_next();
+            null_mut()
+        } else {
+            self.turns_left.store(left - 1, Relaxed);
+            self.take_ready_fiber()
+        };
+        if std::ptr::eq(ready, node) {
+            // Woken already, and first in the queue: its stack is this one.
+            // SAFETY: the running task.
+            unsafe { point::leave_fiber(task) };
+            return;
+        }
+        let to = if ready.is_null() {
+            self.stacks.take_idle(self)
+        } else {
+            // SAFETY: a ready node is blocked, its stack is saved, and it is in no queue any more.
+            unsafe { (*ready).saved.with(|saved| *saved) }
+        };
+        // SAFETY: `to` is a saved stack of a fiber that nobody else goes on with; `node` outlives the wait.
+        unsafe { (*node).saved.with_mut(|saved| switch(saved, to)) };
+        // SAFETY: the running task.
+        unsafe { point::leave_fiber(task) };
+        self.running.set(running);
+        self.budget.set(BUDGET);
+    }
+
+    /// The same in threads mode. (To find out once, and first, costs a fiber less than to ask at each step.)
+    ///
+    /// # Safety
+    /// As for `suspend`.
+    #[inline(never)]
+    unsafe fn suspend_thread(&'static self, node: *const Node) {
+        let running = self.running.get();
+        // SAFETY: what runs.
+        let task = unsafe { running.seat() };
+        // SAFETY: the running task, and its wait.
+        if unsafe { point::enter_thread(self, task, node) } {
+            return;
+        }
         let left = self.turns_left.load(Relaxed);
         let ready = if left == 0 {
             null_mut()
@@ -389,20 +506,22 @@ impl Worker {
             self.take_ready()
         };
         if std::ptr::eq(ready, node) {
-            // Woken already, and first in the queue: its stack is this one.
+            // SAFETY: the running task.
+            unsafe { point::leave(self, task) };
             return;
         }
         let to = if ready.is_null() {
             self.stacks.take_idle(self)
         } else {
-            // SAFETY: a ready node is blocked, its stack is saved (of a fiber we are the home), and it is in no queue any more.
+            // SAFETY: as above. (Its thread may be about to park: see `relief`.)
             unsafe { (*ready).saved.with(|saved| *saved) }
         };
-        // SAFETY: `to` is a saved stack of this worker's kind that nobody else goes on with; `node` outlives the wait.
+        // SAFETY: as above, of a thread.
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(self, saved, to)) };
         let w = self.still();
+        // SAFETY: the running task.
+        unsafe { point::leave(w, task) };
         w.running.set(running);
-        w.identity.set(identity);
         w.budget.set(BUDGET);
     }
 
@@ -420,6 +539,7 @@ impl Worker {
 
     /// Lets all ready tasks run first.
     pub fn yield_now(&'static self) {
+        point::check(self);
         if self.ensure_stack().is_err() {
             // A yield promises nothing: with no memory for a stack, go on.
             return;
@@ -429,6 +549,7 @@ impl Worker {
         self.make_ready(&raw const node as *mut Node);
         // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
         unsafe { self.suspend(&node) };
+        point::check(self.still());
     }
 
     /// Waits with a frame that must stand, when there is no stack on which the worker could go on meanwhile. What it waits for
@@ -446,7 +567,7 @@ impl Worker {
                 crate::sys::thread::yield_now();
                 continue;
             }
-            let (running, identity) = (w.running.get(), w.identity.get());
+            let running = w.running.get();
             let node = w.node();
             w.make_ready(&raw const node as *mut Node);
             // Straight to the other one: the loop, as in `suspend`, would need a stack.
@@ -458,7 +579,6 @@ impl Worker {
             }
             w = w.still();
             w.running.set(running);
-            w.identity.set(identity);
         }
     }
 
@@ -518,6 +638,21 @@ pub unsafe fn wake_node(worker: Option<&'static Worker>, node: *mut Node) {
     }
 }
 
+/// The same for one to whom the caller has handed what it will work on: if it is on this worker it goes on next.
+///
+/// # Safety
+/// As for [`wake_node`].
+#[inline(always)]
+pub unsafe fn wake_node_next(worker: Option<&'static Worker>, node: *mut Node) {
+    // SAFETY: the caller: the node stands until it is woken.
+    let home = unsafe { (*node).home };
+    match (home, worker) {
+        (Some(home), Some(worker)) if worker.is(home) => worker.make_next(node),
+        // SAFETY: the caller.
+        _ => unsafe { wake_elsewhere(home, worker, node) },
+    }
+}
+
 /// # Safety
 /// As for [`wake_node`].
 #[inline(never)]
@@ -535,6 +670,9 @@ unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&'static 
 
 /// Blocks the calling foreign thread until its node is woken.
 pub fn block_thread(node: &Node) {
+    if crate::cancel::thread::block(node, crate::sys::clock::Instant::NEVER).is_some() {
+        return;
+    }
     while !foreign::is_open(&node.gate) {
         foreign::wait(&node.gate, None);
     }

@@ -1,5 +1,6 @@
 //! Waiting for a future from blocking code.
 
+use crate::cancel::point;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread, wake_node};
 use crate::sys::atomic::{AtomicPtr, Ordering::*};
@@ -28,12 +29,34 @@ impl Wake for Signal {
     }
 }
 
+/// A wait for a signal.
+#[repr(C)]
+struct SignalWait<'a> {
+    node: Node,
+    signal: &'a Signal,
+}
+
+impl SignalWait<'_> {
+    /// Takes the node back. False: a waker has it.
+    ///
+    /// # Safety
+    /// As for every [`End`](crate::sched::node::End); the node is that of a `SignalWait`.
+    unsafe fn end(node: *const Node) -> bool {
+        // SAFETY: the caller.
+        let signal = unsafe { (*node.cast::<SignalWait<'_>>()).signal };
+        signal.0.compare_exchange(node.cast_mut(), null_mut(), Acquire, Relaxed).is_ok()
+    }
+}
+
 /// Drives a future to its end on the caller's stack, and returns its output.
 ///
 /// In a task, which may itself be a future's poll: nothing is "within a runtime". Never moves the future.
 ///
 /// # Blocking
 /// While the future is pending: a task is set aside, a foreign thread sleeps, until the future's waker is called.
+///
+/// # Cancellation
+/// If the caller is cancelled while it waits, the future is dropped, in the unwinding.
 ///
 /// # Panics
 /// If the future panics. If there is no memory for a stack.
@@ -60,13 +83,19 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         {
             panic!("{error}");
         }
-        let node = w.map_or_else(|| Node::new(None), Worker::node);
-        let published = signal.0.compare_exchange(null_mut(), (&raw const node).cast_mut(), Release, Relaxed);
+        let wait = SignalWait { node: w.map_or_else(|| Node::new(None), Worker::node), signal: &signal };
+        wait.node.end.set(Some(SignalWait::end));
+        // (Of the whole wait: `end` looks behind the node.)
+        let node = (&raw const wait).cast::<Node>();
+        let published = signal.0.compare_exchange(null_mut(), node.cast_mut(), Release, Relaxed);
         if published.is_ok() {
             match w {
                 // SAFETY: a stack is ensured; the node is published, and `wake_by_ref` takes it out once.
-                Some(w) => unsafe { w.suspend(&node) },
-                None => block_thread(&node),
+                Some(w) => unsafe { w.suspend(node) },
+                None => block_thread(&wait.node),
+            }
+            if wait.node.was_cancelled() {
+                point::arrive();
             }
         }
     }

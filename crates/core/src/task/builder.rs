@@ -1,4 +1,4 @@
-//! Tasks with more than the usual: a name, a seed, a place to run.
+//! Tasks with more than the usual: a name, a seed, a token, a place to run.
 
 use super::context::inherit;
 use super::future::{self, Anywhere};
@@ -6,6 +6,7 @@ use super::handle::JoinHandle;
 use super::header::Header;
 use super::lane::{Background, Interactive};
 use super::{Priority, spawn};
+use crate::cancel::{Token, point};
 use crate::runtime::hub::Hub;
 use crate::runtime::{Handle, pools};
 use crate::sched::worker::Worker;
@@ -13,7 +14,7 @@ use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Spawns tasks with more than the usual: a name, a seed for their random numbers, a pool.
+/// Spawns tasks with more than the usual: a name, a seed for their random numbers, a token that cancels them, a pool, a priority.
 ///
 /// # Examples
 /// ```
@@ -29,6 +30,7 @@ pub struct Builder {
     on: Option<Handle>,
     pool: Option<Arc<str>>,
     priority: Priority,
+    token: Option<Token>,
 }
 
 impl Builder {
@@ -103,18 +105,40 @@ impl Builder {
         self
     }
 
+    /// The task is cancelled with this token, or the one of [its](Token::child) parents. See [`cancel`](crate::cancel).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_core::{cancel::Token, task::Builder, time};
+    /// use std::time::Duration;
+    /// let token = Token::new();
+    /// let h = Builder::new().token(&token).spawn(|| time::sleep(Duration::from_secs(3600)));
+    /// token.cancel();
+    /// assert!(h.join().unwrap_err().is_cancelled());
+    /// ```
+    pub fn token(mut self, token: &Token) -> Builder {
+        self.token = Some(token.clone());
+        self
+    }
+
     /// As [`spawn`](crate::spawn).
     ///
     /// # Panics
     /// As [`spawn`](crate::spawn). If the runtime has no pool of the name that was given.
     #[track_caller]
-    pub fn spawn<F, T>(self, f: F) -> JoinHandle<T>
+    pub fn spawn<F, T>(mut self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        let (hub, place) = (self.hub(), Location::caller());
         // SAFETY: `f` is 'static and Send.
-        unsafe { spawn::spawn_with(self.hub(), f, Location::caller(), self) }
+        unsafe {
+            match self.token.take() {
+                Some(token) => spawn::spawn_into(hub, move || token.run_task(f), place, self),
+                None => spawn::spawn_into(hub, f, place, self),
+            }
+        }
     }
 
     /// As [`spawn_async`](crate::spawn_async).
@@ -129,12 +153,28 @@ impl Builder {
     /// assert_eq!(h.join().unwrap(), 42);
     /// ```
     #[track_caller]
-    pub fn spawn_async<F>(self, future: F) -> JoinHandle<F::Output>
+    pub fn spawn_async<F>(mut self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let (hub, place) = (self.hub(), Location::caller());
+        let place = Location::caller();
+        match self.token.take() {
+            Some(token) if !cfg!(panic = "abort") => {
+                let run = async move { token.run_async(future).await.unwrap_or_else(|_| point::arrive()) };
+                self.spawn_async_at(place, run)
+            }
+            _ => self.spawn_async_at(place, future),
+        }
+    }
+
+    #[track_caller]
+    fn spawn_async_at<F>(self, place: &'static Location<'static>, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let hub = self.hub();
         // SAFETY: the future is 'static and Send.
         unsafe {
             match self.priority {
@@ -143,6 +183,11 @@ impl Builder {
                 Priority::Background => future::spawn_with::<F, Background>(hub, future, place, self),
             }
         }
+    }
+
+    /// The token that it is given, taken out.
+    pub(super) fn take_token(&mut self) -> Option<Token> {
+        self.token.take()
     }
 
     /// The seed that it is given.

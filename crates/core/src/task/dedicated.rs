@@ -116,6 +116,10 @@ impl Book {
 /// Never blocks. In the task itself everything waits as on a thread that is no worker: it sleeps, and nobody uses it meanwhile. Its
 /// time is the real one, also where the runtime's [clock is manual](crate::Builder::manual_clock).
 ///
+/// # Cancellation
+/// [`cancel`](JoinHandle::cancel) by its handle is found only before it begins: nobody ends the waits of a thread that is no worker's.
+/// A [token](Builder::token) that was given with the task is found at each of them.
+///
 /// # Panics
 /// If the system has no thread for it. ([`task::Builder::dedicated`](Builder::dedicated) returns that as an error.)
 ///
@@ -150,13 +154,17 @@ impl Builder {
     /// # Panics
     /// If the runtime has no pool of the name that was given.
     #[track_caller]
-    pub fn dedicated<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
+    pub fn dedicated<F, T>(mut self, f: F) -> io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         let (hub, place) = (self.hub(), Location::caller());
-        let inherited = Heirloom::new(self.seed());
+        let (inherited, token) = (Heirloom::new(self.seed()), self.take_token());
+        let f = move || match token {
+            Some(token) => token.run_task(f),
+            None => f(),
+        };
         let body = move || match inherited.run(f) {
             Ok(value) => value,
             Err(payload) => unwind::resume(payload),

@@ -1,5 +1,6 @@
 //! Why a join brings no result.
 
+use crate::cancel;
 use crate::unwind::{self, Payload};
 use std::fmt;
 use std::panic::Location;
@@ -15,6 +16,7 @@ struct Inner {
 
 enum Reason {
     Panicked(Payload),
+    Cancelled,
     Shutdown,
     Itself,
     NoStack(String),
@@ -27,7 +29,8 @@ impl JoinError {
     }
     #[cold]
     pub(crate) fn panicked(payload: Payload, place: &'static Location<'static>, name: Option<String>) -> JoinError {
-        JoinError::new(Reason::Panicked(payload), place, name)
+        let reason = if cancel::is_cancellation(&payload) { Reason::Cancelled } else { Reason::Panicked(payload) };
+        JoinError::new(reason, place, name)
     }
     #[cold]
     pub(crate) fn shutdown(place: &'static Location<'static>, name: Option<String>) -> JoinError {
@@ -45,6 +48,10 @@ impl JoinError {
     /// Did the task panic?
     pub fn is_panic(&self) -> bool {
         matches!(self.0.reason, Reason::Panicked(_))
+    }
+    /// Was the task cancelled, before it ended or began?
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.0.reason, Reason::Cancelled)
     }
     /// Was the runtime shut down before the task could start or end?
     pub fn is_shutdown(&self) -> bool {
@@ -102,6 +109,7 @@ impl fmt::Display for JoinError {
         }
         match reason {
             Reason::Panicked(payload) => write!(f, "panicked: {}", unwind::message(&**payload)),
+            Reason::Cancelled => f.write_str("was cancelled"),
             Reason::Shutdown => f.write_str("was dropped: its runtime has been shut down"),
             Reason::Itself => f.write_str("cannot join itself: it would wait for ever"),
             Reason::NoStack(why) => write!(f, "cannot be waited for: {why}"),

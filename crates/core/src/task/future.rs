@@ -7,12 +7,14 @@
 use super::builder::Builder;
 use super::context::{self, inherit};
 use super::handle::JoinHandle;
-use super::header::{Ended, Header, Kind, Mode, Outcome};
-use super::{memory, record, spawn, state, waker};
+use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
+use super::{record, spawn, state, waker};
+use crate::cancel;
 use crate::runtime::global;
 use crate::runtime::hub::Hub;
 use crate::sched::worker::Worker;
 use crate::sched::{turn, worker};
+use crate::sys::atomic::Ordering::Relaxed;
 use crate::unwind::{self, Payload};
 use std::future::Future;
 use std::panic::Location;
@@ -106,7 +108,7 @@ unsafe fn spawn_here<F: Future>(
 ///
 /// # Safety
 /// As for [`spawn_here`].
-#[cold]
+#[inline(always)] // As that of closures.
 pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
     hub: &'static Hub,
     future: F,
@@ -115,16 +117,26 @@ pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
 ) -> JoinHandle<F::Output> {
     // SAFETY: as in `spawn_here`.
     unsafe {
-        let (w, class) = (worker::current(), const { record::class::<F, F::Output>() });
-        let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
+        let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
         write_future::<F, Q>(task, future, hub.number, place);
-        let lane = with.class().lane();
+        inject(hub, task, with);
+        JoinHandle::new(task)
+    }
+}
+
+/// # Safety
+/// A fresh future of this hub that is ready to run, and the caller's.
+#[cold]
+#[inline(never)]
+unsafe fn inject(hub: &'static Hub, task: *mut Header, with: Builder) {
+    let (w, lane) = (worker::current(), with.class().lane());
+    // SAFETY: the caller.
+    unsafe {
         with.equip_future(w, hub, task);
         match w {
             Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push_future(task),
             _ => hub.inject_into(lane, task, hub.comer()),
         }
-        JoinHandle::new(task)
     }
 }
 
@@ -190,6 +202,9 @@ unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
     // SAFETY: the caller. The future does not move while it is in the record.
     unsafe {
         state::start_poll(&(*task).state);
+        if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
+            return cancelled::<F>(task);
+        }
         let waker = Q::waker(task);
         let future = Pin::new_unchecked(&mut *record::get::<F>(task));
         let polled = unwind::catch(|| future.poll(&mut Context::from_waker(&waker)));
@@ -222,7 +237,35 @@ unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
                 set_panicked(task, payload);
             }
         }
-        context::finish_future(task);
+        end::<F>(task)
+    }
+}
+
+/// The task is cancelled: drops the future instead of polling it.
+///
+/// # Safety
+/// As for `poll`.
+#[cold]
+#[inline(never)]
+unsafe fn cancelled<F: Future>(task: *mut Header) -> Ended {
+    // SAFETY: the caller. Its destructor is the task's own code: its panic is the task's.
+    unsafe {
+        state::end(&(*task).state);
+        let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
+        set_panicked(task, dropped.err().unwrap_or_else(cancel::payload));
+        end::<F>(task)
+    }
+}
+
+/// After the last poll: the outcome is written.
+///
+/// # Safety
+/// As for `poll`; the payload is the output, or that of a panic.
+#[inline(always)]
+unsafe fn end<F: Future>(task: *mut Header) -> Ended {
+    // SAFETY: the caller.
+    unsafe {
+        context::finish_future();
         let ended = match (*task).outcome {
             Outcome::Returned if std::mem::needs_drop::<F::Output>() => Ended::Returned,
             Outcome::Returned => Ended::ReturnedPlain,
@@ -236,7 +279,8 @@ unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
 /// # Safety
 /// The task is the caller's, and its payload is empty.
 #[cold]
-unsafe fn set_panicked(task: *mut Header, payload: Payload) {
+unsafe fn set_panicked(task: *mut Header, mut payload: Payload) {
+    cancel::settle(&mut payload);
     // SAFETY: the caller.
     unsafe {
         record::put::<Payload>(task, payload);

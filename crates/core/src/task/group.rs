@@ -129,7 +129,7 @@ impl<S: Send + 'static> Group<S> {
         self.spawn_with(Builder::new(), f)
     }
 
-    /// The same with a name, or a seed. Pool and priority are the group's.
+    /// The same with a name, a seed, or a token. Pool and priority are the group's.
     ///
     /// # Examples
     /// ```
@@ -139,15 +139,19 @@ impl<S: Send + 'static> Group<S> {
     /// assert_eq!(h.join().unwrap(), 5);
     /// ```
     #[track_caller]
-    pub fn spawn_with<F, T>(&self, builder: Builder, f: F) -> JoinHandle<T>
+    pub fn spawn_with<F, T>(&self, mut builder: Builder, f: F) -> JoinHandle<T>
     where
         F: FnOnce(&Local<S>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        let group = self.clone();
+        let (group, token) = (self.clone(), builder.take_token());
         let task = move || {
             let _held = Held::new(&group.shared);
-            f(&Local { group, _not_sync: PhantomData })
+            let local = Local { group, _not_sync: PhantomData };
+            match token {
+                Some(token) => token.run_task(|| f(&local)),
+                None => f(&local),
+            }
         };
         let Shared { hub, home, .. } = *self.shared;
         // SAFETY: the closure is 'static and Send.

@@ -5,10 +5,12 @@ use super::error::JoinError;
 use super::header::{DONE, Ended, Header, Mode, Outcome};
 use super::id::TaskId;
 use super::{dedicated, finish, record, waker};
+use crate::cancel::{ask, point};
 use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread};
 use crate::sys::atomic::Ordering::*;
+use crate::time::{self, Instant};
 use crate::unwind::Payload;
 use std::fmt;
 use std::future::Future;
@@ -18,6 +20,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// The right to a task's result. Dropping it detaches the task: it runs on, and its result is dropped.
 ///
@@ -110,6 +113,67 @@ impl<T> JoinHandle<T> {
         None
     }
 
+    /// Cancels the task: it ends at its next blocking point, by unwinding, or never begins. See [`cancel`](crate::cancel).
+    ///
+    /// Nothing happens if it has ended. To join it afterwards brings an error that
+    /// [is a cancellation](JoinError::is_cancelled), or its result, if it was faster.
+    ///
+    /// # Blocking
+    /// Never blocks; it does not wait for the task.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let h = myriad_core::spawn(|| myriad_core::time::sleep(Duration::from_secs(3600)));
+    /// h.cancel();
+    /// assert!(h.join().unwrap_err().is_cancelled());
+    /// ```
+    pub fn cancel(&self) {
+        if let Some(task) = self.task
+            && !self.is_finished()
+        {
+            // SAFETY: the handle keeps the record alive.
+            unsafe { ask::cancel(task.as_ptr()) };
+        }
+    }
+
+    /// Waits for the result, at most for `limit`.
+    ///
+    /// # Blocking
+    /// Until the task has ended or the time is over. Unlike [`join`](Self::join) it never runs the task on top of the caller.
+    ///
+    /// # Cancellation
+    /// A caller that is cancelled leaves at once, and detaches the task: the cancellation is not passed on.
+    ///
+    /// # Errors
+    /// The time was over: the handle comes back, and the task runs on.
+    ///
+    /// # Panics
+    /// If there is no memory for a stack.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// let h = myriad_core::spawn(|| myriad_core::time::sleep(Duration::from_secs(3600)));
+    /// let h = h.join_timeout(Duration::from_millis(1)).unwrap_err();
+    /// h.cancel();
+    /// assert!(h.join().unwrap_err().is_cancelled());
+    /// ```
+    pub fn join_timeout(self, limit: Duration) -> Result<Result<T, JoinError>, JoinHandle<T>> {
+        self.join_deadline(time::now() + limit)
+    }
+
+    /// The same until a point in time.
+    ///
+    /// # Errors
+    /// As [`join_timeout`](Self::join_timeout).
+    ///
+    /// # Panics
+    /// If there is no memory for a stack.
+    pub fn join_deadline(mut self, at: Instant) -> Result<Result<T, JoinError>, JoinHandle<T>> {
+        super::block_on(time::deadline_async(at, &mut self)).map_err(|_| self)
+    }
+
     /// Has the task ended? Never blocks.
     pub fn is_finished(&self) -> bool {
         // SAFETY: the handle keeps the record alive.
@@ -142,7 +206,9 @@ impl<T> JoinHandle<T> {
 /// The task was claimed by the holder of its handle, which gives up its right.
 #[inline(always)]
 unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, JoinError> {
-    let (caller, identity) = (w.running.replace(Word::of_task(task)), w.identity.replace(0));
+    let caller = w.running.replace(Word::of_task(task));
+    // SAFETY: the tasks of this stack.
+    unsafe { point::put_on_top(caller, task) };
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end needs no atomics.
     unsafe {
         let mut ended = ((*task).run)(task, Mode::Run);
@@ -152,7 +218,7 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
             w = w.still();
         }
         w.running.set(caller);
-        w.identity.set(identity);
+        point::take_off_top(w, caller, task);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
                 let value = record::take::<T>(task);
@@ -161,7 +227,7 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
             }
             Ended::Panicked => {
                 (*task).outcome = Outcome::Panicked;
-                Err(take_error(Some(w), task))
+                Err(passed_on(take_error(Some(w), task)))
             }
             // A scoped task completes itself; a future may not be ready yet.
             Ended::BySelf => wait_and_take(Some(w), task),
@@ -187,11 +253,63 @@ unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Res
             drop(JoinHandle::<T>::new(task));
             return Err(error);
         }
-        take_result(w.map(Worker::still), task)
+        take_result(w.map(Worker::still), task).map_err(passed_on)
     }
 }
 
-/// Waits until a task has ended.
+/// A join brought an error. If that is the caller's own cancellation, which the join has passed on, it arrives now.
+#[cold]
+fn passed_on(error: JoinError) -> JoinError {
+    if error.is_cancelled() {
+        point::check_anywhere();
+    }
+    error
+}
+
+/// A wait for the end of a task: who is cancelled meanwhile passes that on.
+#[repr(C)]
+pub(crate) struct JoinWait {
+    node: Node,
+    task: *const Header,
+}
+
+impl JoinWait {
+    /// Of the caller. It keeps the record alive as long as it waits.
+    pub(crate) fn new(w: Option<&'static Worker>, task: *const Header) -> JoinWait {
+        let wait = JoinWait { node: w.map_or_else(|| Node::new(None), Worker::node), task };
+        wait.node.end.set(Some(pass_on));
+        wait
+    }
+
+    /// The node, as part of the whole wait: `pass_on` looks behind it.
+    pub(crate) fn node(&self) -> *const Node {
+        std::ptr::from_ref(self).cast()
+    }
+
+    /// Waits.
+    ///
+    /// # Safety
+    /// It is of this worker (or foreign thread), a stack is ensured, and the node is published, to be woken once.
+    pub(crate) unsafe fn block(&self, w: Option<&'static Worker>) {
+        match w {
+            // SAFETY: the caller.
+            Some(w) => unsafe { w.suspend(self.node()) },
+            None => block_thread(&self.node),
+        }
+    }
+}
+
+/// The waiting task is cancelled: so is the one that it waits for.
+///
+/// # Safety
+/// As for every [`End`](crate::sched::node::End); the node is that of a `JoinWait`.
+unsafe fn pass_on(node: *const Node) -> bool {
+    // SAFETY: the caller; who waits keeps the record alive.
+    unsafe { ask::cancel((*node.cast::<JoinWait>()).task) };
+    false
+}
+
+/// Waits until a task has ended. If the caller is cancelled meanwhile, so is that task.
 ///
 /// # Errors
 /// There is no memory for a stack on which the worker could go on meanwhile.
@@ -207,13 +325,10 @@ pub(crate) unsafe fn wait_done(w: Option<&'static Worker>, task: &Header) -> Res
     }
     // SAFETY: what waits there is what this handle left when it was polled.
     unsafe { take_back_waiter(task) };
-    let node = w.map_or_else(|| Node::new(None), Worker::node);
-    if task.wait((&raw const node).cast_mut().cast()) {
-        match w {
-            // SAFETY: a stack is ensured; the node is published, and woken once by the task's end.
-            Some(w) => unsafe { w.suspend(&node) },
-            None => block_thread(&node),
-        }
+    let wait = JoinWait::new(w, task);
+    if task.wait(wait.node().cast_mut().cast()) {
+        // SAFETY: a stack is ensured; the node is published, and woken once by the task's end.
+        unsafe { wait.block(w) };
         // The result is ordered by the inbox or the gate, or by program order.
     }
     Ok(())

@@ -14,9 +14,9 @@
 //!
 //! **Who may touch what.** The spawner until the record is pushed; then the one who started it (`run`) until the swap
 //! in [`Header::complete`]; after it the holder of the handle, or the runner itself if it read `DETACHED`. `idx` belongs
-//! to the owner of the deque that holds the task (under that deque's lock for a thief that moves it); of a future to
-//! its poller, for its context. In `marks`, `STOLEN` is set by a thief under that lock, `NAMED` by the
-//! spawner, `NUMBERED` by anybody.
+//! to the owner of the deque that holds the task (under that deque's lock for a thief that moves it), then to the task's
+//! home; of a future between two polls to its next poller, for its context. `marks` is anybody's who knows that the task
+//! lives.
 //!
 //! **Ordering.** Completion against join, `complete` (release) with `wait` / `is_done` (acquire): the result. Join
 //! against completion, `wait` (release) with `complete` (acquire): the node. Detach against completion, `detach` (release,
@@ -86,12 +86,38 @@ pub struct Header {
     pub runtime: u8,
     /// How the task has ended; valid once it is done.
     pub outcome: Outcome,
-    /// [`STOLEN`], [`NAMED`], [`NUMBERED`].
+    /// What others have to say to the runner: see [`Marks`].
     pub marks: AtomicU8,
     /// Generation and state of a future; only the generation for a closure.
     pub state: AtomicU32,
-    /// Position in the deque that holds the task.
+    /// Position in the deque that holds the task; once it is started, what its stack waits at: see
+    /// [`crate::cancel::place`].
     pub idx: AtomicUsize,
+}
+
+/// The bits of [`Header::marks`]. Set by whoever it may be, with a read-modify-write.
+#[derive(Debug)]
+pub struct Marks;
+
+impl Marks {
+    /// Taken out of a private position by a forced steal.
+    pub const STOLEN: u8 = 1;
+    /// The task is cancelled, for good.
+    pub const CANCELLED: u8 = 2;
+    /// A region of the task was cancelled: it looks for it at its next blocking point.
+    pub const ASKED: u8 = 4;
+    /// It unwinds because of a cancellation, and is spared until that is over.
+    pub const UNWINDING: u8 = 8;
+    /// It runs on top of another task, which does not know it yet. (Of the runner alone, before the task begins.)
+    pub const ON_TOP: u8 = 16;
+    /// It has a [frame](crate::cancel::frames), which is not in the worker's list yet. (From its spawn on.)
+    pub const FRAMED: u8 = 32;
+    /// Its name is in the runtime's table.
+    pub const NAMED: u8 = 64;
+    /// Its number is in the runtime's table.
+    pub const NUMBERED: u8 = 128;
+    /// What makes a blocking point look closer.
+    pub const LOOK: u8 = Marks::CANCELLED | Marks::ASKED | Marks::UNWINDING | Marks::ON_TOP | Marks::FRAMED;
 }
 
 /// What a record is: a bit set, with the size class in the upper three bits. 0 in free memory.
@@ -140,19 +166,28 @@ impl Kind {
     }
 }
 
-/// In `marks`: taken out of a private position by a forced steal.
-pub const STOLEN: u8 = 1;
-/// In `marks`: its name is in the runtime's table.
-pub const NAMED: u8 = 4;
-/// In `marks`: its number is in the runtime's table.
-pub const NUMBERED: u8 = 2;
-
 /// In `waiter`: the task has ended.
 pub const DONE: *mut () = std::ptr::without_provenance_mut(1);
 /// In `waiter`: nobody holds the handle.
 pub const DETACHED: *mut () = std::ptr::without_provenance_mut(2);
 
 impl Header {
+    /// What stands for the running task while none runs. It is in no queue, and nobody waits for it.
+    #[cfg(not(loom))]
+    pub(crate) const fn nobody() -> Header {
+        Header {
+            run: run_nobody,
+            waiter: AtomicPtr::new(null_mut()),
+            place: Location::caller(),
+            kind: Kind::FREE,
+            runtime: 0,
+            outcome: Outcome::Returned,
+            marks: AtomicU8::new(0),
+            state: AtomicU32::new(0),
+            idx: AtomicUsize::new(0),
+        }
+    }
+
     /// The runner's last step: says that the task has ended, and returns who waits.
     ///
     /// Null: the holder of the handle frees the record. [`DETACHED`]: the caller does. Anything else is to be woken, and
@@ -181,7 +216,7 @@ impl Header {
     #[inline(always)]
     pub fn is_known(&self) -> bool {
         // Relaxed: who asks has the record for itself.
-        self.marks.load(Relaxed) & (NAMED | NUMBERED) != 0
+        self.marks.load(Relaxed) & (Marks::NAMED | Marks::NUMBERED) != 0
     }
 
     /// Leaves `waiter` to be woken at the end. False: the task has ended already, and the result is visible.
@@ -206,4 +241,9 @@ impl Header {
         let (release, acquire) = (ord(Release, "detach-release"), ord(Acquire, "detach-failure-acquire"));
         self.waiter.compare_exchange(waiter, DETACHED, release, acquire).is_ok()
     }
+}
+
+#[cfg(not(loom))]
+unsafe fn run_nobody(_: *mut Header, _: Mode) -> Ended {
+    crate::sys::thread::abort_with("a task that is none was run (a bug in Myriad)")
 }

@@ -5,9 +5,9 @@
 //! in `state`, which freeing does not touch, and finds that its task is gone. That makes wakers plain copies, without a
 //! reference count (7 ns each). The price: memory stays at its high-water mark, and is used again.
 //!
-//! A freed record is `next` and `depth` (where `run` and `waiter` were). When a worker's list has grown to
-//! [`MAGAZINE`] records, the whole list becomes its spare one, and an older spare goes to the process: so a worker that
-//! only frees feeds one that only spawns, at one lock per magazine.
+//! What is free stands in *magazines*, arrays of [`MAGAZINE`] addresses, the last one freed on top. (A list through the records
+//! themselves made each allocation wait for the load of the one before.) When a worker's magazine is full it becomes its spare
+//! one, and an older spare goes to the process: so a worker that only frees feeds one that only spawns, at one lock per magazine.
 //!
 //! **Rejected.** The global allocator: 20 ns for each record, and a count or an epoch to keep wakers safe. Returning
 //! chunks to the system: needs to know that no waker is left.
@@ -35,17 +35,16 @@ pub(crate) const fn class_of(size: usize) -> usize {
     size.div_ceil(UNIT) - 1
 }
 
-#[repr(C)]
-struct Free {
-    next: *mut Free,
-    /// Records in the list that begins here.
-    depth: usize,
-}
+type Magazine = Box<[Cell<*mut u8>; MAGAZINE]>;
 
-#[derive(Debug)]
 struct List {
-    free: Cell<*mut Free>,
-    spare: Cell<*mut Free>,
+    /// The free records: the first `len` of these. Null before the first one.
+    slots: Cell<*mut Cell<*mut u8>>,
+    len: Cell<usize>,
+    /// How many `slots` holds: [`MAGAZINE`], or 0.
+    room: Cell<usize>,
+    /// A full one.
+    spare: Cell<Option<Magazine>>,
     /// Never used yet.
     bump: Cell<*mut u8>,
     end: Cell<*mut u8>,
@@ -53,9 +52,14 @@ struct List {
 }
 
 /// One worker's free lists.
-#[derive(Debug)]
 pub struct Memory {
     lists: [List; CLASSES],
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
 }
 
 // SAFETY: the pointers are memory that the lists own.
@@ -70,7 +74,8 @@ struct Chunk {
 }
 
 struct Pool {
-    magazines: [Vec<*mut Free>; CLASSES],
+    /// Full ones.
+    magazines: [Vec<Magazine>; CLASSES],
     chunks: Vec<Chunk>,
 }
 // SAFETY: as for `Memory`.
@@ -100,8 +105,10 @@ impl Memory {
     pub const fn new() -> Memory {
         #[allow(clippy::declare_interior_mutable_const, reason = "an initialiser, copied for each class")]
         const LIST: List = List {
-            free: Cell::new(null_mut()),
-            spare: Cell::new(null_mut()),
+            slots: Cell::new(null_mut()),
+            len: Cell::new(0),
+            room: Cell::new(0),
+            spare: Cell::new(None),
             bump: Cell::new(null_mut()),
             end: Cell::new(null_mut()),
             chunk: Cell::new(FIRST_CHUNK),
@@ -113,13 +120,13 @@ impl Memory {
     #[inline(always)]
     pub fn alloc(&self, class: usize) -> *mut u8 {
         let list = &self.lists[class];
-        let free = list.free.get();
-        if free.is_null() {
+        let len = list.len.get();
+        if len == 0 {
             return Self::refill(list, class);
         }
-        // SAFETY: what is in the list is free memory that the list owns.
-        list.free.set(unsafe { (*free).next });
-        free.cast()
+        list.len.set(len - 1);
+        // SAFETY: there is a magazine, and this place of it is filled.
+        unsafe { (*list.slots.get().add(len - 1)).get() }
     }
 
     #[cold]
@@ -130,12 +137,10 @@ impl Memory {
             list.bump.set(record.wrapping_add((class + 1) * UNIT));
             return record;
         }
-        let spare = list.spare.replace(null_mut());
-        let magazine = if spare.is_null() { pool().magazines[class].pop().unwrap_or(null_mut()) } else { spare };
-        if !magazine.is_null() {
-            // SAFETY: as in `alloc`.
-            list.free.set(unsafe { (*magazine).next });
-            return magazine.cast();
+        if let Some(full) = list.spare.take().or_else(|| pool().magazines[class].pop()) {
+            let first = full[MAGAZINE - 1].get();
+            drop(list.begin(full, MAGAZINE - 1));
+            return first;
         }
         Self::new_chunk(list, class);
         Self::refill(list, class)
@@ -166,27 +171,49 @@ impl Memory {
     #[inline(always)]
     pub unsafe fn dealloc(&self, record: *mut u8, class: usize) {
         let list = &self.lists[class];
-        let (record, next) = (record.cast::<Free>(), list.free.get());
-        // SAFETY: what is in the list is free memory that the list owns.
-        let depth = if next.is_null() { 0 } else { unsafe { (*next).depth } };
-        // SAFETY: the caller: the record is ours now.
+        if list.len.get() == list.room.get() {
+            Self::put_aside(list, class);
+        }
+        let len = list.len.get();
+        // SAFETY: the caller: the record is ours now. There is a magazine, and it has room.
         unsafe {
             // Atomic for `for_each_live`.
             AtomicU8::from_ptr((&raw mut (*record.cast::<Header>()).kind).cast()).store(Kind::FREE.0, Relaxed);
-            record.write(Free { next, depth: depth + 1 });
+            (*list.slots.get().add(len)).set(record);
         }
-        list.free.set(record);
-        if depth + 1 >= MAGAZINE {
-            Self::put_aside(list, class);
-        }
+        list.len.set(len + 1);
     }
 
+    /// Makes room in the magazine: the full one becomes the spare one.
     #[cold]
     #[inline(never)]
     fn put_aside(list: &List, class: usize) {
-        let full = list.spare.replace(list.free.replace(null_mut()));
-        if !full.is_null() {
-            pool().magazines[class].push(full);
+        let empty = Box::new([const { Cell::new(null_mut()) }; MAGAZINE]);
+        if let Some(full) = list.begin(empty, 0)
+            && let Some(older) = list.spare.replace(Some(full))
+        {
+            pool().magazines[class].push(older);
+        }
+    }
+}
+
+impl List {
+    /// Goes on with this magazine, of which so many places are filled. Returns the one before.
+    fn begin(&self, magazine: Magazine, len: usize) -> Option<Magazine> {
+        let before = self.slots.replace(Box::into_raw(magazine).cast());
+        self.len.set(len);
+        let was_one = self.room.replace(MAGAZINE) > 0;
+        // SAFETY: it came from `into_raw` here, and is in nobody's hands but ours.
+        was_one.then(|| unsafe { Box::from_raw(before.cast()) })
+    }
+}
+
+impl Drop for List {
+    /// The records themselves live for ever: only tests make lists that end.
+    fn drop(&mut self) {
+        if self.room.get() > 0 {
+            // SAFETY: as in `begin`.
+            drop(unsafe { Box::from_raw(self.slots.get().cast::<[Cell<*mut u8>; MAGAZINE]>()) });
         }
     }
 }

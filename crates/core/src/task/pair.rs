@@ -5,14 +5,15 @@
 
 use super::context::{self, Loan, Word, inherit, nested};
 use super::handle::wait_done;
-use super::header::{Ended, Header, Mode};
+use super::header::{Ended, Header, Marks, Mode};
 use super::spawn::write_stack_header;
 use super::waker::wake_waiter;
+use crate::cancel::{self, ask, point};
 use crate::runtime::global;
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::stack::pool::NoStack;
-use crate::sys::atomic::AtomicUsize;
+use crate::sys::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::unwind::{self, Payload};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -96,7 +97,19 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
         let result = (*this).result.get();
         match mode {
             Mode::Run => {
-                (*result).write(unwind::catch(f).map_err(Some));
+                let w = worker::current().expect("a task runs on a worker");
+                w.custody.with(w, task, std::ptr::null(), || {
+                    // Relaxed: as of any task that begins.
+                    let ended = if (*task).marks.load(Relaxed) & Marks::CANCELLED == 0 {
+                        unwind::catch(f)
+                    } else {
+                        cancel::never_start(f)
+                    };
+                    (*result).write(ended.map_err(|mut payload| {
+                        cancel::settle(&mut payload);
+                        Some(payload)
+                    }));
+                });
                 let w = worker::current();
                 if w.is_some_and(|w| w.running.has_context()) {
                     context::end();
@@ -235,9 +248,19 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>)
     if !unsafe { w.member.deque.claim(task.header()) } {
         return join_stolen(w, task);
     }
-    // SAFETY: claimed.
-    let (before, b) = unsafe { (nested::begin(task.record()), task.take_closure()) };
-    let rb = unwind::catch(b);
+    // SAFETY: claimed. It is a task of its own, with a frame, on top of the caller; both stand until it has ended.
+    let (before, rb) = unsafe {
+        let (before, b) = (nested::begin(task.record()), task.take_closure());
+        point::put_framed_on_top(before, task.record());
+        let w = w.still();
+        let rb = w.custody.with(w, task.record(), std::ptr::null(), || {
+            unwind::catch(b).map_err(|mut payload| {
+                cancel::settle(&mut payload);
+                payload
+            })
+        });
+        (before, rb)
+    };
     nested::finish(before);
     match rb {
         Ok(rb) => rb,
@@ -263,15 +286,19 @@ fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB
 #[inline(never)]
 fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>, payload: Payload) -> ! {
     let w = w.still();
+    if cancel::is_cancellation(&payload) {
+        cancel_b(w, task);
+        unwind::resume(payload);
+    }
     // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
     // SAFETY: the frame's own record; claimed once.
     unsafe {
         if w.member.deque.claim(task.header()) {
-            let (before, identity) = (w.running.replace(Word::of_task(task.record())), w.identity.replace(0));
+            let before = w.running.replace(Word::of_task(task.record()));
+            point::put_framed_on_top(before, task.record());
             (task.header().run)(task.record(), Mode::Run);
             let w = w.still();
             w.running.set(before);
-            w.identity.set(identity);
         } else {
             wait_for_frame(w, task.header());
         }
@@ -282,6 +309,25 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
         }
     }
     unwind::resume(payload)
+}
+
+/// `a` was cancelled, so `b` is: it does not begin any more, or is asked and awaited.
+#[cold]
+fn cancel_b<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) {
+    // SAFETY: the frame's own record; claimed once.
+    let dropped = unsafe {
+        if w.member.deque.claim(task.header()) {
+            unwind::catch(|| _ = (task.header().run)(task.record(), Mode::DropUnstarted))
+        } else {
+            ask::cancel(task.record());
+            wait_for_frame(w, task.header());
+            unwind::catch(|| drop(task.take_result()))
+        }
+    };
+    // A panic gives way to the cancellation.
+    if let Err(second) = dropped {
+        unwind::discard(second);
+    }
 }
 
 /// Waits for a task whose record is in the caller's frame, whatever happens.

@@ -15,14 +15,15 @@
 
 use super::context::{self, Word, inherit};
 use super::handle::JoinHandle;
-use super::header::{DETACHED, Ended, Header, Kind, Mode, Outcome};
+use super::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
 use super::waker::wake_waiter;
 use super::{JoinError, finish, memory, record, spawn};
+use crate::cancel::{self, ask, point};
 use crate::runtime::global;
 use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread, wake_node};
-use crate::sys::atomic::{AtomicIsize, Ordering::*};
+use crate::sys::atomic::{AtomicBool, AtomicIsize, Ordering::*};
 use crate::sys::cell::UnsafeCell;
 use crate::unwind::{self, Payload};
 use std::cell::Cell;
@@ -37,6 +38,10 @@ const OPEN: isize = isize::MAX / 2;
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     counts: Counts,
+    /// Its tasks are cancelled, and no more begin.
+    cancelled: AtomicBool,
+    /// Other runtimes whose workers have spawned into it.
+    strangers: Mutex<Vec<&'static Hub>>,
     /// The panic of a task that nobody joined.
     panic: Mutex<Option<Payload>>,
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -105,6 +110,10 @@ impl Counts {
 /// # Blocking
 /// At its end, until all tasks have ended; those of its own queue run right there.
 ///
+/// # Cancellation
+/// If the caller is cancelled, so are all tasks of the scope; it unwinds when they have ended. A task of the scope that was
+/// cancelled is no error of the scope. See [`try_scope`](super::try_scope) for a scope whose tasks are cancelled at the first error.
+///
 /// # Panics
 /// If `f` panics, that panic goes on after all tasks have ended; else the first panic of a task that was not joined.
 ///
@@ -123,30 +132,92 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let w = worker::current();
-    let scope = Scope {
-        counts: Counts {
-            owner: w.map_or(std::ptr::null(), |w| w.stacks.runner()),
-            hub: w.map_or_else(global::hub, |w| w.hub),
-            local: Cell::new(0),
-            merged: Cell::new(false),
-            shared: AtomicIsize::new(OPEN),
-            waiter: UnsafeCell::new(null_mut()),
-        },
-        panic: Mutex::new(None),
-        scope: PhantomData,
-        env: PhantomData,
-    };
+    let scope = Scope::new();
     let result = unwind::catch(|| f(&scope));
-    scope.wait();
-    let unjoined = scope.panic.lock().unwrap_or_else(|e| e.into_inner()).take();
-    match (result, unjoined) {
-        (Err(payload), _) | (Ok(_), Some(payload)) => unwind::resume(payload),
-        (Ok(value), None) => value,
-    }
+    scope.end(result)
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
+    /// A scope of the caller.
+    pub(super) fn new() -> Self {
+        let w = worker::current();
+        Scope {
+            counts: Counts {
+                owner: w.map_or(std::ptr::null(), |w| w.stacks.runner()),
+                hub: w.map_or_else(global::hub, |w| w.hub),
+                local: Cell::new(0),
+                merged: Cell::new(false),
+                shared: AtomicIsize::new(OPEN),
+                waiter: UnsafeCell::new(null_mut()),
+            },
+            cancelled: AtomicBool::new(false),
+            strangers: Mutex::default(),
+            panic: Mutex::new(None),
+            scope: PhantomData,
+            env: PhantomData,
+        }
+    }
+
+    /// Waits until all tasks have ended, after the scope's body has ended in this way.
+    pub(super) fn end<T>(&self, result: Result<T, Payload>) -> T {
+        if result.as_ref().is_err_and(cancel::is_cancellation) {
+            self.cancel();
+        }
+        self.wait();
+        match (result, self.take_panic()) {
+            (Err(payload), _) | (Ok(_), Some(payload)) => unwind::resume(payload),
+            (Ok(value), None) => {
+                // By its owner's cancellation, perhaps, which was only passed on.
+                point::check_anywhere();
+                value
+            }
+        }
+    }
+
+    /// The first panic of a task that nobody joined.
+    pub(super) fn take_panic(&self) -> Option<Payload> {
+        self.panic.lock().unwrap_or_else(|e| e.into_inner()).take()
+    }
+
+    /// Cancels all tasks of the scope, and those that are spawned in it from now on. See [`cancel`](crate::cancel).
+    ///
+    /// # Blocking
+    /// Never blocks: the scope's end waits for them.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// myriad_core::scope(|s| {
+    ///     for _ in 0..100 {
+    ///         s.spawn(|| myriad_core::time::sleep(Duration::from_secs(3600)));
+    ///     }
+    ///     s.cancel();
+    /// });
+    /// ```
+    pub fn cancel(&self) {
+        // Release: pairs with the Acquire in `Frames::each_cancelled` and of a task that begins.
+        if self.cancelled.swap(true, AcqRel) {
+            return;
+        }
+        ask::ask_frames(self.counts.hub);
+        let strangers = std::mem::take(&mut *self.strangers.lock().unwrap_or_else(|e| e.into_inner()));
+        strangers.into_iter().for_each(ask::ask_frames);
+    }
+
+    /// Was it cancelled?
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Acquire)
+    }
+
+    /// A worker of another runtime spawns.
+    #[cold]
+    fn note_stranger(&self, hub: &'static Hub) {
+        let mut strangers = self.strangers.lock().unwrap_or_else(|e| e.into_inner());
+        if !strangers.iter().any(|known| std::ptr::eq(*known, hub)) {
+            strangers.push(hub);
+        }
+    }
+
     /// Starts a task in the scope; like [`spawn`](crate::spawn), but `f` may borrow.
     ///
     /// # Blocking
@@ -169,7 +240,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             let class = const { record::class::<Job<F>, T>() };
             // A worker of another runtime spawns into its own, as anywhere.
             let (task, hub) = match w {
-                Some(w) => (w.memory.alloc(class), w.hub),
+                Some(w) => {
+                    if !std::ptr::eq(w.hub, self.counts.hub) {
+                        self.note_stranger(w.hub);
+                    }
+                    (w.memory.alloc(class), w.hub)
+                }
                 None => (memory::foreign().alloc(class), self.counts.hub),
             };
             let task = task.cast::<Header>();
@@ -202,9 +278,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
         let no_stack = w.is_some_and(|w| w.ensure_stack().is_err());
         let node = w.map_or_else(|| Node::new(None), Worker::node);
+        let wait = ScopeWait { node, scope: std::ptr::from_ref(self).cast() };
+        wait.node.end.set(Some(ScopeWait::pass_on));
+        // (Of the whole wait: `pass_on` looks behind the node.)
+        let node = (&raw const wait).cast::<Node>();
         counts.waiter.with_mut(|waiter| {
             // SAFETY: nobody reads it before the merge below.
-            unsafe { *waiter = (&raw const node).cast_mut() }
+            unsafe { *waiter = node.cast_mut() }
         });
         counts.merged.set(true);
         let less = OPEN - counts.local.get();
@@ -216,8 +296,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         if counts.shared.fetch_sub(less, AcqRel) != less {
             match w {
                 // SAFETY: a stack is ensured, and the last task wakes the node, once.
-                Some(w) => unsafe { w.suspend(&node) },
-                None => block_thread(&node),
+                Some(w) => unsafe { w.suspend(node) },
+                None => block_thread(&wait.node),
             }
         }
     }
@@ -226,6 +306,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// scope's end cannot come before theirs.)
     fn run_own(&self, mut w: &'static Worker) {
         while w.has_room() {
+            if point::is_cancelled(w) {
+                self.cancel();
+            }
             // SAFETY: we are the worker; what is popped is ours to run or to push back.
             unsafe {
                 let task = w.member.deque.pop();
@@ -238,13 +321,32 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     w.push_any(task);
                     return;
                 }
-                let (caller, identity) = (w.running.replace(Word::of_task(task)), w.identity.replace(0));
+                let caller = w.running.replace(Word::of_task(task));
+                point::put_framed_on_top(caller, task);
                 ((*task).run)(task, Mode::Run);
                 w = w.still();
                 w.running.set(caller);
-                w.identity.set(identity);
             }
         }
+    }
+}
+
+/// The owner's wait at the end.
+#[repr(C)]
+struct ScopeWait {
+    node: Node,
+    scope: *const Scope<'static, 'static>,
+}
+
+impl ScopeWait {
+    /// The owner is cancelled: so are the scope's tasks, for which it waits on.
+    ///
+    /// # Safety
+    /// As for every [`End`](crate::sched::node::End); the node is that of a `ScopeWait`.
+    unsafe fn pass_on(node: *const Node) -> bool {
+        // SAFETY: the caller: the owner is in `wait`, so the scope stands.
+        unsafe { (*(*node.cast::<ScopeWait>()).scope).cancel() };
+        false
     }
 }
 
@@ -286,12 +388,22 @@ where
                 Err(payload) => unwind::resume(payload),
             };
         }
-        match unwind::catch(f) {
+        let worker = worker::current().expect("a task runs on a worker");
+        let result = worker.custody.with(worker, task, &raw const (*scope).cancelled, || {
+            // Relaxed marks: whoever sets them for a task that has not begun has its handle. Acquire: pairs with `cancel`.
+            if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 || (*scope).cancelled.load(Acquire) {
+                cancel::never_start(f)
+            } else {
+                unwind::catch(f)
+            }
+        });
+        match result {
             Ok(value) => {
                 record::put(task, value);
                 (*task).outcome = Outcome::Returned;
             }
-            Err(payload) => {
+            Err(mut payload) => {
+                cancel::settle(&mut payload);
                 record::put::<Payload>(task, payload);
                 (*task).outcome = Outcome::Panicked;
             }
@@ -323,9 +435,12 @@ where
     Ended::BySelf
 }
 
-/// The first panic that nobody has joined goes on at the scope's end.
+/// The first panic that nobody has joined goes on at the scope's end. A cancellation does not.
 #[cold]
 fn keep(panic: &Mutex<Option<Payload>>, payload: Payload) {
+    if cancel::is_cancellation(&payload) {
+        return;
+    }
     let mut first = panic.lock().unwrap_or_else(|e| e.into_inner());
     if first.is_none() {
         *first = Some(payload);
@@ -352,6 +467,10 @@ impl<T> ScopedJoinHandle<'_, T> {
     #[inline]
     pub fn join(mut self) -> Result<T, JoinError> {
         self.handle.take().join()
+    }
+    /// As [`JoinHandle::cancel`].
+    pub fn cancel(&self) {
+        self.handle.cancel();
     }
     /// Has the task ended?
     pub fn is_finished(&self) -> bool {

@@ -2,8 +2,9 @@
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
-use super::header::{Ended, Header, Kind, Mode, Outcome};
+use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
 use super::{memory, record};
+use crate::cancel;
 use crate::runtime::hub::Hub;
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
@@ -43,7 +44,22 @@ where
         // SAFETY: `f` is 'static and Send.
         Some(w) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
         // SAFETY: as above.
-        None => unsafe { spawn_outside(f, place) },
+        None => unsafe { spawn_into(crate::runtime::global::hub(), f, place, Builder::new()) },
+    }
+}
+
+/// Spawns into this runtime, from anywhere.
+pub(crate) fn spawn_on<F, T>(hub: &'static Hub, f: F, place: &'static Location<'static>) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match worker::current() {
+        // As `spawn`: also during a shutdown.
+        // SAFETY: `f` is 'static and Send.
+        Some(w) if std::ptr::eq(w.hub, hub) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
+        // SAFETY: as above.
+        _ => unsafe { spawn_into(hub, f, place, Builder::new()) },
     }
 }
 
@@ -71,27 +87,16 @@ where
     }
 }
 
-/// Spawns from a foreign thread. (Apart, so that `spawn` has no room in its frame for what only this needs.)
+/// Spawns into this pool, from wherever, with what the builder says (its token is the caller's business).
 ///
-/// # Safety
-/// As for [`spawn_with`].
-#[cold]
-#[inline(never)]
-unsafe fn spawn_outside<F, T>(f: F, place: &'static Location<'static>) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
-    // SAFETY: the caller.
-    unsafe { spawn_with(crate::runtime::global::hub(), f, place, Builder::new()) }
-}
-
-/// Spawns into this pool, from wherever, with what the builder says.
+/// Inlined, but for what is rare and knows nothing of `f`: were `f` handed to a function it would have to stand in memory
+/// for [`spawn_here`], too, written in words there and read at once in pairs of words, which a processor cannot forward from its
+/// store buffer. (That was a third of the time of a spawn with its join.)
 ///
 /// # Safety
 /// What `f` and `T` borrow outlives the task.
-#[cold]
-pub(crate) unsafe fn spawn_with<F, T>(
+#[inline(always)]
+pub(crate) unsafe fn spawn_into<F, T>(
     hub: &'static Hub,
     f: F,
     place: &'static Location<'static>,
@@ -101,24 +106,20 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let lane = with.class().lane();
-    // SAFETY: the caller.
+    let task = foreign_record(record::class::<F, T>());
+    // SAFETY: as in `spawn_here`.
     unsafe {
-        let (w, task) = record_for(hub, f, place, with);
-        match w {
-            Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push(task),
-            _ => hub.inject_into(lane, task, hub.comer()),
-        }
-        JoinHandle::new(task)
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
+        record::put(task, f);
+        JoinHandle::new(inject(hub, task, with))
     }
 }
 
 /// Spawns a task that only this worker of the pool begins, with what the builder says but for its place.
 ///
 /// # Safety
-/// As for [`spawn_with`].
-#[cold]
-pub(crate) unsafe fn spawn_pinned<F, T>(
+/// As for [`spawn_into`].
+pub(super) unsafe fn spawn_pinned<F, T>(
     hub: &'static Hub,
     worker: usize,
     f: F,
@@ -129,34 +130,38 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    // SAFETY: the caller.
+    let task = foreign_record(record::class::<F, T>());
+    // SAFETY: as in `spawn_here`.
     unsafe {
-        let (_, task) = record_for(hub, f, place, with);
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
+        record::put(task, f);
+        let task = with.equip(worker::current(), hub, task);
         hub.pin(task, worker, hub.comer());
         JoinHandle::new(task)
     }
 }
 
-/// A record with all that it is given, not queued yet; and the calling worker.
-///
+/// Memory for a record, of whoever calls.
+#[cold]
+#[inline(never)]
+pub(crate) fn foreign_record(class: usize) -> *mut Header {
+    worker::current().map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast()
+}
+
 /// # Safety
-/// As for [`spawn_with`].
-unsafe fn record_for<F, T>(
-    hub: &'static Hub,
-    f: F,
-    place: &'static Location<'static>,
-    with: Builder,
-) -> (Option<&'static Worker>, *mut Header)
-where
-    F: FnOnce() -> T,
-{
-    let (w, class) = (worker::current(), const { record::class::<F, T>() });
-    let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
-    // SAFETY: as in `spawn_here`.
+/// A record of this hub that is ready to run, and the caller's.
+#[cold]
+#[inline(never)]
+unsafe fn inject(hub: &'static Hub, task: *mut Header, with: Builder) -> *mut Header {
+    let (w, lane) = (worker::current(), with.class().lane());
+    // SAFETY: the caller.
     unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
-        record::put(task, f);
-        (w, with.equip(w, hub, task))
+        let task = with.equip(w, hub, task);
+        match w {
+            Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push(task),
+            _ => hub.inject_into(lane, task, hub.comer()),
+        }
+        task
     }
 }
 
@@ -182,10 +187,11 @@ pub(crate) unsafe fn write_header(
     }
 }
 
-/// Kind, runtime, outcome and `marks` of a fresh record as one word.
+/// Kind, runtime, outcome and marks of a fresh record as one word.
 #[inline(always)]
 pub(crate) const fn flags(kind: Kind, runtime: u8) -> u32 {
-    u32::from_ne_bytes([kind.0, runtime, Outcome::Returned as u8, 0])
+    let framed = kind.has(Kind::SCOPED) || kind.has(Kind::ON_STACK);
+    u32::from_ne_bytes([kind.0, runtime, Outcome::Returned as u8, if framed { Marks::FRAMED } else { 0 }])
 }
 
 /// Writes the four at once: they stand side by side (checked below).
@@ -203,11 +209,11 @@ pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
     // SAFETY: the caller; four bytes of plain types, aligned. (In a model the words are larger: field by field.)
     unsafe {
         if cfg!(loom) {
-            let [kind, runtime, ..] = flags.to_ne_bytes();
+            let [kind, runtime, _, marks] = flags.to_ne_bytes();
             (&raw mut (*task).kind).write(Kind(kind));
             (&raw mut (*task).runtime).write(runtime);
             (&raw mut (*task).outcome).write(Outcome::Returned);
-            (&raw mut (*task).marks).write(AtomicU8::new(0));
+            (&raw mut (*task).marks).write(AtomicU8::new(marks));
         } else {
             // Atomic for `memory::for_each_live`, which may look at any time.
             std::sync::atomic::AtomicU32::from_ptr((&raw mut (*task).kind).cast()).store(flags, Relaxed);
@@ -261,13 +267,17 @@ where
     unsafe {
         match mode {
             Mode::Run => {
+                if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
+                    return never_start::<F>(task);
+                }
                 let f = record::take::<F>(task);
                 match unwind::catch(f) {
                     Ok(value) => {
                         record::put(task, value);
                         if std::mem::needs_drop::<T>() { Ended::Returned } else { Ended::ReturnedPlain }
                     }
-                    Err(payload) => {
+                    Err(mut payload) => {
+                        cancel::settle(&mut payload);
                         record::put::<Payload>(task, payload);
                         Ended::Panicked
                     }
@@ -283,6 +293,21 @@ where
             }
         }
     }
+}
+
+/// A task that was cancelled before it began: drops the closure.
+///
+/// # Safety
+/// The task is the caller's, and its closure is in the record.
+#[cold]
+#[inline(never)]
+unsafe fn never_start<F>(task: *mut Header) -> Ended {
+    // SAFETY: the caller. The destructor is the task's own code: its panic is the task's.
+    unsafe {
+        let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
+        record::put::<Payload>(task, dropped.err().unwrap_or_else(cancel::payload));
+    }
+    Ended::Panicked
 }
 
 /// Drops a result or a payload in place.

@@ -1,7 +1,9 @@
 //! The panic of a detached task, which has no joiner to go to.
 
+use super::context::Word;
 use super::header::Header;
 use super::record;
+use crate::cancel;
 use crate::runtime::Unhandled;
 use crate::runtime::hub::Hub;
 use crate::unwind::{self, Payload};
@@ -14,6 +16,9 @@ use crate::unwind::{self, Payload};
 pub(crate) unsafe fn report(hub: &'static Hub, task: *mut Header) {
     // SAFETY: the caller.
     let (place, payload) = unsafe { ((*task).place, &*record::get::<Payload>(task)) };
+    if cancel::is_cancellation(payload) {
+        return;
+    }
     let who = match hub.name_of(task, true) {
         Some(name) => format!("detached task '{name}' (spawned at {place})"),
         None => format!("a detached task (spawned at {place})"),
@@ -24,10 +29,10 @@ pub(crate) unsafe fn report(hub: &'static Hub, task: *mut Header) {
 /// Says that the destructor of something that belongs to a task, or to a thread if it is null, panicked at its end.
 ///
 /// # Safety
-/// The record is null or lives.
+/// The record is null, nobody's, or lives.
 #[cold]
 pub(crate) unsafe fn report_destructor(task: *mut Header, what: &str, payload: Payload) {
-    if task.is_null() {
+    if task.is_null() || Word::is_nobody(task) {
         eprintln!("myriad: the destructor of {what} of a thread panicked: {}", unwind::message(&*payload));
     } else {
         // SAFETY: the caller.

@@ -78,6 +78,21 @@ unsafe fn wake(word: *const ()) {
     }
 }
 
+/// Wakes the future that is in this record now.
+///
+/// # Safety
+/// The record is alive.
+pub(crate) unsafe fn wake_now(record: *mut Header) {
+    // SAFETY: the caller.
+    unsafe {
+        let state = &(*record).state;
+        let generation = state::generation(state.load(crate::sys::atomic::Ordering::Relaxed));
+        if state::wake(state, generation) {
+            worker::schedule(record);
+        }
+    }
+}
+
 /// A waker as a word for `waiter`: our own as they are, others in a box.
 pub(crate) fn to_waiter(waker: &Waker) -> *mut () {
     if std::ptr::eq(waker.vtable(), &VTABLE) {

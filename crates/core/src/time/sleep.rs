@@ -50,12 +50,13 @@ pub fn sleep_until(deadline: Instant) {
     if now() >= deadline {
         return;
     }
-    let wait = Wait::timed();
+    let wait = Wait::timed().cancellable();
     if let Err(error) = wait.prepare() {
         panic!("{error}");
     }
     // SAFETY: prepared; nobody else knows the wait, so only its timer ends it.
     unsafe { wait.block_until(deadline) };
+    wait.arrive();
 }
 
 /// A future that is ready after `duration`, counted from this call.

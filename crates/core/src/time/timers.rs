@@ -17,7 +17,9 @@
 //! `next` | light | `sleepers` against `sleepers` | heavy | `next` in [`Timers::until_next`].
 
 use super::sleep::SleepState;
+use super::timeout;
 use super::wheel::{Supply, TimerNode, Wheel};
+use crate::cancel::region::Asked;
 use crate::lock::biased::{BiasedGuard, BiasedLock};
 use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
@@ -37,6 +39,8 @@ pub(crate) const FIRE_WAIT: u16 = 0;
 /// `fire` of a node whose `data` is a [`SleepState`].
 pub(crate) const FIRE_SLEEP: u16 = 1;
 
+/// `fire` of a node whose `data` is a [`Region`](crate::cancel::region::Region) of a task.
+pub(crate) const FIRE_REGION: u16 = 2;
 /// Wakers of futures that are taken out at a time.
 const BATCH: usize = 16;
 
@@ -310,6 +314,8 @@ impl Timers {
                     if Wait::claim_timeout(wait) {
                         blocked.add(Wait::node(wait));
                     }
+                } else if (*this).fire == FIRE_REGION {
+                    wakers.ask(timeout::fire((*this).data));
                 } else {
                     wakers.add(SleepState::fire((*this).data.cast::<SleepState>()));
                 }
@@ -364,15 +370,18 @@ impl Blocked {
 struct Wakers {
     wakers: [Option<Waker>; BATCH],
     n: usize,
+    /// Tasks with a region whose time is over.
+    asked: [Option<Asked>; BATCH],
+    tasks: usize,
 }
 
 impl Wakers {
     fn new() -> Wakers {
-        Wakers { wakers: [const { None }; BATCH], n: 0 }
+        Wakers { wakers: [const { None }; BATCH], n: 0, asked: [const { None }; BATCH], tasks: 0 }
     }
 
     fn is_full(&self) -> bool {
-        self.n == BATCH
+        self.n == BATCH || self.tasks == BATCH
     }
 
     /// Not while it is full.
@@ -383,9 +392,17 @@ impl Wakers {
         }
     }
 
+    /// Not while it is full.
+    fn ask(&mut self, asked: Asked) {
+        self.asked[self.tasks] = Some(asked);
+        self.tasks += 1;
+    }
+
     /// Without the lock: wakers are foreign code. True: there were some.
     fn wake_all(&mut self) -> bool {
-        let any = self.n > 0;
+        let any = self.n + self.tasks > 0;
+        self.asked[..self.tasks].iter_mut().filter_map(Option::take).for_each(Asked::ask);
+        self.tasks = 0;
         self.wakers[..self.n].iter_mut().filter_map(Option::take).for_each(Waker::wake);
         self.n = 0;
         any

@@ -4,6 +4,7 @@ use super::{SCRIPT, Script};
 use loom::thread;
 use myriad_core::lock::biased::BiasedLock;
 use myriad_core::sys::cell::UnsafeCell;
+use myriad_core::sys::mutant::on;
 use myriad_core::time::Instant;
 use myriad_core::wait::{Both, Group, Here, PollWait, Target, Wait};
 use std::sync::Arc;
@@ -68,7 +69,7 @@ impl List {
         let target = self.locked(|place| {
             let mut target = place.take()?;
             // SAFETY: taken off just now, under the lock.
-            unsafe { target.claim() }.then_some(target)
+            (unsafe { target.claim() } || on("taken-unasked")).then_some(target)
         });
         // SAFETY: claimed, and woken once.
         target.map(|target| unsafe { target.wake() }).is_some()
@@ -285,7 +286,39 @@ fn held_at_the_deadline() {
     assert_eq!(visit == Visit::WasMet, met.load(SeqCst), "{visit:?}");
 }
 
+/// A wait in a wheel and in a list: the timer comes while a partner does. One of the two ends it, and wakes it once; after that the
+/// wait's memory is the owner's again, and the other has not touched it.
+fn timer_or_waker() {
+    let [wheel, list] = lists();
+    let (wheel2, list2) = (wheel.clone(), list.clone());
+    let ended = {
+        let wait = Here::get().timed_wait();
+        let me = Group::of(&wait);
+        assert_eq!((wheel.meet(me), list.meet(me)), (None, None));
+        let timer = thread::spawn(move || wheel2.take());
+        let partner = thread::spawn(move || list2.take());
+        // SAFETY: published; woken once, by the one or the other.
+        assert!(unsafe { wait.block_until(Instant::NEVER) });
+        // Under their locks: who is late finds nothing, or is done with it.
+        wheel.leave(me);
+        list.leave(me);
+        [timer, partner]
+    };
+    let ended = ended.map(|thread| thread.join().unwrap());
+    assert!(ended[0] != ended[1], "{ended:?}");
+}
+
 pub const SCRIPTS: &[Script] = &[
+    Script {
+        name: "group.timer_or_waker",
+        run: timer_or_waker,
+        threads: 3,
+        spins: true,
+        owners: 0,
+        bound: (Some(3), Some(4)),
+        mutants: &["taken-unasked"],
+        ..SCRIPT
+    },
     Script {
         name: "group.two_meet",
         run: two_meet,

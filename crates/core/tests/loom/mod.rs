@@ -43,51 +43,19 @@
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part
 
 pub mod biased;
+pub mod cancel;
 pub mod completion;
 mod crew;
 pub mod deque;
 pub mod future;
 pub mod group;
 pub mod handoff;
+mod harness;
 pub mod relief;
 pub mod sleep;
 mod tasks;
 
-use myriad_core::sys::fence::{self, Meaning};
-use myriad_core::sys::{atomic, futex, mutant};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
-
-/// A closed program for loom to explore.
-pub struct Script {
-    pub name: &'static str,
-    pub run: fn(),
-    /// Threads, with the first.
-    pub threads: usize,
-    /// Owners of light fences: workers.
-    pub owners: usize,
-    /// Does a foreign thread use its fence?
-    pub foreign: bool,
-    /// Do sleepers spin? See `sys::futex`.
-    pub spins: bool,
-    /// Bound on preemptions in the usual run, and in the thorough one; `None` explores everything.
-    pub bound: (Option<usize>, Option<usize>),
-    /// Mutants that this script has to catch.
-    pub mutants: &'static [&'static str],
-}
-
-/// What most scripts have in common.
-pub const SCRIPT: Script = Script {
-    name: "",
-    run: || (),
-    threads: 2,
-    owners: 1,
-    foreign: false,
-    spins: false,
-    bound: (None, None),
-    mutants: &[],
-};
+pub use harness::*;
 
 /// All scripts of all protocols.
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
@@ -100,52 +68,8 @@ pub fn scripts() -> impl Iterator<Item = &'static Script> {
         relief::SCRIPTS,
         future::SCRIPTS,
         group::SCRIPTS,
+        cancel::SCRIPTS,
     ]
     .into_iter()
     .flatten()
-}
-
-pub const MEANINGS: [Meaning; 2] = [Meaning::PerOwner, Meaning::SeqCst];
-
-/// Explores a script with this mutant planted ("" for none); returns the number of executions. Panics when an execution
-/// breaks an invariant.
-pub fn explore(script: &Script, mutant: &'static str, meaning: Meaning) -> u64 {
-    let thorough = std::env::var_os("MYRIAD_LOOM_THOROUGH").is_some();
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = if thorough { script.bound.1 } else { script.bound.0 };
-    builder.max_branches = 5_000;
-    let executions = Arc::new(AtomicU64::new(0));
-    let counter = executions.clone();
-    let Script { run, threads, owners, foreign, spins, .. } = *script;
-    mutant::plant(mutant);
-    if std::env::var_os("MYRIAD_LOOM_TRACE").is_some() {
-        atomic::trace(true);
-        let hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            atomic::take_trace().iter().for_each(|line| eprintln!("{line}"));
-            hook(info);
-        }));
-    }
-    builder.check(move || {
-        counter.fetch_add(1, Relaxed);
-        atomic::begin(threads);
-        fence::begin(meaning, owners, foreign);
-        futex::begin(spins);
-        run();
-    });
-    mutant::plant("");
-    executions.load(Relaxed)
-}
-
-/// Explores these scripts, without mutants, under both meanings of the fences.
-pub fn check(scripts: &[Script]) {
-    let only = std::env::var("MYRIAD_LOOM_ONLY").unwrap_or_default();
-    for script in scripts.iter().filter(|s| s.name.contains(&only)) {
-        for meaning in MEANINGS {
-            let start = Instant::now();
-            let n = explore(script, "", meaning);
-            let seconds = start.elapsed().as_secs_f64();
-            println!("{:30} {:9} {n:9} executions {seconds:7.1} s", script.name, format!("{meaning:?}"));
-        }
-    }
 }

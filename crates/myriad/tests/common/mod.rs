@@ -16,6 +16,7 @@
 use myriad::{Builder, Runtime};
 use std::any::Any;
 use std::fmt;
+use std::io::Write;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, OnceLock};
@@ -86,6 +87,21 @@ pub(crate) fn case(mode: Mode, workers: usize, tweak: impl FnOnce(Builder) -> Bu
     assert!(report.is_clean(), "{mode}, {workers} workers: {report}");
 }
 
+/// Runs `body` in both modes, with 1 and 2 workers. The runtime is the body's to end.
+#[track_caller]
+pub(crate) fn each_owned(body: impl Fn(Mode, Runtime)) {
+    quiet();
+    for mode in MODES {
+        if mode == Mode::Fibers && !fibers_supported() {
+            continue;
+        }
+        for workers in [1, 2] {
+            let _watch = watch(&format!("{mode}, {workers} workers"));
+            body(mode, mode.runtime(workers));
+        }
+    }
+}
+
 /// Can this platform switch stacks?
 pub(crate) fn fibers_supported() -> bool {
     static SUPPORTED: OnceLock<bool> = OnceLock::new();
@@ -134,7 +150,8 @@ fn watchdog() {
     loop {
         let now = Instant::now();
         if let Some((_, name, _)) = watched.iter().find(|(_, _, until)| *until <= now) {
-            eprintln!("\ntest {name} HANGS; aborting");
+            // Not by `eprintln!`: a test's threads have its standard error captured, and the process ends here.
+            _ = writeln!(std::io::stderr(), "\ntest {name} HANGS; aborting");
             std::process::abort();
         }
         let wait = watched.iter().map(|(_, _, until)| *until - now).min().unwrap_or(Duration::from_secs(3600));

@@ -13,6 +13,7 @@ use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::select::{Arm, Link};
 use myriad_core::lock::biased::BiasedLock;
 use myriad_core::sys::cell::UnsafeCell;
+use myriad_core::sys::mutant::on;
 use myriad_core::time::Instant;
 use myriad_core::wait::{Group, Here, Target};
 use std::fmt;
@@ -98,7 +99,9 @@ impl<S> Board<S> {
     pub(super) fn close(&self) -> bool {
         let here = Here::get();
         let was_open = self.locked(here, |state| {
-            state.call_all();
+            if !on("close-calls-nobody") {
+                state.call_all();
+            }
             !std::mem::replace(&mut state.closed, true)
         });
         self.wake_all(here, CLOSED);
@@ -126,6 +129,9 @@ impl<S> Board<S> {
             // SAFETY: claimed, taken out, and woken once.
             unsafe { here.wake(target) };
             std::mem::forget(others);
+            if on("board-wakes-one") {
+                return;
+            }
         }
     }
 
@@ -161,9 +167,13 @@ impl<S> Board<S> {
     unsafe fn give_up(&self, here: Here, entry: *mut Entry<()>) -> Option<Target> {
         self.locked(here, |state| {
             // One of the two lists; it matters only if it is the first there.
-            let list = if state.waking.begins_with(entry) { &mut state.waking } else { &mut state.waiting };
+            let list = if state.waking.begins_with(entry) && !on("waking-forgotten") {
+                &mut state.waking
+            } else {
+                &mut state.waiting
+            };
             // SAFETY: the caller; locked.
-            unsafe { ((*entry).state() == LINKED).then(|| list.remove(entry)) }
+            unsafe { ((*entry).state() == LINKED || on("board-give-up-unchecked")).then(|| list.remove(entry)) }
         })
     }
 
@@ -184,7 +194,7 @@ impl<S> Board<S> {
         Here::get().spend();
         loop {
             let here = Here::get();
-            let wait = here.timed_wait();
+            let wait = here.timed_wait().cancellable();
             let prepared = wait.prepare();
             let entry = Entry::new();
             let at = (&raw const entry).cast_mut();
@@ -202,6 +212,7 @@ impl<S> Board<S> {
             if !unsafe { wait.block_until(deadline) } {
                 // SAFETY: our own. (Its target has nothing to drop.)
                 drop(unsafe { self.give_up(Here::get(), at) });
+                wait.arrive();
                 return Err(RecvTimeoutError::Timeout);
             }
         }
@@ -273,7 +284,7 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
         let Reading { board, reader, entry, won, .. } = self;
         let at: *mut Entry<()> = entry;
         board.locked(here, |state| {
-            if !state.closed && !reader.has_news(&state.content) {
+            if on("link-without-look") || !state.closed && !reader.has_news(&state.content) {
                 // SAFETY: locked; in no list; the caller: it stays where it is.
                 unsafe { state.waiting.push(at, me.target()) };
                 return Link::Linked;

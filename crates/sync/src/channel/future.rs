@@ -1,6 +1,6 @@
 //! Sending and receiving as futures.
 //!
-//! The entry stands in the future itself, which is pinned while it is linked; dropping the future unlinks it. A message
+//! The entry stands in the future (or the stream, or the sink) itself, pinned while it is linked; dropping that unlinks it. A message
 //! that was handed to a receive that is then dropped goes to the next receiver: nothing is lost. Between the two it is
 //! neither buffered nor received: if the channel is closed meanwhile, another receiver finds nothing and hears `Closed`.
 
@@ -17,32 +17,36 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What [`Receiver::recv_async`](super::Receiver::recv_async) returns.
-#[must_use = "futures do nothing unless awaited"]
-pub struct RecvFuture<'a, T> {
-    chan: &'a Chan<T>,
+/// A receive that may stand in line: what is linked. It knows no channel, so that it may stand beside a borrowed one, in a
+/// future, or beside its owner, in a stream.
+///
+/// **Invariant.** Whoever has it calls all methods with the same channel, and `give_up` before it goes, or the channel does.
+pub(super) struct Receiving<T> {
     entry: Entry<T>,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the entry is touched under the channel's lock, or by the future's holder; messages are Send.
-unsafe impl<T: Send> Send for RecvFuture<'_, T> {}
-// SAFETY: nothing can be done with `&RecvFuture`.
-unsafe impl<T: Send> Sync for RecvFuture<'_, T> {}
+// SAFETY: the entry is touched under the channel's lock, or by the holder; messages are Send.
+unsafe impl<T: Send> Send for Receiving<T> {}
+// SAFETY: nothing can be done with `&Receiving`.
+unsafe impl<T: Send> Sync for Receiving<T> {}
 
-impl<'a, T> RecvFuture<'a, T> {
+impl<T> Receiving<T> {
     #[inline(always)]
-    pub(super) fn new(chan: &'a Chan<T>) -> Self {
-        RecvFuture { chan, entry: Entry::new(), _pinned: PhantomPinned }
+    pub(super) fn new() -> Self {
+        Receiving { entry: Entry::new(), _pinned: PhantomPinned }
     }
-}
-
-impl<T> Future for RecvFuture<'_, T> {
-    type Output = Result<T, RecvError>;
 
     /// Polled again after it was ready, it receives the next message.
+    ///
+    /// # Safety
+    /// The invariant.
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    pub(super) unsafe fn poll(
+        self: Pin<&mut Self>,
+        chan: &Chan<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<T, RecvError>> {
         // SAFETY: the entry is not moved.
         let this = unsafe { self.get_unchecked_mut() };
         let here = Here::get();
@@ -58,7 +62,7 @@ impl<T> Future for RecvFuture<'_, T> {
                     return Poll::Pending;
                 }
                 // Most often a message is there: without a look at the waker.
-                let mut state = this.chan.lock(here);
+                let mut state = chan.lock(here);
                 if state.receives_quickly() {
                     // SAFETY: found under the same lock.
                     return Poll::Ready(Ok(unsafe { state.quick_recv() }));
@@ -66,23 +70,21 @@ impl<T> Future for RecvFuture<'_, T> {
             }
             _ => {}
         }
-        this.poll_waiting(here, cx)
+        this.poll_waiting(chan, here, cx)
     }
-}
 
-impl<T> RecvFuture<'_, T> {
     /// Begins to wait, or waits on, with this waker. (`self` is pinned: only `poll` calls this.)
     #[inline(never)]
-    fn poll_waiting(&mut self, here: Here, cx: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+    fn poll_waiting(&mut self, chan: &Chan<T>, here: Here, cx: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
         let at = &raw mut self.entry;
         let mut value = MaybeUninit::<T>::uninit();
         let place = value.as_mut_ptr();
         // Cloned without the lock: wakers are foreign code. Unused, or an older one, it is dropped last, without the lock.
         let mut target = Some(Target::future(cx.waker().clone()));
-        // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned. The place is empty, or holds
+        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. The place is empty, or holds
         // a message if it is done. A target was claimed, and is woken once, without the lock.
         unsafe {
-            let received = self.chan.locked(here, |state| match (*at).state() {
+            let received = chan.locked(here, |state| match (*at).state() {
                 DONE => {
                     (*at).reset();
                     place.copy_from_nonoverlapping((*at).place(), 1);
@@ -111,11 +113,13 @@ impl<T> RecvFuture<'_, T> {
             Poll::Ready(Ok(value.assume_init()))
         }
     }
-}
 
-impl<T> Drop for RecvFuture<'_, T> {
+    /// Leaves the line. A message that was handed over goes to the next.
+    ///
+    /// # Safety
+    /// The invariant. It is not polled afterwards.
     #[inline]
-    fn drop(&mut self) {
+    pub(super) unsafe fn give_up(&mut self, chan: &Chan<T>) {
         let state = self.entry.state();
         if state == IDLE || state == CLOSED {
             return;
@@ -123,44 +127,65 @@ impl<T> Drop for RecvFuture<'_, T> {
         let here = Here::get();
         // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it is ours.
         unsafe {
-            let target = self.chan.give_up(here, &raw mut self.entry, Side::Receive);
+            let target = chan.give_up(here, &raw mut self.entry, Side::Receive);
             if self.entry.state() == DONE && !on("not-given-back") {
-                self.chan.give_back(here, self.entry.place());
+                chan.give_back(here, self.entry.place());
             }
             drop(target);
         }
     }
 }
 
-/// What [`Sender::send_async`](super::Sender::send_async) returns.
-#[must_use = "futures do nothing unless awaited"]
-pub struct SendFuture<'a, T> {
-    chan: &'a Chan<T>,
+/// A send that may stand in line, as [`Receiving`], with the same invariant: with a message, or empty.
+pub(super) struct Sending<T> {
     entry: Entry<T>,
     /// Is the message in the slot?
     full: bool,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: as for `RecvFuture`.
-unsafe impl<T: Send> Send for SendFuture<'_, T> {}
-// SAFETY: as for `RecvFuture`.
-unsafe impl<T: Send> Sync for SendFuture<'_, T> {}
+// SAFETY: as for `Receiving`.
+unsafe impl<T: Send> Send for Sending<T> {}
+// SAFETY: as for `Receiving`.
+unsafe impl<T: Send> Sync for Sending<T> {}
 
-impl<'a, T> SendFuture<'a, T> {
+impl<T> Sending<T> {
     #[inline(always)]
-    pub(super) fn new(chan: &'a Chan<T>, value: T) -> Self {
-        SendFuture { chan, entry: Entry::with(value), full: true, _pinned: PhantomPinned }
+    fn new(value: T) -> Self {
+        Sending { entry: Entry::with(value), full: true, _pinned: PhantomPinned }
     }
-}
 
-impl<T> Future for SendFuture<'_, T> {
-    type Output = Result<(), SendError<T>>;
+    pub(super) fn empty() -> Self {
+        Sending { entry: Entry::new(), full: false, _pinned: PhantomPinned }
+    }
 
+    /// Has it a message that is not sent?
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// The next message, into an empty one.
+    pub(super) fn fill(self: Pin<&mut Self>, value: T) {
+        assert!(!self.full, "the message before it is not sent");
+        // SAFETY: nothing is moved; empty, it is in no list, and the slot is ours.
+        unsafe {
+            let this = self.get_unchecked_mut();
+            this.entry.place().write(value);
+            this.full = true;
+        }
+    }
+
+    /// # Safety
+    /// The invariant.
+    ///
     /// # Panics
-    /// If polled again after it was ready.
+    /// If it is empty: polled again after it was ready.
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    pub(super) unsafe fn poll(
+        self: Pin<&mut Self>,
+        chan: &Chan<T>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError<T>>> {
         // SAFETY: the entry is not moved.
         let this = unsafe { self.get_unchecked_mut() };
         assert!(this.full, "a send that was done is polled again");
@@ -173,28 +198,26 @@ impl<T> Future for SendFuture<'_, T> {
             // Most often there is room: without a look at the waker.
             // SAFETY: idle: the slot is full, and ours.
             unsafe {
-                if this.chan.lock(here).quick_send(ManuallyDrop::new((*at).take())).is_ok() {
+                if chan.lock(here).quick_send(ManuallyDrop::new((*at).take())).is_ok() {
                     this.full = false;
                     return Poll::Ready(Ok(()));
                 }
                 // It is still in the slot.
             }
         }
-        this.poll_waiting(here, cx)
+        this.poll_waiting(chan, here, cx)
     }
-}
 
-impl<T> SendFuture<'_, T> {
     /// Begins to wait, or waits on, with this waker. (`self` is pinned: only `poll` calls this.)
     #[inline(never)]
-    fn poll_waiting(&mut self, here: Here, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+    fn poll_waiting(&mut self, chan: &Chan<T>, here: Here, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let at = &raw mut self.entry;
         // As there: dropped last.
         let mut target = Some(Target::future(cx.waker().clone()));
-        // SAFETY: locked; the entry is ours to look at, and to link while the future is pinned. Its slot is full unless it is
+        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. Its slot is full unless it is
         // done. A target was claimed, and is woken once, without the lock.
         unsafe {
-            let sent = self.chan.locked(here, |state| match (*at).state() {
+            let sent = chan.locked(here, |state| match (*at).state() {
                 DONE => Sent::Done(None),
                 CLOSED => Sent::Closed,
                 LINKED => {
@@ -223,22 +246,97 @@ impl<T> SendFuture<'_, T> {
             Poll::Ready(Ok(()))
         }
     }
-}
 
-impl<T> Drop for SendFuture<'_, T> {
+    /// Leaves the line, and drops the message unless it was taken.
+    ///
+    /// # Safety
+    /// The invariant. It is not polled afterwards.
     #[inline]
-    fn drop(&mut self) {
+    pub(super) unsafe fn give_up(&mut self, chan: &Chan<T>) {
         if !self.full {
             return;
         }
         // SAFETY: our own entry; afterwards nobody else knows it. The message is still in the slot unless it was taken.
         unsafe {
             let linked = self.entry.state() == LINKED;
-            let _target = linked.then(|| self.chan.give_up(Here::get(), &raw mut self.entry, Side::Send));
+            let _target = linked.then(|| chan.give_up(Here::get(), &raw mut self.entry, Side::Send));
             if self.entry.state() != DONE {
                 self.entry.place().drop_in_place();
             }
         }
+    }
+}
+
+/// What [`Receiver::recv_async`](super::Receiver::recv_async) returns.
+#[must_use = "futures do nothing unless awaited"]
+pub struct RecvFuture<'a, T> {
+    chan: &'a Chan<T>,
+    receiving: Receiving<T>,
+}
+
+impl<'a, T> RecvFuture<'a, T> {
+    #[inline(always)]
+    pub(super) fn new(chan: &'a Chan<T>) -> Self {
+        RecvFuture { chan, receiving: Receiving::new() }
+    }
+}
+
+impl<T> Future for RecvFuture<'_, T> {
+    type Output = Result<T, RecvError>;
+
+    /// Polled again after it was ready, it receives the next message.
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: the part is pinned as the whole; its channel is ours, to our end.
+        unsafe {
+            let this = self.get_unchecked_mut();
+            Pin::new_unchecked(&mut this.receiving).poll(this.chan, cx)
+        }
+    }
+}
+
+impl<T> Drop for RecvFuture<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: its channel is ours.
+        unsafe { self.receiving.give_up(self.chan) };
+    }
+}
+
+/// What [`Sender::send_async`](super::Sender::send_async) returns.
+#[must_use = "futures do nothing unless awaited"]
+pub struct SendFuture<'a, T> {
+    chan: &'a Chan<T>,
+    sending: Sending<T>,
+}
+
+impl<'a, T> SendFuture<'a, T> {
+    #[inline(always)]
+    pub(super) fn new(chan: &'a Chan<T>, value: T) -> Self {
+        SendFuture { chan, sending: Sending::new(value) }
+    }
+}
+
+impl<T> Future for SendFuture<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    /// # Panics
+    /// If polled again after it was ready.
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: as of `RecvFuture`.
+        unsafe {
+            let this = self.get_unchecked_mut();
+            Pin::new_unchecked(&mut this.sending).poll(this.chan, cx)
+        }
+    }
+}
+
+impl<T> Drop for SendFuture<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: its channel is ours.
+        unsafe { self.sending.give_up(self.chan) };
     }
 }
 

@@ -22,6 +22,7 @@
 //! ```
 
 mod arm;
+mod blocked;
 mod board;
 mod broadcast;
 mod chan;
@@ -57,7 +58,7 @@ pub use produce::{Produced, produce};
 pub use promise::{PromiseReceiver, PromiseSender, promise};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter};
 pub use sender::Sender;
-pub use stream::{RecvStream, SendSink};
+pub use stream::{IntoSink, IntoStream, RecvStream, SendSink};
 pub use time::{Ticks, after, never, tick};
 pub use transform::TransformSender;
 pub use watch::{WatchReceiver, WatchSender, watch};

@@ -1,8 +1,9 @@
 //! The receiving end.
 
+use super::blocked::Blocked;
 use super::chan::{Chan, Locked, Received, Side, Waited};
 use super::ends::Share;
-use super::entry::{DONE, Entry};
+use super::entry::DONE;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::RecvFuture;
 use myriad_core::time::{self, Instant};
@@ -53,6 +54,9 @@ impl<T> Receiver<T> {
     /// While the channel is empty. A send or a close wakes it; the calling task is set aside meanwhile, a foreign thread
     /// sleeps. A task that has sent or received 128 messages without blocking lets others run.
     ///
+    /// # Cancellation
+    /// A task that is cancelled while it waits unwinds, and has taken no message.
+    ///
     /// # Errors
     /// The channel is closed, and nothing is left in it.
     ///
@@ -70,7 +74,7 @@ impl<T> Receiver<T> {
             return Ok(unsafe { state.quick_recv() });
         }
         if state.has_nothing() && here.is_prepared() {
-            return Self::recv_blocking(here, state);
+            return Self::recv_blocking(here, self.chan(), state);
         }
         self.recv_slow(here, state)
     }
@@ -102,17 +106,23 @@ impl<T> Receiver<T> {
 
     /// The channel, locked, was found empty, and a wait can begin.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn recv_blocking(here: Here, mut state: Locked<'_, T>) -> Result<T, RecvError> {
-        let wait = here.wait();
-        let entry = Entry::new();
+    fn recv_blocking(here: Here, chan: &Chan<T>, mut state: Locked<'_, T>) -> Result<T, RecvError> {
+        let blocked = Blocked::new(here, chan, Side::Receive);
         // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and published before the lock goes.
         // Afterwards the entry is ours again.
         unsafe {
-            state.wait(Side::Receive, (&raw const entry).cast_mut(), wait.target());
+            state.wait(Side::Receive, blocked.at(), blocked.wait.target());
             drop(state);
-            wait.block();
-            if entry.state() == DONE { Ok(entry.take()) } else { Err(RecvError) }
+            blocked.wait.block();
+            if blocked.entry.state() == DONE { Ok(blocked.entry.take()) } else { Err(Self::nothing(&blocked)) }
         }
+    }
+
+    /// A wait has ended without a message.
+    #[cold]
+    fn nothing(blocked: &Blocked<T>) -> RecvError {
+        blocked.wait.arrive();
+        RecvError
     }
 
     /// Receives a message if one is there.
@@ -193,10 +203,9 @@ impl<T> Receiver<T> {
     /// # Safety
     /// `place` is valid, and empty; a message is moved in if it is done.
     unsafe fn wait(&self, here: Here, deadline: Option<Instant>, place: *mut T) -> Waited {
-        let wait = if deadline.is_some() { here.timed_wait() } else { here.wait() };
+        let blocked = Blocked::until(deadline.is_some(), here, self.chan(), Side::Receive);
+        let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
-        let entry = Entry::new();
-        let at = (&raw const entry).cast_mut();
         // SAFETY: the caller. The entry stands in this frame until the wait is over. A target was claimed, and is woken once.
         // The wait is prepared and published, of the kind that it is; when it is over the entry is ours again.
         unsafe {
@@ -226,9 +235,11 @@ impl<T> Receiver<T> {
             };
             if !woken {
                 drop(self.chan().give_up(here, at, Side::Receive));
+                wait.arrive();
                 return Waited::Timeout;
             }
             if entry.state() != DONE {
+                wait.arrive();
                 return Waited::Closed;
             }
             place.copy_from_nonoverlapping(entry.place(), 1);

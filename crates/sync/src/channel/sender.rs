@@ -1,8 +1,9 @@
 //! The sending end.
 
+use super::blocked::Blocked;
 use super::chan::{Chan, Locked, Sent, Side, Waited};
 use super::ends::Share;
-use super::entry::{DONE, Entry};
+use super::entry::DONE;
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::future::SendFuture;
 use myriad_core::time::{self, Instant};
@@ -34,6 +35,9 @@ impl<T> Sender<T> {
     /// calling task is set aside meanwhile, a foreign thread sleeps. A task that has sent or received 128 messages
     /// without blocking lets others run.
     ///
+    /// # Cancellation
+    /// A task that is cancelled while it waits unwinds: the message was not sent, and is dropped.
+    ///
     /// # Errors
     /// The channel is closed: the message comes back.
     ///
@@ -53,7 +57,7 @@ impl<T> Sender<T> {
         // SAFETY: the message is in its place, and is moved out of it once.
         unsafe {
             if state.has_no_room() && here.is_prepared() {
-                return Self::send_blocking(here, state, place);
+                return Self::send_blocking(here, self.chan(), state, place);
             }
             self.send_slow(here, state, place)
         }
@@ -69,7 +73,7 @@ impl<T> Sender<T> {
                 Sent::Done(None) => Ok(()),
                 Sent::Done(Some(target)) => {
                     drop(state);
-                    here.wake(target);
+                    here.wake_next(target);
                     Ok(())
                 }
                 Sent::Dropped => {
@@ -90,12 +94,12 @@ impl<T> Sender<T> {
     /// As `send_slow`.
     #[cold]
     unsafe fn send_unprepared(&self, here: Here, place: *mut T) -> Result<(), SendError<T>> {
-        let entry = Entry::new();
+        let blocked = Blocked::new(here, self.chan(), Side::Send);
         // SAFETY: the caller; the entry stands in this frame.
         unsafe {
-            match self.wait(here, place, None, (&raw const entry).cast_mut()) {
+            match self.wait(here, place, None, &blocked) {
                 Waited::Done => Ok(()),
-                _ => Err(SendError(entry.take())),
+                _ => Err(Self::not_sent(&blocked)),
             }
         }
     }
@@ -105,18 +109,34 @@ impl<T> Sender<T> {
     /// # Safety
     /// As `send_slow`.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    unsafe fn send_blocking(here: Here, mut state: Locked<'_, T>, place: *mut T) -> Result<(), SendError<T>> {
-        let wait = here.wait();
-        let entry = Entry::new();
+    unsafe fn send_blocking(
+        here: Here,
+        chan: &Chan<T>,
+        mut state: Locked<'_, T>,
+        place: *mut T,
+    ) -> Result<(), SendError<T>> {
+        let blocked = Blocked::new(here, chan, Side::Send);
         // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and published before the lock goes.
         // Afterwards the entry is ours again.
         unsafe {
-            entry.put(place);
-            state.wait(Side::Send, (&raw const entry).cast_mut(), wait.target());
+            blocked.entry.put(place);
+            state.wait(Side::Send, blocked.at(), blocked.wait.target());
             drop(state);
-            wait.block();
-            if entry.state() == DONE { Ok(()) } else { Err(SendError(entry.take())) }
+            blocked.wait.block();
+            if blocked.entry.state() == DONE { Ok(()) } else { Err(Self::not_sent(&blocked)) }
         }
+    }
+
+    /// A wait has ended, and the message is still there. If because of a cancellation, it is dropped in the unwinding.
+    ///
+    /// # Safety
+    /// As said; it is taken once.
+    #[cold]
+    unsafe fn not_sent(blocked: &Blocked<T>) -> SendError<T> {
+        // SAFETY: the caller.
+        let message = SendError(unsafe { blocked.entry.take() });
+        blocked.wait.arrive();
+        message
     }
 
     /// Sends a message if that is possible at once.
@@ -133,7 +153,7 @@ impl<T> Sender<T> {
             match self.chan().locked(here, |state| state.try_send(place)) {
                 Sent::Done(None) => Ok(()),
                 Sent::Done(Some(target)) => {
-                    here.wake(target);
+                    here.wake_next(target);
                     Ok(())
                 }
                 Sent::Dropped => {
@@ -168,13 +188,13 @@ impl<T> Sender<T> {
         let here = Here::get();
         here.spend();
         let mut value = ManuallyDrop::new(value);
-        let entry = Entry::new();
+        let blocked = Blocked::timed(here, self.chan());
         // SAFETY: the message is in its place, and is moved out of it once; the entry stands in this frame.
         unsafe {
-            match self.wait(here, &raw mut *value, Some(deadline), (&raw const entry).cast_mut()) {
+            match self.wait(here, &raw mut *value, Some(deadline), &blocked) {
                 Waited::Done => Ok(()),
-                Waited::Timeout => Err(SendTimeoutError::Timeout(entry.take())),
-                Waited::Closed => Err(SendTimeoutError::Closed(entry.take())),
+                Waited::Timeout => Err(SendTimeoutError::Timeout(Self::not_sent(&blocked).0)),
+                Waited::Closed => Err(SendTimeoutError::Closed(Self::not_sent(&blocked).0)),
             }
         }
     }
@@ -189,12 +209,13 @@ impl<T> Sender<T> {
         SendFuture::new(self.chan(), value)
     }
 
-    /// Sends, and waits if it must. Unless it is done the message is in the entry's slot afterwards.
+    /// Sends, and waits if it must. Unless it is done the message is in the entry's slot
+    /// afterwards; also if a cancellation has ended the wait, which the caller asks.
     ///
     /// # Safety
-    /// `place` holds a message, which is moved out. The entry is new, and stays where it is until this returns.
-    unsafe fn wait(&self, here: Here, place: *mut T, deadline: Option<Instant>, entry: *mut Entry<T>) -> Waited {
-        let wait = if deadline.is_some() { here.timed_wait() } else { here.wait() };
+    /// `place` holds a message, which is moved out. `blocked` is new, of this deadline, and stays where it is until this returns.
+    unsafe fn wait(&self, here: Here, place: *mut T, deadline: Option<Instant>, blocked: &Blocked<T>) -> Waited {
+        let (wait, entry) = (&blocked.wait, blocked.at());
         let prepared = wait.prepare();
         // SAFETY: the caller; the entry is ours until it is linked. A target was claimed, and is woken once. The wait is
         // prepared and published, of the kind that it is; when it is over the entry is ours again.
@@ -212,7 +233,7 @@ impl<T> Sender<T> {
             match (sent, prepared) {
                 (Sent::Done(None), _) => return Waited::Done,
                 (Sent::Done(Some(target)), _) => {
-                    here.wake(target);
+                    here.wake_next(target);
                     return Waited::Done;
                 }
                 (Sent::Dropped, _) => {

@@ -69,6 +69,10 @@ impl Condvar {
     /// # Blocking
     /// Until notified, and then until the lock is free. The calling task is set aside meanwhile, a foreign thread sleeps.
     ///
+    /// # Cancellation
+    /// A task that is cancelled while it waits unwinds, and does not hold the lock. A notification that was meant for it alone goes
+    /// to the next that waits.
+    ///
     /// # Errors
     /// The mutex is poisoned when it is taken again.
     ///
@@ -76,8 +80,10 @@ impl Condvar {
     /// If there is no memory for a stack; the lock is given back then.
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         let mutex = guard.mutex;
-        self.wait_unlocked(guard, None);
-        mutex.lock()
+        let notified = self.wait_unlocked(guard, None);
+        let locked = mutex.lock();
+        std::mem::forget(notified);
+        locked
     }
 
     /// Waits as long as `condition` is true. It is called with the lock held, at first and after each notification.
@@ -114,8 +120,10 @@ impl Condvar {
     ) -> Timed<MutexGuard<'a, T>> {
         let mutex = guard.mutex;
         let notified = self.wait_unlocked(guard, Some(deadline));
-        let result = WaitTimeoutResult(!notified);
-        match mutex.lock() {
+        let result = WaitTimeoutResult(notified.is_none());
+        let locked = mutex.lock();
+        std::mem::forget(notified);
+        match locked {
             Ok(guard) => Ok((guard, result)),
             Err(error) => Err(PoisonError::new((error.into_inner(), result))),
         }
@@ -150,7 +158,7 @@ impl Condvar {
     /// Dropped before it is ready, the lock is not held. A notification that was meant for it alone goes to the next that waits.
     pub fn wait_async<'a: 'b, 'b, T: ?Sized>(&'b self, guard: MutexGuard<'a, T>) -> ConditionFuture<'a, 'b, T> {
         let mutex = guard.mutex;
-        let notified = Waiting::new(Notified { condvar: self, raw: mutex.raw(), unlocked: false });
+        let notified = Waiting::new(Notified { condvar: self, raw: mutex.raw(), unlocked: false, alone: false });
         ConditionFuture {
             guard: ManuallyDrop::new(guard),
             notified,
@@ -177,8 +185,12 @@ impl Condvar {
         }
     }
 
-    /// True: notified. The lock is not held afterwards.
-    fn wait_unlocked<T: ?Sized>(&self, guard: MutexGuard<'_, T>, deadline: Option<Instant>) -> bool {
+    /// `None`: not notified. The lock is not held afterwards.
+    fn wait_unlocked<T: ?Sized>(
+        &self,
+        guard: MutexGuard<'_, T>,
+        deadline: Option<Instant>,
+    ) -> Option<Notification<'_>> {
         /// Gives the lock back if the wait did not come to it.
         struct Held<'a, 'b, T: ?Sized>(ManuallyDrop<MutexGuard<'a, T>>, Notified<'b>);
         impl<T: ?Sized> Drop for Held<'_, '_, T> {
@@ -189,9 +201,9 @@ impl Condvar {
                 }
             }
         }
-        let notified = Notified { condvar: self, raw: guard.mutex.raw(), unlocked: false };
+        let notified = Notified { condvar: self, raw: guard.mutex.raw(), unlocked: false, alone: false };
         let mut held = Held(ManuallyDrop::new(guard), notified);
-        op::wait(&mut held.1, deadline)
+        op::wait(&mut held.1, deadline).then(|| Notification { condvar: self, alone: held.1.alone })
     }
 }
 
@@ -212,6 +224,23 @@ struct Notified<'a> {
     /// Locked by the caller, until `unlocked`.
     raw: &'a RawMutex,
     unlocked: bool,
+    /// A blocking wait was notified alone.
+    alone: bool,
+}
+
+/// One that was received. Dropped before the lock was taken again (which may be cancelled, and may panic), it goes to the next, if
+/// it was for one alone.
+struct Notification<'a> {
+    condvar: &'a Condvar,
+    alone: bool,
+}
+
+impl Drop for Notification<'_> {
+    fn drop(&mut self) {
+        if self.alone {
+            self.condvar.notify_one();
+        }
+    }
 }
 
 // SAFETY: entries are linked and taken out under the lock.
@@ -233,6 +262,11 @@ unsafe impl Op for Notified<'_> {
             unsafe { self.raw.unlock() };
         }
         false
+    }
+
+    unsafe fn ended(&mut self, slot: *mut u64) {
+        // SAFETY: the caller: full since `join`.
+        self.alone = unsafe { *slot == ALONE };
     }
 
     unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {

@@ -16,6 +16,11 @@
 //! `lock_async` is a future. A wait that is given up, by a time limit or by dropping its future, has had no effect: a permit or a
 //! lock that it was given meanwhile goes to the next one. Nobody is woken for nothing.
 //!
+//! # Cancellation
+//! Each of these waits ends if the task is [cancelled](myriad_core::cancel): it is given up, and the task unwinds. (Or it was done at
+//! that moment: then the cancellation arrives at the next wait.) A section that is interrupted so, at a wait within it, poisons its
+//! lock, as a panic does: what it was doing to the value it has done in part. An initialiser that is interrupted poisons its `Once`.
+//!
 //! Errors, poisoning and guards are std's. Guards are `Send`, but for the [`ReentrantLock`]'s: a future that holds one over an `await`
 //! may move to another worker.
 

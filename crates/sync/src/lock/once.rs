@@ -7,7 +7,7 @@ use crate::entry::{DONE, Entry};
 use myriad_core::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_core::sys::const_fn;
 use myriad_core::sys::mutant::ord;
-use myriad_core::task::identity::identity;
+use myriad_core::task::id::owner;
 use myriad_core::time::{self, Instant};
 use myriad_core::wait::{Here, Target};
 use std::fmt;
@@ -154,8 +154,7 @@ impl Once {
     /// The turn to do it; `None`: it is done. If the turn is dropped, it was in vain, as by a panic.
     #[track_caller]
     pub(super) fn begin(&self, force: bool) -> Option<(Running<'_>, OnceState)> {
-        let mut turn =
-            Turn { once: self, force, only_wait: false, runner: identity().get(), outcome: Outcome::Complete };
+        let mut turn = Turn { once: self, force, only_wait: false, runner: owner().get(), outcome: Outcome::Complete };
         op::wait(&mut turn, None);
         self.turn(turn.outcome)
     }

@@ -5,11 +5,11 @@
 
 use crate::entry::{DONE, Entry, IDLE, LINKED, SKIPPED};
 use myriad_core::time::Instant;
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, Node, Target, Wait};
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// Ended by a partner, who has not done it: the owner tries once more.
 pub(crate) const AGAIN: u8 = crate::entry::CLOSED;
@@ -32,6 +32,13 @@ pub(crate) unsafe trait Op {
     /// The wait was ended with `AGAIN`: the next `start` follows.
     fn again(&mut self) {}
 
+    /// A blocking wait was ended with `DONE`; what stands in the entry.
+    ///
+    /// # Safety
+    /// As said.
+    #[inline(always)]
+    unsafe fn ended(&mut self, _slot: *mut Self::Slot) {}
+
     /// Under the primitive's lock: a linked entry gets a new target; the old one is left in its place.
     ///
     /// # Safety
@@ -46,41 +53,81 @@ pub(crate) unsafe trait Op {
     unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<Self::Slot>) -> bool;
 }
 
+/// A wait, its entry and its operation, side by side, so that a cancellation finds all. The wait comes first: see
+/// [`Wait::end_by`].
+#[repr(C)]
+struct Blocked<O: Op> {
+    wait: Wait,
+    entry: Entry<O::Slot>,
+    op: *const O,
+}
+
+impl<O: Op> Blocked<O> {
+    /// The waiting task is cancelled: from here on its entry has a target that nobody is behind, so that whoever ends it wakes
+    /// nobody; its owner gives it up, like one whose time is over. False: it was ended already.
+    ///
+    /// # Safety
+    /// As for every [`End`](myriad_core::wait::End); the node is that of a `Blocked`, which was begun.
+    unsafe fn end(node: *const Node) -> bool {
+        let blocked = node.cast::<Self>();
+        let mut target = Some(Target::future(Waker::noop().clone()));
+        // SAFETY: the caller: it stands, and its owner, who has the primitive, does not go on meanwhile. Linked by `start`.
+        unsafe { (*(*blocked).op).retarget(Here::get(), (&raw const (*blocked).entry).cast_mut(), &mut target) };
+        // The one that came back was the task's.
+        target.is_some_and(|target| !target.is_future())
+    }
+}
+
 /// Waits until it is done (true), or until the deadline (false: without effect).
+///
+/// # Cancellation
+/// If the caller is cancelled meanwhile, the wait is given up, without effect, and this unwinds; or it is done after all.
 ///
 /// # Panics
 /// If it must wait and there is no memory for a stack.
 pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
+    let op: *mut O = op;
     loop {
         // Anew in each turn: after a wait the task may be on another worker.
         let here = Here::get();
-        let wait = if deadline.is_some() { here.timed_wait() } else { here.wait() };
+        let wait = if deadline.is_some() { here.timed_wait().cancellable() } else { here.wait() };
+        let blocked = Blocked { wait, entry: Entry::new(), op };
+        let (wait, entry) = (&blocked.wait, &blocked.entry);
+        if deadline.is_none() {
+            wait.end_by(Blocked::<O>::end);
+        }
         let prepared = wait.prepare();
-        let entry = Entry::new();
-        let at = (&raw const entry).cast_mut();
+        let at = (&raw const blocked.entry).cast_mut();
         let mut target = prepared.is_ok().then(|| wait.target());
         // SAFETY: the entry stands in this frame until the wait is over. It is prepared and published, and of the kind that it is.
-        // After a timeout nobody wakes it, and it is taken off the list.
+        // After a timeout or a cancellation nobody wakes it, and it is taken off the list. The operation is the caller's.
         unsafe {
-            if op.start(here, at, &mut target) {
+            if (*op).start(here, at, &mut target) {
                 return true;
             }
             if let Err(error) = prepared {
                 panic!("{error}");
             }
-            match deadline {
-                None => wait.block(),
-                Some(deadline) => {
-                    if !wait.block_until(deadline) {
-                        return op.give_up(Here::get(), at);
-                    }
+            let over = match deadline {
+                None => {
+                    wait.block();
+                    wait.was_cancelled()
                 }
+                Some(deadline) => !wait.block_until(deadline),
+            };
+            if over {
+                let done = (*op).give_up(Here::get(), at);
+                if !done {
+                    wait.arrive();
+                }
+                return done;
             }
+            if entry.state() == DONE {
+                (*op).ended(entry.place());
+                return true;
+            }
+            (*op).again();
         }
-        if entry.state() == DONE {
-            return true;
-        }
-        op.again();
     }
 }
 

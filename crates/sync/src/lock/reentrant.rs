@@ -5,7 +5,7 @@ use super::op::{self, Waiting};
 use super::raw::{Lock, RawMutex};
 use myriad_core::sys::atomic::{AtomicU64, Ordering::Relaxed};
 use myriad_core::sys::const_fn;
-use myriad_core::task::identity::identity;
+use myriad_core::task::id::owner;
 use myriad_core::time::{self, Instant};
 use myriad_core::wait::Here;
 use std::cell::Cell;
@@ -94,7 +94,7 @@ impl<T: ?Sized> ReentrantLock<T> {
     /// If the owner has taken it 4,294,967,295 times. If it must wait and there is no memory for a stack.
     #[inline]
     pub fn lock(&self) -> ReentrantLockGuard<'_, T> {
-        let me = identity().get();
+        let me = owner().get();
         if !self.again(me) {
             Here::get().spend();
             if !self.raw.try_lock() {
@@ -107,7 +107,7 @@ impl<T: ?Sized> ReentrantLock<T> {
 
     /// Takes the lock if it is free, or the caller's.
     pub fn try_lock(&self) -> Option<ReentrantLockGuard<'_, T>> {
-        let me = identity().get();
+        let me = owner().get();
         if !self.again(me) {
             if !self.raw.try_lock() {
                 return None;
@@ -130,7 +130,7 @@ impl<T: ?Sized> ReentrantLock<T> {
     /// # Errors
     /// The time has passed.
     pub fn lock_deadline(&self, deadline: Instant) -> Result<ReentrantLockGuard<'_, T>, TimeoutError> {
-        let me = identity().get();
+        let me = owner().get();
         if !self.again(me) {
             if !self.raw.try_lock() && !op::wait(&mut Lock::new(&self.raw), Some(deadline)) {
                 return Err(TimeoutError);
@@ -151,7 +151,7 @@ impl<T: ?Sized> ReentrantLock<T> {
     /// Is it the caller's?
     pub fn is_held_by_me(&self) -> bool {
         // Relaxed: one's own identity is written there by oneself only.
-        self.owner.load(Relaxed) == identity().get()
+        self.owner.load(Relaxed) == owner().get()
     }
 
     /// Does somebody hold it now?
@@ -247,7 +247,7 @@ impl<'a, T: ?Sized> Future for ReentrantLockFuture<'a, T> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let lock = self.lock;
-        let me = identity().get();
+        let me = owner().get();
         if self.waiting.is_idle() && lock.again(me) {
             return Poll::Ready(lock.guard());
         }

@@ -12,6 +12,9 @@ use std::time::Duration;
 /// # Blocking
 /// Until an arm is ready: see [the module](mod@super).
 ///
+/// # Cancellation
+/// A task that is cancelled while it waits unwinds, and no arm was done.
+///
 /// # Panics
 /// If it must wait and there is no memory for a stack. If a future among the arms panics.
 ///
@@ -91,7 +94,7 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
     loop {
         let here = Here::get();
         let deadline = earlier(arms.deadline(), limit);
-        let wait = here.timed_wait();
+        let wait = here.timed_wait().cancellable();
         if let Err(error) = wait.prepare() {
             panic!("{error}");
         }
@@ -111,6 +114,8 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
         if let Some(output) = arms.unlink(here) {
             return Some(output);
         }
+        // Unlinked, and nothing was done.
+        wait.arrive();
         // A time has come; perhaps not ours. What is ready now is better than none.
         // SAFETY: unlinked; the caller.
         if let Some(output) = unsafe { arms.attempt_all(order, here, None) } {

@@ -3,7 +3,7 @@
 //!
 //! A message holds a watched cell, so that one that comes over without order is seen, and counts its drops.
 
-use super::Script;
+use super::{SYNC, Script};
 use loom::thread;
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::time::Instant;
@@ -451,7 +451,7 @@ fn time_out_or_close() {
 
 /// Two threads: of three that want the lock two may spin for ever while the holder could go on.
 const fn script(name: &'static str, run: fn(), mutants: &'static [&'static str]) -> Script {
-    Script { name, run, threads: 2, bound: (Some(4), None), mutants }
+    Script { name, run, bound: (Some(4), None), mutants, ..SYNC }
 }
 
 pub const SCRIPTS: &[Script] = &[

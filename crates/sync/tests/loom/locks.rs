@@ -2,8 +2,8 @@
 //!
 //! A third waiter is a future that one of the two threads polls: of three threads that want a spin lock two may spin for ever.
 
-use super::Script;
 use super::channel::{Flag, PAST, block_on, both, poll};
+use super::{SYNC, Script};
 use loom::thread;
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_sync::lock::*;
@@ -420,7 +420,7 @@ fn barrier_times_out() {
 }
 
 const fn script(name: &'static str, run: fn(), mutants: &'static [&'static str]) -> Script {
-    Script { name, run, threads: 2, bound: (Some(4), None), mutants }
+    Script { name, run, bound: (Some(4), None), mutants, ..SYNC }
 }
 
 pub const SCRIPTS: &[Script] = &[

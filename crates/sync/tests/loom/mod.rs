@@ -1,82 +1,26 @@
-//! The harness of the loom models of channels and locks: as that of the engine (`crates/core/tests/loom/mod.rs`, which has the rules for
+//! The loom models of channels and locks: the harness is that of the engine (`crates/core/tests/loom/`, whose `mod.rs` has the rules for
 //! scripts), with foreign threads and hand-made wakers. The lock below is never biased here: it has models of its own.
 //!
 //! ```text
-//! loom_channel, loom_locks  their scripts (select's with the channels'), without mutants    scripts/loom.sh
-//! loom_channel_mutants      every (script, mutant, meaning), one process each                scripts/mutants.sh
+//! loom_channel, loom_locks  their scripts (select's and boards' with the channels'), without mutants    scripts/loom.sh
+//! loom_channel_mutants      every (script, mutant, meaning), one process each                            scripts/mutants.sh
 //! ```
 
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part
 
+pub mod board;
 pub mod channel;
+#[path = "../../../core/tests/loom/harness.rs"]
+mod harness;
 pub mod locks;
 pub mod select;
 
-use myriad_core::sys::fence::{self, Meaning};
-use myriad_core::sys::{atomic, futex, mutant};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+pub use harness::*;
 
-/// A closed program for loom to explore.
-pub struct Script {
-    pub name: &'static str,
-    pub run: fn(),
-    /// Threads, with the first.
-    pub threads: usize,
-    /// Bound on preemptions in the usual run, and in the thorough one; `None` explores everything.
-    pub bound: (Option<usize>, Option<usize>),
-    /// Mutants that this script has to catch.
-    pub mutants: &'static [&'static str],
-}
+/// What these have in common: each thread is an owner of a light fence (mutexes have those), and sleepers spin, since loom's
+/// `unpark` would order what a wake must not need to.
+pub const SYNC: Script = Script { owners: 2, spins: true, ..SCRIPT };
 
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
-    channel::SCRIPTS.iter().chain(select::SCRIPTS).chain(locks::SCRIPTS)
-}
-
-pub const MEANINGS: [Meaning; 2] = [Meaning::PerOwner, Meaning::SeqCst];
-
-/// Explores a script with this mutant planted ("" for none); returns the number of executions. Panics when an execution
-/// breaks an invariant.
-pub fn explore(script: &Script, mutant: &'static str, meaning: Meaning) -> u64 {
-    let thorough = std::env::var_os("MYRIAD_LOOM_THOROUGH").is_some();
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = if thorough { script.bound.1 } else { script.bound.0 };
-    builder.max_branches = 5_000;
-    let executions = Arc::new(AtomicU64::new(0));
-    let counter = executions.clone();
-    let Script { run, threads, .. } = *script;
-    mutant::plant(mutant);
-    if std::env::var_os("MYRIAD_LOOM_TRACE").is_some() {
-        atomic::trace(true);
-        let hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            atomic::take_trace().iter().for_each(|line| eprintln!("{line}"));
-            hook(info);
-        }));
-    }
-    builder.check(move || {
-        counter.fetch_add(1, Relaxed);
-        atomic::begin(threads);
-        // Each thread is an owner of a light fence (mutexes have those).
-        fence::begin(meaning, threads, false);
-        // Sleepers spin: loom's `unpark` would order what a wake must not need to.
-        futex::begin(true);
-        run();
-    });
-    mutant::plant("");
-    executions.load(Relaxed)
-}
-
-/// Explores these scripts, without mutants, under both meanings of the fences.
-pub fn check(scripts: &[Script]) {
-    let only = std::env::var("MYRIAD_LOOM_ONLY").unwrap_or_default();
-    for script in scripts.iter().filter(|s| s.name.contains(&only)) {
-        for meaning in MEANINGS {
-            let start = Instant::now();
-            let n = explore(script, "", meaning);
-            let seconds = start.elapsed().as_secs_f64();
-            println!("{:30} {:9} {n:9} executions {seconds:7.1} s", script.name, format!("{meaning:?}"));
-        }
-    }
+    [channel::SCRIPTS, select::SCRIPTS, board::SCRIPTS, locks::SCRIPTS].into_iter().flatten()
 }

@@ -1,7 +1,7 @@
 //! Scripts of selects: one arm has an effect, the others none; who waits is woken; selects meet each other.
 
-use super::Script;
 use super::channel::{Book, Flag, Message, PAST, block_on, both, poll, received};
+use super::{SYNC, Script};
 use loom::thread;
 use myriad_sync::channel::*;
 use myriad_sync::select::{Order, Won, try_wait, wait, wait_async, wait_deadline};
@@ -262,7 +262,7 @@ fn tried() {
     book.assert_all_dropped();
 }
 
-const SCRIPT: Script = Script { name: "", run: || (), threads: 2, bound: (Some(3), Some(5)), mutants: &[] };
+const SCRIPT: Script = Script { bound: (Some(3), Some(5)), ..SYNC };
 
 pub const SCRIPTS: &[Script] = &[
     Script { name: "select.against_close", run: against_close, ..SCRIPT },

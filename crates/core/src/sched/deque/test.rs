@@ -136,7 +136,7 @@ impl<'a> Both<'a> {
         let expected = if public { None } else { self.list.pop_front() };
         let task = self.deque.steal_forced();
         // SAFETY: one of the records, which outlive all this.
-        assert!(task.is_null() || unsafe { (*task).marks.load(Relaxed) & STOLEN != 0 });
+        assert!(task.is_null() || unsafe { (*task).marks.load(Relaxed) } & Marks::STOLEN != 0);
         self.taken(expected, task);
     }
 

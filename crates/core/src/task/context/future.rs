@@ -1,73 +1,71 @@
 //! The context of a future, which stays with its record from one poll to the next.
 //!
-//! `idx` holds it, with the top bit set, so that it is no position of any deque; and `run` is [`run`] below. Both are the
-//! poller's to write, and ordered with the next poll by the queue and the state word, as the future itself is.
+//! Between two polls `idx` holds minus its address, which is no position of any deque, nor the place of a wait; and `run` is [`run`]
+//! below.
+//! Both are the poller's to write, and ordered with the next poll by the queue and the state word, as the future itself is.
+//! During a poll the worker has it, as that of any task, and `idx` says where the poll waits ([`crate::cancel::place`]).
 
 use super::{Context, Word, end, enter};
 use crate::sched::deque::UNCLAIMED;
-use crate::sched::worker;
+use crate::sched::worker::{self, Worker};
 use crate::sys::atomic::Ordering::Relaxed;
 use crate::task::header::{Ended, Header, Mode};
-
-const HELD: usize = 1 << (usize::BITS - 1);
 
 /// Leaves the context with the future.
 ///
 /// # Safety
-/// The record is a future, without a context, and the caller's: polled by it, or not queued yet. The context is fresh.
-pub(crate) unsafe fn attach(record: *mut Header, context: *mut Context) {
+/// The record is a future, without a context, and the caller's: polled by it, or not queued yet. The context is its own.
+pub(super) unsafe fn attach(record: *mut Header, context: *mut Context) {
     // SAFETY: the caller.
     unsafe {
         (*context).run.set(Some((*record).run));
         (*record).run = run;
-        (*record).idx.store(context.expose_provenance() | HELD, Relaxed);
+        (*record).idx.store(context.expose_provenance().wrapping_neg(), Relaxed);
     }
 }
 
-/// # Safety
-/// The record has this context.
-pub(crate) unsafe fn detach(record: *mut Header, context: *mut Context) {
-    // SAFETY: the caller.
-    unsafe {
-        (*record).run = (*context).run.get().expect("left by `attach`");
-        (*record).idx.store(UNCLAIMED, Relaxed);
-    }
-}
-
-/// Has it this very context?
+/// Takes it back.
 ///
 /// # Safety
-/// The record is a live future, which the caller polls.
-pub(crate) unsafe fn has(record: *mut Header, context: *mut Context) -> bool {
+/// The record is a future with a context, and the caller's.
+unsafe fn detach(record: *mut Header) -> *mut Context {
     // SAFETY: the caller.
-    unsafe { (*record).idx.load(Relaxed) == context.addr() | HELD }
-}
-
-/// # Safety
-/// The record has a context.
-unsafe fn held(record: *mut Header) -> *mut Context {
-    // SAFETY: the caller.
-    std::ptr::with_exposed_provenance_mut(unsafe { (*record).idx.load(Relaxed) } & !HELD)
+    unsafe {
+        let address = (*record).idx.load(Relaxed).wrapping_neg();
+        let context = std::ptr::with_exposed_provenance_mut::<Context>(address);
+        (*record).run = (*context).run.get().expect("left by `attach`");
+        (*record).idx.store(UNCLAIMED, Relaxed);
+        context
+    }
 }
 
 /// `run` of a future with a context.
 unsafe fn run(record: *mut Header, mode: Mode) -> Ended {
     // SAFETY: as for the future's own `run`.
     unsafe {
-        let context = held(record);
-        let run = (*context).run.get().expect("left by `attach`");
+        let context = detach(record);
+        let run = (*record).run;
         if mode == Mode::Run {
-            // The poll's end leaves it where it is, or ends it. Afterwards the record is perhaps not ours any more.
+            // The poll's end leaves it with the record again, or ends it. Afterwards the record is perhaps not ours any more.
             enter(worker::current().expect("polled on a worker"), context);
             return run(record, mode);
         }
         // Never to be polled (again): dropped by a shutdown, on whatever thread.
-        detach(record, context);
         let ended = run(record, mode);
         (*context).clear();
         Context::free(context, worker::current());
         ended
     }
+}
+
+/// The worker that polls.
+///
+/// # Safety
+/// Within a poll.
+#[inline(always)]
+unsafe fn here() -> &'static Worker {
+    // SAFETY: the caller: futures that are tasks are polled on workers.
+    unsafe { worker::current().unwrap_unchecked() }
 }
 
 /// The poll ends: its worker runs the bare record from here on, for the next poll may be over before it says anything else.
@@ -77,8 +75,23 @@ unsafe fn run(record: *mut Header, mode: Mode) -> Ended {
 #[inline(always)]
 pub(crate) unsafe fn pause(record: *mut Header) {
     // SAFETY: the caller.
-    if unsafe { (*record).idx.load(Relaxed) } != UNCLAIMED {
-        worker::current().expect("polled on a worker").running.set(Word::of_task(record));
+    unsafe {
+        if here().running.has_context() {
+            leave_with(record);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`pause`]; it has a context.
+#[cold]
+#[inline(never)]
+unsafe fn leave_with(record: *mut Header) {
+    // SAFETY: the caller.
+    unsafe {
+        let w = here();
+        attach(record, w.running.get().context());
+        w.running.set(Word::of_task(record));
     }
 }
 
@@ -87,9 +100,9 @@ pub(crate) unsafe fn pause(record: *mut Header) {
 /// # Safety
 /// The record is a future that the caller polls.
 #[inline(always)]
-pub(crate) unsafe fn finish(record: *mut Header) {
+pub(crate) unsafe fn finish() {
     // SAFETY: the caller.
-    if unsafe { (*record).idx.load(Relaxed) } != UNCLAIMED {
+    if unsafe { here() }.running.has_context() {
         end();
     }
 }

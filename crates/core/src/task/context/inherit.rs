@@ -96,7 +96,7 @@ unsafe fn attach_closure(w: Option<&Worker>, old: *mut Header, context: *mut Con
     unsafe {
         let class = (*old).kind.class();
         let record = if class + 1 < CLASSES { larger(w, old, class) } else { old };
-        (*context).record.set(record);
+        (*context).set_record(record);
         (*context).run.set(Some((*record).run));
         (*record).run = run_closure;
         last_word(record).write(context);
@@ -171,7 +171,7 @@ pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header, seed: Optio
     if !context.is_null() {
         // SAFETY: the caller; the context is fresh.
         unsafe {
-            (*context).record.set(record);
+            (*context).set_record(record);
             future::attach(record, context);
         }
     }
@@ -225,9 +225,10 @@ impl Drop for Heirloom {
 fn run_here<T>(context: *mut Context, w: &Worker, f: impl FnOnce() -> T) -> Result<T, Payload> {
     let before = w.running.get();
     let context = if context.is_null() { Context::new(Some(w), null_mut()) } else { context };
-    // SAFETY: nobody else's; the record is that of the running task, or null where none runs.
+    // SAFETY: nobody else's; the record is that of the running task, or nobody's.
     unsafe {
-        (*context).record.set(before.record().cast_mut());
+        (*context).set_record(before.record().cast_mut());
+        (*context).seat.set(before.seat());
         (*context).keep();
     }
     enter(w, context);
@@ -247,7 +248,7 @@ pub(crate) unsafe fn nested(w: Option<&Worker>, record: *mut Header) {
     if !context.is_null() {
         // SAFETY: the caller; the word behind the header is there for it.
         unsafe {
-            (*context).record.set(record);
+            (*context).set_record(record);
             (*context).run.set(Some((*record).run));
             (*record).run = run_nested;
             (*record).kind = (*record).kind.and(Kind::HEIR);

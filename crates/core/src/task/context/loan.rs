@@ -6,19 +6,18 @@
 //! to one: then it has others there, for that time.
 
 use super::generator::Generator;
-use super::{Context, Word, adopt, end, enter, with_own};
+use super::{Context, Word, adopt, end, end_if_empty, enter, make, with_own};
 use crate::sched::worker::{self, Worker};
-use crate::task::identity;
+use crate::task::header::Header;
+use crate::task::id;
 use crate::unwind::{self, Payload};
 use std::cell::Cell;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 /// See the module's header.
 pub(crate) struct Loan {
     /// What the task is, before and after.
     word: Cell<Word>,
-    /// And its number: see `task::identity`.
-    identity: Cell<u64>,
     /// What stands for its context, in the exception, until it goes on; else null.
     part: Cell<*mut Context>,
     rng: Cell<Option<Generator>>,
@@ -40,11 +39,13 @@ impl Loan {
         let word = w.running.get();
         let loan = Loan {
             word: Cell::new(word),
-            identity: Cell::new(w.identity.get()),
             part: Cell::new(null_mut()),
             rng: Cell::new(None),
             made: Cell::new(null_mut()),
         };
+        // It waits as its bare record: the context is elsewhere meanwhile, and may say that it sits there.
+        // SAFETY: the running task's.
+        w.running.set(Word::of_task(unsafe { word.seat() }.cast_mut()));
         if word.has_context() {
             // SAFETY: the running task's context.
             let context = unsafe { &*word.context() };
@@ -52,6 +53,8 @@ impl Loan {
                 // SAFETY: as above.
                 let part = Context::new(Some(w), unsafe { word.record() }.cast_mut());
                 let rng = context.with_rng(|rng| rng.clone());
+                // SAFETY: fresh, and ours.
+                id::lend_number(context, unsafe { &*part });
                 // SAFETY: fresh, and ours.
                 unsafe {
                     (*part).with_rng(|part| *part = rng);
@@ -67,13 +70,16 @@ impl Loan {
     /// Runs `f` as that task, on top of what runs here.
     pub(crate) fn run<T>(&self, f: impl FnOnce() -> T) -> T {
         let part = self.part.replace(null_mut());
-        let own = (here().running.get(), here().identity.replace(self.identity.get()));
+        let own = here().running.get();
         if !part.is_null() {
             enter(here(), part);
         } else {
             become_(self.word.get());
         }
+        // Here it is found and cancelled by what runs here, for which its own stack waits.
+        let before = sit(own);
         let result = unwind::catch(f);
+        get_up(before);
         if !part.is_null() {
             // SAFETY: it is what runs.
             self.rng.set(unsafe { (*part).with_rng(|rng| rng.take()) });
@@ -83,8 +89,7 @@ impl Loan {
         } else {
             self.word.set(here().running.get());
         }
-        here().running.set(own.0);
-        self.identity.set(here().identity.replace(own.1));
+        here().running.set(own);
         match result {
             Ok(value) => value,
             Err(payload) => unwind::resume(payload),
@@ -96,9 +101,7 @@ impl Loan {
         let part = self.part.replace(null_mut());
         let word = self.word.get();
         let whole = if word.has_context() { word.context() } else { null_mut() };
-        let number = identity::replace_own(self.identity.get());
         let (result, after) = with_own(if part.is_null() { whole } else { part }, f);
-        self.identity.set(identity::replace_own(number));
         if !part.is_null() {
             // SAFETY: nobody else has it.
             unsafe {
@@ -117,7 +120,6 @@ impl Loan {
         let word = self.word.get();
         let rng = self.rng.take();
         become_(word);
-        here().identity.set(self.identity.get());
         let made = self.made.replace(null_mut());
         if !made.is_null() {
             // SAFETY: the task has none, and nobody else has this one.
@@ -139,9 +141,34 @@ impl Loan {
     }
 }
 
+/// What runs has the seat of another task from here on. Returns its own.
+fn sit(other: Word) -> *const Header {
+    let w = here();
+    if w.running.get() == Word::NOTHING {
+        return null();
+    }
+    if !w.running.has_context() {
+        make(w);
+    }
+    // SAFETY: the running task's context; the other word is of what ran here until now.
+    unsafe {
+        let context = &*w.running.get().context();
+        context.seat.replace(other.seat())
+    }
+}
+
+/// It has its own again.
+fn get_up(seat: *const Header) {
+    let word = here().running.get();
+    if !seat.is_null() && word.has_context() {
+        // SAFETY: the running task's context, which stays while another's seat is in it.
+        unsafe { (*word.context()).seat.set(seat) };
+        end_if_empty();
+    }
+}
+
 fn become_(word: Word) {
     let w = here();
-    // (Also for its number.)
     w.member.deque.set_contexts();
     w.running.set(word);
 }

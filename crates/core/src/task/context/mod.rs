@@ -10,7 +10,7 @@
 //! a worker on.
 //!
 //! **Where it is kept.** While the task runs or is blocked: in `running`, or in the frame that was left. Before it begins:
-//! see `inherit.rs`. Of a future between two polls: in `idx` of its record (which nobody else uses: futures are not
+//! see `inherit.rs`. Of a future between two polls: in `idx` of its record (which nobody else uses then: futures are not
 //! claimed), and `run` is that of `future.rs` instead of the future's own.
 //!
 //! **Invariants.** (C1) A context belongs to one task, and is touched only by the thread that runs it. (C2) Where `running` has
@@ -45,8 +45,9 @@ pub use scoped::Bound;
 pub use task_local::{AccessError, LocalKey};
 pub use word::{Running, Word};
 
-use super::header::{Ended, Header, Kind, Run};
+use super::header::{Ended, Header, Run};
 use super::{memory, unhandled};
+use crate::cancel;
 use crate::sched::worker::{self, Worker};
 use crate::unwind;
 use bindings::Chain;
@@ -68,6 +69,8 @@ pub struct Context {
     place: &'static Location<'static>,
     /// Kind and state of the record memory that this is.
     untouched: UnsafeCell<MaybeUninit<u64>>,
+    /// See [`Word::seat`].
+    seat: Cell<*const Header>,
     /// The scoped values, innermost first.
     bindings: UnsafeCell<Chain>,
     /// The seeded generator, if the task or one of its ancestors was seeded.
@@ -104,6 +107,7 @@ impl Context {
         // SAFETY: fresh memory of this size. Not a value as a whole: `untouched` stays as it is.
         unsafe {
             (&raw mut (*context).record).write(Cell::new(record));
+            (&raw mut (*context).seat).write(Cell::new(record));
             (&raw mut (*context).run).write(Cell::new(None));
             (&raw mut (*context).place).write(const { Location::caller() });
             (&raw mut (*context).borrows).write(Cell::new(0));
@@ -128,6 +132,12 @@ impl Context {
                 None => memory::foreign().dealloc(this.cast(), CLASS),
             }
         }
+    }
+
+    /// It is that of this task.
+    fn set_record(&self, record: *mut Header) {
+        self.record.set(record);
+        self.seat.set(record);
     }
 
     /// The number of a task whose record is in a frame.
@@ -155,6 +165,7 @@ impl Context {
         self.with_rng(|rng| rng.is_none())
             && self.number.get() == 0
             && self.borrows.get() == 0
+            && std::ptr::eq(self.seat.get(), self.record.get())
             && self.with_bindings(|bindings| bindings.is_none())
             && self.with_locals(|locals| locals.is_empty())
     }
@@ -167,8 +178,10 @@ impl Context {
     /// Drops what is in it: the task-locals, the newest first, also those that their destructors make; then the scoped values.
     /// A panic is reported like that of a detached task.
     fn clear(&self) {
-        // So that a destructor which binds something and ends that does not end the whole context.
+        // So that a destructor which binds something and ends that does not end the whole context; and that no cancellation
+        // arrives in one: the task has ended already.
         self.keep();
+        self.seat.set(Word::nobody());
         while let Some(value) = self.with_locals(Locals::bury_newest) {
             if let Err(payload) = unwind::catch(|| drop(value)) {
                 self.report("a task-local", payload);
@@ -236,14 +249,8 @@ fn make(w: &Worker) -> *mut Context {
 /// # Safety
 /// It is nobody's.
 unsafe fn adopt(w: &Worker, context: *mut Context) {
-    // SAFETY: the running task's record; a future that is polled is the poller's.
-    unsafe {
-        let record = w.running.get().record().cast_mut();
-        (*context).record.set(record);
-        if (*record).kind.has(Kind::FUTURE) {
-            future::attach(record, context);
-        }
-    }
+    // SAFETY: the running task's record; the context is nobody's.
+    unsafe { (*context).set_record(w.running.get().record().cast_mut()) };
     enter(w, context);
 }
 
@@ -280,12 +287,7 @@ pub(crate) fn end_then(ended: Ended) -> Ended {
 unsafe fn leave(w: &Worker, context: *mut Context) {
     // SAFETY: the caller; the record lives until its task has ended.
     unsafe {
-        let record = (*context).record.get();
-        // (The context of what runs nested in a future's poll may name the future's record, and stands there too.)
-        if !record.is_null() && (*record).kind.has(Kind::FUTURE) && future::has(record, context) {
-            future::detach(record, context);
-        }
-        w.running.set(Word::of_task(record));
+        w.running.set(Word::of_task((*context).record.get()));
         w.forget();
         Context::free(context, Some(w));
     }
@@ -314,7 +316,11 @@ thread_local! {
 /// Calls `f` with this context, or with none, as the thread's own; returns what is the thread's own after that. Not on a worker.
 fn with_own<T>(context: *mut Context, f: impl FnOnce() -> T) -> (Result<T, unwind::Payload>, *mut Context) {
     let before = OWN.with(|own| own.0.replace(context));
-    let result = unwind::catch(f);
+    let result = unwind::catch(f).map_err(|mut payload| {
+        // It goes to the task that waits.
+        cancel::settle(&mut payload);
+        payload
+    });
     (result, OWN.with(|own| own.0.replace(before)))
 }
 

@@ -13,21 +13,20 @@ use crate::unwind::{self, Payload};
 ///
 /// # Safety
 /// The record is a claimed one of the caller's frame.
-pub(crate) unsafe fn begin(record: *mut Header) -> (Word, u64) {
+pub(crate) unsafe fn begin(record: *mut Header) -> Word {
     let w = worker::current().expect("on a worker");
-    let before = (w.running.replace(Word::of_task(record)), w.identity.replace(0));
+    let before = w.running.replace(Word::of_task(record));
     // SAFETY: the caller.
     unsafe { inherit::enter_nested(w, record) };
     before
 }
 
 /// It has ended.
-pub(crate) fn finish(before: (Word, u64)) {
+pub(crate) fn finish(before: Word) {
     finish_unmarked();
     let w = worker::current().expect("on a worker");
     w.forget_frame();
-    w.running.set(before.0);
-    w.identity.set(before.1);
+    w.running.set(before);
 }
 
 /// The same for one that has not begun by [`begin`], on top of a task without a context.
@@ -37,8 +36,6 @@ pub(crate) fn finish_unmarked() {
     if worker::current().expect("on a worker").running.has_context() {
         end();
     }
-    // The caller has none: else the worker had known.
-    worker::current().expect("on a worker").identity.set(0);
 }
 
 /// The same for one that has panicked.

@@ -1,0 +1,223 @@
+//! Cancellation: ending work that nobody wants any more.
+//!
+//! A task is cancelled by its [handle](crate::JoinHandle::cancel), a part of it by a [`Token`], a deadline
+//! ([`timeout`](crate::time::timeout)), or the end of a scope. The cancellation *arrives* at the task's next blocking point:
+//! a wait there ends without having had any effect, and the task unwinds, with its destructors, as from a panic, but without a
+//! message. Who waits for the task gets a [`JoinError`](crate::JoinError) that says
+//! [`is_cancelled`](crate::JoinError::is_cancelled).
+//!
+//! **Blocking points** are all waits of this library (channels, joins, sleeping, `block_on`) in which the task is really set
+//! aside, and [`yield_now`](crate::yield_now); [`check`] is one that does nothing else. A task that computes looks at
+//! [`is_cancelled`].
+//!
+//! **Joins pass it on.** A task that waits for the end of another (`join` of a handle, `join(a, b)`, the end of a scope) does not
+//! leave when it is cancelled: it cancels those that it waits for, and unwinds when they have ended. Nothing else would be
+//! the same whether the other runs elsewhere or on top of the waiting one. To leave a task behind, wait with
+//! [`join_timeout`](crate::JoinHandle::join_timeout), or drop the handle.
+//!
+//! **Clean-up.** Destructors that block while a task unwinds because of a cancellation are not cancelled again; [`shield`] does
+//! the same for other code. A limit on such code is a region of its own: `timeout` works within both.
+//!
+//! **Catching.** `catch_unwind` catches a cancellation like a panic (its payload is [`Cancelled`]). Once the payload is dropped
+//! and the task goes on, it arrives again at the next blocking point. Let it go on with `resume_unwind`.
+//!
+//! **Futures.** A task that is a future is cancelled by dropping it at its next poll, which comes at once.
+//!
+//! **Where a panic aborts** (`panic = "abort"`) nothing is unwound: tasks are only asked, and look at [`is_cancelled`].
+//! Tasks that have not begun never do, and futures are dropped.
+pub(crate) mod ask;
+pub(crate) mod frames;
+pub(crate) mod place;
+pub(crate) mod point;
+pub(crate) mod region;
+pub(crate) mod thread;
+mod token;
+
+pub use token::{Cause, OnCancel, RunAsync, Token, TokenCancelled, WaitCancelled};
+
+use crate::sched::worker;
+use crate::unwind::{self, Payload};
+use region::{Key, Region};
+use std::fmt;
+
+/// In a model: the parts of the protocol.
+#[cfg(loom)]
+pub mod model {
+    use super::{place, point};
+    use crate::sched::node::Node;
+    use crate::sys::atomic::Ordering::*;
+    use crate::task::header::{Header, Marks};
+
+    /// As a task that blocks. True: there is a mark.
+    pub fn begin_wait(task: &Header, node: *const Node) -> bool {
+        point::begin_wait(task, place::at(place::here(0), node))
+    }
+    /// As a task that goes on.
+    pub fn leave(task: &Header) {
+        // SAFETY: a header of the model's.
+        unsafe { point::leave_fiber(task) }
+    }
+    /// As a canceller.
+    pub fn mark(task: &Header) {
+        task.marks.fetch_or(Marks::CANCELLED, AcqRel);
+    }
+    /// Is it marked?
+    pub fn is_marked(task: &Header) -> bool {
+        task.marks.load(Acquire) & Marks::CANCELLED != 0
+    }
+    /// Where it waits, as its home sees it.
+    pub fn waits_at(task: &Header) -> Option<*const Node> {
+        match place::read(task.idx.load(Relaxed)) {
+            place::Place::Waits(_, node) => Some(node),
+            _ => None,
+        }
+    }
+}
+
+/// What a cancelled task unwinds with.
+pub struct Cancelled {
+    /// Whose unwinding it is, while that goes on.
+    unwinding: Option<Key>,
+}
+
+// SAFETY: the key is compared, and followed only by the task that it belongs to.
+unsafe impl Send for Cancelled {}
+// SAFETY: nothing is done through `&Cancelled`.
+unsafe impl Sync for Cancelled {}
+
+impl Cancelled {
+    /// The calling task begins to unwind.
+    fn new() -> Cancelled {
+        Cancelled { unwinding: Some(region::begin_unwinding()) }
+    }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        if let Some(key) = self.unwinding {
+            region::end_unwinding(key);
+        }
+    }
+}
+
+impl fmt::Debug for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cancelled")
+    }
+}
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the task was cancelled")
+    }
+}
+
+impl std::error::Error for Cancelled {}
+
+/// What a task that never began leaves.
+#[cold]
+pub(crate) fn payload() -> Payload {
+    Box::new(Cancelled { unwinding: None })
+}
+
+/// A task was cancelled before it began: drops its closure.
+#[cold]
+#[inline(never)]
+pub(crate) fn never_start<F, T>(f: F) -> Result<T, Payload> {
+    // The destructor is the task's own code: its panic is the task's. It may block, in peace.
+    Err(unwind::catch(|| shield(|| drop(f))).err().unwrap_or_else(payload))
+}
+
+/// Did this unwind because of a cancellation?
+pub(crate) fn is_cancellation(payload: &Payload) -> bool {
+    payload.is::<Cancelled>()
+}
+
+/// An unwinding has stopped here; its payload may go to another task now.
+pub(crate) fn settle(payload: &mut Payload) {
+    if let Some(cancelled) = payload.downcast_mut::<Cancelled>()
+        && let Some(key) = cancelled.unwinding.take()
+    {
+        region::end_unwinding(key);
+    }
+}
+
+/// An unwinding goes on here: the contrary of [`settle`].
+pub(crate) fn unsettle(payload: &mut Payload) {
+    if let Some(cancelled) = payload.downcast_mut::<Cancelled>()
+        && cancelled.unwinding.is_none()
+    {
+        cancelled.unwinding = Some(region::begin_unwinding());
+    }
+}
+
+/// Is the calling task cancelled, here and now? For code that computes, and cannot be interrupted.
+///
+/// Also in a foreign thread, of a cancelled region; else false there.
+///
+/// # Blocking
+/// Never blocks, and never unwinds.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// let h = myriad_core::spawn(|| {
+///     let mut n = 0u64;
+///     while !myriad_core::cancel::is_cancelled() {
+///         n += 1; // computes
+///     }
+///     n
+/// });
+/// std::thread::sleep(Duration::from_millis(1));
+/// h.cancel();
+/// // If it had not begun it never did.
+/// assert!(h.join().map_or_else(|e| e.is_cancelled(), |n| n > 0));
+/// ```
+pub fn is_cancelled() -> bool {
+    match worker::current() {
+        Some(w) if !w.task().is_null() => {
+            // Requests of scopes are still in the inbox.
+            w.drain_inbox();
+            // SAFETY: the running task.
+            unsafe { frames::look_at_scope(w.task()) };
+            region::is_cancelled(Key::current())
+        }
+        Some(_) => false,
+        None => thread::is_cancelled(),
+    }
+}
+
+/// A blocking point that does not wait: if the calling task is cancelled, it unwinds.
+///
+/// # Panics
+/// Not with a panic, but it unwinds.
+pub fn check() {
+    if let Some(w) = worker::current() {
+        w.drain_inbox();
+    }
+    point::check_anywhere();
+}
+
+/// Runs `f`, and keeps cancellations off: those from outside arrive after it. For clean-up that blocks.
+///
+/// Limits within `f` work: `shield(|| timeout(second, || goodbye()))`.
+///
+/// # Blocking
+/// As `f`; never by itself. The end of a shield is no blocking point.
+///
+/// # Panics
+/// If `f` does.
+///
+/// # Examples
+/// ```
+/// use myriad_core::cancel;
+/// let answer = cancel::shield(|| 6 * 7);
+/// assert_eq!(answer, 42);
+/// ```
+pub fn shield<R>(f: impl FnOnce() -> R) -> R {
+    let mut region = Region::new(true, crate::time::Instant::NEVER);
+    region.enter();
+    let result = unwind::catch(f);
+    region.leave();
+    result.unwrap_or_else(|payload| unwind::resume(payload))
+}

@@ -1,0 +1,300 @@
+//! Blocking points: what a task does about its own cancellation.
+//!
+//! The usual way is two stores and one look at the record's marks, which others set. All else is here, and cold.
+//!
+//! **Ordering.** A canceller marks a task, then asks its home to look. The home does so after the task has blocked, in program
+//! order, and sees where; or before, and then the task sees the mark. So the blocking point needs no fence. In threads mode anybody
+//! looks, and both sides have one.
+
+use super::place::{self, Place};
+use super::{Cancelled, frames, region};
+use crate::lock::biaser::pause;
+use crate::sched::node::Node;
+use crate::sched::worker::{self, Worker};
+use crate::sys::atomic::{Ordering::*, fence};
+use crate::sys::mutant::on;
+use crate::task::context::Word;
+use crate::task::header::{Header, Marks};
+use crate::unwind;
+
+/// The running task is about to be set aside, in fiber mode. True: it is not, because it is cancelled: the wait has ended.
+///
+/// # Safety
+/// `task` has the seat of what runs on this worker; the node is its wait.
+#[inline(always)]
+pub(crate) unsafe fn enter(w: &Worker, task: *const Header, node: *const Node) -> bool {
+    // SAFETY: the caller.
+    unsafe { begin_wait(&*task, place::at(w.here, node)) && enter_marked(w, task, node) }
+}
+
+/// Says in the record where its task waits; or (true) does not, for there is a mark to look at first.
+#[inline(always)]
+pub(super) fn begin_wait(task: &Header, place: usize) -> bool {
+    // Relaxed, both: see the header.
+    if task.marks.load(Relaxed) & Marks::LOOK != 0 && !on("mark-not-seen") {
+        return true;
+    }
+    task.idx.store(place, Relaxed);
+    false
+}
+
+/// # Safety
+/// As for `enter`.
+#[cold]
+#[inline(never)]
+unsafe fn enter_marked(w: &Worker, task: *const Header, node: *const Node) -> bool {
+    // SAFETY: the caller.
+    unsafe {
+        if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
+            first_block(w, task);
+        }
+        (*task).idx.store(place::at(w.here, node), Relaxed);
+        let ended = must_end(&*task) && end(node);
+        if ended {
+            leave_fiber(task);
+        }
+        ended
+    }
+}
+
+/// The same in threads mode.
+///
+/// # Safety
+/// As for `enter`.
+pub(crate) unsafe fn enter_thread(w: &Worker, task: *const Header, node: *const Node) -> bool {
+    // SAFETY: the caller.
+    unsafe {
+        if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
+            first_block(w, task);
+        }
+        (*node).panicking.set(std::thread::panicking().into());
+        // Release: the node, for who holds the place.
+        (*task).idx.store(place::at(w.here, node), Release);
+        // SeqCst: pairs with that in `look_anywhere`: the place against the mark.
+        fence(SeqCst);
+        if (*task).marks.load(Relaxed) & Marks::LOOK == 0 || !must_end(&*task) {
+            return false;
+        }
+        // Whoever holds it has seen the mark too.
+        let Some(word) = hold(&*task) else { return false };
+        let ended = end(node);
+        (*task).idx.store(if ended { place::RUNS } else { word }, Release);
+        ended
+    }
+}
+
+/// Threads mode: keeps a task that is set aside from going on; returns its place. `None`: it runs.
+pub(super) fn hold(task: &Header) -> Option<usize> {
+    let mut spins = 0;
+    loop {
+        let word = task.idx.load(Relaxed);
+        if word == place::HELD {
+            pause(&mut spins);
+            continue;
+        }
+        match place::read(word) {
+            Place::Waits(..) | Place::Under(..) => {}
+            Place::Unknown | Place::On(_) => return None,
+        }
+        // Acquire: what the task did before it blocked.
+        if task.idx.compare_exchange(word, place::HELD, Acquire, Relaxed).is_ok() {
+            return Some(word);
+        }
+    }
+}
+
+/// A task that has a frame, or runs on top of others, blocks for the first time. Its frame is linked; and those below get to know
+/// it, and whether they are cancelled is its affair too. (Those further down know already, if one in between has blocked
+/// before.)
+///
+/// # Safety
+/// As for `enter`.
+unsafe fn first_block(w: &Worker, task: *const Header) {
+    let mut top = task;
+    let mut chain = Vec::new();
+    // SAFETY: the tasks of this stack, each waiting in its join for the one above it.
+    unsafe {
+        loop {
+            let mut word = (*top).idx.load(Relaxed);
+            if (*top).marks.load(Relaxed) & Marks::FRAMED != 0 {
+                word = w.custody.link(w, top);
+            }
+            let Place::On(below) = place::read(word) else { break };
+            let below = Word::exposed(below).seat();
+            (*top).marks.fetch_and(!Marks::ON_TOP, Relaxed);
+            chain.push((below, top));
+            top = below;
+        }
+        for (below, top) in &chain {
+            (**below).idx.store(place::under(w.here, *top), Release);
+        }
+        if !w.are_fibers() {
+            // SeqCst: pairs with that in `look_anywhere`: the places against the marks.
+            fence(SeqCst);
+        }
+        // From the lowest: its cancellation goes all the way up.
+        for (below, top) in chain.into_iter().rev() {
+            if region::is_cancelled(region::Key::of(&*below)) {
+                (*top).marks.fetch_or(Marks::CANCELLED, AcqRel);
+            }
+        }
+    }
+}
+
+/// A task that was claimed by its joiner is about to run on top of it.
+///
+/// # Safety
+/// `below` is what ran on this worker until now; `task` was claimed, and runs next.
+#[inline(always)]
+pub(crate) unsafe fn put_on_top(below: Word, task: *const Header) {
+    // SAFETY: the caller. Relaxed: nobody else has the record: its handle is the caller's, and it is in no queue. (So the mark
+    // needs no read-modify-write either.)
+    unsafe {
+        (*task).idx.store(place::on(below), Relaxed);
+        (*task).marks.store((*task).marks.load(Relaxed) | Marks::ON_TOP, Relaxed);
+    }
+}
+
+/// The same of a task of a scope, at its end: others may have its handle. It has a frame, so it needs no mark.
+///
+/// # Safety
+/// As there, but it was taken out of the queue.
+#[inline(always)]
+pub(crate) unsafe fn put_framed_on_top(below: Word, task: *const Header) {
+    // SAFETY: the caller. Relaxed: only the home follows it.
+    unsafe { (*task).idx.store(place::on(below), Relaxed) };
+}
+
+/// It goes on, in fiber mode.
+///
+/// # Safety
+/// As for `enter`.
+#[inline(always)]
+pub(crate) unsafe fn leave_fiber(task: *const Header) {
+    if on("place-not-cleared") {
+        return;
+    }
+    // SAFETY: the caller. Relaxed: only the home follows it.
+    unsafe { (*task).idx.store(place::RUNS, Relaxed) };
+}
+
+/// It goes on, in either mode.
+///
+/// # Safety
+/// As for `enter`.
+pub(crate) unsafe fn leave(w: &Worker, task: *const Header) {
+    if w.are_fibers() {
+        // SAFETY: the caller.
+        return unsafe { leave_fiber(task) };
+    }
+    let mut spins = 0;
+    // SAFETY: the caller.
+    let idx = unsafe { &(*task).idx };
+    loop {
+        let word = idx.load(Relaxed);
+        // AcqRel: those who held the place are through with what it names.
+        if word != place::HELD && idx.compare_exchange(word, place::RUNS, AcqRel, Relaxed).is_ok() {
+            return;
+        }
+        pause(&mut spins);
+    }
+}
+
+/// A task has ended that [was put on top](put_on_top) of this one.
+///
+/// # Safety
+/// Both are the running one's: `below` goes on, and the record of `task` is still there.
+#[inline(always)]
+pub(crate) unsafe fn take_off_top(w: &Worker, below: Word, task: *const Header) {
+    // SAFETY: the caller. The mark has gone if `below` was told.
+    unsafe {
+        if (*task).marks.load(Relaxed) & Marks::ON_TOP == 0 {
+            forget_top(w, below);
+        }
+    }
+}
+
+/// What ran on top of this has ended, or is about to.
+///
+/// # Safety
+/// It is what runs, or waits for that.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn forget_top(w: &Worker, below: Word) {
+    // SAFETY: the caller.
+    unsafe { leave(w, below.seat()) };
+}
+
+/// Ends a wait, if that is possible. True: nobody will wake it any more.
+///
+/// # Safety
+/// Called by its home (or by a foreign thread of its own), while its owner cannot go on.
+pub(super) unsafe fn end(node: *const Node) -> bool {
+    // SAFETY: the caller: it stands.
+    unsafe {
+        let Some(end) = (*node).end.get() else { return false };
+        let over = end(node);
+        if over {
+            (*node).cancelled.set(1);
+        }
+        over
+    }
+}
+
+/// Is the task, which runs here, to be unwound?
+fn must_end(task: &Header) -> bool {
+    // Where a panic aborts nothing is unwound. While the thread panics (but for a cancellation, which `region` knows) a
+    // second panic would abort.
+    !cfg!(panic = "abort")
+        && region::is_cancelled(region::Key::of(task))
+        && (task.marks.load(Relaxed) & Marks::UNWINDING != 0 || !region::panics_here())
+}
+
+/// A blocking point without a wait: unwinds if the running task is cancelled.
+#[inline(always)]
+pub(crate) fn check(w: &Worker) {
+    // SAFETY: what runs.
+    let task = unsafe { w.running.get().seat() };
+    // SAFETY: the running task.
+    if unsafe { (*task).marks.load(Relaxed) } & Marks::LOOK != 0 {
+        check_marked(task);
+    }
+}
+
+/// Is the running task cancelled?
+#[inline(always)]
+pub(crate) fn is_cancelled(w: &Worker) -> bool {
+    // SAFETY: what runs.
+    let task = unsafe { w.running.get().seat() };
+    // SAFETY: the running task.
+    unsafe {
+        (*task).marks.load(Relaxed) & (Marks::CANCELLED | Marks::ASKED) != 0
+            && region::is_cancelled(region::Key::of(&*task))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn check_marked(task: *const Header) {
+    // SAFETY: the running task.
+    unsafe { frames::look_at_scope(task) };
+    // SAFETY: the running task.
+    if must_end(unsafe { &*task }) {
+        arrive();
+    }
+}
+
+/// The same on any thread.
+pub(crate) fn check_anywhere() {
+    match worker::current() {
+        Some(w) => check(w),
+        None if super::thread::is_cancelled() && !std::thread::panicking() && !cfg!(panic = "abort") => arrive(),
+        None => {}
+    }
+}
+
+/// A cancellation arrives: unwinds to whoever catches it.
+#[cold]
+pub(crate) fn arrive() -> ! {
+    unwind::resume(Box::new(Cancelled::new()))
+}

@@ -1,0 +1,336 @@
+//! Regions: parts of a task that are cancelled, or shielded, as a whole.
+//!
+//! ```text
+//!  task: .. timeout { .. shield { .. token.run { .. } } }      innermost first: token -> shield -> timeout
+//! ```
+//! A region stands on the stack of its task, and points to the one around it. Which is the innermost one of a task says a
+//! table, looked at only by who enters or leaves a region, or is marked: so a task without regions pays nothing, and one that
+//! is set aside saves nothing.
+//!
+//! *Is the task cancelled?* From the innermost region outwards: a cancelled one says yes, a shield says no; at the end the
+//! task's own mark says it.
+//!
+//! **Unwinding.** While a task unwinds because of a cancellation, what runs are destructors. They may block, and must not be
+//! cancelled again, as that would be a panic in a destructor. So the table counts the unwindings under way, and each is a shield
+//! against all regions entered before it. It ends when its payload is dropped, or stops at a boundary ([`settle`]).
+//!
+//! **Who may touch what.** A region's links and its entry are its task's: others look at them only while the task is blocked
+//! and they are its home. `cancelled` is written by whoever has the region alive by a lock under which the task leaves it: that
+//! of the wheel, or of the token.
+
+use super::ask::ask_home;
+use super::thread::{self, Thread};
+use crate::sched::idle::Member;
+use crate::sched::worker::{self, Worker};
+use crate::sys::clock::Instant;
+use crate::task::header::{Header, Kind, Marks};
+use crate::unwind::{self, Payload};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ptr::null;
+// Not through `sys`: no model covers regions.
+use crate::sys::atomic::AtomicU8;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::{Mutex, MutexGuard};
+
+/// Who has regions: a task or a foreign thread, by the address of its marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key(*const AtomicU8);
+
+impl Key {
+    pub(crate) fn of(task: &Header) -> Key {
+        Key(&task.marks)
+    }
+
+    /// The running task's, or the thread's.
+    pub(crate) fn current() -> Key {
+        match worker::current().map(|w| w.task()) {
+            // SAFETY: the running task.
+            Some(task) if !task.is_null() => Key::of(unsafe { &*task }),
+            _ => Key(thread::marks()),
+        }
+    }
+
+    fn marks(&self) -> &AtomicU8 {
+        // SAFETY: keys are made of marks that stand as long as the key is used.
+        unsafe { &*self.0 }
+    }
+}
+
+/// See the module's header.
+#[derive(Debug)]
+pub(crate) struct Region {
+    around: *const Region,
+    shield: bool,
+    /// Unwindings that were under way when it was entered.
+    unwindings: u32,
+    cancelled: AtomicBool,
+    key: Key,
+    owner: Owner,
+    /// A foreign thread looks at the clock itself.
+    pub(super) deadline: Instant,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Owner {
+    Task { task: *const Header, on_stack: bool, home: &'static Member },
+    Thread(*const Thread),
+}
+
+/// Whom to ask once the lock is released under which a region was cancelled.
+#[derive(Debug)]
+pub(crate) struct Asked(Option<(*const Header, bool, &'static Member)>);
+
+#[derive(Debug, Default)]
+struct Entry {
+    innermost: Option<*const Region>,
+    unwindings: u32,
+}
+
+type Table = HashMap<usize, Entry>;
+const SHARDS: usize = 64;
+static TABLES: [Mutex<Option<Table>>; SHARDS] = [const { Mutex::new(None) }; SHARDS];
+
+// SAFETY: the table holds addresses; who may follow them says the header.
+unsafe impl Send for Entry {}
+
+fn table(key: Key) -> MutexGuard<'static, Option<Table>> {
+    TABLES[(key.0.addr() >> 6) % SHARDS].lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Changes the entry of a task; removes it if nothing is left in it.
+fn change<R>(key: Key, f: impl FnOnce(&mut Entry) -> R) -> R {
+    let mut table = table(key);
+    let table = table.get_or_insert_default();
+    let entry = table.entry(key.0.addr()).or_default();
+    if key.marks().load(Relaxed) & Marks::UNWINDING == 0 {
+        // Of an earlier task here, whose payload went elsewhere.
+        entry.unwindings = 0;
+    }
+    let result = f(entry);
+    if entry.innermost.is_none() && entry.unwindings == 0 {
+        table.remove(&key.0.addr());
+    }
+    result
+}
+
+fn look<R>(key: Key, f: impl FnOnce(&Entry) -> R) -> R {
+    match table(key).as_ref().and_then(|table| table.get(&key.0.addr())) {
+        Some(entry) => f(entry),
+        None => f(&Entry::default()),
+    }
+}
+
+/// Is this task, or thread, to be cancelled where it is now?
+///
+/// Called by itself, or by its home while it is blocked.
+pub(crate) fn is_cancelled(key: Key) -> bool {
+    let marks = key.marks().load(Acquire);
+    if marks & (Marks::CANCELLED | Marks::ASKED) == 0 {
+        return false;
+    }
+    let (innermost, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
+    let unwindings = if marks & Marks::UNWINDING == 0 { 0 } else { unwindings };
+    let mut region = innermost;
+    // SAFETY: regions of the chain stand, and do not change: see the header.
+    while let Some(inner) = unsafe { region.as_ref() } {
+        if inner.unwindings < unwindings {
+            return false;
+        }
+        // Acquire: what the canceller did before.
+        if inner.cancelled.load(Acquire) {
+            return true;
+        }
+        if inner.shield {
+            return false;
+        }
+        region = inner.around;
+    }
+    if unwindings > 0 {
+        return false;
+    }
+    if marks & Marks::CANCELLED == 0 && innermost.is_null() {
+        // Nothing is left that this could be about. (A region is cancelled before the mark is set.)
+        key.marks().fetch_and(!Marks::ASKED, AcqRel);
+    }
+    marks & Marks::CANCELLED != 0
+}
+
+/// When the innermost regions of this foreign thread that count are over.
+pub(super) fn next_deadline() -> Instant {
+    let key = Key::current();
+    let (mut region, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
+    let mut first = Instant::NEVER;
+    // SAFETY: our own regions.
+    while let Some(inner) = unsafe { region.as_ref() } {
+        if inner.unwindings < unwindings {
+            break;
+        }
+        first = first.min(inner.deadline);
+        if inner.shield {
+            break;
+        }
+        region = inner.around;
+    }
+    first
+}
+
+/// Cancels those regions of this foreign thread whose time is over.
+pub(super) fn expire(now: Instant) {
+    let mut region = look(Key::current(), |entry| entry.innermost.unwrap_or(null()));
+    // SAFETY: our own regions.
+    while let Some(inner) = unsafe { region.as_ref() } {
+        if inner.deadline <= now {
+            inner.cancelled.store(true, Release);
+            inner.key.marks().fetch_or(Marks::ASKED, AcqRel);
+        }
+        region = inner.around;
+    }
+}
+
+impl Region {
+    /// A region of the caller, to be entered where it stands.
+    pub(crate) fn new(shield: bool, deadline: Instant) -> Region {
+        let owner = match worker::current() {
+            Some(w) if !w.task().is_null() => {
+                let task = w.task();
+                // SAFETY: the running task.
+                let on_stack = unsafe { (*task).kind.has(Kind::ON_STACK) };
+                Owner::Task { task, on_stack, home: w.as_static() }
+            }
+            _ => Owner::Thread(thread::current()),
+        };
+        Region {
+            around: null(),
+            shield,
+            unwindings: 0,
+            cancelled: AtomicBool::new(false),
+            key: Key::current(),
+            owner,
+            deadline: if matches!(owner, Owner::Thread(_)) { deadline } else { Instant::NEVER },
+        }
+    }
+
+    /// Enters it. It stays where it is until it is left.
+    pub(crate) fn enter(&mut self) {
+        let this: *mut Region = self;
+        change(self.key, |entry| {
+            // SAFETY: ours, and nobody else knows it.
+            unsafe {
+                (*this).around = entry.innermost.unwrap_or(null());
+                (*this).unwindings = entry.unwindings;
+            }
+            entry.innermost = Some(this);
+        });
+        if let Owner::Thread(thread) = self.owner {
+            // SAFETY: the calling thread's own.
+            unsafe { (*thread).regions.set((*thread).regions.get() + 1) };
+        }
+    }
+
+    /// Leaves it; nobody can cancel it any more.
+    pub(crate) fn leave(&self) {
+        change(self.key, |entry| entry.innermost = (!self.around.is_null()).then_some(self.around));
+        if let Owner::Thread(thread) = self.owner {
+            // SAFETY: the calling thread's own.
+            unsafe { (*thread).regions.set((*thread).regions.get() - 1) };
+        }
+    }
+
+    /// Is it cancelled?
+    pub(crate) fn is_over(&self) -> bool {
+        self.cancelled.load(Acquire)
+    }
+
+    /// Cancels it. Whoever is returned is asked without the lock.
+    ///
+    /// # Safety
+    /// It is alive, by a lock that its task takes before it leaves it.
+    pub(crate) unsafe fn cancel(this: *const Region) -> Asked {
+        // SAFETY: the caller; the task is in it, so its record lives too.
+        unsafe {
+            // Release: pairs with the Acquire in `is_cancelled`.
+            (*this).cancelled.store(true, Release);
+            // After it: who finds the mark looks for the region.
+            (*this).key.marks().fetch_or(Marks::ASKED, AcqRel);
+            match (*this).owner {
+                Owner::Task { task, on_stack, home } => Asked(Some((task, on_stack, home))),
+                Owner::Thread(thread) => {
+                    (*thread).poke();
+                    Asked(None)
+                }
+            }
+        }
+    }
+
+    /// The worker that it was entered on, of a task's.
+    pub(crate) fn worker(&self) -> Option<&'static Worker> {
+        match self.owner {
+            Owner::Task { home, .. } => Some(Worker::of(home)),
+            Owner::Thread(_) => None,
+        }
+    }
+}
+
+impl Asked {
+    /// Makes the task's home look at it.
+    pub(crate) fn ask(self) {
+        if let Some((task, on_stack, home)) = self.0 {
+            ask_home(task, on_stack, home);
+        }
+    }
+}
+
+/// What came of a region that was left: the result; or, as an error, that it was cancelled itself. All other unwinding goes on:
+/// also that of a region around it, or of the whole task, which counts more.
+pub(crate) fn ended<R>(region: &Region, result: Result<R, Payload>) -> Result<R, Payload> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(mut payload) if super::is_cancellation(&payload) && region.is_over() => {
+            super::settle(&mut payload);
+            if is_cancelled(region.key) {
+                unwind::resume(payload);
+            }
+            Err(payload)
+        }
+        Err(payload) => unwind::resume(payload),
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------- unwinding
+
+thread_local! {
+    /// Unwindings because of cancellations on this thread.
+    static HERE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Does this thread panic for another reason than a cancellation?
+pub(crate) fn panics_here() -> bool {
+    std::thread::panicking() && HERE.try_with(Cell::get).unwrap_or(0) == 0
+}
+
+/// The calling task begins to unwind.
+pub(super) fn begin_unwinding() -> Key {
+    let key = Key::current();
+    change(key, |entry| {
+        entry.unwindings += 1;
+        key.marks().fetch_or(Marks::UNWINDING, AcqRel);
+    });
+    _ = HERE.try_with(|here| here.set(here.get() + 1));
+    key
+}
+
+/// An unwinding has ended. (On another thread, or in another task, the payload was carried away: then the task is spared until
+/// its end.)
+pub(super) fn end_unwinding(key: Key) {
+    if key != Key::current() {
+        return;
+    }
+    _ = HERE.try_with(|here| here.set(here.get().saturating_sub(1)));
+    change(key, |entry| {
+        entry.unwindings = entry.unwindings.saturating_sub(1);
+        if entry.unwindings == 0 {
+            key.marks().fetch_and(!Marks::UNWINDING, AcqRel);
+        }
+    });
+}

@@ -1,0 +1,53 @@
+//! A task or thread that is blocked at a channel: its wait and its entry, side by side, so that a cancellation finds both.
+
+use super::chan::{Chan, Side};
+use super::entry::Entry;
+use myriad_core::wait::{Here, Node, Wait};
+
+/// Stands on the stack of who waits. The wait comes first: see [`Wait::end_by`].
+#[repr(C)]
+pub(super) struct Blocked<T> {
+    pub(super) wait: Wait,
+    pub(super) entry: Entry<T>,
+    chan: *const Chan<T>,
+}
+
+impl<T> Blocked<T> {
+    /// Without a time limit.
+    #[inline(always)]
+    pub(super) fn new(here: Here, chan: &Chan<T>, side: Side) -> Blocked<T> {
+        let blocked = Blocked { wait: here.wait(), entry: Entry::new(), chan };
+        blocked.wait.end_by(match side {
+            Side::Send => end::<T, true>,
+            Side::Receive => end::<T, false>,
+        });
+        blocked
+    }
+
+    /// With one.
+    pub(super) fn timed(here: Here, chan: &Chan<T>) -> Blocked<T> {
+        Blocked { wait: here.timed_wait().cancellable(), entry: Entry::new(), chan }
+    }
+
+    /// With a deadline, if there is one.
+    pub(super) fn until(deadline: bool, here: Here, chan: &Chan<T>, side: Side) -> Blocked<T> {
+        if deadline { Blocked::timed(here, chan) } else { Blocked::new(here, chan, side) }
+    }
+
+    /// Where it stands in the channel's list.
+    #[inline(always)]
+    pub(super) fn at(&self) -> *mut Entry<T> {
+        (&raw const self.entry).cast_mut()
+    }
+}
+
+/// The waiting task is cancelled: takes it off the channel's list. False: somebody has ended its wait already.
+///
+/// # Safety
+/// As for every [`End`](myriad_core::wait::End); the node is that of a `Blocked`, at this side of its channel.
+unsafe fn end<T, const SEND: bool>(node: *const Node) -> bool {
+    let blocked = node.cast::<Blocked<T>>();
+    let side = if SEND { Side::Send } else { Side::Receive };
+    // SAFETY: the caller: it stands, and its owner, who keeps the channel, does not go on meanwhile.
+    unsafe { (*(*blocked).chan).give_up(Here::get(), (*blocked).at(), side).is_some() }
+}
