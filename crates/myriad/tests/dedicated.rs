@@ -368,3 +368,27 @@ fn an_overflow_names_it() {
     common::assert_aborted(&output);
     assert!(stderr(&output).contains("task 'deep' spawned at"), "{}", stderr(&output));
 }
+
+/// By a token, which the task is built with; by its handle only before it begins.
+#[test]
+fn a_token_ends_its_waits() {
+    in_both_modes(|rt| {
+        let token = myriad::cancel::Token::new();
+        let (never, waits) = bounded::<()>(1);
+        let (begun, has_begun) = bounded::<()>(1);
+        let h = on(rt).token(&token).dedicated(move || {
+            begun.send(()).unwrap();
+            waits.recv().is_ok()
+        });
+        has_begun.recv().unwrap();
+        token.cancel();
+        assert!(h.unwrap().join().unwrap_err().is_cancelled());
+        drop(never);
+        // Futures and groups take one too.
+        let future = on(rt).token(&token).spawn_async(std::future::pending::<()>());
+        assert!(future.join().unwrap_err().is_cancelled());
+        let group = myriad::task::Group::on(rt.handle(), ());
+        let member = group.spawn_with(Builder::new().token(&token), |_| myriad::yield_now());
+        assert!(member.join().unwrap_err().is_cancelled());
+    });
+}
