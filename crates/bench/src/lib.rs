@@ -25,6 +25,8 @@
 mod entry;
 mod host;
 mod limits;
+#[cfg(feature = "ours")]
+mod live;
 mod memory;
 mod params;
 mod payload;
@@ -44,13 +46,14 @@ mod select;
 mod sieve;
 mod skynet;
 mod threads;
+mod timers;
 
 pub use entry::{Entry, Form, OURS, Size, Takes, Unit, Workload};
-pub use params::{Mode, Params, Payload};
+pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 13] = [
+static WORKLOADS: [&Workload; 14] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -64,6 +67,7 @@ static WORKLOADS: [&Workload; 13] = [
     &select::WORKLOAD,
     &mutex::WORKLOAD,
     &interactive::WORKLOAD,
+    &timers::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.

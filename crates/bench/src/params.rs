@@ -19,6 +19,21 @@ pub enum Mode {
     Threads,
 }
 
+/// Which of its tasks a worker of Myriad starts next: as `myriad::Policy`, which a build without Myriad does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Each worker its newest; who has none takes another's oldest.
+    #[default]
+    WorkStealing,
+    /// The first one in the order of the serial program.
+    DepthFirst,
+    /// One queue for all, first in, first out.
+    SharedQueue,
+    /// Dealt to the workers in turn.
+    RoundRobin,
+}
+
 /// What a message of `relay` is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -46,6 +61,12 @@ pub struct Params {
     pub workers: usize,
     /// How the tasks of Myriad wait.
     pub mode: Mode,
+    /// What the workers of Myriad start next.
+    #[serde(default)]
+    pub policy: Policy,
+    /// Count how many tasks are alive at a time: of Myriad's skynet and fib.
+    #[serde(default)]
+    pub live: bool,
     /// The size of the workload; its meaning is said in the workload's description.
     pub n: u64,
     /// The second size, of `relay` only: the number of relays.
@@ -67,6 +88,8 @@ impl Params {
             system: system.into(),
             workers,
             mode: Mode::default(),
+            policy: Policy::default(),
+            live: false,
             n: workload.size.n,
             m: workload.size.m,
             payload: Payload::default(),
@@ -101,6 +124,9 @@ impl Params {
         if !workload.takes.payload && self.payload != Payload::Int {
             return Err(format!("{} has no payload; only relay has", workload.name));
         }
+        if self.live && !(self.is_ours() && ["skynet", "fib"].contains(&workload.name)) {
+            return Err(format!("only skynet and fib of {OURS} count tasks"));
+        }
         (workload.check)(self)?;
         Ok(entry)
     }
@@ -111,6 +137,31 @@ impl fmt::Display for Mode {
         f.write_str(match self {
             Mode::Fibers => "fibers",
             Mode::Threads => "threads",
+        })
+    }
+}
+
+impl Policy {
+    const ALL: [Policy; 4] = [Policy::WorkStealing, Policy::DepthFirst, Policy::SharedQueue, Policy::RoundRobin];
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Policy::WorkStealing => "work-stealing",
+            Policy::DepthFirst => "depth-first",
+            Policy::SharedQueue => "shared-queue",
+            Policy::RoundRobin => "round-robin",
+        })
+    }
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        Policy::ALL.into_iter().find(|policy| policy.to_string() == s).ok_or_else(|| {
+            format!("there is no policy `{s}`; there are: {}", Policy::ALL.map(|policy| policy.to_string()).join(", "))
         })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::memory;
-use crate::params::{Mode, Params, Payload};
+use crate::params::{Mode, Params, Payload, Policy};
 
 /// What a program gives back.
 pub(crate) type Outcome = Result<Measured, Failure>;
@@ -22,6 +22,8 @@ pub(crate) struct Measured {
     pub(crate) repeats: u32,
     /// Memory growth for each task, where tasks pile up.
     pub(crate) bytes_per_task: Option<f64>,
+    /// The most tasks that were alive at a time, where they were counted.
+    pub(crate) most_alive: Option<u64>,
     /// Something a reader of the number must know.
     pub(crate) note: Option<String>,
 }
@@ -77,6 +79,9 @@ pub struct Record {
     pub ns_per_op: f64,
     /// Memory for each waiting task, where tasks pile up.
     pub bytes_per_task: Option<f64>,
+    /// The most tasks that were alive at a time, where they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_alive: Option<u64>,
     /// The most memory the process ever had.
     pub max_rss_bytes: Option<u64>,
     /// How many times it was measured inside the process.
@@ -104,6 +109,9 @@ pub struct Given {
     pub buffer: Option<usize>,
     /// The seed.
     pub seed: u64,
+    /// What the workers start next: of Myriad only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
 }
 
 impl Record {
@@ -118,6 +126,7 @@ impl Record {
                 record.ns_per_op = m.time.as_secs_f64() * 1e9 / m.ops.max(1) as f64;
                 record.bytes_per_task = m.bytes_per_task;
                 record.repeats = m.repeats;
+                record.most_alive = m.most_alive;
                 record.note = m.note;
                 record.ok = true;
                 record.error = None;
@@ -135,11 +144,19 @@ impl Record {
             system: p.system.clone(),
             workers: p.workers,
             mode: p.is_ours().then_some(p.mode),
-            params: Given { n: p.n, m: p.m, payload: p.payload, buffer: p.buffer, seed: p.seed },
+            params: Given {
+                n: p.n,
+                m: p.m,
+                payload: p.payload,
+                buffer: p.buffer,
+                seed: p.seed,
+                policy: p.is_ours().then_some(p.policy),
+            },
             ops: 0,
             seconds: 0.0,
             ns_per_op: 0.0,
             bytes_per_task: None,
+            most_alive: None,
             max_rss_bytes: None,
             repeats: 0,
             ok: false,

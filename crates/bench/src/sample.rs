@@ -24,7 +24,14 @@ pub(crate) fn warm(ops: u64, mut once: impl FnMut() -> Result<Duration, Failure>
     while times.len() < least || (least > 1 && begin.elapsed() < BUDGET && times.len() < MOST) {
         times.push(once()?);
     }
-    Ok(Measured { ops, repeats: times.len() as u32, time: median(times), bytes_per_task: None, note: None })
+    Ok(Measured {
+        ops,
+        repeats: times.len() as u32,
+        time: median(times),
+        bytes_per_task: None,
+        most_alive: None,
+        note: None,
+    })
 }
 
 /// Runs `once` a single time in this fresh process, and reports by how much the memory grew at the peak for each of
@@ -33,7 +40,7 @@ pub(crate) fn fresh(ops: u64, tasks: u64, once: impl FnOnce() -> Result<Duration
     let before = Memory::now();
     let time = once()?;
     let bytes_per_task = Memory::peak_growth(before, tasks);
-    Ok(Measured { ops, repeats: 1, time, bytes_per_task, note: None })
+    Ok(Measured { ops, repeats: 1, time, bytes_per_task, most_alive: None, note: None })
 }
 
 /// The middle one, or the mean of the middle two.

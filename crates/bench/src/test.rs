@@ -3,7 +3,7 @@
 //! That every system of every form gives the right answer is tested by the command's integration test, because some
 //! systems have one pool a process.
 
-use crate::{Mode, Params, Payload, systems, workload, workloads};
+use crate::{Mode, Params, Payload, Policy, systems, workload, workloads};
 
 fn params(name: &str, form: &str, system: &str) -> Params {
     let w = workload(name).expect("it is in the table");
@@ -87,6 +87,11 @@ fn a_failed_run_says_why() {
 fn names_round_trip() {
     for mode in [Mode::Fibers, Mode::Threads] {
         assert_eq!(mode.to_string().parse(), Ok(mode));
+    }
+    for policy in [Policy::WorkStealing, Policy::DepthFirst, Policy::SharedQueue, Policy::RoundRobin] {
+        assert_eq!(policy.to_string().parse(), Ok(policy));
+        let json = serde_json::to_string(&policy).expect("it is JSON");
+        assert_eq!(json, format!("\"{policy}\""));
     }
     for payload in [Payload::Int, Payload::Moved20, Payload::Shared20] {
         assert_eq!(payload.to_string().parse(), Ok(payload));

@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use myriad_bench::{Mode, Payload};
+use myriad_bench::{Mode, Payload, Policy};
 
 /// Examples at the end of `myriad --help`.
 const EXAMPLES: &str = "\
@@ -73,6 +73,13 @@ pub(crate) struct BenchOptions {
     /// How the tasks of Myriad wait: fibers or threads [default: fibers]
     #[arg(long, value_parser = possible::<Mode>(&["fibers", "threads"]), hide_possible_values = true)]
     pub(crate) mode: Option<Mode>,
+    /// Which task a worker of Myriad starts next: work-stealing, depth-first, shared-queue or round-robin
+    #[arg(long, value_parser = possible::<Policy>(&["work-stealing", "depth-first", "shared-queue", "round-robin"]))]
+    #[arg(hide_possible_values = true)]
+    pub(crate) policy: Option<Policy>,
+    /// Count how many tasks of Myriad are alive at a time (skynet and fib; the times say little then)
+    #[arg(long)]
+    pub(crate) live: bool,
     /// The form of the workload [default: all]
     #[arg(long)]
     pub(crate) form: Option<String>,
@@ -114,6 +121,8 @@ impl Default for BenchOptions {
             system: Vec::new(),
             workers: Vec::new(),
             mode: None,
+            policy: None,
+            live: false,
             form: None,
             n: None,
             m: None,
@@ -217,6 +226,10 @@ mod test {
         assert!(refused(&["bench", "chian"]).starts_with("there is no workload `chian`; there are: chain, relay"));
         assert!(refused(&["bench", "--system", "go"]).starts_with("there is no system `go`; there are: myriad, "));
         assert_eq!(refused(&["bench", "--mode", "x"]), "there is no mode `x`; there are: fibers, threads");
+        assert_eq!(
+            refused(&["bench", "--policy", "fifo"]),
+            "there is no policy `fifo`; there are: work-stealing, depth-first, shared-queue, round-robin"
+        );
         assert_eq!(refused(&["bench", "--payload", "x"]), "there is no payload `x`; there are: int, moved20, shared20");
     }
 

@@ -27,6 +27,7 @@ pub use runtime::{
     Builder, Handle, NoPool, OnStuck, Report, Runtime, State, Stuck, Unfinished, Unhandled, run, spawn_async_on,
     spawn_on,
 };
+pub use sched::policy::Policy;
 pub use task::{
     Errors, JoinError, JoinHandle, Scope, ScopedJoinHandle, TryScope, block_on, join, race, scope, spawn, spawn_async,
     try_scope,

@@ -8,6 +8,7 @@ macro_rules! texts {
         /// [DESIGN.md]: crate::_documentation::design
         /// [FEATURES.md]: crate::_documentation::features
         /// [COMPARE.md]: crate::_documentation::compare
+        /// [SCHEDULERS.md]: crate::_documentation::schedulers
         /// [SOUNDNESS.md]: crate::_documentation::soundness
         /// [PLATFORM.md]: crate::_documentation::platform
         /// [CHANGELOG.md]: crate::_documentation::changelog
@@ -23,6 +24,7 @@ texts! {
     design "docs/DESIGN.md";
     features "docs/FEATURES.md";
     compare "docs/COMPARE.md";
+    schedulers "docs/SCHEDULERS.md";
     soundness "docs/SOUNDNESS.md";
     platform "docs/PLATFORM.md";
     changelog "CHANGELOG.md";

@@ -325,7 +325,7 @@ fn round(rt: &myriad::Runtime, random: &mut Random, what: &str) -> usize {
 }
 
 /// Rounds until the end says so.
-fn rounds(end: impl Fn(usize) -> bool) {
+fn rounds(spare_workers: usize, end: impl Fn(usize) -> bool) {
     let seed = seed();
     println!("MYRIAD_TEST_SEED={seed}");
     let mut random = Random::new(seed);
@@ -333,7 +333,7 @@ fn rounds(end: impl Fn(usize) -> bool) {
     while !end(lost) {
         let modes: Vec<Mode> = modes().collect();
         let builder = modes[random.below(modes.len())].builder();
-        let rt = builder.workers(1 + random.below(3)).pin_workers(false).build().unwrap();
+        let rt = builder.workers(1 + random.below(3)).pin_workers(false).spare_workers(spare_workers).build().unwrap();
         for _ in 0..20 {
             let what = format!("seed {seed}, round {n}");
             let _watch = watch_for(&what, Duration::from_secs(60));
@@ -351,11 +351,20 @@ fn rounds(end: impl Fn(usize) -> bool) {
 fn lost_operations_lose_nothing() {
     let seconds = std::env::var("MYRIAD_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(2.0);
     let end = Instant::now() + Duration::from_secs_f64(seconds);
-    rounds(|lost| lost > 0 && Instant::now() >= end);
+    rounds(0, |lost| lost > 0 && Instant::now() >= end);
 }
 
 #[test]
 #[ignore = "takes up to a minute"]
 fn a_million_lost() {
-    rounds(|lost| lost >= 1_000_000);
+    rounds(0, |lost| lost >= 1_000_000);
+}
+
+/// A known fault: on a loaded machine, where workers are taken for stuck and spare ones come on duty, a task is forgotten in one of some
+/// thousand rounds, and all workers sleep. (Several of this at a time show it within seconds.)
+#[test]
+#[ignore = "a known fault: hangs on a loaded machine"]
+fn with_spare_workers() {
+    let end = Instant::now() + Duration::from_secs(15);
+    rounds(256, |lost| lost > 0 && Instant::now() >= end);
 }

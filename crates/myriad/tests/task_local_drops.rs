@@ -157,7 +157,7 @@ fn a_destructor_that_panics_is_reported() {
         assert_eq!(lines.len(), WAYS, "{lines:?}");
         for line in lines.iter() {
             assert!(line.starts_with("the destructor of a task-local of the task spawned at "), "{line}");
-            assert!(line.contains("task_local.rs") && line.contains(PLANNED.trim()), "{line}");
+            assert!(line.contains(file!()) && line.contains(PLANNED.trim()), "{line}");
         }
     }
 }

@@ -23,8 +23,9 @@ pub(crate) fn builder(p: &Params) -> Builder {
         Mode::Fibers => unsafe { Builder::fibers() },
         Mode::Threads => Builder::new(),
     };
+    let policy = p.policy.to_string().parse().expect("a policy of Myriad has each of these names");
     // No spare workers for those that compute: the peers have as many threads as were asked for.
-    builder.workers(p.workers).spare_workers(0)
+    builder.workers(p.workers).spare_workers(0).policy(policy)
 }
 
 /// Refuses more closures that wait at the same time than there can be threads, in the mode where each has one.

@@ -15,11 +15,21 @@ pub(crate) const CURRENT: &str = "tokio-current";
 
 /// Starts the flavour that `p.system` names.
 pub(crate) fn start(p: &Params) -> Host {
+    start_with(p, |_| ())
+}
+
+/// The same with timers.
+pub(crate) fn start_timed(p: &Params) -> Host {
+    start_with(p, |builder| _ = builder.enable_time())
+}
+
+fn start_with(p: &Params, more: impl FnOnce(&mut Builder)) -> Host {
     let current = p.system == CURRENT;
     let mut builder = if current { Builder::new_current_thread() } else { Builder::new_multi_thread() };
     if !current {
         builder.worker_threads(p.workers);
     }
+    more(&mut builder);
     Host { rt: builder.build().expect("the kernel gives tokio a few threads"), current }
 }
 

@@ -89,6 +89,14 @@ fn check_alone(o: &BenchOptions) -> Result<(), String> {
     if o.mode.is_some() && !o.system.is_empty() && !o.system.iter().any(|s| s == OURS) {
         return Err(format!("--mode is how the tasks of `{OURS}` wait; add {OURS} to --system, or leave --mode out"));
     }
+    if o.policy.is_some() && !o.system.is_empty() && !o.system.iter().any(|s| s == OURS) {
+        return Err(format!(
+            "--policy is what the workers of `{OURS}` start next; add {OURS} to --system, or leave it out"
+        ));
+    }
+    if o.live && o.system != [OURS] {
+        return Err(format!("--live counts the tasks of `{OURS}` only; say --system {OURS}"));
+    }
     if o.n.is_some() && o.workload.is_none() {
         return Err("--n means something else for each workload; name one, as in `myriad bench chain --n 1000`".into());
     }
@@ -185,6 +193,8 @@ fn params(o: &BenchOptions, workload: &Workload, form: &Form, system: &str, work
     p.n = o.n.unwrap_or(p.n);
     p.m = o.m.unwrap_or(p.m);
     p.mode = o.mode.unwrap_or(p.mode);
+    p.policy = o.policy.unwrap_or(p.policy);
+    p.live = o.live;
     p.payload = o.payload.unwrap_or(p.payload);
     p.buffer = o.buffer.map_or(p.buffer, |b| b.0);
     p
@@ -194,7 +204,7 @@ fn params(o: &BenchOptions, workload: &Workload, form: &Form, system: &str, work
 mod test {
     use super::*;
     use crate::args::Buffer;
-    use myriad_bench::{Mode, Payload};
+    use myriad_bench::{Mode, Payload, Policy};
 
     fn named(workload: &str) -> BenchOptions {
         BenchOptions { workload: Some(workload.into()), ..BenchOptions::default() }
@@ -281,6 +291,20 @@ mod test {
     fn a_mode_without_ours_is_refused() {
         let o = BenchOptions { mode: Some(Mode::Threads), system: systems(&["tokio"]), ..named("chain") };
         assert!(refusal(o).contains("--mode"));
+        let o = BenchOptions { policy: Some(Policy::DepthFirst), system: systems(&["tokio"]), ..named("chain") };
+        assert!(refusal(o).contains("--policy"));
+        let o = BenchOptions { live: true, system: systems(&["tokio"]), ..named("skynet") };
+        assert!(refusal(o).contains("--live"));
+    }
+
+    #[cfg(feature = "ours")]
+    #[test]
+    fn a_policy_reaches_our_runs() {
+        let ours =
+            BenchOptions { policy: Some(Policy::SharedQueue), live: true, system: systems(&[OURS]), ..named("fib") };
+        let groups = plan(&ours, 2).expect("it is possible");
+        assert!(groups.iter().flat_map(|g| &g.runs).all(|p| p.policy == Policy::SharedQueue && p.live));
+        assert!(refusal(BenchOptions { workload: Some("chain".into()), ..ours }).contains("skynet and fib"));
     }
 
     #[cfg(not(feature = "peers"))]

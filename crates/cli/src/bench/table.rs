@@ -5,7 +5,7 @@
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use myriad_bench::{OURS, Unit};
+use myriad_bench::{OURS, Policy, Unit};
 
 use super::summary::{Medians, Summary};
 use crate::look::{Look, bytes, digits, nanoseconds, time};
@@ -98,7 +98,9 @@ fn lines(summary: &Summary<'_>, look: Look, notes: &mut Footnotes) -> Lines {
     for (i, params) in group.runs.iter().enumerate() {
         let mut system = params.system.clone();
         if params.is_ours() {
-            system = look.bold(&format!("{OURS} ({})", params.mode));
+            let policy =
+                if params.policy == Policy::default() { String::new() } else { format!(", {}", params.policy) };
+            system = look.bold(&format!("{OURS} ({}{policy})", params.mode));
         }
         if group.entry(params).unbound {
             system += &notes.mark("not a pool: the number of workers does not bind it".into());

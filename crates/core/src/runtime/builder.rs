@@ -5,6 +5,7 @@ use super::global;
 use super::hub::{Config, Hub, MOST_SPARES};
 use super::pools;
 use super::stuck::OnStuck;
+use crate::sched::policy::{Policy, UnknownPolicy};
 use crate::sched::worker;
 use crate::stack::pool::{DEFAULT_STACK, limit_from_environment};
 use crate::stack::{FIBERS_SUPPORTED, overflow};
@@ -71,6 +72,7 @@ pub struct Builder {
     spares: usize,
     stuck: Option<OnStuck>,
     pools: Vec<(String, usize)>,
+    policy: Option<Policy>,
 }
 
 /// Spare workers, at most, unless asked otherwise.
@@ -98,6 +100,7 @@ impl Builder {
             spares: SPARES,
             stuck: None,
             pools: Vec::new(),
+            policy: None,
         }
     }
 
@@ -207,6 +210,20 @@ impl Builder {
         self
     }
 
+    /// Which task a worker starts next (default: what `MYRIAD_POLICY` names, else [`Policy::WorkStealing`]).
+    ///
+    /// # Examples
+    /// ```
+    /// # use myriad_core::{Builder, Policy};
+    /// let rt = Builder::new().workers(2).policy(Policy::DepthFirst).build()?;
+    /// assert_eq!(rt.run(|| myriad_core::join(|| 1, || 2)), (1, 2));
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn policy(mut self, policy: Policy) -> Builder {
+        self.policy = Some(policy);
+        self
+    }
+
     /// A clock that moves only by [`Runtime::advance`], for tests: a day of timeouts passes in no time.
     pub fn manual_clock(mut self) -> Builder {
         self.manual_clock = true;
@@ -282,7 +299,22 @@ impl Builder {
             manual_clock: self.manual_clock,
             spares: self.spares,
             stuck: self.stuck.clone().unwrap_or_else(OnStuck::from_environment),
+            policy: match self.policy {
+                Some(policy) => policy,
+                None => {
+                    policy_from_environment().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?
+                }
+            },
         })
+    }
+}
+
+/// What `MYRIAD_POLICY` names; the default if it is not set, or empty.
+fn policy_from_environment() -> Result<Policy, String> {
+    let name = std::env::var_os("MYRIAD_POLICY").unwrap_or_default();
+    match name.to_string_lossy().as_ref() {
+        "" => Ok(Policy::default()),
+        name => name.parse().map_err(|error: UnknownPolicy| format!("MYRIAD_POLICY: {error}")),
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::runtime::pools::Family;
 use crate::runtime::{OnStuck, Unhandled};
 use crate::sched::idle::Crew;
+use crate::sched::policy::{Arrival, Policy};
 use crate::sched::priority::Lane;
 use crate::sched::stacks::worker_main;
 use crate::sched::worker::{Worker, set_current};
@@ -56,6 +57,8 @@ pub struct Config {
     pub spares: usize,
     /// Who is told when a worker is stuck.
     pub stuck: OnStuck,
+    /// What a worker starts next.
+    pub policy: Policy,
 }
 
 /// See the module's header.
@@ -67,6 +70,8 @@ pub struct Hub {
     homes: AtomicUsize,
     /// In `HUBS`, and in the records of its tasks.
     pub number: u8,
+    /// For good: the crew has its queues.
+    policy: Policy,
     workers: OnceLock<Box<[&'static Worker]>>,
     /// Made when they were first needed, used again by later runtimes. Those in use are members of the crew.
     spares: Mutex<Vec<&'static Worker>>,
@@ -121,6 +126,8 @@ pub enum Door {
 pub enum Comer {
     /// A task that was spawned by somebody outside.
     New,
+    /// A task that was spawned by one of the same runtime: of another pool, or on a thread of its own.
+    Sibling,
     /// A future of this runtime that was woken from outside.
     Known,
 }
@@ -169,7 +176,7 @@ impl Hub {
     pub fn take(config: Config) -> io::Result<&'static Hub> {
         let hub = {
             let mut free = locked(&FREE);
-            match free.0.iter().position(|hub| hub.workers().len() == config.workers) {
+            match free.0.iter().position(|hub| hub.workers().len() == config.workers && hub.policy == config.policy) {
                 Some(i) => free.0.swap_remove(i),
                 None => Hub::make(&mut free.1, &config)?,
             }
@@ -193,6 +200,7 @@ impl Hub {
             crew: Crew::default(),
             homes: AtomicUsize::new(0),
             number: *made as u8,
+            policy: config.policy,
             workers: OnceLock::new(),
             spares: Mutex::default(),
             open: AtomicUsize::new(0),
@@ -208,6 +216,9 @@ impl Hub {
             manual: AtomicU64::new(u64::MAX),
             next_look: AtomicU64::new(u64::MAX),
         }));
+        if let Some(queues) = config.policy.queues(config.workers) {
+            hub.crew.set_queues(queues);
+        }
         let workers: Box<[&'static Worker]> =
             (0..config.workers).map(|index| &*Box::leak(Box::new(Worker::new(hub, index, false)))).collect();
         hub.crew.set_members(workers.iter().map(|w| &w.member).collect(), MOST_SPARES);
@@ -354,7 +365,7 @@ impl Hub {
     pub fn lets_in(&self, comer: Comer) -> bool {
         match locked(&self.injector).door {
             Door::Open => true,
-            Door::Known => comer == Comer::Known,
+            Door::Known => comer != Comer::New,
             Door::Shut => false,
         }
     }
@@ -374,12 +385,18 @@ impl Hub {
     /// As for [`inject`](Self::inject).
     pub unsafe fn inject_into(&self, lane: Option<Lane>, task: *mut Header, comer: Comer) {
         let mut injector = locked(&self.injector);
-        if injector.door == Door::Open || injector.door == Door::Known && comer == Comer::Known {
+        if injector.door == Door::Open || injector.door == Door::Known && comer != Comer::New {
             // Counted under the lock, so that a hub in use is meant.
             match lane {
                 None => {
-                    injector.queue.push_back(Task(task));
-                    self.crew.inject();
+                    if let Some(queues) = self.crew.queues() {
+                        let arrival = if comer == Comer::Known { Arrival::Woken } else { Arrival::Outside };
+                        // SAFETY: the caller.
+                        unsafe { self.crew.put(queues, None, task, arrival) };
+                    } else {
+                        injector.queue.push_back(Task(task));
+                        self.crew.inject();
+                    }
                 }
                 Some(Lane::Urgent) => {
                     injector.urgent.push_back(Task(task));
@@ -405,7 +422,7 @@ impl Hub {
     /// As for [`inject`](Self::inject).
     pub unsafe fn pin(&self, task: *mut Header, worker: usize, comer: Comer) {
         let mut injector = locked(&self.injector);
-        if injector.door == Door::Open || injector.door == Door::Known && comer == Comer::Known {
+        if injector.door == Door::Open || injector.door == Door::Known && comer != Comer::New {
             injector.pinned.entry(worker).or_default().push_back(Task(task));
             let w = self.workers()[worker];
             // Under the lock, as above. Awake, it looks at its next turn.
@@ -453,7 +470,19 @@ impl Hub {
 
     /// Takes one injected task to run, and some more into the deque of `w`. If it `may_be_urgent`, an interactive one, unless
     /// these have had their turns and there is another.
+    ///
+    /// Under another policy: the one that its queues say.
     pub fn take_injected(&self, w: &'static Worker, may_be_urgent: bool) -> *mut Header {
+        if let Some(queues) = self.crew.queues() {
+            if may_be_urgent && self.crew.has_urgent() && (w.lanes.may_be_urgent() || queues.is_empty()) {
+                let task = self.take_urgent(w);
+                if !task.is_null() {
+                    return task;
+                }
+            }
+            w.lanes.begins(false);
+            return queues.take(w.member.index, None);
+        }
         let mut injector = locked(&self.injector);
         let others = !injector.queue.is_empty();
         if may_be_urgent && !injector.urgent.is_empty() && (!others || w.lanes.may_be_urgent()) {

@@ -16,6 +16,7 @@ pub use pools::{NoPool, spawn_async_on, spawn_on};
 pub use report::{Report, State, Unfinished};
 pub use stuck::{OnStuck, Stuck};
 
+use crate::sched::policy::Policy;
 use crate::sched::worker;
 use crate::sys::clock::Instant;
 use crate::task::JoinWait;
@@ -124,6 +125,11 @@ impl Runtime {
     /// How many workers it has, in all its pools. ([`Handle::workers`]: in one.)
     pub fn workers(&self) -> usize {
         self.hub.family().hubs().iter().map(|hub| hub.workers().len()).sum()
+    }
+
+    /// Which task its workers start next.
+    pub fn policy(&self) -> Policy {
+        self.hub.config().policy
     }
 
     /// Does it block with fibers (true) or with threads?

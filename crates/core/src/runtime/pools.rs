@@ -119,7 +119,7 @@ impl Hub {
     /// Who the caller is to this hub: a task of the same runtime may spawn until the very end.
     pub(crate) fn comer(&self) -> Comer {
         match inside() {
-            Some(hub) if hub.is_of_same_runtime(self) => Comer::Known,
+            Some(hub) if hub.is_of_same_runtime(self) => Comer::Sibling,
             _ => Comer::New,
         }
     }

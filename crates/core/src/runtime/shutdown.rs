@@ -14,6 +14,7 @@
 
 use super::hub::{Door, Hub};
 use super::report::{Report, State, Unfinished};
+use crate::sched::policy::Arrival;
 use crate::sys::clock::Instant;
 use crate::task::context::Word;
 use crate::task::header::{DONE, Header, Kind};
@@ -49,7 +50,9 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     let mut report = Report::default();
     drop_left(&stopped, &mut report);
     for &hub in &late {
-        drop_all(hub.drain_injector(), usize::MAX, &mut report);
+        let mut left = hub.drain_injector();
+        left.extend(drain_queues(hub, true));
+        drop_all(left, usize::MAX, &mut report);
     }
     stopped.iter().for_each(|hub| name_left(hub, true, &mut report));
     late.iter().for_each(|hub| name_left(hub, false, &mut report));
@@ -110,6 +113,7 @@ fn drop_left(hubs: &[&'static Hub], report: &mut Report) {
         let mut left = Vec::new();
         for hub in hubs {
             left.append(&mut hub.drain_injector());
+            left.extend(drain_queues(hub, false));
             for w in hub.all_workers() {
                 loop {
                     // SAFETY: the worker has ended, and its end happened before (the book's lock): we act as the owner.
@@ -138,6 +142,28 @@ fn drop_left(hubs: &[&'static Hub], report: &mut Report) {
         drop_all(left, queued, report);
     }
     hubs.iter().flat_map(|hub| hub.all_workers()).for_each(|w| w.timers.abandon());
+}
+
+/// Takes what is in the queues of another policy than work stealing. `some_run`: a task is still running somewhere; then what it
+/// has forked, in a `join` or a scope, stays for it, as under work stealing all does that is in its worker's deque.
+fn drain_queues(hub: &'static Hub, some_run: bool) -> Vec<*mut Header> {
+    let Some(queues) = hub.crew.queues() else { return Vec::new() };
+    let left: Vec<_> = std::iter::repeat_with(|| queues.take(0, None)).take_while(|task| !task.is_null()).collect();
+    if !some_run {
+        return left;
+    }
+    let mut runs = Vec::new();
+    hub.for_each_run(|task| runs.push(task));
+    // SAFETY: taken out of their queues, so they live, and are ours; some go back.
+    let forked = |&task: &*mut Header| unsafe {
+        (*task).kind.has(Kind::SCOPED) || (*task).kind.has(Kind::ON_STACK) && !runs.contains(&task.cast_const())
+    };
+    let (stay, left): (Vec<_>, Vec<_>) = left.into_iter().partition(forked);
+    for task in stay {
+        // SAFETY: as above.
+        unsafe { hub.crew.put(queues, None, task, Arrival::Outside) };
+    }
+    left
 }
 
 /// Drops these tasks, of which the first `queued` were in queues.

@@ -27,11 +27,13 @@
 use super::deque::{Deque, Line};
 use super::inbox::Inbox;
 use super::node::Node;
+use super::policy::{Arrival, Queues};
 use super::ready::ReadyQueue;
 use crate::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use crate::sys::fence::{Fence, heavy};
 use crate::sys::futex::Gate;
 use crate::sys::mutant::{on, ord, ord_to};
+use crate::task::header::Header;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -73,8 +75,13 @@ pub const RESTING: u32 = 2;
 impl Member {
     /// Worker number `index` of this crew, with room for `capacity` tasks before its deque grows.
     pub fn new(crew: &'static Crew, index: usize, capacity: usize) -> Member {
+        let deque = Deque::new(Fence::new(index), capacity);
+        if crew.queues().is_some() {
+            // For good: each push comes to the policy.
+            deque.keep_request();
+        }
         Member {
-            deque: Deque::new(Fence::new(index), capacity),
+            deque,
             door: Line(Door {
                 inbox: Inbox::default(),
                 sleeping: Gate::new(0),
@@ -102,12 +109,14 @@ pub struct Crew {
     /// How many workers sleep, and, times [`AWAKE`], how many neither sleep nor rest: in one word, so that a look at it is
     /// true of one moment.
     counts: Line<AtomicU32>,
-    /// Tasks in the injector, and interactive ones.
+    /// Tasks in the injector, and interactive ones; one more for good where a policy has queues, and they are to be looked at.
     injected: AtomicUsize,
     /// Interactive tasks that wait ...
     urgent: AtomicUsize,
     /// ... and background tasks: see [`super::priority`].
     deferred: AtomicUsize,
+    /// Of another policy than work stealing.
+    queues: OnceLock<Box<dyn Queues>>,
     /// The workers are to look up and end.
     stop: AtomicBool,
     /// The first `in_use` are set, and do not change.
@@ -133,6 +142,7 @@ impl Default for Crew {
             injected: AtomicUsize::new(0),
             urgent: AtomicUsize::new(0),
             deferred: AtomicUsize::new(0),
+            queues: OnceLock::new(),
             stop: AtomicBool::new(false),
             members: OnceLock::new(),
             in_use: std::sync::atomic::AtomicUsize::new(0),
@@ -141,6 +151,18 @@ impl Default for Crew {
 }
 
 impl Crew {
+    /// Gives the crew the queues of a policy; once, before it has members.
+    pub fn set_queues(&self, queues: Box<dyn Queues>) {
+        self.queues.set(queues).expect("the queues are set once");
+        self.injected.store(1, Relaxed);
+    }
+
+    /// The queues of the policy; `None` if it is work stealing.
+    #[inline]
+    pub fn queues(&self) -> Option<&dyn Queues> {
+        self.queues.get().map(|queues| &**queues)
+    }
+
     /// Says who belongs to the crew, for a start; once. So many spares may join it.
     pub fn set_members(&self, members: Box<[&'static Member]>, spares: usize) {
         let n = members.len();
@@ -293,6 +315,25 @@ impl Crew {
         }
     }
 
+    /// Gives a task to the policy, and wakes a worker for it. `me` is the calling worker, `None` on any other thread.
+    ///
+    /// # Safety
+    /// A live record in no queue, the caller's to queue. The queues are this crew's.
+    pub unsafe fn put(&self, queues: &dyn Queues, me: Option<&Member>, task: *mut Header, arrival: Arrival) {
+        // SAFETY: the caller.
+        let to = unsafe { queues.put(me.map(|me| me.index), task, arrival) };
+        if !on("put-light") {
+            // Pairs with the heavy fence in `sleep`: the queue against `sleepers`.
+            me.map_or_else(Fence::foreign, |me| me.deque.fence).light();
+        }
+        if self.has_sleepers() {
+            let to = to.map(|to| self.members()[to]).filter(|to| to.door.sleeping.word.load(Relaxed) == ASLEEP);
+            if !to.is_some_and(|to| self.unpark(to)) {
+                self.wake_one();
+            }
+        }
+    }
+
     /// A task was put into the injector: counts it and wakes a worker. For any thread.
     pub fn inject(&self) {
         self.count_and_wake(&self.injected);
@@ -356,9 +397,15 @@ impl Crew {
         self.deferred.load(Relaxed) > 0
     }
 
-    /// Is there something in the injector?
+    /// Is there something in the injector, or in the policy's queues? True of the moment of a heavy fence before it.
     #[inline(always)]
     pub fn has_injected(&self) -> bool {
+        self.may_have_injected() && self.queues().is_none_or(|queues| self.has_urgent() || !queues.is_empty())
+    }
+
+    /// Is it worth while to look?
+    #[inline(always)]
+    pub fn may_have_injected(&self) -> bool {
         self.injected.load(Relaxed) > 0
     }
 

@@ -4,6 +4,7 @@ pub mod foreign;
 pub mod idle;
 pub mod inbox;
 pub mod node;
+pub mod policy;
 pub mod priority;
 pub mod ready;
 pub mod relief;

@@ -113,7 +113,20 @@ fn look(w: &'static Worker) -> bool {
     }
     let newest = !w.newest_next.get();
     w.newest_next.set(newest);
+    if let Some(queues) = w.hub.crew.queues() {
+        return start_taken(w, queues.take(w.member.index, Some(w.looks.load(Relaxed))));
+    }
     if newest { start_oldest(w) } else { start_newest(w) || start_oldest(w) }
+}
+
+/// Starts what was taken out of a queue, if anything was.
+fn start_taken(w: &'static Worker, task: *mut Header) -> bool {
+    if task.is_null() {
+        return false;
+    }
+    // SAFETY: taken out of its queue.
+    unsafe { start(w, task) };
+    true
 }
 
 /// The newest of our own unstarted tasks.
@@ -210,13 +223,8 @@ unsafe fn end_detached(w: &'static Worker, task: *mut Header, ended: Ended) {
 #[cold]
 #[inline(never)]
 fn start_oldest(w: &'static Worker) -> bool {
-    if w.hub.crew.has_injected() {
-        let task = w.hub.take_injected(w, false);
-        if !task.is_null() {
-            // SAFETY: taken out of the injector.
-            unsafe { start(w, task) };
-            return true;
-        }
+    if w.hub.crew.may_have_injected() && start_taken(w, w.hub.take_injected(w, false)) {
+        return true;
     }
     // SAFETY: we are the owner.
     let task = unsafe { w.member.deque.pop_oldest() };
@@ -229,16 +237,7 @@ fn start_oldest(w: &'static Worker) -> bool {
 }
 
 fn start_injected(w: &'static Worker) -> bool {
-    if !w.hub.crew.has_injected() {
-        return false;
-    }
-    let task = w.hub.take_injected(w, true);
-    if task.is_null() {
-        return false;
-    }
-    // SAFETY: taken out of the injector.
-    unsafe { start(w, task) };
-    true
+    w.hub.crew.may_have_injected() && start_taken(w, w.hub.take_injected(w, true))
 }
 
 /// What a spare does when it has nothing of its own: it goes on with blocked tasks of stuck workers before it starts anything,
@@ -348,6 +347,10 @@ fn search(w: &'static Worker) -> *mut Header {
 
 /// The ordinary steal: the first task to run now, the others into our own deque.
 fn steal(w: &'static Worker, victim: &Member) -> *mut Header {
+    if w.hub.crew.queues().is_some() {
+        // What others have is in the policy's queues.
+        return null_mut();
+    }
     let mut tasks = [null_mut(); super::deque::BATCH];
     // A spare holds nothing back: it may be stuck soon.
     let most = if w.spare { 1 } else { tasks.len() };
@@ -367,6 +370,9 @@ fn steal(w: &'static Worker, victim: &Member) -> *mut Header {
 
 #[cold]
 fn steal_forced(w: &'static Worker) -> *mut Header {
+    if w.hub.crew.queues().is_some() {
+        return null_mut();
+    }
     w.force_at.set(ticks() + (FORCE_PAUSE * heavy_ticks()).max(FORCE_US * ticks_per_us()));
     for victim in w.hub.crew.others(&w.member) {
         let task = victim.deque.steal_forced();

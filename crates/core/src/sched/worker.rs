@@ -25,6 +25,7 @@
 use super::foreign;
 use super::idle::Member;
 use super::node::Node;
+use super::policy::Arrival;
 use super::priority::Turns;
 use super::ready::{Ready, prefetch};
 use super::stacks::Stacks;
@@ -39,7 +40,7 @@ use crate::sys::fence::Fence;
 use crate::task::context::{Running, Word, inherit};
 use crate::task::header::{Header, Kind};
 use crate::task::memory::{self, Memory};
-use crate::task::spawn;
+use crate::task::{spawn, state};
 use crate::time::timers::Timers;
 use std::cell::Cell;
 use std::ptr::{null, null_mut};
@@ -243,7 +244,7 @@ impl Worker {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push_plain(task) } {
             // SAFETY: the caller.
-            unsafe { self.hub.crew.answer(&self.member) };
+            unsafe { self.answer() };
         }
         task
     }
@@ -274,7 +275,7 @@ impl Worker {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push_plain(task) } {
             // SAFETY: the caller.
-            unsafe { self.hub.crew.answer(&self.member) };
+            unsafe { self.answer() };
         }
     }
 
@@ -299,7 +300,7 @@ impl Worker {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push(task) } {
             // SAFETY: the caller.
-            unsafe { self.hub.crew.answer(&self.member) };
+            unsafe { self.answer() };
         }
     }
 
@@ -312,7 +313,7 @@ impl Worker {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push_unclaimed(task) } {
             // SAFETY: the caller.
-            unsafe { self.hub.crew.answer(&self.member) };
+            unsafe { self.answer() };
         }
     }
 
@@ -333,8 +334,62 @@ impl Worker {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push_oldest(task) } {
             // SAFETY: the caller.
-            unsafe { self.hub.crew.answer(&self.member) };
+            unsafe { self.answer_for(Some(Arrival::Last)) };
         }
+    }
+
+    /// Queues a closure in which the running task goes on, elsewhere, while it waits for it.
+    ///
+    /// # Safety
+    /// As for `push`; nobody claims it.
+    pub unsafe fn push_next(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push(task) } {
+            // SAFETY: the caller.
+            unsafe { self.answer_for(Some(Arrival::Next)) };
+        }
+    }
+
+    /// A push has found that somebody asks for work; or the policy has set that word for good, to have the task.
+    ///
+    /// # Safety
+    /// The caller is this worker, and has just pushed.
+    #[cold]
+    #[inline(never)]
+    unsafe fn answer(&self) {
+        // SAFETY: the caller.
+        unsafe { self.answer_for(None) };
+    }
+
+    /// # Safety
+    /// As for `answer`.
+    unsafe fn answer_for(&self, arrival: Option<Arrival>) {
+        let crew = &self.hub.crew;
+        // SAFETY: the caller. Under another policy nobody steals, and what was pushed before has been passed on.
+        unsafe {
+            let Some(queues) = crew.queues() else { return crew.answer(&self.member) };
+            let task = self.member.deque.pass_on();
+            let woken = (*task).kind.has(Kind::FUTURE) && !state::is_new(&(*task).state);
+            let usual = if woken { Arrival::Woken } else { Arrival::Spawned(self.running.get().record()) };
+            crew.put(queues, Some(&self.member), task, arrival.unwrap_or(usual));
+        }
+    }
+
+    /// Takes a closure out of whatever queue it is in, to run it on top of its joiner. False: it has begun, or is not to be found.
+    ///
+    /// # Safety
+    /// As for [`Deque::claim`](super::deque::Deque::claim): the caller has the task's handle, or the record is its own.
+    pub unsafe fn claim(&self, task: &Header) -> bool {
+        // SAFETY: the caller; we are the owner of the deque.
+        unsafe { self.member.deque.claim(task) || self.claim_queued(task) }
+    }
+
+    /// The same of the policy's queues alone.
+    ///
+    /// # Safety
+    /// As for `claim`.
+    pub unsafe fn claim_queued(&self, task: &Header) -> bool {
+        self.hub.crew.queues().is_some_and(|queues| queues.claim(task))
     }
 
     // ------------------------------------------------------------------------------------------------- blocked tasks
@@ -357,13 +412,16 @@ impl Worker {
     /// *room*, which is upstream, first come, first served is the better order (docs/DESIGN.md, (b)).
     ///
     /// In threads mode a switch costs so much more than a cold cache that there is nothing to win: one queue.
+    ///
+    /// # Safety
+    /// The node is blocked, in no list, and of this worker; the caller is the worker.
     #[inline(always)]
-    pub fn make_next(&self, node: *mut Node) {
+    pub unsafe fn make_next(&self, node: *mut Node) {
         if self.member.ready.is_shared() {
             self.member.push_ready(node);
         } else {
             // Its stack may be cold, and the caller goes on for a while.
-            // SAFETY: the node stands until it is gone on with; of this worker, so nobody else writes it.
+            // SAFETY: the caller: the node stands until it is gone on with, and nobody else writes it.
             prefetch(unsafe { (*node).saved.with(|saved| *saved) }.wrapping_add(64));
             let before = self.next.replace(node);
             if !before.is_null() {
@@ -647,7 +705,8 @@ pub unsafe fn wake_node_next(worker: Option<&'static Worker>, node: *mut Node) {
     // SAFETY: the caller: the node stands until it is woken.
     let home = unsafe { (*node).home };
     match (home, worker) {
-        (Some(home), Some(worker)) if worker.is(home) => worker.make_next(node),
+        // SAFETY: the caller, and we are its home.
+        (Some(home), Some(worker)) if worker.is(home) => unsafe { worker.make_next(node) },
         // SAFETY: the caller.
         _ => unsafe { wake_elsewhere(home, worker, node) },
     }

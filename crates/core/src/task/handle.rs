@@ -242,11 +242,20 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
 unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Result<T, JoinError> {
     // SAFETY: the caller's right keeps the record alive.
     unsafe {
+        if (*task).is_done() {
+            return take_result(w, task);
+        }
         let me = w.map_or_else(|| dedicated::me().cast_const(), |w| w.running.get().record());
         if std::ptr::eq(me, task) {
             let error = JoinError::itself((*task).place);
             drop(JoinHandle::<T>::new(task));
             return Err(error);
+        }
+        if let Some(w) = w
+            && w.has_room()
+            && w.claim_queued(&*task)
+        {
+            return run_inline(w, task);
         }
         if let Err(no_stack) = wait_done(w, &*task) {
             let error = JoinError::no_stack((*task).place, no_stack.to_string());

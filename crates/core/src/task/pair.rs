@@ -245,7 +245,7 @@ where
 #[inline(never)]
 fn join_rest<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) -> RB {
     // SAFETY: the frame's own record; claimed once.
-    if !unsafe { w.member.deque.claim(task.header()) } {
+    if !unsafe { w.claim(task.header()) } {
         return join_stolen(w, task);
     }
     // SAFETY: claimed. It is a task of its own, with a frame, on top of the caller; both stand until it has ended.
@@ -293,7 +293,7 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
     // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
     // SAFETY: the frame's own record; claimed once.
     unsafe {
-        if w.member.deque.claim(task.header()) {
+        if w.claim(task.header()) {
             let before = w.running.replace(Word::of_task(task.record()));
             point::put_framed_on_top(before, task.record());
             (task.header().run)(task.record(), Mode::Run);
@@ -316,7 +316,7 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
 fn cancel_b<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) {
     // SAFETY: the frame's own record; claimed once.
     let dropped = unsafe {
-        if w.member.deque.claim(task.header()) {
+        if w.claim(task.header()) {
             unwind::catch(|| _ = (task.header().run)(task.record(), Mode::DropUnstarted))
         } else {
             ask::cancel(task.record());
@@ -355,7 +355,7 @@ where
     let task = StackTask::new(|| loan.run(f));
     task.begin(w.stack_flags, place);
     // SAFETY: the frame stands until the task is done.
-    unsafe { w.push(task.record()) };
+    unsafe { w.push_next(task.record()) };
     let result = unwind::catch(|| join_stolen(w, &task));
     loan.give_back();
     match result {

@@ -311,13 +311,19 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }
             // SAFETY: we are the worker; what is popped is ours to run or to push back.
             unsafe {
-                let task = w.member.deque.pop();
+                let is_ours = |task: *mut Header| {
+                    (*task).kind.has(Kind::SCOPED) && std::ptr::eq(scope_of(task), std::ptr::from_ref(self).cast())
+                };
+                let mut task = w.member.deque.pop();
+                if task.is_null()
+                    && let Some(queues) = w.hub.crew.queues()
+                {
+                    task = queues.take_ours(w.member.index, &is_ours);
+                }
                 if task.is_null() {
                     return;
                 }
-                let ours =
-                    (*task).kind.has(Kind::SCOPED) && std::ptr::eq(scope_of(task), std::ptr::from_ref(self).cast());
-                if !ours {
+                if !is_ours(task) {
                     w.push_any(task);
                     return;
                 }

@@ -59,6 +59,11 @@ pub fn end(state: &AtomicU32) {
     state.overwrite(word(next, FREE), Relaxed);
 }
 
+/// Has it never been polled? For whoever has it in hands.
+pub fn is_new(state: &AtomicU32) -> bool {
+    state.load(Relaxed) & STATE == NEW
+}
+
 /// The poll begins.
 #[inline(always)]
 pub fn start_poll(state: &AtomicU32) {

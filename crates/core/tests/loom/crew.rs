@@ -3,6 +3,7 @@
 use super::tasks::{Tasks, start};
 use loom::thread;
 use myriad_core::sched::idle::{Crew, Member};
+use myriad_core::sched::policy::Policy;
 use myriad_core::task::header::Header;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -15,7 +16,14 @@ pub struct Workers {
 
 impl Workers {
     pub fn new(workers: usize, tasks: usize) -> Arc<Workers> {
+        Workers::under(Policy::WorkStealing, workers, tasks)
+    }
+    /// The same under another policy.
+    pub fn under(policy: Policy, workers: usize, tasks: usize) -> Arc<Workers> {
         let crew: &'static Crew = Box::leak(Box::default());
+        if let Some(queues) = policy.queues(workers) {
+            crew.set_queues(queues);
+        }
         crew.set_members((0..workers).map(|i| &*Box::leak(Box::new(Member::new(crew, i, 4)))).collect(), 0);
         Arc::new(Workers { crew, tasks: Tasks::new(tasks) })
     }

@@ -51,6 +51,7 @@ pub mod future;
 pub mod group;
 pub mod handoff;
 mod harness;
+pub mod policy;
 pub mod relief;
 pub mod sleep;
 mod tasks;
@@ -66,6 +67,7 @@ pub fn scripts() -> impl Iterator<Item = &'static Script> {
         completion::SCRIPTS,
         handoff::SCRIPTS,
         relief::SCRIPTS,
+        policy::SCRIPTS,
         future::SCRIPTS,
         group::SCRIPTS,
         cancel::SCRIPTS,

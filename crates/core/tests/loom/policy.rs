@@ -1,0 +1,123 @@
+//! Scripts of the policies' seam: a task is put into a queue while a worker falls asleep; a joiner claims its task while a worker
+//! takes it.
+//!
+//! The queues themselves are sequential code under a lock. What is explored is what stands outside of it: the look without the
+//! lock, the fences, and the record's word that says where it is.
+
+use super::crew::{Workers, spawn_part};
+use super::tasks::start;
+use super::{SCRIPT, Script};
+use loom::thread;
+use myriad_core::sched::policy::{Arrival, Policy};
+use std::ptr::null_mut;
+
+/// Worker `w` looks for a task until it has run one, and sleeps in between.
+fn take_and_run(world: &Workers, w: usize) {
+    let queues = world.crew.queues().unwrap();
+    loop {
+        let task = if world.crew.has_injected() { queues.take(w, None) } else { null_mut() };
+        if !task.is_null() {
+            return start(task);
+        }
+        if !world.crew.sleep(world.member(w), || None) {
+            thread::yield_now();
+        }
+    }
+}
+
+/// A foreign thread spawns while the only worker is going to sleep.
+fn put_from_outside(policy: Policy) {
+    let w = Workers::under(policy, 1, 1);
+    let sleeper = spawn_part(&w, |w| take_and_run(w, 0));
+    w.tasks.get(1).write();
+    // SAFETY: in no queue.
+    unsafe { w.crew.put(w.crew.queues().unwrap(), None, w.tasks.get(1).pointer(), Arrival::Outside) };
+    sleeper.join().unwrap();
+    w.tasks.assert_all_ran();
+}
+
+/// A worker spawns, and then computes, while the other is going to sleep: the push comes to the policy.
+fn put_by_a_worker(policy: Policy) {
+    let w = Workers::under(policy, 2, 1);
+    let sleeper = spawn_part(&w, |w| take_and_run(w, 1));
+    let (me, task) = (w.member(0), w.tasks.get(1));
+    task.write();
+    // SAFETY: this thread plays worker 0; in no queue.
+    unsafe {
+        assert!(me.deque.push(task.pointer()), "each push is to come to the policy");
+        assert_eq!(me.deque.pass_on(), task.pointer());
+        w.crew.put(w.crew.queues().unwrap(), Some(me), task.pointer(), Arrival::Spawned(null_mut()));
+    }
+    sleeper.join().unwrap();
+    w.tasks.assert_all_ran();
+}
+
+/// A joiner claims one of two tasks while a worker takes what it finds: each runs once.
+fn claim_or_take(policy: Policy) {
+    let w = Workers::under(policy, 1, 2);
+    let queues = w.crew.queues().unwrap();
+    for number in 1..=2 {
+        w.tasks.get(number).write();
+        // SAFETY: in no queue.
+        unsafe { queues.put(None, w.tasks.get(number).pointer(), Arrival::Outside) };
+    }
+    let taker = spawn_part(&w, |w| {
+        for _ in 0..2 {
+            let task = w.crew.queues().unwrap().take(0, None);
+            if !task.is_null() {
+                start(task);
+            }
+        }
+    });
+    let task = w.tasks.get(1);
+    if queues.claim(&task.header) {
+        start(task.pointer());
+    }
+    taker.join().unwrap();
+    w.tasks.assert_all_ran();
+    assert!(queues.is_empty() && !queues.claim(&task.header));
+}
+
+const SLEEP: &[&str] = &["put-light", "sleep-no-heavy", "sleep-no-look"];
+const LOCK: &[&str] = &["spin-acquire", "spin-release"];
+
+pub static SCRIPTS: &[Script] = &[
+    Script {
+        name: "policy.shared.put_from_outside",
+        run: || put_from_outside(Policy::SharedQueue),
+        foreign: true,
+        bound: (Some(4), Some(6)),
+        mutants: SLEEP,
+        ..SCRIPT
+    },
+    Script {
+        name: "policy.depth.put_by_a_worker",
+        run: || put_by_a_worker(Policy::DepthFirst),
+        owners: 2,
+        bound: (Some(3), Some(4)),
+        mutants: SLEEP,
+        ..SCRIPT
+    },
+    Script {
+        name: "policy.dealt.put_by_a_worker",
+        run: || put_by_a_worker(Policy::RoundRobin),
+        owners: 2,
+        bound: (Some(3), Some(4)),
+        mutants: SLEEP,
+        ..SCRIPT
+    },
+    Script {
+        name: "policy.shared.claim_or_take",
+        run: || claim_or_take(Policy::SharedQueue),
+        bound: (Some(4), Some(6)),
+        mutants: LOCK,
+        ..SCRIPT
+    },
+    Script {
+        name: "policy.depth.claim_or_take",
+        run: || claim_or_take(Policy::DepthFirst),
+        bound: (Some(4), Some(6)),
+        mutants: LOCK,
+        ..SCRIPT
+    },
+];
