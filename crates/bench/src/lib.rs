@@ -36,6 +36,7 @@ mod sample;
 mod chain;
 mod fib;
 mod idle;
+mod interactive;
 mod lock;
 mod mutex;
 mod overhead;
@@ -52,7 +53,7 @@ pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 13] = [
+static WORKLOADS: [&Workload; 14] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -65,6 +66,7 @@ static WORKLOADS: [&Workload; 13] = [
     &lock::WORKLOAD,
     &select::WORKLOAD,
     &mutex::WORKLOAD,
+    &interactive::WORKLOAD,
     &timers::WORKLOAD,
 ];
 

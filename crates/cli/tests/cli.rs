@@ -10,6 +10,7 @@ fn tiny(p: &mut Params) {
         "relay" => (20, 10),
         "skynet" => (100, 0),
         "fib" => (12, 0),
+        "interactive" => (20, 0),
         _ => (50, 0),
     };
 }
@@ -145,6 +146,11 @@ fn lock() {
 #[test]
 fn mutex() {
     check_all("mutex");
+}
+
+#[test]
+fn interactive() {
+    check_all("interactive");
 }
 
 #[test]

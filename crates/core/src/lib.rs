@@ -22,8 +22,11 @@ pub mod time;
 mod unwind;
 pub mod wait;
 
-pub use blocking::{Blocking, blocking, blocking_async};
-pub use runtime::{Builder, Handle, OnStuck, Report, Runtime, State, Stuck, Unfinished, Unhandled, run};
+pub use blocking::{Blocking, blocking, blocking_async, compute, compute_async};
+pub use runtime::{
+    Builder, Handle, NoPool, OnStuck, Report, Runtime, State, Stuck, Unfinished, Unhandled, run, spawn_async_on,
+    spawn_on,
+};
 pub use sched::policy::Policy;
 pub use task::{
     Errors, JoinError, JoinHandle, Scope, ScopedJoinHandle, TryScope, block_on, join, race, scope, spawn, spawn_async,

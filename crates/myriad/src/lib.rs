@@ -29,7 +29,8 @@
 //! | [`run`], [`spawn`], [`JoinHandle`] | tasks from closures, and their results |
 //! | [`join`], [`scope`] | fork and join, with borrowed data |
 //! | [`spawn_async`], [`block_on`] | tasks from futures; waiting for any future |
-//! | [`blocking`], [`blocking_async`] | calls that hold up their thread, on threads for them |
+//! | [`blocking`], [`compute`] | calls that hold up their thread, long computations: on threads for them; also as futures |
+//! | [`spawn_on`], [`task::Priority`], [`task::dedicated`] | where and when a task runs: pools, priorities, a thread of its own |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
 //! | [`sync`] | locks that suspend, with std's names: mutexes, conditions, semaphores, barriers, events, and more |
 //! | [`select!`](crate::select!), [`Select`](select::Select) | waiting for several of all that |
@@ -65,9 +66,10 @@ pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::task::rng;
 pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
-    Blocking, Builder, Errors, Handle, JoinError, JoinHandle, OnStuck, Policy, Report, Runtime, Scope,
-    ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled, block_on, blocking, blocking_async, join, race,
-    run, scope, spawn, spawn_async, task_local, try_scope, yield_now,
+    Blocking, Builder, Errors, Handle, JoinError, JoinHandle, NoPool, OnStuck, Policy, Report, Runtime, Scope,
+    ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled, block_on, blocking, blocking_async, compute,
+    compute_async, join, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local, try_scope,
+    yield_now,
 };
 pub use myriad_sync::{channel, select, select_async};
 
@@ -82,8 +84,9 @@ pub mod sync {
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
     pub use myriad_core::task::{
-        AccessError, Bound, Builder, JoinSet, LocalKey, ScopedValue, Task, TaskId, current, map_concurrent,
-        map_concurrent_unordered, try_map_concurrent,
+        AccessError, Bound, Builder, Group, JoinSet, Local, LocalJoinHandle, LocalKey, LocalScope, Priority,
+        ScopedValue, Task, TaskId, current, dedicated, local_scope, map_concurrent, map_concurrent_unordered,
+        try_map_concurrent,
     };
     pub use myriad_core::yield_now;
 }

@@ -8,6 +8,16 @@ use crate::record::Failure;
 
 /// Starts the runtime.
 pub(crate) fn start(p: &Params) -> Result<Runtime, Failure> {
+    build(builder(p))
+}
+
+/// Starts the runtime of this builder.
+pub(crate) fn build(builder: Builder) -> Result<Runtime, Failure> {
+    builder.build().map_err(|e| Failure::Wrong(format!("the runtime did not start: {e}")))
+}
+
+/// The settings.
+pub(crate) fn builder(p: &Params) -> Builder {
     let builder = match p.mode {
         // SAFETY: the programs of this crate keep no thread-local value across a suspension.
         Mode::Fibers => unsafe { Builder::fibers() },
@@ -15,12 +25,7 @@ pub(crate) fn start(p: &Params) -> Result<Runtime, Failure> {
     };
     let policy = p.policy.to_string().parse().expect("a policy of Myriad has each of these names");
     // No spare workers for those that compute: the peers have as many threads as were asked for.
-    builder
-        .workers(p.workers)
-        .spare_workers(0)
-        .policy(policy)
-        .build()
-        .map_err(|e| Failure::Wrong(format!("the runtime did not start: {e}")))
+    builder.workers(p.workers).spare_workers(0).policy(policy)
 }
 
 /// Refuses more closures that wait at the same time than there can be threads, in the mode where each has one.

@@ -1,6 +1,7 @@
 //! The same as a future.
 
-use super::{Job, pool};
+use super::Job;
+use super::pool::{BLOCKING, Pool};
 use crate::task::context::inherit::Heirloom;
 use crate::unwind::{self, Payload};
 use std::future::Future;
@@ -8,7 +9,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 
-/// The result of a call on the pool for blocking calls: see [`blocking_async`]. Dropping it does not stop the call; its
+/// The result of a call on another thread: see [`blocking_async`] and [`compute_async`](super::compute_async). Dropping it does not stop the call; its
 /// result is then dropped by the thread that made it.
 #[derive(Debug)]
 #[must_use = "the call is made in any case, but only the future says when it has ended"]
@@ -53,9 +54,18 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
+    begin_on(&BLOCKING, f)
+}
+
+/// Begins a call on a thread of this pool.
+pub(super) fn begin_on<F, T>(pool: &'static Pool, f: F) -> Blocking<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
     let shared = Arc::new(Shared(Mutex::new(State::Running(None))));
-    let data = Box::into_raw(Box::new((f, Heirloom::new(), shared.clone()))).cast();
-    if let Err(job) = pool::submit(Job { run: run_boxed::<F, T>, data }) {
+    let data = Box::into_raw(Box::new((f, Heirloom::new(None), shared.clone()))).cast();
+    if let Err(job) = pool.submit(Job { run: run_boxed::<F, T>, data }) {
         job.run();
     }
     Blocking(shared)

@@ -1,4 +1,5 @@
-//! Calls that hold up their thread (system calls, foreign libraries), made on threads that are there for it.
+//! Calls that hold up their thread (system calls, foreign libraries) or keep it busy (computations), made on threads that are
+//! there for it.
 //!
 //! ```text
 //!  caller's frame: Call { closure, result, wait } <--- Job { run, call } ---> pool's queue ---> a thread of the pool
@@ -12,9 +13,11 @@
 //! **Ordering.** The job goes by the pool's mutex; the result by the wake ([`crate::wait`]). The thread touches the frame last
 //! when it takes the target out of it; after the wake the frame may be gone.
 
+mod compute;
 mod future;
 mod pool;
 
+pub use compute::{compute, compute_async};
 pub use future::{Blocking, blocking_async};
 
 use crate::cancel::{self, region::Region};
@@ -22,6 +25,7 @@ use crate::sys::clock::Instant;
 use crate::task::context::Loan;
 use crate::unwind::{self, Payload};
 use crate::wait::{Node, Target, Wait};
+use pool::{BLOCKING, Pool};
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, MutexGuard};
@@ -107,8 +111,8 @@ impl<F, T> Call<F, T> {
 
 /// Calls `f` on a thread where it may block the thread itself, and returns its result.
 ///
-/// For system calls, libraries that wait by themselves, locks that know nothing of tasks, and long computations that should
-/// not keep a worker from its blocked tasks. The thread comes from an elastic pool of the process: idle ones are used
+/// For system calls, libraries that wait by themselves, and locks that know nothing of tasks. (For long computations there is
+/// [`compute`], with a table of what is for what.) The thread comes from an elastic pool of the process: idle ones are used
 /// again, new ones are started when all are busy, up to 512; further calls wait for their turn; one that has been idle
 /// for 10 s ends. `f` may borrow from the caller, which does not go on before it has ended.
 ///
@@ -138,6 +142,15 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
+    call_on(&BLOCKING, f)
+}
+
+/// Calls `f` on a thread of this pool.
+fn call_on<F, T>(pool: &'static Pool, f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
     let wait = Wait::new();
     if crate::sched::worker::current().is_none() || wait.prepare().is_err() {
         return f();
@@ -154,7 +167,7 @@ where
     // SAFETY: nobody else knows the call yet.
     unsafe { *call.target.get() = Some(call.wait.target()) };
     let job = Job { run: run_call::<F, T>, data: (&raw const call).cast_mut().cast() };
-    match pool::submit(job) {
+    match pool.submit(job) {
         // SAFETY: prepared; the pool runs the job, which wakes the target, once.
         Ok(()) => unsafe { call.wait.block() },
         // Nobody else has it: the call is made here.

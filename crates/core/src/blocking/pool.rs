@@ -1,26 +1,55 @@
-//! The threads for blocking calls: as many as are needed at a time.
+//! Threads that make calls: as many as are needed at a time, up to a limit.
 //!
-//! A job goes to the thread that became idle last, so that those which are not needed stay idle, and end; if none is idle, to a
-//! new one; if there may be no more, into the queue.
+//! ```text
+//!  job ─> queue ─> the thread that became idle last, or a new one      while fewer *run* than may
+//!  a thread that is done ─> next job in the queue, or idle ─> ends after a while
+//! ```
+//! The thread that became idle last is used first, so that those which are not needed stay idle, and end. There are two pools: for
+//! calls that hold up their thread, where the limit is a large number; and for computations, where it is the number of
+//! processors, and a thread that *sleeps* in a wait of this library does not count as running.
 //!
-//! **Invariant.** A thread is in `idle` only while its slot is empty and it waits there. Who takes it out fills the slot, once; a
-//! thread that wants to end takes itself out, or finds that a job is on its way. While jobs are queued nobody is idle.
+//! **Invariants.** A thread is in `idle` only while its slot is empty and it waits there. Who takes it out fills the slot, once; a
+//! thread that wants to end takes itself out, or finds that a job is on its way. While jobs are queued as many run as may.
 
 use super::Job;
+use crate::runtime::processors;
+use crate::sched::foreign;
+use crate::sys::thread;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// At most so many threads at a time.
+/// At most so many threads in a pool, running or not.
 const MOST: usize = 512;
 /// An idle thread ends after this time.
 const KEEP: Duration = Duration::from_secs(10);
+
+/// For calls that hold up their thread.
+pub(super) static BLOCKING: Pool = Pool::new("myriad-blocking", || MOST);
+/// For computations.
+pub(super) static COMPUTE: Pool = Pool::new("myriad-compute", || processors().workers);
+
+/// See the module's header.
+pub(super) struct Pool {
+    name: &'static str,
+    /// How many may run at a time.
+    most: fn() -> usize,
+    state: Mutex<State>,
+}
 
 struct State {
     queue: VecDeque<Job>,
     idle: Vec<Arc<Slot>>,
     threads: usize,
+    /// Threads that sleep in a job.
+    asleep: usize,
     numbered: u64,
+}
+
+impl State {
+    fn running(&self) -> usize {
+        self.threads - self.idle.len() - self.asleep
+    }
 }
 
 /// Where an idle thread waits for a job.
@@ -30,85 +59,119 @@ struct Slot {
     filled: Condvar,
 }
 
-static POOL: Mutex<State> = Mutex::new(State { queue: VecDeque::new(), idle: Vec::new(), threads: 0, numbered: 0 });
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing panics under these; what they hold stays consistent.
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Has the job run by a thread. Gives it back if there is none and none can be started.
-pub(super) fn submit(job: Job) -> Result<(), Job> {
-    let mut pool = locked(&POOL);
-    if let Some(slot) = pool.idle.pop() {
-        drop(pool);
-        *locked(&slot.job) = Some(job);
-        slot.filled.notify_one();
-        return Ok(());
+impl Pool {
+    const fn new(name: &'static str, most: fn() -> usize) -> Pool {
+        let state = State { queue: VecDeque::new(), idle: Vec::new(), threads: 0, asleep: 0, numbered: 0 };
+        Pool { name, most, state: Mutex::new(state) }
     }
-    let data = job.data;
-    pool.queue.push_back(job);
-    if pool.threads >= MOST {
-        return Ok(());
-    }
-    pool.threads += 1;
-    pool.numbered += 1;
-    let name = format!("myriad-blocking-{}", pool.numbered);
-    drop(pool);
-    // Without the lock: starting a thread takes the time of many jobs.
-    if std::thread::Builder::new().name(name).spawn(work).is_ok() {
-        return Ok(());
-    }
-    let mut pool = locked(&POOL);
-    pool.threads -= 1;
-    if pool.threads > 0 {
-        // Others will come to it.
-        return Ok(());
-    }
-    match pool.queue.iter().position(|job| std::ptr::eq(job.data, data)) {
-        Some(i) => pool.queue.remove(i).map_or(Ok(()), Err),
-        // Somebody came and went meanwhile.
-        None => Ok(()),
-    }
-}
 
-/// The life of a thread.
-fn work() {
-    let slot = Arc::new(Slot::default());
-    loop {
-        let Some(job) = next(&slot) else { return };
-        job.run();
+    /// Has the job run by a thread. Gives it back if there is none and none can be started.
+    pub(super) fn submit(&'static self, job: Job) -> Result<(), Job> {
+        let data = job.data;
+        let mut state = locked(&self.state);
+        state.queue.push_back(job);
+        if self.next_runs(state) {
+            return Ok(());
+        }
+        let mut state = locked(&self.state);
+        if state.running() > 0 {
+            // Others will come to it.
+            return Ok(());
+        }
+        match state.queue.iter().position(|job| std::ptr::eq(job.data, data)) {
+            Some(i) => state.queue.remove(i).map_or(Ok(()), Err),
+            // Somebody came and went meanwhile.
+            None => Ok(()),
+        }
     }
-}
 
-/// A job that is queued, or one that comes while the thread is idle. `None`: it is to end.
-fn next(slot: &Arc<Slot>) -> Option<Job> {
-    let mut pool = locked(&POOL);
-    if let Some(job) = pool.queue.pop_front() {
-        return Some(job);
+    /// One more thread may run, perhaps: then the next job is begun. False: no thread could be started for it.
+    fn next_runs(&'static self, mut state: MutexGuard<'_, State>) -> bool {
+        if state.queue.is_empty() || state.running() >= (self.most)() {
+            return true;
+        }
+        if let Some(slot) = state.idle.pop() {
+            let job = state.queue.pop_front();
+            drop(state);
+            *locked(&slot.job) = job;
+            slot.filled.notify_one();
+            return true;
+        }
+        if state.threads >= MOST {
+            return true;
+        }
+        state.threads += 1;
+        state.numbered += 1;
+        let name = format!("{}-{}", self.name, state.numbered);
+        drop(state);
+        // Without the lock: starting a thread takes the time of many jobs.
+        let started = std::thread::Builder::new().name(name).spawn(|| self.work()).is_ok();
+        if !started {
+            locked(&self.state).threads -= 1;
+        }
+        started
     }
-    pool.idle.push(slot.clone());
-    drop(pool);
-    slot.wait()
-}
 
-impl Slot {
+    /// The life of a thread.
+    fn work(&'static self) {
+        // A worker that has a core of its own may have started us.
+        _ = thread::unpin(&processors().cpus);
+        if std::ptr::eq(self, &COMPUTE) {
+            foreign::tell_of_sleep(|asleep| COMPUTE.sleeps(asleep));
+        }
+        let slot = Arc::new(Slot::default());
+        loop {
+            let Some(job) = self.next(&slot) else { return };
+            job.run();
+        }
+    }
+
+    /// A running thread falls asleep in its job, so another may run; or it goes on, beside that one.
+    fn sleeps(&'static self, asleep: bool) {
+        let mut state = locked(&self.state);
+        if asleep {
+            state.asleep += 1;
+            self.next_runs(state);
+        } else {
+            state.asleep -= 1;
+        }
+    }
+
+    /// A job that is queued, or one that comes while the thread is idle. `None`: it is to end.
+    fn next(&self, slot: &Arc<Slot>) -> Option<Job> {
+        let mut state = locked(&self.state);
+        // More than may run, if one has slept: then one of them pauses.
+        if state.running() <= (self.most)()
+            && let Some(job) = state.queue.pop_front()
+        {
+            return Some(job);
+        }
+        state.idle.push(slot.clone());
+        drop(state);
+        self.wait(slot)
+    }
+
     /// Waits for a job; `None` if none has come for long: the thread is counted off, and ends.
-    fn wait(self: &Arc<Self>) -> Option<Job> {
+    fn wait(&self, slot: &Arc<Slot>) -> Option<Job> {
         let empty = |job: &mut Option<Job>| job.is_none();
         let (mut job, timeout) =
-            self.filled.wait_timeout_while(locked(&self.job), KEEP, empty).unwrap_or_else(|e| e.into_inner());
+            slot.filled.wait_timeout_while(locked(&slot.job), KEEP, empty).unwrap_or_else(|e| e.into_inner());
         if timeout.timed_out() && job.is_none() {
             drop(job);
-            let mut pool = locked(&POOL);
-            if let Some(i) = pool.idle.iter().position(|idle| Arc::ptr_eq(idle, self)) {
-                pool.idle.remove(i);
-                pool.threads -= 1;
+            let mut state = locked(&self.state);
+            if let Some(i) = state.idle.iter().position(|idle| Arc::ptr_eq(idle, slot)) {
+                state.idle.remove(i);
+                state.threads -= 1;
                 return None;
             }
-            drop(pool);
+            drop(state);
             // Taken out: a job is on its way.
-            job = self.filled.wait_while(locked(&self.job), empty).unwrap_or_else(|e| e.into_inner());
+            job = slot.filled.wait_while(locked(&slot.job), empty).unwrap_or_else(|e| e.into_inner());
         }
         job.take()
     }

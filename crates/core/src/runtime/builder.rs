@@ -3,6 +3,7 @@
 use super::Runtime;
 use super::global;
 use super::hub::{Config, Hub, MOST_SPARES};
+use super::pools;
 use super::stuck::OnStuck;
 use crate::sched::policy::{Policy, UnknownPolicy};
 use crate::sched::worker;
@@ -10,6 +11,7 @@ use crate::stack::pool::{DEFAULT_STACK, limit_from_environment};
 use crate::stack::{FIBERS_SUPPORTED, overflow};
 use crate::sys::{fence, thread, thread::Cores};
 use crate::task::context::Word;
+use crate::task::dedicated;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -69,6 +71,7 @@ pub struct Builder {
     manual_clock: bool,
     spares: usize,
     stuck: Option<OnStuck>,
+    pools: Vec<(String, usize)>,
     policy: Option<Policy>,
 }
 
@@ -96,6 +99,7 @@ impl Builder {
             manual_clock: false,
             spares: SPARES,
             stuck: None,
+            pools: Vec::new(),
             policy: None,
         }
     }
@@ -119,6 +123,31 @@ impl Builder {
     /// How many workers; by default as many as the process may use cores (affinity and cgroup quota counted).
     pub fn workers(mut self, n: usize) -> Builder {
         self.workers = Some(n);
+        self
+    }
+
+    /// One more pool of workers, with a name and so many workers of its own, beside the main ones, which are the pool `default`.
+    ///
+    /// [`spawn_on`](crate::spawn_on) and [`Handle::pool`](crate::Handle::pool) start tasks there; what these spawn stays there.
+    /// No worker does work of another pool. So tasks of a pool `interactive` find its workers free, whatever the main ones are
+    /// busy with: the system has to share out the cores, and wakes who has slept before who computes.
+    ///
+    /// All other settings hold for each pool, but the cores of one's own (see [`pin_workers`](Self::pin_workers)), which only main
+    /// workers have.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(2).pool("interactive", 1).build()?;
+    /// assert_eq!(rt.workers(), 3);
+    /// let where_it_runs = rt.run(|| {
+    ///     let task = || myriad_core::Handle::current().unwrap().pool_name();
+    ///     myriad_core::spawn_on("interactive", task).join().unwrap()
+    /// });
+    /// assert_eq!(&*where_it_runs, "interactive");
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn pool(mut self, name: impl Into<String>, workers: usize) -> Builder {
+        self.pools.push((name.into(), workers));
         self
     }
 
@@ -204,17 +233,15 @@ impl Builder {
     /// Starts the workers.
     ///
     /// # Errors
-    /// `InvalidInput`: no workers or too many, a stack too small or too large, fewer than two stacks, a zero byte in the name;
-    /// the message says what is allowed. `Unsupported`: no fibers on this platform.
+    /// `InvalidInput`: no workers or too many, a stack too small or too large, fewer than two stacks, a zero byte in the name, a
+    /// pool without workers or with the name of another; the message says what is allowed. `Unsupported`: no fibers on this platform.
     /// Else what the system says: no memory for stacks, no more threads.
     pub fn build(self) -> io::Result<Runtime> {
-        let config = self.check()?;
+        let configs = self.check_pools(self.check()?)?;
         // Before there are many threads: registering for membarrier is quick then.
         fence::membarrier_works();
         overflow::install(describe_current);
-        let hub = Hub::take(config)?;
-        hub.start()?;
-        Ok(Runtime::of(hub))
+        Ok(Runtime::of(pools::start(configs)?))
     }
 
     /// Makes this the global runtime, which [`spawn`](crate::spawn) on foreign threads and [`run`](crate::run) use.
@@ -252,6 +279,7 @@ impl Builder {
             return invalid("`max_stacks` must be at least 2: one to run on, one that waits".into());
         }
         let mut cpus = cores().cpus;
+        let roam = worker::current().is_some().then(|| cpus.clone());
         let cpus = (self.pin && cpus.len() == workers).then(|| std::mem::take(&mut cpus));
         if self.spares > MOST_SPARES {
             return invalid(format!("{} spare workers are too many; the most is {MOST_SPARES}", self.spares));
@@ -266,6 +294,7 @@ impl Builder {
             max_stacks: self.max_stacks.min(limit_from_environment()),
             name: self.name.clone(),
             cpus,
+            roam,
             unhandled: self.unhandled.clone(),
             manual_clock: self.manual_clock,
             spares: self.spares,
@@ -289,10 +318,56 @@ fn policy_from_environment() -> Result<Policy, String> {
     }
 }
 
+impl Builder {
+    /// The settings of all pools, the default one's first.
+    fn check_pools(&self, main: Config) -> io::Result<Vec<(Arc<str>, Config)>> {
+        let invalid = |text: String| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        let mut all: Vec<(Arc<str>, Config)> = vec![(pools::DEFAULT.into(), main)];
+        for (name, workers) in &self.pools {
+            if name.is_empty() || name.contains('\0') {
+                return invalid(format!("a pool needs a name without zero bytes, not {name:?}: its threads have it"));
+            }
+            if name == pools::DEFAULT {
+                return invalid("the pool 'default' is that of the main workers: say `workers(n)` for it".into());
+            }
+            if all.iter().any(|pool| *pool.0 == **name) {
+                return invalid(format!("there are two pools '{name}': name each once"));
+            }
+            if *workers == 0 {
+                return invalid(format!(
+                    "the pool '{name}' needs at least 1 worker: tasks that are spawned there would wait for ever"
+                ));
+            }
+            if *workers > MOST_WORKERS {
+                return invalid(format!(
+                    "{workers} workers in the pool '{name}' are too many; the most is {MOST_WORKERS}"
+                ));
+            }
+            let main = &all[0].1;
+            let config = Config {
+                workers: *workers,
+                name: format!("{}-{name}", main.name),
+                // If the main ones are pinned, whoever starts the threads (a runtime in a task) may be pinned too.
+                roam: main.roam.clone(),
+                cpus: None,
+                ..main.clone()
+            };
+            all.push((name.as_str().into(), config));
+        }
+        Ok(all)
+    }
+}
+
+static CORES: OnceLock<Cores> = OnceLock::new();
+
+/// What the process may use, as it was at the first question.
+pub(crate) fn processors() -> &'static Cores {
+    CORES.get_or_init(thread::available)
+}
+
 /// What the process may use, as it was at the first question: later the asking thread may be a pinned worker, which sees
 /// one core.
 fn cores() -> Cores {
-    static CORES: OnceLock<Cores> = OnceLock::new();
     if worker::current().is_some() {
         CORES.get_or_init(thread::available).clone()
     } else {
@@ -304,15 +379,17 @@ fn cores() -> Cores {
 
 /// For the message of a stack overflow: what the calling thread's worker was running. In a signal handler.
 fn describe_current(out: &mut dyn fmt::Write) {
-    let Some(w) = worker::current() else { return };
-    // SAFETY: of the calling thread's worker, whose task runs.
-    let task = unsafe { w.running.get().record() };
-    if Word::is_nobody(task) {
+    let task = match worker::current() {
+        // SAFETY: of the calling thread's worker, whose task runs.
+        Some(w) => unsafe { w.running.get().record() },
+        None => dedicated::me().cast_const(),
+    };
+    if task.is_null() || Word::is_nobody(task) {
         return;
     }
-    // SAFETY: the current task's record is alive while it runs; place does not change.
-    let place = unsafe { (*task).place };
-    _ = match w.hub.name_of(task, false) {
+    // SAFETY: the current task's record is alive while it runs; these do not change.
+    let (place, hub) = unsafe { ((*task).place, Hub::of((*task).runtime)) };
+    _ = match hub.name_of(task, false) {
         Some(name) => write!(out, "task '{name}' spawned at {place}"),
         None => write!(out, "the task spawned at {place}"),
     };

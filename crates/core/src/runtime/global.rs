@@ -2,6 +2,7 @@
 
 use super::hub::Hub;
 use super::{Builder, Runtime, run_on};
+use crate::task::dedicated;
 use std::io;
 use std::panic::Location;
 use std::sync::{Mutex, OnceLock};
@@ -27,11 +28,19 @@ pub(super) fn install(builder: Builder) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::AlreadyExists, text))
 }
 
+/// Where a thread that is no worker spawns: the global runtime's hub, or, for a task with a thread of its own, where that was started.
+///
+/// # Panics
+/// If the global runtime cannot be started.
+pub(crate) fn hub() -> &'static Hub {
+    dedicated::home().unwrap_or_else(own_hub)
+}
+
 /// The global runtime's hub.
 ///
 /// # Panics
 /// If it cannot be started.
-pub(crate) fn hub() -> &'static Hub {
+pub(crate) fn own_hub() -> &'static Hub {
     if let Some(runtime) = GLOBAL.get() {
         return runtime.hub;
     }
@@ -69,6 +78,7 @@ where
     let place = Location::caller();
     match crate::sched::worker::current() {
         Some(_) => f(),
+        None if !dedicated::me().is_null() => f(),
         None => run_on(hub(), place, f),
     }
 }

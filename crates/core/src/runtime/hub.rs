@@ -4,9 +4,11 @@
 //! way when its task has ended the whole runtime finds memory that is valid, and at worst wakes a worker that looks up
 //! once more. A hub whose tasks did not all end is never used again: their frames may still refer to it.
 
+use crate::runtime::pools::Family;
 use crate::runtime::{OnStuck, Unhandled};
 use crate::sched::idle::Crew;
 use crate::sched::policy::{Arrival, Policy};
+use crate::sched::priority::Lane;
 use crate::sched::stacks::worker_main;
 use crate::sched::worker::{Worker, set_current};
 use crate::stack::overflow;
@@ -17,6 +19,7 @@ use crate::sys::fence::Fence;
 use crate::sys::{map, thread};
 use crate::task::TaskId;
 use crate::task::context::Word;
+use crate::task::dedicated;
 use crate::task::finish;
 use crate::task::header::{Header, Marks};
 use std::collections::{HashMap, VecDeque};
@@ -44,6 +47,8 @@ pub struct Config {
     pub name: String,
     /// One core for each worker: which, if they are to be pinned.
     pub cpus: Option<Vec<usize>>,
+    /// Else: what the threads are to be freed for, if the one that starts them may be pinned itself.
+    pub roam: Option<Vec<usize>>,
     /// What becomes of the panic of a detached task.
     pub unhandled: Unhandled,
     /// Time stands still but for `Runtime::advance`.
@@ -61,6 +66,8 @@ pub struct Config {
 pub struct Hub {
     /// Waking and sleeping.
     pub crew: Crew,
+    /// Counts groups.
+    homes: AtomicUsize,
     /// In `HUBS`, and in the records of its tasks.
     pub number: u8,
     /// For good: the crew has its queues.
@@ -71,9 +78,15 @@ pub struct Hub {
     /// How many workers are open (see `sched::relief`): a hint for those who look for work.
     pub open: AtomicUsize,
     config: Mutex<Arc<Config>>,
+    /// The pools of the runtime that uses it (`runtime::pools`) ...
+    family: Mutex<Arc<Family>>,
+    /// ... and the hub of the first of them.
+    lead: AtomicPtr<Hub>,
     injector: Mutex<Injector>,
     book: Mutex<Book>,
     changed: Condvar,
+    /// Tasks with threads of their own.
+    pub dedicated: dedicated::Book,
     names: Mutex<HashMap<usize, Arc<str>>>,
     ids: Mutex<HashMap<usize, TaskId>>,
     /// The manual clock; `u64::MAX` where time is real.
@@ -85,6 +98,12 @@ pub struct Hub {
 #[derive(Debug, Default)]
 struct Injector {
     queue: VecDeque<Task>,
+    /// Interactive tasks ...
+    urgent: VecDeque<Task>,
+    /// ... and background tasks.
+    deferred: VecDeque<Task>,
+    /// Tasks that only one worker may begin, by its number.
+    pinned: HashMap<usize, VecDeque<Task>>,
     door: Door,
     /// Tasks of those who are in `run`: their records stand in the callers' frames.
     runs: Vec<Task>,
@@ -107,6 +126,8 @@ pub enum Door {
 pub enum Comer {
     /// A task that was spawned by somebody outside.
     New,
+    /// A task that was spawned by one of the same runtime: of another pool, or on a thread of its own.
+    Sibling,
     /// A future of this runtime that was woken from outside.
     Known,
 }
@@ -172,20 +193,24 @@ impl Hub {
     fn make(made: &mut usize, config: &Config) -> io::Result<&'static Hub> {
         if *made == MOST {
             return Err(io::Error::other(format!(
-                "there are {MOST} runtimes already; shut one down, or share one (tasks of many kinds can run on it)"
+                "there are {MOST} runtimes and pools already; shut one down, or share one (tasks of many kinds can run on it)"
             )));
         }
         let hub: &'static Hub = Box::leak(Box::new(Hub {
             crew: Crew::default(),
+            homes: AtomicUsize::new(0),
             number: *made as u8,
             policy: config.policy,
             workers: OnceLock::new(),
             spares: Mutex::default(),
             open: AtomicUsize::new(0),
             config: Mutex::new(Arc::new(config.clone())),
+            family: Mutex::new(Arc::new(Family::none())),
+            lead: AtomicPtr::new(null_mut()),
             injector: Mutex::default(),
             book: Mutex::default(),
             changed: Condvar::new(),
+            dedicated: dedicated::Book::default(),
             names: Mutex::default(),
             ids: Mutex::default(),
             manual: AtomicU64::new(u64::MAX),
@@ -206,6 +231,23 @@ impl Hub {
     /// No task of the ended runtime is left: another may use the hub.
     pub fn give_back(&'static self) {
         locked(&FREE).0.push(self);
+    }
+
+    /// It is a pool of a runtime from now on, whose first pool is `lead`.
+    pub(crate) fn join_family(&self, lead: &'static Hub, family: Arc<Family>) {
+        *locked(&self.family) = family;
+        // Relaxed: before there are tasks.
+        self.lead.store(std::ptr::from_ref(lead).cast_mut(), Relaxed);
+    }
+
+    /// The pools of the runtime that uses it, or used it last.
+    pub(crate) fn family(&self) -> Arc<Family> {
+        locked(&self.family).clone()
+    }
+
+    /// Are both pools of one runtime?
+    pub fn is_of_same_runtime(&self, other: &Hub) -> bool {
+        self.lead.load(Relaxed) == other.lead.load(Relaxed)
     }
 
     /// All workers.
@@ -300,9 +342,13 @@ impl Hub {
         self.manual.load(Relaxed) != u64::MAX
     }
 
-    /// Moves the manual clock; all workers look at their timers.
-    pub fn advance(&self, by: Duration) {
+    /// Moves the manual clock. Afterwards all workers are to look at their timers: [`clock_moved`](Self::clock_moved).
+    pub fn move_clock(&self, by: Duration) {
         self.manual.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 2), AcqRel);
+    }
+
+    /// It has been moved.
+    pub fn clock_moved(&self) {
         // Pairs with the heavy fence in `Crew::sleep`: the clock against `sleeping`.
         Fence::foreign().light();
         self.crew.wake_all();
@@ -315,21 +361,53 @@ impl Hub {
         locked(&self.injector).door = door;
     }
 
+    /// May somebody begin a task that is in no queue?
+    pub fn lets_in(&self, comer: Comer) -> bool {
+        match locked(&self.injector).door {
+            Door::Open => true,
+            Door::Known => comer != Comer::New,
+            Door::Shut => false,
+        }
+    }
+
     /// Queues a task for any worker. If the runtime has been shut down, the task is dropped, and its joiner told.
     ///
     /// # Safety
     /// `task` is a live record of this hub in no queue, and the caller's to queue.
     pub unsafe fn inject(&self, task: *mut Header, comer: Comer) {
+        // SAFETY: the caller.
+        unsafe { self.inject_into(None, task, comer) };
+    }
+
+    /// The same into the lane of a priority.
+    ///
+    /// # Safety
+    /// As for [`inject`](Self::inject).
+    pub unsafe fn inject_into(&self, lane: Option<Lane>, task: *mut Header, comer: Comer) {
         let mut injector = locked(&self.injector);
-        if injector.door == Door::Open || injector.door == Door::Known && comer == Comer::Known {
-            // Under the lock, so that a hub in use is meant.
-            if let Some(queues) = self.crew.queues() {
-                let arrival = if comer == Comer::New { Arrival::Outside } else { Arrival::Woken };
-                // SAFETY: the caller.
-                unsafe { self.crew.put(queues, None, task, arrival) };
-            } else {
-                injector.queue.push_back(Task(task));
-                self.crew.inject();
+        if injector.door == Door::Open || injector.door == Door::Known && comer != Comer::New {
+            // Counted under the lock, so that a hub in use is meant.
+            match lane {
+                None => {
+                    if let Some(queues) = self.crew.queues() {
+                        let arrival = if comer == Comer::Known { Arrival::Woken } else { Arrival::Outside };
+                        // SAFETY: the caller.
+                        unsafe { self.crew.put(queues, None, task, arrival) };
+                    } else {
+                        injector.queue.push_back(Task(task));
+                        self.crew.inject();
+                    }
+                }
+                Some(Lane::Urgent) => {
+                    injector.urgent.push_back(Task(task));
+                    self.crew.inject_urgent();
+                    drop(injector);
+                    self.hurry();
+                }
+                Some(Lane::Deferred) => {
+                    injector.deferred.push_back(Task(task));
+                    self.crew.defer();
+                }
             }
         } else {
             drop(injector);
@@ -338,14 +416,82 @@ impl Hub {
         }
     }
 
-    /// Takes one injected task to run, and some more into the deque of `w`.
+    /// Queues a task that only this worker, which is no spare, may begin.
+    ///
+    /// # Safety
+    /// As for [`inject`](Self::inject).
+    pub unsafe fn pin(&self, task: *mut Header, worker: usize, comer: Comer) {
+        let mut injector = locked(&self.injector);
+        if injector.door == Door::Open || injector.door == Door::Known && comer != Comer::New {
+            injector.pinned.entry(worker).or_default().push_back(Task(task));
+            let w = self.workers()[worker];
+            // Under the lock, as above. Awake, it looks at its next turn.
+            if !self.crew.pin(&w.member) {
+                w.turns_left.store(0, Relaxed);
+            }
+        } else {
+            drop(injector);
+            // SAFETY: the caller: it is ours, and never starts.
+            unsafe { finish::drop_unstarted(task) };
+        }
+    }
+
+    /// Takes the oldest of those tasks; null if there is none. By the worker itself.
+    pub fn take_pinned(&self, w: &Worker) -> *mut Header {
+        let mut injector = locked(&self.injector);
+        let queue = injector.pinned.get_mut(&w.member.index);
+        let Some(Task(task)) = queue.and_then(VecDeque::pop_front) else { return null_mut() };
+        w.member.door.pinned.fetch_sub(1, Relaxed);
+        task
+    }
+
+    /// The number of a worker for a new group: by turns.
+    pub fn next_home(&self) -> usize {
+        // Relaxed: only that they are spread.
+        self.homes.fetch_add(1, Relaxed) % self.workers().len()
+    }
+
+    /// Takes the interactive task that has waited longest; null if there is none.
+    pub fn take_urgent(&self, w: &Worker) -> *mut Header {
+        let mut injector = locked(&self.injector);
+        let Some(Task(task)) = injector.urgent.pop_front() else { return null_mut() };
+        self.crew.take_urgent(1);
+        w.lanes.begins(true);
+        task
+    }
+
+    /// Takes the background task that has waited longest; null if there is none.
+    pub fn take_deferred(&self) -> *mut Header {
+        let mut injector = locked(&self.injector);
+        let Some(Task(task)) = injector.deferred.pop_front() else { return null_mut() };
+        self.crew.take_deferred(1);
+        task
+    }
+
+    /// Takes one injected task to run, and some more into the deque of `w`. If it `may_be_urgent`, an interactive one, unless
+    /// these have had their turns and there is another.
     ///
     /// Under another policy: the one that its queues say.
-    pub fn take_injected(&self, w: &'static Worker) -> *mut Header {
+    pub fn take_injected(&self, w: &'static Worker, may_be_urgent: bool) -> *mut Header {
         if let Some(queues) = self.crew.queues() {
+            if may_be_urgent && self.crew.has_urgent() && (w.lanes.may_be_urgent() || queues.is_empty()) {
+                let task = self.take_urgent(w);
+                if !task.is_null() {
+                    return task;
+                }
+            }
+            w.lanes.begins(false);
             return queues.take(w.member.index, None);
         }
         let mut injector = locked(&self.injector);
+        let others = !injector.queue.is_empty();
+        if may_be_urgent && !injector.urgent.is_empty() && (!others || w.lanes.may_be_urgent()) {
+            drop(injector);
+            return self.take_urgent(w);
+        }
+        if others {
+            w.lanes.begins(false);
+        }
         // A spare holds nothing back.
         let most = if w.spare { 1 } else { 32 };
         let share = (injector.queue.len() / self.workers().len()).clamp(1, most);
@@ -363,9 +509,14 @@ impl Hub {
 
     /// Takes all that is left in the injector.
     pub fn drain_injector(&self) -> Vec<*mut Header> {
-        let tasks: Vec<_> = locked(&self.injector).queue.drain(..).map(|Task(task)| task).collect();
-        self.crew.uninject(tasks.len());
-        tasks
+        let mut injector = locked(&self.injector);
+        let Injector { queue, urgent, deferred, pinned, .. } = &mut *injector;
+        self.crew.uninject(queue.len());
+        self.crew.take_urgent(urgent.len());
+        self.crew.take_deferred(deferred.len());
+        self.workers().iter().for_each(|w| w.member.door.pinned.store(0, Relaxed));
+        let others = urgent.drain(..).chain(deferred.drain(..)).chain(pinned.drain().flat_map(|(_, queue)| queue));
+        queue.drain(..).chain(others).map(|Task(task)| task).collect()
     }
 
     /// A thread or a task of another runtime begins to wait for this task, whose record is in its frame.
@@ -455,7 +606,6 @@ impl Hub {
         }
         drop(book);
         self.set_door(Door::Open);
-        super::monitor::watch(self);
         Ok(())
     }
 
@@ -494,6 +644,8 @@ impl Hub {
         if let Some(cpus) = &self.config().cpus {
             // A spare is for whatever core has time.
             _ = if w.spare { thread::unpin(cpus) } else { thread::pin_to_cpu(cpus[w.member.index]) };
+        } else if let Some(cpus) = &self.config().roam {
+            _ = thread::unpin(cpus);
         }
     }
 

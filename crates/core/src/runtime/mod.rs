@@ -3,13 +3,16 @@ mod builder;
 pub(crate) mod global;
 pub mod hub;
 pub(crate) mod monitor;
+pub(crate) mod pools;
 mod relief;
 mod report;
 mod shutdown;
 mod stuck;
 
+pub(crate) use builder::processors;
 pub use builder::{Builder, Unhandled};
 pub use global::run;
+pub use pools::{NoPool, spawn_async_on, spawn_on};
 pub use report::{Report, State, Unfinished};
 pub use stuck::{OnStuck, Stuck};
 
@@ -20,7 +23,7 @@ use crate::task::JoinWait;
 use crate::task::header::Header;
 use crate::task::{JoinHandle, StackTask, spawn};
 use crate::unwind;
-use hub::{Comer, Hub};
+use hub::Hub;
 use std::panic::Location;
 use std::time::Duration;
 
@@ -34,7 +37,9 @@ pub struct Runtime {
     down: bool,
 }
 
-/// A way to spawn into a runtime from anywhere; a copy of a reference.
+/// A way to spawn into a runtime, or one pool of it, from anywhere; a copy of a reference.
+///
+/// A runtime's handle spawns into the pool `default`; [`Handle::pool`] gives that of another.
 #[derive(Debug, Clone, Copy)]
 pub struct Handle {
     hub: &'static Hub,
@@ -52,7 +57,7 @@ impl Runtime {
 
     /// Runs `f` as a task of this runtime and returns its result.
     ///
-    /// `f` may borrow from the caller. Called in a task of this very runtime, it simply calls `f`.
+    /// `f` may borrow from the caller. Called in a task of this very runtime, of whichever pool, it simply calls `f`.
     ///
     /// # Blocking
     /// Until `f` has ended (not the tasks that it spawned): a foreign thread sleeps, a task of another runtime is set
@@ -73,7 +78,15 @@ impl Runtime {
         F: FnOnce() -> T + Send,
         T: Send,
     {
+        if self.is_inside() {
+            return f();
+        }
         run_on(self.hub, Location::caller(), f)
+    }
+
+    /// Is the caller one of its tasks?
+    fn is_inside(&self) -> bool {
+        pools::inside().is_some_and(|hub| hub.is_of_same_runtime(self.hub))
     }
 
     /// Starts a task; as [`spawn`](fn@crate::spawn), but in this runtime.
@@ -109,9 +122,9 @@ impl Runtime {
         self.handle().spawn_async(future)
     }
 
-    /// How many workers it has.
+    /// How many workers it has, in all its pools. ([`Handle::workers`]: in one.)
     pub fn workers(&self) -> usize {
-        self.hub.workers().len()
+        self.hub.family().hubs().iter().map(|hub| hub.workers().len()).sum()
     }
 
     /// Which task its workers start next.
@@ -133,7 +146,9 @@ impl Runtime {
             self.hub.is_manual(),
             "only a runtime built with `manual_clock()` can be advanced: this one's time is real"
         );
-        self.hub.advance(by);
+        let pools = self.hub.family().hubs();
+        pools.iter().for_each(|hub| hub.move_clock(by));
+        pools.iter().for_each(|hub| hub.clock_moved());
     }
 
     /// What this runtime's tasks see as the time.
@@ -162,8 +177,10 @@ impl Runtime {
     /// assert!(report.is_clean(), "{report}");
     /// ```
     pub fn shutdown(mut self, patience: Duration) -> Report {
-        let inside = worker::current().is_some_and(|w| std::ptr::eq(w.hub, self.hub));
-        assert!(!inside, "a runtime cannot be shut down by one of its own tasks: it would wait for that task");
+        assert!(
+            !self.is_inside(),
+            "a runtime cannot be shut down by one of its own tasks: it would wait for that task"
+        );
         self.down = true;
         shutdown::shutdown(self.hub, patience)
     }
@@ -175,7 +192,7 @@ impl Drop for Runtime {
             return;
         }
         let hub = self.hub;
-        if worker::current().is_some_and(|w| std::ptr::eq(w.hub, hub)) {
+        if self.is_inside() {
             // The task that drops it must end first.
             _ = std::thread::Builder::new().spawn(move || drop(shutdown::shutdown(hub, Duration::ZERO)));
         } else {
@@ -185,6 +202,11 @@ impl Drop for Runtime {
 }
 
 impl Handle {
+    /// The pool that it spawns into.
+    pub(crate) fn hub(self) -> &'static Hub {
+        self.hub
+    }
+
     /// As [`Runtime::spawn`].
     #[track_caller]
     pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
@@ -205,7 +227,7 @@ impl Handle {
         crate::task::spawn_async_on(self.hub, future, Location::caller())
     }
 
-    /// As [`Runtime::run`].
+    /// As [`Runtime::run`], but in this very pool: a task of another pool of the same runtime waits meanwhile.
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
     where
@@ -215,9 +237,9 @@ impl Handle {
         run_on(self.hub, Location::caller(), f)
     }
 
-    /// The runtime of the calling task; `None` on a foreign thread.
+    /// The runtime of the calling task, and in it the task's pool; `None` on a foreign thread.
     pub fn current() -> Option<Handle> {
-        worker::current().map(|w| Handle { hub: w.hub })
+        pools::inside().map(|hub| Handle { hub })
     }
 }
 
@@ -243,7 +265,7 @@ where
     unsafe {
         assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
         hub.begin_run(record);
-        hub.inject(record, Comer::New);
+        hub.inject(record, hub.comer());
         wait.block(w);
         hub.end_run(record);
         match task.take_result() {

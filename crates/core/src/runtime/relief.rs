@@ -220,7 +220,7 @@ impl Watch {
                     self.hub.open.fetch_add(1, Relaxed);
                     self.hub.crew.open(member)
                 } else {
-                    member.has_ready()
+                    member.may_be_relieved()
                 };
                 seen.open = Some(now);
                 found.waits |= ready;

@@ -27,6 +27,8 @@ pub enum State {
     Blocked,
     /// It is on a worker that did not come back in time.
     Running,
+    /// It has a thread of its own, which runs or waits.
+    Dedicated,
     /// It had not been started: dropped.
     Unstarted,
     /// A future that waited: dropped.
@@ -72,6 +74,7 @@ impl fmt::Display for Unfinished {
         f.write_str(match self.state {
             State::Blocked => "blocked",
             State::Running => "still running",
+            State::Dedicated => "not ended, on a thread of its own",
             State::Unstarted => "not started, dropped",
             State::Waiting => "a waiting future, dropped",
         })

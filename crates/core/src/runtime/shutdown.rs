@@ -28,45 +28,56 @@ const GRACE: Duration = Duration::from_millis(50);
 /// Workers that are in no task get so much, on a machine that is busy.
 const LATE: Duration = Duration::from_secs(5);
 
+/// Shuts the runtime of this hub down, with all its pools.
 pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
+    let hubs = hub.family().hubs();
     let until = Instant::real_now() + patience;
-    hub.set_door(Door::Known);
-    wait_until_empty(hub, until);
+    hubs.iter().for_each(|hub| hub.set_door(Door::Known));
+    wait_until_empty(&hubs, until);
     // From here on no spare worker begins.
-    super::monitor::forget(hub);
-    hub.crew.set_stop(true);
-    hub.wait_ended(hub.crew.members().len(), Some(until.max(Instant::real_now()) + GRACE));
-    // Who is in no task comes to its loop's end, if the system lets it run; a spare may just have been started.
-    if hub.all_workers().all(|w| w.running.get() == Word::NOTHING) {
-        hub.wait_ended(hub.crew.members().len(), Some(Instant::real_now() + LATE));
+    hubs.iter().for_each(|&hub| super::monitor::forget(hub));
+    hubs.iter().for_each(|hub| hub.crew.set_stop(true));
+    let until = until.max(Instant::real_now()) + GRACE;
+    for hub in &hubs {
+        hub.wait_ended(hub.crew.members().len(), Some(until));
+        // Who is in no task comes to its loop's end, if the system lets it run; a spare may just have been started.
+        if hub.all_workers().all(|w| w.running.get() == Word::NOTHING) {
+            hub.wait_ended(hub.crew.members().len(), Some(Instant::real_now() + LATE));
+        }
     }
-    hub.set_door(Door::Shut);
-    let stopped = hub.wait_no_longer();
+    hubs.iter().for_each(|hub| hub.set_door(Door::Shut));
+    let (stopped, late): (Vec<_>, Vec<_>) = hubs.iter().partition(|hub| hub.wait_no_longer());
     let mut report = Report::default();
-    if stopped {
-        drop_left(hub, &mut report);
-    } else {
+    drop_left(&stopped, &mut report);
+    for &hub in &late {
         let mut left = hub.drain_injector();
         left.extend(drain_queues(hub, true));
-        drop_all(hub, left, usize::MAX, &mut report);
+        drop_all(left, usize::MAX, &mut report);
     }
-    name_left(hub, stopped, &mut report);
-    let joined = stopped && hub.join_leaving();
-    if joined && report.unfinished.is_empty() && hub.blocked() == 0 {
-        hub.give_back();
+    stopped.iter().for_each(|hub| name_left(hub, true, &mut report));
+    late.iter().for_each(|hub| name_left(hub, false, &mut report));
+    let mut clean = late.is_empty() && report.unfinished.is_empty();
+    for hub in &stopped {
+        clean &= hub.join_leaving() && hub.blocked() == 0;
+    }
+    hubs.iter().for_each(|hub| hub.dedicated.join(true));
+    clean &= hubs.iter().all(|hub| hub.dedicated.is_empty());
+    // All or none: a task that is still there may hold on to any pool.
+    if clean {
+        hubs.iter().for_each(|hub| hub.give_back());
     }
     report
 }
 
 /// The shutdown is over, and now the last worker has come back from its task.
 pub(super) fn clean_up_late(hub: &'static Hub) {
-    drop_left(hub, &mut Report::default());
+    drop_left(&[hub], &mut Report::default());
 }
 
-/// Waits until no task of the hub is left.
-fn wait_until_empty(hub: &'static Hub, until: Instant) {
+/// Waits until no task of these hubs is left.
+fn wait_until_empty(hubs: &[&'static Hub], until: Instant) {
     let mut pause = Duration::from_micros(20);
-    while any_left(hub) {
+    while any_left(hubs) {
         let left = until - Instant::real_now();
         if left.is_zero() {
             return;
@@ -77,10 +88,17 @@ fn wait_until_empty(hub: &'static Hub, until: Instant) {
 }
 
 /// Is a task left that has not ended?
-fn any_left(hub: &'static Hub) -> bool {
-    let idle = || hub.crew.all_sleep() && !hub.crew.has_injected() && hub.nobody_runs();
+fn any_left(hubs: &[&'static Hub]) -> bool {
+    let idle = || {
+        hubs.iter().all(|hub| {
+            hub.crew.all_sleep() && !hub.crew.has_injected() && hub.nobody_runs() && hub.dedicated.is_empty()
+        })
+    };
     let mut any = !idle();
-    if !any {
+    for hub in hubs {
+        if any {
+            break;
+        }
         // SAFETY: looks at the atomic `waiter` only. If somebody spawns or frees meanwhile, whatever we see is not believed:
         // the workers are looked at again.
         unsafe { memory::for_each_live(hub.number, |task| any |= (*task).waiter.load(Relaxed) != DONE) };
@@ -88,36 +106,42 @@ fn any_left(hub: &'static Hub) -> bool {
     any || !idle()
 }
 
-/// With all workers stopped: drops what is in the queues, and waiting futures, until none is left.
-fn drop_left(hub: &'static Hub, report: &mut Report) {
+/// With all workers of these hubs stopped: drops what is in the queues, and waiting futures, until none is left.
+fn drop_left(hubs: &[&'static Hub], report: &mut Report) {
     loop {
-        let mut left = hub.drain_injector();
-        left.extend(drain_queues(hub, false));
-        for w in hub.all_workers() {
-            loop {
-                // SAFETY: the worker has ended, and its end happened before (the book's lock): we act as the owner.
-                let task = unsafe { w.member.deque.pop() };
-                if task.is_null() {
-                    break;
+        // Of all hubs before anything is dropped: a destructor wakes none of those that we have.
+        let mut left = Vec::new();
+        for hub in hubs {
+            left.append(&mut hub.drain_injector());
+            left.extend(drain_queues(hub, false));
+            for w in hub.all_workers() {
+                loop {
+                    // SAFETY: the worker has ended, and its end happened before (the book's lock): we act as the owner.
+                    let task = unsafe { w.member.deque.pop() };
+                    if task.is_null() {
+                        break;
+                    }
+                    left.push(task);
                 }
-                left.push(task);
             }
         }
         let queued = left.len();
-        // SAFETY: the workers have stopped; a future that is seized is nobody else's, and is in no queue.
-        unsafe {
-            memory::for_each_live(hub.number, |task| {
-                if (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
-                    left.push(task);
-                }
-            });
+        for hub in hubs {
+            // SAFETY: the workers have stopped; a future that is seized is nobody else's, and is in no queue.
+            unsafe {
+                memory::for_each_live(hub.number, |task| {
+                    if (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
+                        left.push(task);
+                    }
+                });
+            }
         }
         if left.is_empty() {
             break;
         }
-        drop_all(hub, left, queued, report);
+        drop_all(left, queued, report);
     }
-    hub.all_workers().for_each(|w| w.timers.abandon());
+    hubs.iter().flat_map(|hub| hub.all_workers()).for_each(|w| w.timers.abandon());
 }
 
 /// Takes what is in the queues of another policy than work stealing. `some_run`: a task is still running somewhere; then what it
@@ -143,12 +167,16 @@ fn drain_queues(hub: &'static Hub, some_run: bool) -> Vec<*mut Header> {
 }
 
 /// Drops these tasks, of which the first `queued` were in queues.
-fn drop_all(hub: &'static Hub, tasks: Vec<*mut Header>, queued: usize, report: &mut Report) {
+fn drop_all(tasks: Vec<*mut Header>, queued: usize, report: &mut Report) {
     for (i, task) in tasks.into_iter().enumerate() {
         // SAFETY: taken out of its queue, or seized; live.
         unsafe {
             let waits = i >= queued || (*task).kind.has(Kind::FUTURE);
-            report.dropped.push(describe(hub, task, if waits { State::Waiting } else { State::Unstarted }));
+            report.dropped.push(describe(
+                Hub::of((*task).runtime),
+                task,
+                if waits { State::Waiting } else { State::Unstarted },
+            ));
             finish::drop_unstarted(task);
         }
     }
@@ -163,7 +191,11 @@ fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
         hub.all_workers().map(|w| w.running.get().record_elsewhere()).collect()
     };
     let mut name = |task: *const Header| {
-        let state = if running.contains(&task) { State::Running } else { State::Blocked };
+        let state = match () {
+            () if hub.dedicated.has(task) => State::Dedicated,
+            () if running.contains(&task) => State::Running,
+            () => State::Blocked,
+        };
         // SAFETY: a live record of ours, whose workers have stopped or are stuck: name and place do not change.
         report.unfinished.push(unsafe { describe(hub, task, state) });
     };

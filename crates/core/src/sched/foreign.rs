@@ -24,6 +24,7 @@ use crate::sys::atomic::Ordering::*;
 use crate::sys::futex::Gate;
 use crate::sys::mutant::{on, ord};
 use crate::sys::thread::{ticks, ticks_per_us, yield_now};
+use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
@@ -48,6 +49,16 @@ const SHORT: Duration = Duration::from_millis(1);
 static SKIP: AtomicU32 = AtomicU32::new(0);
 static LAST_PENALTY: AtomicU32 = AtomicU32::new(0);
 
+thread_local! {
+    /// Who is told when this thread falls asleep (true), and when it wakes up.
+    static TOLD: Cell<Option<fn(bool)>> = const { Cell::new(None) };
+}
+
+/// From now on this function is told when the calling thread falls asleep, and when it wakes up.
+pub fn tell_of_sleep(who: fn(bool)) {
+    TOLD.set(Some(who));
+}
+
 /// A gate for one wait.
 pub fn gate() -> Gate {
     Gate::new(WAITS)
@@ -66,7 +77,14 @@ pub fn wait(gate: &Gate, timeout: Option<Duration>) {
     }
     // Relaxed: on success nothing is taken over, on failure we look again.
     _ = gate.word.compare_exchange(WAITS, ASLEEP, Relaxed, Relaxed);
-    gate.wait(ASLEEP, timeout);
+    match TOLD.try_with(Cell::get) {
+        Ok(Some(told)) => {
+            told(true);
+            gate.wait(ASLEEP, timeout);
+            told(false);
+        }
+        _ => gate.wait(ASLEEP, timeout),
+    }
 }
 
 /// Opens a gate, which may be gone when this returns.

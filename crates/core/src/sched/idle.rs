@@ -63,6 +63,8 @@ pub struct Door {
     pub sleeping: Gate,
     /// It is stuck: others may go on with its ready tasks (in threads mode), and wakers tell them.
     pub open: AtomicBool,
+    /// Tasks that have not begun, and that only it may begin.
+    pub pinned: AtomicUsize,
 }
 
 /// Sleeps, and looks for work when it is woken.
@@ -80,11 +82,24 @@ impl Member {
         }
         Member {
             deque,
-            door: Line(Door { inbox: Inbox::default(), sleeping: Gate::new(0), open: AtomicBool::new(false) }),
+            door: Line(Door {
+                inbox: Inbox::default(),
+                sleeping: Gate::new(0),
+                open: AtomicBool::new(false),
+                pinned: AtomicUsize::new(0),
+            }),
             index,
             crew,
             ready: ReadyQueue::default(),
         }
+    }
+}
+
+impl Member {
+    /// Does a task wait that only this worker may begin?
+    #[inline(always)]
+    pub fn has_pinned(&self) -> bool {
+        self.door.pinned.load(Relaxed) > 0
     }
 }
 
@@ -94,8 +109,12 @@ pub struct Crew {
     /// How many workers sleep, and, times [`AWAKE`], how many neither sleep nor rest: in one word, so that a look at it is
     /// true of one moment.
     counts: Line<AtomicU32>,
-    /// Tasks in the injector; 1 for good where a policy has queues, and they are to be looked at.
+    /// Tasks in the injector, and interactive ones; one more for good where a policy has queues, and they are to be looked at.
     injected: AtomicUsize,
+    /// Interactive tasks that wait ...
+    urgent: AtomicUsize,
+    /// ... and background tasks: see [`super::priority`].
+    deferred: AtomicUsize,
     /// Of another policy than work stealing.
     queues: OnceLock<Box<dyn Queues>>,
     /// The workers are to look up and end.
@@ -121,6 +140,8 @@ impl Default for Crew {
         Crew {
             counts: Line(AtomicU32::new(0)),
             injected: AtomicUsize::new(0),
+            urgent: AtomicUsize::new(0),
+            deferred: AtomicUsize::new(0),
             queues: OnceLock::new(),
             stop: AtomicBool::new(false),
             members: OnceLock::new(),
@@ -315,7 +336,22 @@ impl Crew {
 
     /// A task was put into the injector: counts it and wakes a worker. For any thread.
     pub fn inject(&self) {
-        self.injected.fetch_add(1, Relaxed);
+        self.count_and_wake(&self.injected);
+    }
+
+    /// The same of an interactive task.
+    pub fn inject_urgent(&self) {
+        self.urgent.fetch_add(1, Relaxed);
+        self.inject();
+    }
+
+    /// The same of a background task.
+    pub fn defer(&self) {
+        self.count_and_wake(&self.deferred);
+    }
+
+    fn count_and_wake(&self, count: &AtomicUsize) {
+        count.fetch_add(1, Relaxed);
         if !on("inject-light") {
             // Pairs with the heavy fence in `sleep`: the count against `sleepers`.
             Fence::foreign().light();
@@ -330,10 +366,41 @@ impl Crew {
         self.injected.fetch_sub(tasks, Relaxed);
     }
 
+    /// A task was queued that only this worker may begin. True: it was asleep, and is woken.
+    pub fn pin(&self, to: &Member) -> bool {
+        to.door.pinned.fetch_add(1, Relaxed);
+        // Pairs with the heavy fence in `sleep`: the count against `sleeping`.
+        Fence::foreign().light();
+        to.door.sleeping.word.load(Relaxed) != 0 && self.unpark(to)
+    }
+
+    /// So many interactive tasks were taken.
+    pub fn take_urgent(&self, tasks: usize) {
+        self.urgent.fetch_sub(tasks, Relaxed);
+        self.uninject(tasks);
+    }
+
+    /// So many background tasks were taken.
+    pub fn take_deferred(&self, tasks: usize) {
+        self.deferred.fetch_sub(tasks, Relaxed);
+    }
+
+    /// Does an interactive task wait?
+    #[inline(always)]
+    pub fn has_urgent(&self) -> bool {
+        self.urgent.load(Relaxed) > 0
+    }
+
+    /// Does a background task wait?
+    #[inline(always)]
+    pub fn has_deferred(&self) -> bool {
+        self.deferred.load(Relaxed) > 0
+    }
+
     /// Is there something in the injector, or in the policy's queues? True of the moment of a heavy fence before it.
     #[inline(always)]
     pub fn has_injected(&self) -> bool {
-        self.may_have_injected() && self.queues().is_none_or(|queues| !queues.is_empty())
+        self.may_have_injected() && self.queues().is_none_or(|queues| self.has_urgent() || !queues.is_empty())
     }
 
     /// Is it worth while to look?
@@ -411,9 +478,11 @@ impl Crew {
         }
         let busy = !on("sleep-no-look")
             && (me.has_ready()
+                || me.has_pinned()
                 || self.stop.load(Relaxed)
                 || self.has_injected()
-                || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.has_ready()));
+                || self.has_deferred()
+                || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.may_be_relieved()));
         if busy {
             self.retract(me);
         }

@@ -5,6 +5,7 @@ pub mod idle;
 pub mod inbox;
 pub mod node;
 pub mod policy;
+pub mod priority;
 pub mod ready;
 pub mod relief;
 pub mod stacks;

@@ -4,6 +4,7 @@
 //! the ready tasks of one that is stuck ([`super::relief`]). A switch costs microseconds there, the lock some nanoseconds.
 
 use super::node::Node;
+use super::stacks::is_held;
 use crate::sys::atomic::{AtomicU32, Ordering::*, Peek};
 use crate::sys::cell::UnsafeCell;
 use crate::sys::mutant::{on, ord};
@@ -134,6 +135,31 @@ impl Ready {
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.first == self.end
+    }
+
+    /// Where the first node stands that others than the owner may take; for threads mode.
+    fn first_free(&mut self) -> Option<usize> {
+        (self.first..self.end).find(|&position| {
+            // SAFETY: what is in the ring waits, with its stack saved; we have the lock.
+            unsafe { !is_held((**self.slot(position)).saved.with(|saved| *saved)) }
+        })
+    }
+
+    /// May others than the owner take something?
+    pub fn has_free(&mut self) -> bool {
+        self.first_free().is_some()
+    }
+
+    /// Takes the first node that others may take; null if there is none.
+    pub fn pop_free(&mut self) -> *mut Node {
+        let Some(position) = self.first_free() else { return null_mut() };
+        let node = *self.slot(position);
+        // Those before it keep their order.
+        for later in (self.first..position).rev() {
+            *self.slot(later + 1) = *self.slot(later);
+        }
+        self.first += 1;
+        node
     }
 
     #[cold]

@@ -34,7 +34,7 @@ impl Member {
         self.door.open.load(Relaxed)
     }
 
-    /// Is a blocked task of it ready? For its own last look before it sleeps, and for others if it is open.
+    /// Is a blocked task of it ready? For its own last look before it sleeps.
     pub fn has_ready(&self) -> bool {
         // First the inbox: a helper moves what is in it to the ring, under the lock.
         if !self.door.inbox.is_empty() {
@@ -43,16 +43,24 @@ impl Member {
         self.ready.is_shared() && !on("sleep-no-ring") && !self.ready.locked(|ring| ring.is_empty())
     }
 
-    /// Takes a ready task of this worker, for another one. Null if there is none.
+    /// Could another worker go on with one? (Perhaps, if the inbox is not empty; who tries moves it to the ring.)
+    pub fn may_be_relieved(&self) -> bool {
+        !self.door.inbox.is_empty()
+            || self.ready.is_shared() && !on("sleep-no-ring") && self.ready.locked(|ring| ring.has_free())
+    }
+
+    /// Takes a ready task of this worker, for another one. Null if there is none; those of groups stay ([`crate::task::Group`]).
     pub fn take_ready(&self) -> *mut Node {
-        if !self.has_ready() {
+        if !self.may_be_relieved() {
             return null_mut();
         }
         self.ready.locked(|ring| {
-            if ring.is_empty() {
-                self.door.inbox.take(|node| ring.push(node));
+            let node = ring.pop_free();
+            if !node.is_null() {
+                return node;
             }
-            ring.pop()
+            self.door.inbox.take(|node| ring.push(node));
+            ring.pop_free()
         })
     }
 
@@ -76,7 +84,7 @@ impl Crew {
             // Pairs with a waker's light fence: its push against our look, its look at `open` against our store.
             heavy();
         }
-        let ready = member.has_ready();
+        let ready = member.may_be_relieved();
         if ready {
             self.tell_helper();
         }
@@ -115,7 +123,8 @@ impl Crew {
         heavy();
         let stays = !me.has_ready() && !self.stops() && !on_duty();
         // It may have been woken, as a sleeper, for something that it does not do any more.
-        let busy = self.has_injected() || self.others(me).any(|m| m.deque.is_busy() || m.is_open() && m.has_ready());
+        let busy =
+            self.has_injected() || self.others(me).any(|m| m.deque.is_busy() || m.is_open() && m.may_be_relieved());
         if busy && self.has_sleepers() {
             self.wake_one();
         }

@@ -15,7 +15,7 @@ use crate::sys::thread;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
 // Numbers for the book, and not in a model.
-use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::Relaxed};
 
 /// Idle OS threads that are kept; more end when the worker has nothing to do.
 const KEEP_THREADS: usize = 64;
@@ -56,6 +56,8 @@ pub struct OsStack {
     floor: Cell<usize>,
     /// The system's number of the thread.
     tid: Cell<u32>,
+    /// A task of a group runs on it: only its own worker goes on with it.
+    held: AtomicBool,
     /// Whose role the thread is given; written by the giver before the turn.
     worker: Cell<*const Worker>,
 }
@@ -67,6 +69,7 @@ impl OsStack {
             fresh: Node::new(None),
             floor: Cell::new(usize::MAX),
             tid: Cell::new(0),
+            held: AtomicBool::new(false),
             worker: Cell::new(w),
         }
     }
@@ -166,6 +169,15 @@ impl Stacks {
     #[inline(always)]
     pub fn here(&self) -> *mut u8 {
         self.me.get().cast_mut().cast()
+    }
+
+    /// In threads mode: only its own worker goes on with the calling thread from now on (or, with `false`, any may).
+    pub fn hold(&self, yes: bool) {
+        if self.threads.get() {
+            // Relaxed: who looks has found the thread in a queue, which it got into later.
+            // SAFETY: the calling thread's own.
+            unsafe { (*self.me.get()).held.store(yes, Relaxed) };
+        }
     }
 
     fn add_fiber(&self) -> Result<(), NoStack> {
@@ -370,6 +382,15 @@ impl Stacks {
         }
         blocked
     }
+}
+
+/// Is this thread, of a blocked task in threads mode, for its own worker alone?
+///
+/// # Safety
+/// It was found in a ready ring that is shared, under the ring's lock.
+pub unsafe fn is_held(saved: *mut u8) -> bool {
+    // SAFETY: the caller: it waits to go on, so it is there. (The nodes of models are no threads'.)
+    !cfg!(loom) && unsafe { (*saved.cast::<OsStack>()).held.load(Relaxed) }
 }
 
 /// The first frame of a fiber's stack.

@@ -3,7 +3,8 @@
 //! In this order: the blocked task that was handed a message last; those that are ready, first come, first served; the newest own
 //! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while
 //! timers are pending) the inbox and the clock are looked at, who was to go on next stands back, and the oldest or, by turns, the newest unstarted task comes
-//! first, so that nothing starves. A task that blocks switches to the next ready one directly; that counts as a turn.
+//! first, so that nothing starves. What has a priority ([`super::priority`]) comes first in such a turn, or last of all. A task
+//! that blocks switches to the next ready one directly; that counts as a turn.
 //!
 //! When the runtime stops nothing more is begun: the loop returns at its next turn, whatever is queued.
 //!
@@ -11,6 +12,7 @@
 
 use super::idle::Member;
 use super::node::Node;
+use super::priority::{self, Whose};
 use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Worker};
 use crate::runtime::monitor;
@@ -99,6 +101,15 @@ fn look(w: &'static Worker) -> bool {
     if w.member.deque.should_share() {
         // SAFETY: we are the owner.
         unsafe { w.hub.crew.answer(&w.member) };
+    }
+    match priority::whose(w) {
+        Whose::Usual => {}
+        Whose::Ordinary => return false,
+        Whose::This(task) => {
+            // SAFETY: taken out of its lane.
+            unsafe { start(w, task) };
+            return true;
+        }
     }
     let newest = !w.newest_next.get();
     w.newest_next.set(newest);
@@ -212,7 +223,7 @@ unsafe fn end_detached(w: &'static Worker, task: *mut Header, ended: Ended) {
 #[cold]
 #[inline(never)]
 fn start_oldest(w: &'static Worker) -> bool {
-    if start_injected(w) {
+    if w.hub.crew.may_have_injected() && start_taken(w, w.hub.take_injected(w, false)) {
         return true;
     }
     // SAFETY: we are the owner.
@@ -226,7 +237,7 @@ fn start_oldest(w: &'static Worker) -> bool {
 }
 
 fn start_injected(w: &'static Worker) -> bool {
-    w.hub.crew.may_have_injected() && start_taken(w, w.hub.take_injected(w))
+    w.hub.crew.may_have_injected() && start_taken(w, w.hub.take_injected(w, true))
 }
 
 /// What a spare does when it has nothing of its own: it goes on with blocked tasks of stuck workers before it starts anything,
@@ -278,11 +289,23 @@ fn search(w: &'static Worker) -> *mut Header {
         if !me.door.inbox.is_empty() || crew.stops() || crew.has_injected() {
             return null_mut();
         }
+        if me.has_pinned() {
+            let task = w.hub.take_pinned(w);
+            if !task.is_null() {
+                return task;
+            }
+        }
         if adopt(w) {
             return null_mut();
         }
         for victim in crew.others(me) {
             let task = steal(w, victim);
+            if !task.is_null() {
+                return task;
+            }
+        }
+        if crew.has_deferred() {
+            let task = w.hub.take_deferred();
             if !task.is_null() {
                 return task;
             }

@@ -26,6 +26,7 @@ use super::foreign;
 use super::idle::Member;
 use super::node::Node;
 use super::policy::Arrival;
+use super::priority::Turns;
 use super::ready::{Ready, prefetch};
 use super::stacks::Stacks;
 use crate::cancel::frames::Frames;
@@ -64,6 +65,8 @@ pub struct Worker {
     pub turns: Cell<u32>,
     /// The next look is for the newest unstarted task, not the oldest.
     pub newest_next: Cell<bool>,
+    /// Whose turn it was, where there are priorities.
+    pub lanes: Turns,
     /// It forces no steal before this time, in ticks.
     pub force_at: Cell<u64>,
     /// Operations left to the running task.
@@ -142,6 +145,7 @@ impl Worker {
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
             newest_next: Cell::new(false),
+            lanes: Turns::default(),
             force_at: Cell::new(0),
             budget: Cell::new(BUDGET),
             biaser: Cell::new(None),

@@ -1,17 +1,20 @@
-//! Tasks with a name, a seed, a token.
+//! Tasks with more than the usual: a name, a seed, a token, a place to run.
 
 use super::context::inherit;
+use super::future::{self, Anywhere};
 use super::handle::JoinHandle;
-use super::header::{Header, Kind};
-use super::{record, spawn};
-use crate::cancel::Token;
-use crate::runtime::global;
+use super::header::Header;
+use super::lane::{Background, Interactive};
+use super::{Priority, spawn};
+use crate::cancel::{Token, point};
 use crate::runtime::hub::Hub;
-use crate::sched::worker::{self, Worker};
+use crate::runtime::{Handle, pools};
+use crate::sched::worker::Worker;
+use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Spawns tasks with more than the usual: a name, a seed for their random numbers, a token that cancels them.
+/// Spawns tasks with more than the usual: a name, a seed for their random numbers, a token that cancels them, a pool, a priority.
 ///
 /// # Examples
 /// ```
@@ -24,6 +27,9 @@ use std::sync::Arc;
 pub struct Builder {
     name: Option<Arc<str>>,
     seed: Option<u64>,
+    on: Option<Handle>,
+    pool: Option<Arc<str>>,
+    priority: Priority,
     token: Option<Token>,
 }
 
@@ -45,6 +51,60 @@ impl Builder {
         self
     }
 
+    /// Spawns into the pool of this name: of the caller's runtime, or that of [`on`](Self::on). See
+    /// [`spawn_on`](crate::spawn_on).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(2).pool("interactive", 1).build()?;
+    /// rt.run(|| {
+    ///     let h = myriad_core::task::Builder::new().name("answer").pool("interactive").spawn(|| 42);
+    ///     assert_eq!(h.join().unwrap(), 42);
+    /// });
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn pool(mut self, name: impl Into<Arc<str>>) -> Builder {
+        self.pool = Some(name.into());
+        self
+    }
+
+    /// Spawns where this handle does, not where the caller belongs.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(1).build()?;
+    /// let h = myriad_core::task::Builder::new().on(rt.handle()).name("answer").spawn(|| 42);
+    /// assert_eq!(h.join().unwrap(), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn on(mut self, handle: Handle) -> Builder {
+        self.on = Some(handle);
+        self
+    }
+
+    /// When the task begins, among those that wait for a worker of the same pool.
+    ///
+    /// An interactive task begins with the next turn of a worker, that is, when any worker ends a task or one of its tasks blocks; it
+    /// interrupts nobody. (Where workers may be busy with long tasks, a pool of its own helps: [`pool`](Self::pool).)
+    /// A background task begins when a worker has nothing else to do. Nothing starves: of 9 turns of a worker one is for
+    /// others, whatever interactive tasks there are, so the oldest of these begins within 36; and of 250 turns one is for a
+    /// background task.
+    ///
+    /// It is the beginning that is ordered, and each poll of a future. A closure that has waited goes on in the order of
+    /// wakes, before all that has not begun. What the task spawns is of the default class.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_core::task::{Builder, Priority};
+    /// let answer = Builder::new().priority(Priority::Interactive).spawn(|| 6 * 7);
+    /// let tidied = Builder::new().priority(Priority::Background).spawn_async(async { "tidy" });
+    /// assert_eq!((answer.join().unwrap(), tidied.join().unwrap()), (42, "tidy"));
+    /// ```
+    pub fn priority(mut self, priority: Priority) -> Builder {
+        self.priority = priority;
+        self
+    }
+
     /// The task is cancelled with this token, or the one of [its](Token::child) parents. See [`cancel`](crate::cancel).
     ///
     /// # Examples
@@ -62,50 +122,127 @@ impl Builder {
     }
 
     /// As [`spawn`](crate::spawn).
+    ///
+    /// # Panics
+    /// As [`spawn`](crate::spawn). If the runtime has no pool of the name that was given.
     #[track_caller]
     pub fn spawn<F, T>(mut self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        let (hub, place) = (self.hub(), Location::caller());
+        // SAFETY: `f` is 'static and Send.
+        unsafe {
+            match self.token.take() {
+                Some(token) => spawn::spawn_into(hub, move || token.run_task(f), place, self),
+                None => spawn::spawn_into(hub, f, place, self),
+            }
+        }
+    }
+
+    /// As [`spawn_async`](crate::spawn_async).
+    ///
+    /// # Panics
+    /// As [`Builder::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// let h = myriad_core::task::Builder::new().name("answer").spawn_async(async { 42 });
+    /// assert_eq!(h.name().as_deref(), Some("answer"));
+    /// assert_eq!(h.join().unwrap(), 42);
+    /// ```
+    #[track_caller]
+    pub fn spawn_async<F>(mut self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         let place = Location::caller();
         match self.token.take() {
-            Some(token) => self.spawn_at(place, move || token.run_task(f)),
-            None => self.spawn_at(place, f),
+            Some(token) if !cfg!(panic = "abort") => {
+                let run = async move { token.run_async(future).await.unwrap_or_else(|_| point::arrive()) };
+                self.spawn_async_at(place, run)
+            }
+            _ => self.spawn_async_at(place, future),
         }
     }
 
-    fn spawn_at<F, T>(self, place: &'static Location<'static>, f: F) -> JoinHandle<T>
+    #[track_caller]
+    fn spawn_async_at<F>(self, place: &'static Location<'static>, future: F) -> JoinHandle<F::Output>
     where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
     {
-        let Some(w) = worker::current() else {
-            // SAFETY: `f` is 'static and Send.
-            return unsafe { spawn::spawn_into(global::hub(), f, place, self) };
-        };
-        let task = w.memory.alloc(record::class::<F, T>()).cast::<Header>();
-        // SAFETY: fresh memory of the right class, ours until pushed.
+        let hub = self.hub();
+        // SAFETY: the future is 'static and Send.
         unsafe {
-            spawn::write_header(task, spawn::run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), w.number, place);
-            record::put(task, f);
-            let task = self.equip(Some(w), w.hub, task);
-            w.push(task);
-            JoinHandle::new(task)
+            match self.priority {
+                Priority::Default => future::spawn_with::<F, Anywhere>(hub, future, place, self),
+                Priority::Interactive => future::spawn_with::<F, Interactive>(hub, future, place, self),
+                Priority::Background => future::spawn_with::<F, Background>(hub, future, place, self),
+            }
         }
     }
 
-    /// Gives a task what it inherits, its seed, and its name: before it can run. Returns its record, which may be another one.
+    /// The token that it is given, taken out.
+    pub(super) fn take_token(&mut self) -> Option<Token> {
+        self.token.take()
+    }
+
+    /// The seed that it is given.
+    pub(super) fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// Its name, for a thread: without zero bytes.
+    pub(super) fn thread_name(&self) -> Option<String> {
+        self.name.as_ref().map(|name| name.replace('\0', "?"))
+    }
+
+    /// The class that it is given.
+    pub(super) fn class(&self) -> Priority {
+        self.priority
+    }
+
+    /// The pool that it spawns into.
+    #[track_caller]
+    pub(super) fn hub(&self) -> &'static Hub {
+        let hub = self.on.map_or_else(pools::here, Handle::hub);
+        self.pool.as_ref().map_or(hub, |name| hub.expect_pool(name))
+    }
+
+    /// Gives a closure what it inherits, its seed, and its name: before it can run. Returns its record, which may be another
+    /// one.
     ///
     /// # Safety
     /// The record is complete, known to nobody else, and from the memory of `w`.
-    pub(crate) unsafe fn equip(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) -> *mut Header {
+    pub(super) unsafe fn equip(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) -> *mut Header {
         // SAFETY: the caller.
         let task = unsafe { inherit::closure(w, task, self.seed) };
+        // SAFETY: the caller.
+        unsafe { self.set_name(hub, task) };
+        task
+    }
+
+    /// The same for a future, whose record stays.
+    ///
+    /// # Safety
+    /// As above.
+    pub(super) unsafe fn equip_future(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe {
+            inherit::future(w, task, self.seed);
+            self.set_name(hub, task);
+        }
+    }
+
+    /// # Safety
+    /// As above.
+    pub(super) unsafe fn set_name(self, hub: &Hub, task: *mut Header) {
         if let Some(name) = self.name {
             // SAFETY: the caller.
             unsafe { hub.set_name(task, name) };
         }
-        task
     }
 }

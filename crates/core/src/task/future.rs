@@ -4,13 +4,14 @@
 //! the worker that woke it, as the newest task: it may be stolen like any other, also by force, so a worker that computes
 //! never holds up a future. One that wakes itself (a yield, a spent budget) goes behind all others.
 
+use super::builder::Builder;
 use super::context::{self, inherit};
 use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
 use super::{record, spawn, state, waker};
 use crate::cancel;
 use crate::runtime::global;
-use crate::runtime::hub::{Comer, Hub};
+use crate::runtime::hub::Hub;
 use crate::sched::worker::Worker;
 use crate::sched::{turn, worker};
 use crate::sys::atomic::Ordering::Relaxed;
@@ -18,7 +19,7 @@ use crate::unwind::{self, Payload};
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// Starts a task that drives a future, and returns a handle to its output.
 ///
@@ -45,7 +46,39 @@ where
         // SAFETY: the future is 'static and Send.
         Some(w) => unsafe { spawn_here(w, future, Location::caller()) },
         // SAFETY: as above.
-        None => unsafe { spawn_into(global::hub(), future, Location::caller()) },
+        None => unsafe { spawn_with::<F, Anywhere>(global::hub(), future, Location::caller(), Builder::new()) },
+    }
+}
+
+/// Where a future is queued when it is woken. Known at its spawn, so nobody asks when it is woken.
+pub(super) trait Queued {
+    /// The waker for a poll.
+    ///
+    /// # Safety
+    /// The record is a live future.
+    unsafe fn waker(task: *mut Header) -> Waker;
+
+    /// Queues it: it was woken while it was polled, most often by itself.
+    ///
+    /// # Safety
+    /// On a worker; the record is a future in no queue, the caller's.
+    unsafe fn again(task: *mut Header);
+}
+
+/// On whoever wakes it; behind all others, if it woke itself.
+pub(super) struct Anywhere;
+
+impl Queued for Anywhere {
+    #[inline(always)]
+    unsafe fn waker(task: *mut Header) -> Waker {
+        // SAFETY: the caller.
+        unsafe { waker::waker_of(task) }
+    }
+
+    #[inline(always)]
+    unsafe fn again(task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe { worker::current().expect("polled on a worker").push_last(task) };
     }
 }
 
@@ -62,30 +95,31 @@ unsafe fn spawn_here<F: Future>(
     // SAFETY: fresh memory of the right class, ours until queued; the caller.
     unsafe {
         let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
-        write_future(task, future, w.number, place);
+        write_future::<F, Anywhere>(task, future, w.number, place);
         if w.member.deque.has_contexts() {
-            inherit::future(Some(w), task);
+            inherit::future(Some(w), task, None);
         }
         w.push_future(task);
         JoinHandle::new(task)
     }
 }
 
-/// A future into a runtime, from outside of it.
+/// A future into this pool, from wherever, with what the builder says.
 ///
 /// # Safety
 /// As for [`spawn_here`].
 #[inline(always)] // As that of closures.
-unsafe fn spawn_into<F: Future>(
+pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
     hub: &'static Hub,
     future: F,
     place: &'static Location<'static>,
+    with: Builder,
 ) -> JoinHandle<F::Output> {
     // SAFETY: as in `spawn_here`.
     unsafe {
         let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
-        write_future(task, future, hub.number, place);
-        inject(hub, task);
+        write_future::<F, Q>(task, future, hub.number, place);
+        inject(hub, task, with);
         JoinHandle::new(task)
     }
 }
@@ -94,22 +128,31 @@ unsafe fn spawn_into<F: Future>(
 /// A fresh future of this hub that is ready to run, and the caller's.
 #[cold]
 #[inline(never)]
-unsafe fn inject(hub: &'static Hub, task: *mut Header) {
+unsafe fn inject(hub: &'static Hub, task: *mut Header, with: Builder) {
+    let (w, lane) = (worker::current(), with.class().lane());
     // SAFETY: the caller.
     unsafe {
-        inherit::future(None, task);
-        hub.inject(task, Comer::New);
+        with.equip_future(w, hub, task);
+        match w {
+            Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push_future(task),
+            _ => hub.inject_into(lane, task, hub.comer()),
+        }
     }
 }
 
 /// # Safety
 /// Fresh memory of the future's class, the caller's.
 #[inline(always)]
-unsafe fn write_future<F: Future>(task: *mut Header, future: F, runtime: u8, place: &'static Location<'static>) {
+unsafe fn write_future<F: Future, Q: Queued>(
+    task: *mut Header,
+    future: F,
+    runtime: u8,
+    place: &'static Location<'static>,
+) {
     // SAFETY: the caller.
     unsafe {
         let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
-        spawn::write_header(task, run_future::<F>, kind, runtime, place);
+        spawn::write_header(task, run_future::<F, Q>, kind, runtime, place);
         state::begin(&(*task).state);
         record::put(task, future);
     }
@@ -129,16 +172,16 @@ where
         // SAFETY: the future is 'static and Send.
         Some(w) if std::ptr::eq(w.hub, hub) => unsafe { spawn_here(w, future, place) },
         // SAFETY: as above.
-        _ => unsafe { spawn_into(hub, future, place) },
+        _ => unsafe { spawn_with::<F, Anywhere>(hub, future, place, Builder::new()) },
     }
 }
 
 /// `run` of a future's record: one poll.
-unsafe fn run_future<F: Future>(task: *mut Header, mode: Mode) -> Ended {
+unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> Ended {
     // SAFETY: the caller has the task, in the state that `mode` says.
     unsafe {
         match mode {
-            Mode::Run => poll::<F>(task),
+            Mode::Run => poll::<F, Q>(task),
             Mode::DropUnstarted => {
                 state::end(&(*task).state);
                 record::drop_in_place::<F>(task);
@@ -155,14 +198,14 @@ unsafe fn run_future<F: Future>(task: *mut Header, mode: Mode) -> Ended {
 /// # Safety
 /// The task was taken out of a queue, or is claimed: nobody else polls it.
 #[inline(always)]
-unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
+unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
     // SAFETY: the caller. The future does not move while it is in the record.
     unsafe {
         state::start_poll(&(*task).state);
         if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
             return cancelled::<F>(task);
         }
-        let waker = waker::waker_of(task);
+        let waker = Q::waker(task);
         let future = Pin::new_unchecked(&mut *record::get::<F>(task));
         let polled = unwind::catch(|| future.poll(&mut Context::from_waker(&waker)));
         match polled {
@@ -170,7 +213,7 @@ unsafe fn poll<F: Future>(task: *mut Header) -> Ended {
                 context::pause_future(task);
                 if state::end_poll(&(*task).state) {
                     // Woken while it ran, most often by itself.
-                    worker::current().expect("polled on a worker").push_last(task);
+                    Q::again(task);
                 }
                 return Ended::BySelf;
             }

@@ -4,7 +4,7 @@ use super::context::{self, Word};
 use super::error::JoinError;
 use super::header::{DONE, Ended, Header, Mode, Outcome};
 use super::id::TaskId;
-use super::{finish, record, waker};
+use super::{dedicated, finish, record, waker};
 use crate::cancel::{ask, point};
 use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
@@ -245,9 +245,8 @@ unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Res
         if (*task).is_done() {
             return take_result(w, task);
         }
-        if let Some(w) = w
-            && std::ptr::eq(w.running.get().record(), task)
-        {
+        let me = w.map_or_else(|| dedicated::me().cast_const(), |w| w.running.get().record());
+        if std::ptr::eq(me, task) {
             let error = JoinError::itself((*task).place);
             drop(JoinHandle::<T>::new(task));
             return Err(error);

@@ -10,6 +10,7 @@
 //! calls, so the number does, and a switch has nothing to save for it.
 
 use super::context::{self, Word};
+use super::dedicated;
 use super::header::{Header, Kind, Marks};
 use crate::runtime::hub::Hub;
 use crate::sched::worker;
@@ -108,19 +109,23 @@ impl fmt::Display for Task {
 /// assert!(current().is_none());
 /// ```
 pub fn current() -> Option<Task> {
-    let w = worker::current()?;
-    if w.running.get() == Word::NOTHING {
+    let record = match worker::current() {
+        Some(w) if w.running.get() == Word::NOTHING => return None,
+        // SAFETY: the calling thread's worker runs this task, so its record lives.
+        Some(w) => unsafe { w.running.get().record() },
+        None => dedicated::me().cast_const(),
+    };
+    if record.is_null() {
         return None;
     }
-    // SAFETY: the calling thread's worker runs this task, so its record lives.
-    let record = unsafe { w.running.get().record() };
     // SAFETY: as above; kind, place and runtime do not change.
     unsafe {
         let (kind, place) = ((*record).kind, (*record).place);
         // With or without a record of its own: what runs on top of another task has its context, or gets one here.
         let nested = kind.has(Kind::ON_STACK);
         let id = if nested { number_in_context() } else { TaskId::of(record) };
-        let name = if (*record).marks.load(Relaxed) & Marks::NAMED != 0 { w.hub.name_of(record, true) } else { None };
+        let named = (*record).marks.load(Relaxed) & Marks::NAMED != 0;
+        let name = if named { Hub::of((*record).runtime).name_of(record, true) } else { None };
         Some(Task { id, name, place })
     }
 }

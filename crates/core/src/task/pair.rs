@@ -9,6 +9,7 @@ use super::header::{Ended, Header, Marks, Mode};
 use super::spawn::write_stack_header;
 use super::waker::wake_waiter;
 use crate::cancel::{self, ask, point};
+use crate::runtime::global;
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::stack::pool::NoStack;
@@ -184,7 +185,7 @@ where
 {
     match w {
         Some(w) => on_fresh_stack(w, place, move || join_again(a, b, place)),
-        None => crate::runtime::global::run(move || join_again(a, b, place)),
+        None => crate::runtime::run_on(global::hub(), place, move || join_again(a, b, place)),
     }
 }
 

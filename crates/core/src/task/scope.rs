@@ -20,7 +20,7 @@ use super::waker::wake_waiter;
 use super::{JoinError, finish, memory, record, spawn};
 use crate::cancel::{self, ask, point};
 use crate::runtime::global;
-use crate::runtime::hub::{Comer, Hub};
+use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker, block_thread, wake_node};
 use crate::sys::atomic::{AtomicBool, AtomicIsize, Ordering::*};
@@ -256,7 +256,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 Some(w) => w.push_new(task),
                 None => {
                     let task = inherit::closure(None, task, None);
-                    hub.inject(task, Comer::New);
+                    hub.inject(task, hub.comer());
                     task
                 }
             };

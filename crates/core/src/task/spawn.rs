@@ -5,7 +5,7 @@ use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
 use super::{memory, record};
 use crate::cancel;
-use crate::runtime::hub::{Comer, Hub};
+use crate::runtime::hub::Hub;
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// Spawns from a foreign thread, into this runtime.
+/// Spawns into this pool, from wherever, with what the builder says (its token is the caller's business).
 ///
 /// Inlined, but for what is rare and knows nothing of `f`: were `f` handed to a function it would have to stand in memory
 /// for [`spawn_here`], too, written in words there and read at once in pairs of words, which a processor cannot forward from its
@@ -115,10 +115,37 @@ where
     }
 }
 
+/// Spawns a task that only this worker of the pool begins, with what the builder says but for its place.
+///
+/// # Safety
+/// As for [`spawn_into`].
+pub(super) unsafe fn spawn_pinned<F, T>(
+    hub: &'static Hub,
+    worker: usize,
+    f: F,
+    place: &'static Location<'static>,
+    with: Builder,
+) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let task = foreign_record(record::class::<F, T>());
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
+        record::put(task, f);
+        let task = with.equip(worker::current(), hub, task);
+        hub.pin(task, worker, hub.comer());
+        JoinHandle::new(task)
+    }
+}
+
+/// Memory for a record, of whoever calls.
 #[cold]
 #[inline(never)]
 pub(crate) fn foreign_record(class: usize) -> *mut Header {
-    memory::foreign().alloc(class).cast()
+    worker::current().map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast()
 }
 
 /// # Safety
@@ -126,10 +153,14 @@ pub(crate) fn foreign_record(class: usize) -> *mut Header {
 #[cold]
 #[inline(never)]
 unsafe fn inject(hub: &'static Hub, task: *mut Header, with: Builder) -> *mut Header {
+    let (w, lane) = (worker::current(), with.class().lane());
     // SAFETY: the caller.
     unsafe {
-        let task = with.equip(None, hub, task);
-        hub.inject(task, Comer::New);
+        let task = with.equip(w, hub, task);
+        match w {
+            Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push(task),
+            _ => hub.inject_into(lane, task, hub.comer()),
+        }
         task
     }
 }

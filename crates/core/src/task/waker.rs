@@ -34,13 +34,13 @@ pub(crate) fn check_address(end: *mut u8) {
 
 /// The word for this record, which is a future of this generation.
 #[inline(always)]
-fn pack(record: *mut Header, generation: u32) -> *mut () {
+pub(super) fn pack(record: *mut Header, generation: u32) -> *mut () {
     let (low, high) = (generation as usize & 7, generation as usize >> LOW);
     record.map_addr(|a| a | low << 3 | high << 48).cast()
 }
 
 #[inline(always)]
-fn unpack(word: *const ()) -> (*mut Header, u32) {
+pub(super) fn unpack(word: *const ()) -> (*mut Header, u32) {
     let generation = word.addr() >> 3 & 7 | word.addr() >> 48 << LOW;
     (word.map_addr(|a| a & ADDRESS).cast_mut().cast(), generation as u32)
 }

@@ -164,7 +164,7 @@ impl Future for Sleep {
         if now() >= this.deadline {
             return Poll::Ready(());
         }
-        let owner = worker::current().unwrap_or_else(|| global::hub().workers()[0]);
+        let owner = worker::current().unwrap_or_else(|| global::own_hub().workers()[0]);
         this.owner = Some(owner);
         // SAFETY: the timer is not set, so state is ours.
         unsafe {

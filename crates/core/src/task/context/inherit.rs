@@ -49,6 +49,19 @@ fn heir(w: Option<&Worker>) -> *mut Context {
     if parent.is_null() { null_mut() } else { unsafe { Context::heir(parent, w) } }
 }
 
+/// The same, with a generator of this seed.
+fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> *mut Context {
+    let mut context = heir(w);
+    if let Some(seed) = seed {
+        if context.is_null() {
+            context = Context::new(w, null_mut());
+        }
+        // SAFETY: fresh, and ours.
+        unsafe { (*context).with_rng(|rng| *rng = Some(Generator::from_seed(seed))) };
+    }
+    context
+}
+
 /// The last word of a record.
 ///
 /// # Safety
@@ -66,14 +79,7 @@ unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
 /// The record is complete, not queued, known to nobody else, not in a frame, and from the memory of `w`.
 #[cold]
 pub(crate) unsafe fn closure(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) -> *mut Header {
-    let mut context = heir(w);
-    if let Some(seed) = seed {
-        if context.is_null() {
-            context = Context::new(w, null_mut());
-        }
-        // SAFETY: fresh, and ours.
-        unsafe { (*context).with_rng(|rng| *rng = Some(Generator::from_seed(seed))) };
-    }
+    let context = heir_with(w, seed);
     if context.is_null() {
         return record;
     }
@@ -155,13 +161,13 @@ unsafe fn begin(record: *mut Header, context: *mut Context, mode: Mode) -> Ended
     }
 }
 
-/// Gives a future what it inherits from whatever calls.
+/// Gives a future what it inherits from whatever calls; with a seed, a generator of its own.
 ///
 /// # Safety
 /// The record is complete and not queued.
 #[cold]
-pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header) {
-    let context = heir(w);
+pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) {
+    let context = heir_with(w, seed);
     if !context.is_null() {
         // SAFETY: the caller; the context is fresh.
         unsafe {
@@ -178,16 +184,18 @@ pub(crate) struct Heirloom(*mut Context);
 unsafe impl Send for Heirloom {}
 
 impl Heirloom {
-    pub(crate) fn new() -> Heirloom {
-        Heirloom(heir(worker::current()))
+    /// With a seed, there is a generator of its own too.
+    pub(crate) fn new(seed: Option<u64>) -> Heirloom {
+        Heirloom(heir_with(worker::current(), seed))
     }
 
     /// Makes the call, there. Its task-locals are its own.
-    pub(crate) fn run<T>(self, f: impl FnOnce() -> T) -> Result<T, Payload> {
+    pub(crate) fn run<T>(mut self, f: impl FnOnce() -> T) -> Result<T, Payload> {
+        let context = std::mem::replace(&mut self.0, null_mut());
         if let Some(w) = worker::current() {
-            return self.run_here(w, f);
+            return run_here(context, w, f);
         }
-        let (result, context) = with_own(self.0, f);
+        let (result, context) = with_own(context, f);
         if !context.is_null() {
             // SAFETY: the call's, which is over.
             unsafe {
@@ -199,24 +207,35 @@ impl Heirloom {
     }
 }
 
-impl Heirloom {
-    /// There was no thread: on top of a task.
-    #[cold]
-    fn run_here<T>(self, w: &Worker, f: impl FnOnce() -> T) -> Result<T, Payload> {
-        let before = w.running.get();
-        let context = if self.0.is_null() { Context::new(Some(w), null_mut()) } else { self.0 };
-        // SAFETY: nobody else's; the record is that of the running task, or nobody's.
-        unsafe {
-            (*context).set_record(before.record().cast_mut());
-            (*context).seat.set(before.seat());
-            (*context).keep();
+/// The call never began.
+impl Drop for Heirloom {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: nobody else's.
+            unsafe {
+                (*self.0).clear();
+                Context::free(self.0, worker::current());
+            }
         }
-        enter(w, context);
-        let result = unwind::catch(f);
-        end();
-        worker::current().expect("on a worker").running.set(before);
-        result
     }
+}
+
+/// There was no thread: on top of a task.
+#[cold]
+fn run_here<T>(context: *mut Context, w: &Worker, f: impl FnOnce() -> T) -> Result<T, Payload> {
+    let before = w.running.get();
+    let context = if context.is_null() { Context::new(Some(w), null_mut()) } else { context };
+    // SAFETY: nobody else's; the record is that of the running task, or nobody's.
+    unsafe {
+        (*context).set_record(before.record().cast_mut());
+        (*context).seat.set(before.seat());
+        (*context).keep();
+    }
+    enter(w, context);
+    let result = unwind::catch(f);
+    end();
+    worker::current().expect("on a worker").running.set(before);
+    result
 }
 
 /// Gives a closure in a frame what it inherits from whatever calls.

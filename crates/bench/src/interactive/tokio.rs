@@ -1,0 +1,42 @@
+//! `interactive` by tokio: with a second runtime, as its users do, or beside the others.
+
+use std::sync::Arc;
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::{Load, answer, measure};
+use crate::params::Params;
+use crate::record::Outcome;
+
+fn start(workers: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(workers).build().expect("the kernel gives tokio a few threads")
+}
+
+fn background(load: Arc<Load>) {
+    tokio::spawn(async move {
+        if load.one() {
+            background(load);
+        }
+    });
+}
+
+fn run(p: &Params, busy: &Runtime, asked: &Runtime) -> Outcome {
+    let load = Load::new();
+    {
+        let _inside = busy.enter();
+        (0..Load::tasks(p)).for_each(|_| background(load.clone()));
+    }
+    measure(p, &load, |i| {
+        let task = asked.spawn(async move { answer(i) });
+        asked.block_on(task).expect("the task does not panic")
+    })
+}
+
+pub(super) fn pool(p: &Params) -> Outcome {
+    run(p, &start(p.workers), &start(1))
+}
+
+pub(super) fn shared(p: &Params) -> Outcome {
+    let rt = start(p.workers);
+    run(p, &rt, &rt)
+}

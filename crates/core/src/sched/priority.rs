@@ -1,0 +1,166 @@
+//! Priorities: what is begun first, what last, and that nothing is forgotten.
+//!
+//! ```text
+//!  interactive ──> lane of the pool ── the next counted turn of any worker; all that are awake are told to count
+//!  default     ──> deques, injector ── as in `turn.rs`
+//!  background  ──> lane of the pool ── who finds nothing else, not even at others; and every so many looks
+//! ```
+//! Two queues beside the injector, under its lock. The default class pays nothing: a worker looks at the first queue in its
+//! counted turn only (each 61st, [`super::turn`]), and who puts a task there makes the next turn of every worker a counted one,
+//! by the word that counts them, as the monitor does. (An owner may overwrite that; then it is the 61st after all.) It looks at the
+//! second queue where it would go hungry, and in a counted turn.
+//!
+//! **Bounds.** Of [`IN_A_ROW`] + 1 turns of a worker one at least is for the default class, however many interactive tasks
+//! come; of two such turns one takes what is ready or newest, the other by turns the oldest and the newest. Of [`LOOKS`] counted turns
+//! without interactive tasks one begins a background task.
+//!
+//! **Pinned.** Tasks that only one worker may begin, those of groups ([`crate::task::Group`]), wait in a queue of that worker, which
+//! it looks at in the same places. While there are any, every fourth turn is theirs; a third of those that interactive tasks leave.
+//!
+//! **What is ordered** is what has not begun: closures, and each poll of a future. A closure that has waited goes on in
+//! the order of wakes, before all that has not begun, whatever its class.
+//!
+//! **Sleeping.** A lane that is not empty is counted (in the crew) as an injected task is, and by the same protocol a worker that falls
+//! asleep sees the count, or is woken. The monitor knows nothing of background tasks: no spare worker begins for them.
+//!
+//! **Rejected.** A queue for each class in each worker: thieves would look at three times as many places. A priority number: it
+//! begs the question what 7 means; and a total order starves. To let children inherit the class: what somebody answers with
+//! `interactive` haste may well start work that is not.
+
+use super::worker::Worker;
+use crate::runtime::hub::Hub;
+use crate::sys::atomic::Ordering::Relaxed;
+use crate::task::header::Header;
+use std::cell::Cell;
+use std::ptr::null_mut;
+
+/// So many interactive tasks begin on a worker before others have a turn.
+pub const IN_A_ROW: u32 = 8;
+/// One in so many counted turns begins a background task.
+pub const LOOKS: u32 = 4;
+
+/// When a task begins, among those that wait in the same pool: see
+/// [`Builder::priority`](crate::task::Builder::priority).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Priority {
+    /// Before all others that have not begun: for what somebody waits for, and what is short. Of 9 turns of a worker one is for others
+    /// all the same.
+    Interactive,
+    /// As [`spawn`](crate::spawn) does it.
+    #[default]
+    Default,
+    /// When a worker has nothing else to do; and one in some 250 turns of a worker, so that nothing is forgotten.
+    Background,
+}
+
+/// One of the two queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Of interactive tasks.
+    Urgent,
+    /// Of background tasks.
+    Deferred,
+}
+
+impl Priority {
+    /// Its queue; the default class has none.
+    pub(crate) fn lane(self) -> Option<Lane> {
+        match self {
+            Priority::Interactive => Some(Lane::Urgent),
+            Priority::Default => None,
+            Priority::Background => Some(Lane::Deferred),
+        }
+    }
+}
+
+/// What a worker remembers of its turns.
+#[derive(Debug, Default)]
+pub struct Turns {
+    /// Interactive tasks that it has begun since others had a turn.
+    in_a_row: Cell<u32>,
+    /// Turns that others had in between.
+    between: Cell<u32>,
+    /// Counted turns that found background tasks.
+    looks: Cell<u32>,
+}
+
+/// Whose turn it is in a counted turn.
+pub(super) enum Whose {
+    /// That of this task.
+    This(*mut Header),
+    /// What is ready, or newest.
+    Ordinary,
+    /// As always in a counted turn.
+    Usual,
+}
+
+impl Turns {
+    /// May it begin an interactive task?
+    pub fn may_be_urgent(&self) -> bool {
+        self.in_a_row.get() < IN_A_ROW
+    }
+
+    /// It begins one, or another one.
+    pub fn begins(&self, urgent: bool) {
+        self.in_a_row.set(if urgent { self.in_a_row.get() + 1 } else { 0 });
+    }
+}
+
+/// Decides in a counted turn of `w`.
+pub(super) fn whose(w: &Worker) -> Whose {
+    let crew = &w.hub.crew;
+    if crew.has_urgent() {
+        let task = if w.lanes.may_be_urgent() { w.hub.take_urgent(w) } else { null_mut() };
+        if crew.has_urgent() {
+            // The next turn is a counted one too.
+            w.turns_left.store(0, Relaxed);
+        }
+        if !task.is_null() {
+            return Whose::This(task);
+        }
+        w.lanes.begins(false);
+        let between = w.lanes.between.get();
+        w.lanes.between.set(between.wrapping_add(1));
+        let ways = if w.member.has_pinned() { 3 } else { 2 };
+        return match between % ways {
+            0 => Whose::Ordinary,
+            1 => Whose::Usual,
+            _ => whose_pinned(w),
+        };
+    }
+    w.lanes.begins(false);
+    if w.member.has_pinned() {
+        let between = w.lanes.between.get();
+        w.lanes.between.set(between.wrapping_add(1));
+        // Then a turn for others, then the next counted one.
+        w.turns_left.store(1, Relaxed);
+        return if between.is_multiple_of(2) { whose_pinned(w) } else { Whose::Usual };
+    }
+    if crew.has_deferred() {
+        let looks = w.lanes.looks.get().wrapping_add(1);
+        w.lanes.looks.set(looks);
+        if looks.is_multiple_of(LOOKS) {
+            let task = w.hub.take_deferred();
+            if !task.is_null() {
+                return Whose::This(task);
+            }
+        }
+    }
+    Whose::Usual
+}
+
+/// A task that only this worker may begin.
+fn whose_pinned(w: &Worker) -> Whose {
+    let task = w.hub.take_pinned(w);
+    if task.is_null() { Whose::Usual } else { Whose::This(task) }
+}
+
+impl Hub {
+    /// An interactive task was queued: the next turn of each worker that is awake is a counted one.
+    pub(crate) fn hurry(&self) {
+        for w in self.all_workers().filter(|w| w.member.door.sleeping.word.load(Relaxed) == 0) {
+            w.turns_left.store(0, Relaxed);
+        }
+    }
+}
