@@ -36,7 +36,7 @@ fn facts(w: &Workload) -> String {
 
 /// A name, and beside it paragraphs, each broken into lines.
 fn entry(name: &str, paragraphs: &[String]) -> String {
-    const INDENT: usize = 13;
+    const INDENT: usize = 14;
     let mut text = format!("  {name:<width$}", width = INDENT - 2);
     for (i, paragraph) in paragraphs.iter().enumerate() {
         if i > 0 {
@@ -82,7 +82,7 @@ mod test {
         let text = entry("name", &[long.clone(), "end".into()]);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 4);
-        assert!(lines.iter().all(|line| line.len() <= WIDTH) && lines[0].starts_with("  name       word word"));
+        assert!(lines.iter().all(|line| line.len() <= WIDTH) && lines[0].starts_with("  name        word word"));
         assert_eq!(text.split_whitespace().filter(|word| *word == "word").count(), 30);
     }
 }

@@ -159,6 +159,11 @@ fn select() {
 }
 
 #[test]
+fn timers() {
+    check_all("timers");
+}
+
+#[test]
 fn every_workload_is_tested_above() {
     let source = include_str!("cli.rs");
     for w in workloads() {

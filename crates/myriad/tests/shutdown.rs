@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Drops, each_owned as each_runtime, wait_until};
+use common::{Drops, each_owned as each_runtime, each_owned_with, wait_until};
 use myriad::channel::{Receiver, bounded, rendezvous, unbounded};
 use myriad::{JoinHandle, Report, Runtime, block_on, spawn, spawn_async};
 use std::sync::Arc;
@@ -20,6 +20,11 @@ fn states(tasks: &[impl std::fmt::Display]) -> Vec<String> {
 
 fn end(rt: Runtime) -> Report {
     rt.shutdown(Duration::ZERO)
+}
+
+/// For tests that keep all workers busy, so that tasks do not start: spare workers would start them.
+fn without_spares(body: impl Fn(Runtime)) {
+    each_owned_with(|b| b.spare_workers(0), |_, rt| body(rt));
 }
 
 #[test]
@@ -93,7 +98,7 @@ fn blocked_tasks_are_named() {
 /// What was not started is dropped: what it holds goes, and its joiner is told.
 #[test]
 fn unstarted_tasks_are_dropped() {
-    each_runtime(|_, rt| {
+    without_spares(|rt| {
         let drops = Drops::new();
         let (go_tx, go_rx) = bounded::<()>(1);
         let stop = Arc::new(AtomicBool::new(false));
@@ -152,7 +157,7 @@ fn unstarted_tasks_are_dropped() {
 /// The same for tasks that another task has spawned, in the worker's own queue, of every kind.
 #[test]
 fn unstarted_children_are_dropped() {
-    each_runtime(|_, rt| {
+    without_spares(|rt| {
         let drops = Drops::new();
         let stop = Arc::new(AtomicBool::new(false));
         let (started_tx, started_rx) = bounded(8);

@@ -83,6 +83,8 @@ pub struct Deque {
     full_at: Cell<usize>,
     /// Owner only: what is out of the ordinary, a bit set. The shortest paths ask for all of it at once.
     special: Cell<u8>,
+    /// Owner only: where [`Deque::pop_between`] goes on, and up to where.
+    sweep: Cell<(usize, usize)>,
     /// The owner's side of the asymmetric fence.
     pub fence: Fence,
     /// Written by hungry thieves and sleepers, read by the owner at each push.
@@ -116,6 +118,9 @@ const CONTEXTS: u8 = 2;
 /// In `special`: there may be tombstones below the newest task.
 const TOMBSTONES: u8 = 4;
 
+/// Places that one call of [`Deque::pop_between`] looks at.
+const SWEEP: usize = 64;
+
 /// Positions start here, so that `head` can also go down.
 const FIRST: usize = 1 << 40;
 
@@ -128,6 +133,7 @@ impl Deque {
             ring: UnsafeCell::new(new_ring(capacity)),
             full_at: Cell::new(FIRST + capacity),
             special: Cell::new(if fence.is_soft() { 0 } else { HARD }),
+            sweep: Cell::new((FIRST, FIRST)),
             fence,
             attention: Line(AtomicU32::new(0)),
             split: Line(AtomicUsize::new(FIRST)),
@@ -552,6 +558,39 @@ impl Deque {
         self.split.store(top, Relaxed);
         self.head.store(top, Relaxed);
         task
+    }
+
+    /// Takes a task from anywhere in the deque but its newest end: each call goes on where the last one stopped, upwards. A pass ends
+    /// where the newest task was at its beginning (else it would follow one that spawns its successor, for ever); the next one
+    /// begins at the oldest end. Null if there is none in the next few places. Dearer than `pop`: for fairness, every so many turns. For
+    /// what lies between two busy ends: futures that wake themselves, and tasks that spawn their successors.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    pub unsafe fn pop_between(&self) -> *mut Header {
+        if self.top.load(Relaxed) <= self.head.load(Relaxed) {
+            return null_mut();
+        }
+        let _guard = self.lock();
+        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
+        let (from, end) = self.sweep_from(head, top);
+        for position in from..end.min(from + SWEEP) {
+            self.sweep.set((position + 1, end));
+            // As a claim of an older task: under the lock no thief is at work, whatever part the place is in.
+            let task = self.slot(position).swap(null_mut(), Relaxed);
+            if !task.is_null() {
+                self.set_tombstones(true);
+                return task;
+            }
+        }
+        null_mut()
+    }
+
+    /// What the next call of [`pop_between`](Self::pop_between) looks at, at most.
+    fn sweep_from(&self, head: usize, top: usize) -> (usize, usize) {
+        let (from, end) = self.sweep.get();
+        let newest = top - 1;
+        if head <= from && from < end.min(newest) { (from, end.min(newest)) } else { (head, newest) }
     }
 
     // ------------------------------------------------------------------------------------------------- thieves

@@ -1,9 +1,9 @@
 //! The loop of a worker: what runs next.
 //!
 //! In this order: the blocked task that was handed a message last; those that are ready, first come, first served; the newest own
-//! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while
-//! timers are pending) the inbox and the clock are looked at, who was to go on next stands back, and the oldest or, by turns, the newest unstarted task comes
-//! first, so that nothing starves. What has a priority ([`super::priority`]) comes first in such a turn, or last of all. A task
+//! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while timers are pending) the inbox and
+//! the clock are looked at, who was to go on next stands back, and by turns the oldest, the newest, or any other unstarted task
+//! comes first, so that nothing starves. What has a priority ([`super::priority`]) comes first in such a turn, or last of all. A task
 //! that blocks switches to the next ready one directly; that counts as a turn.
 //!
 //! When the runtime stops nothing more is begun: the loop returns at its next turn, whatever is queued.
@@ -84,10 +84,11 @@ pub fn run(w: &'static Worker) -> LoopEnd {
 }
 
 /// Every so many turns: inbox, clock, who asks for work (else only a push looks, and one who has spawned many tasks and now
-/// starts them does not push), and by turns the oldest and the newest unstarted task. True: that was run.
+/// starts them does not push), and by turns the oldest, the newest, and any other unstarted task. True: that was run.
 ///
 /// The newest too, because ready tasks may never run out: then the loop would come to the others only here, and a future
-/// that wakes itself, which goes to the oldest end, would be all that it finds there.
+/// that wakes itself, which goes to the oldest end, would be all that it finds there. And those between, because the newest end may be
+/// as busy, with tasks that spawn their successors.
 #[cold]
 #[inline(never)]
 fn look(w: &'static Worker) -> bool {
@@ -111,12 +112,17 @@ fn look(w: &'static Worker) -> bool {
             return true;
         }
     }
-    let newest = !w.newest_next.get();
-    w.newest_next.set(newest);
+    let look_for = w.look_for.get();
+    w.look_for.set((look_for + 1) % 3);
     if let Some(queues) = w.hub.crew.queues() {
         return start_taken(w, queues.take(w.member.index, Some(w.looks.load(Relaxed))));
     }
-    if newest { start_oldest(w) } else { start_newest(w) || start_oldest(w) }
+    match look_for {
+        0 => start_newest(w) || start_oldest(w),
+        1 => start_oldest(w),
+        // SAFETY: we are the owner.
+        _ => start_taken(w, unsafe { w.member.deque.pop_between() }) || start_oldest(w),
+    }
 }
 
 /// Starts what was taken out of a queue, if anything was.

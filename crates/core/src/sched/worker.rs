@@ -63,8 +63,8 @@ pub struct Worker {
     pub turns_left: AtomicU32,
     /// How many turns there are between two looks.
     pub turns: Cell<u32>,
-    /// The next look is for the newest unstarted task, not the oldest.
-    pub newest_next: Cell<bool>,
+    /// What the next look is for: the newest unstarted task, the oldest, or one between (0, 1, 2).
+    pub look_for: Cell<u8>,
     /// Whose turn it was, where there are priorities.
     pub lanes: Turns,
     /// It forces no steal before this time, in ticks.
@@ -144,7 +144,7 @@ impl Worker {
             next: Cell::new(null_mut()),
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
-            newest_next: Cell::new(false),
+            look_for: Cell::new(0),
             lanes: Turns::default(),
             force_at: Cell::new(0),
             budget: Cell::new(BUDGET),

@@ -90,6 +90,12 @@ pub(crate) fn case(mode: Mode, workers: usize, tweak: impl FnOnce(Builder) -> Bu
 /// Runs `body` in both modes, with 1 and 2 workers. The runtime is the body's to end.
 #[track_caller]
 pub(crate) fn each_owned(body: impl Fn(Mode, Runtime)) {
+    each_owned_with(|b| b, body);
+}
+
+/// The same with settings of its own.
+#[track_caller]
+pub(crate) fn each_owned_with(tweak: impl Fn(Builder) -> Builder, body: impl Fn(Mode, Runtime)) {
     quiet();
     for mode in MODES {
         if mode == Mode::Fibers && !fibers_supported() {
@@ -97,7 +103,7 @@ pub(crate) fn each_owned(body: impl Fn(Mode, Runtime)) {
         }
         for workers in [1, 2] {
             let _watch = watch(&format!("{mode}, {workers} workers"));
-            body(mode, mode.runtime(workers));
+            body(mode, tweak(mode.builder().workers(workers)).build().unwrap());
         }
     }
 }

@@ -104,6 +104,18 @@ impl<'a> Both<'a> {
         self.taken(expected, task);
     }
 
+    fn pop_between(&mut self) {
+        let d = &self.deque;
+        let (head, top) = (d.head.load(Relaxed), d.top.load(Relaxed));
+        let (from, end) = d.sweep_from(head, top);
+        let places = (from..end.min(from + SWEEP)).map(|i| d.slot(i).load(Relaxed));
+        let expected = places.filter(|task| !task.is_null()).min_by_key(|&t| self.list.iter().position(|&l| l == t));
+        // SAFETY: this thread is the owner.
+        let task = unsafe { self.deque.pop_between() };
+        self.list.retain(|&t| t != task);
+        self.taken(expected, task);
+    }
+
     /// Any record: in the deque or not, claimable or not.
     fn claim(&mut self, record: &'a Header, nested: bool) {
         let place = self.list.iter().position(|&t| t == pointer(record));
@@ -167,7 +179,7 @@ fn as_a_simple_list() {
         for round in 0..rounds {
             // Times of growth and times of decline.
             let pushes = if round / 500 % 2 == 0 { 10 } else { 4 };
-            match random.below(pushes + 10) {
+            match random.below(pushes + 11) {
                 0 | 1 => both.pop(),
                 2 => both.pop_oldest(),
                 3..=5 => both.claim(&records[random.below(records.len())], random.below(2) == 0),
@@ -181,6 +193,7 @@ fn as_a_simple_list() {
                 7 => both.steal(1 + random.below(BATCH)),
                 8 => both.steal_forced(),
                 9 => both.publish(),
+                10 => both.pop_between(),
                 _ => both.push(&mut random),
             }
             if round % 16 == 0 {
@@ -214,6 +227,40 @@ fn tombstones_are_dropped() {
     assert!(both.deque.capacity() <= 8, "{}", both.deque.capacity());
     both.list.push_back(pointer(&records[0]));
     both.check();
+}
+
+/// Whatever comes and goes at both ends, each of those between is taken soon.
+#[test]
+fn between_busy_ends() {
+    let records = records(400);
+    let deque = Deque::new(Fence::new(0), 2);
+    let [between @ .., oldest, newest] = &records[..] else { unreachable!() };
+    // SAFETY: this thread is the owner, and each record is in the deque once at most.
+    unsafe {
+        between.iter().for_each(|record| _ = deque.push(pointer(record)));
+        deque.push_oldest(pointer(oldest));
+        let mut taken = 0;
+        for round in 0..4 * records.len() {
+            // Its successor, on a top that goes up and down.
+            deque.push(pointer(newest));
+            let task = deque.pop_oldest();
+            assert_eq!(task, pointer(oldest));
+            deque.push_oldest(task);
+            if round % 3 == 0 {
+                assert_eq!(deque.pop(), pointer(newest));
+            }
+            let task = deque.pop_between();
+            if task == pointer(oldest) {
+                deque.push_oldest(task);
+            } else {
+                taken += usize::from(!task.is_null());
+            }
+            if round % 3 > 0 {
+                assert_eq!(deque.pop(), pointer(newest));
+            }
+        }
+        assert_eq!(taken, between.len());
+    }
 }
 
 /// An owner that does all it may, and thieves of both kinds: each task is taken once.
@@ -257,10 +304,11 @@ fn each_task_is_taken_once() {
                     }
                 }
                 for record in &records[next..next + batch] {
-                    match random.below(4) {
+                    match random.below(5) {
                         0 if deque.claim(record) => take(pointer(record)),
                         1 => Some(deque.pop()).filter(|t| !t.is_null()).into_iter().for_each(take),
                         2 => Some(deque.pop_oldest()).filter(|t| !t.is_null()).into_iter().for_each(take),
+                        3 => Some(deque.pop_between()).filter(|t| !t.is_null()).into_iter().for_each(take),
                         _ => {}
                     }
                 }
