@@ -574,7 +574,7 @@ impl Deque {
         let _guard = self.lock();
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
         let (from, end) = self.sweep_from(head, top);
-        for position in from..end.min(from + SWEEP) {
+        for position in from..end.min(from + SWEEP).min(top - 1) {
             self.sweep.set((position + 1, end));
             // As a claim of an older task: under the lock no thief is at work, whatever part the place is in.
             let task = self.slot(position).swap(null_mut(), Relaxed);
@@ -589,8 +589,8 @@ impl Deque {
     /// What the next call of [`pop_between`](Self::pop_between) looks at, at most.
     fn sweep_from(&self, head: usize, top: usize) -> (usize, usize) {
         let (from, end) = self.sweep.get();
-        let newest = top - 1;
-        if head <= from && from < end.min(newest) { (from, end.min(newest)) } else { (head, newest) }
+        // (At the newest task it waits: there is nothing else left in this pass, unless more is pushed.)
+        if head <= from && from < end.min(top) { (from, end) } else { (head, top - 1) }
     }
 
     // ------------------------------------------------------------------------------------------------- thieves

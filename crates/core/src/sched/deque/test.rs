@@ -107,8 +107,8 @@ impl<'a> Both<'a> {
     fn pop_between(&mut self) {
         let d = &self.deque;
         let (head, top) = (d.head.load(Relaxed), d.top.load(Relaxed));
-        let (from, end) = d.sweep_from(head, top);
-        let places = (from..end.min(from + SWEEP)).map(|i| d.slot(i).load(Relaxed));
+        let (from, end) = if head < top { d.sweep_from(head, top) } else { (0, 0) };
+        let places = (from..end.min(from + SWEEP).min(top.wrapping_sub(1))).map(|i| d.slot(i).load(Relaxed));
         let expected = places.filter(|task| !task.is_null()).min_by_key(|&t| self.list.iter().position(|&l| l == t));
         // SAFETY: this thread is the owner.
         let task = unsafe { self.deque.pop_between() };
@@ -240,7 +240,7 @@ fn between_busy_ends() {
         between.iter().for_each(|record| _ = deque.push(pointer(record)));
         deque.push_oldest(pointer(oldest));
         let mut taken = 0;
-        for round in 0..4 * records.len() {
+        for round in 0..2 * records.len() {
             // Its successor, on a top that goes up and down.
             deque.push(pointer(newest));
             let task = deque.pop_oldest();
