@@ -1,6 +1,7 @@
 //! What the models of loom are too small for: rings that wrap and grow, tombstones by the dozen, steals of many tasks, long
 //! lives of records. One thread against a simple list; then many threads, counting.
 
+use super::fairness::SWEEP;
 use super::*;
 use crate::sys::atomic::{AtomicBool, AtomicU8};
 use crate::task::header::{Ended, Kind, Mode, Outcome};

@@ -1,0 +1,295 @@
+//! A worker and its blocked tasks: setting stacks aside, and which goes on next.
+
+use super::super::idle::Member;
+use super::super::node::Node;
+use super::super::ready::Ready;
+use super::super::ready::prefetch;
+use super::{BUDGET, Worker};
+use crate::cancel::ask;
+use crate::cancel::point;
+use crate::stack::pool::NoStack;
+use crate::stack::switch::switch;
+use crate::sys::atomic::Ordering::*;
+use std::ptr::null_mut;
+
+impl Worker {
+    /// A blocked task of this worker goes on, behind all that are ready: first come, first served, so nobody starves.
+    #[inline(always)]
+    pub fn make_ready(&self, node: *mut Node) {
+        if self.member.ready.is_shared() {
+            self.member.push_ready(node);
+        } else {
+            // SAFETY: we are the owner, and no call is within another.
+            unsafe { self.member.ready.owned().push(node) };
+        }
+    }
+
+    /// A blocked task of this worker goes on before all that are ready: it was handed something to work on. Whoever was to go
+    /// on next before it is behind the others now.
+    ///
+    /// Downstream first: a pipeline finishes what it has begun before it begins more, with data that is warm. For who waits for
+    /// *room*, which is upstream, first come, first served is the better order (docs/DESIGN.md, (b)).
+    ///
+    /// In threads mode a switch costs so much more than a cold cache that there is nothing to win: one queue.
+    ///
+    /// # Safety
+    /// The node is blocked, in no list, and of this worker; the caller is the worker.
+    #[inline(always)]
+    pub unsafe fn make_next(&self, node: *mut Node) {
+        if self.member.ready.is_shared() {
+            self.member.push_ready(node);
+        } else {
+            // Its stack may be cold, and the caller goes on for a while.
+            // SAFETY: the caller: the node stands until it is gone on with, and nobody else writes it.
+            prefetch(unsafe { (*node).saved.with(|saved| *saved) }.wrapping_add(64));
+            let before = self.next.replace(node);
+            if !before.is_null() {
+                // SAFETY: we are the owner, and no call is within another.
+                unsafe { self.member.ready.owned().push(before) };
+            }
+        }
+    }
+
+    /// Who was to go on next is behind the others now: two who hand each other messages for ever must not keep the worker.
+    #[inline(always)]
+    pub fn spill_next(&self) {
+        let node = self.next.replace(null_mut());
+        if !node.is_null() {
+            // SAFETY: we are the owner, and no call is within another.
+            unsafe { self.member.ready.owned().push(node) };
+        }
+    }
+
+    /// The blocked task that goes on next; null if none is ready.
+    #[inline(always)]
+    pub fn take_ready(&self) -> *mut Node {
+        if self.member.ready.is_shared() { self.member.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
+    }
+
+    /// The same in fiber mode.
+    #[inline(always)]
+    fn take_ready_fiber(&self) -> *mut Node {
+        let next = self.next.get();
+        if !next.is_null() {
+            self.next.set(null_mut());
+            return next;
+        }
+        // SAFETY: we are the owner, and no call is within another.
+        unsafe { self.member.ready.owned().pop() }
+    }
+
+    /// Is no blocked task ready?
+    pub fn nothing_ready(&self) -> bool {
+        if self.member.ready.is_shared() {
+            self.member.ready.locked(|ready| ready.is_empty())
+        } else {
+            // SAFETY: we are the owner.
+            self.next.get().is_null() && unsafe { self.member.ready.owned().is_empty() }
+        }
+    }
+
+    /// Takes the inbox over into the ready ring. False if it was empty.
+    #[inline(always)]
+    pub fn drain_inbox(&self) -> bool {
+        !self.member.door.inbox.is_empty() && self.drain_full_inbox()
+    }
+
+    #[inline(never)]
+    fn drain_full_inbox(&self) -> bool {
+        self.member.door.inbox.take(|node| {
+            // SAFETY: taken out of the inbox: a blocked node of ours, or a message.
+            if unsafe { (*node).home.is_some() } {
+                self.make_ready(node);
+            } else {
+                // SAFETY: it is a message, and ours; we are the worker.
+                unsafe { ask::serve(Worker::of(self.as_static()), node) };
+            }
+        });
+        true
+    }
+
+    /// Makes sure that the next block finds a stack to go on with. Call it before anything is published that must be
+    /// waited for.
+    #[inline(always)]
+    pub fn ensure_stack(&self) -> Result<(), NoStack> {
+        if self.stacks.has_idle() { Ok(()) } else { self.stacks.add_fresh(self) }
+    }
+
+    /// Sets the current stack aside until `node` is woken.
+    ///
+    /// # Safety
+    /// The caller runs on this worker and has called `ensure_stack`. `node` is on the current stack or stays alive, has
+    /// this worker as its home, and will be woken exactly once (it may have been already).
+    #[inline(always)]
+    pub unsafe fn suspend(&'static self, node: *const Node) {
+        if !self.are_fibers() {
+            // SAFETY: the caller.
+            return unsafe { self.suspend_thread(node) };
+        }
+        let running = self.running.get();
+        // SAFETY: what runs.
+        let task = unsafe { running.seat() };
+        // SAFETY: the running task, and its wait.
+        if unsafe { point::enter(self, task, node) } {
+            return;
+        }
+        // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
+        let left = self.turns_left.load(Relaxed);
+        let ready = if left == 0 {
+            self.spill_next();
+            null_mut()
+        } else {
+            self.turns_left.store(left - 1, Relaxed);
+            self.take_ready_fiber()
+        };
+        if std::ptr::eq(ready, node) {
+            // Woken already, and first in the queue: its stack is this one.
+            // SAFETY: the running task.
+            unsafe { point::leave_fiber(task) };
+            return;
+        }
+        let to = if ready.is_null() {
+            self.stacks.take_idle(self)
+        } else {
+            // SAFETY: a ready node is blocked, its stack is saved, and it is in no queue any more.
+            unsafe { (*ready).saved.with(|saved| *saved) }
+        };
+        // SAFETY: `to` is a saved stack of a fiber that nobody else goes on with; `node` outlives the wait.
+        unsafe { (*node).saved.with_mut(|saved| switch(saved, to)) };
+        // SAFETY: the running task.
+        unsafe { point::leave_fiber(task) };
+        self.running.set(running);
+        self.budget.set(BUDGET);
+    }
+
+    /// The same in threads mode. (To find out once, and first, costs a fiber less than to ask at each step.)
+    ///
+    /// # Safety
+    /// As for `suspend`.
+    #[inline(never)]
+    unsafe fn suspend_thread(&'static self, node: *const Node) {
+        let running = self.running.get();
+        // SAFETY: what runs.
+        let task = unsafe { running.seat() };
+        // SAFETY: the running task, and its wait.
+        if unsafe { point::enter_thread(self, task, node) } {
+            return;
+        }
+        let left = self.turns_left.load(Relaxed);
+        let ready = if left == 0 {
+            null_mut()
+        } else {
+            self.turns_left.store(left - 1, Relaxed);
+            self.take_ready()
+        };
+        if std::ptr::eq(ready, node) {
+            // SAFETY: the running task.
+            unsafe { point::leave(self, task) };
+            return;
+        }
+        let to = if ready.is_null() {
+            self.stacks.take_idle(self)
+        } else {
+            // SAFETY: as above. (Its thread may be about to park: see `relief`.)
+            unsafe { (*ready).saved.with(|saved| *saved) }
+        };
+        // SAFETY: as above, of a thread.
+        unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(self, saved, to)) };
+        let w = self.still();
+        // SAFETY: the running task.
+        unsafe { point::leave(w, task) };
+        w.running.set(running);
+        w.budget.set(BUDGET);
+    }
+
+    /// A node for what runs on this worker now.
+    #[inline(always)]
+    pub fn node(&self) -> Node {
+        Node::saved(Some(self.as_static()), self.stacks.here())
+    }
+
+    /// Is there enough stack left to run another task on top of this frame?
+    #[inline(always)]
+    pub fn has_room(&self) -> bool {
+        self.stacks.has_room()
+    }
+
+    /// Lets all ready tasks run first.
+    pub fn yield_now(&'static self) {
+        let task = point::running(self);
+        // (A yield promises nothing: with no memory for a stack, it goes on.)
+        if self.ensure_stack().is_ok() {
+            self.drain_inbox();
+            let node = self.node();
+            self.make_ready(&raw const node as *mut Node);
+            // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
+            unsafe { self.suspend(&node) };
+        }
+        // SAFETY: it runs again.
+        unsafe { point::check_of(task) };
+    }
+
+    /// Waits with a frame that must stand, when there is no stack on which the worker could go on meanwhile. What it waits for
+    /// has been started, here or elsewhere, and may need other tasks of this worker: those that are ready have stacks of
+    /// their own. (Unstarted ones need another worker.)
+    #[cold]
+    pub fn wait_without_stack(&'static self, is_over: impl Fn() -> bool) {
+        let mut w = self.still();
+        while !is_over() {
+            w.drain_inbox();
+            w.timers.poll(w);
+            w = w.still();
+            let ready = w.take_ready();
+            if ready.is_null() {
+                crate::sys::thread::yield_now();
+                continue;
+            }
+            let running = w.running.get();
+            let node = w.node();
+            w.make_ready(&raw const node as *mut Node);
+            // Straight to the other one: the loop, as in `suspend`, would need a stack.
+            // SAFETY: a ready node is blocked, with its stack saved, and in no queue any more. Ours is in the ready ring, where
+            // it is found exactly once.
+            unsafe {
+                let to = (*ready).saved.with(|saved| *saved);
+                node.saved.with_mut(|saved| w.stacks.switch(w, saved, to));
+            }
+            w = w.still();
+            w.running.set(running);
+        }
+    }
+
+    /// The member, for ever.
+    #[inline(always)]
+    pub fn as_static(&self) -> &'static Member {
+        // SAFETY: workers live for ever (made by `Hub` in leaked memory).
+        unsafe { &*std::ptr::from_ref(&self.member) }
+    }
+
+    /// One operation of the running task's budget is used. When none is left, lets others run.
+    #[inline(always)]
+    pub fn spend(&'static self) {
+        let left = self.budget.get();
+        if left == 0 {
+            self.spent();
+        } else {
+            self.budget.set(left - 1);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn spent(&'static self) {
+        self.budget.set(BUDGET);
+        // A destructor that runs because of a panic may use a lock or a channel as long as it need not wait: it is not made to.
+        if !std::thread::panicking() {
+            self.yield_now();
+        }
+    }
+
+    /// The worker that `member` belongs to.
+    #[inline(always)]
+    pub(super) fn is(&self, member: &Member) -> bool {
+        std::ptr::eq(&self.member, member)
+    }
+}

@@ -1,0 +1,172 @@
+//! A worker and the tasks that have not begun: its deque, and what they inherit.
+
+use super::super::policy::Arrival;
+use super::Worker;
+use crate::task::context::inherit;
+use crate::task::header::Header;
+use crate::task::header::Kind;
+use crate::task::state;
+
+impl Worker {
+    /// Queues a closure that the running task spawns: it inherits from the task's context. Returns the record, which may
+    /// have become another one for that.
+    ///
+    /// # Safety
+    /// As for `push`; the record is on no stack, and nobody else knows it.
+    #[inline(always)]
+    pub unsafe fn push_new(&self, task: *mut Header) -> *mut Header {
+        if !self.member.deque.is_plain() {
+            // SAFETY: the caller.
+            return unsafe { self.push_heir(task) };
+        }
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push_plain(task) } {
+            // SAFETY: the caller.
+            unsafe { self.answer() };
+        }
+        task
+    }
+
+    /// # Safety
+    /// As for `push_new`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn push_heir(&self, task: *mut Header) -> *mut Header {
+        // SAFETY: the caller.
+        unsafe {
+            let task = inherit::closure(Some(self), task, None);
+            self.push(task);
+            task
+        }
+    }
+
+    /// The same for a closure whose record is in a frame of this stack.
+    ///
+    /// # Safety
+    /// As for `push`; the record is a `StackTask`'s, and nobody else knows it.
+    #[inline(always)]
+    pub unsafe fn push_nested(&self, task: *mut Header) {
+        if !self.member.deque.is_plain() {
+            // SAFETY: the caller.
+            return unsafe { self.push_nested_heir(task) };
+        }
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push_plain(task) } {
+            // SAFETY: the caller.
+            unsafe { self.answer() };
+        }
+    }
+
+    /// # Safety
+    /// As for `push_nested`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn push_nested_heir(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe {
+            inherit::nested(Some(self), task);
+            self.push(task);
+        }
+    }
+
+    /// Queues an unstarted closure.
+    ///
+    /// # Safety
+    /// The caller is this worker; `task` is a record in no queue.
+    #[inline(always)]
+    pub unsafe fn push(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push(task) } {
+            // SAFETY: the caller.
+            unsafe { self.answer() };
+        }
+    }
+
+    /// Queues a future.
+    ///
+    /// # Safety
+    /// As for `push`.
+    #[inline(always)]
+    pub unsafe fn push_future(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push_unclaimed(task) } {
+            // SAFETY: the caller.
+            unsafe { self.answer() };
+        }
+    }
+
+    /// Queues a task of either kind.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn push_any(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe { if (*task).kind.has(Kind::FUTURE) { self.push_future(task) } else { self.push(task) } }
+    }
+
+    /// Queues a future behind all others.
+    ///
+    /// # Safety
+    /// As for `push`.
+    pub unsafe fn push_last(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push_oldest(task) } {
+            // SAFETY: the caller.
+            unsafe { self.answer_for(Some(Arrival::Last)) };
+        }
+    }
+
+    /// Queues a closure in which the running task goes on, elsewhere, while it waits for it.
+    ///
+    /// # Safety
+    /// As for `push`; nobody claims it.
+    pub unsafe fn push_next(&self, task: *mut Header) {
+        // SAFETY: the caller.
+        if unsafe { self.member.deque.push(task) } {
+            // SAFETY: the caller.
+            unsafe { self.answer_for(Some(Arrival::Next)) };
+        }
+    }
+
+    /// A push has found that somebody asks for work; or the policy has set that word for good, to have the task.
+    ///
+    /// # Safety
+    /// The caller is this worker, and has just pushed.
+    #[cold]
+    #[inline(never)]
+    unsafe fn answer(&self) {
+        // SAFETY: the caller.
+        unsafe { self.answer_for(None) };
+    }
+
+    /// # Safety
+    /// As for `answer`.
+    unsafe fn answer_for(&self, arrival: Option<Arrival>) {
+        let crew = &self.hub.crew;
+        // SAFETY: the caller. Under another policy nobody steals, and what was pushed before has been passed on.
+        unsafe {
+            let Some(queues) = crew.queues() else { return crew.answer(&self.member) };
+            let task = self.member.deque.pass_on();
+            let woken = (*task).kind.has(Kind::FUTURE) && !state::is_new(&(*task).state);
+            let usual = if woken { Arrival::Woken } else { Arrival::Spawned(self.running.get().record()) };
+            crew.put(queues, Some(&self.member), task, arrival.unwrap_or(usual));
+        }
+    }
+
+    /// Takes a closure out of whatever queue it is in, to run it on top of its joiner. False: it has begun, or is not to be found.
+    ///
+    /// # Safety
+    /// As for [`Deque::claim`](crate::sched::deque::Deque::claim): the caller has the task's handle, or the record is its own.
+    pub unsafe fn claim(&self, task: &Header) -> bool {
+        // SAFETY: the caller; we are the owner of the deque.
+        unsafe { self.member.deque.claim(task) || self.claim_queued(task) }
+    }
+
+    /// The same of the policy's queues alone.
+    ///
+    /// # Safety
+    /// As for `claim`.
+    pub unsafe fn claim_queued(&self, task: &Header) -> bool {
+        self.hub.crew.queues().is_some_and(|queues| queues.claim(task))
+    }
+}
