@@ -491,6 +491,24 @@ impl Deque {
         self.top.load(Relaxed) > self.split.load(Relaxed) + 1 && self.attention.load(Relaxed) != 0
     }
 
+    /// Takes what was pushed last, where all that is pushed is taken at once, and nobody steals (another policy than work
+    /// stealing: [`super::policy`]). The position goes on, so that whoever watches it sees the owner move.
+    ///
+    /// # Safety
+    /// The caller is the owner, and the task of its last push is the only one here. No thief ever comes.
+    pub unsafe fn pass_on(&self) -> *mut Header {
+        // (Of `push_oldest`, below `split`; then `top` is `split`, too.)
+        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
+        debug_assert!(top == head + 1);
+        // Relaxed, all: nobody else takes a task out, by whatever indices.
+        let slot = self.slot(head);
+        let task = slot.load(Relaxed);
+        slot.store(null_mut(), Relaxed);
+        self.split.store(top, Relaxed);
+        self.head.store(top, Relaxed);
+        task
+    }
+
     // ------------------------------------------------------------------------------------------------- the lock
 
     fn try_lock(&self) -> Option<Guard<'_>> {

@@ -61,24 +61,6 @@ impl Deque {
         task
     }
 
-    /// Takes what was pushed last, where all that is pushed is taken at once, and nobody steals (another policy than work
-    /// stealing: [`crate::sched::policy`]). The position goes on, so that whoever watches it sees the owner move.
-    ///
-    /// # Safety
-    /// The caller is the owner, and the task of its last push is the only one here. No thief ever comes.
-    pub unsafe fn pass_on(&self) -> *mut Header {
-        // (Of `push_oldest`, below `split`; then `top` is `split`, too.)
-        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
-        debug_assert!(top == head + 1);
-        // Relaxed, all: nobody else takes a task out, by whatever indices.
-        let slot = self.slot(head);
-        let task = slot.load(Relaxed);
-        slot.store(null_mut(), Relaxed);
-        self.split.store(top, Relaxed);
-        self.head.store(top, Relaxed);
-        task
-    }
-
     /// Takes a task from anywhere in the deque but its newest end: each call goes on where the last one stopped, upwards. A pass ends
     /// where the newest task was at its beginning (else it would follow one that spawns its successor, for ever); the next one
     /// begins at the oldest end. Null if there is none in the next few places. Dearer than `pop`: for fairness, every so many turns. For
