@@ -2,8 +2,8 @@
 //!
 //! In this order: the blocked task that was handed a message last; those that are ready, first come, first served; the newest own
 //! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while timers are pending) the inbox and
-//! the clock are looked at, who was to go on next stands back, and by turns the oldest, the newest, or any other unstarted task
-//! comes first, so that nothing starves. What has a priority ([`super::priority`]) comes first in such a turn, or last of all. A task
+//! the clock are looked at, who was to go on next stands back, and by turns the oldest, the newest, or (seldom) any other unstarted
+//! task comes first, so that nothing starves. What has a priority ([`super::priority`]) comes first in such a turn, or last of all. A task
 //! that blocks switches to the next ready one directly; that counts as a turn.
 //!
 //! When the runtime stops nothing more is begun: the loop returns at its next turn, whatever is queued.
@@ -31,6 +31,9 @@ use std::ptr::null_mut;
 const SPIN_US: u64 = 50;
 /// It forces a steal when it has been hungry for so long.
 const FORCE_US: u64 = 10;
+/// One look in so many is for tasks between the ends of the queue. Seldom, for each opens a subtree before its time: one in three
+/// took 40 % more memory in a tree of tasks that wait for messages, and 16 % more time.
+const BETWEEN: u8 = 16;
 /// After a forced steal it lets so many times pass that its fence took: an owner that keeps only one task at a time, which it
 /// would have run itself at once, is not interrupted all the time.
 const FORCE_PAUSE: u64 = 8;
@@ -84,7 +87,7 @@ pub fn run(w: &'static Worker) -> LoopEnd {
 }
 
 /// Every so many turns: inbox, clock, who asks for work (else only a push looks, and one who has spawned many tasks and now
-/// starts them does not push), and by turns the oldest, the newest, and any other unstarted task. True: that was run.
+/// starts them does not push), and by turns the oldest and the newest unstarted task, now and then another one. True: that was run.
 ///
 /// The newest too, because ready tasks may never run out: then the loop would come to the others only here, and a future
 /// that wakes itself, which goes to the oldest end, would be all that it finds there. And those between, because the newest end may be
@@ -113,15 +116,15 @@ fn look(w: &'static Worker) -> bool {
         }
     }
     let look_for = w.look_for.get();
-    w.look_for.set((look_for + 1) % 3);
+    w.look_for.set((look_for + 1) % BETWEEN);
     if let Some(queues) = w.hub.crew.queues() {
         return start_taken(w, queues.take(w.member.index, Some(w.looks.load(Relaxed))));
     }
     match look_for {
-        0 => start_newest(w) || start_oldest(w),
-        1 => start_oldest(w),
         // SAFETY: we are the owner.
-        _ => start_taken(w, unsafe { w.member.deque.pop_between() }) || start_oldest(w),
+        0 => start_taken(w, unsafe { w.member.deque.pop_between() }) || start_oldest(w),
+        n if n % 2 == 0 => start_newest(w) || start_oldest(w),
+        _ => start_oldest(w),
     }
 }
 

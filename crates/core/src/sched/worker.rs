@@ -62,7 +62,7 @@ pub struct Worker {
     pub turns_left: AtomicU32,
     /// How many turns there are between two looks.
     pub turns: Cell<u32>,
-    /// What the next look is for: the newest unstarted task, the oldest, or one between (0, 1, 2).
+    /// Counts looks: which task the next one is for.
     pub look_for: Cell<u8>,
     /// Whose turn it was, where there are priorities.
     pub lanes: Turns,
