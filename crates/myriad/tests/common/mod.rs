@@ -128,9 +128,13 @@ static CHANGED: Condvar = Condvar::new();
 
 /// From here until the guard is dropped, the calling test may take [`PATIENCE`], or `MYRIAD_TEST_PATIENCE` seconds.
 pub(crate) fn watch(what: &str) -> Watch {
-    // A busy machine, or a checker of leaks, may need more.
+    watch_for(what, patience())
+}
+
+/// A busy machine, or a checker of leaks, may need more.
+fn patience() -> Duration {
     let asked = std::env::var("MYRIAD_TEST_PATIENCE").ok().and_then(|seconds| seconds.parse().ok());
-    watch_for(what, asked.map_or(PATIENCE, Duration::from_secs))
+    asked.map_or(PATIENCE, Duration::from_secs)
 }
 
 /// The same with another limit.
@@ -174,7 +178,7 @@ fn test_name() -> String {
 pub(crate) fn wait_until(condition: impl Fn() -> bool) {
     let began = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < PATIENCE, "the condition does not come true");
+        assert!(began.elapsed() < patience(), "the condition does not come true");
         if myriad::Handle::current().is_some() {
             myriad::yield_now();
         } else {
