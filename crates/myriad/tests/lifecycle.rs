@@ -54,15 +54,22 @@ fn a_thousand_starts_and_stops() {
         for mode in MODES {
             let rounds = |n: usize| (0..n).for_each(|i| start_use_and_stop(mode, 1 + i % 3));
             rounds(60);
-            wait_until(|| threads() <= 3);
-            let before = (entries("/proc/self/fd"), mappings(), memory());
-            rounds(440);
-            // The harness, this test, the watchdog.
-            wait_until(|| threads() <= 3);
-            let after = (entries("/proc/self/fd"), mappings(), memory());
-            assert_eq!(before.0, after.0, "files");
-            assert!(after.1 <= before.1 + 10, "mappings: {before:?}, then {after:?}");
-            assert!(after.2 <= before.2 + 1024, "memory: {before:?}, then {after:?}");
+            let look = || {
+                // The harness, this test, the watchdog.
+                wait_until(|| threads() <= 3);
+                (entries("/proc/self/fd"), mappings(), memory())
+            };
+            let mut seen = vec![look()];
+            // What leaks, leaks in each batch. What is made once, and late, as a spare worker on a busy machine, does not.
+            loop {
+                rounds(440);
+                let (before, after) = (*seen.last().unwrap(), look());
+                seen.push(after);
+                if after.0 == before.0 && after.1 <= before.1 + 10 && after.2 <= before.2 + 1024 {
+                    break;
+                }
+                assert!(seen.len() < 6, "files, mappings, memory: {seen:?}");
+            }
         }
     });
     assert_ok(&output);
