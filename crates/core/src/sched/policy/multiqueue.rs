@@ -9,7 +9,7 @@
 //!
 //! **Fairness.** In each look (every 61st turn of a worker) it is the turn of the fresh, or else of the last, before the woken; so
 //! neither futures that wake each other nor ready closures hold up the rest. And a task that spawns for ever holds up its later
-//! siblings, as it would in the serial program; that must not be, so in every 128th look the *oldest* of the fresh is taken,
+//! siblings, as it would in the serial program; that must not be, so in every 1,024th look the *oldest* of the fresh is taken,
 //! whatever its rank, if it was here at the last such look already. (Seldom: each of these opens a subtree before its time.)
 
 use super::heap::{Entry, Heap};
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Heaps for each worker.
 const HEAPS: usize = 2;
 /// In every so manieth look the oldest.
-const SELDOM: u32 = 128;
+const SELDOM: u32 = 1024;
 /// So many dice; a worker has the one of its number.
 const DICE: usize = if cfg!(loom) { 2 } else { 64 };
 
