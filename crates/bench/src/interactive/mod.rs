@@ -30,7 +30,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "interactive",
     about: "n short tasks while all workers compute: the 99th percentile of the wait for the beginning",
     unit: Unit::Per("p99"),
-    size: Size::n(300),
+    size: Size::n(200),
     full: Size::n(5_000),
     takes: Takes::N,
     check: at_least_one,
@@ -41,8 +41,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
             entries: &[
                 Entry::new("myriad", ours!(myriad::pool)),
                 Entry::new("tokio", peer!(tokio::pool)),
-                Entry::new("rayon", peer!(rayon::pool)),
-                Entry::new("std", Some(std_threads::pool)),
+                Entry::new("rayon", peer!(rayon::pool)).extra(),
+                Entry::new("std", Some(std_threads::pool)).extra(),
             ],
         },
         Form {
