@@ -71,6 +71,7 @@ pub use myriad_core::{
     compute_async, join, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local, try_scope,
     yield_now,
 };
+pub use myriad_par as par;
 pub use myriad_sync::{channel, select, select_async};
 
 /// Locks that suspend: those of `std::sync`, in name and shape, and more.
