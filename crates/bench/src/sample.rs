@@ -12,7 +12,7 @@ const LEAST: usize = 3;
 /// …and at most this many.
 const MOST: usize = 51;
 /// When the warm-up took this long, one repeat is enough.
-const LONG: Duration = Duration::from_millis(500);
+const LONG: Duration = Duration::from_millis(50);
 
 /// Runs `once` untimed as a warm-up, then several times, and reports the median of the times it returns.
 pub(crate) fn warm(ops: u64, mut once: impl FnMut() -> Result<Duration, Failure>) -> Outcome {

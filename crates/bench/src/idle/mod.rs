@@ -32,7 +32,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "idle",
     about: "n tasks blocked on receive: the memory of each",
     unit: Unit::Per("task"),
-    size: Size::n(100_000),
+    size: Size::n(50_000),
     full: Size::n(1_000_000),
     takes: Takes::N,
     check: at_least_one,

@@ -34,7 +34,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "pingpong",
     about: "two tasks and two one-slot channels, n round trips",
     unit: Unit::Per("trip"),
-    size: Size::n(10_000),
+    size: Size::n(3_000),
     full: Size::n(1_000_000),
     takes: Takes::N,
     check: at_least_one,

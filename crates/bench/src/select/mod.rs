@@ -27,7 +27,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "select",
     about: "waiting for one of several channels, n messages",
     unit: Unit::Per("message"),
-    size: Size::n(50_000),
+    size: Size::n(10_000),
     full: Size::n(5_000_000),
     takes: Takes::N,
     check: at_least_one,
