@@ -313,7 +313,8 @@ impl Deque {
     #[inline(always)]
     pub unsafe fn claim(&self, task: &Header) -> bool {
         let i = task.idx.load(Relaxed);
-        if i.wrapping_add(1) == self.top.load(Relaxed) { self.claim_newest(task, i) } else { self.claim_older(task, i) }
+        let top = self.top.load(Relaxed);
+        if i.wrapping_add(1) == top { self.claim_newest(task, i) } else { self.claim_older(task, i, top) }
     }
 
     /// The same for a task that most often is the newest, or gone, where nothing is out of the ordinary. False: perhaps
@@ -374,10 +375,19 @@ impl Deque {
     #[inline(never)]
     fn drop_tombstones(&self, top: usize) {
         let split = self.split.load(Relaxed);
-        let mut low = top;
-        while low > split && self.slot(low - 1).load(Relaxed).is_null() {
-            low -= 1;
-        }
+        let low = self.ring.with(|ring| {
+            // SAFETY: as in `slot`. (The ring's place and mask are read once, not for each slot.)
+            let (slots, mask) = unsafe { ((*ring).slots, (*ring).mask) };
+            let is_tombstone = |i: usize| {
+                // SAFETY: as in `slot`.
+                unsafe { &*slots.add(i & mask) }.load(Relaxed).is_null()
+            };
+            let mut low = top;
+            while low > split && is_tombstone(low - 1) {
+                low -= 1;
+            }
+            low
+        });
         if low < top {
             self.set_top(low, "claim-top-release");
             self.light("tombstone-light");
@@ -392,8 +402,8 @@ impl Deque {
 
     /// Claims a task that is not the newest.
     #[inline(always)]
-    fn claim_older(&self, task: &Header, i: usize) -> bool {
-        if i >= self.top.load(Relaxed) {
+    fn claim_older(&self, task: &Header, i: usize, top: usize) -> bool {
+        if i >= top {
             return false;
         }
         if i < self.split.load(Relaxed) {

@@ -37,7 +37,7 @@ use crate::runtime::hub::{Comer, Hub};
 use crate::sys::atomic::{AtomicU32, Ordering::*};
 use crate::sys::fence::Fence;
 use crate::task::context::{Running, Word};
-use crate::task::header::Header;
+use crate::task::header::{Header, Kind};
 use crate::task::memory::{self, Memory};
 use crate::task::spawn;
 use crate::time::timers::Timers;
@@ -82,6 +82,8 @@ pub struct Worker {
     pub hub: &'static Hub,
     /// Its number.
     pub number: u8,
+    /// What the [flags](spawn::flags) of its tasks have in common.
+    pub(crate) flags: u32,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
     /// Says in a record that its task is blocked here: see `cancel::place`.
@@ -153,6 +155,7 @@ impl Worker {
             timers: Timers::default(),
             hub,
             number: hub.number,
+            flags: spawn::flags(Kind(0), hub.number),
             stack_flags: spawn::stack_flags(hub.number),
             here: place::here(index),
             custody: Frames::default(),

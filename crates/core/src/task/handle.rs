@@ -69,7 +69,9 @@ impl<T> JoinHandle<T> {
     /// let h = myriad_core::spawn(|| -> u32 { panic!("no") });
     /// assert!(h.join().unwrap_err().is_panic());
     /// ```
-    #[inline]
+    // Not inlined: into a loop that joins one handle after the other it is some 60 instructions, with branches that take turns, and
+    // the processor can no longer tell from those before which way they go. That took half as long again.
+    #[inline(never)]
     pub fn join(mut self) -> Result<T, JoinError> {
         let task = self.task();
         self.task = None;
@@ -211,13 +213,38 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
     unsafe { point::put_on_top(caller, task) };
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end needs no atomics.
     unsafe {
-        let mut ended = ((*task).run)(task, Mode::Run);
-        let mut w = w.still();
-        if w.running.has_context() {
-            ended = context::end_then(ended);
-            w = w.still();
+        let ended = ((*task).run)(task, Mode::Run);
+        let w = w.still();
+        // What is not as usual goes to the end of the function, for good: were it to come back here, the usual way would keep in
+        // registers what only the other one needs.
+        if w.running.has_context()
+            || !(*task).is_plain_on_top()
+            || !matches!(ended, Ended::Returned | Ended::ReturnedPlain)
+        {
+            return take_from_top(w, caller, task, ended);
         }
         w.running.set(caller);
+        let value = record::take::<T>(task);
+        worker::free_record(Some(w), task);
+        Ok(value)
+    }
+}
+
+/// The end of [`run_inline`], where a context, a name, a wait or a panic makes it longer.
+///
+/// # Safety
+/// As there: `task` has come back with `ended`, and `caller` goes on.
+#[cold]
+#[inline(never)]
+unsafe fn take_from_top<T>(w: &'static Worker, caller: Word, task: *mut Header, ended: Ended) -> Result<T, JoinError> {
+    let mut w = w;
+    if w.running.has_context() {
+        context::end();
+        w = w.still();
+    }
+    w.running.set(caller);
+    // SAFETY: the caller.
+    unsafe {
         point::take_off_top(w, caller, task);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {

@@ -219,6 +219,14 @@ impl Header {
         self.marks.load(Relaxed) & (Marks::NAMED | Marks::NUMBERED) != 0
     }
 
+    /// Has it run on top of another task from begin to end, which was not told, and is nothing of it in a table? (One test for all.)
+    #[inline(always)]
+    pub(crate) fn is_plain_on_top(&self) -> bool {
+        const TOLD_OR_KNOWN: u8 = Marks::ON_TOP | Marks::NAMED | Marks::NUMBERED;
+        // Relaxed: as in `is_known`.
+        self.marks.load(Relaxed) & TOLD_OR_KNOWN == Marks::ON_TOP
+    }
+
     /// Leaves `waiter` to be woken at the end. False: the task has ended already, and the result is visible.
     #[inline(always)]
     pub fn wait(&self, waiter: *mut ()) -> bool {

@@ -35,15 +35,24 @@ pub(crate) const fn class_of(size: usize) -> usize {
     size.div_ceil(UNIT) - 1
 }
 
+const _: () = assert!(size_of::<List>() == 32 && CLASSES == 8, "the class bits of a kind are offsets");
+
 type Magazine = Box<[Cell<*mut u8>; MAGAZINE]>;
 
+/// A magazine in use: what each spawn and each end of a task touches. Its size of 32 bytes makes the class bits of a [`Kind`]
+/// the offset of the list of that class, as they are.
 struct List {
-    /// The free records: the first `len` of these. Null before the first one.
-    slots: Cell<*mut Cell<*mut u8>>,
-    len: Cell<usize>,
-    /// How many `slots` holds: [`MAGAZINE`], or 0.
-    room: Cell<usize>,
-    /// A full one.
+    /// The free records stand below this, down to `first`. Null before the first magazine.
+    top: Cell<*mut Cell<*mut u8>>,
+    first: Cell<*mut Cell<*mut u8>>,
+    /// Where the magazine ends.
+    full: Cell<*mut Cell<*mut u8>>,
+    _size: usize,
+}
+
+/// Where a list gets its records from.
+struct Supply {
+    /// A full magazine.
     spare: Cell<Option<Magazine>>,
     /// Never used yet.
     bump: Cell<*mut u8>,
@@ -54,6 +63,7 @@ struct List {
 /// One worker's free lists.
 pub struct Memory {
     lists: [List; CLASSES],
+    supplies: [Supply; CLASSES],
 }
 
 impl std::fmt::Debug for Memory {
@@ -104,64 +114,50 @@ impl Memory {
     /// Empty lists.
     pub const fn new() -> Memory {
         #[allow(clippy::declare_interior_mutable_const, reason = "an initialiser, copied for each class")]
-        const LIST: List = List {
-            slots: Cell::new(null_mut()),
-            len: Cell::new(0),
-            room: Cell::new(0),
+        const LIST: List =
+            List { top: Cell::new(null_mut()), first: Cell::new(null_mut()), full: Cell::new(null_mut()), _size: 0 };
+        #[allow(clippy::declare_interior_mutable_const, reason = "an initialiser, copied for each class")]
+        const SUPPLY: Supply = Supply {
             spare: Cell::new(None),
             bump: Cell::new(null_mut()),
             end: Cell::new(null_mut()),
             chunk: Cell::new(FIRST_CHUNK),
         };
-        Memory { lists: [LIST; CLASSES] }
+        Memory { lists: [LIST; CLASSES], supplies: [SUPPLY; CLASSES] }
     }
 
     /// Memory for a record of this class. Its `state` is as it was left; all else is garbage.
     #[inline(always)]
     pub fn alloc(&self, class: usize) -> *mut u8 {
         let list = &self.lists[class];
-        let len = list.len.get();
-        if len == 0 {
-            return Self::refill(list, class);
+        let top = list.top.get();
+        if top == list.first.get() {
+            return self.refill(class);
         }
-        list.len.set(len - 1);
-        // SAFETY: there is a magazine, and this place of it is filled.
-        unsafe { (*list.slots.get().add(len - 1)).get() }
+        // SAFETY: there is a magazine, and the place below `top` is filled.
+        unsafe {
+            let top = top.sub(1);
+            list.top.set(top);
+            (*top).get()
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn refill(list: &List, class: usize) -> *mut u8 {
-        if list.bump.get() < list.end.get() {
-            let record = list.bump.get();
-            list.bump.set(record.wrapping_add((class + 1) * UNIT));
+    fn refill(&self, class: usize) -> *mut u8 {
+        let supply = &self.supplies[class];
+        if supply.bump.get() < supply.end.get() {
+            let record = supply.bump.get();
+            supply.bump.set(record.wrapping_add((class + 1) * UNIT));
             return record;
         }
-        if let Some(full) = list.spare.take().or_else(|| pool().magazines[class].pop()) {
+        if let Some(full) = supply.spare.take().or_else(|| pool().magazines[class].pop()) {
             let first = full[MAGAZINE - 1].get();
-            drop(list.begin(full, MAGAZINE - 1));
+            drop(self.lists[class].begin(full, MAGAZINE - 1));
             return first;
         }
-        Self::new_chunk(list, class);
-        Self::refill(list, class)
-    }
-
-    fn new_chunk(list: &List, class: usize) {
-        let size = (class + 1) * UNIT;
-        let records = list.chunk.get() / size;
-        list.chunk.set((list.chunk.get() * 2).min(LARGEST_CHUNK));
-        // One unit more, to align by hand: asking the allocator to align would make it touch (zero) all pages now.
-        let layout = Layout::from_size_align(records * size + UNIT, 16).expect("a small layout");
-        // SAFETY: the layout is not empty.
-        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
-        if memory.is_null() {
-            std::alloc::handle_alloc_error(layout);
-        }
-        let start = memory.wrapping_add(memory.align_offset(UNIT));
-        super::waker::check_address(start.wrapping_add(records * size));
-        list.bump.set(start);
-        list.end.set(start.wrapping_add(records * size));
-        pool().chunks.push(Chunk { start, records, class });
+        supply.new_chunk(class);
+        self.refill(class)
     }
 
     /// Gives a record's memory back. `kind` says free from here on.
@@ -171,49 +167,71 @@ impl Memory {
     #[inline(always)]
     pub unsafe fn dealloc(&self, record: *mut u8, class: usize) {
         let list = &self.lists[class];
-        if list.len.get() == list.room.get() {
-            Self::put_aside(list, class);
+        if list.top.get() == list.full.get() {
+            self.put_aside(class);
         }
-        let len = list.len.get();
+        let top = list.top.get();
         // SAFETY: the caller: the record is ours now. There is a magazine, and it has room.
         unsafe {
             // Atomic for `for_each_live`.
             AtomicU8::from_ptr((&raw mut (*record.cast::<Header>()).kind).cast()).store(Kind::FREE.0, Relaxed);
-            (*list.slots.get().add(len)).set(record);
+            (*top).set(record);
+            list.top.set(top.add(1));
         }
-        list.len.set(len + 1);
     }
 
     /// Makes room in the magazine: the full one becomes the spare one.
     #[cold]
     #[inline(never)]
-    fn put_aside(list: &List, class: usize) {
+    fn put_aside(&self, class: usize) {
         let empty = Box::new([const { Cell::new(null_mut()) }; MAGAZINE]);
-        if let Some(full) = list.begin(empty, 0)
-            && let Some(older) = list.spare.replace(Some(full))
+        if let Some(full) = self.lists[class].begin(empty, 0)
+            && let Some(older) = self.supplies[class].spare.replace(Some(full))
         {
             pool().magazines[class].push(older);
         }
     }
 }
 
+impl Supply {
+    /// Memory for more records.
+    fn new_chunk(&self, class: usize) {
+        let size = (class + 1) * UNIT;
+        let records = self.chunk.get() / size;
+        self.chunk.set((self.chunk.get() * 2).min(LARGEST_CHUNK));
+        // One unit more, to align by hand: asking the allocator to align would make it touch (zero) all pages now.
+        let layout = Layout::from_size_align(records * size + UNIT, 16).expect("a small layout");
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+        if memory.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        let start = memory.wrapping_add(memory.align_offset(UNIT));
+        super::waker::check_address(start.wrapping_add(records * size));
+        self.bump.set(start);
+        self.end.set(start.wrapping_add(records * size));
+        pool().chunks.push(Chunk { start, records, class });
+    }
+}
+
 impl List {
     /// Goes on with this magazine, of which so many places are filled. Returns the one before.
     fn begin(&self, magazine: Magazine, len: usize) -> Option<Magazine> {
-        let before = self.slots.replace(Box::into_raw(magazine).cast());
-        self.len.set(len);
-        let was_one = self.room.replace(MAGAZINE) > 0;
+        let first = Box::into_raw(magazine).cast::<Cell<*mut u8>>();
+        let before = self.first.replace(first);
+        self.top.set(first.wrapping_add(len));
+        self.full.set(first.wrapping_add(MAGAZINE));
         // SAFETY: it came from `into_raw` here, and is in nobody's hands but ours.
-        was_one.then(|| unsafe { Box::from_raw(before.cast()) })
+        (!before.is_null()).then(|| unsafe { Box::from_raw(before.cast()) })
     }
 }
 
 impl Drop for List {
     /// The records themselves live for ever: only tests make lists that end.
     fn drop(&mut self) {
-        if self.room.get() > 0 {
+        if !self.first.get().is_null() {
             // SAFETY: as in `begin`.
-            drop(unsafe { Box::from_raw(self.slots.get().cast::<[Cell<*mut u8>; MAGAZINE]>()) });
+            drop(unsafe { Box::from_raw(self.first.get().cast::<[Cell<*mut u8>; MAGAZINE]>()) });
         }
     }
 }

@@ -81,7 +81,7 @@ where
     let task = w.memory.alloc(const { record::class::<F, T>() }).cast::<Header>();
     // SAFETY: fresh memory of the right class; ours until pushed.
     unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), w.number, place);
+        write_queued_header(task, run_closure::<F, T>, w.flags | flags(record::kind::<F, T>(kind), 0), place);
         record::put(task, f);
         JoinHandle::new(w.push_new(task))
     }
@@ -179,11 +179,31 @@ pub(crate) unsafe fn write_header(
 ) {
     // SAFETY: the caller.
     unsafe {
+        (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+        write_queued_header(task, run, flags(kind, runtime), place);
+    }
+}
+
+/// The same for a task that goes into a worker's own deque, which writes `idx`.
+///
+/// # Safety
+/// As for [`write_header`].
+#[inline(always)]
+unsafe fn write_queued_header(
+    task: *mut Header,
+    run: super::header::Run,
+    flags: u32,
+    place: &'static Location<'static>,
+) {
+    // SAFETY: the caller.
+    unsafe {
         (&raw mut (*task).run).write(run);
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
-        (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
         (&raw mut (*task).place).write(place);
-        write_flags(task, flags(kind, runtime));
+        write_flags(task, flags);
+        if cfg!(loom) {
+            (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+        }
     }
 }
 
@@ -276,11 +296,7 @@ where
                         record::put(task, value);
                         if std::mem::needs_drop::<T>() { Ended::Returned } else { Ended::ReturnedPlain }
                     }
-                    Err(mut payload) => {
-                        cancel::settle(&mut payload);
-                        record::put::<Payload>(task, payload);
-                        Ended::Panicked
-                    }
+                    Err(payload) => panicked(task, payload),
                 }
             }
             Mode::DropUnstarted => {
@@ -293,6 +309,19 @@ where
             }
         }
     }
+}
+
+/// Puts the payload of its panic into a task's record. (Apart, so that a task that ends well saves no registers for this.)
+///
+/// # Safety
+/// The task is the caller's, and its closure has been taken.
+#[cold]
+#[inline(never)]
+unsafe fn panicked(task: *mut Header, mut payload: Payload) -> Ended {
+    cancel::settle(&mut payload);
+    // SAFETY: the caller.
+    unsafe { record::put::<Payload>(task, payload) };
+    Ended::Panicked
 }
 
 /// A task that was cancelled before it began: drops the closure.
