@@ -8,15 +8,12 @@ and with --png the same as PNG, to look at. --data keeps the runs, one JSON obje
 drawn, and nothing runs. Prints the table of docs/SCHEDULERS.md.
 """
 
-import argparse
-import json
-import pathlib
 import statistics
-import subprocess
 import sys
 
+from plotting import COLOURS, bench, kept, options, plain, pyplot, save
+
 POLICIES = ["work-stealing", "depth-first", "shared-queue", "round-robin"]
-COLOURS = ["#1b6ca8", "#2a9d5c", "#d1792c", "#8a4f9e"]
 # Workload, form, what it is called, whether its tasks can be counted.
 CASES = [
     ("skynet", "join", "skynet\njoin", True),
@@ -26,18 +23,12 @@ CASES = [
     ("relay", "closure", "relay\nclosure", False),
     ("relay", "future", "relay\nfuture", False),
 ]
-DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs" / "img"
 
 
 def run(command, workload, form, policy, workers, runs, live):
     """The records of some runs; each is a process of its own."""
-    args = [command, "bench", workload, "--form", form, "--system", "myriad", "--policy", policy]
-    args += ["--workers", str(workers), "--runs", str(runs), "--json"] + (["--live"] if live else [])
-    done = subprocess.run(args, capture_output=True, text=True)
-    records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode != 0 or len(records) != runs or not all(r["ok"] for r in records):
-        sys.exit(f"{' '.join(args)} failed:\n{done.stdout}{done.stderr}")
-    return records
+    args = [workload, "--form", form, "--system", "myriad", "--policy", policy, "--workers", workers, "--runs", runs]
+    return bench(command, *args, *(["--live"] if live else []))
 
 
 def measure(command, runs):
@@ -71,15 +62,7 @@ def value_of_relay(records):
 
 
 def draw(records, key, label, title, file, scale, png, workers=(1, 2), cases=CASES):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    # Text as text: a tenth of the size.
-    matplotlib.rcParams["svg.fonttype"] = "none"
-    matplotlib.rcParams["svg.hashsalt"] = "myriad"
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(workers), figsize=(6.2 * len(workers), 4.2), sharey=True, squeeze=False)
+    figure, axes = pyplot().subplots(1, len(workers), figsize=(6.2 * len(workers), 4.2), sharey=True, squeeze=False)
     for axis, n in zip(axes[0], workers):
         for i, (policy, colour) in enumerate(zip(POLICIES, COLOURS)):
             xs = [x + (i - 1.5) * 0.2 for x in range(len(cases))]
@@ -90,10 +73,7 @@ def draw(records, key, label, title, file, scale, png, workers=(1, 2), cases=CAS
         axis.set_xticks(range(len(cases)), [case[2] for case in cases], fontsize=9)
         axis.set_title(f"{n} worker{'s' if n > 1 else ''}", fontsize=10, pad=10)
         axis.set_yscale("log")
-        axis.grid(axis="y", alpha=0.3)
-        axis.set_axisbelow(True)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.tick_params(labelleft=True)
+        plain(axis)
     # Room for the numbers above the bars.
     all_of_them = [value(records, case, p, n, key) * scale for case in cases for p in POLICIES for n in workers]
     axes[0][0].set_ylim(min(all_of_them) / 2, max(all_of_them) * 8)
@@ -102,9 +82,7 @@ def draw(records, key, label, title, file, scale, png, workers=(1, 2), cases=CAS
     handles, names = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, names, loc="lower center", ncols=4, frameon=False, fontsize=9)
     figure.tight_layout(rect=(0, 0.06, 1, 1))
-    figure.savefig(DOCS / f"{file}.svg", metadata={"Date": None})
-    if png:
-        figure.savefig(pathlib.Path(png) / f"{file}.png", dpi=90)
+    save(figure, file, png)
 
 
 def table(records):
@@ -122,25 +100,13 @@ def table(records):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--myriad", default="target/release/myriad", help="the command")
-    parser.add_argument("--runs", type=int, default=5, help="of each case")
-    parser.add_argument("--data", help="a file for the runs")
-    parser.add_argument("--png", help="a folder for PNG files too")
-    options = parser.parse_args()
-    data = pathlib.Path(options.data) if options.data else None
-    if data and data.exists():
-        records = [json.loads(line) for line in data.read_text().splitlines()]
-    else:
-        records = measure(options.myriad, options.runs)
-        if data:
-            data.write_text("".join(json.dumps(r) + "\n" for r in records))
-    DOCS.mkdir(parents=True, exist_ok=True)
+    chosen = options(__doc__)
+    records = kept(chosen.data, lambda: measure(chosen.myriad, chosen.runs))
     draw(records, "ns_per_op", "ns for each operation (log)", "Time of an operation (task, fork or hop), the best of all runs",
-         "schedulers-time", 1, options.png)
+         "schedulers-time", 1, chosen.png)
     draw(records, "most_alive", "tasks (log)", "Most tasks alive at a time: spawned, and not ended",
-         "schedulers-live", 1, options.png)
-    draw(records, "max_rss_bytes", "MiB (log)", "Most memory of the process", "schedulers-memory", 2**-20, options.png)
+         "schedulers-live", 1, chosen.png)
+    draw(records, "max_rss_bytes", "MiB (log)", "Most memory of the process", "schedulers-memory", 2**-20, chosen.png)
     table(records)
 
 
