@@ -85,9 +85,9 @@ pub mod sync {
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
     pub use myriad_core::task::{
-        AccessError, Bound, Builder, Group, JoinSet, Local, LocalJoinHandle, LocalKey, LocalScope, Priority,
-        ScopedValue, Task, TaskId, current, dedicated, local_scope, map_concurrent, map_concurrent_unordered,
-        try_map_concurrent,
+        AccessError, Bound, Builder, GangError, Group, JoinSet, Local, LocalJoinHandle, LocalKey, LocalScope, Priority,
+        ScopedValue, Task, TaskId, current, dedicated, gang, keep_thread, local_scope, map_concurrent,
+        map_concurrent_unordered, try_gang, try_map_concurrent,
     };
     pub use myriad_core::yield_now;
 }

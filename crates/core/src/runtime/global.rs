@@ -78,7 +78,7 @@ where
     let place = Location::caller();
     match crate::sched::worker::current() {
         Some(_) => f(),
-        None if !dedicated::me().is_null() => f(),
+        None if dedicated::home().is_some() => f(),
         None => run_on(hub(), place, f),
     }
 }

@@ -39,11 +39,15 @@ pub(crate) fn me() -> *mut Header {
     ME.try_with(Cell::get).unwrap_or(null_mut())
 }
 
-/// Where the calling dedicated task was started from.
+/// Where a thread belongs that is no worker: where the dedicated task was started from, or whatever keeps its thread
+/// ([`super::keep_thread`]).
 pub(crate) fn home() -> Option<&'static Hub> {
     let task = me();
+    if task.is_null() {
+        return super::keep_thread::lent();
+    }
     // SAFETY: the running task's record lives; `runtime` does not change.
-    (!task.is_null()).then(|| Hub::of(unsafe { (*task).runtime }))
+    Some(Hub::of(unsafe { (*task).runtime }))
 }
 
 /// A hub's book of dedicated tasks.

@@ -33,19 +33,21 @@ fn here() -> &'static Worker {
 }
 
 impl Loan {
-    /// Of the running task, which is about to wait.
-    pub(crate) fn new() -> Loan {
+    /// Of the running task, which goes on on this very thread, and not as a worker's: so its task-locals go with it in any case.
+    pub(crate) fn on_this_thread() -> Loan {
         let w = here();
         let word = w.running.get();
-        let loan = Loan {
-            word: Cell::new(word),
-            part: Cell::new(null_mut()),
-            rng: Cell::new(None),
-            made: Cell::new(null_mut()),
-        };
         // It waits as its bare record: the context is elsewhere meanwhile, and may say that it sits there.
         // SAFETY: the running task's.
         w.running.set(Word::of_task(unsafe { word.seat() }.cast_mut()));
+        Loan { word: Cell::new(word), part: Cell::new(null_mut()), rng: Cell::new(None), made: Cell::new(null_mut()) }
+    }
+
+    /// Of the running task, which is about to wait.
+    pub(crate) fn new() -> Loan {
+        let w = here();
+        let loan = Loan::on_this_thread();
+        let word = loan.word.get();
         if word.has_context() {
             // SAFETY: the running task's context.
             let context = unsafe { &*word.context() };

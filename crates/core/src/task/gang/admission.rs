@@ -1,0 +1,132 @@
+//! Who may begin: gangs come in one after the other, each with all the threads that it wants.
+//!
+//! ```text
+//!  free: processors that no gang has      line: gangs that wait, first come, first served
+//! ```
+//! A gang takes one place for each job, at once, or waits in line; one that is larger than the machine takes all, and is alone. So
+//! jobs that spin until another one goes on have processors, as far as gangs are concerned; and two gangs of which each had half of what it
+//! needs cannot be.
+//!
+//! **Invariants.** `free` plus what the admitted gangs took is the number of processors. The first in line does not fit, else it
+//! would not be in line. A line's entry stands in the frame of one who waits, and goes when it is admitted or cancelled.
+//!
+//! **fork.** In a child none of these gangs exist: the state is that of a process, by its number.
+
+use crate::runtime::processors;
+use crate::sched::node::Node;
+use crate::stack::pool::NoStack;
+use crate::wait::{Target, Wait};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
+
+static STATE: Mutex<State> = Mutex::new(State { process: 0, most: 0, free: 0, line: VecDeque::new() });
+
+struct State {
+    process: u32,
+    most: usize,
+    free: usize,
+    line: VecDeque<Waiter>,
+}
+
+struct Waiter {
+    want: usize,
+    target: Target,
+    /// The address of its wait, to find it by.
+    node: usize,
+}
+
+fn locked() -> MutexGuard<'static, State> {
+    // Nothing panics under it but on a failed allocation.
+    let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
+    let process = std::process::id();
+    if state.process != process {
+        let most = processors().workers.max(1);
+        // (Targets of another process: forgotten, for their owners are not here.)
+        std::mem::forget(std::mem::take(&mut state.line));
+        *state = State { process, most, free: most, line: VecDeque::new() };
+    }
+    state
+}
+
+/// Places that a gang has; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Places(usize);
+
+impl Places {
+    /// Waits until there are places for `n` jobs, and takes them. A task that is cancelled while it waits unwinds.
+    ///
+    /// # Errors
+    /// There is no memory for a stack on which the worker could go on meanwhile.
+    pub(super) fn take(n: usize) -> Result<Places, NoStack> {
+        let wait = Wait::new();
+        {
+            let mut state = locked();
+            let want = n.min(state.most);
+            if state.line.is_empty() && state.free >= want {
+                state.free -= want;
+                return Ok(Places(want));
+            }
+        }
+        wait.prepare()?;
+        wait.end_by(leave);
+        let mut state = locked();
+        let want = n.min(state.most);
+        state.line.push_back(Waiter { want, target: wait.target(), node: address(&wait) });
+        // Somebody may have left meanwhile.
+        let admitted = state.admit();
+        drop(state);
+        wake(admitted);
+        // SAFETY: prepared; the target is in the line, and whoever takes it out wakes it, once.
+        unsafe { wait.block() };
+        if wait.was_cancelled() {
+            let admitted = locked().admit();
+            wake(admitted);
+            wait.arrive();
+        }
+        Ok(Places(want))
+    }
+}
+
+impl Drop for Places {
+    fn drop(&mut self) {
+        let mut state = locked();
+        state.free = (state.free + self.0).min(state.most);
+        let admitted = state.admit();
+        drop(state);
+        wake(admitted);
+    }
+}
+
+impl State {
+    /// Lets in as many as fit, in order.
+    fn admit(&mut self) -> Vec<Target> {
+        let mut admitted = Vec::new();
+        while self.line.front().is_some_and(|first| first.want <= self.free) {
+            let Some(first) = self.line.pop_front() else { break };
+            self.free -= first.want;
+            admitted.push(first.target);
+        }
+        admitted
+    }
+}
+
+fn wake(admitted: Vec<Target>) {
+    for target in admitted {
+        // SAFETY: taken out of the line, so woken once; a wait without a limit needs no claim.
+        unsafe { target.wake() };
+    }
+}
+
+fn address(wait: &Wait) -> usize {
+    std::ptr::from_ref(wait).addr()
+}
+
+/// Takes a wait that is cancelled out of the line.
+///
+/// # Safety
+/// As for every [`End`](crate::wait::End).
+unsafe fn leave(node: *const Node) -> bool {
+    let mut state = locked();
+    let place = state.line.iter().position(|waiter| waiter.node == node.addr());
+    place.map(|i| state.line.remove(i)).is_some()
+}
