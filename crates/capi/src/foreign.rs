@@ -1,0 +1,58 @@
+//! Callbacks for foreign parallel libraries.
+
+use crate::error::guarded;
+use crate::runtime::handle;
+use myriad_foreign::{fftw, openblas};
+use std::ffi::{c_char, c_int, c_void};
+
+/// For FFTW 3.3.9 and later: `fftw_threads_set_callback(myriad_fftw_loop, NULL)`, after fftw_init_threads, for each precision
+/// that the program uses. Its loops are tasks then; plan with two to four times as many threads as workers.
+///
+/// Blocks until all jobs have ended: a calling task is set aside. Without a runtime the jobs run one after the other.
+///
+/// # Safety
+/// As FFTW calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_fftw_loop(
+    work: Option<unsafe extern "C" fn(*mut c_char) -> *mut c_void>,
+    jobdata: *mut c_char,
+    elsize: usize,
+    njobs: c_int,
+    _data: *mut c_void,
+) {
+    let mut runtime = None;
+    guarded(|| {
+        runtime = Some(handle()?);
+        Ok(())
+    });
+    if let Some(runtime) = runtime {
+        // SAFETY: the caller. FFTW waits for us, so the handle is there.
+        unsafe { fftw::parallel_loop(work, jobdata, elsize, njobs, (&raw const runtime).cast_mut().cast()) };
+    } else if let Some(work) = work {
+        for i in 0..usize::try_from(njobs).unwrap_or(0) {
+            // SAFETY: the caller.
+            unsafe { work(jobdata.wrapping_add(i * elsize)) };
+        }
+    }
+}
+
+/// For OpenBLAS 0.3.28 and later: `openblas_set_threads_callback_function(myriad_openblas_gang)`, before its first call, and
+/// openblas_set_num_threads with at most the number of processors. Its calls are gangs then, one at a time in the process.
+///
+/// Blocks until all parts have ended; the caller keeps its thread. Needs no runtime. If there are no threads it ends the process with a
+/// message: OpenBLAS cannot be told.
+///
+/// # Safety
+/// As OpenBLAS calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_openblas_gang(
+    sync: c_int,
+    dojob: Option<unsafe extern "C" fn(c_int, *mut c_void, c_int)>,
+    numjobs: c_int,
+    jobdata_elsize: usize,
+    jobdata: *mut c_void,
+    dojob_data: c_int,
+) {
+    // SAFETY: the caller.
+    unsafe { openblas::run_gang(sync, dojob, numjobs, jobdata_elsize, jobdata, dojob_data) };
+}

@@ -1,0 +1,255 @@
+//! Tasks from functions of C.
+
+use crate::Pointer;
+use crate::error::{Failure, guarded, myriad_status, myriad_status::*, null};
+use crate::runtime::{handle, patience, string};
+use myriad_core::task::{Builder, keep_thread};
+use myriad_core::{JoinHandle, blocking, time, yield_now};
+use std::ffi::{c_char, c_void};
+
+/// A function that is run as a task: its argument, and its result, are the program's business. It may call everything of Myriad.
+///
+/// It must return: not be left by longjmp, pthread_exit, or the cancellation of its thread. A C++ exception that leaves it ends the process.
+pub type myriad_function = Option<unsafe extern "C-unwind" fn(argument: *mut c_void) -> *mut c_void>;
+
+/// A task that somebody may wait for: see myriad_spawn.
+#[derive(Debug)]
+pub struct myriad_task(JoinHandle<Returned>);
+
+#[derive(Debug)]
+struct Returned(*mut c_void);
+// SAFETY: an address.
+unsafe impl Send for Returned {}
+
+/// The call of a function, to be made once, on any thread.
+///
+/// # Safety
+/// As the functions of the interface say of `f`.
+unsafe fn call(
+    f: myriad_function,
+    argument: *mut c_void,
+) -> Result<impl FnOnce() -> Returned + Send + 'static, Failure> {
+    let f = f.ok_or_else(|| null("the function"))?;
+    let argument = Pointer(argument);
+    Ok(move || {
+        let argument = argument;
+        // SAFETY: the caller.
+        Returned(unsafe { f(argument.0) })
+    })
+}
+
+/// # Safety
+/// `place` is NULL or points to room for a pointer.
+unsafe fn put(place: *mut *mut c_void, returned: Returned) {
+    if !place.is_null() {
+        // SAFETY: the caller.
+        unsafe { place.write(returned.0) };
+    }
+}
+
+/// Calls `function(argument)` as a task, and waits for it: what a main function does first. In a task it is a plain call.
+///
+/// Blocks until the function has returned. `result`, unless NULL, gets what it returns.
+///
+/// Errors: MYRIAD_ERROR_NULL (the function), MYRIAD_ERROR_NOT_STARTED. The function was not called then.
+///
+/// # Safety
+/// The function may be called with this argument on another thread. `result` is NULL or points to room for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_run(
+    function: myriad_function,
+    argument: *mut c_void,
+    result: *mut *mut c_void,
+) -> myriad_status {
+    guarded(|| {
+        // SAFETY: the caller.
+        let f = unsafe { call(function, argument)? };
+        let returned = if myriad_core::Handle::current().is_some() { f() } else { handle()?.run(f) };
+        // SAFETY: the caller.
+        unsafe { put(result, returned) };
+        Ok(())
+    })
+}
+
+/// Starts a task that calls `function(argument)`. `task` gets it, for myriad_join or myriad_detach, one of which must be called; NULL:
+/// nobody waits for it.
+///
+/// Never blocks; some 100 nanoseconds. In the calling task's runtime, or the one that was started.
+///
+/// Errors: MYRIAD_ERROR_NULL (the function), MYRIAD_ERROR_NOT_STARTED. If the runtime is being stopped the task may be dropped, which its
+/// joiner is told.
+///
+/// # Safety
+/// The function may be called with this argument on another thread, at any time until it was joined. `task` is NULL or points to room
+/// for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_spawn(
+    function: myriad_function,
+    argument: *mut c_void,
+    task: *mut *mut myriad_task,
+) -> myriad_status {
+    guarded(|| {
+        // SAFETY: the caller.
+        unsafe { give(task, Builder::new().on(handle()?).spawn(call(function, argument)?)) };
+        Ok(())
+    })
+}
+
+/// As myriad_spawn, with a name: that of the task in the text of myriad_stop, and where a stack overflows.
+///
+/// Errors: as myriad_spawn; MYRIAD_ERROR_NULL (the name), MYRIAD_ERROR_INVALID (it is no UTF-8).
+///
+/// # Safety
+/// As for myriad_spawn; `name` is a string, which is copied.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_spawn_named(
+    name: *const c_char,
+    function: myriad_function,
+    argument: *mut c_void,
+    task: *mut *mut myriad_task,
+) -> myriad_status {
+    guarded(|| {
+        // SAFETY: the caller.
+        unsafe {
+            let builder = Builder::new().name(string(name, "the name")?).on(handle()?);
+            give(task, builder.spawn(call(function, argument)?));
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `place` is NULL or points to room for a pointer.
+unsafe fn give(place: *mut *mut myriad_task, handle: JoinHandle<Returned>) {
+    if !place.is_null() {
+        // SAFETY: the caller.
+        unsafe { place.write(Box::into_raw(Box::new(myriad_task(handle)))) };
+    }
+}
+
+/// Waits for a task, and frees it: it must not be used again. `result`, unless NULL, gets what its function has returned.
+///
+/// Blocks until the task has ended: the calling task is set aside, a thread that is no worker sleeps. If it has not begun it may run on
+/// the caller's stack.
+///
+/// Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_SHUTDOWN: it never ran; MYRIAD_ERROR_IN_TASK: it is the caller itself; MYRIAD_ERROR_PANIC: no memory to
+/// wait. The task is freed in any case.
+///
+/// # Safety
+/// `task` is from myriad_spawn, and was neither joined nor detached. `result` is NULL or points to room for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_join(task: *mut myriad_task, result: *mut *mut c_void) -> myriad_status {
+    guarded(|| {
+        if task.is_null() {
+            return Err(null("the task"));
+        }
+        // SAFETY: the caller: ours now.
+        let task = unsafe { Box::from_raw(task) };
+        match task.0.join() {
+            // SAFETY: the caller.
+            Ok(returned) => unsafe { put(result, returned) },
+            Err(error) if error.is_shutdown() => return Err(MYRIAD_ERROR_SHUTDOWN.into()),
+            Err(error) if error.is_self_join() => return Err(Failure::new(MYRIAD_ERROR_IN_TASK, error.to_string())),
+            Err(error) => return Err(Failure::new(MYRIAD_ERROR_PANIC, error.to_string())),
+        }
+        Ok(())
+    })
+}
+
+/// Gives up a task that nobody will wait for: it goes on. It must not be used again.
+///
+/// Never blocks. Errors: MYRIAD_ERROR_NULL.
+///
+/// # Safety
+/// `task` is from myriad_spawn, and was neither joined nor detached.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_detach(task: *mut myriad_task) -> myriad_status {
+    guarded(|| {
+        if task.is_null() {
+            return Err(null("the task"));
+        }
+        // SAFETY: the caller: ours now.
+        drop(unsafe { Box::from_raw(task) });
+        Ok(())
+    })
+}
+
+/// Has the task ended? Then myriad_join does not wait. False for NULL.
+///
+/// Never blocks.
+///
+/// # Safety
+/// `task` is NULL, or from myriad_spawn and neither joined nor detached.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_is_finished(task: *const myriad_task) -> bool {
+    // SAFETY: the caller.
+    unsafe { task.as_ref() }.is_some_and(|task| task.0.is_finished())
+}
+
+/// Lets other tasks of this worker go first; on a thread that is no worker, other threads.
+///
+/// Blocks only as long as they take.
+#[unsafe(no_mangle)]
+pub extern "C" fn myriad_yield() -> myriad_status {
+    guarded(|| {
+        yield_now();
+        Ok(())
+    })
+}
+
+/// Sleeps for so many nanoseconds, and not less.
+///
+/// Blocks: the calling task is set aside, a thread that is no worker sleeps.
+#[unsafe(no_mangle)]
+pub extern "C" fn myriad_sleep(nanoseconds: u64) -> myriad_status {
+    guarded(|| {
+        time::sleep(patience(nanoseconds));
+        Ok(())
+    })
+}
+
+/// Calls `function(argument)` on a thread where it may hold up the thread: for calls of the system, and libraries that wait by
+/// themselves. On a thread that is no worker it is a plain call.
+///
+/// Blocks until the function has returned: the calling task is set aside, and its worker goes on. `result`, unless NULL, gets what it
+/// returns.
+///
+/// Errors: MYRIAD_ERROR_NULL.
+///
+/// # Safety
+/// The function may be called with this argument on another thread. `result` is NULL or points to room for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_blocking(
+    function: myriad_function,
+    argument: *mut c_void,
+    result: *mut *mut c_void,
+) -> myriad_status {
+    guarded(|| {
+        // SAFETY: the caller.
+        unsafe { put(result, blocking(call(function, argument)?)) };
+        Ok(())
+    })
+}
+
+/// Calls `function(argument)` right here, so that nothing in it sets the task aside: what waits in it keeps the thread. For code that
+/// waits while it holds a lock of the system, or has changed a thread-local variable for a while.
+///
+/// Blocks until the function has returned. In fiber mode tasks that wait on this worker wait until then; if the function
+/// waits for one of them, both do for ever.
+///
+/// Errors: MYRIAD_ERROR_NULL.
+///
+/// # Safety
+/// The function may be called with this argument. `result` is NULL or points to room for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_keep_thread(
+    function: myriad_function,
+    argument: *mut c_void,
+    result: *mut *mut c_void,
+) -> myriad_status {
+    guarded(|| {
+        // SAFETY: the caller.
+        unsafe { put(result, keep_thread(call(function, argument)?)) };
+        Ok(())
+    })
+}

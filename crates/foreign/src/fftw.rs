@@ -1,0 +1,302 @@
+//! FFTW's loops as tasks.
+//!
+//! FFTW 3.3.9 and later let the program run their parallel loops (`fftw_threads_set_callback`): each is a number of
+//! independent jobs. Here they are tasks that the caller waits for: it is set aside like in any join, and its worker goes on. A transform may be
+//! executed in any task, many at a time, in tasks of tasks; there are never more threads than workers.
+//!
+//! ```no_run
+//! use myriad_foreign::fftw::{Fftw, Precision};
+//! let fftw = Fftw::load(Precision::Double)?;
+//! // SAFETY: no other thread is in FFTW yet.
+//! unsafe { fftw.install() };
+//! // SAFETY: as above.
+//! unsafe { fftw.plan_with_threads(8) };          // twice to four times the workers, for an even load
+//! // plan and execute as always, in tasks or not
+//! # Ok::<(), myriad_foreign::LoadError>(())
+//! ```
+//! **Programs that are linked with FFTW** (statically too) need no `load`: `fftw_threads_set_callback(parallel_loop, NULL)`, with
+//! [`parallel_loop`] of this module, after `fftw_init_threads()`.
+//!
+//! **Stacks.** FFTW's frames stand on the stacks of tasks, some kilobytes deep. In fiber mode 128 KiB or more
+//! (`Builder::stack_size`) leave room for what the program itself does.
+//!
+//! **The planner** is one for the process and not for several threads at a time: plan in one task, or call
+//! [`Fftw::make_planner_thread_safe`], whose lock is one of the system and does no harm, as planning does not wait for tasks — but for
+//! `FFTW_MEASURE`, which *executes* plans under it: then plan outside of tasks, or in [`keep_thread`](myriad_core::task::keep_thread).
+
+use crate::jobs;
+use crate::library::{Found, LoadError};
+use myriad_core::Handle;
+use std::ffi::{OsStr, c_char, c_int, c_void};
+use std::fmt;
+use std::sync::Mutex;
+
+/// What FFTW computes with: each is a library of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// `double`: `libfftw3`, functions `fftw_…`.
+    Double,
+    /// `float`: `libfftw3f`, functions `fftwf_…`.
+    Single,
+    /// `long double`: `libfftw3l`, functions `fftwl_…`.
+    Long,
+    /// `__float128`: `libfftw3q`, functions `fftwq_…`.
+    Quad,
+}
+
+impl Precision {
+    /// All four.
+    pub const ALL: [Precision; 4] = [Precision::Double, Precision::Single, Precision::Long, Precision::Quad];
+
+    fn letter(self) -> &'static str {
+        match self {
+            Precision::Double => "",
+            Precision::Single => "f",
+            Precision::Long => "l",
+            Precision::Quad => "q",
+        }
+    }
+}
+
+/// A job of FFTW's: `work(jobdata + i * elsize)`.
+pub type Work = unsafe extern "C" fn(*mut c_char) -> *mut c_void;
+
+type Loop = unsafe extern "C" fn(Option<Work>, *mut c_char, usize, c_int, *mut c_void);
+type SetCallback = unsafe extern "C" fn(Option<Loop>, *mut c_void);
+type Init = unsafe extern "C" fn() -> c_int;
+type PlanWith = unsafe extern "C" fn(c_int);
+type Plain = unsafe extern "C" fn();
+
+/// FFTW, of one precision, as it was found.
+pub struct Fftw {
+    precision: Precision,
+    found: Found,
+    set_callback: SetCallback,
+    init_threads: Init,
+    plan_with_nthreads: PlanWith,
+    make_planner_thread_safe: Option<Plain>,
+}
+
+impl fmt::Debug for Fftw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fftw").field("precision", &self.precision).field("found", &self.found.name).finish()
+    }
+}
+
+impl Fftw {
+    /// Finds FFTW's library of threads: in the process itself, if the program is linked with it, else by its name.
+    ///
+    /// # Errors
+    /// It is not there, or is older than 3.3.9, or was built without threads. The text says what to install.
+    pub fn load(precision: Precision) -> Result<Fftw, LoadError> {
+        if let Ok(fftw) = Fftw::of(precision, Found::this_process()) {
+            return Ok(fftw);
+        }
+        let l = precision.letter();
+        let names = if cfg!(target_os = "macos") {
+            [format!("libfftw3{l}_threads.3.dylib"), format!("libfftw3{l}_threads.dylib")]
+        } else {
+            [format!("libfftw3{l}_threads.so.3"), format!("libfftw3{l}_threads.so")]
+        };
+        let found = Found::first(&names).map_err(|error| {
+            let text = format!(
+                "FFTW's library {} was not found; install it (Debian: libfftw3-dev; macOS: brew install fftw), or name its file by \
+                 `Fftw::load_from`",
+                names[0]
+            );
+            LoadError::new(text, error)
+        })?;
+        Fftw::of(precision, found)
+    }
+
+    /// The library in this file.
+    ///
+    /// # Errors
+    /// It cannot be opened, or lacks what is needed.
+    ///
+    /// # Safety
+    /// The file is FFTW's library of threads, of this precision; code in it runs.
+    pub unsafe fn load_from(precision: Precision, file: impl AsRef<OsStr>) -> Result<Fftw, LoadError> {
+        let file = file.as_ref();
+        let found = Found::first(&[file]).map_err(|error| {
+            LoadError::new(format!("{} cannot be opened as a library", file.to_string_lossy()), error)
+        })?;
+        Fftw::of(precision, found)
+    }
+
+    fn of(precision: Precision, found: Found) -> Result<Fftw, LoadError> {
+        let l = precision.letter();
+        let missing = |name: &str| {
+            let text = format!(
+                "{} has no fftw{l}_{name}: FFTW 3.3.9 or later is needed, and its library of threads (libfftw3{l}_threads, not \
+                 libfftw3{l} alone)",
+                found.name
+            );
+            LoadError::new(text, None)
+        };
+        // SAFETY: functions of FFTW's interface, with their types.
+        unsafe {
+            Ok(Fftw {
+                precision,
+                set_callback: found
+                    .symbol(&format!("fftw{l}_threads_set_callback"))
+                    .ok_or_else(|| missing("threads_set_callback"))?,
+                init_threads: found.symbol(&format!("fftw{l}_init_threads")).ok_or_else(|| missing("init_threads"))?,
+                plan_with_nthreads: found
+                    .symbol(&format!("fftw{l}_plan_with_nthreads"))
+                    .ok_or_else(|| missing("plan_with_nthreads"))?,
+                make_planner_thread_safe: found.symbol(&format!("fftw{l}_make_planner_thread_safe")),
+                found,
+            })
+        }
+    }
+
+    /// Which precision it is of.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// From now on FFTW's loops of this precision are tasks: of the task that executes a plan; of the global runtime if a
+    /// thread does that is no worker.
+    ///
+    /// Says `fftw_init_threads` first, which may be said again. FFTW has one such setting for each precision in the process.
+    ///
+    /// # Panics
+    /// If FFTW cannot initialise its threads (it has no memory).
+    ///
+    /// # Safety
+    /// - No other thread is in a function of FFTW of this precision meanwhile.
+    /// - In fiber mode, the tasks that execute plans have stacks large enough for FFTW's frames: see the module's text.
+    pub unsafe fn install(&self) {
+        // SAFETY: the caller.
+        unsafe { self.set(std::ptr::null_mut()) }
+    }
+
+    /// As [`install`](Self::install), but loops of threads that are no workers run in this runtime. When it has been shut down,
+    /// such a loop aborts the process.
+    ///
+    /// # Panics
+    /// As for [`install`](Self::install).
+    ///
+    /// # Safety
+    /// As for [`install`](Self::install).
+    pub unsafe fn install_in(&self, runtime: Handle) {
+        // A loop may still look at an older one; there are as many as calls of this.
+        let data = Box::into_raw(Box::new(runtime));
+        KEPT.lock().unwrap_or_else(|e| e.into_inner()).push(data.expose_provenance());
+        // SAFETY: the caller.
+        unsafe { self.set(data.cast()) }
+    }
+
+    /// # Safety
+    /// As for `install`; `data` is null or a `Handle` that stays.
+    unsafe fn set(&self, data: *mut c_void) {
+        // SAFETY: the caller: nobody else is in FFTW.
+        unsafe {
+            assert!((self.init_threads)() != 0, "FFTW cannot initialise its threads: it has no memory");
+            (self.set_callback)(Some(parallel_loop), data);
+        }
+    }
+
+    /// FFTW has its own threads again.
+    ///
+    /// # Safety
+    /// No other thread is in a function of FFTW of this precision meanwhile.
+    pub unsafe fn uninstall(&self) {
+        // SAFETY: the caller; null is FFTW's default.
+        unsafe { (self.set_callback)(None, std::ptr::null_mut()) }
+    }
+
+    /// Plans that are made from now on are cut into so many jobs at most. Some more than workers make the load even.
+    ///
+    /// # Panics
+    /// If `n` is 0, or more than a C `int`.
+    ///
+    /// # Safety
+    /// `fftw_init_threads` was called ([`install`](Self::install) does), and nobody plans meanwhile.
+    pub unsafe fn plan_with_threads(&self, n: usize) {
+        let n =
+            c_int::try_from(n).ok().filter(|n| *n > 0).expect("a plan has at least 1 job, and no more than an `int`");
+        // SAFETY: the caller.
+        unsafe { (self.plan_with_nthreads)(n) }
+    }
+
+    /// Plans may be made by several threads at a time from now on: FFTW locks.
+    ///
+    /// # Errors
+    /// This library cannot do it (it came with 3.3.5).
+    ///
+    /// # Safety
+    /// Nobody plans meanwhile.
+    pub unsafe fn make_planner_thread_safe(&self) -> Result<(), LoadError> {
+        let make = self.make_planner_thread_safe.ok_or_else(|| {
+            let name = &self.found.name;
+            LoadError::new(format!("{name} has no make_planner_thread_safe: FFTW 3.3.5 or later is needed"), None)
+        })?;
+        // SAFETY: the caller.
+        unsafe { make() };
+        Ok(())
+    }
+
+    /// Another function of this library, or of the one that it is linked with (`fftw_plan_dft_2d`, `fftw_execute` …), by its full name.
+    ///
+    /// # Errors
+    /// There is none.
+    ///
+    /// # Safety
+    /// `T` is a function pointer of the right type.
+    pub unsafe fn function<T: Copy>(&self, name: &str) -> Result<T, LoadError> {
+        const { assert!(size_of::<T>() == size_of::<*const ()>(), "a function pointer") };
+        // SAFETY: the caller.
+        unsafe { self.found.symbol(name) }
+            .ok_or_else(|| LoadError::new(format!("{} has no {name}", self.found.name), None))
+    }
+}
+
+/// Handles that a library was given, by address: what leaks is reachable.
+static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// For `fftw_threads_set_callback`, of all precisions, with null for `data`: runs the jobs of a loop as tasks, and returns when all have
+/// ended.
+///
+/// # Blocking
+/// Until all jobs have ended. The calling task is set aside if others have taken some; a thread that is no worker sleeps.
+///
+/// # Panics
+/// Never: a panic that came this far would have to unwind through FFTW, and aborts the process instead.
+///
+/// # Safety
+/// As FFTW calls it: `work` may be called for each of `njobs` elements of `elsize` bytes at `jobdata`, in any order, on any threads, at
+/// the same time. `data` is null (or from [`Fftw::install_in`]).
+pub unsafe extern "C" fn parallel_loop(
+    work: Option<Work>,
+    jobdata: *mut c_char,
+    elsize: usize,
+    njobs: c_int,
+    data: *mut c_void,
+) {
+    let (Some(work), Ok(njobs)) = (work, usize::try_from(njobs)) else { return };
+    let jobs = Jobs(jobdata);
+    let job = |i| {
+        let jobs = &jobs;
+        // SAFETY: the caller: an element for each job, and jobs that are independent.
+        unsafe { work(jobs.0.wrapping_add(i * elsize)) };
+    };
+    if njobs <= 1 {
+        (0..njobs).for_each(job);
+        return;
+    }
+    jobs::no_unwind("a loop of FFTW cannot be run: the message above says why", || {
+        let run = || jobs::each(0, njobs, &job);
+        if data.is_null() || Handle::current().is_some() {
+            myriad_core::run(run);
+        } else {
+            // SAFETY: the caller: from `install_in`, and never freed.
+            unsafe { &*data.cast::<Handle>() }.run(run);
+        }
+    });
+}
+
+struct Jobs(*mut c_char);
+// SAFETY: an address; the jobs behind it may run on any thread.
+unsafe impl Sync for Jobs {}

@@ -1,0 +1,262 @@
+//! OpenBLAS on gangs of threads.
+//!
+//! OpenBLAS 0.3.28 and later let the program run the parts of a call (`openblas_set_threads_callback_function`). They are not
+//! independent: the kernels of level 3 wait for each other by looking at memory. So each call is a [gang](myriad_core::task::gang): as many threads as
+//! parts, at the same time, one of them the caller's; one call in the process at a time, as OpenBLAS has one set of buffers.
+//!
+//! ```no_run
+//! use myriad_foreign::openblas::OpenBlas;
+//! let blas = OpenBlas::load()?;
+//! // SAFETY: no other thread is in OpenBLAS yet.
+//! unsafe { blas.install(myriad_core::platform::platform().workers) };
+//! // call cblas_dgemm and all else as always, in tasks or not
+//! # Ok::<(), myriad_foreign::LoadError>(())
+//! ```
+//! **The caller keeps its thread** while a call runs: OpenBLAS holds a lock of the system in its level-3 routines, and another task of the
+//! same thread would wait for it for ever. So a call is to its worker what a long computation is. Several tasks that call at the same time take
+//! turns, in OpenBLAS's lock or here, and hold up their workers meanwhile: [`OpenBlas::one_at_a_time`] sets them aside instead.
+//!
+//! **Many small calls** from many tasks are better off with one thread for each: [`OpenBlas::set_threads`]`(1)`; then they run at
+//! the same time, and no gang is needed.
+//!
+//! **Stacks.** Its frames stand on the stacks of tasks. In fiber mode use 256 KiB or more (`Builder::stack_size`).
+
+use crate::jobs;
+use crate::library::{Found, LoadError};
+use myriad_core::task::{GangError, keep_thread, try_gang};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::fmt;
+use std::sync::Mutex;
+
+/// Part `thread_num` of a call.
+pub type DoJob = unsafe extern "C" fn(c_int, *mut c_void, c_int);
+
+type Threads = unsafe extern "C" fn(c_int, Option<DoJob>, c_int, usize, *mut c_void, c_int);
+type SetCallback = unsafe extern "C" fn(Option<Threads>);
+type SetThreads = unsafe extern "C" fn(c_int);
+type GetConfig = unsafe extern "C" fn() -> *const c_char;
+
+/// The names that builds give to their functions: `(before, behind)`.
+const NAMES: [(&str, &str); 4] = [("", ""), ("scipy_", "64_"), ("", "64_"), ("scipy_", "")];
+
+/// Names the file of the library, for [`OpenBlas::load`].
+const VARIABLE: &str = "MYRIAD_OPENBLAS";
+
+/// OpenBLAS, as it was found.
+pub struct OpenBlas {
+    found: Found,
+    names: (&'static str, &'static str),
+    set_callback: SetCallback,
+    set_threads: SetThreads,
+    config: String,
+}
+
+impl fmt::Debug for OpenBlas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenBlas").field("found", &self.found.name).field("config", &self.config).finish()
+    }
+}
+
+impl OpenBlas {
+    /// Finds OpenBLAS: in the process itself, if the program is linked with it; else the file that the variable `MYRIAD_OPENBLAS` names; else
+    /// the system's `libopenblas`.
+    ///
+    /// # Errors
+    /// It is not there, is older than 0.3.28, or was built for one thread. The text says what to install.
+    pub fn load() -> Result<OpenBlas, LoadError> {
+        if let Ok(blas) = OpenBlas::of(Found::this_process()) {
+            return Ok(blas);
+        }
+        if let Some(file) = std::env::var_os(VARIABLE).filter(|file| !file.is_empty()) {
+            // SAFETY: whoever sets the variable says that it is OpenBLAS.
+            return unsafe { OpenBlas::load_from(&file) };
+        }
+        let names: &[&str] = if cfg!(target_os = "macos") {
+            &["libopenblas.0.dylib", "libopenblas.dylib"]
+        } else {
+            &["libopenblas.so.0", "libopenblas.so"]
+        };
+        let found = Found::first(names)
+            .map_err(|error| LoadError::new(format!("{} was not found. {}", names[0], what_to_do()), error))?;
+        OpenBlas::of(found)
+    }
+
+    /// The library in this file.
+    ///
+    /// # Errors
+    /// It cannot be opened, or lacks what is needed.
+    ///
+    /// # Safety
+    /// The file is OpenBLAS; code in it runs.
+    pub unsafe fn load_from(file: impl AsRef<OsStr>) -> Result<OpenBlas, LoadError> {
+        let file = file.as_ref();
+        let found = Found::first(&[file]).map_err(|error| {
+            LoadError::new(format!("{} cannot be opened as a library. {}", file.to_string_lossy(), what_to_do()), error)
+        })?;
+        OpenBlas::of(found)
+    }
+
+    fn of(found: Found) -> Result<OpenBlas, LoadError> {
+        let mut config = None;
+        for names in NAMES {
+            let name = |middle: &str| format!("{}openblas_{middle}{}", names.0, names.1);
+            // SAFETY: functions of OpenBLAS's interface, with their types; `get_config` may be called at any time.
+            unsafe {
+                let get: Option<GetConfig> = found.symbol(&name("get_config"));
+                config = config.or_else(|| get.map(|get| text(get())));
+                let set_callback = found.symbol::<SetCallback>(&name("set_threads_callback_function"));
+                let set_threads = found.symbol::<SetThreads>(&name("set_num_threads"));
+                if let (Some(set_callback), Some(set_threads)) = (set_callback, set_threads) {
+                    let config = config.unwrap_or_default();
+                    return Ok(OpenBlas { found, names, set_callback, set_threads, config });
+                }
+            }
+        }
+        let what = match config {
+            Some(config) => format!("{} ({config})", found.name),
+            None => format!("{}, which does not look like OpenBLAS,", found.name),
+        };
+        let text = format!("{what} has no openblas_set_threads_callback_function. {}", what_to_do());
+        Err(LoadError::new(text, None))
+    }
+
+    /// What the library says of itself: its version and how it was built.
+    pub fn config(&self) -> &str {
+        &self.config
+    }
+
+    /// From now on OpenBLAS's calls are gangs, of so many threads at most.
+    ///
+    /// More threads than processors are of no use. OpenBLAS has one such setting in the process.
+    ///
+    /// # Panics
+    /// If `threads` is 0, or more than a C `int`.
+    ///
+    /// # Safety
+    /// - No other thread is in a function of OpenBLAS meanwhile; best before the first.
+    /// - In fiber mode, the tasks that call it have stacks large enough for its frames: see the module's text.
+    /// - Jobs of other gangs do not call OpenBLAS with more than one thread: that aborts the process.
+    pub unsafe fn install(&self, threads: usize) {
+        // SAFETY: the caller.
+        unsafe {
+            (self.set_callback)(Some(run_gang));
+            self.set_threads(threads);
+        }
+    }
+
+    /// OpenBLAS has its own threads again.
+    ///
+    /// # Safety
+    /// No other thread is in a function of OpenBLAS meanwhile.
+    pub unsafe fn uninstall(&self) {
+        // SAFETY: the caller; null is OpenBLAS's default.
+        unsafe { (self.set_callback)(None) }
+    }
+
+    /// How many threads a call has at most. Calls with one thread never come to a gang.
+    ///
+    /// # Panics
+    /// If `threads` is 0, or more than a C `int`.
+    ///
+    /// # Safety
+    /// No other thread is in a function of OpenBLAS meanwhile.
+    pub unsafe fn set_threads(&self, threads: usize) {
+        let n = c_int::try_from(threads).ok().filter(|n| *n > 0);
+        let n = n.expect("OpenBLAS has at least 1 thread for a call, and no more than an `int`");
+        // SAFETY: the caller.
+        unsafe { (self.set_threads)(n) }
+    }
+
+    /// Another function of this library, by its plain name (`cblas_dgemm`): what its build puts before and behind names is
+    /// added. (In builds with 64-bit integers, whose names end with `64_`, dimensions are `i64`: [`is_64_bit`](Self::is_64_bit).)
+    ///
+    /// # Errors
+    /// There is none.
+    ///
+    /// # Safety
+    /// `T` is a function pointer of the right type.
+    pub unsafe fn function<T: Copy>(&self, name: &str) -> Result<T, LoadError> {
+        const { assert!(size_of::<T>() == size_of::<*const ()>(), "a function pointer") };
+        let name = format!("{}{name}{}", self.names.0, self.names.1);
+        // SAFETY: the caller.
+        unsafe { self.found.symbol(&name) }
+            .ok_or_else(|| LoadError::new(format!("{} has no {name}", self.found.name), None))
+    }
+
+    /// Are dimensions 64-bit numbers?
+    pub fn is_64_bit(&self) -> bool {
+        self.names.1 == "64_"
+    }
+}
+
+fn what_to_do() -> String {
+    format!(
+        "OpenBLAS 0.3.28 or later is needed, built with threads (Debian 12 has 0.3.21); the one in the Python package `scipy-openblas64` \
+         will do (`pip download scipy-openblas64`, unzip it). Name its file by the variable {VARIABLE}"
+    )
+}
+
+/// # Safety
+/// Null, or a string of C that stays.
+unsafe fn text(string: *const c_char) -> String {
+    if string.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller.
+    unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
+}
+
+/// One call at a time: OpenBLAS's buffers are one for each thread *number*. A lock of the system, as the caller keeps its thread.
+static ONE_CALL: Mutex<()> = Mutex::new(());
+
+/// For `openblas_set_threads_callback_function`: runs the parts of a call at the same time, each on a thread of its own, and returns
+/// when all have ended.
+///
+/// # Blocking
+/// Until other calls, and gangs before it, have ended, and then all parts. The caller keeps its thread.
+///
+/// # Panics
+/// Never. If there are no threads for all parts, or the caller is a job of a gang, it aborts the process with a message: OpenBLAS
+/// has no way to be told.
+///
+/// # Safety
+/// As OpenBLAS calls it: `dojob(i, jobdata + i * elsize, dojob_data)` may be called once for each `i` below `numjobs`, on any threads, at
+/// the same time.
+pub unsafe extern "C" fn run_gang(
+    _sync: c_int,
+    dojob: Option<DoJob>,
+    numjobs: c_int,
+    elsize: usize,
+    jobdata: *mut c_void,
+    dojob_data: c_int,
+) {
+    let (Some(dojob), Ok(n)) = (dojob, usize::try_from(numjobs)) else { return };
+    let jobs = Jobs(jobdata);
+    let job = |i: usize| {
+        let jobs = &jobs;
+        let data = jobs.0.cast::<u8>().wrapping_add(i * elsize).cast();
+        // SAFETY: the caller. (`i` is less than `numjobs`, an `int`.)
+        unsafe { dojob(i as c_int, data, dojob_data) };
+    };
+    if n <= 1 {
+        (0..n).for_each(job);
+        return;
+    }
+    jobs::no_unwind("a call of OpenBLAS cannot be run: the message above says why", || {
+        let began = keep_thread(|| {
+            let _one = ONE_CALL.lock().unwrap_or_else(|e| e.into_inner());
+            try_gang(n, job)
+        });
+        match began {
+            Ok(()) => (),
+            Err(GangError::Nested) => panic!(
+                "a job of a gang has called OpenBLAS with {n} threads, and would wait for itself; call `set_threads(1)` before such gangs"
+            ),
+            Err(error) => panic!("OpenBLAS wants {n} threads: {error}"),
+        }
+    });
+}
+
+struct Jobs(*mut c_void);
+// SAFETY: an address; the jobs behind it may run on any thread.
+unsafe impl Sync for Jobs {}
