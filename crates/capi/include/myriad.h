@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// For myriad_channel_new: a channel that is never full.
+#define MYRIAD_UNBOUNDED SIZE_MAX
 
 
 // What a function of Myriad returns: MYRIAD_OK is 0. myriad_error_message has a sentence for each, myriad_last_error the details.
@@ -52,6 +54,16 @@ typedef enum myriad_status {
     // Something inside of Myriad failed; myriad_last_error says what.
     MYRIAD_ERROR_PANIC = 16,
 } myriad_status;
+
+// How a task waits.
+typedef enum myriad_mode {
+    // A task that waits keeps its thread of the system, and another thread goes on as the worker: right for any code.
+    MYRIAD_THREADS = 0,
+    // A task that waits is set aside with its stack, and its thread runs the next one: a thousand times cheaper. For code that never waits
+    // (in functions of Myriad) while it holds a lock of the system, inside a catch block or a destructor of C++ that runs
+    // because of an exception, or while it has a thread-local variable changed that it will change back.
+    MYRIAD_FIBERS = 1,
+} myriad_mode;
 
 // A channel of items of a fixed size, for any number of senders and receivers: tasks and threads.
 typedef struct myriad_channel myriad_channel;
@@ -438,7 +450,7 @@ void myriad_fftw_loop(void *(*work)(char*),
                       char *jobdata,
                       size_t elsize,
                       int njobs,
-                      void *_data);
+                      void *data);
 
 // For OpenBLAS 0.3.28 and later: `openblas_set_threads_callback_function(myriad_openblas_gang)`, before its first call, and
 // openblas_set_num_threads with at most the number of processors. Its calls are gangs then, one at a time in the process.

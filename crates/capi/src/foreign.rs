@@ -18,8 +18,10 @@ pub unsafe extern "C" fn myriad_fftw_loop(
     jobdata: *mut c_char,
     elsize: usize,
     njobs: c_int,
-    _data: *mut c_void,
+    data: *mut c_void,
 ) {
+    // What the program gave; nothing is expected there.
+    _ = data;
     let mut runtime = None;
     guarded(|| {
         runtime = Some(handle()?);

@@ -90,7 +90,10 @@ pub unsafe extern "C" fn myriad_spawn(
 ) -> myriad_status {
     guarded(|| {
         // SAFETY: the caller.
-        unsafe { give(task, Builder::new().on(handle()?).spawn(call(function, argument)?)) };
+        unsafe {
+            let f = call(function, argument)?;
+            give(task, Builder::new().on(handle()?).spawn(f));
+        }
         Ok(())
     })
 }
@@ -111,8 +114,8 @@ pub unsafe extern "C" fn myriad_spawn_named(
     guarded(|| {
         // SAFETY: the caller.
         unsafe {
-            let builder = Builder::new().name(string(name, "the name")?).on(handle()?);
-            give(task, builder.spawn(call(function, argument)?));
+            let (name, f) = (string(name, "the name")?, call(function, argument)?);
+            give(task, Builder::new().name(name).on(handle()?).spawn(f));
         }
         Ok(())
     })

@@ -50,6 +50,11 @@ fn the_header_is_what_the_sources_say() {
 #[test]
 fn every_exported_function_is_in_the_header() {
     let header = generate();
+    for name in
+        ["MYRIAD_FIBERS = 1", "#define MYRIAD_UNBOUNDED SIZE_MAX", "(*myriad_function)", "typedef struct myriad_task"]
+    {
+        assert!(header.contains(name), "{name}");
+    }
     let mut exported = 0;
     for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
         let source = std::fs::read_to_string(entry.unwrap().path()).unwrap();

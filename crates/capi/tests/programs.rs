@@ -1,0 +1,125 @@
+//! Programs in C and C++, compiled and linked with the library that was just built, in both modes.
+//!
+//! They lie in `tests/c/`. `MYRIAD_C_FLAGS` adds flags for the compilers (`-fsanitize=address`).
+
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const MODES: [&str; 2] = ["threads", "fibers"];
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where cargo has put the libraries: beside this test.
+fn built(name: &str) -> PathBuf {
+    let exe = std::env::current_exe().unwrap();
+    let file = exe.parent().unwrap().join(name);
+    assert!(file.exists(), "cargo has not built {}", file.display());
+    file
+}
+
+/// A folder with the libraries under the names that they are installed with.
+fn libraries(test: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let shared = built("libmyriad_capi.so");
+    for name in ["libmyriad.so", "libmyriad.so.0"] {
+        std::os::unix::fs::symlink(&shared, folder.join(name)).unwrap();
+    }
+    folder
+}
+
+/// Compiles a program of `tests/c/`; returns its path.
+fn compile(source: &str, folder: &Path, link: &[&str]) -> PathBuf {
+    let (variable, default, standard) =
+        if source.ends_with(".cpp") { ("CXX", "c++", "-std=c++17") } else { ("CC", "cc", "-std=c11") };
+    let compiler = std::env::var(variable).unwrap_or_else(|_| default.into());
+    let program = folder.join(source.replace('.', "_"));
+    let more = std::env::var("MYRIAD_C_FLAGS").unwrap_or_default();
+    let output = Command::new(&compiler)
+        .args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fstack-clash-protection"])
+        .args(more.split_whitespace())
+        .arg("-I")
+        .arg(here().join("include"))
+        .arg(here().join("tests/c").join(source))
+        .arg("-o")
+        .arg(&program)
+        .args(link)
+        .args(["-lpthread", "-lm", "-ldl"])
+        .output();
+    let output = output.unwrap_or_else(|e| panic!("{compiler}: {e}; install a compiler, or name one by {variable}"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+fn shared(source: &str, test: &str) -> PathBuf {
+    let folder = libraries(test);
+    let (l, rpath) = (format!("-L{}", folder.display()), format!("-Wl,-rpath,{}", folder.display()));
+    compile(source, &folder, &[&l, "-lmyriad", &rpath])
+}
+
+/// Runs it, at most for two minutes.
+fn run(program: &Path, arguments: &[&str]) -> Output {
+    Command::new("timeout").arg("120").arg(program).args(arguments).output().unwrap()
+}
+
+#[track_caller]
+fn all_is_well(program: &Path, mode: &str) {
+    let output = run(program, &[mode]);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out == "all is well\n", "{mode}: {}\n{out}{err}", output.status);
+}
+
+#[test]
+fn a_program_in_c() {
+    let program = shared("program.c", "c");
+    MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
+#[test]
+fn misuse_is_an_error() {
+    let program = shared("misuse.c", "misuse");
+    MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
+#[test]
+fn a_program_in_cpp() {
+    let program = shared("program.cpp", "cpp");
+    MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
+/// A C++ exception that leaves a task ends the process, and says so; it is not undefined.
+#[test]
+fn an_exception_that_leaves_a_task() {
+    use std::os::unix::process::ExitStatusExt;
+    let program = shared("program.cpp", "throw");
+    for mode in MODES {
+        // Not by `timeout`, which would not tell how it ended.
+        let output = Command::new(&program).args([mode, "throw"]).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.signal(), Some(6), "{mode}: {}\n{err}", output.status);
+        assert!(err.contains("foreign exception"), "{err}");
+    }
+}
+
+/// The static library, with nothing of ours to find when the program starts.
+#[test]
+fn linked_statically() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("static");
+    std::fs::create_dir_all(&folder).unwrap();
+    let archive = built("libmyriad_capi.a");
+    let program = compile("program.c", &folder, &[archive.to_str().unwrap(), "-lgcc_s"]);
+    MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
+/// What a program asks for when it starts is the name with the version of the interface.
+#[test]
+fn the_library_knows_its_name() {
+    let library = std::fs::read(built("libmyriad_capi.so")).unwrap();
+    let name = b"libmyriad.so.0\0";
+    assert!(library.windows(name.len()).any(|part| part == name));
+}
