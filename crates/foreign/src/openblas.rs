@@ -24,6 +24,7 @@
 use crate::jobs;
 use crate::library::{Found, LoadError};
 use myriad_core::task::{GangError, keep_thread, try_gang};
+use myriad_sync::lock::Mutex as Turn;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fmt;
 use std::sync::Mutex;
@@ -165,6 +166,22 @@ impl OpenBlas {
         let n = n.expect("OpenBLAS has at least 1 thread for a call, and no more than an `int`");
         // SAFETY: the caller.
         unsafe { (self.set_threads)(n) }
+    }
+
+    /// Calls `f`, which calls OpenBLAS, when no other `f` runs; tasks that wait for their turn are set aside.
+    ///
+    /// OpenBLAS runs one call with several threads at a time anyway, and who comes second waits in its lock with the whole worker. Here
+    /// the worker goes on.
+    ///
+    /// # Blocking
+    /// Until it is the caller's turn; then until `f` has ended, and there it keeps its thread.
+    ///
+    /// # Panics
+    /// A panic of `f` goes on.
+    pub fn one_at_a_time<T>(&self, f: impl FnOnce() -> T) -> T {
+        static TURN: Turn<()> = Turn::new(());
+        let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+        keep_thread(f)
     }
 
     /// Another function of this library, by its plain name (`cblas_dgemm`): what its build puts before and behind names is

@@ -1,0 +1,229 @@
+//! OpenBLAS on gangs: the results are those of one thread, from as many tasks as you like.
+
+mod common;
+
+use common::{alone, assert_close, in_both_modes, noise, or_skip};
+use myriad_core::{scope, task::gang, yield_now};
+use myriad_foreign::openblas::{DoJob, OpenBlas, run_gang};
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+
+type Gemm<Int> =
+    unsafe extern "C" fn(c_int, c_int, c_int, Int, Int, Int, f64, *const f64, Int, *const f64, Int, f64, *mut f64, Int);
+type Dot<Int> = unsafe extern "C" fn(Int, *const f64, Int, *const f64, Int) -> f64;
+
+const ROW_MAJOR: c_int = 101;
+const PLAIN: c_int = 111;
+
+/// With the integers of this build.
+struct Blas {
+    blas: OpenBlas,
+    gemm: usize,
+    dot: usize,
+}
+
+impl Blas {
+    fn load() -> Option<Blas> {
+        let blas = or_skip("OpenBLAS", OpenBlas::load())?;
+        assert!(blas.config().contains("OpenBLAS"), "{blas:?}");
+        type Any = unsafe extern "C" fn();
+        // SAFETY: called with its own type only.
+        let function = |name| unsafe { blas.function::<Any>(name).unwrap() } as usize;
+        let (gemm, dot) = (function("cblas_dgemm"), function("cblas_ddot"));
+        Some(Blas { blas, gemm, dot })
+    }
+
+    /// `a * b`, of squares.
+    fn multiply(&self, n: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
+        assert!(a.len() == n * n && b.len() == n * n);
+        let mut c = vec![0.0; n * n];
+        let (a, b, place) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+        // SAFETY: CBLAS's function, with the integers of this build, and three arrays of n * n numbers.
+        unsafe {
+            if self.blas.is_64_bit() {
+                let (gemm, n) = (std::mem::transmute::<usize, Gemm<i64>>(self.gemm), n as i64);
+                gemm(ROW_MAJOR, PLAIN, PLAIN, n, n, n, 1.0, a, n, b, n, 0.0, place, n);
+            } else {
+                let (gemm, n) = (std::mem::transmute::<usize, Gemm<i32>>(self.gemm), n as i32);
+                gemm(ROW_MAJOR, PLAIN, PLAIN, n, n, n, 1.0, a, n, b, n, 0.0, place, n);
+            }
+        }
+        c
+    }
+
+    fn dot(&self, a: &[f64], b: &[f64]) -> f64 {
+        assert_eq!(a.len(), b.len());
+        // SAFETY: as above.
+        unsafe {
+            if self.blas.is_64_bit() {
+                std::mem::transmute::<usize, Dot<i64>>(self.dot)(a.len() as i64, a.as_ptr(), 1, b.as_ptr(), 1)
+            } else {
+                std::mem::transmute::<usize, Dot<i32>>(self.dot)(a.len() as i32, a.as_ptr(), 1, b.as_ptr(), 1)
+            }
+        }
+    }
+}
+
+fn naive(n: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut c = vec![0.0; n * n];
+    for i in 0..n {
+        for k in 0..n {
+            let x = a[i * n + k];
+            c[i * n..][..n].iter_mut().zip(&b[k * n..][..n]).for_each(|(c, b)| *c += x * b);
+        }
+    }
+    c
+}
+
+/// Level 3 and level 1, from many tasks at a time.
+#[test]
+fn from_many_tasks() {
+    let _alone = alone();
+    let Some(blas) = Blas::load() else { return };
+    let n = 200;
+    let (a, b, long) = (noise(1, n * n), noise(2, n * n), noise(3, 200_000));
+    let (product, square) = (naive(n, &a, &b), long.iter().map(|x| x * x).sum::<f64>());
+    for threads in [2, 4] {
+        // SAFETY: nobody else is in OpenBLAS.
+        unsafe { blas.blas.install(threads) };
+        in_both_modes(|rt| {
+            let done = AtomicUsize::new(0);
+            rt.run(|| {
+                scope(|s| {
+                    for k in 0..8 {
+                        let (blas, a, b, long, product, done) = (&blas, &a, &b, &long, &product, &done);
+                        s.spawn(move || {
+                            yield_now();
+                            let multiply = || assert_close(&blas.multiply(n, a, b), product, 1e-12);
+                            if k % 2 == 0 {
+                                multiply()
+                            } else {
+                                blas.blas.one_at_a_time(multiply)
+                            }
+                            assert_close(&[blas.dot(long, long)], &[square], 1e-12);
+                            done.fetch_add(1, SeqCst);
+                        });
+                    }
+                });
+            });
+            assert_eq!(done.into_inner(), 8);
+        });
+    }
+    // From a thread that is no worker, and with its own threads again.
+    assert_close(&blas.multiply(n, &a, &b), &product, 1e-12);
+    // SAFETY: as above.
+    unsafe { blas.blas.uninstall() };
+    assert_close(&blas.multiply(n, &a, &b), &product, 1e-12);
+}
+
+/// It is OpenBLAS that calls.
+#[test]
+fn openblas_calls_us() {
+    type Threads = unsafe extern "C" fn(c_int, Option<DoJob>, c_int, usize, *mut c_void, c_int);
+    type Set = unsafe extern "C" fn(Option<Threads>);
+    static PARTS: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn counted(
+        sync: c_int,
+        dojob: Option<DoJob>,
+        n: c_int,
+        size: usize,
+        jobs: *mut c_void,
+        data: c_int,
+    ) {
+        PARTS.fetch_add(n as usize, SeqCst);
+        // SAFETY: OpenBLAS's own call.
+        unsafe { run_gang(sync, dojob, n, size, jobs, data) };
+    }
+    let _alone = alone();
+    let Some(blas) = Blas::load() else { return };
+    let n = 300;
+    let (a, b) = (noise(1, n * n), noise(2, n * n));
+    let product = naive(n, &a, &b);
+    // SAFETY: OpenBLAS's function; nobody else is in it.
+    unsafe {
+        blas.blas.install(3);
+        blas.blas.function::<Set>("openblas_set_threads_callback_function").unwrap()(Some(counted));
+    }
+    in_both_modes(|rt| {
+        PARTS.store(0, SeqCst);
+        assert_close(&rt.run(|| blas.multiply(n, &a, &b)), &product, 1e-12);
+        assert!((2..=3).contains(&PARTS.load(SeqCst)), "{PARTS:?} parts");
+    });
+    // With one thread it does not call.
+    // SAFETY: as above.
+    unsafe { blas.blas.set_threads(1) };
+    PARTS.store(0, SeqCst);
+    assert_close(&blas.multiply(n, &a, &b), &product, 1e-12);
+    assert_eq!(PARTS.load(SeqCst), 0);
+    // SAFETY: as above.
+    unsafe { blas.blas.uninstall() };
+}
+
+#[test]
+fn each_part_once_and_all_at_a_time() {
+    struct Job {
+        here: *const AtomicUsize,
+        number: AtomicUsize,
+    }
+    const N: usize = 5;
+    unsafe extern "C" fn part(number: c_int, job: *mut c_void, data: c_int) {
+        // SAFETY: an element of the array below.
+        let job = unsafe { &*job.cast::<Job>() };
+        assert_eq!(data, 77);
+        job.number.fetch_add(number as usize + 1, SeqCst);
+        // SAFETY: stands beside the array.
+        let here = unsafe { &*job.here };
+        here.fetch_add(1, SeqCst);
+        while here.load(SeqCst) < N {
+            std::thread::yield_now();
+        }
+    }
+    in_both_modes(|rt| {
+        let here = AtomicUsize::new(0);
+        let jobs: [Job; N] = std::array::from_fn(|_| Job { here: &here, number: AtomicUsize::new(0) });
+        let place = jobs.as_ptr().expose_provenance();
+        rt.run(|| {
+            let jobs = std::ptr::with_exposed_provenance_mut(place);
+            // SAFETY: as many elements of this size.
+            unsafe { run_gang(1, Some(part), N as c_int, size_of::<Job>(), jobs, 77) };
+        });
+        assert!(jobs.iter().map(|job| job.number.load(SeqCst)).eq(1..=N));
+    });
+}
+
+/// A job of a gang that calls OpenBLAS with several threads: the process ends, and says what to do.
+#[test]
+fn inside_a_gang() {
+    const CHILD: &str = "MYRIAD_TEST_CHILD";
+    unsafe extern "C" fn nothing(_: c_int, _: *mut c_void, _: c_int) {}
+    if std::env::var_os(CHILD).is_some() {
+        // SAFETY: the parts look at nothing.
+        gang(2, |_| unsafe { run_gang(1, Some(nothing), 2, 1, std::ptr::null_mut(), 0) });
+        std::process::exit(0);
+    }
+    let test = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["inside_a_gang", "--exact", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&test.stderr);
+    assert!(!test.status.success() && text.contains("set_threads(1)"), "{}\n{text}", test.status);
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    // SAFETY: there is no such file; the others are libraries of the system.
+    unsafe {
+        let error = OpenBlas::load_from("/nowhere/libopenblas.so").unwrap_err().to_string();
+        assert!(error.contains("/nowhere/libopenblas.so") && error.contains("MYRIAD_OPENBLAS"), "{error}");
+        if cfg!(target_os = "linux") {
+            let error = OpenBlas::load_from("libc.so.6").unwrap_err().to_string();
+            assert!(error.contains("does not look like OpenBLAS") && error.contains("0.3.28"), "{error}");
+        }
+    }
+    let _alone = alone();
+    let Some(blas) = Blas::load() else { return };
+    // SAFETY: panics before it calls OpenBLAS.
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe { blas.blas.set_threads(0) }));
+    assert!(panic.is_err());
+}
