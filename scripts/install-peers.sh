@@ -2,7 +2,7 @@
 # Installs the systems outside of Rust that Myriad is compared with, from Debian's or Ubuntu's packages. Needs root.
 #   scripts/install-peers.sh             installs what is missing
 #   scripts/install-peers.sh --list      only says what that would be
-# Julia is not in Debian 12: https://julialang.org/downloads/.
+# Julia is not in Debian 12: https://julialang.org/downloads/. Debian's OpenBLAS is too old to be run by us: scripts/install-openblas.sh.
 set -euo pipefail
 
 packages=(

@@ -116,6 +116,21 @@ fn linked_statically() {
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
+/// FFTW's loops are tasks of a C program. Skipped, in words, where FFTW is not installed, unless `MYRIAD_FOREIGN=required`.
+#[test]
+fn fftw() {
+    use std::io::Write;
+    let found = ["/usr/include", "/usr/local/include"].iter().any(|folder| Path::new(folder).join("fftw3.h").exists());
+    if !found && std::env::var_os("MYRIAD_FOREIGN").is_none_or(|value| value != "required") {
+        _ = writeln!(std::io::stderr(), "SKIPPED: FFTW from C: there is no fftw3.h (Debian: libfftw3-dev)");
+        return;
+    }
+    let folder = libraries("fftw");
+    let (l, rpath) = (format!("-L{}", folder.display()), format!("-Wl,-rpath,{}", folder.display()));
+    let program = compile("fftw.c", &folder, &[&l, "-lmyriad", &rpath, "-lfftw3_threads", "-lfftw3"]);
+    MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
 /// What a program asks for when it starts is the name with the version of the interface.
 #[test]
 fn the_library_knows_its_name() {
