@@ -4,6 +4,7 @@
 
 #![cfg(target_os = "linux")]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -33,12 +34,12 @@ fn libraries(test: &str) -> PathBuf {
     folder
 }
 
-/// Compiles a program of `tests/c/`; returns its path.
-fn compile(source: &str, folder: &Path, link: &[&str]) -> PathBuf {
+/// Compiles a program of `tests/c/`; returns its path. Without a C++ compiler programs in C++ are skipped, in words.
+fn compile(source: &str, folder: &Path, link: &[&str]) -> Option<PathBuf> {
     let (variable, default, standard) =
         if source.ends_with(".cpp") { ("CXX", "c++", "-std=c++17") } else { ("CC", "cc", "-std=c11") };
     let compiler = std::env::var(variable).unwrap_or_else(|_| default.into());
-    let program = folder.join(source.replace('.', "_"));
+    let program = folder.join(Path::new(source).with_extension("out").file_name().unwrap());
     let more = std::env::var("MYRIAD_C_FLAGS").unwrap_or_default();
     let output = Command::new(&compiler)
         .args([standard, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fstack-clash-protection"])
@@ -51,12 +52,29 @@ fn compile(source: &str, folder: &Path, link: &[&str]) -> PathBuf {
         .args(link)
         .args(["-lpthread", "-lm", "-ldl"])
         .output();
-    let output = output.unwrap_or_else(|e| panic!("{compiler}: {e}; install a compiler, or name one by {variable}"));
+    let output = match output {
+        Ok(output) => output,
+        Err(error) if variable == "CXX" && !required() => {
+            skip(&format!("{source}: {compiler}: {error}; install a C++ compiler, or name one by CXX"));
+            return None;
+        }
+        Err(error) => panic!("{compiler}: {error}; install a compiler, or name one by {variable}"),
+    };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    program
+    Some(program)
 }
 
-fn shared(source: &str, test: &str) -> PathBuf {
+/// With `MYRIAD_FOREIGN=required` nothing is skipped.
+fn required() -> bool {
+    std::env::var_os("MYRIAD_FOREIGN").is_some_and(|value| value == "required")
+}
+
+fn skip(why: &str) {
+    // Not by `eprintln!`, which is shown only for tests that fail.
+    _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
+}
+
+fn shared(source: &str, test: &str) -> Option<PathBuf> {
     let folder = libraries(test);
     let (l, rpath) = (format!("-L{}", folder.display()), format!("-Wl,-rpath,{}", folder.display()));
     compile(source, &folder, &[&l, "-lmyriad", &rpath])
@@ -76,19 +94,35 @@ fn all_is_well(program: &Path, mode: &str) {
 
 #[test]
 fn a_program_in_c() {
-    let program = shared("program.c", "c");
+    let program = shared("program.c", "c").unwrap();
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
+/// The program in `docs/C.md` is one, and does what it says.
+#[test]
+fn the_program_of_the_guide() {
+    let guide = std::fs::read_to_string(here().join("../../docs/C.md")).unwrap();
+    let programs: Vec<_> = guide.split("```c\n").skip(1).filter_map(|part| part.split("```").next()).collect();
+    let program = programs.into_iter().find(|program| program.contains("int main")).expect("a program in the guide");
+    let folder = libraries("guide");
+    let source = folder.join("guide.c");
+    std::fs::write(&source, program).unwrap();
+    let (l, rpath) = (format!("-L{}", folder.display()), format!("-Wl,-rpath,{}", folder.display()));
+    let program = compile(source.to_str().unwrap(), &folder, &[&l, "-lmyriad", &rpath]).unwrap();
+    let output = run(&program, &[]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "2\n4\n6\n8\n10\n12\n14\n16\n18\n20\n");
 }
 
 #[test]
 fn misuse_is_an_error() {
-    let program = shared("misuse.c", "misuse");
+    let program = shared("misuse.c", "misuse").unwrap();
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
 #[test]
 fn a_program_in_cpp() {
-    let program = shared("program.cpp", "cpp");
+    let Some(program) = shared("program.cpp", "cpp") else { return };
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
@@ -96,7 +130,7 @@ fn a_program_in_cpp() {
 #[test]
 fn an_exception_that_leaves_a_task() {
     use std::os::unix::process::ExitStatusExt;
-    let program = shared("program.cpp", "throw");
+    let Some(program) = shared("program.cpp", "throw") else { return };
     for mode in MODES {
         // Not by `timeout`, which would not tell how it ended.
         let output = Command::new(&program).args([mode, "throw"]).output().unwrap();
@@ -112,22 +146,20 @@ fn linked_statically() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("static");
     std::fs::create_dir_all(&folder).unwrap();
     let archive = built("libmyriad_capi.a");
-    let program = compile("program.c", &folder, &[archive.to_str().unwrap(), "-lgcc_s"]);
+    let program = compile("program.c", &folder, &[archive.to_str().unwrap(), "-lgcc_s"]).unwrap();
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
 /// FFTW's loops are tasks of a C program. Skipped, in words, where FFTW is not installed, unless `MYRIAD_FOREIGN=required`.
 #[test]
 fn fftw() {
-    use std::io::Write;
     let found = ["/usr/include", "/usr/local/include"].iter().any(|folder| Path::new(folder).join("fftw3.h").exists());
-    if !found && std::env::var_os("MYRIAD_FOREIGN").is_none_or(|value| value != "required") {
-        _ = writeln!(std::io::stderr(), "SKIPPED: FFTW from C: there is no fftw3.h (Debian: libfftw3-dev)");
-        return;
+    if !found && !required() {
+        return skip("FFTW from C: there is no fftw3.h (Debian: libfftw3-dev)");
     }
     let folder = libraries("fftw");
     let (l, rpath) = (format!("-L{}", folder.display()), format!("-Wl,-rpath,{}", folder.display()));
-    let program = compile("fftw.c", &folder, &[&l, "-lmyriad", &rpath, "-lfftw3_threads", "-lfftw3"]);
+    let program = compile("fftw.c", &folder, &[&l, "-lmyriad", &rpath, "-lfftw3_threads", "-lfftw3"]).unwrap();
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 

@@ -93,7 +93,7 @@ fn main() {
     let (a, b) = (&a[..n * n], &b[..n * n]);
     let mut expected = vec![0.0; n * n];
     gemm.multiply(n, a, b, &mut expected);
-    let (mut many, mut many2) = (vec![vec![0.0; n * n]; tasks], vec![vec![0.0; n * n]; tasks]);
+    let mut results = (vec![vec![0.0; n * n]; tasks], vec![vec![0.0; n * n]; tasks]);
     let from_tasks = |results: &mut [Vec<f64>]| {
         rt.run(|| {
             myriad_core::scope(|s| {
@@ -103,22 +103,29 @@ fn main() {
             });
         });
     };
-    let (ours, theirs, ratio) = by_turns(
-        4 * rounds,
-        || {
-            install();
-            from_tasks(&mut many);
-        },
-        || {
-            uninstall();
-            from_tasks(&mut many2);
-        },
-    );
-    for c in many.iter().chain(&many2) {
-        assert!(difference(c, &expected) < 1e-12, "wrong results");
+    for threads in [workers, 1] {
+        let (ours, theirs, ratio) = by_turns(
+            4 * rounds,
+            || {
+                install();
+                // SAFETY: as above.
+                unsafe { blas.set_threads(threads) };
+                from_tasks(&mut results.0);
+            },
+            || {
+                uninstall();
+                // SAFETY: as above.
+                unsafe { blas.set_threads(workers) };
+                from_tasks(&mut results.1);
+            },
+        );
+        for c in results.0.iter_mut().chain(&mut results.1) {
+            assert!(difference(c, &expected) < 1e-12, "wrong results");
+            c.fill(0.0);
+        }
+        println!(
+            "{tasks} dgemm {n} from {tasks} tasks: {threads} threads each {ours:.1?}, its own threads {theirs:.1?}; ratio {ratio:.3}"
+        );
     }
-    println!(
-        "{tasks} dgemm {n} from {tasks} tasks: gangs of {workers} {ours:.1?}, its own threads {theirs:.1?}; ratio {ratio:.3}"
-    );
     drop(rt.shutdown(std::time::Duration::from_secs(1)));
 }

@@ -27,5 +27,7 @@ texts! {
     schedulers "docs/SCHEDULERS.md";
     soundness "docs/SOUNDNESS.md";
     platform "docs/PLATFORM.md";
+    c "docs/C.md";
+    foreign_libraries "docs/FOREIGN-LIBRARIES.md";
     changelog "CHANGELOG.md";
 }
