@@ -11,9 +11,9 @@ cd "$(dirname "$0")/.." || exit 1
 tests=(spawn scope join futures runtimes lifecycle timers task_local scoped_values rng channel_close channel_cancel channel_messages channel_pairs
     gangs keep_thread)
 # Of these, two leak on purpose (a future that is forgotten, a counter that lives for ever), and two measure memory and time,
-# which the checker takes too; two of gangs limit the process's memory, or fork.
+# which the checker takes too; one forks.
 skipped=(--skip forgotten --skip free_tasks_among_those_of_the_scope
-    --skip without_threads_no_job_begins --skip after_a_fork
+    --skip after_a_fork
     --skip millions_of_tasks_in_the_same_memory --skip an_idle_runtime_sleeps)
 existing=()
 for name in "${tests[@]}"; do

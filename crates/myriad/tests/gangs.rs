@@ -263,27 +263,6 @@ fn on_a_thread_that_is_no_worker() {
     assert_eq!(here.into_inner(), 3);
 }
 
-/// All or none, and an error that says so.
-#[cfg(target_os = "linux")]
-#[test]
-fn without_threads_no_job_begins() {
-    let output = in_child(&[], || {
-        let status = std::fs::read_to_string("/proc/self/statm").unwrap();
-        let pages: u64 = status.split(' ').next().unwrap().parse().unwrap();
-        let limit = pages * 4096 + (64 << 20);
-        let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
-        // SAFETY: of this process alone, which exits after the test.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
-        let error = try_gang(64, |_| unreachable!("not all have a thread")).unwrap_err();
-        assert!(matches!(error, GangError::NoThread(_)), "{error:?}");
-        assert!(error.to_string().contains("ask for fewer jobs"), "{error}");
-        // The threads that there were are there for others.
-        let here = AtomicUsize::new(0);
-        gang(2, |_| meet(&here, 2));
-    });
-    common::assert_ok(&output);
-}
-
 /// The threads of the parent are not in the child; gangs have new ones there.
 #[cfg(target_os = "linux")]
 #[test]
@@ -294,9 +273,12 @@ fn after_a_fork() {
             gang(2, |_| meet(&here, 2));
         };
         meeting();
-        // SAFETY: the other threads of this process hold no lock that the child needs: they are idle.
+        // SAFETY: the other threads of this process hold no lock that the child needs, but for those that gangs take care of.
         match unsafe { libc::fork() } {
             0 => {
+                // If it hangs it ends, and does not keep the pipes of the test open.
+                // SAFETY: of this process alone.
+                unsafe { libc::alarm(60) };
                 meeting();
                 // SAFETY: ends the child, without destructors of a runtime that it does not have.
                 unsafe { libc::_exit(7) };

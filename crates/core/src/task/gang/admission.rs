@@ -10,7 +10,7 @@
 //! **Invariants.** `free` plus what the admitted gangs took is the number of processors. The first in line does not fit, else it
 //! would not be in line. A line's entry stands in the frame of one who waits, and goes when it is admitted or cancelled.
 //!
-//! **fork.** In a child none of these gangs exist: the state is that of a process, by its number.
+//! **fork.** In a child none of these gangs exist: the state is that of a process, by its number ([`super::fork`]).
 
 use crate::runtime::processors;
 use crate::sched::node::Node;
@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard};
 
 static STATE: Mutex<State> = Mutex::new(State { process: 0, most: 0, free: 0, line: VecDeque::new() });
 
-struct State {
+pub(super) struct State {
     process: u32,
     most: usize,
     free: usize,
@@ -35,9 +35,16 @@ struct Waiter {
     node: usize,
 }
 
-fn locked() -> MutexGuard<'static, State> {
+/// For `fork`: nobody else changes the state meanwhile.
+pub(super) type Lock = MutexGuard<'static, State>;
+
+pub(super) fn lock() -> Lock {
     // Nothing panics under it but on a failed allocation.
-    let mut state = STATE.lock().unwrap_or_else(|e| e.into_inner());
+    STATE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+fn locked() -> Lock {
+    let mut state = lock();
     let process = std::process::id();
     if state.process != process {
         let most = processors().workers.max(1);

@@ -20,7 +20,7 @@ const STACK: usize = 8 << 20;
 
 static IDLE: Mutex<Idle> = Mutex::new(Idle { process: 0, numbered: 0, helpers: Vec::new() });
 
-struct Idle {
+pub(super) struct Idle {
     /// Whose threads these are: a forked child has none of them.
     process: u32,
     numbered: u64,
@@ -40,8 +40,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-fn idle() -> MutexGuard<'static, Idle> {
-    let mut idle = locked(&IDLE);
+/// For `fork`: nobody else changes the list meanwhile.
+pub(super) type Lock = MutexGuard<'static, Idle>;
+
+pub(super) fn lock() -> Lock {
+    locked(&IDLE)
+}
+
+fn idle() -> Lock {
+    let mut idle = lock();
     let process = std::process::id();
     if idle.process != process {
         std::mem::forget(std::mem::take(&mut idle.helpers));
@@ -80,6 +87,8 @@ impl Helper {
             idle.numbered
         };
         let slot = Arc::new(Slot::default());
+        #[cfg(all(test, not(loom)))]
+        super::test::may_start()?;
         map::thread_starts()?;
         let mine = slot.clone();
         let thread = std::thread::Builder::new().name(format!("myriad-gang-{number}")).stack_size(STACK);

@@ -20,10 +20,13 @@
 //! seconds of a spinning kernel would hold up tasks that have nothing to do with it. A thread of its own costs an idle worker nothing: the
 //! worker sleeps meanwhile. *All jobs on helpers, and the caller set aside:* see above; and one thread more that runs.
 //!
-//! Tests: `crates/myriad/tests/gangs.rs`.
+//! Tests: `crates/myriad/tests/gangs.rs`; without threads: `test.rs`.
 
 mod admission;
+mod fork;
 mod helpers;
+#[cfg(all(test, not(loom)))]
+mod test;
 
 use super::context::inherit::Heirloom;
 use super::keep_thread::{keep_thread, lend};
@@ -187,6 +190,7 @@ where
     if n == 0 {
         return Ok(());
     }
+    fork::watch();
     let places = Places::take(n)?;
     let result = keep_thread(|| run(n, &f));
     drop(places);
