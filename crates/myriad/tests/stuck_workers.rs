@@ -524,3 +524,28 @@ fn a_thousand_runtimes() {
     });
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }
+
+/// A worker that is about to sleep finds a task, and is stuck in it: the monitor, which looks at that moment, must not believe that
+/// all sleep, or no spare ever comes.
+#[test]
+fn stuck_on_the_way_to_sleep() {
+    for mode in MODES {
+        let _watch = watch(&format!("{mode}"));
+        for i in 0..150 {
+            let rt = mode.builder().workers(1).spare_workers(1).build().unwrap();
+            // The worker looks around for 50 µs before it sleeps.
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_micros(i % 100) {
+                std::hint::spin_loop();
+            }
+            rt.run(|| {
+                let (tx, rx) = std::sync::mpsc::channel();
+                let behind = spawn(move || tx.send(7).unwrap());
+                // A wait that knows nothing of tasks.
+                assert_eq!(rx.recv(), Ok(7));
+                behind.join().unwrap();
+            });
+            assert!(rt.shutdown(common::PATIENCE).is_clean());
+        }
+    }
+}

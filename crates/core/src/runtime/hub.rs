@@ -260,6 +260,15 @@ impl Hub {
         self.crew.members().iter().map(|&member| Worker::of(member))
     }
 
+    /// Does every worker sleep or rest?
+    ///
+    /// The count alone does not say so: who wakes a worker takes the word of it, and counts it as awake only then; the worker may be
+    /// at work between the two.
+    pub fn all_sleep(&self) -> bool {
+        let sleeps = |w: &Worker| w.member.door.sleeping.word.load(Acquire) != 0 || w.dead.load(Relaxed);
+        self.crew.all_sleep() && self.all_workers().all(sleeps)
+    }
+
     /// Is a worker open?
     #[inline(always)]
     pub fn any_open(&self) -> bool {

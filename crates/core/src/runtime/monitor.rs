@@ -3,7 +3,7 @@
 //! ```text
 //!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `relief` says
 //!  all workers of all runtimes sleep: ASLEEP = its number; SeqCst; still so? -> sleeps without a time limit
-//!  a worker that wakes up:            (counted as awake) SeqCst; ASLEEP? -> wakes the monitor
+//!  a worker that wakes up, or does not sleep after all:   (its own word is 0) SeqCst; ASLEEP? -> wakes the monitor
 //!  a thread that ends:                (in the book) SeqCst; ASLEEP? -> wakes the monitor, which joins it
 //! ```
 //! So an idle program has no ticks. The thread ends with the last runtime, and is joined by its shutdown. Meanwhile another runtime may
@@ -90,10 +90,10 @@ pub(super) fn forget(hub: &'static Hub) {
     }
 }
 
-/// A worker has woken up, or a thread ends.
+/// A worker has woken up, or has not fallen asleep; or a thread ends.
 #[inline]
 pub(crate) fn worker_awake() {
-    // SeqCst: that it is counted as awake (or stands in the book), against the monitor's `ASLEEP`.
+    // SeqCst: that its word says that it is awake (or that it stands in the book), against the monitor's `ASLEEP`.
     fence(SeqCst);
     if ASLEEP.load(Relaxed) != AWAKE {
         wake();

@@ -125,7 +125,7 @@ impl Watch {
     /// Spares are on duty only after somebody was stuck; off duty they give up their idle threads.
     pub(super) fn sleeps(&self) -> bool {
         let all_closed = self.seen.iter().all(|seen| seen.open.is_none());
-        self.hub.crew.all_sleep() && self.last_stuck.is_none() && all_closed && !self.hub.threads_leave()
+        self.hub.all_sleep() && self.last_stuck.is_none() && all_closed && !self.hub.threads_leave()
     }
 
     /// The runtime ends.

@@ -263,7 +263,7 @@ impl Crew {
         (crate::sys::atomic::Peek::peek(&*self.counts, Relaxed) & SLEEPERS) as usize
     }
 
-    /// Does every worker sleep or rest?
+    /// Does every worker sleep or rest, but for one that is being woken at this moment?
     pub fn all_sleep(&self) -> bool {
         self.counts.load(Acquire) < AWAKE
     }
