@@ -4,8 +4,8 @@ mod channel_common;
 
 use channel_common::*;
 use myriad::channel::*;
-use myriad::select;
 use myriad::select::Select;
+use myriad::{select, select_async};
 
 #[test]
 fn the_same_channel_several_times() {
@@ -27,16 +27,19 @@ fn the_same_channel_several_times() {
     });
 }
 
+/// Within six standard deviations of the same for each.
+#[track_caller]
+fn check(counts: &[u32], rounds: u32) {
+    let n = counts.len() as f64;
+    let sigma = (f64::from(rounds) * (1.0 / n) * (1.0 - 1.0 / n)).sqrt();
+    for count in counts {
+        assert!((f64::from(*count) - f64::from(rounds) / n).abs() < 6.0 * sigma, "{counts:?}");
+    }
+}
+
 /// Go: about a half each (506 of 1,000 there). Here: within six standard deviations.
 #[test]
 fn fair_by_chance() {
-    fn check(counts: &[u32], rounds: u32) {
-        let n = counts.len() as f64;
-        let sigma = (f64::from(rounds) * (1.0 / n) * (1.0 - 1.0 / n)).sqrt();
-        for count in counts {
-            assert!((f64::from(*count) - f64::from(rounds) / n).abs() < 6.0 * sigma, "{counts:?}");
-        }
-    }
     let channels: Vec<_> = (0..40).map(|_| unbounded::<()>()).collect();
     channels.iter().for_each(|(tx, _)| tx.close().then_some(()).unwrap());
     let rx = |i: usize| &channels[i].1;
@@ -60,6 +63,59 @@ fn fair_by_chance() {
         counts[many.wait()] += 1;
     }
     check(&counts, 40_000);
+}
+
+/// The same of arms that wait in one line: each is as often the first of them there.
+#[test]
+fn fair_while_waiting() {
+    each_runtime(|rt| {
+        rt.run(|| {
+            let (tx, rx) = bounded::<()>(0);
+            let (_never, other) = unbounded::<()>();
+            let rounds = 2_000;
+            // Room only for who waits.
+            let give = |tx: Sender<()>| {
+                move || {
+                    for _ in 0..rounds {
+                        while tx.try_send(()).is_err() {
+                            myriad::yield_now();
+                        }
+                    }
+                }
+            };
+            let sends = myriad::spawn(give(tx.clone()));
+            let mut two = [0; 2];
+            for _ in 0..rounds {
+                two[select! { _ = rx.recv() => 0, _ = rx.recv() => 1 }] += 1;
+            }
+            sends.join().unwrap();
+            check(&two, rounds);
+            // Another one between them: to begin at any arm, and go round, would not do.
+            let sends = myriad::spawn(give(tx.clone()));
+            let mut two = [0; 2];
+            myriad::block_on(async {
+                for _ in 0..rounds {
+                    two[select_async! { _ = rx.recv() => 0, _ = other.recv() => 2, _ = other.recv() => 3, _ = rx.recv() => 1 }] += 1;
+                }
+            });
+            sends.join().unwrap();
+            check(&two, rounds);
+            let sends = myriad::spawn(give(tx.clone()));
+            let mut many = Select::new();
+            (0..40).for_each(|i| _ = many.recv(&rx, move |_| i));
+            let mut counts = [0; 40];
+            for _ in 0..rounds {
+                counts[many.wait()] += 1;
+            }
+            sends.join().unwrap();
+            check(&counts, rounds);
+            let sends = myriad::spawn(give(tx));
+            for _ in 0..rounds {
+                select! { biased; _ = rx.recv() => (), _ = rx.recv() => panic!("the second") }
+            }
+            sends.join().unwrap();
+        });
+    });
 }
 
 #[test]
