@@ -260,15 +260,6 @@ impl Hub {
         self.crew.members().iter().map(|&member| Worker::of(member))
     }
 
-    /// Does every worker sleep or rest?
-    ///
-    /// The count alone does not say so: who wakes a worker takes the word of it, and counts it as awake only then; the worker may be
-    /// at work between the two.
-    pub fn all_sleep(&self) -> bool {
-        let sleeps = |w: &Worker| w.member.door.sleeping.word.load(Acquire) != 0 || w.dead.load(Relaxed);
-        self.crew.all_sleep() && self.all_workers().all(sleeps)
-    }
-
     /// Is a worker open?
     #[inline(always)]
     pub fn any_open(&self) -> bool {
@@ -294,7 +285,7 @@ impl Hub {
             spares[number]
         };
         w.on_duty.store(true, Relaxed);
-        w.dead.store(false, Relaxed);
+        w.member.door.dead.store(false, Relaxed);
         self.crew.join(&w.member);
         self.spawn_thread(format!("{}-spare{number}", config.name), move || worker_main(w))
             .inspect_err(|_| self.crew.drop_last())

@@ -125,7 +125,7 @@ impl Watch {
     /// Spares are on duty only after somebody was stuck; off duty they give up their idle threads.
     pub(super) fn sleeps(&self) -> bool {
         let all_closed = self.seen.iter().all(|seen| seen.open.is_none());
-        self.hub.all_sleep() && self.last_stuck.is_none() && all_closed && !self.hub.threads_leave()
+        self.hub.crew.all_sleep() && self.last_stuck.is_none() && all_closed && !self.hub.threads_leave()
     }
 
     /// The runtime ends.
@@ -183,7 +183,7 @@ impl Watch {
         stories: &mut Vec<(OnStuck, Stuck)>,
     ) {
         let (seen, w) = (&mut self.seen[i], Worker::of(member));
-        if w.dead.load(Relaxed) {
+        if member.door.dead.load(Relaxed) {
             return;
         }
         let sleeping = member.door.sleeping.word.load(Acquire);

@@ -90,8 +90,9 @@ fn wait_until_empty(hubs: &[&'static Hub], until: Instant) {
 /// Is a task left that has not ended?
 fn any_left(hubs: &[&'static Hub]) -> bool {
     let idle = || {
-        hubs.iter()
-            .all(|hub| hub.all_sleep() && !hub.crew.has_injected() && hub.nobody_runs() && hub.dedicated.is_empty())
+        hubs.iter().all(|hub| {
+            hub.crew.all_sleep() && !hub.crew.has_injected() && hub.nobody_runs() && hub.dedicated.is_empty()
+        })
     };
     let mut any = !idle();
     for hub in hubs {
