@@ -15,7 +15,7 @@ impl Deque {
     /// Takes exactly this task, if it is in this deque. The caller holds its handle, so the record is live.
     ///
     /// # Safety
-    /// The caller is the owner; the task was queued by [`push`](Self::push), or its `idx` is [`UNCLAIMED`].
+    /// The caller is the owner; the task was queued by [`push`](Self::push), or its `idx` is [`UNCLAIMED`](super::UNCLAIMED).
     #[inline(always)]
     pub unsafe fn claim(&self, task: &Header) -> bool {
         let i = task.idx.load(Relaxed);
