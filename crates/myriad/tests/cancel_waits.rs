@@ -1,44 +1,15 @@
 //! A cancellation in each kind of wait: it ends, without an effect, and the joiner is told.
 
-mod common;
+mod cancel_common;
 
-use common::{Drops, Mode, case, each, in_both_modes, wait_until};
+use cancel_common::*;
 use myriad::cancel;
 use myriad::channel::{bounded, rendezvous, unbounded};
 use myriad::time::{Instant, sleep, sleep_until};
-use myriad::{JoinHandle, block_on, join, scope, spawn, spawn_async, yield_now};
+use myriad::{block_on, join, scope, spawn, spawn_async, yield_now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::time::Duration;
-
-const LONG: Duration = Duration::from_secs(3600);
-
-/// Starts `f`, waits until it says that it has begun, lets it block, and cancels it. Its destructors must have run.
-#[track_caller]
-fn cancel_in<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) {
-    let drops = Drops::new();
-    let begun = Arc::new(AtomicBool::new(false));
-    let (held, says) = (drops.one(), begun.clone());
-    let h = spawn(move || {
-        let _held = held;
-        says.store(true, SeqCst);
-        f()
-    });
-    wait_until(|| begun.load(SeqCst));
-    for _ in 0..3 {
-        yield_now();
-    }
-    assert_cancelled(h);
-    drops.assert_all(1);
-}
-
-#[track_caller]
-fn assert_cancelled<T>(h: JoinHandle<T>) {
-    h.cancel();
-    let error = h.join().err().expect("it was cancelled");
-    assert!(error.is_cancelled(), "{error}");
-    assert!(!error.is_panic());
-}
 
 #[test]
 fn recv() {

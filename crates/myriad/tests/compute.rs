@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{MODES, case, catch_planned, in_both_modes, plan, quiet};
+use common::{MODES, case, catch_planned, each_with, in_both_modes, plan, quiet};
 use myriad::{compute, compute_async, scope, spawn, spawn_async};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -21,26 +21,23 @@ fn spin_until(flag: &AtomicBool) {
 /// A blocked task of the same worker goes on: in fiber mode nobody else could help it.
 #[test]
 fn nobody_waits_behind_it() {
-    for mode in MODES {
-        case(
-            mode,
-            1,
-            |b| b.spare_workers(0),
-            |rt| {
-                let done = Arc::new(AtomicBool::new(false));
-                let (tx, rx) = myriad::channel::rendezvous::<()>();
-                let says = done.clone();
-                let blocked = rt.spawn(move || {
-                    rx.recv().unwrap();
-                    says.store(true, SeqCst);
-                });
-                let computes = rt.spawn(move || compute(|| spin_until(&done)));
-                rt.spawn(move || tx.send(()).unwrap()).join().unwrap();
-                computes.join().unwrap();
-                blocked.join().unwrap();
-            },
-        );
-    }
+    each_with(
+        &[1],
+        |b| b.spare_workers(0),
+        |_, rt| {
+            let done = Arc::new(AtomicBool::new(false));
+            let (tx, rx) = myriad::channel::rendezvous::<()>();
+            let says = done.clone();
+            let blocked = rt.spawn(move || {
+                rx.recv().unwrap();
+                says.store(true, SeqCst);
+            });
+            let computes = rt.spawn(move || compute(|| spin_until(&done)));
+            rt.spawn(move || tx.send(()).unwrap()).join().unwrap();
+            computes.join().unwrap();
+            blocked.join().unwrap();
+        },
+    );
 }
 
 #[test]

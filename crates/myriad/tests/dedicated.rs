@@ -3,7 +3,8 @@
 mod common;
 
 use common::{
-    Drops, MODES, Mode, PATIENCE, case, in_both_modes, in_child, locked, plan, quiet, stderr, wait_until, watch,
+    Drops, MODES, Mode, PATIENCE, case, each_with, in_both_modes, in_child, locked, plan, quiet, stderr, wait_until,
+    watch,
 };
 use myriad::channel::{bounded, rendezvous};
 use myriad::task::{Builder, ScopedValue, current, dedicated};
@@ -152,28 +153,25 @@ fn everything_that_waits_works_in_it() {
 
 #[test]
 fn what_it_spawns_goes_where_it_comes_from() {
-    for mode in MODES {
-        case(
-            mode,
-            1,
-            |b| b.pool("a", 1),
-            |rt| {
-                let from_a = on(rt).pool("a").dedicated(|| {
-                    assert_eq!(pool(), "a");
-                    let here = myriad::run(|| std::thread::current().id());
-                    assert_eq!(here, std::thread::current().id(), "it is a task: `run` calls");
-                    (
-                        spawn(pool).join().unwrap(),
-                        spawn_async(async { pool() }).join().unwrap(),
-                        myriad::spawn_on("default", pool).join().unwrap(),
-                    )
-                });
-                assert_eq!(from_a.unwrap().join().unwrap(), ("a".into(), "a".into(), "default".into()));
-                assert_eq!(rt.run(|| dedicated(|| spawn(pool).join().unwrap()).join().unwrap()), "default");
-                assert_eq!(rt.handle().pool("a").unwrap().run(|| dedicated(pool).join().unwrap()), "a");
-            },
-        );
-    }
+    each_with(
+        &[1],
+        |b| b.pool("a", 1),
+        |_, rt| {
+            let from_a = on(rt).pool("a").dedicated(|| {
+                assert_eq!(pool(), "a");
+                let here = myriad::run(|| std::thread::current().id());
+                assert_eq!(here, std::thread::current().id(), "it is a task: `run` calls");
+                (
+                    spawn(pool).join().unwrap(),
+                    spawn_async(async { pool() }).join().unwrap(),
+                    myriad::spawn_on("default", pool).join().unwrap(),
+                )
+            });
+            assert_eq!(from_a.unwrap().join().unwrap(), ("a".into(), "a".into(), "default".into()));
+            assert_eq!(rt.run(|| dedicated(|| spawn(pool).join().unwrap()).join().unwrap()), "default");
+            assert_eq!(rt.handle().pool("a").unwrap().run(|| dedicated(pool).join().unwrap()), "a");
+        },
+    );
 }
 
 #[test]
@@ -209,27 +207,24 @@ fn what_belongs_to_a_task() {
 
 #[test]
 fn nobody_waits_behind_it() {
-    for mode in MODES {
-        case(
-            mode,
-            1,
-            |b| b.spare_workers(0),
-            |rt| {
-                let go = Arc::new(AtomicBool::new(false));
-                let until = go.clone();
-                // It never comes back by itself, and the only worker is free.
-                let h = rt.run(|| {
-                    dedicated(move || {
-                        while !until.load(SeqCst) {
-                            std::hint::spin_loop()
-                        }
-                    })
-                });
-                rt.run(move || spawn(move || go.store(true, SeqCst)).join().unwrap());
-                h.join().unwrap();
-            },
-        );
-    }
+    each_with(
+        &[1],
+        |b| b.spare_workers(0),
+        |_, rt| {
+            let go = Arc::new(AtomicBool::new(false));
+            let until = go.clone();
+            // It never comes back by itself, and the only worker is free.
+            let h = rt.run(|| {
+                dedicated(move || {
+                    while !until.load(SeqCst) {
+                        std::hint::spin_loop()
+                    }
+                })
+            });
+            rt.run(move || spawn(move || go.store(true, SeqCst)).join().unwrap());
+            h.join().unwrap();
+        },
+    );
 }
 
 #[test]
@@ -254,17 +249,14 @@ fn many_at_a_time_and_all_threads_end() {
 #[test]
 fn it_may_use_all_cores() {
     let cores = myriad::platform().cpus.len();
-    for mode in MODES {
-        // As many workers as cores: each is pinned to one.
-        case(
-            mode,
-            cores,
-            |b| b,
-            |rt| {
-                assert_eq!(rt.run(|| dedicated(|| myriad::platform().cpus.len()).join().unwrap()), cores);
-            },
-        );
-    }
+    // As many workers as cores: each is pinned to one.
+    each_with(
+        &[cores],
+        |b| b,
+        |_, rt| {
+            assert_eq!(rt.run(|| dedicated(|| myriad::platform().cpus.len()).join().unwrap()), cores);
+        },
+    );
 }
 
 #[test]

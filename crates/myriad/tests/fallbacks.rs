@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{MODES, assert_ok, each, in_both_modes, in_child, wait_until};
+use common::{MODES, assert_ok, crowd, each, in_both_modes, in_child, wait_until};
 use myriad::channel::{bounded, rendezvous, unbounded};
 use myriad::{join, scope, spawn, spawn_async};
 use std::sync::Arc;
@@ -129,30 +129,8 @@ fn mappings_run_out() {
         std::panic::set_hook(Box::new(|_| ()));
         let rt = MODES[0].builder().workers(1).stack_size(32 << 10).build().unwrap();
         let tasks = 40_000;
-        let (got, told) = rt.run(|| {
-            let (tx, rx) = unbounded::<usize>();
-            let started = Arc::new(AtomicUsize::new(0));
-            let handles: Vec<_> = (0..tasks)
-                .map(|_| {
-                    let (tx, rx, started) = (tx.clone(), rx.clone(), started.clone());
-                    spawn(move || {
-                        if started.fetch_add(1, SeqCst) + 1 == tasks {
-                            (0..tasks).for_each(|i| tx.send(i).unwrap());
-                        }
-                        rx.recv().unwrap()
-                    })
-                })
-                .collect();
-            let (mut got, mut told) = (0, String::new());
-            for h in handles {
-                match h.join() {
-                    Ok(_) => got += 1,
-                    Err(error) => told = error.to_string(),
-                }
-            }
-            assert_eq!(rx.try_iter().count(), tasks - got);
-            (got, told)
-        });
+        let (got, told) = crowd(&rt, tasks);
+        let told = told.last().expect("some find no stack");
         assert!(got > 20_000 && got < tasks, "{got}");
         assert!(told.contains("vm.max_map_count") && told.contains("MYRIAD_NO_GUARD_INSTALL is set"), "{told}");
         assert!(rt.shutdown(common::PATIENCE).is_clean());

@@ -25,35 +25,9 @@ fn quiet_about_stacks() {
     });
 }
 
-/// So many tasks want to block; some find no stack. Returns how many got a message, and what the others were told.
 fn crowd(rt: &Runtime, tasks: usize) -> (usize, Vec<String>) {
     quiet_about_stacks();
-    rt.run(|| {
-        let (tx, rx) = unbounded::<usize>();
-        let started = Arc::new(AtomicUsize::new(0));
-        let handles: Vec<_> = (0..tasks)
-            .map(|_| {
-                let (tx, rx, started) = (tx.clone(), rx.clone(), started.clone());
-                spawn(move || {
-                    // The last one to start lets the others go on.
-                    if started.fetch_add(1, SeqCst) + 1 == tasks {
-                        (0..tasks).for_each(|i| tx.send(i).unwrap());
-                    }
-                    rx.recv().unwrap()
-                })
-            })
-            .collect();
-        let (mut got, mut told) = (0, Vec::new());
-        for h in handles {
-            match h.join() {
-                Ok(_) => got += 1,
-                Err(error) => told.push(error.to_string()),
-            }
-        }
-        // What the failed ones did not take is still there.
-        assert_eq!(rx.try_iter().count(), told.len());
-        (got, told)
-    })
+    common::crowd(rt, tasks)
 }
 
 #[test]

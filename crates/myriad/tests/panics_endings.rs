@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    MODES, PLANNED, assert_aborted, assert_ok, case, catch, catch_planned, in_both_modes, in_child, plan, stderr,
-    wait_until,
+    MODES, PLANNED, assert_aborted, assert_ok, case, catch, catch_planned, each_with, in_both_modes, in_child, plan,
+    stderr, wait_until,
 };
 use myriad::channel::bounded;
 use myriad::{Unhandled, join, scope, spawn, spawn_async};
@@ -23,28 +23,23 @@ impl Drop for Bomb {
 /// A result that panics when it is dropped: where nobody takes it the worker survives, where somebody does it is theirs.
 #[test]
 fn in_the_destructor_of_a_result() {
-    for mode in MODES {
-        for workers in [1, 2] {
-            case(
-                mode,
-                workers,
-                |b| b,
-                |rt| {
-                    rt.run(|| {
-                        for _ in 0..20 {
-                            drop(spawn(|| Bomb));
-                            let h = spawn(|| Bomb);
-                            wait_until(|| h.is_finished());
-                            drop(h);
-                            let bomb = spawn(|| Bomb).join();
-                            catch_planned("bomb", || drop(bomb));
-                        }
-                    });
-                    assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
-                },
-            );
-        }
-    }
+    each_with(
+        &[1, 2],
+        |b| b,
+        |_, rt| {
+            rt.run(|| {
+                for _ in 0..20 {
+                    drop(spawn(|| Bomb));
+                    let h = spawn(|| Bomb);
+                    wait_until(|| h.is_finished());
+                    drop(h);
+                    let bomb = spawn(|| Bomb).join();
+                    catch_planned("bomb", || drop(bomb));
+                }
+            });
+            assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
+        },
+    );
 }
 
 /// What the closure holds panics when it goes, at the task's end: the task has panicked.
@@ -215,31 +210,28 @@ fn a_detached_panic_is_reported() {
 /// After thousands of panics everywhere the runtime works as before.
 #[test]
 fn nothing_is_left_behind() {
-    for mode in MODES {
-        case(
-            mode,
-            2,
-            |b| b.on_unhandled_panic(Unhandled::Ignore),
-            |rt| {
-                for round in 0..20 {
-                    _ = catch(|| {
-                        rt.run(|| {
-                            (0..50).for_each(|_| drop(spawn(|| plan("detached"))));
-                            let h = spawn(|| plan("joined"));
-                            scope(|s| (0..10).for_each(|_| drop(s.spawn(|| plan("scoped")))));
-                            drop(h);
-                        })
-                    });
-                    assert_eq!(
-                        rt.run(|| (0..100).map(|i| spawn(move || i)).map(|h| h.join().unwrap()).sum::<usize>()),
-                        4950,
-                        "{round}"
-                    );
-                }
-                assert!(!std::thread::panicking());
-            },
-        );
-    }
+    each_with(
+        &[2],
+        |b| b.on_unhandled_panic(Unhandled::Ignore),
+        |_, rt| {
+            for round in 0..20 {
+                _ = catch(|| {
+                    rt.run(|| {
+                        (0..50).for_each(|_| drop(spawn(|| plan("detached"))));
+                        let h = spawn(|| plan("joined"));
+                        scope(|s| (0..10).for_each(|_| drop(s.spawn(|| plan("scoped")))));
+                        drop(h);
+                    })
+                });
+                assert_eq!(
+                    rt.run(|| (0..100).map(|i| spawn(move || i)).map(|h| h.join().unwrap()).sum::<usize>()),
+                    4950,
+                    "{round}"
+                );
+            }
+            assert!(!std::thread::panicking());
+        },
+    );
 }
 
 /// A payload that panics itself when it is dropped: where nobody takes it the worker drops it, and survives.
@@ -254,22 +246,19 @@ fn a_payload_that_panics_when_it_is_dropped() {
     fn bad() {
         std::panic::resume_unwind(Box::new(Bad))
     }
-    for mode in MODES {
-        case(
-            mode,
-            1,
-            |b| b.on_unhandled_panic(Unhandled::Ignore),
-            |rt| {
-                rt.run(|| {
-                    drop(spawn(bad));
-                    drop(spawn_async(async { bad() }));
-                    let payload = catch(|| scope(|s| (0..3).for_each(|_| drop(s.spawn(bad)))));
-                    std::mem::forget(payload);
-                    let payload = catch(|| join(bad, bad));
-                    std::mem::forget(payload);
-                });
-                assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
-            },
-        );
-    }
+    each_with(
+        &[1],
+        |b| b.on_unhandled_panic(Unhandled::Ignore),
+        |_, rt| {
+            rt.run(|| {
+                drop(spawn(bad));
+                drop(spawn_async(async { bad() }));
+                let payload = catch(|| scope(|s| (0..3).for_each(|_| drop(s.spawn(bad)))));
+                std::mem::forget(payload);
+                let payload = catch(|| join(bad, bad));
+                std::mem::forget(payload);
+            });
+            assert_eq!(rt.run(|| spawn(|| 1).join().unwrap()), 1);
+        },
+    );
 }

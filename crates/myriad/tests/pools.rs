@@ -3,7 +3,8 @@
 mod common;
 
 use common::{
-    MODES, Mode, PATIENCE, assert_ok, case, catch, fibers_supported, in_both_modes, in_child, text, wait_until,
+    MODES, Mode, PATIENCE, assert_ok, case, catch, each_with, fibers_supported, in_both_modes, in_child, text,
+    wait_until,
 };
 use myriad::channel::{bounded, unbounded};
 use myriad::{Builder, Handle, Runtime, State, join, scope, spawn, spawn_async, spawn_async_on, spawn_on, task};
@@ -85,45 +86,39 @@ fn what_is_spawned_stays_in_the_pool() {
 
 #[test]
 fn threads_have_the_names_of_their_pools() {
-    for mode in MODES {
-        case(
-            mode,
-            1,
-            |b| b.name("rt").pool("interactive", 1),
-            |rt| {
-                let name = || std::thread::current().name().unwrap().to_owned();
-                assert!(rt.run(name).starts_with("rt-0"));
-                assert!(rt.handle().pool("interactive").unwrap().run(name).starts_with("rt-interactive-0"));
-            },
-        );
-    }
+    each_with(
+        &[1],
+        |b| b.name("rt").pool("interactive", 1),
+        |_, rt| {
+            let name = || std::thread::current().name().unwrap().to_owned();
+            assert!(rt.run(name).starts_with("rt-0"));
+            assert!(rt.handle().pool("interactive").unwrap().run(name).starts_with("rt-interactive-0"));
+        },
+    );
 }
 
 #[test]
 fn a_pool_is_free_while_all_others_compute() {
-    for mode in MODES {
-        case(
-            mode,
-            2,
-            |b| b.pool("interactive", 1).spare_workers(0),
-            |rt| {
-                let done = Arc::new(AtomicBool::new(false));
-                let busy: Vec<_> = (0..2)
-                    .map(|_| {
-                        let done = done.clone();
-                        rt.spawn(move || {
-                            while !done.load(SeqCst) {
-                                std::hint::spin_loop()
-                            }
-                        })
+    each_with(
+        &[2],
+        |b| b.pool("interactive", 1).spare_workers(0),
+        |_, rt| {
+            let done = Arc::new(AtomicBool::new(false));
+            let busy: Vec<_> = (0..2)
+                .map(|_| {
+                    let done = done.clone();
+                    rt.spawn(move || {
+                        while !done.load(SeqCst) {
+                            std::hint::spin_loop()
+                        }
                     })
-                    .collect();
-                // Nobody else could end the loops.
-                rt.handle().pool("interactive").unwrap().spawn(move || done.store(true, SeqCst)).join().unwrap();
-                busy.into_iter().for_each(|h| h.join().unwrap());
-            },
-        );
-    }
+                })
+                .collect();
+            // Nobody else could end the loops.
+            rt.handle().pool("interactive").unwrap().spawn(move || done.store(true, SeqCst)).join().unwrap();
+            busy.into_iter().for_each(|h| h.join().unwrap());
+        },
+    );
 }
 
 #[test]
@@ -234,33 +229,30 @@ fn counts_of_workers() {
 
 #[test]
 fn one_clock() {
-    for mode in MODES {
-        case(
-            mode,
-            1,
-            |b| b.pool("interactive", 1).manual_clock(),
-            |rt| {
-                let interactive = rt.handle().pool("interactive").unwrap();
-                let (day, start) = (Duration::from_secs(86_400), rt.now());
-                let sleeper = interactive.spawn(move || {
-                    myriad::time::sleep(day);
-                    myriad::time::now()
-                });
-                let future = interactive.spawn_async(async move { myriad::time::sleep_async(day).await });
-                let here = rt.spawn(move || {
-                    myriad::time::sleep(day);
-                    myriad::time::now()
-                });
-                while !(sleeper.is_finished() && here.is_finished() && future.is_finished()) {
-                    rt.advance(day);
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                future.join().unwrap();
-                assert!(sleeper.join().unwrap() >= start + day && here.join().unwrap() >= start + day);
-                assert_eq!(interactive.run(myriad::time::now), rt.now());
-            },
-        );
-    }
+    each_with(
+        &[1],
+        |b| b.pool("interactive", 1).manual_clock(),
+        |_, rt| {
+            let interactive = rt.handle().pool("interactive").unwrap();
+            let (day, start) = (Duration::from_secs(86_400), rt.now());
+            let sleeper = interactive.spawn(move || {
+                myriad::time::sleep(day);
+                myriad::time::now()
+            });
+            let future = interactive.spawn_async(async move { myriad::time::sleep_async(day).await });
+            let here = rt.spawn(move || {
+                myriad::time::sleep(day);
+                myriad::time::now()
+            });
+            while !(sleeper.is_finished() && here.is_finished() && future.is_finished()) {
+                rt.advance(day);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            future.join().unwrap();
+            assert!(sleeper.join().unwrap() >= start + day && here.join().unwrap() >= start + day);
+            assert_eq!(interactive.run(myriad::time::now), rt.now());
+        },
+    );
 }
 
 #[test]
@@ -358,24 +350,21 @@ fn a_task_of_any_pool_cannot_shut_it_down() {
 /// A worker of a pool is stuck in a lock that knows nothing of tasks: a spare one of that pool goes on.
 #[test]
 fn stuck_workers_of_each_pool_get_help() {
-    for mode in MODES {
-        case(
-            mode,
-            1,
-            |b| b.pool("interactive", 1),
-            |rt| {
-                let interactive = rt.handle().pool("interactive").unwrap();
-                let (open, opened) = std::sync::mpsc::channel::<()>();
-                let stuck = interactive.spawn(move || opened.recv().unwrap());
-                let pool = interactive.spawn(move || {
-                    open.send(()).unwrap();
-                    here()
-                });
-                assert_eq!(pool.join().unwrap(), "interactive");
-                stuck.join().unwrap();
-            },
-        );
-    }
+    each_with(
+        &[1],
+        |b| b.pool("interactive", 1),
+        |_, rt| {
+            let interactive = rt.handle().pool("interactive").unwrap();
+            let (open, opened) = std::sync::mpsc::channel::<()>();
+            let stuck = interactive.spawn(move || opened.recv().unwrap());
+            let pool = interactive.spawn(move || {
+                open.send(()).unwrap();
+                here()
+            });
+            assert_eq!(pool.join().unwrap(), "interactive");
+            stuck.join().unwrap();
+        },
+    );
 }
 
 #[test]

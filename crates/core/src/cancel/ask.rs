@@ -16,6 +16,7 @@ use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker};
 use crate::sys::atomic::{Ordering::*, fence};
 use crate::sys::fence::Fence;
+use crate::sys::mutant::{on, ord};
 use crate::task::header::{Header, Kind, Marks};
 use std::cell::RefCell;
 
@@ -215,9 +216,11 @@ pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
 ///
 /// # Safety
 /// `task` is record memory of the heap.
-unsafe fn look_anywhere(task: *const Header) {
-    // SeqCst: pairs with those of a task that blocks: the mark against the place.
-    fence(SeqCst);
+pub(super) unsafe fn look_anywhere(task: *const Header) {
+    if !on("look-fence") {
+        // SeqCst: pairs with those of a task that blocks: the mark against the place.
+        fence(SeqCst);
+    }
     // SAFETY: the caller: the words are atomic.
     if let Some(word) = point::hold(unsafe { &*task }) {
         // SAFETY: it is held.
@@ -250,7 +253,7 @@ pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
             }
         };
         // Release: we are through.
-        (*task).idx.store(word, Release);
+        (*task).idx.store(word, ord(Release, "held-release"));
         if let Some(node) = ended {
             worker::wake_node(worker::current(), node.cast_mut());
         }

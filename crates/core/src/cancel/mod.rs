@@ -57,6 +57,26 @@ pub mod model {
         // SAFETY: a header of the model's.
         unsafe { point::leave_fiber(task) }
     }
+    /// As a task that blocks, in threads mode. True: its wait has ended, by a mark.
+    ///
+    /// # Safety
+    /// The node is its wait's, and stands until it has left.
+    pub unsafe fn begin_wait_held(task: &Header, node: *const Node) -> bool {
+        // SAFETY: the caller.
+        unsafe { point::enter_held(task, place::at(place::here(0), node), node) }
+    }
+    /// As a task that goes on, in threads mode.
+    pub fn leave_held(task: &Header) {
+        point::leave_held(task);
+    }
+    /// As a canceller in threads mode, who has marked it.
+    ///
+    /// # Safety
+    /// A header of the model's, whose waits stand until it has left them.
+    pub unsafe fn look_anywhere(task: &Header) {
+        // SAFETY: the caller.
+        unsafe { super::ask::look_anywhere(task) };
+    }
     /// As a canceller.
     pub fn mark(task: &Header) {
         task.marks.fetch_or(Marks::CANCELLED, AcqRel);

@@ -11,8 +11,8 @@ use super::{Cancelled, frames, region};
 use crate::lock::biaser::pause;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker};
-use crate::sys::atomic::{Ordering::*, fence};
-use crate::sys::mutant::on;
+use crate::sys::atomic::{Ordering::*, Peek, fence};
+use crate::sys::mutant::{on, ord, ord_to};
 use crate::task::context::Word;
 use crate::task::header::{Header, Marks};
 
@@ -67,26 +67,37 @@ pub(crate) unsafe fn enter_thread(w: &Worker, task: *const Header, node: *const 
             first_block(w, task);
         }
         (*node).panicking.set(std::thread::panicking().into());
-        // Release: the node, for who holds the place.
-        (*task).idx.store(place::at(w.here, node), Release);
+        enter_held(&*task, place::at(w.here, node), node)
+    }
+}
+
+/// The rest of it, once all know what stands on this stack.
+///
+/// # Safety
+/// As for `enter`; `place` says this node.
+pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Node) -> bool {
+    // Release: the node, for who holds the place.
+    task.idx.store(place, ord(Release, "place-release"));
+    if !on("place-fence") {
         // SeqCst: pairs with that in `look_anywhere`: the place against the mark.
         fence(SeqCst);
-        if (*task).marks.load(Relaxed) & Marks::LOOK == 0 || !must_end(&*task) {
-            return false;
-        }
-        // Whoever holds it has seen the mark too.
-        let Some(word) = hold(&*task) else { return false };
-        let ended = end(node);
-        (*task).idx.store(if ended { place::RUNS } else { word }, Release);
-        ended
     }
+    if task.marks.load(Relaxed) & Marks::LOOK == 0 || !must_end(task) {
+        return false;
+    }
+    // Whoever holds it has seen the mark too.
+    let Some(word) = hold(task) else { return false };
+    // SAFETY: the caller; held.
+    let ended = unsafe { end(node) };
+    task.idx.store(if ended { place::RUNS } else { word }, Release);
+    ended
 }
 
 /// Threads mode: keeps a task that is set aside from going on; returns its place. `None`: it runs.
 pub(super) fn hold(task: &Header) -> Option<usize> {
     let mut spins = 0;
     loop {
-        let word = task.idx.load(Relaxed);
+        let word = task.idx.peek(Relaxed);
         if word == place::HELD {
             pause(&mut spins);
             continue;
@@ -96,7 +107,7 @@ pub(super) fn hold(task: &Header) -> Option<usize> {
             Place::Unknown | Place::On(_) => return None,
         }
         // Acquire: what the task did before it blocked.
-        if task.idx.compare_exchange(word, place::HELD, Acquire, Relaxed).is_ok() {
+        if task.idx.compare_exchange(word, place::HELD, ord(Acquire, "hold-acquire"), Relaxed).is_ok() {
             return Some(word);
         }
     }
@@ -186,13 +197,20 @@ pub(crate) unsafe fn leave(w: &Worker, task: *const Header) {
         // SAFETY: the caller.
         return unsafe { leave_fiber(task) };
     }
-    let mut spins = 0;
     // SAFETY: the caller.
-    let idx = unsafe { &(*task).idx };
+    leave_held(unsafe { &*task });
+}
+
+/// It goes on, in threads mode: when nobody holds its place any more.
+pub(super) fn leave_held(task: &Header) {
+    let mut spins = 0;
     loop {
-        let word = idx.load(Relaxed);
-        // AcqRel: those who held the place are through with what it names.
-        if word != place::HELD && idx.compare_exchange(word, place::RUNS, AcqRel, Relaxed).is_ok() {
+        let word = task.idx.peek(Relaxed);
+        // Acquire: those who held the place are through with what it names.
+        let free = word != place::HELD || on("leave-while-held");
+        if free
+            && task.idx.compare_exchange(word, place::RUNS, ord_to(AcqRel, Release, "leave-acquire"), Relaxed).is_ok()
+        {
             return;
         }
         pause(&mut spins);

@@ -285,7 +285,7 @@ impl Hub {
             spares[number]
         };
         w.on_duty.store(true, Relaxed);
-        w.dead.store(false, Relaxed);
+        w.member.door.dead.store(false, Relaxed);
         self.crew.join(&w.member);
         self.spawn_thread(format!("{}-spare{number}", config.name), move || worker_main(w))
             .inspect_err(|_| self.crew.drop_last())

@@ -1,5 +1,6 @@
 //! Runtimes: building, running, shutting down.
 mod builder;
+pub mod doze;
 pub(crate) mod global;
 pub mod hub;
 pub(crate) mod monitor;

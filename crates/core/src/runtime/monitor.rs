@@ -2,12 +2,11 @@
 //!
 //! ```text
 //!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `relief` says
-//!  all workers of all runtimes sleep: ASLEEP = its number; SeqCst; still so? -> sleeps without a time limit
-//!  a worker that wakes up:            (counted as awake) SeqCst; ASLEEP? -> wakes the monitor
-//!  a thread that ends:                (in the book) SeqCst; ASLEEP? -> wakes the monitor, which joins it
+//!  all workers of all runtimes sleep: sleeps without a time limit, until one wakes up, or a thread ends and is to be joined
 //! ```
+//! How the two do not miss each other: [`super::doze`].
 //! So an idle program has no ticks. The thread ends with the last runtime, and is joined by its shutdown. Meanwhile another runtime may
-//! begin, with a monitor of its own: so there may be two threads, of which the older one ends. Only the newest sets `ASLEEP` (under
+//! begin, with a monitor of its own: so there may be two threads, of which the older one ends. Only the newest says that it sleeps (under
 //! the lock under which it is replaced), each sleeps only while its own number stands there, and an end takes away only that of its own
 //! thread. (With a flag in its place an old one took the sleep of the new one for its own, and its join never ended; or its end wiped
 //! out that the new one sleeps, and nobody woke it any more.)
@@ -15,11 +14,12 @@
 //! **Rejected.** A monitor for each runtime: as many ticks as runtimes. A timer signal: lands in foreign code. A sleeping worker
 //! that looks after the others: there is none when all are stuck.
 
+use super::doze::{AWAKE, Doze};
 use super::hub::Hub;
 use super::relief::Watch;
 use super::stuck::{OnStuck, Stuck};
+use crate::sys::atomic::{AtomicUsize, Ordering::*};
 use crate::sys::thread;
-use std::sync::atomic::{AtomicUsize, Ordering::*, fence};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{JoinHandle, Thread, park, park_timeout};
 use std::time::{Duration, Instant};
@@ -32,10 +32,11 @@ struct Monitor {
 }
 
 static MONITOR: Mutex<Monitor> = Mutex::new(Monitor { watched: Vec::new(), thread: None, generation: 0 });
-/// The generation of the monitor that sleeps, or is about to, until somebody wakes it; or [`AWAKE`].
-static ASLEEP: AtomicUsize = AtomicUsize::new(AWAKE);
 /// Generations begin with 1.
-const AWAKE: usize = 0;
+#[cfg(not(loom))]
+static DOZE: Doze = Doze { asleep: AtomicUsize::new(AWAKE) };
+#[cfg(loom)] // models have one of their own
+static DOZE: std::sync::LazyLock<Doze> = std::sync::LazyLock::new(|| Doze { asleep: AtomicUsize::new(AWAKE) });
 /// Apart from the rest: whoever wakes the monitor must not wait until it has looked around.
 static THREAD: Mutex<Option<Thread>> = Mutex::new(None);
 
@@ -83,26 +84,24 @@ pub(super) fn forget(hub: &'static Hub) {
     // Not if a hook shuts a runtime down: then this is that thread.
     if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
         // Not that of a newer one. If it is not asleep yet, it will find that it is not the newest.
-        _ = ASLEEP.compare_exchange(ended, AWAKE, SeqCst, Relaxed);
+        _ = DOZE.asleep.compare_exchange(ended, AWAKE, SeqCst, Relaxed);
         thread.thread().unpark();
         // It does not panic: hooks are caught.
         _ = thread.join();
     }
 }
 
-/// A worker has woken up, or a thread ends.
+/// A worker has woken up, or has not fallen asleep; or a thread ends (and stands in the book).
 #[inline]
 pub(crate) fn worker_awake() {
-    // SeqCst: that it is counted as awake (or stands in the book), against the monitor's `ASLEEP`.
-    fence(SeqCst);
-    if ASLEEP.load(Relaxed) != AWAKE {
+    if DOZE.look() {
         wake();
     }
 }
 
 #[cold]
 fn wake() {
-    if ASLEEP.swap(AWAKE, SeqCst) != AWAKE
+    if DOZE.take()
         && let Some(thread) = &*locked(&THREAD)
     {
         thread.unpark();
@@ -143,15 +142,11 @@ fn sleep(generation: usize) {
         if monitor.generation != generation {
             return;
         }
-        ASLEEP.store(generation, Relaxed);
-        // SeqCst: pairs with `worker_awake`.
-        fence(SeqCst);
-        if !monitor.watched.iter().all(Watch::sleeps) {
-            ASLEEP.store(AWAKE, Relaxed);
+        if !DOZE.fall_asleep(generation, || monitor.watched.iter().all(Watch::sleeps)) {
             return;
         }
     }
-    while ASLEEP.load(Acquire) == generation {
+    while DOZE.asleep.load(Acquire) == generation {
         park();
     }
 }

@@ -183,7 +183,7 @@ impl Watch {
         stories: &mut Vec<(OnStuck, Stuck)>,
     ) {
         let (seen, w) = (&mut self.seen[i], Worker::of(member));
-        if w.dead.load(Relaxed) {
+        if member.door.dead.load(Relaxed) {
             return;
         }
         let sleeping = member.door.sleeping.word.load(Acquire);

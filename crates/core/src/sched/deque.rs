@@ -42,14 +42,17 @@
 //!
 //! Tests: `tests/loom_deque.rs` (all of the above, with each ordering as a mutant), `deque/test.rs` (larger ones).
 
+mod claims;
 mod fairness;
+mod ring;
 mod thieves;
 
-use crate::sys::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, Peek, compiler_fence};
+use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering::*, Peek, compiler_fence};
 use crate::sys::cell::UnsafeCell;
 use crate::sys::fence::Fence;
 use crate::sys::mutant::{on, ord};
-use crate::task::header::{Header, Marks};
+use crate::task::header::Header;
+use ring::{Ring, new_ring};
 use std::cell::Cell;
 use std::ptr::null_mut;
 
@@ -68,12 +71,6 @@ impl<T> std::ops::Deref for Line<T> {
 
 /// At most this many tasks move in one steal.
 pub const BATCH: usize = 128;
-
-#[derive(Debug)]
-struct Ring {
-    slots: *mut AtomicPtr<Header>,
-    mask: usize,
-}
 
 /// See the module's header. The owner's methods are `unsafe`: only the worker that owns the deque calls them.
 #[repr(C)]
@@ -140,14 +137,6 @@ impl Deque {
             lock: Line(AtomicU32::new(0)),
             head: AtomicUsize::new(FIRST),
         }
-    }
-
-    /// The slot of a position. Owner, or under the lock.
-    #[inline(always)]
-    fn slot(&self, position: usize) -> &AtomicPtr<Header> {
-        // SAFETY: the ring is replaced by the owner under the lock only, so it stands still for both (I5); the masked
-        // index is within it.
-        self.ring.with(|ring| unsafe { &*(*ring).slots.add(position & (*ring).mask) })
     }
 
     /// The owner's fence, unless a model leaves it out.
@@ -224,21 +213,6 @@ impl Deque {
         self.special.set(self.special.get() | CONTEXTS);
     }
 
-    fn set_tombstones(&self, yes: bool) {
-        let others = self.special.get() & !TOMBSTONES;
-        self.special.set(if yes { others | TOMBSTONES } else { others });
-    }
-
-    /// The position of the next push, for which there is a slot.
-    #[inline(always)]
-    fn make_room(&self) -> usize {
-        let top = self.top.load(Relaxed);
-        if top == self.full_at.get() {
-            self.look_for_room(top);
-        }
-        top
-    }
-
     #[inline(always)]
     fn push_at(&self, top: usize, task: *mut Header) -> bool {
         self.slot(top).store(task, Relaxed);
@@ -246,40 +220,6 @@ impl Deque {
         // Light: pairs with a sleeper's heavy fence; one of us sees the other.
         self.light("push-light");
         self.attention.load(Relaxed) != 0
-    }
-
-    /// The ring may be full: looks again, and doubles it if it is.
-    #[cold]
-    #[inline(never)]
-    fn look_for_room(&self, top: usize) {
-        let capacity = self.capacity();
-        // Acquire: pairs with the Release of head in a steal: the thief's swap of the slot comes before our reuse.
-        let head = self.head.load(ord(Acquire, "head-acquire"));
-        if top - head < capacity {
-            self.full_at.set(head + capacity);
-        } else {
-            self.grow();
-        }
-    }
-
-    fn capacity(&self) -> usize {
-        // SAFETY: as in `slot`.
-        self.ring.with(|ring| unsafe { (*ring).mask + 1 })
-    }
-
-    fn grow(&self) {
-        let guard = if on("grow-without-lock") { None } else { Some(self.lock()) };
-        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
-        let new = new_ring(self.capacity() * 2);
-        for position in head..top {
-            // SAFETY: masked index in the new ring, which nobody else knows yet.
-            let slot = unsafe { &*new.slots.add(position & new.mask) };
-            slot.store(self.slot(position).load(Relaxed), Relaxed);
-        }
-        self.full_at.set(head + new.mask + 1);
-        // SAFETY: under the lock, so no thief is in the old ring (I5).
-        self.ring.with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, new)) });
-        drop(guard);
     }
 
     /// Takes the newest task; null if there is none.
@@ -304,144 +244,6 @@ impl Deque {
                 return task;
             }
         }
-    }
-
-    /// Takes exactly this task, if it is in this deque. The caller holds its handle, so the record is live.
-    ///
-    /// # Safety
-    /// The caller is the owner; the task was queued by [`push`](Self::push), or its `idx` is [`UNCLAIMED`].
-    #[inline(always)]
-    pub unsafe fn claim(&self, task: &Header) -> bool {
-        let i = task.idx.load(Relaxed);
-        let top = self.top.load(Relaxed);
-        if i.wrapping_add(1) == top { self.claim_newest(task, i) } else { self.claim_older(task, i, top) }
-    }
-
-    /// The same for a task that most often is the newest, or gone, where nothing is out of the ordinary. False: perhaps
-    /// [`claim`](Self::claim) takes it.
-    ///
-    /// # Safety
-    /// As for [`claim`](Self::claim).
-    #[inline(always)]
-    pub unsafe fn claim_plain(&self, task: &Header) -> bool {
-        let i = task.idx.load(Relaxed);
-        // The same steps as in `claim_newest`.
-        if i.wrapping_add(1) != self.top.load(Relaxed)
-            || !std::ptr::eq(self.slot(i).load(Relaxed), task)
-            || self.special.get() != 0
-        {
-            return false;
-        }
-        self.set_top(i, "claim-top-release");
-        compiler_fence(SeqCst);
-        self.split.load(Relaxed) <= i || std::ptr::eq(self.conflict(i), task)
-    }
-
-    #[inline(always)]
-    fn claim_newest(&self, task: &Header, i: usize) -> bool {
-        // The identity check on every path: the position may have been used again since the task was started.
-        if !std::ptr::eq(self.slot(i).load(Relaxed), task) && !on("claim-newest-unchecked") {
-            return false;
-        }
-        if self.special.get() != 0 {
-            return self.claim_special(task, i);
-        }
-        self.set_top(i, "claim-top-release");
-        compiler_fence(SeqCst);
-        // Above: public, or a forced steal is under way.
-        self.split.load(Relaxed) <= i || std::ptr::eq(self.conflict(i), task)
-    }
-
-    /// The same with full fences, or with tombstones below. (Models come here always.)
-    #[cold]
-    #[inline(never)]
-    fn claim_special(&self, task: &Header, i: usize) -> bool {
-        self.set_top(i, "claim-top-release");
-        self.light("newest-light");
-        if self.split.load(Relaxed) > i {
-            return std::ptr::eq(self.conflict(i), task);
-        }
-        if self.special.get() & TOMBSTONES != 0 {
-            self.drop_tombstones(i);
-        }
-        true
-    }
-
-    /// After the task at `top` was claimed: drops the tombstones just below, all at once. (Who joins out of order in a loop would
-    /// fill the ring with them. Those deeper down go when they come to the top.)
-    ///
-    /// The rule is that of a claim: `top` goes down, then a look at `split`. If a thief has raised it meanwhile, `top` goes up
-    /// again, and the tombstones stay: there is nothing among them that either of us could take.
-    #[inline(never)]
-    fn drop_tombstones(&self, top: usize) {
-        let split = self.split.load(Relaxed);
-        let low = self.ring.with(|ring| {
-            // SAFETY: as in `slot`. (The ring's place and mask are read once, not for each slot.)
-            let (slots, mask) = unsafe { ((*ring).slots, (*ring).mask) };
-            let is_tombstone = |i: usize| {
-                // SAFETY: as in `slot`.
-                unsafe { &*slots.add(i & mask) }.load(Relaxed).is_null()
-            };
-            let mut low = top;
-            while low > split && is_tombstone(low - 1) {
-                low -= 1;
-            }
-            low
-        });
-        if low < top {
-            self.set_top(low, "claim-top-release");
-            self.light("tombstone-light");
-            if self.split.load(Relaxed) > low {
-                return self.set_top(top, "claim-top-release");
-            }
-        }
-        if low <= split {
-            self.set_tombstones(false);
-        }
-    }
-
-    /// Claims a task that is not the newest.
-    #[inline(always)]
-    fn claim_older(&self, task: &Header, i: usize, top: usize) -> bool {
-        if i >= top {
-            return false;
-        }
-        if i < self.split.load(Relaxed) {
-            return self.claim_public(task, i);
-        }
-        // Any private position: leave a tombstone.
-        std::ptr::eq(self.slot(i).load(Relaxed), task) && {
-            self.set_tombstones(true);
-            self.slot(i).store(null_mut(), Relaxed);
-            self.light("middle-light");
-            self.split.load(Relaxed) <= i || self.conflict_older(task)
-        }
-    }
-
-    /// A tombstone was set where a thief is at work: once it is through, the mark says who has the task.
-    #[cold]
-    #[inline(never)]
-    fn conflict_older(&self, task: &Header) -> bool {
-        drop(self.lock());
-        task.marks.load(Relaxed) & Marks::STOLEN == 0
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn claim_public(&self, task: &Header, i: usize) -> bool {
-        // Below head nothing is ours. A task that a thief has moved to its own deque has a position *there*, and if that
-        // is below our head, then our slot for it may be free and still hold the record's address from an earlier life.
-        // Relaxed: whoever has written such a slot again has seen a head above the position before (`make_room`).
-        if i < self.head.load(Relaxed) && !on("claim-below-head") {
-            return false;
-        }
-        let task = std::ptr::from_ref(task).cast_mut();
-        // A look first: a task that was stolen and moved has a position of the thief's deque, which means nothing here.
-        if self.slot(i).load(Relaxed) != task {
-            return false;
-        }
-        // Relaxed: the record is our own; a thief's swap of the same slot is under the lock and decides by value.
-        self.slot(i).compare_exchange(task, null_mut(), Relaxed, Relaxed).is_ok()
     }
 
     /// The private part looked empty: takes back half of the public part. True: look again.
@@ -552,28 +354,6 @@ impl Drop for Guard<'_> {
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `try_lock`.
         self.0.lock.store(0, ord(Release, "unlock-release"));
-    }
-}
-
-impl Drop for Deque {
-    fn drop(&mut self) {
-        // SAFETY: nobody else has the deque any more.
-        self.ring
-            .with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, Ring { slots: null_mut(), mask: 0 })) });
-    }
-}
-
-fn new_ring(capacity: usize) -> Ring {
-    let slots: Box<[AtomicPtr<Header>]> = (0..capacity).map(|_| AtomicPtr::new(null_mut())).collect();
-    Ring { slots: Box::into_raw(slots).cast(), mask: capacity - 1 }
-}
-
-/// # Safety
-/// The ring came from `new_ring`, and nobody uses it any more.
-unsafe fn free_ring(ring: Ring) {
-    if !ring.slots.is_null() {
-        // SAFETY: made from a boxed slice of this length in `new_ring`.
-        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(ring.slots, ring.mask + 1)) });
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Door {
     pub open: AtomicBool,
     /// Tasks that have not begun, and that only it may begin.
     pub pinned: AtomicUsize,
+    /// A spare that could not begin to work.
+    pub dead: AtomicBool,
 }
 
 /// Sleeps, and looks for work when it is woken.
@@ -87,6 +89,7 @@ impl Member {
                 sleeping: Gate::new(0),
                 open: AtomicBool::new(false),
                 pinned: AtomicUsize::new(0),
+                dead: AtomicBool::new(false),
             }),
             index,
             crew,
@@ -196,7 +199,8 @@ impl Crew {
     }
 
     /// A member could not begin to work, and never will.
-    pub fn leave(&self, _member: &Member) {
+    pub fn leave(&self, member: &Member) {
+        member.door.dead.store(true, Relaxed);
         self.counts.fetch_sub(AWAKE, Relaxed);
     }
 
@@ -264,8 +268,13 @@ impl Crew {
     }
 
     /// Does every worker sleep or rest?
+    ///
+    /// The count alone does not say so: who wakes a worker takes the word of it, and counts it as awake only then; the worker may be
+    /// at work between the two.
     pub fn all_sleep(&self) -> bool {
-        self.counts.load(Acquire) < AWAKE
+        // Acquire: what the sleepers did before.
+        let sleeps = |m: &&Member| m.door.sleeping.word.load(Acquire) != 0 || m.door.dead.load(Relaxed);
+        self.counts.load(Acquire) < AWAKE && (on("count-alone") || self.members().iter().all(sleeps))
     }
 
     /// The owner's answer when a push says that somebody asks for work.
@@ -369,8 +378,10 @@ impl Crew {
     /// A task was queued that only this worker may begin. True: it was asleep, and is woken.
     pub fn pin(&self, to: &Member) -> bool {
         to.door.pinned.fetch_add(1, Relaxed);
-        // Pairs with the heavy fence in `sleep`: the count against `sleeping`.
-        Fence::foreign().light();
+        if !on("pin-light") {
+            // Pairs with the heavy fence in `sleep`: the count against `sleeping`.
+            Fence::foreign().light();
+        }
         to.door.sleeping.word.load(Relaxed) != 0 && self.unpark(to)
     }
 
@@ -478,10 +489,10 @@ impl Crew {
         }
         let busy = !on("sleep-no-look")
             && (me.has_ready()
-                || me.has_pinned()
+                || me.has_pinned() && !on("sleep-skips-pinned")
                 || self.stop.load(Relaxed)
                 || self.has_injected()
-                || self.has_deferred()
+                || self.has_deferred() && !on("sleep-skips-deferred")
                 || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.may_be_relieved()));
         if busy {
             self.retract(me);

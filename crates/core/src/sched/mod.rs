@@ -7,6 +7,8 @@ pub mod node;
 pub mod policy;
 pub mod priority;
 pub mod ready;
+#[cfg(all(test, not(loom)))]
+mod records;
 pub mod relief;
 pub mod stacks;
 pub mod turn;

@@ -462,7 +462,6 @@ pub fn worker_main(w: &'static Worker) {
             }
             Err(error) => {
                 w.hub.worker_started(Err(error));
-                w.dead.store(true, Relaxed);
                 w.hub.crew.leave(&w.member);
                 0
             }

@@ -333,9 +333,10 @@ fn search(w: &'static Worker) -> *mut Header {
         if now - began > SPIN_US * per_us && (now >= w.force_at.get() || !crew.others(me).any(|m| m.deque.looks_busy()))
         {
             w.stacks.trim();
-            if crew.sleep(me, || Timers::until_next(w)) {
-                monitor::worker_awake();
-            } else {
+            let slept = crew.sleep(me, || Timers::until_next(w));
+            // Also if it did not: the monitor may have looked while all others slept and it was about to.
+            monitor::worker_awake();
+            if !slept {
                 // Somebody is busy: perhaps with tasks that only force can take.
                 let task = steal_forced(w);
                 if !task.is_null() {

@@ -98,8 +98,6 @@ pub struct Worker {
     pub thread: std::sync::atomic::AtomicU32,
     /// A spare is on duty while workers are stuck.
     pub on_duty: std::sync::atomic::AtomicBool,
-    /// A spare that could not begin to work.
-    pub dead: std::sync::atomic::AtomicBool,
     /// One more than the runtime's workers, for when they are stuck.
     pub spare: bool,
 }
@@ -163,7 +161,6 @@ impl Worker {
             looks: AtomicU32::new(0),
             thread: std::sync::atomic::AtomicU32::new(0),
             on_duty: std::sync::atomic::AtomicBool::new(false),
-            dead: std::sync::atomic::AtomicBool::new(false),
             spare,
         }
     }

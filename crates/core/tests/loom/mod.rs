@@ -38,6 +38,7 @@
 //! | `pop` says "empty" beside a task that a forced steal has given back | `reclaim-no-recheck` | `deque.forced_pop_not_empty` |
 //! | a biased lock is announced relaxed: its revoker misses what was done inside the last one | `enter-release` | `biased.two_locks` |
 //! | a biased lock inside a biased lock | `nested` | `biased.two_locks` |
+//! | a worker that does not fall asleep after all tells nobody, or is not counted yet: the monitor sleeps beside one that is stuck | `retract-not-told`, `count-alone` | `monitor.nearly_asleep`, `monitor.woken` |
 //! | a future's wake only loads, or its poll begins with a store: the wake is lost | `wake-only-loads`, `poll-stores` | `async.wake_or_poll` |
 
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part
@@ -51,6 +52,9 @@ pub mod future;
 pub mod group;
 pub mod handoff;
 mod harness;
+pub mod held;
+pub mod lanes;
+pub mod monitor;
 pub mod policy;
 pub mod relief;
 pub mod sleep;
@@ -71,6 +75,9 @@ pub fn scripts() -> impl Iterator<Item = &'static Script> {
         future::SCRIPTS,
         group::SCRIPTS,
         cancel::SCRIPTS,
+        held::SCRIPTS,
+        lanes::SCRIPTS,
+        monitor::SCRIPTS,
     ]
     .into_iter()
     .flatten()

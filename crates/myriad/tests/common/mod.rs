@@ -73,6 +73,16 @@ pub(crate) fn each(workers: &[usize], body: impl Fn(&Runtime)) {
     }
 }
 
+/// Runs `body` in both modes, with these numbers of workers and with settings; it is told the mode.
+#[track_caller]
+pub(crate) fn each_with(workers: &[usize], tweak: impl Fn(Builder) -> Builder, body: impl Fn(Mode, &Runtime)) {
+    for mode in MODES {
+        for &workers in workers {
+            case(mode, workers, &tweak, |rt| body(mode, rt));
+        }
+    }
+}
+
 /// Runs `body` with one runtime. All its tasks have to end afterwards.
 #[track_caller]
 pub(crate) fn case(mode: Mode, workers: usize, tweak: impl FnOnce(Builder) -> Builder, body: impl FnOnce(&Runtime)) {
@@ -187,6 +197,13 @@ pub(crate) fn wait_until(condition: impl Fn() -> bool) {
     }
 }
 
+/// Computes, and does not come back to its worker, until the condition holds.
+pub(crate) fn compute_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        std::hint::spin_loop();
+    }
+}
+
 // ------------------------------------------------------------------------------------------------------- panics
 
 /// How the text of a panic on purpose begins.
@@ -276,6 +293,38 @@ pub(crate) fn assert_ok(output: &Output) {
 pub(crate) fn assert_aborted(output: &Output) {
     use std::os::unix::process::ExitStatusExt;
     assert_eq!(output.status.signal(), Some(6), "{}\n{}", output.status, stderr(output));
+}
+
+// ------------------------------------------------------------------------------------------------------- crowds
+
+/// So many tasks want to block; some find no stack. Returns how many got a message, and what the others were told.
+pub(crate) fn crowd(rt: &Runtime, tasks: usize) -> (usize, Vec<String>) {
+    rt.run(|| {
+        let (tx, rx) = myriad::channel::unbounded::<usize>();
+        let started = Arc::new(AtomicUsize::new(0));
+        let handles: Vec<_> = (0..tasks)
+            .map(|_| {
+                let (tx, rx, started) = (tx.clone(), rx.clone(), started.clone());
+                myriad::spawn(move || {
+                    // The last one to start lets the others go on.
+                    if started.fetch_add(1, SeqCst) + 1 == tasks {
+                        (0..tasks).for_each(|i| tx.send(i).unwrap());
+                    }
+                    rx.recv().unwrap()
+                })
+            })
+            .collect();
+        let (mut got, mut told) = (0, Vec::new());
+        for h in handles {
+            match h.join() {
+                Ok(_) => got += 1,
+                Err(error) => told.push(error.to_string()),
+            }
+        }
+        // What the failed ones did not take is still there.
+        assert_eq!(rx.try_iter().count(), told.len());
+        (got, told)
+    })
 }
 
 // ------------------------------------------------------------------------------------------------------- drops

@@ -117,12 +117,12 @@ pub unsafe trait Arms {
     /// As [`Arm::attempt`].
     #[doc(hidden)]
     unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<Self::Output>;
-    /// Links one after the other, until the wait is over.
+    /// Links the arm with this number.
     ///
     /// # Safety
     /// As [`Arm::link`].
     #[doc(hidden)]
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link;
+    unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link;
     /// Unlinks all.
     #[doc(hidden)]
     fn unlink(&mut self, here: Here) -> Option<Self::Output>;
@@ -144,6 +144,16 @@ pub unsafe trait Arms {
     unsafe fn attempt_all(&mut self, order: super::Order, here: Here, waker: Option<&Waker>) -> Option<Self::Output> {
         // SAFETY: the caller.
         unsafe { order::attempt_all(self, order, here, waker) }
+    }
+
+    /// Links one after the other, until the wait is over.
+    ///
+    /// # Safety
+    /// As [`Arm::link`].
+    #[doc(hidden)]
+    unsafe fn link_all(&mut self, order: super::Order, here: Here, me: Group) -> Link {
+        // SAFETY: the caller.
+        unsafe { order::link_all(self, order, here, me) }
     }
 }
 
@@ -186,13 +196,12 @@ macro_rules! tuples {
                     _ => None,
                 }
             }
-            unsafe fn link(&mut self, here: Here, me: Group) -> Link {
-                // SAFETY: the caller.
-                $(match unsafe { self.$i.link(here, me) } {
-                    Link::Linked => {}
-                    over => return over,
-                })*
-                Link::Linked
+            unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link {
+                match number {
+                    // SAFETY: the caller.
+                    $($i => unsafe { self.$i.link(here, me) },)*
+                    _ => Link::Linked,
+                }
             }
             fn unlink(&mut self, here: Here) -> Option<Self::Output> {
                 let mut won = None;
@@ -229,7 +238,7 @@ unsafe impl Arms for () {
     unsafe fn attempt(&mut self, _: usize, _: Here, _: Option<&Waker>) -> Option<Infallible> {
         None
     }
-    unsafe fn link(&mut self, _: Here, _: Group) -> Link {
+    unsafe fn link(&mut self, _: usize, _: Here, _: Group) -> Link {
         Link::Linked
     }
     fn unlink(&mut self, _: Here) -> Option<Infallible> {
@@ -268,9 +277,9 @@ unsafe impl<A: Arms> Arms for InPlace<'_, A> {
         // SAFETY: the caller.
         unsafe { self.0.attempt(number, here, waker) }
     }
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+    unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link {
         // SAFETY: the caller.
-        unsafe { self.0.link(here, me) }
+        unsafe { self.0.link(number, here, me) }
     }
     fn unlink(&mut self, here: Here) -> Option<A::Output> {
         self.0.unlink(here)

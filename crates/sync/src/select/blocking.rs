@@ -102,7 +102,7 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
         // SAFETY: `arms` stays behind its reference, and `wait` in this frame, until the arms are unlinked; the wait is prepared. If
         // it was ended by another it is woken once, so we block even if we know that already; if by ourselves, it is not.
         let woken = unsafe {
-            match guard.0.link(here, Group::of(&wait)) {
+            match guard.0.link_all(order, here, Group::of(&wait)) {
                 Link::Linked => wait.block_until(deadline.unwrap_or(Instant::NEVER)),
                 Link::Over => wait.block_until(Instant::NEVER),
                 Link::Done => true,

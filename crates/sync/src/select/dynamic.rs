@@ -232,15 +232,9 @@ unsafe impl<R> Arms for List<'_, '_, R> {
         // SAFETY: the caller.
         unsafe { self.0[number].attempt(here, waker) }.then_some(number)
     }
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
-        for arm in self.0.iter_mut() {
-            // SAFETY: the caller.
-            match unsafe { arm.link(here, me) } {
-                Link::Linked => {}
-                over => return over,
-            }
-        }
-        Link::Linked
+    unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link {
+        // SAFETY: the caller.
+        unsafe { self.0[number].link(here, me) }
     }
     fn unlink(&mut self, here: Here) -> Option<usize> {
         let mut won = None;

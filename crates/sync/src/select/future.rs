@@ -122,7 +122,7 @@ impl<A: Arms> Polled<A> {
             drop(unsafe { self.wait.open(waker.clone()) });
             self.linked = true;
             // SAFETY: not linked; the arms and the wait are pinned, and go only after they were unlinked.
-            let link = unsafe { self.arms.link(here, self.wait.group()) };
+            let link = unsafe { self.arms.link_all(self.order, here, self.wait.group()) };
             if link == Link::Linked {
                 if self.sleep.as_ref().map(Sleep::deadline) != deadline {
                     self.sleep = deadline.map(time::sleep_until_async);

@@ -12,7 +12,7 @@
 //! # Blocking
 //! A select waits until one of its arms can be done; whoever makes that possible does it, and wakes it. A task is set aside
 //! meanwhile, a foreign thread sleeps, a future is pending. In lists of waiters a select has its place like anybody else, first
-//! come, first served, in each of its channels.
+//! come, first served, in each of its channels; if several of its arms wait in one list, each is as likely the first of them.
 //!
 //! # Examples
 //! ```
@@ -46,7 +46,7 @@
 //!
 //! ```text
 //!  attempt   each arm in random order, under its channel's lock: done? -> it has won; nothing else was touched
-//!  link      each arm in turn, under its channel's lock: possible now? -> end our wait, and do it
+//!  link      each arm, again in random order, under its channel's lock: possible now? -> end our wait, and do it
 //!                                                        else          -> an entry in the channel's list
 //!  block     until the wait is ended
 //!  unlink    each arm: out of its list, under its lock; the one whose entry is done has won; no one? -> attempt again

@@ -1,10 +1,10 @@
-//! In which order arms are attempted.
+//! In which order arms are attempted, and stand in lists.
 //!
 //! Fair: a new permutation each time, drawn as far as it is needed (Fisher and Yates), so the first that is ready is one of the
-//! ready ones with equal chances. One multiplication gives a number and leaves the rest of the randomness for the next.
+//! ready ones with equal chances; and of several arms that wait in one list each is as often the first of them. One multiplication gives a number and leaves the rest of the randomness for the next.
 
-use super::Arms;
-use myriad_core::wait::Here;
+use super::{Arms, Link};
+use myriad_core::wait::{Group, Here};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Waker;
@@ -33,24 +33,42 @@ pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
 ) -> Option<A::Output> {
     let n = arms.count();
     // SAFETY: the caller.
-    let mut attempt = |i| unsafe { arms.attempt(i, here, waker) };
+    in_order(n, order, |i| unsafe { arms.attempt(i, here, waker) })
+}
+
+/// # Safety
+/// As [`Arm::link`](super::Arm::link).
+#[inline(always)]
+pub(super) unsafe fn link_all<A: Arms + ?Sized>(arms: &mut A, order: Order, here: Here, me: Group) -> Link {
+    let n = arms.count();
+    // SAFETY: the caller.
+    let link = |i| match unsafe { arms.link(i, here, me) } {
+        Link::Linked => None,
+        over => Some(over),
+    };
+    in_order(n, order, link).unwrap_or(Link::Linked)
+}
+
+/// Calls `try_arm` with numbers below `n`, each once, until it returns something.
+#[inline(always)]
+fn in_order<R>(n: usize, order: Order, mut try_arm: impl FnMut(usize) -> Option<R>) -> Option<R> {
     // In a model every run with the same schedule has to do the same.
     if order == Order::Biased || n < 2 || cfg!(loom) {
-        return (0..n).find_map(attempt);
+        return (0..n).find_map(try_arm);
     }
     if n == 2 {
         let first = (random() >> 63) as usize;
-        return attempt(first).or_else(|| attempt(1 - first));
+        return try_arm(first).or_else(|| try_arm(1 - first));
     }
     if n > FEW {
-        return attempt_many(n, attempt);
+        return among_many(n, try_arm);
     }
     let mut numbers: [u8; FEW] = std::array::from_fn(|i| i as u8);
     let mut chance = random();
     for left in (1..=n).rev() {
         let pick;
         (pick, chance) = draw(chance, left);
-        if let Some(output) = attempt(usize::from(numbers[pick])) {
+        if let Some(output) = try_arm(usize::from(numbers[pick])) {
             return Some(output);
         }
         numbers[pick] = numbers[left - 1];
@@ -59,11 +77,11 @@ pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
 }
 
 #[cold]
-fn attempt_many<R>(n: usize, mut attempt: impl FnMut(usize) -> Option<R>) -> Option<R> {
+fn among_many<R>(n: usize, mut try_arm: impl FnMut(usize) -> Option<R>) -> Option<R> {
     let mut numbers: Vec<usize> = (0..n).collect();
     while !numbers.is_empty() {
         let (pick, _) = draw(random(), numbers.len());
-        if let Some(output) = attempt(numbers.swap_remove(pick)) {
+        if let Some(output) = try_arm(numbers.swap_remove(pick)) {
             return Some(output);
         }
     }

@@ -3,47 +3,10 @@
 
 use super::fairness::SWEEP;
 use super::*;
-use crate::sys::atomic::{AtomicBool, AtomicU8};
-use crate::task::header::{Ended, Kind, Mode, Outcome};
+use crate::sched::records::{Random, pointer, records};
+use crate::sys::atomic::AtomicBool;
+use crate::task::header::Marks;
 use std::collections::VecDeque;
-use std::panic::Location;
-
-fn record() -> Header {
-    unsafe fn run(_: *mut Header, _: Mode) -> Ended {
-        unreachable!("these tasks are only moved about")
-    }
-    Header {
-        run,
-        waiter: AtomicPtr::new(null_mut()),
-        place: Location::caller(),
-        kind: Kind::CLOSURE,
-        runtime: 0,
-        outcome: Outcome::Returned,
-        marks: AtomicU8::new(0),
-        state: AtomicU32::new(0),
-        idx: AtomicUsize::new(UNCLAIMED),
-    }
-}
-
-fn records(n: usize) -> Vec<Header> {
-    (0..n).map(|_| record()).collect()
-}
-
-fn pointer(record: &Header) -> *mut Header {
-    std::ptr::from_ref(record).cast_mut()
-}
-
-/// xorshift64*: the same at each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % n
-    }
-}
 
 /// A deque, what it should hold, oldest first, and the records that are free.
 struct Both<'a> {

@@ -1,0 +1,117 @@
+//! Scripts of what waits beside the deques: tasks with a priority, and those that only one worker may begin. When only sleepers are
+//! left, none of them waits.
+//!
+//! The queues themselves stand under a lock of the system's, and are no part of the protocol: here they are numbers.
+
+use super::crew::{Workers, spawn_part};
+use super::{SCRIPT, Script};
+use loom::thread;
+use myriad_core::sched::idle::Crew;
+use std::sync::{Arc, Mutex};
+
+/// How many tasks wait in the injector, in the lane of the interactive, and in that of the background.
+#[derive(Default)]
+struct Queues {
+    injected: usize,
+    urgent: usize,
+    deferred: usize,
+}
+
+struct World {
+    w: Arc<Workers>,
+    queues: Mutex<Queues>,
+}
+
+fn world(workers: usize) -> Arc<World> {
+    Arc::new(World { w: Workers::new(workers, 0), queues: Mutex::default() })
+}
+
+impl World {
+    fn put(&self, into: impl FnOnce(&mut Queues) -> &mut usize, count: fn(&Crew)) {
+        // As in `Hub::inject_into`, but for the lock over the count, which hides nothing that is asked here.
+        *into(&mut self.queues.lock().unwrap()) += 1;
+        count(self.w.crew);
+    }
+    /// Takes one task, in the order of the loop of a worker. False: there is none.
+    fn take(&self) -> bool {
+        let crew = self.w.crew;
+        let mut queues = self.queues.lock().unwrap();
+        let Queues { injected, urgent, deferred } = &mut *queues;
+        let (from, uncount): (_, fn(&Crew)) = if *urgent > 0 && crew.has_urgent() {
+            (urgent, |crew| crew.take_urgent(1))
+        } else if *injected > 0 && crew.may_have_injected() {
+            (injected, |crew| crew.uninject(1))
+        } else if *deferred > 0 && crew.has_deferred() {
+            (deferred, |crew| crew.take_deferred(1))
+        } else {
+            return false;
+        };
+        *from -= 1;
+        drop(queues);
+        uncount(crew);
+        true
+    }
+    /// A worker that sleeps until it has taken one, which it then runs for long.
+    fn take_one(&self, worker: usize) {
+        while !self.take() {
+            if !self.w.crew.sleep(self.w.member(worker), || None) {
+                thread::yield_now();
+            }
+        }
+    }
+}
+
+/// A background task comes while the only worker is going to sleep.
+fn deferred() {
+    let world = world(1);
+    let worker = spawn_part(&world, |world| world.take_one(0));
+    world.put(|queues| &mut queues.deferred, Crew::defer);
+    worker.join().unwrap();
+    assert!(!world.w.crew.has_deferred());
+}
+
+/// The same of an interactive task.
+fn urgent() {
+    let world = world(1);
+    let worker = spawn_part(&world, |world| world.take_one(0));
+    world.put(|queues| &mut queues.urgent, Crew::inject_urgent);
+    worker.join().unwrap();
+    assert!(!world.w.crew.has_urgent() && !world.w.crew.may_have_injected());
+}
+
+/// A task that only worker 0 may begin comes while that is going to sleep; worker 1 sleeps already, and is no help.
+fn pinned() {
+    let world = world(2);
+    world.w.put_to_sleep(1);
+    let worker = spawn_part(&world, |world| {
+        let me = world.w.member(0);
+        while !me.has_pinned() {
+            if !world.w.crew.sleep(me, || None) {
+                thread::yield_now();
+            }
+        }
+    });
+    world.w.crew.pin(world.w.member(0));
+    worker.join().unwrap();
+    assert!(world.w.crew.has_sleepers(), "the wrong one is woken");
+}
+
+pub static SCRIPTS: &[Script] = &[
+    Script {
+        name: "lanes.deferred",
+        run: deferred,
+        foreign: true,
+        bound: (Some(4), None),
+        mutants: &["inject-light", "sleep-skips-deferred", "sleep-no-heavy"],
+        ..SCRIPT
+    },
+    Script { name: "lanes.urgent", run: urgent, foreign: true, mutants: &["inject-light", "sleep-no-heavy"], ..SCRIPT },
+    Script {
+        name: "lanes.pinned",
+        run: pinned,
+        owners: 2,
+        foreign: true,
+        mutants: &["pin-light", "sleep-skips-pinned", "sleep-no-heavy"],
+        ..SCRIPT
+    },
+];

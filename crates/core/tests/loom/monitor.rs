@@ -1,0 +1,59 @@
+//! Scripts of the monitor's sleep: it does not sleep beside a worker that is awake, which may get stuck.
+
+use super::crew::{Workers, spawn_part};
+use super::{SCRIPT, Script};
+use myriad_core::runtime::doze::{AWAKE, Doze};
+use myriad_core::sys::atomic::{AtomicUsize, Ordering::*};
+use myriad_core::sys::mutant::on;
+use std::sync::Arc;
+
+struct World {
+    w: Arc<Workers>,
+    doze: Doze,
+}
+
+/// Something comes while the only worker is going to sleep, or sleeps, and the monitor looks whether it may sleep, too. The worker
+/// then works for long; what others do in time, here nobody does.
+fn looks(asleep: bool) {
+    let world = Arc::new(World { w: Workers::new(1, 0), doze: Doze { asleep: AtomicUsize::new(AWAKE) } });
+    if asleep {
+        world.w.put_to_sleep(0);
+    }
+    let worker = spawn_part(&world, move |world| {
+        let (crew, me) = (world.w.crew, world.w.member(0));
+        let slept = asleep || crew.fall_asleep(me);
+        if slept {
+            crew.stay_asleep(me, None);
+        }
+        if (slept || !on("retract-not-told")) && world.doze.look() {
+            world.doze.take();
+        }
+    });
+    let monitor = spawn_part(&world, |world| _ = world.doze.fall_asleep(1, || world.w.crew.all_sleep()));
+    world.w.crew.inject();
+    worker.join().unwrap();
+    monitor.join().unwrap();
+    assert!(!world.w.crew.all_sleep(), "the worker works");
+    assert_eq!(world.doze.asleep.load(Relaxed), AWAKE, "the monitor sleeps, and is forgotten");
+}
+
+pub static SCRIPTS: &[Script] = &[
+    Script {
+        name: "monitor.nearly_asleep",
+        run: || looks(false),
+        threads: 3,
+        foreign: true,
+        bound: (Some(3), Some(4)),
+        mutants: &["retract-not-told", "doze-fence", "awake-fence"],
+        ..SCRIPT
+    },
+    Script {
+        name: "monitor.woken",
+        run: || looks(true),
+        threads: 3,
+        foreign: true,
+        bound: (Some(3), Some(4)),
+        mutants: &["count-alone", "doze-fence", "awake-fence"],
+        ..SCRIPT
+    },
+];
