@@ -8,6 +8,7 @@ pub mod policy;
 pub mod priority;
 pub mod ready;
 pub mod relief;
+pub mod split;
 pub mod stacks;
 pub mod turn;
 pub mod worker;

@@ -1,0 +1,33 @@
+//! Lazy binary splitting: see [`myriad_core::sched::split`] and [`crate::pace`].
+
+use crate::pace::Pace;
+use myriad_core::sched::split::share;
+use myriad_core::{cancel, join};
+
+/// Runs the pieces of `0..len`.
+pub(super) fn run(len: usize, grain: Option<usize>, piece: &(impl Fn(usize, usize) + Sync)) {
+    go(0, len, Pace::new(grain), piece);
+}
+
+/// A part of it. Its depth is at most the logarithm of the length: each call has half as much.
+fn go(from: usize, to: usize, mut pace: Pace, piece: &(impl Fn(usize, usize) + Sync)) {
+    let mut at = from;
+    let mut split = pace.is_split_due_at_once(to - at);
+    while !split {
+        cancel::check();
+        let now = pace.begin(to - at);
+        let end = at + now.len;
+        piece(at, end);
+        at = end;
+        if at == to {
+            return;
+        }
+        split = pace.end(now, to - at);
+    }
+    let middle = at + (to - at) / 2;
+    let near = || {
+        share();
+        go(at, middle, pace, piece);
+    };
+    join(near, || go(middle, to, pace, piece));
+}
