@@ -49,6 +49,7 @@ mod number;
 mod pace;
 mod raw;
 mod reduce;
+mod scan;
 pub mod sort;
 mod unwind;
 
@@ -57,3 +58,4 @@ pub use loops::{Index, Loop, Schedule, each, for_each, for_each_chunk, for_each_
 pub use map::{collect, map};
 pub use number::Number;
 pub use reduce::{map_reduce, reduce, sum};
+pub use scan::{prefix_sum, scan_exclusive, scan_exclusive_to, scan_inclusive, scan_inclusive_to};

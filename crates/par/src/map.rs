@@ -8,7 +8,11 @@ use std::ops::Range;
 /// Calls `f` for each element, in parallel, and returns the results in their order.
 ///
 /// # Blocking
+/// As [`collect`], over the elements' indices.
+///
 /// # Panics
+/// As [`collect`], over the elements' indices.
+///
 /// # Cancellation
 /// As [`collect`], over the elements' indices.
 ///

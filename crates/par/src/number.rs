@@ -7,6 +7,9 @@ use std::ops::Add;
 pub trait Number: Copy + Send + Sync + Add<Output = Self> + 'static + sealed::Sealed {
     /// Nothing. (Of floats the negative zero: it alone changes nothing.)
     const ZERO: Self;
+    /// Is the addition associative?
+    #[doc(hidden)]
+    const IS_EXACT: bool;
 }
 
 mod sealed {
@@ -14,12 +17,13 @@ mod sealed {
 }
 
 macro_rules! number {
-    ($zero:literal: $($type:ty),*) => {$(
+    ($zero:literal, $exact:literal: $($type:ty),*) => {$(
         impl sealed::Sealed for $type {}
         impl Number for $type {
             const ZERO: Self = $zero;
+            const IS_EXACT: bool = $exact;
         }
     )*};
 }
-number!(0: u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
-number!(-0.0: f32, f64);
+number!(0, true: u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
+number!(-0.0, false: f32, f64);

@@ -26,6 +26,7 @@ const WORTH_A_WAKE_US: u64 = 20;
 pub(crate) struct Pace {
     size: usize,
     is_given: bool,
+    piece_us: u64,
 }
 
 /// A piece that is under way.
@@ -38,7 +39,17 @@ pub(crate) struct Piece {
 impl Pace {
     /// As given, or to be found.
     pub(crate) fn new(given: Option<usize>) -> Pace {
-        Pace { size: given.unwrap_or(1), is_given: given.is_some() }
+        Pace { size: given.unwrap_or(1), is_given: given.is_some(), piece_us: PIECE_US }
+    }
+
+    /// To be found, with pieces that take so long.
+    pub(crate) fn of_pieces(us: u64) -> Pace {
+        Pace { piece_us: us, ..Pace::new(None) }
+    }
+
+    /// How large a piece is by now.
+    pub(crate) fn size(self) -> usize {
+        self.size
     }
 
     /// Is it to be split before anything has run? Only with a given pace: else nobody knows what it is worth.
@@ -61,7 +72,7 @@ impl Pace {
             return self.is_split_due_at_once(left);
         }
         let took = ticks().saturating_sub(piece.began);
-        let target = ticks_per_us() * PIECE_US;
+        let target = ticks_per_us() * self.piece_us;
         if took < target / 2 {
             let faster = if took < target / 32 { 16 } else { 2 };
             self.size = self.size.saturating_mul(faster);

@@ -25,9 +25,10 @@ impl<'a, T> Parts<'a, T> {
         self.len
     }
 
-    /// Where it begins. For addresses only.
-    pub(crate) fn address(&self) -> *const T {
-        self.first
+    /// Where element `i` is, or would be.
+    #[inline(always)]
+    pub(crate) fn at(&self, i: usize) -> *mut T {
+        self.first.wrapping_add(i)
     }
 
     /// A part.

@@ -7,7 +7,11 @@ use std::num::NonZero;
 /// Calls `body` for each element, in parallel.
 ///
 /// # Blocking
+/// As [`each`](crate::each), over the elements' indices.
+///
 /// # Panics
+/// As [`each`](crate::each), over the elements' indices.
+///
 /// # Cancellation
 /// As [`each`](crate::each), over the elements' indices.
 ///
@@ -27,7 +31,11 @@ pub fn for_each<T: Sync>(xs: &[T], body: impl Fn(&T) + Sync) {
 /// The same for elements that `body` changes.
 ///
 /// # Blocking
+/// As [`each`](crate::each), over the elements' indices.
+///
 /// # Panics
+/// As [`each`](crate::each), over the elements' indices.
+///
 /// # Cancellation
 /// As [`each`](crate::each), over the elements' indices.
 ///
@@ -50,7 +58,11 @@ pub fn for_each_mut<T: Send>(xs: &mut [T], body: impl Fn(&mut T) + Sync) {
 /// Calls `body` for each part of `size` elements, with the number of the part; the last one may be shorter.
 ///
 /// # Blocking
+/// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
+///
 /// # Panics
+/// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
+///
 /// # Cancellation
 /// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
 ///
@@ -73,7 +85,11 @@ pub fn for_each_chunk<T: Sync>(xs: &[T], size: usize, body: impl Fn(usize, &[T])
 /// The same for parts that `body` changes.
 ///
 /// # Blocking
+/// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
+///
 /// # Panics
+/// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
+///
 /// # Cancellation
 /// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
 ///

@@ -19,11 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Combines the values of leaves `0..count`, at least one.
 #[track_caller]
-pub(crate) fn tree<T: Send>(
-    count: usize,
-    leaf: &(impl Fn(usize) -> T + Sync),
-    op: &(impl Fn(T, T) -> T + Sync),
-) -> T {
+pub(crate) fn tree<T: Send>(count: usize, leaf: &(impl Fn(usize) -> T + Sync), op: &(impl Fn(T, T) -> T + Sync)) -> T {
     let tree = Tree { leaf, op, failed: AtomicBool::new(false) };
     let value = on_worker(|| tree.node(0, count, Pace::new(None)));
     value.expect("without a panic no part stops")
