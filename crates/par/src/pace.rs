@@ -27,6 +27,7 @@ pub(crate) struct Pace {
     size: usize,
     is_given: bool,
     piece_us: u64,
+    settles_first: bool,
 }
 
 /// A piece that is under way.
@@ -39,12 +40,13 @@ pub(crate) struct Piece {
 impl Pace {
     /// As given, or to be found.
     pub(crate) fn new(given: Option<usize>) -> Pace {
-        Pace { size: given.unwrap_or(1), is_given: given.is_some(), piece_us: PIECE_US }
+        Pace { size: given.unwrap_or(1), is_given: given.is_some(), piece_us: PIECE_US, settles_first: false }
     }
 
-    /// To be found, with pieces that take so long.
+    /// To be found, with pieces that take so long; and no split before it is: for those who want to know the size that such
+    /// pieces have.
     pub(crate) fn of_pieces(us: u64) -> Pace {
-        Pace { piece_us: us, ..Pace::new(None) }
+        Pace { piece_us: us, settles_first: true, ..Pace::new(None) }
     }
 
     /// How large a piece is by now.
@@ -78,6 +80,9 @@ impl Pace {
             self.size = self.size.saturating_mul(faster);
         } else if took > target * 2 {
             self.size = (self.size / if took > target * 32 { 16 } else { 2 }).max(1);
+        }
+        if self.settles_first && took < target / 2 {
+            return false;
         }
         left > 0
             && match hunger() {

@@ -48,8 +48,10 @@ where
     };
     let panics = Collector::default();
     split::on_worker(|| {
-        fan_out(0, split::workers(), &|_| {
-            while let Some((number, item)) = next() {
+        fan_out(split::workers(), &|_, stop| {
+            while !stop.is_set()
+                && let Some((number, item)) = next()
+            {
                 let item = std::cell::Cell::new(Some(item));
                 run_each(number, number + 1, &panics, &|_| body(item.take().expect("one iteration")));
                 cancel::check();

@@ -13,14 +13,14 @@
 //! hungry, and then half of all is out of reach. Blocks per worker: the result would depend on their number.
 
 use crate::pace::Pace;
+use crate::unwind::Stop;
 use myriad_core::sched::split::{on_worker, share};
 use myriad_core::{cancel, join};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Combines the values of leaves `0..count`, at least one.
 #[track_caller]
 pub(crate) fn tree<T: Send>(count: usize, leaf: &(impl Fn(usize) -> T + Sync), op: &(impl Fn(T, T) -> T + Sync)) -> T {
-    let tree = Tree { leaf, op, failed: AtomicBool::new(false) };
+    let tree = Tree { leaf, op, stop: Stop::default() };
     let value = on_worker(|| tree.node(0, count, Pace::new(None)));
     value.expect("without a panic no part stops")
 }
@@ -28,8 +28,8 @@ pub(crate) fn tree<T: Send>(count: usize, leaf: &(impl Fn(usize) -> T + Sync), o
 struct Tree<'a, L, O> {
     leaf: &'a L,
     op: &'a O,
-    /// A part has panicked: the others stop. (Its panic goes on through the joins.)
-    failed: AtomicBool,
+    /// A part unwinds: the others stop. (Its panic goes on through the joins.)
+    stop: Stop,
 }
 
 impl<L, O, T> Tree<'_, L, O>
@@ -38,20 +38,18 @@ where
     O: Fn(T, T) -> T + Sync,
     T: Send,
 {
-    /// The value of a node; `None` if another part has panicked.
+    /// The value of a node; `None` if another part unwinds.
     fn node(&self, lo: usize, hi: usize, pace: Pace) -> Option<T> {
-        let alarm = Alarm(&self.failed);
-        let value = self.go_on(Vec::new(), lo, lo, hi, pace);
-        std::mem::forget(alarm);
-        value
+        self.go_on(Vec::new(), lo, lo, hi, pace)
     }
 
     /// The same, when the leaves up to `at` are done.
     fn go_on(&self, mut done: Vec<T>, mut at: usize, lo: usize, hi: usize, mut pace: Pace) -> Option<T> {
+        let alarm = self.stop.alarm();
         loop {
             cancel::check();
-            // Relaxed: only to be done sooner.
-            if self.failed.load(Relaxed) {
+            if self.stop.is_set() {
+                alarm.disarm();
                 return None;
             }
             let piece = pace.begin(hi - at);
@@ -64,9 +62,12 @@ where
             }
             at += piece.len;
             if at == hi {
-                return done.into_iter().rev().reduce(|right, left| (self.op)(left, right));
+                let value = done.into_iter().rev().reduce(|right, left| (self.op)(left, right));
+                alarm.disarm();
+                return value;
             }
             if pace.end(piece, hi - at) {
+                alarm.disarm();
                 return self.split(done, at, lo, hi, pace);
             }
         }
@@ -82,10 +83,7 @@ where
         }
         let near = || {
             share();
-            let alarm = Alarm(&self.failed);
-            let left = self.go_on(done, at, lo, middle, pace);
-            std::mem::forget(alarm);
-            left
+            self.go_on(done, at, lo, middle, pace)
         };
         let (left, right) = join(near, || self.node(middle, hi, pace));
         Some((self.op)(left?, right?))
@@ -95,15 +93,6 @@ where
 /// Of a number that is at least 2.
 fn largest_power_below(n: usize) -> usize {
     1 << (n - 1).ilog2()
-}
-
-/// Tells the other parts when this one unwinds.
-struct Alarm<'a>(&'a AtomicBool);
-
-impl Drop for Alarm<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Relaxed);
-    }
 }
 
 #[cfg(test)]
@@ -136,7 +125,7 @@ mod test {
         for n in 2..40 {
             for at in 1..n {
                 let leaf = |i: usize| i.to_string();
-                let tree = Tree { leaf: &leaf, op: &op, failed: AtomicBool::new(false) };
+                let tree = Tree { leaf: &leaf, op: &op, stop: Stop::default() };
                 let mut done = Vec::new();
                 for i in 0..at {
                     let mut value = leaf(i);

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// A block is at most so large: together with the next one it has room in a second-level cache.
-const BLOCK_BYTES: usize = 32 * 1024;
+const BLOCK_BYTES: usize = 64 * 1024;
 /// The blocks of a scan whose blocks are part of the result.
 const STRICT_BLOCK: usize = 4096;
 /// Alone, so much is fetched ahead.
