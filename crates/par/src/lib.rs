@@ -58,4 +58,6 @@ pub use loops::{Index, Loop, Schedule, each, for_each, for_each_chunk, for_each_
 pub use map::{collect, map};
 pub use number::Number;
 pub use reduce::{map_reduce, reduce, sum};
+#[cfg(loom)]
+pub use scan::model;
 pub use scan::{prefix_sum, scan_exclusive, scan_exclusive_to, scan_inclusive, scan_inclusive_to};

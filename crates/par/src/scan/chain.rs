@@ -219,3 +219,55 @@ impl Drop for Sleeper<'_> {
         self.0.fetch_sub(1, Relaxed);
     }
 }
+
+/// In a model: a chain of numbers, and what members do with it.
+#[cfg(loom)]
+#[expect(missing_docs, missing_debug_implementations)]
+pub mod model {
+    use super::*;
+
+    pub struct Blocks(Chain<'static, u64>);
+
+    /// The digits of both, in order: it does not commute.
+    fn op(a: &u64, b: &u64) -> u64 {
+        let digits = b.checked_ilog10().map_or(1, |n| n + 1);
+        a * 10_u64.pow(digits) + b
+    }
+
+    impl Blocks {
+        pub fn new(blocks: usize) -> Blocks {
+            Blocks(Chain::new(None, blocks))
+        }
+
+        /// A member has reduced its block.
+        pub fn reduced(&self, block: usize, value: u64) {
+            // SAFETY: a script has each block with one thread, and does this once.
+            unsafe { self.0.set_aggregate(block, value, true) };
+        }
+
+        /// It waits for the prefix before its block, and publishes its own; what it is. `None`: another has failed.
+        pub fn finish(&self, block: usize) -> Option<u64> {
+            loop {
+                if self.0.has_failed() {
+                    return None;
+                }
+                match self.0.look_back(block, op) {
+                    Ok(before) => {
+                        // SAFETY: as above.
+                        let own = unsafe { self.0.aggregate(block) };
+                        let prefix = before.map(|before| op(before.get(), own));
+                        let value = prefix.unwrap_or(*own);
+                        // SAFETY: as above.
+                        unsafe { self.0.set_prefix(block, prefix.map(Prefix::Own)) };
+                        return Some(value);
+                    }
+                    Err(other) => self.0.sleep_until_over(other),
+                }
+            }
+        }
+
+        pub fn fail(&self) {
+            self.0.fail();
+        }
+    }
+}

@@ -23,3 +23,5 @@ mod kernel;
 mod team;
 
 pub use api::{prefix_sum, scan_exclusive, scan_exclusive_to, scan_inclusive, scan_inclusive_to};
+#[cfg(loom)]
+pub use chain::model;
