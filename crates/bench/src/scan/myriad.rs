@@ -10,22 +10,20 @@ use crate::record::Outcome;
 
 pub(super) fn sum(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    super::measure(p, |xs| {
-        rt.run(|| {
-            let begin = Instant::now();
-            par::prefix_sum(xs);
-            begin.elapsed()
-        })
-    })
+    let once = |xs: &mut [u64]| {
+        let begin = Instant::now();
+        par::prefix_sum(xs);
+        begin.elapsed()
+    };
+    rt.run(|| super::measure(p, once))
 }
 
 pub(super) fn operator(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
-    super::measure(p, |xs| {
-        rt.run(|| {
-            let begin = Instant::now();
-            par::scan_inclusive(xs, |a, b| a + b);
-            begin.elapsed()
-        })
-    })
+    let once = |xs: &mut [u64]| {
+        let begin = Instant::now();
+        par::scan_inclusive(xs, |a, b| a + b);
+        begin.elapsed()
+    };
+    rt.run(|| super::measure(p, once))
 }

@@ -13,10 +13,10 @@ const BLOCKS: usize = 4;
 
 pub(super) fn run(p: &Params) -> Outcome {
     let pool = host::rayon::start(p);
-    super::measure(p, |xs| {
+    let once = |xs: &mut [u64]| {
         let size = xs.len().div_ceil(p.workers * BLOCKS);
         let begin = Instant::now();
-        pool.install(|| {
+        {
             let sums: Vec<u64> = xs.par_chunks(size).map(|block| block.iter().sum()).collect();
             let before: Vec<u64> = sums
                 .iter()
@@ -33,7 +33,8 @@ pub(super) fn run(p: &Params) -> Outcome {
                     *x = sum;
                 }
             });
-        });
+        }
         begin.elapsed()
-    })
+    };
+    pool.install(|| super::measure(p, once))
 }

@@ -1,6 +1,6 @@
 //! Parallel loops by Myriad.
 
-use myriad::{Runtime, par};
+use myriad::par;
 
 use super::Loop;
 use crate::host;
@@ -8,14 +8,17 @@ use crate::params::Params;
 use crate::record::Outcome;
 
 pub(in crate::overhead) fn run(p: &Params) -> Outcome {
-    super::measure(p, host::myriad::start(p)?)
+    host::myriad::start(p)?.run(|| super::measure(p, Inside))
 }
 
-impl Loop for Runtime {
+/// In a task.
+struct Inside;
+
+impl Loop for Inside {
     fn each(&mut self, n: u64, body: impl Fn(u64) + Sync) {
-        self.run(|| par::each(0..n, &body));
+        par::each(0..n, body);
     }
     fn nested(&mut self, n: u64, body: impl Fn(u64, u64) + Sync) {
-        self.run(|| par::each(0..n, |i| par::each(0..n, |k| body(i, k))));
+        par::each(0..n, |i| par::each(0..n, |k| body(i, k)));
     }
 }

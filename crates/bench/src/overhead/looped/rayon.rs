@@ -1,6 +1,5 @@
 //! Parallel loops by rayon.
 
-use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::Loop;
@@ -9,14 +8,17 @@ use crate::params::Params;
 use crate::record::Outcome;
 
 pub(in crate::overhead) fn run(p: &Params) -> Outcome {
-    super::measure(p, host::rayon::start(p))
+    host::rayon::start(p).install(|| super::measure(p, Inside))
 }
 
-impl Loop for ThreadPool {
+/// On a thread of the pool.
+struct Inside;
+
+impl Loop for Inside {
     fn each(&mut self, n: u64, body: impl Fn(u64) + Sync) {
-        self.install(|| (0..n).into_par_iter().for_each(&body));
+        (0..n).into_par_iter().for_each(&body);
     }
     fn nested(&mut self, n: u64, body: impl Fn(u64, u64) + Sync) {
-        self.install(|| (0..n).into_par_iter().for_each(|i| (0..n).into_par_iter().for_each(|k| body(i, k))));
+        (0..n).into_par_iter().for_each(|i| (0..n).into_par_iter().for_each(|k| body(i, k)));
     }
 }
