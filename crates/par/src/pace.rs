@@ -28,6 +28,8 @@ pub(crate) struct Pace {
     is_given: bool,
     piece_us: u64,
     settles_first: bool,
+    /// When the last piece ended, if the next one follows at once: the counter is dear, and read once for each piece.
+    since: Option<u64>,
 }
 
 /// A piece that is under way.
@@ -40,13 +42,24 @@ pub(crate) struct Piece {
 impl Pace {
     /// As given, or to be found.
     pub(crate) fn new(given: Option<usize>) -> Pace {
-        Pace { size: given.unwrap_or(1), is_given: given.is_some(), piece_us: PIECE_US, settles_first: false }
+        Pace {
+            size: given.unwrap_or(1),
+            is_given: given.is_some(),
+            piece_us: PIECE_US,
+            settles_first: false,
+            since: None,
+        }
     }
 
     /// To be found, with pieces that take so long; and no split before it is: for those who want to know the size that such
     /// pieces have.
     pub(crate) fn of_pieces(us: u64) -> Pace {
         Pace { piece_us: us, settles_first: true, ..Pace::new(None) }
+    }
+
+    /// For a part that begins later.
+    pub(crate) fn for_a_part(self) -> Pace {
+        Pace { since: None, ..self }
     }
 
     /// How large a piece is by now.
@@ -63,7 +76,7 @@ impl Pace {
     /// Begins the next piece of what is left.
     #[inline(always)]
     pub(crate) fn begin(self, left: usize) -> Piece {
-        let began = if self.is_given { 0 } else { ticks() };
+        let began = if self.is_given { 0 } else { self.since.unwrap_or_else(ticks) };
         Piece { len: self.size.min(left), began }
     }
 
@@ -73,7 +86,9 @@ impl Pace {
         if self.is_given {
             return self.is_split_due_at_once(left);
         }
-        let took = ticks().saturating_sub(piece.began);
+        let now = ticks();
+        self.since = Some(now);
+        let took = now.saturating_sub(piece.began);
         let target = ticks_per_us() * self.piece_us;
         if took < target / 2 {
             let faster = if took < target / 32 { 16 } else { 2 };

@@ -31,6 +31,7 @@ fn go(from: usize, to: usize, mut pace: Pace, piece: &(impl Fn(usize, usize) + S
     }
     alarm.disarm();
     let middle = at + (to - at) / 2;
+    let pace = pace.for_a_part();
     let near = || {
         share();
         go(at, middle, pace, piece, stop);

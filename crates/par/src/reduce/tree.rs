@@ -75,6 +75,7 @@ where
 
     #[cold]
     fn split(&self, mut done: Vec<T>, at: usize, lo: usize, hi: usize, pace: Pace) -> Option<T> {
+        let pace = pace.for_a_part();
         let middle = lo + largest_power_below(hi - lo);
         if at >= middle {
             let left = done.remove(0);
