@@ -18,7 +18,7 @@ pub(super) fn sum(p: &Params) -> Outcome {
     rt.run(|| super::measure(p, once))
 }
 
-pub(super) fn operator(p: &Params) -> Outcome {
+pub(super) fn generic(p: &Params) -> Outcome {
     let rt = host::myriad::start(p)?;
     let once = |xs: &mut [u64]| {
         let begin = Instant::now();
