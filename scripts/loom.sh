@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Explores all loom models of the engine and of the channels, without mutants. Arguments: --thorough for the wider bounds,
+# Explores all loom models of the engine, the channels and the scans, without mutants. Arguments: --thorough for the wider bounds,
 # and a part of the scripts' names to explore only those.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,10 +14,10 @@ done
 export RUSTFLAGS="${RUSTFLAGS:-} --cfg loom"
 export CARGO_TARGET_DIR=${MYRIAD_LOOM_TARGET:-${CARGO_TARGET_DIR:-target}/loom}
 tests=()
-for crate in core sync; do
+for crate in core sync par; do
     for file in crates/$crate/tests/loom_*.rs; do
         name=$(basename "$file" .rs)
         [[ $name == *mutants* ]] || tests+=(--test "$name")
     done
 done
-exec cargo test --release -p myriad-core -p myriad-sync "${tests[@]}" -- --nocapture --test-threads=1
+exec cargo test --release -p myriad-core -p myriad-sync -p myriad-par "${tests[@]}" -- --nocapture --test-threads=1

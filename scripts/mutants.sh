@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plants each mutant in the engine's and the channels' code and expects a loom model to fail. An argument, a part of the
+# Plants each mutant in the engine's, the channels' and the scans' code and expects a loom model to fail. An argument, a part of the
 # scripts' names, restricts it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,9 +8,9 @@ cd "$(dirname "$0")/.."
 export RUSTFLAGS="${RUSTFLAGS:-} --cfg loom"
 export CARGO_TARGET_DIR=${MYRIAD_LOOM_TARGET:-${CARGO_TARGET_DIR:-target}/loom}
 tests=()
-for crate in core sync; do
+for crate in core sync par; do
     for file in crates/$crate/tests/loom_*mutants.rs; do
         [ -f "$file" ] && tests+=(--test "$(basename "$file" .rs)")
     done
 done
-exec cargo test --release -p myriad-core -p myriad-sync "${tests[@]}" -- --include-ignored --nocapture --test-threads=1
+exec cargo test --release -p myriad-core -p myriad-sync -p myriad-par "${tests[@]}" -- --include-ignored --nocapture --test-threads=1

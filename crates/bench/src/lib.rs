@@ -42,6 +42,7 @@ mod mutex;
 mod overhead;
 mod pingpong;
 mod relay;
+mod scan;
 mod select;
 mod sieve;
 mod skynet;
@@ -53,13 +54,14 @@ pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 14] = [
+static WORKLOADS: [&Workload; 15] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
     &skynet::WORKLOAD,
     &threads::WORKLOAD,
     &fib::WORKLOAD,
+    &scan::WORKLOAD,
     &pingpong::WORKLOAD,
     &sieve::WORKLOAD,
     &idle::WORKLOAD,

@@ -124,6 +124,11 @@ fn fib() {
 }
 
 #[test]
+fn scan() {
+    check_all("scan");
+}
+
+#[test]
 fn pingpong() {
     check_all("pingpong");
 }

@@ -31,6 +31,7 @@
 //! | [`spawn_async`], [`block_on`] | tasks from futures; waiting for any future |
 //! | [`blocking`], [`compute`] | calls that hold up their thread, long computations: on threads for them; also as futures |
 //! | [`spawn_on`], [`task::Priority`], [`task::dedicated`] | where and when a task runs: pools, priorities, a thread of its own |
+//! | [`par`] | parallel loops, maps, reductions, prefix scans, sorts |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
 //! | [`sync`] | locks that suspend, with std's names: mutexes, conditions, semaphores, barriers, events, and more |
 //! | [`select!`](crate::select!), [`Select`](select::Select) | waiting for several of all that |

@@ -1,6 +1,63 @@
-//! Parallel loops, reductions, scans and sorts on the workers of Myriad.
+//! Parallel loops, maps, reductions, scans and sorts on the workers of Myriad.
 //!
-//! People use them through the crate `myriad`, as `myriad::par`. All are built from [`myriad_core::join`]: their bodies are
-//! tasks, and may block, spawn and be cancelled.
+//! People use them through the crate `myriad`, as `myriad::par`.
+//!
+//! ```
+//! use myriad_par as par; // in a program: use myriad::par;
+//!
+//! let squares = par::collect(0..1000_u64, |i| i * i);
+//! assert_eq!(par::sum(&squares), 332_833_500);
+//!
+//! let mut halves = vec![1.0; 1000];
+//! par::for_each_mut(&mut halves, |x| *x /= 2.0);
+//! par::scan_inclusive(&mut halves, |a, b| a + b);
+//! assert_eq!(halves[999], 500.0);
+//! ```
+//!
+//! | | |
+//! |---|---|
+//! | [`each`], [`Loop`] | a body for each number of a range; grain, schedule, all panics |
+//! | [`for_each`], [`for_each_mut`], [`for_each_chunk`], [`for_each_chunk_mut`] | for each element, or part, of a slice |
+//! | [`for_each_of`] | for each item of any iterator |
+//! | [`map`], [`collect`] | a vector of results, in order |
+//! | [`reduce`], [`map_reduce`], [`sum`] | one result, the same bits whatever the workers do |
+//! | [`scan_inclusive`], [`scan_exclusive`], [`prefix_sum`] | all the prefixes, in place; [`scan_inclusive_to`], [`scan_exclusive_to`] elsewhere |
+//! | [`sort`] | sorting |
+//!
+//! # What is common to all
+//!
+//! All are built from [`join`](myriad_core::join): the caller works too, and others take a part when they have nothing to do. Work is
+//! cut only then, so on a busy machine, in a nested loop, or with one worker, a loop is a loop. Bodies are tasks, or parts of one:
+//! they may block, spawn, and call all of this again.
+//!
+//! - **Nobody is started for each iteration.** A body that blocks holds up the iterations that come after it in its part, and
+//!   about as many bodies are under way as there are workers. For work that mostly waits see
+//!   [`map_concurrent`](myriad_core::task::map_concurrent), or a loop with the schedule [`Greedy`](Schedule::Greedy) and as many
+//!   [`tasks`](Loop::tasks) as should wait at a time.
+//! - **A foreign thread** sleeps meanwhile: all runs on the global runtime.
+//! - **Task-locals and random numbers** of a body are those of the part that it happens to be in. For numbers that do not depend on
+//!   the schedule, seed a generator with the index.
+//! - **Cancelling** the caller cancels all parts: at their next blocking point, and between two pieces of about a microsecond (or
+//!   one grain, or one long body). It goes on when all have ended.
 
+#![warn(unused_qualifications)]
+
+mod failures;
+mod loops;
+mod map;
+mod number;
+mod pace;
+mod raw;
+mod reduce;
+mod scan;
 pub mod sort;
+mod unwind;
+
+pub use failures::Panics;
+pub use loops::{Index, Loop, Schedule, each, for_each, for_each_chunk, for_each_chunk_mut, for_each_mut, for_each_of};
+pub use map::{collect, map};
+pub use number::Number;
+pub use reduce::{map_reduce, reduce, sum};
+#[cfg(loom)]
+pub use scan::model;
+pub use scan::{prefix_sum, scan_exclusive, scan_exclusive_to, scan_inclusive, scan_inclusive_to};

@@ -2,7 +2,7 @@
 //!
 //! A tiny task is `x += y` on its own `x`; the answer is the sum of all `x`. In the form `spawn` each is a task with a
 //! handle that gives its `x` back, or, where the system has scopes instead of handles, a task that writes its `x` into
-//! a place of its own. The pool is warm, and the median of several repeats is taken.
+//! a place of its own. In the forms `loop` and `nested` they are iterations of parallel loops ([`looped`]). The pool is warm, and the median of several repeats is taken.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use crate::params::Params;
 use crate::record::{Failure, Outcome};
 use crate::sample;
 
+mod looped;
 #[cfg(feature = "peers")]
 mod may;
 #[cfg(feature = "ours")]
@@ -33,20 +34,35 @@ pub(crate) static WORKLOAD: Workload = Workload {
     full: Size::n(100_000),
     takes: Takes::N,
     check: at_least_one,
-    forms: &[Form {
-        name: "spawn",
-        about: "each is a task of its own",
-        entries: &[
-            Entry::new("myriad", ours!(myriad::spawned)),
-            Entry::new("rayon-scope", peer!(rayon_scope::run)),
-            Entry::new("tokio", peer!(tokio::run)),
-            Entry::new("tokio-current", peer!(tokio::run)).single().extra(),
-            Entry::new("smol", peer!(smol::run)),
-            Entry::new("may", peer!(may::run)),
-            Entry::new("std", Some(std_threads::run)).unbound().extra(),
-        ],
-    }],
+    forms: &[
+        Form {
+            name: "spawn",
+            about: "each is a task of its own",
+            entries: &[
+                Entry::new("myriad", ours!(myriad::spawned)),
+                Entry::new("rayon-scope", peer!(rayon_scope::run)),
+                Entry::new("tokio", peer!(tokio::run)),
+                Entry::new("tokio-current", peer!(tokio::run)).single().extra(),
+                Entry::new("smol", peer!(smol::run)),
+                Entry::new("may", peer!(may::run)),
+                Entry::new("std", Some(std_threads::run)).unbound().extra(),
+            ],
+        },
+        Form { name: "loop", about: "each is an iteration of one parallel loop, and does nothing", entries: &LOOPS },
+        Form { name: NESTED, about: "the same with a loop in a loop, each of sqrt(n)", entries: &LOOPS },
+    ],
 };
+
+/// The name of the form with loops in loops.
+const NESTED: &str = "nested";
+
+/// Who has parallel loops. (The iterations are no tasks: each system splits them as it likes.)
+static LOOPS: [Entry; 4] = [
+    Entry::new("myriad", ours!(looped::myriad::run)),
+    Entry::new("serial", Some(looped::serial::run)).unbound().lazy(),
+    Entry::new("rayon", peer!(looped::rayon::run)),
+    Entry::new("chili", peer!(looped::chili::run)),
+];
 
 /// What is added: unknown to the compiler.
 fn y() -> u64 {

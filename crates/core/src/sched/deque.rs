@@ -298,6 +298,26 @@ impl Deque {
         true
     }
 
+    /// The same, and more of it: the greater half, so that a lone task is public, too.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    pub unsafe fn publish_lone(&self) -> bool {
+        let Some(_guard) = self.try_lock() else { return false };
+        let (top, split) = (self.top.load(Relaxed), self.split.load(Relaxed));
+        if top > split {
+            // Relaxed: as in `publish`.
+            self.split.store(split + (top - split).div_ceil(2), Relaxed);
+        }
+        true
+    }
+
+    /// Does somebody ask for work? One plain load; a hint.
+    #[inline(always)]
+    pub fn is_asked(&self) -> bool {
+        self.attention.load(Relaxed) != 0
+    }
+
     /// Does somebody ask for work, and is there some to publish? For the owner.
     pub fn should_share(&self) -> bool {
         self.top.load(Relaxed) > self.split.load(Relaxed) + 1 && self.attention.load(Relaxed) != 0

@@ -288,6 +288,22 @@ impl Crew {
         if !unsafe { me.deque.publish() } && on("answer-gives-up") {
             return;
         }
+        self.have_answered(me);
+    }
+
+    /// The same, at any time, of an owner that is in no hurry to come to its next push: also a lone task is published.
+    ///
+    /// # Safety
+    /// As for [`answer`](Self::answer).
+    #[cold]
+    #[inline(never)]
+    pub unsafe fn answer_fully(&self, me: &Member) {
+        // SAFETY: the caller.
+        unsafe { me.deque.publish_lone() };
+        self.have_answered(me);
+    }
+
+    fn have_answered(&self, me: &Member) {
         // Clear the request, then look for sleepers: a sleeper's request that we clear shows us its count, one that comes
         // later stays. While anybody sleeps the request stands. All this also when `publish` found the lock taken.
         me.deque.take_request();

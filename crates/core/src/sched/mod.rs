@@ -10,6 +10,7 @@ pub mod ready;
 #[cfg(all(test, not(loom)))]
 mod records;
 pub mod relief;
+pub mod split;
 pub mod stacks;
 pub mod turn;
 pub mod worker;

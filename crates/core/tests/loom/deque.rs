@@ -62,6 +62,11 @@ impl World {
         unsafe { self.deque.publish() };
     }
 
+    fn publish_lone(&self) {
+        // SAFETY: only the owner's part of a script calls this.
+        unsafe { self.deque.publish_lone() };
+    }
+
     // ------------------------------------------------------------------------------------------------- thieves
 
     fn steal(&self) -> bool {
@@ -206,6 +211,18 @@ fn public_part() {
     });
 }
 
+/// A lone task is made public, and its owner wants it back: by a claim, then (another one) by a pop.
+fn lone_public() {
+    play(&World::new(4, 2), &[ordinary], |w| {
+        w.push(1);
+        w.publish_lone();
+        w.claim_and_run(1);
+        w.push(2);
+        w.publish_lone();
+        w.pop_and_run();
+    });
+}
+
 /// Two thieves, both kinds of steal, an owner that publishes and pops.
 fn two_thieves() {
     play(&World::new(4, 2), &[either, either], |w| {
@@ -311,6 +328,7 @@ fn oldest_wraps_around() {
 }
 
 pub static SCRIPTS: &[Script] = &[
+    Script { name: "deque.lone_public", run: lone_public, bound: (Some(4), None), ..SCRIPT },
     Script {
         name: "deque.forced_newest",
         run: forced_newest,

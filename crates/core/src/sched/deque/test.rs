@@ -123,6 +123,13 @@ impl<'a> Both<'a> {
         assert_eq!(self.deque.split.load(Relaxed), split + if top > split + 1 { (top - split) / 2 } else { 0 });
     }
 
+    fn publish_lone(&mut self) {
+        let (top, split) = (self.deque.top.load(Relaxed), self.deque.split.load(Relaxed));
+        // SAFETY: this thread is the owner.
+        assert!(unsafe { self.deque.publish_lone() }, "nobody has the lock");
+        assert_eq!(self.deque.split.load(Relaxed), split.max(split + top.saturating_sub(split).div_ceil(2)));
+    }
+
     fn check(&self) {
         let d = &self.deque;
         let (head, split, top) = (d.head.load(Relaxed), d.split.load(Relaxed), d.top.load(Relaxed));
@@ -143,7 +150,7 @@ fn as_a_simple_list() {
         for round in 0..rounds {
             // Times of growth and times of decline.
             let pushes = if round / 500 % 2 == 0 { 10 } else { 4 };
-            match random.below(pushes + 11) {
+            match random.below(pushes + 12) {
                 0 | 1 => both.pop(),
                 2 => both.pop_oldest(),
                 3..=5 => both.claim(&records[random.below(records.len())], random.below(2) == 0),
@@ -158,6 +165,7 @@ fn as_a_simple_list() {
                 8 => both.steal_forced(),
                 9 => both.publish(),
                 10 => both.pop_between(),
+                11 => both.publish_lone(),
                 _ => both.push(&mut random),
             }
             if round % 16 == 0 {
@@ -264,7 +272,7 @@ fn each_task_is_taken_once() {
                 for record in &records[next..next + batch] {
                     if deque.push(pointer(record)) {
                         deque.take_request();
-                        deque.publish();
+                        _ = if random.below(2) == 0 { deque.publish() } else { deque.publish_lone() };
                     }
                 }
                 for record in &records[next..next + batch] {

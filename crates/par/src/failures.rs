@@ -1,0 +1,145 @@
+//! The panics of a loop, collected: none is lost, and none keeps the other iterations from running.
+
+use crate::unwind::{self, Payload};
+use std::any::Any;
+use std::fmt;
+use std::panic::resume_unwind;
+use std::sync::Mutex;
+
+/// The panics of a loop's iterations, at least one: what [`Loop::try_run`](crate::Loop::try_run) returns.
+///
+/// # Examples
+/// ```
+/// use myriad_par::Loop;
+/// # std::panic::set_hook(Box::new(|_| ()));
+/// let panics = Loop::new(0..10).try_run(|i| assert!(i % 4 != 3, "not {i}")).unwrap_err();
+/// assert_eq!(panics.iter().map(|(i, _)| i).collect::<Vec<_>>(), [3, 7]);
+/// assert_eq!(panics.to_string(), "2 iterations of a loop panicked; number 3: not 3");
+/// ```
+pub struct Panics {
+    /// Sorted by number.
+    list: Vec<(usize, Payload)>,
+}
+
+impl Panics {
+    /// How many there are.
+    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Each panic with the number of its iteration, counted from 0 at the beginning of the range; in that order.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &(dyn Any + Send))> {
+        self.list.iter().map(|(number, payload)| (*number, &**payload))
+    }
+
+    /// What they carry, in the same order.
+    pub fn into_payloads(mut self) -> Vec<Box<dyn Any + Send>> {
+        std::mem::take(&mut self.list).into_iter().map(|(_, payload)| payload).collect()
+    }
+
+    /// Lets the panic of the lowest number go on, as [`Loop::run`](crate::Loop::run) does.
+    ///
+    /// # Panics
+    /// That is what it does.
+    pub fn resume(mut self) -> ! {
+        let first = self.list.swap_remove(0).1;
+        drop(self);
+        resume_unwind(first)
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        // One by one: the destructor of a payload may panic.
+        std::mem::take(&mut self.list).into_iter().for_each(|(_, payload)| unwind::discard(payload));
+    }
+}
+
+// Nothing but their numbers and texts is reached through a reference by more than one thread: payloads need not be `Sync`.
+impl fmt::Debug for Panics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.list.iter().map(|(number, payload)| (number, text(&**payload)))).finish()
+    }
+}
+
+impl fmt::Display for Panics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, payload) = &self.list[0];
+        let what = if self.len() == 1 { "iteration" } else { "iterations" };
+        write!(f, "{} {what} of a loop panicked; number {number}: {}", self.len(), text(&**payload))
+    }
+}
+
+impl std::error::Error for Panics {}
+
+/// The text of a panic, if it has one.
+fn text(payload: &(dyn Any + Send)) -> &str {
+    if let Some(text) = payload.downcast_ref::<&'static str>() {
+        text
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text
+    } else {
+        "(a payload that is not text)"
+    }
+}
+
+/// Where the parts of a loop leave their panics.
+#[derive(Default)]
+pub(crate) struct Collector(Mutex<Vec<(usize, Payload)>>);
+
+impl Collector {
+    /// One more.
+    #[cold]
+    pub(crate) fn add(&self, number: usize, payload: Payload) {
+        self.0.lock().unwrap_or_else(|e| e.into_inner()).push((number, payload));
+    }
+
+    /// All of them, when the loop has ended.
+    pub(crate) fn finish(self) -> Result<(), Panics> {
+        let mut list = self.0.into_inner().unwrap_or_else(|e| e.into_inner());
+        if list.is_empty() {
+            return Ok(());
+        }
+        list.sort_by_key(|(number, _)| *number);
+        Err(Panics { list })
+    }
+}
+
+/// Runs `body` for each number of the range; the panic of one does not keep the others from running. A cancellation does.
+#[inline(always)]
+pub(crate) fn run_each(from: usize, to: usize, panics: &Collector, body: &impl Fn(usize)) {
+    let mut at = from;
+    loop {
+        let caught = unwind::catch(|| {
+            let mut next = Next { out: &mut at, now: 0 };
+            next.now = *next.out;
+            while next.now < to {
+                body(next.now);
+                next.now += 1;
+            }
+            std::mem::forget(next);
+        });
+        match caught {
+            Ok(()) => return,
+            Err(payload) if unwind::is_cancellation(&payload) => unwind::resume(payload),
+            Err(payload) => panics.add(at, payload),
+        }
+        at += 1;
+        if at >= to {
+            return;
+        }
+    }
+}
+
+/// Where it was, for who catches the panic. (Written only then: so the number can stay in a register.)
+struct Next<'a> {
+    out: &'a mut usize,
+    now: usize,
+}
+
+impl Drop for Next<'_> {
+    fn drop(&mut self) {
+        *self.out = self.now;
+    }
+}

@@ -1,0 +1,114 @@
+//! A vector of results, in order.
+
+use crate::loops::{Index, len};
+use crate::reduce::{leaf_size, tree};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Calls `f` for each element, in parallel, and returns the results in their order.
+///
+/// # Blocking
+/// As [`collect`], over the elements' indices.
+///
+/// # Panics
+/// As [`collect`], over the elements' indices.
+///
+/// # Cancellation
+/// As [`collect`], over the elements' indices.
+///
+/// # Examples
+/// ```
+/// let lengths = myriad_par::map(&["a", "bb", ""], |word| word.len());
+/// assert_eq!(lengths, [1, 2, 0]);
+/// ```
+#[track_caller]
+pub fn map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    collect(0..xs.len(), |i| f(&xs[i]))
+}
+
+/// Calls `f` for each number of the range, in parallel, and returns the results in their order.
+///
+/// # Blocking
+/// Until all have ended; the caller takes part. `f` may block; it may wait for anything but a later number.
+///
+/// # Panics
+/// If `f` panics: no more parts begin, and when all have ended a panic goes on. Results until then are dropped. As `Vec` does, if there
+/// is no memory.
+///
+/// # Cancellation
+/// As [`each`](crate::each); results until then are dropped.
+///
+/// # Examples
+/// ```
+/// assert_eq!(myriad_par::collect(1..5_u64, |i| i * i), [1, 4, 9, 16]);
+/// ```
+#[track_caller]
+pub fn collect<I: Index, R: Send>(range: Range<I>, f: impl Fn(I) -> R + Sync) -> Vec<R> {
+    let n = len(&range);
+    let mut results: Vec<R> = Vec::with_capacity(n);
+    if n == 0 {
+        return results;
+    }
+    let first = Place(results.as_mut_ptr());
+    let size = leaf_size(n);
+    let leaf = |number: usize| {
+        let from = number * size;
+        let to = from + size.min(n - from);
+        // SAFETY: `from` is below the capacity.
+        let mut run = Run { first: unsafe { first.add(from) }, len: 0, owns: PhantomData };
+        for i in from..to {
+            // SAFETY: a place of the vector's memory that only this leaf writes, once.
+            unsafe { run.first.add(run.len).write(f(I::at(range.start, i))) };
+            run.len += 1;
+        }
+        run
+    };
+    let all = tree(n.div_ceil(size), &leaf, &Run::append);
+    debug_assert!(all.len == n);
+    std::mem::forget(all);
+    // SAFETY: all are written: the runs of all leaves, one after the other, and nobody drops them any more.
+    unsafe { results.set_len(n) };
+    results
+}
+
+/// Where the results go.
+struct Place<R>(*mut R);
+
+// SAFETY: each place is written by one leaf alone; results go to the caller's thread, which `R: Send` allows.
+unsafe impl<R: Send> Sync for Place<R> {}
+
+impl<R> Place<R> {
+    /// # Safety
+    /// As of pointers.
+    unsafe fn add(&self, i: usize) -> *mut R {
+        // SAFETY: the caller.
+        unsafe { self.0.add(i) }
+    }
+}
+
+/// Owns results that lie one after the other: if a part panics, those of all parts are dropped.
+struct Run<R> {
+    first: *mut R,
+    len: usize,
+    owns: PhantomData<R>,
+}
+
+// SAFETY: it owns its results.
+unsafe impl<R: Send> Send for Run<R> {}
+
+impl<R> Run<R> {
+    /// The next one lies behind this one.
+    fn append(mut self, next: Run<R>) -> Run<R> {
+        debug_assert!(size_of::<R>() == 0 || std::ptr::eq(self.first.wrapping_add(self.len), next.first));
+        self.len += next.len;
+        std::mem::forget(next);
+        self
+    }
+}
+
+impl<R> Drop for Run<R> {
+    fn drop(&mut self) {
+        // SAFETY: the first `len` are written, and ours.
+        unsafe { std::ptr::slice_from_raw_parts_mut(self.first, self.len).drop_in_place() };
+    }
+}

@@ -1,0 +1,298 @@
+//! Who does what in a scan: the caller alone, then, when others have nothing to do, a team.
+//!
+//! A member of the team claims the next block and reduces it; when the prefix of the block before is there it scans its own, with
+//! the next one claimed already, to fetch it meanwhile. If the prefix is not there soon, it reduces further blocks, at most
+//! [`AHEAD`], and then sleeps like any task: who has the block before may be set aside on this very worker.
+
+use super::chain::Chain;
+use super::kernel::{Kernel, Prefix};
+use crate::pace::Pace;
+use myriad_core::sched::split::{Hunger, hunger, share, workers};
+use myriad_core::sys::thread::{relax, ticks, ticks_per_us};
+use myriad_core::wait::Here;
+use myriad_core::{cancel, join};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// A block is at most so large: together with the next one it has room in a second-level cache.
+const BLOCK_BYTES: usize = 64 * 1024;
+/// The blocks of a scan whose blocks are part of the result.
+const STRICT_BLOCK: usize = 4096;
+/// Alone, so much is fetched ahead.
+const AHEAD_BYTES: usize = 16 * 1024;
+/// Blocks that a member reduces before it sleeps.
+const AHEAD: usize = 3;
+/// It spins so long for the block before, which takes about as long.
+const SPIN_US: u64 = 20;
+/// Alone, a piece takes about so long; a block twice that.
+const PIECE_US: u64 = 4;
+/// Fewer blocks than this are not worth waking somebody.
+const WORTH_A_WAKE: usize = 4;
+
+/// Scans all `len` elements, with `before` before the first. The combination of all, where the kernel returns one of its own.
+pub(super) fn scan<K: Kernel>(kernel: &K, len: usize, before: Option<K::T>) -> Option<K::T> {
+    let mut prefix: Option<Prefix<'_, K::T>> = before.map(Prefix::Own);
+    let mut pace = Pace::of_pieces(PIECE_US);
+    let mut at = 0;
+    while at < len {
+        cancel::check();
+        let piece = pace.begin(len - at);
+        let end = at + piece.len;
+        // SAFETY: the pieces follow each other; nobody else is here.
+        prefix = Some(unsafe { kernel.scan(at..end, prefix.as_ref().map(Prefix::get), at + fetched_ahead::<K>()) });
+        at = end;
+        if at < len && pace.end(piece, len - at) {
+            let fair = (len - at).div_ceil(2 * workers());
+            let size = pace.size().saturating_mul(2).min(BLOCK_BYTES / size_of::<K::T>().max(1)).min(fair).max(2);
+            return Team::new(kernel, at..len, size, prefix, true).run();
+        }
+    }
+    prefix.and_then(Prefix::into_own)
+}
+
+/// The same in blocks whose size is fixed, each scanned from the combined aggregates of those before: whoever does it, the
+/// operator is applied to the same values.
+pub(super) fn scan_strictly<K: Kernel>(kernel: &K, len: usize) {
+    let mut prefix: Option<Prefix<'_, K::T>> = None;
+    let mut at = 0;
+    while len - at > STRICT_BLOCK {
+        cancel::check();
+        let left = (len - at).div_ceil(STRICT_BLOCK);
+        if is_worth(left) {
+            return drop(Team::new(kernel, at..len, STRICT_BLOCK, prefix, false).run());
+        }
+        let block = at..at + STRICT_BLOCK;
+        // SAFETY: the blocks follow each other; nobody else is here.
+        let aggregate = unsafe { kernel.reduce(block.clone()) };
+        let next = match &prefix {
+            Some(prefix) => kernel.combine(prefix.get(), &aggregate),
+            None => aggregate,
+        };
+        // SAFETY: as above.
+        unsafe { kernel.scan(block, prefix.as_ref().map(Prefix::get), at + STRICT_BLOCK) };
+        prefix = Some(Prefix::Own(next));
+        at += STRICT_BLOCK;
+    }
+    if at < len {
+        // SAFETY: as above.
+        unsafe { kernel.scan(at..len, prefix.as_ref().map(Prefix::get), at) };
+    }
+}
+
+/// Does anybody want some of so many blocks, and is it worth it?
+fn is_worth(left: usize) -> bool {
+    match hunger() {
+        Hunger::None => false,
+        Hunger::Awake => left >= 2,
+        Hunger::Asleep => left >= WORTH_A_WAKE,
+    }
+}
+
+const fn fetched_ahead<K: Kernel>() -> usize {
+    match AHEAD_BYTES.checked_div(size_of::<K::T>()) {
+        Some(elements) => elements,
+        None => 0,
+    }
+}
+
+/// A scan of a range in blocks, by several.
+struct Team<'a, K: Kernel> {
+    kernel: &'a K,
+    range: Range<usize>,
+    /// Elements of a block, at least 2; of the last one perhaps fewer.
+    size: usize,
+    blocks: usize,
+    chain: Chain<'a, K::T>,
+    /// The next block that nobody has claimed.
+    next: AtomicUsize,
+    /// Members that were asked to come, and those that have.
+    asked: AtomicUsize,
+    here: AtomicUsize,
+    most: usize,
+    /// Prefixes may be made of whatever is known first.
+    is_free: bool,
+}
+
+/// What a member has.
+#[derive(Default)]
+struct Mine {
+    /// Reduced, and to be scanned; the lowest first.
+    reduced: VecDeque<usize>,
+    /// Claimed, and nothing more.
+    claimed: Option<usize>,
+}
+
+impl<'a, K: Kernel> Team<'a, K> {
+    fn new(kernel: &'a K, range: Range<usize>, size: usize, before: Option<Prefix<'a, K::T>>, is_free: bool) -> Self {
+        let blocks = (range.end - range.start).div_ceil(size);
+        Team {
+            kernel,
+            range,
+            size,
+            blocks,
+            chain: Chain::new(before, blocks),
+            next: AtomicUsize::new(0),
+            asked: AtomicUsize::new(1),
+            here: AtomicUsize::new(0),
+            most: workers(),
+            is_free,
+        }
+    }
+
+    /// The combination of all, where the kernel returns one of its own.
+    fn run(self) -> Option<K::T> {
+        self.come();
+        self.chain.into_last().and_then(Prefix::into_own)
+    }
+
+    /// A member begins.
+    fn come(&self) {
+        self.here.fetch_add(1, Relaxed);
+        self.work(&mut Mine::default());
+    }
+
+    fn work(&self, mine: &mut Mine) {
+        // In this frame, not below a join: that waits for who may be waiting for us.
+        let alarm = Alarm(&self.chain);
+        loop {
+            cancel::check();
+            if self.chain.has_failed() {
+                break;
+            }
+            if self.may_ask() && is_worth(self.blocks - self.next.load(Relaxed).min(self.blocks)) {
+                self.asked.fetch_add(1, Relaxed);
+                let near = || {
+                    share();
+                    self.work(mine);
+                };
+                join(near, || self.come());
+                break;
+            }
+            if mine.reduced.is_empty() {
+                let Some(block) = self.take(mine) else { break };
+                if self.is_free && self.here.load(Relaxed) == 1 {
+                    self.scan_straight_on(block);
+                    continue;
+                }
+                self.reduce(block, mine);
+            }
+            let block = mine.reduced[0];
+            match self.chain.look_back(block, |a, b| self.kernel.combine(a, b)) {
+                Ok(before) => self.finish(block, before, mine),
+                Err(other) => self.wait(other, mine),
+            }
+        }
+        std::mem::forget(alarm);
+    }
+
+    fn may_ask(&self) -> bool {
+        self.asked.load(Relaxed) < self.most
+    }
+
+    fn take(&self, mine: &mut Mine) -> Option<usize> {
+        mine.claimed.take().or_else(|| self.claim())
+    }
+
+    fn claim(&self) -> Option<usize> {
+        // Relaxed: the numbers are all there is to it. (A look first, so that it does not grow without end.)
+        if self.next.load(Relaxed) >= self.blocks {
+            return None;
+        }
+        Some(self.next.fetch_add(1, Relaxed)).filter(|block| *block < self.blocks)
+    }
+
+    /// The elements of a block.
+    fn elements(&self, block: usize) -> Range<usize> {
+        let start = self.range.start + block * self.size;
+        start..start + self.size.min(self.range.end - start)
+    }
+
+    fn is_last(&self, block: usize) -> bool {
+        block + 1 == self.blocks
+    }
+
+    /// Nobody else has come yet, so all blocks before are done: no need to go twice over this one.
+    fn scan_straight_on(&self, block: usize) {
+        let before = self.chain.look_back(block, |a, b| self.kernel.combine(a, b));
+        let Ok(before) = before else { unreachable!("all blocks before are the only member's, and done") };
+        let range = self.elements(block);
+        let ahead = range.end;
+        // SAFETY: claimed, and not scanned yet.
+        let prefix = unsafe { self.kernel.scan(range, before.as_ref().map(Prefix::get), ahead) };
+        // SAFETY: claimed; once.
+        unsafe { self.chain.set_prefix(block, Some(prefix)) };
+    }
+
+    fn reduce(&self, block: usize, mine: &mut Mine) {
+        // Nobody asks for the last one's.
+        if !self.is_last(block) {
+            // SAFETY: claimed, not scanned yet, and of at least two elements, as all but the last.
+            let aggregate = unsafe { self.kernel.reduce(self.elements(block)) };
+            // SAFETY: claimed; once.
+            unsafe { self.chain.set_aggregate(block, aggregate, self.is_free) };
+        }
+        mine.reduced.push_back(block);
+    }
+
+    /// Scans a block, with what is before it; others may go on at once.
+    fn finish(&self, block: usize, before: Option<Prefix<'_, K::T>>, mine: &mut Mine) {
+        if !self.is_last(block) {
+            // `None`: the aggregate is the prefix.
+            let prefix = before.as_ref().map(|before| {
+                // SAFETY: claimed, and reduced.
+                let aggregate = unsafe { self.chain.aggregate(block) };
+                Prefix::Own(self.kernel.combine(before.get(), aggregate))
+            });
+            // SAFETY: claimed; once.
+            unsafe { self.chain.set_prefix(block, prefix) };
+        }
+        mine.reduced.pop_front();
+        if mine.reduced.is_empty() && mine.claimed.is_none() {
+            mine.claimed = self.claim();
+        }
+        let range = self.elements(block);
+        let ahead = mine.claimed.map_or(range.start, |next| self.elements(next).start);
+        // SAFETY: claimed, and not scanned yet.
+        let end = unsafe { self.kernel.scan(range, before.as_ref().map(Prefix::get), ahead) };
+        if self.is_last(block) {
+            // SAFETY: claimed; once.
+            unsafe { self.chain.set_prefix(block, Some(end)) };
+        }
+    }
+
+    /// Another block says nothing yet.
+    #[cold]
+    fn wait(&self, other: usize, mine: &mut Mine) {
+        if self.spin(other) {
+            return;
+        }
+        if mine.reduced.len() < AHEAD
+            && let Some(next) = self.take(mine)
+        {
+            self.reduce(next, mine);
+        } else {
+            self.chain.sleep_until_over(other);
+        }
+    }
+
+    fn spin(&self, other: usize) -> bool {
+        let began = ticks();
+        while !self.chain.is_over(other) {
+            if !Here::get().may_spin() || ticks().saturating_sub(began) > SPIN_US * ticks_per_us() {
+                return false;
+            }
+            relax();
+        }
+        true
+    }
+}
+
+/// Tells the other members when this one unwinds.
+struct Alarm<'a, 'c, T: Send + Sync>(&'a Chain<'c, T>);
+
+impl<T: Send + Sync> Drop for Alarm<'_, '_, T> {
+    fn drop(&mut self) {
+        self.0.fail();
+    }
+}

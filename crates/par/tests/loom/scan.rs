@@ -1,0 +1,60 @@
+//! Scripts of the chain of a scan: every member sees the values that it combines, in order, and nobody sleeps for ever.
+
+use super::{SCRIPT, Script};
+use loom::thread;
+use myriad_par::model::Blocks;
+use std::sync::Arc;
+
+/// One has the first block, the other the second, and needs the first one's.
+fn two_blocks() {
+    let blocks = Arc::new(Blocks::new(2));
+    let b = blocks.clone();
+    let other = thread::spawn(move || {
+        b.reduced(1, 2);
+        assert_eq!(b.finish(1), Some(12));
+    });
+    blocks.reduced(0, 1);
+    assert_eq!(blocks.finish(0), Some(1));
+    other.join().unwrap();
+}
+
+/// One has two blocks, and has only reduced the second when the other looks back: to an aggregate, and a prefix behind it.
+fn back_over_an_aggregate() {
+    let blocks = Arc::new(Blocks::new(3));
+    let b = blocks.clone();
+    let other = thread::spawn(move || {
+        b.reduced(2, 3);
+        assert_eq!(b.finish(2), Some(123));
+    });
+    blocks.reduced(0, 1);
+    blocks.reduced(1, 2);
+    assert_eq!(blocks.finish(0), Some(1));
+    assert_eq!(blocks.finish(1), Some(12));
+    other.join().unwrap();
+}
+
+/// Who has the first block panics: nobody waits for it any more.
+fn a_failure_wakes() {
+    let blocks = Arc::new(Blocks::new(2));
+    let b = blocks.clone();
+    let other = thread::spawn(move || {
+        b.reduced(1, 2);
+        assert_eq!(b.finish(1), None);
+    });
+    blocks.fail();
+    other.join().unwrap();
+}
+
+const fn script(name: &'static str, run: fn(), mutants: &'static [&'static str]) -> Script {
+    Script { name, run, owners: 2, spins: true, bound: (Some(3), None), mutants, ..SCRIPT }
+}
+
+pub const SCRIPTS: &[Script] = &[
+    script(
+        "scan.two_blocks",
+        two_blocks,
+        &["prefix-release", "look-acquire", "tell-fence", "sleep-fence", "notify-unlocked"],
+    ),
+    script("scan.back_over_an_aggregate", back_over_an_aggregate, &["aggregate-release", "look-acquire"]),
+    script("scan.a_failure_wakes", a_failure_wakes, &["tell-fence", "sleep-fence", "notify-unlocked"]),
+];
