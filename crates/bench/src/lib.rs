@@ -41,6 +41,7 @@ mod lock;
 mod mutex;
 mod overhead;
 mod pingpong;
+mod psort;
 mod relay;
 mod scan;
 mod select;
@@ -54,13 +55,14 @@ pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 15] = [
+static WORKLOADS: [&Workload; 16] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
     &skynet::WORKLOAD,
     &threads::WORKLOAD,
     &fib::WORKLOAD,
+    &psort::WORKLOAD,
     &scan::WORKLOAD,
     &pingpong::WORKLOAD,
     &sieve::WORKLOAD,

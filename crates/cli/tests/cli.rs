@@ -11,6 +11,7 @@ fn tiny(p: &mut Params) {
         "skynet" => (100, 0),
         "fib" => (12, 0),
         "interactive" => (20, 0),
+        "psort" => (40_000, 0),
         _ => (50, 0),
     };
 }
@@ -166,6 +167,11 @@ fn select() {
 #[test]
 fn timers() {
     check_all("timers");
+}
+
+#[test]
+fn psort() {
+    check_all("psort");
 }
 
 #[test]

@@ -61,3 +61,7 @@ pub use reduce::{map_reduce, reduce, sum};
 #[cfg(loom)]
 pub use scan::model;
 pub use scan::{prefix_sum, scan_exclusive, scan_exclusive_to, scan_inclusive, scan_inclusive_to};
+pub use sort::{
+    merge, merge_by, merge_by_key, merge_sort, merge_sort_by, merge_sort_by_key, sort, sort_by, sort_by_cached_key,
+    sort_by_key, sort_by_radix_key, sort_floats, sort_unstable, sort_unstable_by, sort_unstable_by_key,
+};
