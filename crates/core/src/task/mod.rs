@@ -43,7 +43,7 @@ pub use id::{Task, TaskId, current};
 pub use keep_thread::keep_thread;
 pub use local::{LocalJoinHandle, LocalScope, local_scope};
 pub use map::{map_concurrent, map_concurrent_unordered, try_map_concurrent};
-pub(crate) use pair::StackTask;
+pub(crate) use pair::{StackTask, on_fresh_stack};
 pub use pair::join;
 pub use scope::{Scope, ScopedJoinHandle, scope};
 pub use set::JoinSet;
