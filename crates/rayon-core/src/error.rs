@@ -39,7 +39,9 @@ impl fmt::Display for ThreadPoolBuildError {
         match &self.kind {
             // Word for word: programs and tests compare these two.
             Kind::GlobalPoolAlreadyInitialized => f.write_str("The global thread pool has already been initialized."),
-            Kind::CurrentThreadAlreadyInPool => f.write_str("The current thread is already part of another thread pool."),
+            Kind::CurrentThreadAlreadyInPool => {
+                f.write_str("The current thread is already part of another thread pool.")
+            }
             Kind::Io(error) => error.fmt(f),
         }
     }

@@ -314,8 +314,7 @@ impl Hub {
         w.dead.store(false, Relaxed);
         self.crew.join(&w.member);
         let name = config.threads.name(index, || format!("{}-spare{number}", config.name));
-        self.spawn_thread(name, move || worker_main(w))
-            .inspect_err(|_| self.crew.drop_last())
+        self.spawn_thread(name, move || worker_main(w)).inspect_err(|_| self.crew.drop_last())
     }
 
     /// What the worker runs, by name and place; `None` between tasks. For whoever is not the worker.

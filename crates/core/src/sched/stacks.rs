@@ -207,9 +207,7 @@ impl Stacks {
         let address = stack.expose_provenance();
         let index = w.member.index;
         let name = config.threads.name(index, || format!("{}-{index}.{made}", config.name));
-        let started = w.hub.spawn_thread(name, move || {
-            os_stack_main(w, std::ptr::with_exposed_provenance(address))
-        });
+        let started = w.hub.spawn_thread(name, move || os_stack_main(w, std::ptr::with_exposed_provenance(address)));
         if let Err(error) = started {
             // SAFETY: the thread does not exist.
             drop(unsafe { Box::from_raw(stack) });

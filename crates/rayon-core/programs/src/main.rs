@@ -81,7 +81,9 @@ fn sum() -> Box<dyn FnMut() -> u64> {
 
 fn dot() -> Box<dyn FnMut() -> u64> {
     let v = numbers(1_000_000);
-    Box::new(move || v.par_iter().zip(v.par_chunks(1)).map(|(x, y)| (x >> 40) * (y[0] >> 40)).reduce(|| 0, u64::wrapping_add))
+    Box::new(move || {
+        v.par_iter().zip(v.par_chunks(1)).map(|(x, y)| (x >> 40) * (y[0] >> 40)).reduce(|| 0, u64::wrapping_add)
+    })
 }
 
 fn sort() -> Box<dyn FnMut() -> u64> {
@@ -252,10 +254,11 @@ fn life() -> Box<dyn FnMut() -> u64> {
             let next = |i: usize| {
                 let (r, c) = (i / N, i % N);
                 let at = |dr: usize, dc: usize| board[(r + dr) % N * N + (c + dc) % N];
-                let around: u8 = [(0, 1), (1, 0), (1, 1), (0, N - 1), (N - 1, 0), (N - 1, N - 1), (1, N - 1), (N - 1, 1)]
-                    .iter()
-                    .map(|&(dr, dc)| at(dr, dc))
-                    .sum();
+                let around: u8 =
+                    [(0, 1), (1, 0), (1, 1), (0, N - 1), (N - 1, 0), (N - 1, N - 1), (1, N - 1), (N - 1, 1)]
+                        .iter()
+                        .map(|&(dr, dc)| at(dr, dc))
+                        .sum();
                 u8::from(around == 3 || around == 2 && board[i] == 1)
             };
             board = (0..N * N).into_par_iter().map(next).collect();
@@ -299,11 +302,18 @@ fn nested() -> Box<dyn FnMut() -> u64> {
 }
 
 fn bridge() -> Box<dyn FnMut() -> u64> {
-    Box::new(|| (0..20_000u64).par_bridge().map(|x| (0..50).fold(x, |a, b| a.wrapping_mul(31) ^ b)).reduce(|| 0, u64::wrapping_add))
+    Box::new(|| {
+        (0..20_000u64)
+            .par_bridge()
+            .map(|x| (0..50).fold(x, |a, b| a.wrapping_mul(31) ^ b))
+            .reduce(|| 0, u64::wrapping_add)
+    })
 }
 
 fn small() -> Box<dyn FnMut() -> u64> {
     let v = numbers(1000);
     // Called from outside: a program's main thread, once for each small array.
-    Box::new(move || (0..100).map(|_| v.par_iter().map(|x| x >> 8).reduce(|| 0, u64::wrapping_add)).fold(0, u64::wrapping_add))
+    Box::new(move || {
+        (0..100).map(|_| v.par_iter().map(|x| x >> 8).reduce(|| 0, u64::wrapping_add)).fold(0, u64::wrapping_add)
+    })
 }

@@ -106,7 +106,9 @@ impl Latch {
     /// Waits, as what the caller is.
     pub(crate) fn wait(&self) {
         match &self.waiter {
-            Waiter::Worker { .. } => Worker::current().expect("the worker that made the latch").work_until(|| self.is_set()),
+            Waiter::Worker { .. } => {
+                Worker::current().expect("the worker that made the latch").work_until(|| self.is_set())
+            }
             Waiter::Thread(_) => {
                 while !self.is_set() {
                     std::thread::park();

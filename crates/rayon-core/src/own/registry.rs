@@ -11,8 +11,8 @@ use crate::unwind::{self, PanicHandler, Payload};
 use crossbeam_deque::{Injector, Steal, Stealer};
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 pub(crate) type Handler = Box<dyn Fn(usize) + Send + Sync>;
 
