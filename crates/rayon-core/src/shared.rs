@@ -37,7 +37,8 @@ fn detached(f: impl FnOnce()) {
 }
 
 /// By pool and worker: what that worker has spawned first come, first served.
-static FIFOS: Mutex<Option<HashMap<(usize, usize), Arc<Fifo>>>> = Mutex::new(None);
+type Fifos = HashMap<(usize, usize), Arc<Fifo>>;
+static FIFOS: Mutex<Option<Fifos>> = Mutex::new(None);
 
 pub(crate) fn spawn_fifo(pool: Handle, f: impl FnOnce() + Send + 'static) {
     let Some(seat) = seat_in(pool) else {
