@@ -11,6 +11,7 @@ compile_error!(
 
 mod blocking;
 pub mod cancel;
+pub mod guest;
 pub mod lock;
 pub mod platform;
 pub mod runtime;

@@ -11,6 +11,7 @@ macro_rules! texts {
         /// [SCHEDULERS.md]: crate::_documentation::schedulers
         /// [SOUNDNESS.md]: crate::_documentation::soundness
         /// [PLATFORM.md]: crate::_documentation::platform
+        /// [RAYON.md]: crate::_documentation::rayon
         /// [CHANGELOG.md]: crate::_documentation::changelog
         /// [`Builder::fibers`]: crate::Builder::fibers
         ///
@@ -29,5 +30,6 @@ texts! {
     platform "docs/PLATFORM.md";
     c "docs/C.md";
     foreign_libraries "docs/FOREIGN-LIBRARIES.md";
+    rayon "docs/RAYON.md";
     changelog "CHANGELOG.md";
 }

@@ -2,7 +2,7 @@
 
 use super::Runtime;
 use super::global;
-use super::hub::{Config, Hub, MOST_SPARES};
+use super::hub::{Config, Hub, MOST_SPARES, ThreadHooks};
 use super::pools;
 use super::stuck::OnStuck;
 use crate::sched::policy::{Policy, UnknownPolicy};
@@ -73,6 +73,7 @@ pub struct Builder {
     stuck: Option<OnStuck>,
     pools: Vec<(String, usize)>,
     policy: Option<Policy>,
+    threads: ThreadHooks,
 }
 
 /// Spare workers, at most, unless asked otherwise.
@@ -101,6 +102,7 @@ impl Builder {
             stuck: None,
             pools: Vec::new(),
             policy: None,
+            threads: ThreadHooks::default(),
         }
     }
 
@@ -170,6 +172,57 @@ impl Builder {
     /// What the threads are called: `NAME-0`, `NAME-1`, ...
     pub fn name(mut self, name: impl Into<String>) -> Builder {
         self.name = name.into();
+        self
+    }
+
+    /// What the threads are called that work for a worker, by its number: its own, and in threads mode those of tasks that wait.
+    /// Spares have the numbers from [`workers`](Self::workers) on. Instead of [`name`](Self::name).
+    ///
+    /// A name with a zero byte is none, and neither is a panic: the thread is called as without this.
+    ///
+    /// # Examples
+    /// ```
+    /// # use myriad_core::Builder;
+    /// let rt = Builder::new().workers(1).name_threads(|worker| format!("mill {worker}")).build()?;
+    /// let name = rt.run(|| std::thread::current().name().map(String::from));
+    /// assert_eq!(name.as_deref(), Some("mill 0"));
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn name_threads(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Builder {
+        self.threads.name = Some(Arc::new(name));
+        self
+    }
+
+    /// Called first on each thread that is to run tasks, with the number of the worker that it is started for: for what a library
+    /// wants to know of each thread, or a thread-local. In fiber mode there is one for each worker (and spare); in threads mode tasks
+    /// that wait keep theirs, so there may be more, and one may later work for another worker.
+    ///
+    /// The caller is no task: what it spawns goes to the global runtime. A panic in it is reported by std's hook, and goes no further.
+    ///
+    /// # Examples
+    /// ```
+    /// # use myriad_core::Builder;
+    /// use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    /// static THREADS: AtomicUsize = AtomicUsize::new(0);
+    /// let rt = Builder::new()
+    ///     .workers(2)
+    ///     .on_thread_start(|_worker| _ = THREADS.fetch_add(1, SeqCst))
+    ///     .on_thread_end(|_worker| _ = THREADS.fetch_sub(1, SeqCst))
+    ///     .build()?;
+    /// assert_eq!(THREADS.load(SeqCst), 2);
+    /// rt.shutdown(std::time::Duration::from_secs(1));
+    /// assert_eq!(THREADS.load(SeqCst), 0);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn on_thread_start(mut self, call: impl Fn(usize) + Send + Sync + 'static) -> Builder {
+        self.threads.start = Some(Arc::new(call));
+        self
+    }
+
+    /// Called last on each such thread, with the same number; see [`on_thread_start`](Self::on_thread_start). Not on one that a
+    /// task holds which is still blocked when its runtime has ended.
+    pub fn on_thread_end(mut self, call: impl Fn(usize) + Send + Sync + 'static) -> Builder {
+        self.threads.end = Some(Arc::new(call));
         self
     }
 
@@ -299,6 +352,7 @@ impl Builder {
             manual_clock: self.manual_clock,
             spares: self.spares,
             stuck: self.stuck.clone().unwrap_or_else(OnStuck::from_environment),
+            threads: self.threads.clone(),
             policy: match self.policy {
                 Some(policy) => policy,
                 None => {

@@ -36,6 +36,11 @@ pub(crate) fn hub() -> &'static Hub {
     dedicated::home().unwrap_or_else(own_hub)
 }
 
+/// Does it run?
+pub(crate) fn is_running() -> bool {
+    GLOBAL.get().is_some()
+}
+
 /// The global runtime's hub.
 ///
 /// # Panics

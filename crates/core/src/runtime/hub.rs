@@ -4,9 +4,12 @@
 //! way when its task has ended the whole runtime finds memory that is valid, and at worst wakes a worker that looks up
 //! once more. A hub whose tasks did not all end is never used again: their frames may still refer to it.
 
+mod hooks;
 mod injector;
 mod names;
 mod threads;
+
+pub use hooks::ThreadHooks;
 
 use crate::runtime::pools::Family;
 use crate::runtime::{OnStuck, Unhandled};
@@ -27,7 +30,7 @@ use std::io;
 use std::panic::Location;
 use std::ptr::null_mut;
 // Not through `sys`: nothing of a hub but its crew is in a loom model.
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
@@ -59,6 +62,8 @@ pub struct Config {
     pub stuck: OnStuck,
     /// What a worker starts next.
     pub policy: Policy,
+    /// What happens with each of its threads.
+    pub threads: ThreadHooks,
 }
 
 /// See the module's header.
@@ -77,6 +82,8 @@ pub struct Hub {
     spares: Mutex<Vec<&'static Worker>>,
     /// How many workers are open (see `sched::relief`): a hint for those who look for work.
     pub open: AtomicUsize,
+    /// Spares begin nothing, and only go on with what was begun: see [`hold_spares_back`](Self::hold_spares_back).
+    spares_held: AtomicBool,
     config: Mutex<Arc<Config>>,
     /// The pools of the runtime that uses it (`runtime::pools`) ...
     family: Mutex<Arc<Family>>,
@@ -184,6 +191,7 @@ impl Hub {
         hub.manual.store(if config.manual_clock { 0 } else { u64::MAX }, Relaxed);
         hub.next_look.store(u64::MAX, Relaxed);
         hub.open.store(0, Relaxed);
+        hub.spares_held.store(false, Relaxed);
         hub.crew.begin(config.workers);
         *locked(&hub.config) = Arc::new(config);
         *locked(&hub.book) = Book::default();
@@ -204,6 +212,7 @@ impl Hub {
             workers: OnceLock::new(),
             spares: Mutex::default(),
             open: AtomicUsize::new(0),
+            spares_held: AtomicBool::new(false),
             config: Mutex::new(Arc::new(config.clone())),
             family: Mutex::new(Arc::new(Family::none())),
             lead: AtomicPtr::new(null_mut()),
@@ -260,6 +269,23 @@ impl Hub {
         self.crew.members().iter().map(|&member| Worker::of(member))
     }
 
+    /// From now on no more tasks are *begun* at a time than there are workers, spares or not. A spare goes on with what others
+    /// have begun, and runs what that spawns; tasks with priority it begins as well.
+    ///
+    /// For libraries that number the tasks that run by their workers, and have arrays of so many places.
+    #[inline]
+    pub fn hold_spares_back(&self) {
+        // Relaxed: a wish, which a spare may miss for a moment. (Looked at first: many workers come by here.)
+        if !self.spares_held.load(Relaxed) {
+            self.spares_held.store(true, Relaxed);
+        }
+    }
+
+    /// Are spares held back?
+    pub fn holds_spares_back(&self) -> bool {
+        self.spares_held.load(Relaxed)
+    }
+
     /// Is a worker open?
     #[inline(always)]
     pub fn any_open(&self) -> bool {
@@ -287,8 +313,8 @@ impl Hub {
         w.on_duty.store(true, Relaxed);
         w.member.door.dead.store(false, Relaxed);
         self.crew.join(&w.member);
-        self.spawn_thread(format!("{}-spare{number}", config.name), move || worker_main(w))
-            .inspect_err(|_| self.crew.drop_last())
+        let name = config.threads.name(index, || format!("{}-spare{number}", config.name));
+        self.spawn_thread(name, move || worker_main(w)).inspect_err(|_| self.crew.drop_last())
     }
 
     /// What the worker runs, by name and place; `None` between tasks. For whoever is not the worker.

@@ -203,6 +203,10 @@ impl Drop for Runtime {
 }
 
 impl Handle {
+    pub(crate) fn of(hub: &'static Hub) -> Handle {
+        Handle { hub }
+    }
+
     /// The pool that it spawns into.
     pub(crate) fn hub(self) -> &'static Hub {
         self.hub

@@ -150,8 +150,9 @@ impl Watch {
         if found.stuck > 0 {
             self.last_stuck = Some(now);
             // Others look at the timers of all only when they have nothing else to do.
-            found.waits |= self.hub.crew.has_injected() && found.running <= found.stuck - found.blocked
-                || Timers::any_due(self.hub);
+            let injected =
+                if self.hub.holds_spares_back() { self.hub.crew.has_urgent() } else { self.hub.crew.has_injected() };
+            found.waits |= injected && found.running <= found.stuck - found.blocked || Timers::any_due(self.hub);
         }
         if found.waits {
             if found.ready {
@@ -214,7 +215,7 @@ impl Watch {
             let blocked = thread::is_blocked(w.thread.load(Relaxed)).unwrap_or(true);
             found.blocked += usize::from(blocked);
             found.running += usize::from(!blocked);
-            found.waits |= member.deque.is_busy();
+            found.waits |= member.deque.is_busy() && !self.hub.holds_spares_back();
             if member.ready.is_shared() {
                 let ready = if seen.open.is_none() {
                     self.hub.open.fetch_add(1, Relaxed);

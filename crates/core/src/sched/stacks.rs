@@ -205,9 +205,9 @@ impl Stacks {
         let w: &'static Worker = unsafe { &*std::ptr::from_ref(w) };
         let stack = Box::into_raw(Box::new(OsStack::new(w)));
         let address = stack.expose_provenance();
-        let started = w.hub.spawn_thread(format!("{}-{}.{made}", config.name, w.member.index), move || {
-            os_stack_main(w, std::ptr::with_exposed_provenance(address))
-        });
+        let index = w.member.index;
+        let name = config.threads.name(index, || format!("{}-{index}.{made}", config.name));
+        let started = w.hub.spawn_thread(name, move || os_stack_main(w, std::ptr::with_exposed_provenance(address)));
         if let Err(error) = started {
             // SAFETY: the thread does not exist.
             drop(unsafe { Box::from_raw(stack) });
@@ -413,7 +413,7 @@ fn os_stack_main(w: &'static Worker, stack: *const OsStack) {
         stack.take_role(w);
         work(w);
     }
-    w.hub.leave_thread();
+    w.hub.leave_thread(w);
 }
 
 /// Runs the worker's loop on this thread. The thread that sees the stop has the role, and ends the worker.
@@ -481,5 +481,5 @@ pub fn worker_main(w: &'static Worker) {
         w.hub.worker_started(Ok(()));
         work(w);
     }
-    w.hub.leave_thread();
+    w.hub.leave_thread(w);
 }

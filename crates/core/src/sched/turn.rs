@@ -118,7 +118,7 @@ fn look(w: &'static Worker) -> bool {
     let look_for = w.look_for.get();
     w.look_for.set((look_for + 1) % BETWEEN);
     if let Some(queues) = w.hub.crew.queues() {
-        return start_taken(w, queues.take(w.member.index, Some(w.looks.load(Relaxed))));
+        return !w.is_held_back() && start_taken(w, queues.take(w.member.index, Some(w.looks.load(Relaxed))));
     }
     match look_for {
         // SAFETY: we are the owner.
@@ -170,7 +170,7 @@ unsafe fn resume(w: &'static Worker, node: *mut Node) -> bool {
 /// # Safety
 /// The task was taken out of its queue.
 #[inline(always)]
-unsafe fn start(w: &'static Worker, task: *mut Header) {
+pub unsafe fn start(w: &'static Worker, task: *mut Header) {
     w.running.set(Word::of_task(task));
     w.budget.set(BUDGET);
     // SAFETY: the caller: the task is ours to run.
@@ -284,12 +284,32 @@ fn adopt(w: &'static Worker) -> bool {
     true
 }
 
+/// A spare that begins nothing has nothing to do: it looks for something to go on with, for as long as others look for work, and goes
+/// off duty. (It does not sleep as others do: who wakes a sleeper means one who takes what there is.)
+fn search_held_back(w: &'static Worker) {
+    let began = ticks();
+    while !adopt(w) {
+        if ticks() - began > SPIN_US * ticks_per_us() {
+            w.on_duty.store(false, Relaxed);
+            return;
+        }
+        if !w.member.door.inbox.is_empty() || w.hub.crew.stops() {
+            return;
+        }
+        relax();
+    }
+}
+
 /// Looks for work elsewhere: polls, then steals by force, then sleeps. Null: look at your own queues again.
 #[cold]
 #[inline(never)]
 fn search(w: &'static Worker) -> *mut Header {
     // As in `look`.
     w.running.set(Word::NOTHING);
+    if w.is_held_back() {
+        search_held_back(w);
+        return null_mut();
+    }
     let crew = &w.hub.crew;
     let me = &w.member;
     let per_us = ticks_per_us();
@@ -347,17 +367,23 @@ fn search(w: &'static Worker) -> *mut Header {
             w.timers.poll_all(w);
             return null_mut();
         }
-        for _ in 0..4 {
-            if !me.door.inbox.is_empty() {
-                break;
+        if now - began > FORCE_US * per_us {
+            // Whoever waits for what this worker has just ended, a thread that is no worker, may stand behind it on its processor.
+            // (Without that a call from such a thread took 60 us where there are no more processors than workers: as long as they spin.)
+            crate::sys::thread::yield_now();
+        } else {
+            for _ in 0..4 {
+                if !me.door.inbox.is_empty() {
+                    break;
+                }
+                relax();
             }
-            relax();
         }
     }
 }
 
 /// The ordinary steal: the first task to run now, the others into our own deque.
-fn steal(w: &'static Worker, victim: &Member) -> *mut Header {
+pub fn steal(w: &'static Worker, victim: &Member) -> *mut Header {
     if w.hub.crew.queues().is_some() {
         // What others have is in the policy's queues.
         return null_mut();

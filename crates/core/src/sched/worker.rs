@@ -203,6 +203,11 @@ impl Worker {
         w
     }
 
+    /// A spare that begins nothing: see [`Hub::hold_spares_back`].
+    pub fn is_held_back(&self) -> bool {
+        self.spare && self.hub.holds_spares_back()
+    }
+
     /// The worker's thread begins (or, with `false`, ends) to work.
     pub fn prefer_locks(&self, yes: bool) {
         if yes {

@@ -119,7 +119,7 @@ where
 ///
 /// # Safety
 /// As for [`spawn_into`].
-pub(super) unsafe fn spawn_pinned<F, T>(
+pub(crate) unsafe fn spawn_pinned<F, T>(
     hub: &'static Hub,
     worker: usize,
     f: F,

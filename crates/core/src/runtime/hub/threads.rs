@@ -1,5 +1,6 @@
 //! The threads of a runtime: started, counted, joined.
 
+use super::hooks::{Hook, ThreadHooks};
 use super::{Book, Door, Hub, locked};
 use crate::sched::stacks::worker_main;
 use crate::sched::worker::Worker;
@@ -10,6 +11,7 @@ use crate::sys::atomic::Ordering::*;
 use crate::sys::clock::Instant;
 use crate::sys::map;
 use crate::sys::thread;
+use crate::unwind;
 use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -20,7 +22,8 @@ impl Hub {
         self.crew.set_stop(false);
         let config = self.config();
         for (i, &w) in self.workers().iter().enumerate() {
-            if let Err(error) = self.spawn_thread(format!("{}-{i}", config.name), move || worker_main(w)) {
+            let name = config.threads.name(i, || format!("{}-{i}", config.name));
+            if let Err(error) = self.spawn_thread(name, move || worker_main(w)) {
                 self.stop_started(i);
                 return Err(io::Error::new(error.kind(), format!("cannot start worker {i}: {error}")));
             }
@@ -64,6 +67,8 @@ impl Hub {
 
     /// First on a thread of the runtime.
     pub fn enter_thread(&self, w: &'static Worker) {
+        // Before it has a worker: what the hook spawns must not go to the deque of a worker whose role another thread has.
+        self.tell(|threads| &threads.start, w);
         set_current(Some(w));
         overflow::enter_thread();
         self.move_thread(w);
@@ -79,11 +84,21 @@ impl Hub {
         }
     }
 
-    /// Last on a thread of the runtime.
-    pub fn leave_thread(&self) {
+    /// Calls the hook of the user.
+    fn tell(&self, which: impl FnOnce(&ThreadHooks) -> &Option<Hook>, w: &Worker) {
+        if let Some(hook) = which(&self.config().threads)
+            && let Err(payload) = unwind::catch(|| hook(w.member.index))
+        {
+            unwind::discard(payload);
+        }
+    }
+
+    /// Last on a thread of the runtime that was started for this worker.
+    pub fn leave_thread(&self, w: &'static Worker) {
         self.frames_go();
         overflow::leave_thread();
         set_current(None);
+        self.tell(|threads| &threads.end, w);
         self.reap();
         locked(&self.book).leaving.push(std::thread::current().id());
         self.changed.notify_all();

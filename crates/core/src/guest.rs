@@ -1,0 +1,175 @@
+//! What the stand-in for another library's scheduler needs to know of ours, and no program does.
+//!
+//! Such a library (rayon) has an interface of its own in which threads have numbers: arrays are made with one place for each, jobs ask
+//! whether they have been stolen, and something is to be done once on every thread. Here are answers in terms of workers. They cost
+//! a few loads; `join` and `spawn` know nothing of them.
+
+use crate::Handle;
+use crate::runtime::global;
+use crate::sched::turn;
+use crate::sched::worker::{self, Worker};
+use crate::task::header::Header;
+use crate::task::{JoinHandle, on_fresh_stack, spawn};
+use std::panic::Location;
+
+/// The worker on which the caller runs at the moment. In threads mode a task may find itself on another one after a wait.
+#[derive(Debug, Clone, Copy)]
+pub struct Seat(&'static Worker);
+
+/// Where the caller runs; `None` on a thread that is no worker.
+#[inline(always)]
+pub fn seat() -> Option<Seat> {
+    worker::current().map(Seat)
+}
+
+/// The pool into which a thread that is no worker spawns: the global runtime's, which is started if it does not run.
+///
+/// # Panics
+/// If it cannot be started.
+pub fn outside() -> Handle {
+    Handle::of(global::hub())
+}
+
+/// Does the global runtime run already?
+pub fn is_global_running() -> bool {
+    global::is_running()
+}
+
+impl Seat {
+    /// Is it the same worker?
+    #[inline(always)]
+    pub fn is(self, other: Seat) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+
+    /// The worker's number: below [`workers`](Self::workers), but for a spare's.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0.member.index
+    }
+
+    /// How many workers the pool has, without spares.
+    #[inline]
+    pub fn workers(self) -> usize {
+        self.0.hub.workers().len()
+    }
+
+    /// The worker's pool.
+    pub fn pool(self) -> Handle {
+        Handle::of(self.0.hub)
+    }
+
+    /// Are there unstarted tasks in the worker's own queue?
+    pub fn has_unstarted(self) -> bool {
+        self.0.member.deque.looks_busy()
+    }
+
+    /// No more tasks of the pool begin at a time than it has workers, from now on: spares only go on with what others have begun.
+    #[inline]
+    pub fn hold_spares_back(self) {
+        self.0.hub.hold_spares_back();
+    }
+
+    /// Runs an unstarted task, the worker's newest or one from elsewhere, on another stack, while the caller's is set aside.
+    /// False: there was none, or no memory for a stack.
+    ///
+    /// # Blocking
+    /// Until that task has ended.
+    pub fn run_one(self, look: Look) -> bool {
+        let w = self.0;
+        if w.ensure_stack().is_err() {
+            return false;
+        }
+        let mut task = Task(take(w, look));
+        if task.0.is_null() {
+            return false;
+        }
+        on_fresh_stack(w, Location::caller(), move || {
+            let w = worker::current().expect("on a worker");
+            let caller = w.running.get();
+            // SAFETY: taken out of its queue, by `take`.
+            unsafe { turn::start(w, task.get()) };
+            w.still().running.set(caller);
+        });
+        true
+    }
+}
+
+/// Where [`Seat::run_one`] looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// In the worker's own queues.
+    Here,
+    /// There, then in those of all.
+    Anywhere,
+}
+
+/// A task that was taken out of its queue.
+struct Task(*mut Header);
+// SAFETY: a task may run on any thread.
+unsafe impl Send for Task {}
+
+impl Task {
+    /// (A method, for a closure to capture the whole.)
+    fn get(&mut self) -> *mut Header {
+        self.0
+    }
+}
+
+/// An unstarted task; null if there is none.
+fn take(w: &'static Worker, look: Look) -> *mut Header {
+    // SAFETY: we are the owner.
+    let mut task = unsafe { w.member.deque.pop() };
+    if task.is_null() && w.member.has_pinned() {
+        task = w.hub.take_pinned(w);
+    }
+    if look == Look::Here || w.is_held_back() {
+        return task;
+    }
+    if task.is_null() && w.hub.crew.may_have_injected() {
+        task = w.hub.take_injected(w, true);
+    }
+    for victim in w.hub.crew.others(&w.member) {
+        if !task.is_null() {
+            break;
+        }
+        task = turn::steal(w, victim);
+    }
+    task
+}
+
+/// Spawns a task that only worker `index` of this pool begins, even if it is busy or asleep now.
+///
+/// # Safety
+/// What `f` and `T` borrow outlives the task: it has ended once the handle was joined.
+///
+/// # Panics
+/// If there is no such worker.
+#[track_caller]
+pub unsafe fn spawn_on_worker<F, T>(pool: Handle, index: usize, f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let hub = pool.hub();
+    assert!(index < hub.workers().len(), "there is no worker {index}: the pool has {}", hub.workers().len());
+    // SAFETY: the caller.
+    unsafe { spawn::spawn_pinned(hub, index, f, Location::caller(), crate::task::Builder::new()) }
+}
+
+/// As [`Seat::hold_spares_back`], for a pool.
+#[inline]
+pub fn hold_spares_back(pool: Handle) {
+    pool.hub().hold_spares_back();
+}
+
+/// Do both spawn into the same pool?
+#[inline]
+pub fn is_same(one: Handle, other: Handle) -> bool {
+    std::ptr::eq(one.hub(), other.hub())
+}
+
+/// A number of the pool, which no other has at the same time.
+pub fn number(pool: Handle) -> usize {
+    usize::from(pool.hub().number)
+}

@@ -1,0 +1,184 @@
+//! Waiting for a job of own threads: whoever waits, a worker, a thread, or a task of Myriad.
+//!
+//! **Last touch.** The latch stands in the waiter's frame, which may go as soon as `done` is true. So [`Latch::set`] first takes what
+//! it needs to wake the waiter, then stores, then wakes. A worker of another pool is woken through its registry, which such a
+//! setter holds on to; one of the setter's own pool is, because the setter works there.
+//!
+//! **Ordering.** What the job did before: Release of the store with the Acquire in `is_set`.
+
+use super::registry::Registry;
+use super::worker::Worker;
+use crate::unwind;
+use myriad_core::{block_on, cancel, guest};
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+/// Between two looks of a task that waits without a stack to spare.
+const WITHOUT_STACK: Duration = Duration::from_millis(1);
+
+/// See the module's header.
+pub(crate) struct Latch {
+    done: AtomicBool,
+    waiter: Waiter,
+}
+
+enum Waiter {
+    /// A worker of an own pool, which runs jobs meanwhile. (The registry lives as long as its workers do.)
+    Worker { registry: *const Registry, index: usize, is_other_pool: bool },
+    /// A thread that is no worker.
+    Thread(Thread),
+    /// A task of Myriad: it is set aside.
+    Task(Arc<Signal>),
+}
+
+// SAFETY: the pointer is to a registry, which is `Sync`.
+unsafe impl Sync for Latch {}
+// SAFETY: as above.
+unsafe impl Send for Latch {}
+
+impl Latch {
+    /// For this worker, which waits for its own pool.
+    #[inline(always)]
+    pub(crate) fn of_worker(w: &Worker) -> Latch {
+        let waiter = Waiter::Worker { registry: &raw const *w.registry, index: w.index, is_other_pool: false };
+        Latch { done: AtomicBool::new(false), waiter }
+    }
+
+    /// For the caller, who waits for a job of this pool of own threads, or of Myriad's.
+    pub(crate) fn of_caller(pool: Option<&Registry>) -> Latch {
+        let waiter = match (Worker::current(), guest::seat()) {
+            (_, Some(_)) => Waiter::Task(Arc::default()),
+            (Some(w), None) => {
+                let registry = &raw const *w.registry;
+                let is_other_pool = !pool.is_some_and(|pool| std::ptr::eq(registry, pool));
+                Waiter::Worker { registry, index: w.index, is_other_pool }
+            }
+            (None, None) => Waiter::Thread(std::thread::current()),
+        };
+        Latch { done: AtomicBool::new(false), waiter }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_set(&self) -> bool {
+        // Acquire: pairs with the Release in `set`.
+        self.done.load(Acquire)
+    }
+
+    /// Wakes the waiter. The latch may be gone when this returns.
+    ///
+    /// # Safety
+    /// `this` is valid, and set once, by a worker of the pool that was waited for.
+    pub(crate) unsafe fn set(this: *const Latch) {
+        // SAFETY: the caller: until the store below the latch stands.
+        let latch = unsafe { &*this };
+        match &latch.waiter {
+            &Waiter::Worker { registry, index, is_other_pool } => {
+                // SAFETY: the waiter is one of its workers, and waits still: the registry lives, in an `Arc`.
+                let keep = is_other_pool.then(|| unsafe {
+                    Arc::increment_strong_count(registry);
+                    Arc::from_raw(registry)
+                });
+                // Release: pairs with the Acquire in `is_set`.
+                latch.done.store(true, Release);
+                // SAFETY: held on to, or the setter's own.
+                unsafe { &*registry }.sleep.wake(index);
+                drop(keep);
+            }
+            Waiter::Thread(thread) => {
+                let thread = thread.clone();
+                // Release: as above.
+                latch.done.store(true, Release);
+                thread.unpark();
+            }
+            Waiter::Task(signal) => {
+                let signal = signal.clone();
+                // Release: as above.
+                latch.done.store(true, Release);
+                signal.wake();
+            }
+        }
+    }
+
+    /// Waits, as what the caller is.
+    pub(crate) fn wait(&self) {
+        match &self.waiter {
+            Waiter::Worker { .. } => {
+                Worker::current().expect("the worker that made the latch").work_until(|| self.is_set())
+            }
+            Waiter::Thread(_) => {
+                while !self.is_set() {
+                    std::thread::park();
+                }
+            }
+            // The job may borrow from the frame: a cancellation has to wait.
+            // The job may borrow from the frame: a cancellation has to wait. And where there is no memory for a stack on which the
+            // worker could go on, it waits with us.
+            Waiter::Task(signal) => {
+                while unwind::catch(|| cancel::shield(|| signal.wait(|| self.is_set()))).is_err() && !self.is_set() {
+                    std::thread::sleep(WITHOUT_STACK);
+                }
+            }
+        }
+    }
+}
+
+/// Wakes a task.
+#[derive(Default)]
+pub(crate) struct Signal(Mutex<Option<Waker>>);
+
+impl Signal {
+    fn wake(&self) {
+        let waker = self.0.lock().unwrap_or_else(|e| e.into_inner()).take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn wait(&self, is_over: impl Fn() -> bool) {
+        block_on(poll_fn(|context| {
+            // First, so that who sets the latch after our look finds it.
+            *self.0.lock().unwrap_or_else(|e| e.into_inner()) = Some(context.waker().clone());
+            if is_over() { Poll::Ready(()) } else { Poll::Pending }
+        }));
+    }
+}
+
+/// A latch that many jobs set together: the last of them.
+pub(crate) struct Countdown {
+    left: AtomicUsize,
+    latch: Latch,
+}
+
+impl Countdown {
+    pub(crate) fn new(left: usize, latch: Latch) -> Countdown {
+        Countdown { left: AtomicUsize::new(left), latch }
+    }
+
+    /// One more, by somebody who has one.
+    pub(crate) fn up(&self, more: usize) {
+        // Relaxed: the count is not 0, and what is spawned gets here through a queue.
+        self.left.fetch_add(more, Relaxed);
+    }
+
+    /// One less. It may be gone when this returns.
+    ///
+    /// # Safety
+    /// As for [`Latch::set`], but that there is one call for each that was counted.
+    pub(crate) unsafe fn down(this: *const Countdown) {
+        // SAFETY: the caller: it stands until the last one has set the latch.
+        unsafe {
+            // AcqRel: what the others did, for the one who sets the latch, and so for the waiter.
+            if (*this).left.fetch_sub(1, AcqRel) == 1 {
+                Latch::set(&raw const (*this).latch);
+            }
+        }
+    }
+
+    pub(crate) fn wait(&self) {
+        self.latch.wait();
+    }
+}

@@ -1,0 +1,154 @@
+//! What the workers of an own pool share, from its start to its end.
+//!
+//! **End.** `keepers` counts who needs the workers: the pool's handle, and each job that nobody waits for. When the last goes, the
+//! workers leave their loops. Jobs that somebody waits for need not count: whoever waits has the handle, or is such a job.
+
+use super::job::{FrameJob, Job};
+use super::latch::Latch;
+use super::sleep::Sleep;
+use super::worker::Worker;
+use crate::unwind::{self, PanicHandler, Payload};
+use crossbeam_deque::{Injector, Steal, Stealer};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+
+pub(crate) type Handler = Box<dyn Fn(usize) + Send + Sync>;
+
+/// See the module's header.
+pub(crate) struct Registry {
+    stealers: Box<[Stealer<Job>]>,
+    broadcasts: Box<[Mutex<VecDeque<Job>>]>,
+    injector: Injector<Job>,
+    pub(crate) sleep: Sleep,
+    keepers: AtomicUsize,
+    over: AtomicBool,
+    pub(crate) panic_handler: Option<Box<PanicHandler>>,
+    pub(crate) start_handler: Option<Handler>,
+    pub(crate) exit_handler: Option<Handler>,
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("threads", &self.threads()).finish_non_exhaustive()
+    }
+}
+
+/// What the user wants to be called.
+#[derive(Default)]
+pub(crate) struct Handlers {
+    pub(crate) panic: Option<Box<PanicHandler>>,
+    pub(crate) start: Option<Handler>,
+    pub(crate) exit: Option<Handler>,
+}
+
+impl Registry {
+    /// Of workers with these deques, kept by one handle.
+    pub(crate) fn new(stealers: Box<[Stealer<Job>]>, handlers: Handlers) -> Registry {
+        let n = stealers.len();
+        Registry {
+            stealers,
+            broadcasts: (0..n).map(|_| Mutex::default()).collect(),
+            injector: Injector::new(),
+            sleep: Sleep::new(n),
+            keepers: AtomicUsize::new(1),
+            over: AtomicBool::new(false),
+            panic_handler: handlers.panic,
+            start_handler: handlers.start,
+            exit_handler: handlers.exit,
+        }
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.stealers.len()
+    }
+
+    pub(crate) fn stealers(&self) -> &[Stealer<Job>] {
+        &self.stealers
+    }
+
+    /// The calling thread's worker, if it is one of this pool.
+    #[inline]
+    pub(crate) fn worker<'a>(&self) -> Option<&'a Worker> {
+        Worker::current().filter(|w| w.is_of(self))
+    }
+
+    /// Somebody needs the workers, who is kept by somebody already.
+    pub(crate) fn keep(&self) {
+        // Relaxed: not 0 before.
+        self.keepers.fetch_add(1, Relaxed);
+    }
+
+    /// Somebody needs them no more.
+    pub(crate) fn release(&self) {
+        // AcqRel: what jobs did, for the exit handlers.
+        if self.keepers.fetch_sub(1, AcqRel) == 1 {
+            self.over.store(true, Release);
+            self.sleep.wake_all();
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Acquire)
+    }
+
+    /// Queues a job: on the calling worker, if it is one of this pool.
+    pub(crate) fn push(&self, job: Job) {
+        match self.worker() {
+            Some(w) => w.push(job),
+            None => self.inject(job),
+        }
+    }
+
+    /// Queues a job for whoever comes first.
+    pub(crate) fn inject(&self, job: Job) {
+        self.injector.push(job);
+        self.sleep.new_job(0);
+    }
+
+    /// Queues one job for each worker.
+    pub(crate) fn broadcast(&self, jobs: impl ExactSizeIterator<Item = Job>) {
+        debug_assert_eq!(jobs.len(), self.threads());
+        for (i, job) in jobs.enumerate() {
+            self.broadcasts[i].lock().unwrap_or_else(|e| e.into_inner()).push_back(job);
+            // (It looks there under its bed's lock, which this takes.)
+            self.sleep.wake(i);
+        }
+    }
+
+    pub(crate) fn take_broadcast(&self, index: usize) -> Option<Job> {
+        self.broadcasts[index].lock().unwrap_or_else(|e| e.into_inner()).pop_front()
+    }
+
+    pub(crate) fn take_injected(&self) -> Option<Job> {
+        loop {
+            match self.injector.steal() {
+                Steal::Success(job) => return Some(job),
+                Steal::Empty => return None,
+                Steal::Retry => {}
+            }
+        }
+    }
+
+    /// Is there a job that this worker could take?
+    pub(crate) fn has_work_for(&self, index: usize) -> bool {
+        !self.injector.is_empty()
+            || self.stealers.iter().any(|stealer| !stealer.is_empty())
+            || !self.broadcasts[index].lock().unwrap_or_else(|e| e.into_inner()).is_empty()
+    }
+
+    /// Calls `f` on a worker of this pool, and waits on whatever other thread.
+    pub(crate) fn call_in_worker(&self, f: &mut (dyn FnMut() + Send)) {
+        let job = FrameJob::new(|_| f(), Latch::of_caller(Some(self)));
+        // SAFETY: the frame stands until the latch is set: nothing unwinds before.
+        self.inject(unsafe { job.job() });
+        job.latch.wait();
+        job.into_result();
+    }
+
+    /// A job that nobody waits for, or a handler, has panicked.
+    pub(crate) fn detached_panic(&self, payload: Payload) {
+        unwind::detached(self.panic_handler.as_deref(), payload);
+    }
+}

@@ -1,0 +1,169 @@
+//! The threads of an own pool: started, run, ended.
+
+use super::job::Job;
+use super::registry::{Handlers, Registry};
+use super::worker::Worker;
+use crate::unwind;
+use crossbeam_deque::Worker as Deque;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+/// A thread that a pool wants to have: given to a [`spawn_handler`](crate::ThreadPoolBuilder::spawn_handler), which starts a thread,
+/// in whatever way, and has it call [`run`](Self::run).
+pub struct ThreadBuilder {
+    name: Option<String>,
+    stack_size: Option<usize>,
+    deque: Deque<Job>,
+    registry: Arc<Registry>,
+    index: usize,
+}
+
+impl ThreadBuilder {
+    /// The thread's number in its pool, from 0.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// What it should be called, if the pool's builder was told.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The bytes of stack that it should have, if the pool's builder was told.
+    pub fn stack_size(&self) -> Option<usize> {
+        self.stack_size
+    }
+
+    /// Works for the pool on the calling thread, until the pool ends.
+    ///
+    /// # Blocking
+    /// Until the pool was dropped and all jobs that nobody waits for have ended.
+    ///
+    /// # Panics
+    /// Not because of a job.
+    pub fn run(self) {
+        let ThreadBuilder { deque, registry, index, .. } = self;
+        let w = Worker::new(deque, registry, index);
+        let registry = w.registry.clone();
+        let call = |handler: &Option<super::registry::Handler>| {
+            if let Some(handler) = handler
+                && let Err(payload) = unwind::catch(|| handler(index))
+            {
+                registry.detached_panic(payload);
+            }
+        };
+        // SAFETY: it stands until `leave` below; nothing unwinds in between, for jobs and handlers are caught.
+        unsafe { w.enter() };
+        call(&registry.start_handler);
+        w.work_until(|| registry.is_over());
+        call(&registry.exit_handler);
+        Worker::leave();
+    }
+}
+
+impl fmt::Debug for ThreadBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ThreadBuilder { name, stack_size, index, registry, .. } = self;
+        f.debug_struct("ThreadBuilder")
+            .field("pool", &Arc::as_ptr(registry))
+            .field("index", index)
+            .field("name", name)
+            .field("stack_size", stack_size)
+            .finish()
+    }
+}
+
+/// How a pool's threads are started. Not to be implemented, or called, outside.
+pub trait ThreadSpawn {
+    /// Starts one.
+    #[doc(hidden)]
+    fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()>;
+    /// Is it the usual way?
+    #[doc(hidden)]
+    fn is_usual(&self) -> bool {
+        false
+    }
+}
+
+/// Threads are std's.
+#[derive(Debug, Default)]
+pub struct DefaultSpawn;
+
+impl ThreadSpawn for DefaultSpawn {
+    fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()> {
+        let mut builder = std::thread::Builder::new();
+        if let Some(name) = thread.name() {
+            builder = builder.name(name.to_owned());
+        }
+        if let Some(bytes) = thread.stack_size() {
+            builder = builder.stack_size(bytes);
+        }
+        builder.spawn(|| thread.run()).map(drop)
+    }
+    fn is_usual(&self) -> bool {
+        true
+    }
+}
+
+/// Threads are started by a function of the user.
+pub struct CustomSpawn<F>(pub(crate) F);
+
+impl<F> fmt::Debug for CustomSpawn<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CustomSpawn(..)")
+    }
+}
+
+impl<F: FnMut(ThreadBuilder) -> io::Result<()>> ThreadSpawn for CustomSpawn<F> {
+    fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()> {
+        (self.0)(thread)
+    }
+}
+
+/// What a pool is to be like.
+pub(crate) struct Plan<'a> {
+    pub(crate) threads: usize,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) name: Option<&'a mut dyn FnMut(usize) -> String>,
+    /// The caller is the first of the threads, for ever.
+    pub(crate) with_caller: bool,
+    pub(crate) handlers: Handlers,
+}
+
+/// Ends the pool, unless it has come about.
+struct EndUnlessStarted<'a> {
+    registry: &'a Registry,
+    with_caller: bool,
+}
+
+impl Drop for EndUnlessStarted<'_> {
+    fn drop(&mut self) {
+        if self.with_caller {
+            Worker::leave();
+        }
+        self.registry.release();
+    }
+}
+
+/// Starts a pool of own threads, with one keeper: the caller's.
+pub(crate) fn start(mut plan: Plan<'_>, spawn: &mut impl ThreadSpawn) -> io::Result<Arc<Registry>> {
+    let deques: Vec<Deque<Job>> = (0..plan.threads).map(|_| Deque::new_lifo()).collect();
+    let stealers = deques.iter().map(Deque::stealer).collect();
+    let registry = Arc::new(Registry::new(stealers, plan.handlers));
+    // Those that have been started end if another one fails to, or if the user's functions panic.
+    let end = EndUnlessStarted { registry: &registry, with_caller: plan.with_caller };
+    for (index, deque) in deques.into_iter().enumerate() {
+        if index == 0 && plan.with_caller {
+            let w = Box::leak(Box::new(Worker::new(deque, registry.clone(), 0)));
+            // SAFETY: leaked.
+            unsafe { w.enter() };
+            continue;
+        }
+        let name = plan.name.as_mut().map(|name| name(index));
+        let thread = ThreadBuilder { name, stack_size: plan.stack_size, deque, registry: registry.clone(), index };
+        spawn.spawn(thread)?;
+    }
+    std::mem::forget(end);
+    Ok(registry)
+}

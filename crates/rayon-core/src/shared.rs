@@ -1,0 +1,94 @@
+//! The workers of Myriad as a pool.
+//!
+//! What is spawned here are tasks like all others. A panic that nobody waits for goes to the global pool's handler, whichever runtime
+//! it is: there is one for all.
+//!
+//! **Numbers.** A job's number is that of the worker it runs on; arrays have a place for each. So no more jobs may *begin* at a time than
+//! there are workers: spares, which Myriad calls when workers are stuck, are held back from the first use of rayon on.
+
+use crate::broadcast::{BroadcastContext, gather};
+use crate::own::latch::Latch;
+use crate::own::worker::{Fifo, StandIn};
+use crate::{global, unwind};
+use myriad_core::guest::{self, Seat};
+use myriad_core::{Handle, cancel};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// The caller's worker, if it is one of this pool.
+pub(crate) fn seat_in(pool: Handle) -> Option<Seat> {
+    guest::seat().filter(|seat| guest::is_same(seat.pool(), pool))
+}
+
+/// A job that nobody waits for.
+pub(crate) fn spawn(pool: Handle, f: impl FnOnce() + Send + 'static) {
+    guest::hold_spares_back(pool);
+    drop(pool.spawn(|| detached(f)));
+}
+
+/// Runs it, and says what becomes of its panic.
+fn detached(f: impl FnOnce()) {
+    match unwind::catch(f) {
+        Ok(()) => {}
+        // No panic: the task was cancelled, and ends so.
+        Err(payload) if payload.is::<cancel::Cancelled>() => unwind::resume(payload),
+        Err(payload) => unwind::detached(global::panic_handler(), payload),
+    }
+}
+
+/// By pool and worker: what that worker has spawned first come, first served.
+type Fifos = HashMap<(usize, usize), Arc<Fifo>>;
+static FIFOS: Mutex<Option<Fifos>> = Mutex::new(None);
+
+pub(crate) fn spawn_fifo(pool: Handle, f: impl FnOnce() + Send + 'static) {
+    let Some(seat) = seat_in(pool) else {
+        // From outside they come in one after the other anyway.
+        return spawn(pool, f);
+    };
+    let fifo = {
+        let mut fifos = FIFOS.lock().unwrap_or_else(|e| e.into_inner());
+        fifos.get_or_insert_default().entry((guest::number(pool), seat.index())).or_default().clone()
+    };
+    let stand_in = fifo.put(Box::new(f));
+    spawn(pool, move || stand_in.call());
+}
+
+pub(crate) fn broadcast<F, R>(pool: Handle, f: F) -> Vec<R>
+where
+    F: Fn(BroadcastContext<'_>) -> R + Sync,
+    R: Send,
+{
+    guest::hold_spares_back(pool);
+    gather(pool.workers(), Latch::of_caller(None), f, |calls| {
+        for (index, call) in calls.into_iter().enumerate() {
+            // SAFETY: it owns what it borrows, as far as we are concerned.
+            drop(unsafe { guest::spawn_on_worker(pool, index, call) });
+        }
+    })
+}
+
+pub(crate) fn spawn_broadcast<F>(pool: Handle, f: F)
+where
+    F: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+{
+    guest::hold_spares_back(pool);
+    let n = pool.workers();
+    let f = Arc::new(f);
+    for index in 0..n {
+        let f = f.clone();
+        // SAFETY: it borrows nothing.
+        let task = unsafe {
+            guest::spawn_on_worker(pool, index, move || {
+                detached(|| f(BroadcastContext::new(index, n)));
+            })
+        };
+        drop(task);
+    }
+}
+
+/// A closure of a scope that runs first come, first served: its stand-in.
+pub(crate) fn put_scoped<'scope>(fifo: &Arc<Fifo>, call: Box<dyn FnOnce() + Send + 'scope>) -> StandIn {
+    // SAFETY: each closure that is put in has a stand-in, which the scope waits for, and each stand-in takes one out: when all of the
+    // scope's have run, all closures have.
+    fifo.put(unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'scope>, Box<dyn FnOnce() + Send>>(call) })
+}
