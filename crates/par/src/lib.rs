@@ -22,7 +22,7 @@
 //! | [`map`], [`collect`] | a vector of results, in order |
 //! | [`reduce`], [`map_reduce`], [`sum`] | one result, the same bits whatever the workers do |
 //! | [`scan_inclusive`], [`scan_exclusive`], [`prefix_sum`] | all the prefixes, in place; [`scan_inclusive_to`], [`scan_exclusive_to`] elsewhere |
-//! | [`sort`] | sorting |
+//! | [`mod@sort`] | sorting: stable, unstable, by keys, floats; merging |
 //!
 //! # What is common to all
 //!

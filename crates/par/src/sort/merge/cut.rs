@@ -72,7 +72,7 @@ mod test {
 
     #[test]
     fn ends_in_bounds_for_liars() {
-        for answer in [Ordering::Less, Ordering::Equal, Ordering::Greater] {
+        for answer in [Less, Ordering::Equal, Ordering::Greater] {
             for (a, b) in [(0, 0), (0, 7), (7, 0), (3, 5), (100, 1)] {
                 for k in 0..=a + b {
                     let i = corank(k, &vec![0; a], &vec![0; b], &|_, _| answer);
