@@ -4,6 +4,7 @@ use crate::own;
 use crate::own::worker::Worker;
 use crate::place::Pool;
 use myriad_core::guest;
+use myriad_core::sched::split;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -87,7 +88,13 @@ where
     RB: Send,
 {
     if guest::seat().is_some() {
-        return myriad_core::join(oper_a, oper_b);
+        return myriad_core::join(
+            || {
+                split::offer();
+                oper_a()
+            },
+            oper_b,
+        );
     }
     join_elsewhere(|_| oper_a(), |_| oper_b())
 }
@@ -117,7 +124,13 @@ where
 {
     if let Some(seat) = guest::seat() {
         let moved = move || guest::seat().is_none_or(|here| !here.is(seat));
-        return myriad_core::join(|| oper_a(FnContext::new(false)), move || oper_b(FnContext::new(moved())));
+        return myriad_core::join(
+            || {
+                split::offer();
+                oper_a(FnContext::new(false))
+            },
+            move || oper_b(FnContext::new(moved())),
+        );
     }
     join_elsewhere(|injected| oper_a(FnContext::new(injected)), |moved| oper_b(FnContext::new(moved)))
 }
@@ -148,6 +161,12 @@ where
 {
     match Worker::current() {
         Some(w) if guest::seat().is_none() => own::join(w, injected, a, b),
-        _ => myriad_core::join(|| a(injected), || b(injected)),
+        _ => myriad_core::join(
+            || {
+                split::offer();
+                a(injected)
+            },
+            || b(injected),
+        ),
     }
 }

@@ -312,6 +312,12 @@ impl Deque {
         true
     }
 
+    /// Is there perhaps a public task? Two plain loads; a hint, but for thieves' changes since.
+    #[inline(always)]
+    pub fn has_public(&self) -> bool {
+        self.head.load(Relaxed) < self.split.load(Relaxed)
+    }
+
     /// Does somebody ask for work? One plain load; a hint.
     #[inline(always)]
     pub fn is_asked(&self) -> bool {
