@@ -20,12 +20,13 @@
 //! (115 instead of 36 ns a message): each message is followed by a look, so the line with it goes to and fro for each, and the
 //! two never come to share a processor.
 
+use super::worker;
 use crate::sys::atomic::Ordering::*;
 use crate::sys::futex::Gate;
 use crate::sys::mutant::{on, ord};
 use crate::sys::thread::{ticks, ticks_per_us, yield_now};
 use std::cell::Cell;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
 /// It is there, and looks at the word.
@@ -87,6 +88,16 @@ pub fn wait(gate: &Gate, timeout: Option<Duration>) {
     }
 }
 
+/// When a worker last opened a gate, in ticks. Std's, as above: a hint.
+static CALLED_AT: AtomicU64 = AtomicU64::new(0);
+/// So long, in microseconds, the thread may stand behind the worker that has called it, or behind another one.
+const COMES_US: u64 = 20;
+
+/// Has a worker called a foreign thread of late? Then that may want the processor on which an idle worker looks around.
+pub(super) fn was_called_lately(now: u64) -> bool {
+    now.saturating_sub(CALLED_AT.load(Relaxed)) < COMES_US * ticks_per_us()
+}
+
 /// Opens a gate, which may be gone when this returns.
 ///
 /// # Safety
@@ -95,6 +106,9 @@ pub unsafe fn open(gate: *const Gate) {
     // Release: pairs with the Acquire in `is_open`. A read-modify-write: who sleeps has said so in the same word.
     // SAFETY: the caller; afterwards the thread may go on and free the gate: only its address is used.
     let was = unsafe { (*gate).word.swap(0, ord(Release, "gate-release")) };
+    if worker::current().is_some() {
+        CALLED_AT.store(ticks(), Relaxed);
+    }
     if was == ASLEEP && !on("gate-not-woken") {
         Gate::wake(gate);
     }

@@ -10,6 +10,7 @@
 //!
 //! Nothing of the loop lives across the run of a task but the worker, and a stack never leaves its worker.
 
+use super::foreign;
 use super::idle::Member;
 use super::node::Node;
 use super::priority::{self, Whose};
@@ -367,9 +368,10 @@ fn search(w: &'static Worker) -> *mut Header {
             w.timers.poll_all(w);
             return null_mut();
         }
-        if now - began > FORCE_US * per_us {
+        if now - began > FORCE_US * per_us || foreign::was_called_lately(now) {
             // Whoever waits for what this worker has just ended, a thread that is no worker, may stand behind it on its processor.
-            // (Without that a call from such a thread took 60 us where there are no more processors than workers: as long as they spin.)
+            // (Without that a call from such a thread took 60 us where there are no more processors than workers: as long as they
+            // spin. And 10 us where the first microseconds went without yields.)
             crate::sys::thread::yield_now();
         } else {
             for _ in 0..4 {
