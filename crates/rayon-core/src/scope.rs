@@ -11,6 +11,7 @@ use crate::own::worker::Fifo;
 use crate::place::Pool;
 use crate::{shared, unwind};
 use myriad_core::Handle;
+use myriad_core::sched::split;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -124,6 +125,7 @@ impl<'scope> Base<'scope> {
                 // jobs borrow, which outlives it.
                 let inner = unsafe { &*scope.load(Acquire).cast::<myriad_core::Scope<'scope, 'scope>>() };
                 drop(inner.spawn(job));
+                split::offer();
             }
             Kind::Own { registry, .. } => {
                 // SAFETY: the scope waits for the job.

@@ -11,6 +11,7 @@ use crate::own::latch::Latch;
 use crate::own::worker::{Fifo, StandIn};
 use crate::{global, unwind};
 use myriad_core::guest::{self, Seat};
+use myriad_core::sched::split;
 use myriad_core::{Handle, cancel};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -24,6 +25,7 @@ pub(crate) fn seat_in(pool: Handle) -> Option<Seat> {
 pub(crate) fn spawn(pool: Handle, f: impl FnOnce() + Send + 'static) {
     guest::hold_spares_back(pool);
     drop(pool.spawn(|| detached(f)));
+    split::offer();
 }
 
 /// Runs it, and says what becomes of its panic.

@@ -140,6 +140,25 @@ impl<'a> Both<'a> {
     }
 }
 
+/// What [`offer`](crate::sched::split::offer) asks before it takes the lock, and what it brings about.
+#[test]
+fn a_task_is_public_until_it_is_stolen() {
+    let records = records(2);
+    let deque = Deque::new(Fence::new(0), 2);
+    // SAFETY: this thread is the owner, and the records are in no deque.
+    unsafe {
+        deque.push(pointer(&records[0]));
+        assert!(!deque.has_public() && deque.steal(&mut [null_mut(); 2]) == 0, "a lone task is held back");
+        assert!(deque.publish_lone() && deque.has_public());
+        deque.push(pointer(&records[1]));
+        assert!(deque.has_public());
+        let mut room = [null_mut(); 2];
+        assert_eq!((deque.steal(&mut room), room[0]), (1, pointer(&records[0])));
+        assert!(!deque.has_public(), "the other one is private");
+        assert!(deque.claim(&records[1]) && !deque.has_public());
+    }
+}
+
 #[test]
 fn as_a_simple_list() {
     let rounds = if cfg!(miri) { 300 } else { 20_000 };
