@@ -94,6 +94,67 @@ fn a_team() {
     });
 }
 
+/// Wherever the operator panics in a short scan, in place and to another slice: each element is whole, either as it was or combined, and
+/// nothing is dropped twice or lost; the pending result of a kernel neither.
+#[test]
+fn a_panic_at_each_element() {
+    each(&[1, 2], |rt| {
+        for len in [2_u64, 3, 4, 9, 17, 70] {
+            for bad in 1..len {
+                let drops = Drops::new();
+                // The elements are 1, 2, 3, ...; what is combined is the sum.
+                let mut xs: Vec<Own> = (1..=len).map(|i| Own(i, drops.one())).collect();
+                let op = |a: &Own, b: &Own| {
+                    if b.0 == bad + 1 {
+                        plan("op");
+                    }
+                    Own(a.0 + b.0, drops.one())
+                };
+                catch_planned("op", || rt.run(|| par::scan_inclusive(&mut xs, op)));
+                for (i, x) in (1..).zip(&xs) {
+                    assert!(
+                        x.0 == i || (i <= bad && x.0 == i * (i + 1) / 2),
+                        "{len} elements, panic at {bad}: {} at {i}",
+                        x.0
+                    );
+                }
+                assert_eq!(drops.made() - drops.dropped(), len as usize);
+                drop(xs);
+                drops.assert_all(drops.made());
+            }
+        }
+    });
+}
+
+/// Lengths and blocks whose borders fall on each place of a cache line, with elements of several sizes.
+#[test]
+fn each_length_around_borders() {
+    fn check<T: Clone + PartialEq + Send + Sync>(n: usize, make: impl Fn(u64) -> T, op: impl Fn(&T, &T) -> T + Sync) {
+        let xs: Vec<T> = (0..n as u64).map(make).collect();
+        let expected = serial(&xs, &op);
+        let mut inclusive = xs.clone();
+        par::scan_inclusive(&mut inclusive, &op);
+        assert!(inclusive == expected, "{n} of {} bytes", size_of::<T>());
+        let mut to = xs.clone();
+        par::scan_inclusive_to(&xs, &mut to, &op);
+        assert!(to == expected, "{n} of {} bytes, to another slice", size_of::<T>());
+    }
+    each(&[1, 2], |rt| {
+        rt.run(|| {
+            let borders = [0_usize, 64, 128, 4096, 8192, 16_384, 65_536];
+            for n in borders.iter().flat_map(|b| b.saturating_sub(3)..b + 4) {
+                check(n, |i| i as u8, |a, b| a.wrapping_add(*b));
+                check(n, |i| i, |a, b| a.wrapping_mul(3).wrapping_add(*b).wrapping_sub(a.wrapping_mul(2)));
+                check(n, |i| (i | 1, !i), then);
+                check(n, |i| [i; 3], |a, b| std::array::from_fn(|k| a[k].wrapping_add(b[k])));
+            }
+            for n in 0..70 {
+                check(n, |i| i.to_string(), |a, b| format!("{a}{b}"));
+            }
+        });
+    });
+}
+
 /// Values that own memory, of which there are fewer blocks than workers, or more.
 #[test]
 fn strings() {

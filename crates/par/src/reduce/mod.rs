@@ -46,7 +46,16 @@ pub fn reduce<T>(xs: &[T], id: T, op: impl Fn(T, T) -> T + Sync) -> T
 where
     T: Clone + Send + Sync,
 {
-    map_reduce(0..xs.len(), |i| xs[i].clone(), id, op)
+    let n = xs.len();
+    if n == 0 {
+        return id;
+    }
+    let size = leaf_size(n);
+    let leaf = |number: usize| {
+        let from = number * size;
+        fold(xs[from..from + size.min(n - from)].iter().cloned(), &op)
+    };
+    tree(n.div_ceil(size), &leaf, &op)
 }
 
 /// Combines `f` of each number of the range with an associative operator, in their order; `id` for an empty range.
@@ -84,8 +93,16 @@ where
     let leaf = |number: usize| {
         let from = number * size;
         let to = from + size.min(n - from);
-        let first = f(I::at(range.start, from));
-        (from + 1..to).fold(first, |sum, i| op(sum, f(I::at(range.start, i))))
+        fold((from..to).map(|i| f(I::at(range.start, i))), &op)
     };
     tree(n.div_ceil(size), &leaf, &op)
+}
+
+/// Combines the values of a leaf, of which there is one at least, from the first to the last.
+///
+/// A function of its own: within the tree's loop the sum was kept in memory, and each step took a store and a load more than the
+/// operator's latency (2.0 to 2.7 ns for floats instead of 0.7).
+#[inline(never)]
+fn fold<T>(values: impl Iterator<Item = T>, op: &impl Fn(T, T) -> T) -> T {
+    values.reduce(op).expect("a leaf is not empty")
 }

@@ -18,8 +18,8 @@ use myriad_core::sched::split::on_worker;
 /// Until it is done; as the operator does. Workers that wait for each other's part do not hold up their threads.
 ///
 /// # Panics
-/// If the operator panics: no more blocks begin, and when all have ended a panic goes on. Elements from there on may be as they
-/// were, or combined already; each is a value that the operator has returned, or its own.
+/// If the operator panics: no more blocks begin, and when all have ended a panic goes on. Each element, also before the one where
+/// it was, is then as it was, or combined already: a whole value in any case.
 ///
 /// # Cancellation
 /// As [`each`](crate::each), and as a panic for the elements.

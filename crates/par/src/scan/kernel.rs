@@ -179,30 +179,40 @@ where
     unsafe fn scan<'a>(&'a self, range: Range<usize>, before: Option<&P::T>, ahead: usize) -> Prefix<'a, P::T> {
         let Range { start, end } = range;
         let place = &self.place;
-        let mut from = start;
-        // What the next element is combined with: `before`, then the result before it, which was written for the last time.
-        let mut last: *const P::T = match before {
-            Some(before) => before,
-            // SAFETY: the caller has the range, which is not empty.
-            None => unsafe {
-                place.keep(start);
-                from += 1;
-                place.written(start)
-            },
+        let mut from = start + 1;
+        // The result for the element before the next one. It is written when the next one is known, so that the operator need not read
+        // it back from memory, a third of the time in cache; and it is moved, not copied, so any `T` may have this. If the operator
+        // panics it is dropped, and its element is as it was.
+        // SAFETY: the caller has the range, which is not empty, and of two elements or more where two are read.
+        let mut last = unsafe {
+            match before {
+                Some(before) => (self.op)(before, place.read(start)),
+                None if from == end => {
+                    place.keep(start);
+                    return Prefix::There(place.written(start));
+                }
+                None => {
+                    place.keep(start);
+                    from += 1;
+                    (self.op)(place.written(start), place.read(start + 1))
+                }
+            }
         };
         in_lines::<P::T>(from..end, |line| {
             fetch(place, ahead + (line.start - start), line.len());
             for i in line {
                 // SAFETY: the caller has the range; each element is read, then written once.
                 unsafe {
-                    let value = (self.op)(&*last, place.read(i));
-                    place.write(i, value);
-                    last = place.written(i);
+                    let next = (self.op)(&last, place.read(i));
+                    place.write(i - 1, std::mem::replace(&mut last, next));
                 }
             }
         });
-        // SAFETY: written by now, as the range is not empty; and for the last time.
-        Prefix::There(unsafe { &*last })
+        // SAFETY: as above; it is written for the last time.
+        unsafe {
+            place.write(end - 1, last);
+            Prefix::There(place.written(end - 1))
+        }
     }
 }
 
