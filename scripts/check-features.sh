@@ -16,6 +16,8 @@ for top, _, files in os.walk("crates"):
                 texts[path] = f.read()
 
 def find(file):
+    if file in texts:
+        return [file]
     exact = os.path.join("crates/myriad/tests", file)
     return [exact] if exact in texts else [path for path in texts if path.endswith("/" + file)]
 

@@ -15,13 +15,13 @@ step() {
 }
 # (Not --all: that would be the crates beside it too.)
 step cargo fmt -p rayon-core -p rayon-programs -- --check
-step cargo clippy -q --workspace --all-targets --locked -- -D warnings
-RUSTDOCFLAGS="-D warnings" step cargo doc -q -p rayon-core --no-deps --locked
-step cargo test -q --workspace --no-fail-fast --locked
+step cargo clippy -q --workspace --all-targets -- -D warnings
+RUSTDOCFLAGS="-D warnings" step cargo doc -q -p rayon-core --no-deps
+step cargo test -q --workspace --no-fail-fast
 
 for file in programs/examples/*.rs; do
     expected=$(sed -n '1s,^//! Prints: ,,p' "$file")
-    printed=$(timeout 120 cargo run -q -p rayon-programs --locked --example "$(basename "$file" .rs)" | tail -n 1)
+    printed=$(timeout 120 cargo run -q -p rayon-programs --example "$(basename "$file" .rs)" | tail -n 1)
     if [ "$printed" != "$expected" ]; then
         echo "rayon-test.sh: $file printed '$printed', not '$expected'" >&2
         failed=1

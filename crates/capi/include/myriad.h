@@ -268,7 +268,7 @@ enum myriad_status myriad_keep_thread(myriad_function function,
 
 // Calls `body` for parts that together are the numbers from `begin` on, before `end`; in parallel, on the workers.
 //
-// A part has at most `grain` numbers; 0: as many as make some parts for each worker. Parts are the caller's or are
+// A part has at most `grain` numbers; 0: as many as take about a microsecond, found by measuring. Parts are the caller's or are
 // taken by workers that have nothing to do, so a loop in a loop, or in many tasks at a time, has no more threads than workers. Parts
 // may wait for each other only if they would also end one after the other.
 //

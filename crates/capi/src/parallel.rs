@@ -2,7 +2,8 @@
 
 use crate::Pointer;
 use crate::error::{guarded, myriad_status, null};
-use crate::runtime::{handle, myriad_workers};
+use crate::runtime::handle;
+use myriad_par::Loop;
 use std::ffi::c_void;
 
 /// A part of a loop: the numbers from `begin` on, before `end`.
@@ -10,7 +11,7 @@ pub type myriad_body = Option<unsafe extern "C-unwind" fn(begin: usize, end: usi
 
 /// Calls `body` for parts that together are the numbers from `begin` on, before `end`; in parallel, on the workers.
 ///
-/// A part has at most `grain` numbers; 0: as many as make some parts for each worker. Parts are the caller's or are
+/// A part has at most `grain` numbers; 0: as many as take about a microsecond, found by measuring. Parts are the caller's or are
 /// taken by workers that have nothing to do, so a loop in a loop, or in many tasks at a time, has no more threads than workers. Parts
 /// may wait for each other only if they would also end one after the other.
 ///
@@ -32,30 +33,23 @@ pub unsafe extern "C" fn myriad_parallel_for(
     guarded(|| {
         let body = body.ok_or_else(|| null("the body"))?;
         let handle = handle()?;
-        let Some(n) = end.checked_sub(begin).filter(|n| *n > 0) else { return Ok(()) };
-        let grain = if grain == 0 { n.div_ceil(PARTS * myriad_workers().max(1)) } else { grain };
         let argument = Pointer(argument);
-        let part = |begin, end| {
-            let argument = &argument;
-            // SAFETY: the caller.
-            unsafe { body(begin, end, argument.0) }
+        let mut parts = Loop::new(begin..end);
+        if grain > 0 {
+            parts = parts.grain(grain);
+        }
+        let run = || {
+            parts.run_pieces(|part| {
+                let argument = &argument;
+                // SAFETY: the caller.
+                unsafe { body(part.start, part.end, argument.0) }
+            });
         };
         if myriad_core::Handle::current().is_some() {
-            halves(begin, end, grain, &part);
+            run();
         } else {
-            handle.run(|| halves(begin, end, grain, &part));
+            handle.run(run);
         }
         Ok(())
     })
-}
-
-/// Parts for each worker, unless asked otherwise: enough for an even load.
-const PARTS: usize = 8;
-
-fn halves<F: Fn(usize, usize) + Sync>(begin: usize, end: usize, grain: usize, part: &F) {
-    if end - begin <= grain {
-        return part(begin, end);
-    }
-    let middle = begin + (end - begin) / 2;
-    myriad_core::join(|| halves(begin, middle, grain, part), || halves(middle, end, grain, part));
 }

@@ -26,7 +26,8 @@
 
 use crate::jobs;
 use crate::library::{Found, LoadError};
-use myriad_core::Handle;
+use myriad_core::{Handle, cancel};
+use myriad_par as par;
 use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::fmt;
 use std::sync::Mutex;
@@ -262,6 +263,9 @@ static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 /// # Blocking
 /// Until all jobs have ended. The calling task is set aside if others have taken some; a thread that is no worker sleeps.
 ///
+/// # Cancellation
+/// None in the loop: all jobs run, and the task that called FFTW is cancelled at its next wait behind it.
+///
 /// # Panics
 /// Never: a panic that came this far would have to unwind through FFTW, and aborts the process instead.
 ///
@@ -287,7 +291,8 @@ pub unsafe extern "C" fn parallel_loop(
         return;
     }
     jobs::no_unwind("a loop of FFTW cannot be run: the message above says why", || {
-        let run = || jobs::each(0, njobs, &job);
+        // A cancellation would unwind through FFTW: it waits until we are out of it.
+        let run = || cancel::shield(|| par::Loop::new(0..njobs).grain(1).run(job));
         if data.is_null() || Handle::current().is_some() {
             myriad_core::run(run);
         } else {

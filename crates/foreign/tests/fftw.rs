@@ -281,3 +281,40 @@ fn uninstalled() {
     unsafe { planner.fftw.uninstall() };
     assert_close(&transform.of(&mut input, 0.0), &ours, 1e-13);
 }
+
+/// The task that called the library is cancelled meanwhile: nothing can unwind through the library, so all jobs run, and the
+/// cancellation arrives after it.
+#[test]
+fn cancelled_inside() {
+    static RUN: AtomicUsize = AtomicUsize::new(0);
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    static CANCELLED: AtomicUsize = AtomicUsize::new(0);
+    static BEHIND: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn wait(_: *mut c_char) -> *mut c_void {
+        BEGUN.fetch_add(1, SeqCst);
+        while CANCELLED.load(SeqCst) == 0 {
+            yield_now();
+        }
+        RUN.fetch_add(1, SeqCst);
+        std::ptr::null_mut()
+    }
+    let _alone = alone();
+    in_both_modes(|rt| {
+        for counter in [&RUN, &BEGUN, &CANCELLED, &BEHIND] {
+            counter.store(0, SeqCst);
+        }
+        let task = rt.spawn(|| {
+            // SAFETY: the jobs look at no element.
+            unsafe { parallel_loop(Some(wait), std::ptr::null_mut(), 8, 8, std::ptr::null_mut()) };
+            BEHIND.fetch_add(1, SeqCst);
+            yield_now();
+        });
+        while BEGUN.load(SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        task.cancel();
+        CANCELLED.store(1, SeqCst);
+        assert!(task.join().unwrap_err().is_cancelled());
+        assert_eq!((RUN.load(SeqCst), BEHIND.load(SeqCst)), (8, 1));
+    });
+}

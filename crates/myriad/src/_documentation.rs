@@ -12,6 +12,9 @@ macro_rules! texts {
         /// [SOUNDNESS.md]: crate::_documentation::soundness
         /// [PLATFORM.md]: crate::_documentation::platform
         /// [RAYON.md]: crate::_documentation::rayon
+        /// [PARALLEL.md]: crate::_documentation::parallel
+        /// [FOREIGN-LIBRARIES.md]: crate::_documentation::foreign_libraries
+        /// [C.md]: crate::_documentation::c
         /// [CHANGELOG.md]: crate::_documentation::changelog
         /// [`Builder::fibers`]: crate::Builder::fibers
         ///
@@ -28,6 +31,7 @@ texts! {
     schedulers "docs/SCHEDULERS.md";
     soundness "docs/SOUNDNESS.md";
     platform "docs/PLATFORM.md";
+    parallel "docs/PARALLEL.md";
     c "docs/C.md";
     foreign_libraries "docs/FOREIGN-LIBRARIES.md";
     rayon "docs/RAYON.md";

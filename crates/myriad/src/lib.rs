@@ -96,8 +96,8 @@ pub mod task {
 /// Time: sleeping, instants.
 pub mod time {
     pub use myriad_core::time::{
-        Elapsed, Instant, Sleep, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until,
-        sleep_until_async, timeout, timeout_async,
+        Elapsed, Instant, Sleep, Timeout, Timer, call_later, deadline, deadline_async, now, sleep, sleep_async,
+        sleep_until, sleep_until_async, timeout, timeout_async,
     };
 }
 

@@ -2,6 +2,7 @@
 mod builder;
 pub mod doze;
 pub(crate) mod global;
+mod grace;
 pub mod hub;
 pub(crate) mod monitor;
 pub(crate) mod pools;

@@ -12,6 +12,7 @@
 //! Nothing counts tasks while they run: a look at all records says whether one is left, and costs only a shutdown. It says
 //! so only while all workers sleep, before the look and after it: records that come and go behind it are not missed.
 
+use super::grace;
 use super::hub::{Door, Hub};
 use super::report::{Report, State, Unfinished};
 use crate::sched::policy::Arrival;
@@ -21,9 +22,6 @@ use crate::task::header::{DONE, Header, Kind};
 use crate::task::{finish, memory, state};
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
-
-/// Workers in the middle of a task get so much more time to come to their loop.
-const GRACE: Duration = Duration::from_millis(50);
 
 /// Workers that are in no task get so much, on a machine that is busy.
 const LATE: Duration = Duration::from_secs(5);
@@ -37,9 +35,11 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     // From here on no spare worker begins.
     hubs.iter().for_each(|&hub| super::monitor::forget(hub));
     hubs.iter().for_each(|hub| hub.crew.set_stop(true));
-    let until = until.max(Instant::real_now()) + GRACE;
     for hub in &hubs {
         hub.wait_ended(hub.crew.members().len(), Some(until));
+    }
+    grace::wait(&hubs);
+    for hub in &hubs {
         // Who is in no task comes to its loop's end, if the system lets it run; a spare may just have been started.
         if hub.all_workers().all(|w| w.running.get() == Word::NOTHING) {
             hub.wait_ended(hub.crew.members().len(), Some(Instant::real_now() + LATE));

@@ -7,6 +7,7 @@
 //! | [`Semaphore`] | so many at a time, or so much |
 //! | [`Event`], [`Latch`], [`WaitGroup`], [`Barrier`] | waiting until something was done: once, so many times, all, each other |
 //! | [`Once`], [`OnceLock`], [`LazyLock`] | making something once |
+//! | [`SingleFlight`] | doing something once for all who want it at the same time |
 //!
 //! Whoever waits is set aside, and its worker goes on; a foreign thread sleeps. So a lock may be held over any wait, and of
 //! ten thousand tasks that wait for one lock none holds up a worker. What waits for a lock never runs another task on top of
@@ -42,6 +43,7 @@ mod raw_rw;
 mod reentrant;
 mod rwlock;
 mod semaphore;
+mod single_flight;
 mod wait_group;
 
 pub use barrier::{Barrier, BarrierFuture, BarrierWaitResult};
@@ -57,4 +59,5 @@ pub use once_lock::{OnceLock, OnceLockFuture};
 pub use reentrant::{ReentrantLock, ReentrantLockFuture, ReentrantLockGuard};
 pub use rwlock::{ReadFuture, RwLock, RwLockReadGuard, RwLockWriteGuard, WriteFuture};
 pub use semaphore::{AcquireFuture, OwnedPermit, Permit, Semaphore};
+pub use single_flight::SingleFlight;
 pub use wait_group::{Done, WaitGroup};
