@@ -22,15 +22,17 @@ use std::cmp::Ordering::{self, Less};
 const SAMPLE: usize = 257;
 /// The same, of parts that are small.
 const SMALL_SAMPLE: usize = 33;
-/// Parts that a partition is done in, for each worker.
-const PARTS: usize = 2;
+
+/// Leaves for each worker, if they are even: fewer, and one waits for the other's last.
+const LEAVES: usize = 32;
 
 /// What all parts of a sort share.
 struct Sort<'a, F> {
     cmp: &'a F,
-    workers: usize,
     /// So many elements are left to std.
     leaf: usize,
+    /// So many are partitioned by one worker.
+    share: usize,
 }
 
 /// Sorts the slice in place.
@@ -39,9 +41,11 @@ where
     T: Send + Sync,
     F: Fn(&T, &T) -> Ordering + Sync,
 {
-    let leaf = (v.len() / (8 * workers)).max(1 << 12);
+    let leaf = (v.len() / (LEAVES * workers)).max(1 << 12);
+    // A quarter more than a fair share: a pivot is seldom the very middle.
+    let share = (v.len() / workers).max(1 << 14) / 4 * 5;
     let bad = 2 * v.len().checked_ilog2().unwrap_or(0);
-    go(v, None, bad, &Sort { cmp, workers, leaf });
+    go(v, None, bad, &Sort { cmp, leaf, share });
 }
 
 /// `before`: the pivot to whose right `v` lies. `bad`: so many more bad pivots are allowed.
@@ -54,16 +58,15 @@ where
     while v.len() > sort.leaf && bad > 0 {
         let at = pivot(v, cmp, if v.len() > 8 * sort.leaf { SAMPLE } else { SMALL_SAMPLE });
         v.swap(0, at);
-        let grain = (v.len() / (PARTS * sort.workers)).max(1 << 14);
         let (pivot, rest) = v.split_first_mut().expect("longer than a leaf");
         let pivot = &*pivot;
         if before.is_some_and(|before| cmp(before, pivot) != Less) {
-            let equal = partition::parallel(rest, pivot, &|x, pivot| cmp(pivot, x) != Less, grain);
+            let equal = partition::parallel(rest, pivot, &|x, pivot| cmp(pivot, x) != Less, sort.share);
             v = &mut v[1 + equal..];
             before = None;
             continue;
         }
-        let less = partition::parallel(rest, pivot, &|x, pivot| cmp(x, pivot) == Less, grain);
+        let less = partition::parallel(rest, pivot, &|x, pivot| cmp(x, pivot) == Less, sort.share);
         v.swap(0, less);
         let (left, right) = v.split_at_mut(less);
         let (pivot, right) = right.split_first_mut().expect("the pivot");
