@@ -20,7 +20,7 @@ pub mod stack;
 pub mod sys;
 pub mod task;
 pub mod time;
-mod unwind;
+pub mod unwind;
 pub mod wait;
 
 pub use blocking::{Blocking, blocking, blocking_async, compute, compute_async};

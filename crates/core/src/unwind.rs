@@ -1,29 +1,29 @@
-//! The one place that catches and resumes panics.
+//! The one place that catches and resumes panics; for the floors above, too.
 
 use crate::cancel;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// What a panic carries.
-pub(crate) type Payload = Box<dyn Any + Send>;
+pub type Payload = Box<dyn Any + Send>;
 
 /// Runs `f`; a panic stops here. (Asserting unwind safety is right: the payload goes to whoever waits for the task, and
 /// what the task shared with others is behind their own locks, as with std's threads.)
 #[inline(always)]
-pub(crate) fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
+pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
     catch_unwind(AssertUnwindSafe(f))
 }
 
 /// Lets a caught panic go on, without a second message.
 #[cold]
-pub(crate) fn resume(mut payload: Payload) -> ! {
+pub fn resume(mut payload: Payload) -> ! {
     cancel::unsettle(&mut payload);
     resume_unwind(payload)
 }
 
 /// Drops a payload that nobody wants. Its destructor may panic in its turn; that is where it ends.
 #[cold]
-pub(crate) fn discard(payload: Payload) {
+pub fn discard(payload: Payload) {
     if let Err(second) = catch(|| drop(payload)) {
         std::mem::forget(second);
     }

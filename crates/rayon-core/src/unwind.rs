@@ -1,22 +1,8 @@
-//! The one place that catches and resumes panics, and says what becomes of one that nobody waits for.
+//! What becomes of a panic that nobody waits for.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+pub(crate) use myriad_core::unwind::{Payload, catch, resume};
 
-pub(crate) type Payload = Box<dyn Any + Send>;
 pub(crate) type PanicHandler = dyn Fn(Payload) + Send + Sync;
-
-/// Runs `f`; a panic stops here. (The payload goes to whoever waits, so nobody goes on with what the panic has left half done.)
-#[inline(always)]
-pub(crate) fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
-    catch_unwind(AssertUnwindSafe(f))
-}
-
-/// Lets a caught panic go on, without a second message.
-#[cold]
-pub(crate) fn resume(payload: Payload) -> ! {
-    resume_unwind(payload)
-}
 
 /// A job that nobody waits for has panicked: the handler is told; without one the process ends, and also if the handler panics.
 #[cold]
