@@ -20,6 +20,9 @@ const PIECE_US: u64 = 1;
 const WORTH_US: u64 = 2;
 /// and so long if somebody has to be woken for it.
 const WORTH_A_WAKE_US: u64 = 20;
+/// A pace is found when so many pieces have taken long enough in a row. (One may have, because of a page that was not there, or
+/// because the thread was interrupted.)
+const SETTLED: u8 = 3;
 
 /// See the module's header.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +31,8 @@ pub(crate) struct Pace {
     is_given: bool,
     piece_us: u64,
     settles_first: bool,
+    /// So many pieces, one after the other, have taken long enough.
+    settled: u8,
     /// When the last piece ended, if the next one follows at once: the counter is dear, and read once for each piece.
     since: Option<u64>,
 }
@@ -47,6 +52,7 @@ impl Pace {
             is_given: given.is_some(),
             piece_us: PIECE_US,
             settles_first: false,
+            settled: 0,
             since: None,
         }
     }
@@ -96,7 +102,7 @@ impl Pace {
         } else if took > target * 2 {
             self.size = (self.size / if took > target * 32 { 16 } else { 2 }).max(1);
         }
-        if self.settles_first && took < target / 2 {
+        if self.settles_first && !self.has_settled(took >= target / 2) {
             return false;
         }
         left > 0
@@ -108,8 +114,32 @@ impl Pace {
     }
 }
 
+impl Pace {
+    /// Has the size been found? The last piece has taken long enough, or not.
+    fn has_settled(&mut self, long_enough: bool) -> bool {
+        self.settled = if long_enough { self.settled.saturating_add(1) } else { 0 };
+        self.settled >= SETTLED
+    }
+}
+
 /// Does what is left take so long, if it goes on as the last piece did?
 #[cold]
 fn is_worth(us: u64, took: u64, len: usize, left: usize) -> bool {
     took as f64 * left as f64 >= (us * ticks_per_us()) as f64 * len as f64
+}
+
+#[cfg(test)]
+mod test {
+    use super::Pace;
+
+    /// One element that took long, at the very beginning, once made blocks of two elements out of fifty million.
+    #[test]
+    fn one_slow_piece_settles_nothing() {
+        let mut pace = Pace::of_pieces(4);
+        assert!(!pace.has_settled(true));
+        assert!(!pace.has_settled(false));
+        assert!(!pace.has_settled(true) && !pace.has_settled(true));
+        assert!(pace.has_settled(true) && pace.has_settled(true));
+        assert!(!pace.has_settled(false));
+    }
 }

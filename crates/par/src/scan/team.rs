@@ -27,6 +27,8 @@ const AHEAD: usize = 3;
 const SPIN_US: u64 = 20;
 /// Alone, a piece takes about so long; a block twice that.
 const PIECE_US: u64 = 4;
+/// More blocks than this are of no use to anybody, and each takes memory.
+const MOST_BLOCKS: usize = 1 << 14;
 /// Fewer blocks than this are not worth waking somebody.
 const WORTH_A_WAKE: usize = 4;
 
@@ -44,7 +46,9 @@ pub(super) fn scan<K: Kernel>(kernel: &K, len: usize, before: Option<K::T>) -> O
         at = end;
         if at < len && pace.end(piece, len - at) {
             let fair = (len - at).div_ceil(2 * workers());
-            let size = pace.size().saturating_mul(2).min(BLOCK_BYTES / size_of::<K::T>().max(1)).min(fair).max(2);
+            let most = (BLOCK_BYTES / size_of::<K::T>().max(1)).min(fair);
+            let least = (len - at).div_ceil(MOST_BLOCKS).max(2);
+            let size = pace.size().saturating_mul(2).min(most).max(least);
             return Team::new(kernel, at..len, size, prefix, true).run();
         }
     }
