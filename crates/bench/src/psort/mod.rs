@@ -28,7 +28,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     name: "psort",
     about: "sorting n elements; m is 0 for random keys, 1 for nearly sorted ones, else how many different ones; `std` is serial",
     unit: Unit::Per("element"),
-    size: Size::n(1_000_000),
+    size: Size::n(500_000),
     full: Size::n(20_000_000),
     takes: Takes { m: true, payload: false, buffer: false },
     check: at_least_one,
