@@ -5,6 +5,8 @@ mod common;
 use common::{assert_ok, in_child};
 use myriad::{Builder, join, run, scope, spawn};
 use std::io::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Installed before the first use; a second time is refused.
@@ -38,6 +40,22 @@ fn started_by_the_first_use() {
         assert_eq!(myriad::block_on(myriad::spawn_async(async { 3 })).unwrap(), 3);
         assert_eq!(myriad::task::Builder::new().name("n").spawn(|| 4).join().unwrap(), 4);
         assert_eq!(spawn(|| myriad::Handle::current().unwrap().run(|| 5)).join().unwrap(), 5);
+    });
+    assert_ok(&output);
+}
+
+/// Where it cannot be started a spawn panics, and what was to be spawned is dropped.
+#[test]
+fn a_start_that_fails_drops_what_was_to_be_spawned() {
+    let output = in_child(&[("MYRIAD_POLICY", "no-such-policy")], || {
+        let held = Arc::new(());
+        let (in_closure, in_future) = (held.clone(), held.clone());
+        let spawned = catch_unwind(AssertUnwindSafe(|| drop(spawn(move || drop(in_closure)))));
+        let text = *spawned.unwrap_err().downcast::<String>().unwrap();
+        assert!(text.contains("cannot start the global runtime") && text.contains("MYRIAD_POLICY"), "{text}");
+        let spawned = catch_unwind(AssertUnwindSafe(|| drop(myriad::spawn_async(async move { drop(in_future) }))));
+        assert!(spawned.is_err());
+        assert_eq!(Arc::strong_count(&held), 1);
     });
     assert_ok(&output);
 }

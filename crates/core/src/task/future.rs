@@ -10,13 +10,13 @@ use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
 use super::{record, spawn, state, waker};
 use crate::cancel;
-use crate::runtime::global;
 use crate::runtime::hub::Hub;
 use crate::sched::worker::Worker;
 use crate::sched::{turn, worker};
 use crate::sys::atomic::Ordering::Relaxed;
 use crate::unwind::{self, Payload};
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -46,7 +46,7 @@ where
         // SAFETY: the future is 'static and Send.
         Some(w) => unsafe { spawn_here(w, future, Location::caller()) },
         // SAFETY: as above.
-        None => unsafe { spawn_with::<F, Anywhere>(global::hub(), future, Location::caller(), Builder::new()) },
+        None => unsafe { spawn_from_outside(future, Location::caller()) },
     }
 }
 
@@ -92,6 +92,8 @@ unsafe fn spawn_here<F: Future>(
     future: F,
     place: &'static Location<'static>,
 ) -> JoinHandle<F::Output> {
+    // Nobody drops it on the way: see `spawn::spawn_into`. (A future is often large, and little of it is written yet.)
+    let future = ManuallyDrop::new(future);
     // SAFETY: fresh memory of the right class, ours until queued; the caller.
     unsafe {
         let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
@@ -100,6 +102,23 @@ unsafe fn spawn_here<F: Future>(
             inherit::future(Some(w), task, None);
         }
         w.push_future(task);
+        JoinHandle::new(task)
+    }
+}
+
+/// A future into the global runtime, from a thread that is no worker.
+///
+/// # Safety
+/// As for [`spawn_here`].
+#[inline(always)]
+unsafe fn spawn_from_outside<F: Future>(future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
+    let future = ManuallyDrop::new(future);
+    let hub = spawn::global_hub();
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
+        write_future::<F, Anywhere>(task, future, spawn::number_of(&hub), place);
+        inject(spawn::or_refuse(hub, task), task, Builder::new());
         JoinHandle::new(task)
     }
 }
@@ -115,6 +134,7 @@ pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
     place: &'static Location<'static>,
     with: Builder,
 ) -> JoinHandle<F::Output> {
+    let future = ManuallyDrop::new(future);
     // SAFETY: as in `spawn_here`.
     unsafe {
         let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
@@ -145,7 +165,7 @@ unsafe fn inject(hub: &'static Hub, task: *mut Header, with: Builder) {
 #[inline(always)]
 unsafe fn write_future<F: Future, Q: Queued>(
     task: *mut Header,
-    future: F,
+    future: ManuallyDrop<F>,
     runtime: u8,
     place: &'static Location<'static>,
 ) {

@@ -232,7 +232,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     {
         let place = Location::caller();
         let w = worker::current();
-        let job = Job { scope: std::ptr::from_ref(self).cast(), f };
+        // Nobody drops it on the way: see `spawn::spawn_into`.
+        let job = ManuallyDrop::new(Job { scope: std::ptr::from_ref(self).cast(), f });
         self.counts.up(w);
         // SAFETY: 'scope outlives the task: the scope's frame waits for it. The record is fresh, of the right class, and
         // ours until queued.

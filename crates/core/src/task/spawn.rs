@@ -2,14 +2,15 @@
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
-use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
-use super::{memory, record};
+use super::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
+use super::{finish, memory, record};
 use crate::cancel;
 use crate::runtime::hub::Hub;
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Worker};
 use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use crate::unwind::{self, Payload};
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::ptr::null_mut;
 
@@ -44,7 +45,7 @@ where
         // SAFETY: `f` is 'static and Send.
         Some(w) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
         // SAFETY: as above.
-        None => unsafe { spawn_into(crate::runtime::global::hub(), f, place, Builder::new()) },
+        None => unsafe { spawn_from_outside(f, place) },
     }
 }
 
@@ -78,6 +79,8 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
+    // Nobody drops it on the way: see `spawn_into`.
+    let f = ManuallyDrop::new(f);
     let task = w.memory.alloc(const { record::class::<F, T>() }).cast::<Header>();
     // SAFETY: fresh memory of the right class; ours until pushed.
     unsafe {
@@ -87,11 +90,61 @@ where
     }
 }
 
+/// Spawns into the global runtime, on a thread that is no worker.
+///
+/// # Safety
+/// As for [`spawn_into`].
+#[inline(always)]
+unsafe fn spawn_from_outside<F, T>(f: F, place: &'static Location<'static>) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let f = ManuallyDrop::new(f);
+    let hub = global_hub();
+    let task = foreign_record(record::class::<F, T>());
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), number_of(&hub), place);
+        record::put(task, f);
+        JoinHandle::new(inject(or_refuse(hub, task), task, Builder::new()))
+    }
+}
+
+/// The hub for a thread that is no worker; or why there is none, for [`or_refuse`].
+#[cold]
+#[inline(never)]
+pub(super) fn global_hub() -> Result<&'static Hub, Payload> {
+    unwind::catch(crate::runtime::global::hub)
+}
+
+pub(super) fn number_of(hub: &Result<&'static Hub, Payload>) -> u8 {
+    hub.as_ref().map_or(0, |hub| hub.number)
+}
+
+/// The hub; or drops what was to be spawned, and panics.
+///
+/// # Safety
+/// A fresh record that is ready to run, and the caller's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn or_refuse(hub: Result<&'static Hub, Payload>, task: *mut Header) -> &'static Hub {
+    hub.unwrap_or_else(|payload| {
+        // SAFETY: the caller; nobody has a handle.
+        unsafe {
+            (*task).waiter.store(DETACHED, Relaxed);
+            finish::drop_unstarted(task);
+        }
+        unwind::resume(payload)
+    })
+}
+
 /// Spawns into this pool, from wherever, with what the builder says (its token is the caller's business).
 ///
 /// Inlined, but for what is rare and knows nothing of `f`: were `f` handed to a function it would have to stand in memory
 /// for [`spawn_here`], too, written in words there and read at once in pairs of words, which a processor cannot forward from its
-/// store buffer. (That was a third of the time of a spawn with its join.)
+/// store buffer. (That was a third of the time of a spawn with its join.) For the same reason it is never dropped on the way, which
+/// would take its address: what comes between does not panic, or comes when `f` is in the record.
 ///
 /// # Safety
 /// What `f` and `T` borrow outlives the task.
@@ -106,6 +159,7 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
+    let f = ManuallyDrop::new(f);
     let task = foreign_record(record::class::<F, T>());
     // SAFETY: as in `spawn_here`.
     unsafe {
