@@ -256,6 +256,35 @@ fn a_dropped_handle_detaches() {
 
 // ------------------------------------------------------------------------------------------------------- is_finished, names, places
 
+/// A handle that has been polled leaves its waker behind, also if its task is dropped from the queue's end.
+#[test]
+fn a_polled_handle_is_dropped_before_its_task_begins() {
+    each(&[1, 2], |rt| {
+        let waker = Arc::new(CountingWaker::default());
+        let ran = rt.run(|| {
+            let (tx, rx) = myriad::channel::bounded(1);
+            let mut handle = spawn(move || tx.send(()).unwrap());
+            let std_waker = std::task::Waker::from(waker.clone());
+            // Unstarted still with one worker; with two, whatever it is.
+            _ = std::pin::Pin::new(&mut handle).poll(&mut std::task::Context::from_waker(&std_waker));
+            drop(handle);
+            rx.recv()
+        });
+        assert_eq!(ran, Ok(()));
+        // The last clone of the waker is gone with the handle, or with the task, which ends soon.
+        while Arc::strong_count(&waker) > 1 {
+            std::thread::yield_now();
+        }
+    });
+}
+
+#[derive(Default)]
+struct CountingWaker;
+
+impl std::task::Wake for CountingWaker {
+    fn wake(self: Arc<Self>) {}
+}
+
 #[test]
 fn is_finished_says_when() {
     in_both_modes(|rt| {

@@ -98,13 +98,13 @@ impl<T> JoinHandle<T> {
     #[inline]
     pub(crate) fn give_up(mut self) -> Option<Payload> {
         let task = self.task.take()?.as_ptr();
+        let w = worker::current();
         // SAFETY: the handle keeps the record alive until it is detached; on failure the task has ended, and the record
         // is ours to free.
         unsafe {
-            if (*task).detach() || take_back_waiter(&*task) && (*task).detach() {
+            if detach_newest(w, task) || (*task).detach() || take_back_waiter(&*task) && (*task).detach() {
                 return None;
             }
-            let w = worker::current();
             if (*task).outcome == Outcome::Panicked {
                 let payload = record::take::<Payload>(task);
                 finish::free(w, task);
@@ -455,23 +455,49 @@ impl<T> Future for JoinHandle<T> {
 }
 
 impl<T> Drop for JoinHandle<T> {
+    #[inline]
     fn drop(&mut self) {
         let Some(task) = self.task else { return };
         let task = task.as_ptr();
-        // SAFETY: the handle keeps the record alive until it is detached; on failure the task has ended, and the record
-        // is ours to free.
+        // SAFETY: the handle keeps the record alive until it is detached.
         unsafe {
-            if (*task).detach() {
-                return;
+            if !detach_newest(worker::current(), task) {
+                detach(task);
             }
-            if take_back_waiter(&*task) && (*task).detach() {
-                return;
-            }
-            if (*task).outcome == Outcome::Panicked {
-                super::unhandled::report(Hub::of((*task).runtime), task);
-            }
-            finish::drop_outcome(worker::current(), task);
         }
+    }
+}
+
+/// Gives up the handle of a task that the caller has just spawned, most often: if it is the one that was queued last, nobody
+/// looks at its waiter before he has it from the queue.
+///
+/// # Safety
+/// The caller is this worker, has the handle, and does not use it afterwards if that is true.
+#[inline(always)]
+unsafe fn detach_newest(w: Option<&Worker>, task: *mut Header) -> bool {
+    // SAFETY: the handle keeps the record alive.
+    w.is_some_and(|w| unsafe { (*task).is_unwatched() && w.change_newest(task, || (*task).detach_alone()) })
+}
+
+/// Gives up the handle of a task that others may have begun, or ended.
+///
+/// # Safety
+/// The caller has the handle, and does not use it afterwards.
+#[inline(never)]
+unsafe fn detach(task: *mut Header) {
+    // SAFETY: the handle keeps the record alive until it is detached; on failure the task has ended, and the record is ours
+    // to free.
+    unsafe {
+        if (*task).detach() {
+            return;
+        }
+        if take_back_waiter(&*task) && (*task).detach() {
+            return;
+        }
+        if (*task).outcome == Outcome::Panicked {
+            super::unhandled::report(Hub::of((*task).runtime), task);
+        }
+        finish::drop_outcome(worker::current(), task);
     }
 }
 

@@ -242,7 +242,20 @@ impl Header {
         self.detach_from(null_mut())
     }
 
-    /// The same where `waiter` was left before. False also if another waiter is there now.
+    /// Does nobody wait, and has it not ended? (A hint about the end; for the handle's holder the rest is certain.)
+    #[inline(always)]
+    pub fn is_unwatched(&self) -> bool {
+        self.waiter.load(Relaxed).is_null()
+    }
+
+    /// Gives up the handle of a task that has not begun, by whoever has it out of its queue.
+    #[inline(always)]
+    pub fn detach_alone(&self) {
+        // Relaxed: the caller puts it back into the queue, which orders the record for the runner.
+        self.waiter.store(DETACHED, Relaxed);
+    }
+
+    /// As [`detach`](Self::detach), where `waiter` was left before. False also if another waiter is there now.
     #[inline(always)]
     pub fn detach_from(&self, waiter: *mut ()) -> bool {
         // Release: our reads of the record come before the runner's free. Failure is DONE; Acquire: the outcome.

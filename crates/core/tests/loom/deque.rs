@@ -57,6 +57,12 @@ impl World {
         }
         claimed
     }
+    /// Writes to the newest task, in its queue, if it is still there.
+    fn change_newest(&self, number: usize) -> bool {
+        let task = self.tasks.get(number);
+        // SAFETY: only the owner's part of a script calls this.
+        unsafe { self.deque.change_newest(task.pointer(), || task.change(Life::Ready, Life::Ready)) }.is_some()
+    }
     fn publish(&self) {
         // SAFETY: only the owner's part of a script calls this.
         unsafe { self.deque.publish() };
@@ -135,6 +141,28 @@ fn forced_newest() {
     play(&World::new(4, 1), &[forced], |w| {
         w.push(1);
         w.claim_and_run(1);
+    });
+}
+
+/// The newest task is written to, by who has just queued it, while it is forced away.
+fn forced_change() {
+    play(&World::new(4, 2), &[forced], |w| {
+        w.push(1);
+        w.change_newest(1);
+        w.push(2);
+        w.change_newest(2);
+    });
+}
+
+/// The same while all that is private becomes public, and is stolen.
+fn public_change() {
+    play(&World::new(4, 2), &[ordinary], |w| {
+        w.push(1);
+        assert!(w.change_newest(1));
+        w.publish_lone();
+        assert!(!w.change_newest(1));
+        w.push(2);
+        assert!(w.change_newest(2));
     });
 }
 
@@ -336,6 +364,14 @@ pub static SCRIPTS: &[Script] = &[
         mutants: &["newest-light", "forced-no-heavy", "forced-no-split", "forced-no-top-check", "push-top-release"],
         ..SCRIPT
     },
+    Script {
+        name: "deque.forced_change",
+        run: forced_change,
+        bound: (Some(3), Some(4)),
+        mutants: &["change-light", "forced-no-heavy", "forced-no-split", "forced-no-top-check", "push-top-release"],
+        ..SCRIPT
+    },
+    Script { name: "deque.public_change", run: public_change, bound: (Some(4), None), ..SCRIPT },
     Script {
         name: "deque.forced_pop",
         run: forced_pop,

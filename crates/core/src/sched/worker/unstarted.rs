@@ -69,6 +69,21 @@ impl Worker {
         }
     }
 
+    /// Lets `change` write to this task, if it is the one that was queued last and nobody has begun it. False: it was not called.
+    ///
+    /// # Safety
+    /// The caller is this worker; the record is live.
+    #[inline(always)]
+    pub unsafe fn change_newest(&self, task: *mut Header, change: impl FnOnce()) -> bool {
+        // SAFETY: the caller.
+        let Some(asked) = (unsafe { self.member.deque.change_newest(task, change) }) else { return false };
+        if asked {
+            // SAFETY: the caller.
+            unsafe { self.answer() };
+        }
+        true
+    }
+
     /// Queues an unstarted closure.
     ///
     /// # Safety
