@@ -365,7 +365,27 @@ impl Here {
         }
     }
 
-    /// The same for a future, which yields by being pending. True: go on.
+    /// For a future, at the begin of a poll: one operation of the budget, and the lock. `None`: the budget is used up, and the caller
+    /// [is pending](Self::poll_spend). (One look at who is calling, for both.)
+    ///
+    /// # Safety
+    /// As [`BiasedLock::lock`].
+    #[inline(always)]
+    pub unsafe fn poll_lock(lock: &BiasedLock) -> Option<BiasedGuard<'_>> {
+        let Some(w) = worker::current() else {
+            // SAFETY: the caller.
+            return Some(unsafe { lock.lock(None) });
+        };
+        let left = w.budget.get();
+        if left == 0 {
+            return None;
+        }
+        w.budget.set(left - 1);
+        // SAFETY: the caller; the right is this thread's.
+        Some(unsafe { lock.lock(w.biaser.get()) })
+    }
+
+    /// As [`spend`](Self::spend) for a future, which yields by being pending. True: go on.
     #[inline(always)]
     pub fn poll_spend(self, waker: &Waker) -> bool {
         let Some(w) = self.worker() else { return true };

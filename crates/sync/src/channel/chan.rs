@@ -133,6 +133,14 @@ impl<T> Chan<T> {
         Locked { state: self.state.with_mut(|state| state), _guard: guard }
     }
 
+    /// The same for a future at the begin of a poll. `None`: it has done enough in a row, and is to be pending.
+    #[inline(always)]
+    pub(super) fn poll_lock(&self) -> Option<Locked<'_, T>> {
+        // SAFETY: as in `lock`.
+        let guard = unsafe { Here::poll_lock(&self.lock) }?;
+        Some(Locked { state: self.state.with_mut(|state| state), _guard: guard })
+    }
+
     /// Runs `f` under the lock.
     #[inline(always)]
     pub(super) fn locked<R>(&self, here: Here, f: impl FnOnce(&mut State<T>) -> R) -> R {

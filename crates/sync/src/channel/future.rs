@@ -37,11 +37,11 @@ impl<T> Receiving<T> {
         Receiving { entry: Entry::new(), _pinned: PhantomPinned }
     }
 
-    /// Polled again after it was ready, it receives the next message.
+    /// Polled again after it was ready, it receives the next message. (What is done most often stands in the caller's code.)
     ///
     /// # Safety
     /// The invariant.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn poll(
         self: Pin<&mut Self>,
         chan: &Chan<T>,
@@ -49,33 +49,30 @@ impl<T> Receiving<T> {
     ) -> Poll<Result<T, RecvError>> {
         // SAFETY: the entry is not moved.
         let this = unsafe { self.get_unchecked_mut() };
-        let here = Here::get();
-        match this.entry.state() {
-            DONE => {
-                this.entry.reset();
-                // SAFETY: it was handed over, and is ours.
-                return Poll::Ready(Ok(unsafe { this.entry.take() }));
+        if this.entry.state() == IDLE {
+            let Some(mut state) = chan.poll_lock() else { return rest(cx) };
+            // Most often a message is there: without a look at the waker.
+            if state.receives_quickly() {
+                // SAFETY: found under the same lock.
+                return Poll::Ready(Ok(unsafe { state.quick_recv() }));
             }
-            CLOSED => return Poll::Ready(Err(RecvError)),
-            IDLE => {
-                if !here.poll_spend(cx.waker()) {
-                    return Poll::Pending;
-                }
-                // Most often a message is there: without a look at the waker.
-                let mut state = chan.lock(here);
-                if state.receives_quickly() {
-                    // SAFETY: found under the same lock.
-                    return Poll::Ready(Ok(unsafe { state.quick_recv() }));
-                }
-            }
-            _ => {}
         }
-        this.poll_waiting(chan, here, cx)
+        this.poll_waiting(chan, cx)
     }
 
     /// Begins to wait, or waits on, with this waker. (`self` is pinned: only `poll` calls this.)
     #[inline(never)]
-    fn poll_waiting(&mut self, chan: &Chan<T>, here: Here, cx: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+    fn poll_waiting(&mut self, chan: &Chan<T>, cx: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
+        match self.entry.state() {
+            DONE => {
+                self.entry.reset();
+                // SAFETY: it was handed over, and is ours.
+                return Poll::Ready(Ok(unsafe { self.entry.take() }));
+            }
+            CLOSED => return Poll::Ready(Err(RecvError)),
+            _ => {}
+        }
+        let here = Here::get();
         let at = &raw mut self.entry;
         let mut value = MaybeUninit::<T>::uninit();
         let place = value.as_mut_ptr();
@@ -118,12 +115,20 @@ impl<T> Receiving<T> {
     ///
     /// # Safety
     /// The invariant. It is not polled afterwards.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn give_up(&mut self, chan: &Chan<T>) {
         let state = self.entry.state();
-        if state == IDLE || state == CLOSED {
-            return;
+        if state != IDLE && state != CLOSED {
+            // SAFETY: the caller.
+            unsafe { self.leave_line(chan) };
         }
+    }
+
+    /// # Safety
+    /// As for `give_up`; it has stood in line.
+    #[cold]
+    #[inline(never)]
+    unsafe fn leave_line(&mut self, chan: &Chan<T>) {
         let here = Here::get();
         // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it is ours.
         unsafe {
@@ -180,7 +185,7 @@ impl<T> Sending<T> {
     ///
     /// # Panics
     /// If it is empty: polled again after it was ready.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn poll(
         self: Pin<&mut Self>,
         chan: &Chan<T>,
@@ -189,28 +194,23 @@ impl<T> Sending<T> {
         // SAFETY: the entry is not moved.
         let this = unsafe { self.get_unchecked_mut() };
         assert!(this.full, "a send that was done is polled again");
-        let here = Here::get();
-        let at = &raw mut this.entry;
         if this.entry.state() == IDLE {
-            if !here.poll_spend(cx.waker()) {
-                return Poll::Pending;
-            }
+            let Some(mut state) = chan.poll_lock() else { return rest(cx) };
             // Most often there is room: without a look at the waker.
             // SAFETY: idle: the slot is full, and ours.
-            unsafe {
-                if chan.lock(here).quick_send(ManuallyDrop::new((*at).take())).is_ok() {
-                    this.full = false;
-                    return Poll::Ready(Ok(()));
-                }
-                // It is still in the slot.
+            if state.quick_send(ManuallyDrop::new(unsafe { this.entry.take() })).is_ok() {
+                this.full = false;
+                return Poll::Ready(Ok(()));
             }
+            // It is still in the slot.
         }
-        this.poll_waiting(chan, here, cx)
+        this.poll_waiting(chan, cx)
     }
 
     /// Begins to wait, or waits on, with this waker. (`self` is pinned: only `poll` calls this.)
     #[inline(never)]
-    fn poll_waiting(&mut self, chan: &Chan<T>, here: Here, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+    fn poll_waiting(&mut self, chan: &Chan<T>, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        let here = Here::get();
         let at = &raw mut self.entry;
         // As there: dropped last.
         let mut target = Some(Target::future(cx.waker().clone()));
@@ -251,11 +251,19 @@ impl<T> Sending<T> {
     ///
     /// # Safety
     /// The invariant. It is not polled afterwards.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn give_up(&mut self, chan: &Chan<T>) {
-        if !self.full {
-            return;
+        if self.full {
+            // SAFETY: the caller.
+            unsafe { self.leave_line(chan) };
         }
+    }
+
+    /// # Safety
+    /// As for `give_up`; it is full.
+    #[cold]
+    #[inline(never)]
+    unsafe fn leave_line(&mut self, chan: &Chan<T>) {
         // SAFETY: our own entry; afterwards nobody else knows it. The message is still in the slot unless it was taken.
         unsafe {
             let linked = self.entry.state() == LINKED;
@@ -265,6 +273,15 @@ impl<T> Sending<T> {
             }
         }
     }
+}
+
+/// The budget is used up: the future is pending, and its task goes behind the others.
+#[cold]
+#[inline(never)]
+fn rest<T>(cx: &Context<'_>) -> Poll<T> {
+    let may_go_on = Here::get().poll_spend(cx.waker());
+    debug_assert!(!may_go_on);
+    Poll::Pending
 }
 
 /// What [`Receiver::recv_async`](super::Receiver::recv_async) returns.
@@ -285,7 +302,7 @@ impl<T> Future for RecvFuture<'_, T> {
     type Output = Result<T, RecvError>;
 
     /// Polled again after it was ready, it receives the next message.
-    #[inline]
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the part is pinned as the whole; its channel is ours, to our end.
         unsafe {
@@ -296,7 +313,7 @@ impl<T> Future for RecvFuture<'_, T> {
 }
 
 impl<T> Drop for RecvFuture<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: its channel is ours.
         unsafe { self.receiving.give_up(self.chan) };
@@ -322,7 +339,7 @@ impl<T> Future for SendFuture<'_, T> {
 
     /// # Panics
     /// If polled again after it was ready.
-    #[inline]
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: as of `RecvFuture`.
         unsafe {
@@ -333,7 +350,7 @@ impl<T> Future for SendFuture<'_, T> {
 }
 
 impl<T> Drop for SendFuture<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: its channel is ours.
         unsafe { self.sending.give_up(self.chan) };
