@@ -4,6 +4,11 @@
 //! whether they have been stolen, and something is to be done once on every thread. Here are answers in terms of workers. They cost
 //! a few loads; `join` and `spawn` know nothing of them.
 
+mod idle;
+
+pub(crate) use idle::tell_idle;
+pub use idle::when_idle;
+
 use crate::Handle;
 use crate::runtime::global;
 use crate::sched::turn;
@@ -167,6 +172,11 @@ pub fn hold_spares_back(pool: Handle) {
 #[inline]
 pub fn is_same(one: Handle, other: Handle) -> bool {
     std::ptr::eq(one.hub(), other.hub())
+}
+
+/// Does a worker of the pool sleep, as it has nothing to do? True of some moment; [`when_idle`] says how to miss none.
+pub fn has_idle(pool: Handle) -> bool {
+    pool.hub().crew.has_sleepers()
 }
 
 /// A number of the pool, which no other has at the same time.

@@ -103,13 +103,15 @@ fn main() {
             });
         });
     };
-    for threads in [workers, 1] {
+    for threads in [None, Some(workers), Some(1)] {
         let (ours, theirs, ratio) = by_turns(
             4 * rounds,
             || {
                 install();
-                // SAFETY: as above.
-                unsafe { blas.set_threads(threads) };
+                if let Some(threads) = threads {
+                    // SAFETY: as above.
+                    unsafe { blas.set_threads(threads) };
+                }
                 from_tasks(&mut results.0);
             },
             || {
@@ -123,8 +125,9 @@ fn main() {
             assert!(difference(c, &expected) < 1e-12, "wrong results");
             c.fill(0.0);
         }
+        let number = threads.map_or("as installed".to_owned(), |n| format!("set_threads({n})"));
         println!(
-            "{tasks} dgemm {n} from {tasks} tasks: {threads} threads each {ours:.1?}, its own threads {theirs:.1?}; ratio {ratio:.3}"
+            "{tasks} dgemm {n} from {tasks} tasks: {number} {ours:.1?}, its own threads {theirs:.1?}; ratio {ratio:.3}"
         );
     }
     drop(rt.shutdown(std::time::Duration::from_secs(1)));

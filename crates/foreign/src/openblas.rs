@@ -16,13 +16,19 @@
 //! same thread would wait for it for ever. So a call is to its worker what a long computation is. Several tasks that call at the same time take
 //! turns, in OpenBLAS's lock or here, and hold up their workers meanwhile: [`OpenBlas::one_at_a_time`] sets them aside instead.
 //!
-//! **Many small calls** from many tasks are better off with one thread for each: [`OpenBlas::set_threads`]`(1)`; then they run at
-//! the same time, and no gang is needed.
+//! **As many callers as workers** are better off with one thread for each call: then they run at the same time, and no gang is needed. So it is done:
+//! while all workers are busy, calls that begin have one thread, and from when one has nothing to do, all. [`OpenBlas::set_threads`] sets a
+//! number for good instead.
 //!
 //! **Stacks.** Its frames stand on the stacks of tasks. In fiber mode use 256 KiB or more (`Builder::stack_size`).
 
+mod share;
+
+pub use share::{SetThreads, share_threads};
+
 use crate::jobs;
 use crate::library::{Found, LoadError};
+use myriad_core::guest;
 use myriad_core::task::{GangError, keep_thread, try_gang};
 use myriad_sync::lock::Mutex as Turn;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
@@ -34,7 +40,6 @@ pub type DoJob = unsafe extern "C" fn(c_int, *mut c_void, c_int);
 
 type Threads = unsafe extern "C" fn(c_int, Option<DoJob>, c_int, usize, *mut c_void, c_int);
 type SetCallback = unsafe extern "C" fn(Option<Threads>);
-type SetThreads = unsafe extern "C" fn(c_int);
 type GetConfig = unsafe extern "C" fn() -> *const c_char;
 
 /// The names that builds give to their functions: `(before, behind)`.
@@ -128,6 +133,10 @@ impl OpenBlas {
 
     /// From now on OpenBLAS's calls are gangs, of so many threads at most.
     ///
+    /// While all workers of the pool whose tasks call are busy, a call that begins has one thread, and as many run at the same time as there are
+    /// workers. The number is OpenBLAS's own: `openblas_get_num_threads` tells it, and who sets it by other means than [`set_threads`](Self::set_threads)
+    /// is overruled. (Not if there are more `threads` than workers, nor for a build with OpenMP or affinity, as [`config`](Self::config) says.)
+    ///
     /// More threads than processors are of no use. OpenBLAS has one such setting in the process.
     ///
     /// # Panics
@@ -141,20 +150,26 @@ impl OpenBlas {
         // SAFETY: the caller.
         unsafe {
             (self.set_callback)(Some(run_gang));
-            self.set_threads(threads);
+            if self.config.contains("NO_AFFINITY") && !self.config.contains("USE_OPENMP") {
+                share_threads(self.set_threads, threads);
+            } else {
+                self.set_threads(threads);
+            }
         }
     }
 
-    /// OpenBLAS has its own threads again.
+    /// OpenBLAS has its own threads again, as many as were installed.
     ///
     /// # Safety
     /// No other thread is in a function of OpenBLAS meanwhile.
     pub unsafe fn uninstall(&self) {
+        share::leave_threads();
         // SAFETY: the caller; null is OpenBLAS's default.
         unsafe { (self.set_callback)(None) }
     }
 
-    /// How many threads a call has at most. Calls with one thread never come to a gang.
+    /// How many threads a call has, until the next [`install`](Self::install), also while all workers are busy. Calls with one thread never come
+    /// to a gang.
     ///
     /// # Panics
     /// If `threads` is 0, or more than a C `int`.
@@ -162,10 +177,8 @@ impl OpenBlas {
     /// # Safety
     /// No other thread is in a function of OpenBLAS meanwhile.
     pub unsafe fn set_threads(&self, threads: usize) {
-        let n = c_int::try_from(threads).ok().filter(|n| *n > 0);
-        let n = n.expect("OpenBLAS has at least 1 thread for a call, and no more than an `int`");
         // SAFETY: the caller.
-        unsafe { (self.set_threads)(n) }
+        unsafe { share::fix_threads(self.set_threads, threads) }
     }
 
     /// Calls `f`, which calls OpenBLAS, when no other `f` runs; tasks that wait for their turn are set aside.
@@ -260,8 +273,11 @@ pub unsafe extern "C" fn run_gang(
         return;
     }
     jobs::no_unwind("a call of OpenBLAS cannot be run: the message above says why", || {
+        // None in `keep_thread` (and so in `one_at_a_time`): who has asked for that wants the whole call.
+        let pool = guest::seat().map(|seat| seat.pool());
         let began = keep_thread(|| {
             let _one = ONE_CALL.lock().unwrap_or_else(|e| e.into_inner());
+            pool.inspect(|pool| share::lower(*pool));
             try_gang(n, job)
         });
         match began {

@@ -354,7 +354,10 @@ fn search(w: &'static Worker) -> *mut Header {
         if now - began > SPIN_US * per_us && (now >= w.force_at.get() || !crew.others(me).any(|m| m.deque.looks_busy()))
         {
             w.stacks.trim();
-            let slept = crew.sleep(me, || Timers::until_next(w));
+            let slept = crew.sleep(me, || {
+                crate::guest::tell_idle(w.hub);
+                Timers::until_next(w)
+            });
             // Also if it did not: the monitor may have looked while all others slept and it was about to.
             monitor::worker_awake();
             if !slept {
