@@ -69,6 +69,11 @@ impl Seat {
         self.0.member.deque.looks_busy()
     }
 
+    /// Is one of them where others take it at once, without force? (They may have, when this returns.)
+    pub fn has_public(self) -> bool {
+        self.0.member.deque.has_public()
+    }
+
     /// No more tasks of the pool begin at a time than it has workers, from now on: spares only go on with what others have begun.
     #[inline]
     pub fn hold_spares_back(self) {
