@@ -39,7 +39,7 @@ typedef enum myriad_status {
     MYRIAD_ERROR_CLOSED = 8,
     // A try to send: the channel is full, or nobody waits at the rendezvous.
     MYRIAD_ERROR_FULL = 9,
-    // A try to receive: nothing is there.
+    // A try to receive: nothing is there. A try of several cases: none is ready.
     MYRIAD_ERROR_EMPTY = 10,
     // The time is over; the operation had no effect.
     MYRIAD_ERROR_TIMEOUT = 11,
@@ -53,6 +53,8 @@ typedef enum myriad_status {
     MYRIAD_ERROR_SYSTEM = 15,
     // Something inside of Myriad failed; myriad_last_error says what.
     MYRIAD_ERROR_PANIC = 16,
+    // The calling task was cancelled: the wait has ended without an effect. For who joins: the task was cancelled before it began.
+    MYRIAD_ERROR_CANCELLED = 17,
 } myriad_status;
 
 // How a task waits.
@@ -64,6 +66,14 @@ typedef enum myriad_mode {
     // because of an exception, or while it has a thread-local variable changed that it will change back.
     MYRIAD_FIBERS = 1,
 } myriad_mode;
+
+// What a case of myriad_select does.
+typedef enum myriad_operation {
+    // Receives, into `item`.
+    MYRIAD_RECV = 0,
+    // Sends a copy of `item`.
+    MYRIAD_SEND = 1,
+} myriad_operation;
 
 // A channel of items of a fixed size, for any number of senders and receivers: tasks and threads.
 typedef struct myriad_channel myriad_channel;
@@ -98,6 +108,16 @@ typedef void *(*myriad_function)(void *argument);
 
 // A part of a loop: the numbers from `begin` on, before `end`.
 typedef void (*myriad_body)(size_t begin, size_t end, void *argument);
+
+// An operation on a channel, one of several: see myriad_select.
+typedef struct myriad_case {
+    // NULL: this case is never ready. (So a loop can switch one off.)
+    const struct myriad_channel *channel;
+    // An item of the channel's size, or room for one; NULL only for items of no bytes.
+    void *item;
+    // MYRIAD_RECV or MYRIAD_SEND.
+    int32_t operation;
+} myriad_case;
 
 // Job `index` of a gang.
 typedef void (*myriad_job)(size_t index, void *argument);
@@ -204,13 +224,25 @@ enum myriad_status myriad_spawn_named(const char *name,
 // Blocks until the task has ended: the calling task is set aside, a thread that is no worker sleeps. If it has not begun it may run on
 // the caller's stack.
 //
-// Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_SHUTDOWN: it never ran; MYRIAD_ERROR_IN_TASK: it is the caller itself; MYRIAD_ERROR_PANIC: no memory to
-// wait. The task is freed in any case.
+// Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_SHUTDOWN: it never ran; MYRIAD_ERROR_CANCELLED: it was cancelled before it began, or the caller was
+// (myriad_is_cancelled tells), and then so was the task, and it has ended; MYRIAD_ERROR_IN_TASK: it is the caller itself; MYRIAD_ERROR_PANIC: no memory
+// to wait. The task is freed in any case.
 //
 // # Safety
 // `task` is from myriad_spawn, and was neither joined nor detached. `result` is NULL or points to room for a pointer.
 enum myriad_status myriad_join(struct myriad_task *task,
                                void **result);
+
+// As myriad_join, but blocks for at most so many nanoseconds.
+//
+// Errors: as myriad_join; MYRIAD_ERROR_TIMEOUT: it has not ended, and was not freed. If the caller is cancelled the task is detached, and not
+// cancelled too.
+//
+// # Safety
+// As for myriad_join.
+enum myriad_status myriad_join_timeout(struct myriad_task *task,
+                                       void **result,
+                                       uint64_t timeout_ns);
 
 // Gives up a task that nobody will wait for: it goes on. It must not be used again.
 //
@@ -230,12 +262,12 @@ bool myriad_is_finished(const struct myriad_task *task);
 
 // Lets other tasks of this worker go first; on a thread that is no worker, other threads.
 //
-// Blocks only as long as they take.
+// Blocks only as long as they take. Errors: MYRIAD_ERROR_CANCELLED.
 enum myriad_status myriad_yield(void);
 
 // Sleeps for so many nanoseconds, and not less.
 //
-// Blocks: the calling task is set aside, a thread that is no worker sleeps.
+// Blocks: the calling task is set aside, a thread that is no worker sleeps. Errors: MYRIAD_ERROR_CANCELLED: less than that.
 enum myriad_status myriad_sleep(uint64_t nanoseconds);
 
 // Calls `function(argument)` on a thread where it may hold up the thread: for calls of the system, and libraries that wait by
@@ -266,6 +298,36 @@ enum myriad_status myriad_keep_thread(myriad_function function,
                                       void *argument,
                                       void **result);
 
+// Cancels a task. If it has not begun it never does, and who joins gets MYRIAD_ERROR_CANCELLED. If it has, each of its waits ends at
+// once, with that status and without an effect, also those to come; so its function finds out, cleans up (see myriad_shield), and returns. Nothing
+// ends it from outside: what it returns goes to who joins, as always. One that computes asks myriad_is_cancelled.
+//
+// In a cancelled task myriad_join, myriad_parallel_for and myriad_run pass it on to what they wait for, and return when that has ended.
+//
+// Nothing happens if the task has ended. It must still be joined or detached.
+//
+// Never blocks; it does not wait for the task. Errors: MYRIAD_ERROR_NULL.
+//
+// # Safety
+// `task` is NULL, or from myriad_spawn and neither joined nor detached.
+enum myriad_status myriad_cancel(const struct myriad_task *task);
+
+// Is the calling task cancelled? For one that computes and does not wait. False on a thread that is no worker, and in myriad_shield.
+//
+// Never blocks.
+bool myriad_is_cancelled(void);
+
+// Calls `function(argument)`, in which no wait is ended because the task is cancelled: for clean-up that waits, and for steps that are to be
+// done as a whole. The cancellation arrives behind it.
+//
+// Blocks until the function has returned. `result`, unless NULL, gets what it returns. Errors: MYRIAD_ERROR_NULL.
+//
+// # Safety
+// The function may be called with this argument. `result` is NULL or points to room for a pointer.
+enum myriad_status myriad_shield(myriad_function function,
+                                 void *argument,
+                                 void **result);
+
 // Calls `body` for parts that together are the numbers from `begin` on, before `end`; in parallel, on the workers.
 //
 // A part has at most `grain` numbers; 0: as many as take about a microsecond, found by measuring. Parts are the caller's or are
@@ -274,7 +336,8 @@ enum myriad_status myriad_keep_thread(myriad_function function,
 //
 // Blocks until all parts have ended: a calling task is set aside if others have taken some.
 //
-// Errors: MYRIAD_ERROR_NULL (the body), MYRIAD_ERROR_NOT_STARTED. The body was not called then. If `end` is not larger than `begin` nothing is
+// Errors: MYRIAD_ERROR_NULL (the body), MYRIAD_ERROR_NOT_STARTED: the body was not called then. MYRIAD_ERROR_CANCELLED: the calling task was
+// cancelled, and some parts were left out; none runs any more. If `end` is not larger than `begin` nothing is
 // to be done.
 //
 // # Safety
@@ -303,7 +366,7 @@ enum myriad_status myriad_channel_new(size_t item_size,
 // Blocks while the channel is full (at a rendezvous: until somebody receives): the calling task is set aside, a thread that is no
 // worker sleeps.
 //
-// Errors: MYRIAD_ERROR_CLOSED, also if it is closed meanwhile: the item was not sent. MYRIAD_ERROR_NULL.
+// Errors: MYRIAD_ERROR_CLOSED, also if it is closed meanwhile; MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL: the item was not sent.
 //
 // # Safety
 // `channel` is NULL or a channel; `item` points to an item of its size.
@@ -320,7 +383,7 @@ enum myriad_status myriad_try_send(const struct myriad_channel *channel, const v
 
 // As myriad_send, but blocks for at most so many nanoseconds.
 //
-// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_NULL: the item was not sent.
+// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL: the item was not sent.
 //
 // # Safety
 // As for myriad_send.
@@ -330,7 +393,8 @@ enum myriad_status myriad_send_timeout(const struct myriad_channel *channel, con
 //
 // Blocks while the channel is empty: the calling task is set aside, a thread that is no worker sleeps.
 //
-// Errors: MYRIAD_ERROR_CLOSED, when it is closed and what was in it has been received; MYRIAD_ERROR_NULL. `item` is unchanged then.
+// Errors: MYRIAD_ERROR_CLOSED, when it is closed and what was in it has been received; MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL. `item` is
+// unchanged then, and nothing was received.
 //
 // # Safety
 // `channel` is NULL or a channel; `item` points to room for an item of its size.
@@ -347,11 +411,14 @@ enum myriad_status myriad_try_recv(const struct myriad_channel *channel, void *i
 
 // As myriad_recv, but blocks for at most so many nanoseconds.
 //
-// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_NULL: `item` is unchanged, and nothing was received.
+// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL: `item` is unchanged, and nothing was
+// received.
 //
 // # Safety
 // As for myriad_recv.
-enum myriad_status myriad_recv_timeout(const struct myriad_channel *channel, void *item, uint64_t timeout_ns);
+enum myriad_status myriad_recv_timeout(const struct myriad_channel *channel,
+                                       void *item,
+                                       uint64_t timeout_ns);
 
 // Closes it: from now on nothing is sent; what is in it can be received. Who waits to send is told now, who waits to receive when it is
 // empty. Again: nothing happens.
@@ -378,6 +445,43 @@ size_t myriad_channel_length(const struct myriad_channel *channel);
 // `channel` is NULL or a channel that nobody uses any more, also nobody who waits: close it, and join who used it.
 void myriad_channel_free(struct myriad_channel *channel);
 
+// Waits until one of the cases can be done, does that one and no other, and tells its number by `chosen` (unless that is NULL). Of several that
+// are ready each has the same chance.
+//
+// A case whose channel is closed (and empty, if it receives) is ready: it is chosen, with MYRIAD_ERROR_CLOSED. Set its channel to NULL to go on
+// with the others.
+//
+// Blocks until a case is ready: the calling task is set aside, a thread that is no worker sleeps.
+//
+// Errors: MYRIAD_ERROR_CLOSED, with `chosen`. Without: MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL; MYRIAD_ERROR_INVALID: an operation that is none,
+// or no case has a channel. Nothing was sent or received then.
+//
+// # Safety
+// `cases` points to `count` of them; their channels and items are as for myriad_recv and myriad_send. `chosen` is NULL or points to room for a
+// number.
+enum myriad_status myriad_select(const struct myriad_case *cases,
+                                 size_t count,
+                                 size_t *chosen);
+
+// As myriad_select, but never blocks.
+//
+// Errors: as myriad_select; MYRIAD_ERROR_EMPTY: no case is ready.
+//
+// # Safety
+// As for myriad_select.
+enum myriad_status myriad_try_select(const struct myriad_case *cases, size_t count, size_t *chosen);
+
+// As myriad_select, but blocks for at most so many nanoseconds.
+//
+// Errors: as myriad_select; MYRIAD_ERROR_TIMEOUT: no case was ready in that time.
+//
+// # Safety
+// As for myriad_select.
+enum myriad_status myriad_select_timeout(const struct myriad_case *cases,
+                                         size_t count,
+                                         size_t *chosen,
+                                         uint64_t timeout_ns);
+
 // Makes a lock. `mutex` gets it, for myriad_mutex_free.
 //
 // Never blocks. Errors: MYRIAD_ERROR_NULL.
@@ -390,7 +494,7 @@ enum myriad_status myriad_mutex_new(struct myriad_mutex **mutex);
 //
 // Blocks until nobody has it: the calling task is set aside, a thread that is no worker sleeps. Who has it already waits for ever.
 //
-// Errors: MYRIAD_ERROR_NULL.
+// Errors: MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL: the caller does not have it.
 //
 // # Safety
 // `mutex` is NULL or a lock.
@@ -430,8 +534,8 @@ enum myriad_status myriad_mutex_free(struct myriad_mutex *mutex);
 // Blocks first until it is this gang's turn, where a calling task is set aside; then until all jobs have ended, where it keeps its
 // thread.
 //
-// Errors: MYRIAD_ERROR_NULL (the job); MYRIAD_ERROR_NESTED in a job of a gang; MYRIAD_ERROR_INVALID (n is over 4096); MYRIAD_ERROR_SYSTEM (not enough threads). No job
-// has begun then.
+// Errors: MYRIAD_ERROR_NULL (the job); MYRIAD_ERROR_NESTED in a job of a gang; MYRIAD_ERROR_INVALID (n is over 4096); MYRIAD_ERROR_SYSTEM (not enough threads);
+// MYRIAD_ERROR_CANCELLED, while it waited for its turn. No job has begun then.
 //
 // # Safety
 // The job may be called with these indices on other threads at the same time.
@@ -453,7 +557,7 @@ void myriad_fftw_loop(void *(*work)(char*),
                       void *data);
 
 // For OpenBLAS 0.3.28 and later: `openblas_set_threads_callback_function(myriad_openblas_gang)`, before its first call, and
-// openblas_set_num_threads with at most the number of processors. Its calls are gangs then, one at a time in the process.
+// myriad_openblas_threads, or openblas_set_num_threads, with at most the number of processors. Its calls are gangs then, one at a time in the process.
 //
 // Blocks until all parts have ended; the caller keeps its thread. Needs no runtime. If there are no threads it ends the process with a
 // message: OpenBLAS cannot be told.
@@ -466,6 +570,19 @@ void myriad_openblas_gang(int sync,
                           size_t jobdata_elsize,
                           void *jobdata,
                           int dojob_data);
+
+// Instead of `openblas_set_num_threads(threads)`: sets that number, and from now on sets it to 1 while all workers are busy, so that calls from as
+// many tasks run at the same time; and back when one has nothing to do. `set_num_threads` is openblas_set_num_threads, of a build with
+// threads of its own (not of OpenMP) and without affinity (the default).
+//
+// It is not lowered while there are more `threads` than workers, nor by calls from other threads. 1 thread: nothing changes any more.
+//
+// Never blocks. Errors: MYRIAD_ERROR_NULL (the function); MYRIAD_ERROR_INVALID: less than 1 thread.
+//
+// # Safety
+// Nobody is in OpenBLAS meanwhile. The function may be called from any thread, at any time from now on.
+enum myriad_status myriad_openblas_threads(void (*set_num_threads)(int),
+                                           int threads);
 
 #ifdef __cplusplus
 }  // extern "C"

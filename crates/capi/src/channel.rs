@@ -14,29 +14,29 @@ pub const MYRIAD_UNBOUNDED: usize = usize::MAX;
 /// A channel of items of a fixed size, for any number of senders and receivers: tasks and threads.
 #[derive(Debug)]
 pub struct myriad_channel {
-    size: usize,
-    kind: Kind,
+    pub(crate) size: usize,
+    pub(crate) kind: Kind,
 }
 
 #[derive(Debug)]
-enum Kind {
+pub(crate) enum Kind {
     Small(Ends<Small>),
     Large(Ends<Large>),
 }
 
 #[derive(Debug)]
-struct Ends<T> {
-    tx: Sender<T>,
-    rx: Receiver<T>,
+pub(crate) struct Ends<T> {
+    pub(crate) tx: Sender<T>,
+    pub(crate) rx: Receiver<T>,
 }
 
 /// Bytes of C, of which some may be padding.
-type Bytes = MaybeUninit<u8>;
+pub(crate) type Bytes = MaybeUninit<u8>;
 /// Items up to this size travel in the channel itself, others in boxes.
 const SMALL: usize = 32;
 
 /// The bytes of an item, or the first ones of its array.
-trait Item: Sized {
+pub(crate) trait Item: Sized + Send {
     /// # Safety
     /// There are `size` bytes at `data`.
     unsafe fn read(data: *const Bytes, size: usize) -> Self;
@@ -44,7 +44,7 @@ trait Item: Sized {
 }
 
 #[derive(Debug)]
-struct Small([Bytes; SMALL]);
+pub(crate) struct Small([Bytes; SMALL]);
 
 impl Item for Small {
     unsafe fn read(data: *const Bytes, size: usize) -> Small {
@@ -59,7 +59,7 @@ impl Item for Small {
 }
 
 #[derive(Debug)]
-struct Large(Box<[Bytes]>);
+pub(crate) struct Large(Box<[Bytes]>);
 
 impl Item for Large {
     unsafe fn read(data: *const Bytes, size: usize) -> Large {
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn myriad_channel_new(
 /// Blocks while the channel is full (at a rendezvous: until somebody receives): the calling task is set aside, a thread that is no
 /// worker sleeps.
 ///
-/// Errors: MYRIAD_ERROR_CLOSED, also if it is closed meanwhile: the item was not sent. MYRIAD_ERROR_NULL.
+/// Errors: MYRIAD_ERROR_CLOSED, also if it is closed meanwhile; MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL: the item was not sent.
 ///
 /// # Safety
 /// `channel` is NULL or a channel; `item` points to an item of its size.
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn myriad_try_send(channel: *const myriad_channel, item: *
 
 /// As myriad_send, but blocks for at most so many nanoseconds.
 ///
-/// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_NULL: the item was not sent.
+/// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL: the item was not sent.
 ///
 /// # Safety
 /// As for myriad_send.
@@ -267,7 +267,8 @@ pub unsafe extern "C" fn myriad_send_timeout(
 ///
 /// Blocks while the channel is empty: the calling task is set aside, a thread that is no worker sleeps.
 ///
-/// Errors: MYRIAD_ERROR_CLOSED, when it is closed and what was in it has been received; MYRIAD_ERROR_NULL. `item` is unchanged then.
+/// Errors: MYRIAD_ERROR_CLOSED, when it is closed and what was in it has been received; MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL. `item` is
+/// unchanged then, and nothing was received.
 ///
 /// # Safety
 /// `channel` is NULL or a channel; `item` points to room for an item of its size.
@@ -291,7 +292,8 @@ pub unsafe extern "C" fn myriad_try_recv(channel: *const myriad_channel, item: *
 
 /// As myriad_recv, but blocks for at most so many nanoseconds.
 ///
-/// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_NULL: `item` is unchanged, and nothing was received.
+/// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL: `item` is unchanged, and nothing was
+/// received.
 ///
 /// # Safety
 /// As for myriad_recv.

@@ -1,5 +1,6 @@
 //! What functions return, and the text that belongs to it.
 
+use myriad_core::cancel::Cancelled;
 use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
@@ -30,7 +31,7 @@ pub enum myriad_status {
     MYRIAD_ERROR_CLOSED = 8,
     /// A try to send: the channel is full, or nobody waits at the rendezvous.
     MYRIAD_ERROR_FULL = 9,
-    /// A try to receive: nothing is there.
+    /// A try to receive: nothing is there. A try of several cases: none is ready.
     MYRIAD_ERROR_EMPTY = 10,
     /// The time is over; the operation had no effect.
     MYRIAD_ERROR_TIMEOUT = 11,
@@ -44,11 +45,13 @@ pub enum myriad_status {
     MYRIAD_ERROR_SYSTEM = 15,
     /// Something inside of Myriad failed; myriad_last_error says what.
     MYRIAD_ERROR_PANIC = 16,
+    /// The calling task was cancelled: the wait has ended without an effect. For who joins: the task was cancelled before it began.
+    MYRIAD_ERROR_CANCELLED = 17,
 }
 
 use myriad_status::*;
 
-const ALL: [(myriad_status, &CStr); 17] = [
+const ALL: [(myriad_status, &CStr); 18] = [
     (MYRIAD_OK, c"no error"),
     (MYRIAD_ERROR_NULL, c"a pointer that must not be NULL is NULL"),
     (MYRIAD_ERROR_INVALID, c"a value that is not allowed"),
@@ -66,6 +69,7 @@ const ALL: [(myriad_status, &CStr); 17] = [
     (MYRIAD_ERROR_NESTED, c"a gang inside a job of a gang would wait for itself"),
     (MYRIAD_ERROR_SYSTEM, c"the system refused"),
     (MYRIAD_ERROR_PANIC, c"something inside of Myriad failed"),
+    (MYRIAD_ERROR_CANCELLED, c"the task was cancelled"),
 ];
 
 thread_local! {
@@ -120,6 +124,8 @@ pub(crate) fn guarded(f: impl FnOnce() -> Result<(), Failure>) -> myriad_status 
     let Failure(status, text) = match catch_unwind(AssertUnwindSafe(f)) {
         Ok(Ok(())) => return MYRIAD_OK,
         Ok(Err(failure)) => failure,
+        // Of the calling task, which arrives again at its next wait: in C nothing unwinds, and the task ends by returning.
+        Err(payload) if payload.is::<Cancelled>() => MYRIAD_ERROR_CANCELLED.into(),
         Err(payload) => Failure(MYRIAD_ERROR_PANIC, message(&*payload)),
     };
     let text = CString::new(text.replace('\0', " ")).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Callbacks for foreign parallel libraries.
 
-use crate::error::guarded;
+use crate::error::{Failure, guarded, myriad_status, myriad_status::*, null};
 use crate::runtime::handle;
 use myriad_foreign::{fftw, openblas};
 use std::ffi::{c_char, c_int, c_void};
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn myriad_fftw_loop(
 }
 
 /// For OpenBLAS 0.3.28 and later: `openblas_set_threads_callback_function(myriad_openblas_gang)`, before its first call, and
-/// openblas_set_num_threads with at most the number of processors. Its calls are gangs then, one at a time in the process.
+/// myriad_openblas_threads, or openblas_set_num_threads, with at most the number of processors. Its calls are gangs then, one at a time in the process.
 ///
 /// Blocks until all parts have ended; the caller keeps its thread. Needs no runtime. If there are no threads it ends the process with a
 /// message: OpenBLAS cannot be told.
@@ -57,4 +57,30 @@ pub unsafe extern "C" fn myriad_openblas_gang(
 ) {
     // SAFETY: the caller.
     unsafe { openblas::run_gang(sync, dojob, numjobs, jobdata_elsize, jobdata, dojob_data) };
+}
+
+/// Instead of `openblas_set_num_threads(threads)`: sets that number, and from now on sets it to 1 while all workers are busy, so that calls from as
+/// many tasks run at the same time; and back when one has nothing to do. `set_num_threads` is openblas_set_num_threads, of a build with
+/// threads of its own (not of OpenMP) and without affinity (the default).
+///
+/// It is not lowered while there are more `threads` than workers, nor by calls from other threads. 1 thread: nothing changes any more.
+///
+/// Never blocks. Errors: MYRIAD_ERROR_NULL (the function); MYRIAD_ERROR_INVALID: less than 1 thread.
+///
+/// # Safety
+/// Nobody is in OpenBLAS meanwhile. The function may be called from any thread, at any time from now on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_openblas_threads(
+    set_num_threads: Option<unsafe extern "C" fn(c_int)>,
+    threads: c_int,
+) -> myriad_status {
+    guarded(|| {
+        let set = set_num_threads.ok_or_else(|| null("the function that sets the number"))?;
+        let threads = usize::try_from(threads).ok().filter(|n| *n > 0);
+        let threads =
+            threads.ok_or_else(|| Failure::new(MYRIAD_ERROR_INVALID, "OpenBLAS has at least 1 thread for a call"))?;
+        // SAFETY: the caller.
+        unsafe { openblas::share_threads(set, threads) };
+        Ok(())
+    })
 }

@@ -18,8 +18,8 @@ pub type myriad_job = Option<unsafe extern "C-unwind" fn(index: usize, argument:
 /// Blocks first until it is this gang's turn, where a calling task is set aside; then until all jobs have ended, where it keeps its
 /// thread.
 ///
-/// Errors: MYRIAD_ERROR_NULL (the job); MYRIAD_ERROR_NESTED in a job of a gang; MYRIAD_ERROR_INVALID (n is over 4096); MYRIAD_ERROR_SYSTEM (not enough threads). No job
-/// has begun then.
+/// Errors: MYRIAD_ERROR_NULL (the job); MYRIAD_ERROR_NESTED in a job of a gang; MYRIAD_ERROR_INVALID (n is over 4096); MYRIAD_ERROR_SYSTEM (not enough threads);
+/// MYRIAD_ERROR_CANCELLED, while it waited for its turn. No job has begun then.
 ///
 /// # Safety
 /// The job may be called with these indices on other threads at the same time.

@@ -7,6 +7,7 @@
 
 #![allow(non_camel_case_types, reason = "the names are C's")]
 
+pub mod cancel;
 pub mod channel;
 pub mod error;
 pub mod foreign;
@@ -14,6 +15,7 @@ pub mod gang;
 pub mod mutex;
 pub mod parallel;
 pub mod runtime;
+pub mod select;
 pub mod task;
 
 use std::ffi::c_void;

@@ -55,7 +55,7 @@ pub unsafe extern "C" fn myriad_mutex_new(mutex: *mut *mut myriad_mutex) -> myri
 ///
 /// Blocks until nobody has it: the calling task is set aside, a thread that is no worker sleeps. Who has it already waits for ever.
 ///
-/// Errors: MYRIAD_ERROR_NULL.
+/// Errors: MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL: the caller does not have it.
 ///
 /// # Safety
 /// `mutex` is NULL or a lock.

@@ -17,7 +17,8 @@ pub type myriad_body = Option<unsafe extern "C-unwind" fn(begin: usize, end: usi
 ///
 /// Blocks until all parts have ended: a calling task is set aside if others have taken some.
 ///
-/// Errors: MYRIAD_ERROR_NULL (the body), MYRIAD_ERROR_NOT_STARTED. The body was not called then. If `end` is not larger than `begin` nothing is
+/// Errors: MYRIAD_ERROR_NULL (the body), MYRIAD_ERROR_NOT_STARTED: the body was not called then. MYRIAD_ERROR_CANCELLED: the calling task was
+/// cancelled, and some parts were left out; none runs any more. If `end` is not larger than `begin` nothing is
 /// to be done.
 ///
 /// # Safety

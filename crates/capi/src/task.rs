@@ -4,8 +4,9 @@ use crate::Pointer;
 use crate::error::{Failure, guarded, myriad_status, myriad_status::*, null};
 use crate::runtime::{handle, patience, string};
 use myriad_core::task::{Builder, keep_thread};
-use myriad_core::{JoinHandle, blocking, time, yield_now};
+use myriad_core::{JoinError, JoinHandle, blocking, time, yield_now};
 use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
 
 /// A function that is run as a task: its argument, and its result, are the program's business. It may call everything of Myriad.
 ///
@@ -14,10 +15,10 @@ pub type myriad_function = Option<unsafe extern "C-unwind" fn(argument: *mut c_v
 
 /// A task that somebody may wait for: see myriad_spawn.
 #[derive(Debug)]
-pub struct myriad_task(JoinHandle<Returned>);
+pub struct myriad_task(pub(crate) JoinHandle<Returned>);
 
 #[derive(Debug)]
-struct Returned(*mut c_void);
+pub(crate) struct Returned(*mut c_void);
 // SAFETY: an address.
 unsafe impl Send for Returned {}
 
@@ -25,7 +26,7 @@ unsafe impl Send for Returned {}
 ///
 /// # Safety
 /// As the functions of the interface say of `f`.
-unsafe fn call(
+pub(crate) unsafe fn call(
     f: myriad_function,
     argument: *mut c_void,
 ) -> Result<impl FnOnce() -> Returned + Send + 'static, Failure> {
@@ -40,7 +41,7 @@ unsafe fn call(
 
 /// # Safety
 /// `place` is NULL or points to room for a pointer.
-unsafe fn put(place: *mut *mut c_void, returned: Returned) {
+pub(crate) unsafe fn put(place: *mut *mut c_void, returned: Returned) {
     if !place.is_null() {
         // SAFETY: the caller.
         unsafe { place.write(returned.0) };
@@ -135,8 +136,9 @@ unsafe fn give(place: *mut *mut myriad_task, handle: JoinHandle<Returned>) {
 /// Blocks until the task has ended: the calling task is set aside, a thread that is no worker sleeps. If it has not begun it may run on
 /// the caller's stack.
 ///
-/// Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_SHUTDOWN: it never ran; MYRIAD_ERROR_IN_TASK: it is the caller itself; MYRIAD_ERROR_PANIC: no memory to
-/// wait. The task is freed in any case.
+/// Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_SHUTDOWN: it never ran; MYRIAD_ERROR_CANCELLED: it was cancelled before it began, or the caller was
+/// (myriad_is_cancelled tells), and then so was the task, and it has ended; MYRIAD_ERROR_IN_TASK: it is the caller itself; MYRIAD_ERROR_PANIC: no memory
+/// to wait. The task is freed in any case.
 ///
 /// # Safety
 /// `task` is from myriad_spawn, and was neither joined nor detached. `result` is NULL or points to room for a pointer.
@@ -148,15 +150,56 @@ pub unsafe extern "C" fn myriad_join(task: *mut myriad_task, result: *mut *mut c
         }
         // SAFETY: the caller: ours now.
         let task = unsafe { Box::from_raw(task) };
-        match task.0.join() {
-            // SAFETY: the caller.
-            Ok(returned) => unsafe { put(result, returned) },
-            Err(error) if error.is_shutdown() => return Err(MYRIAD_ERROR_SHUTDOWN.into()),
-            Err(error) if error.is_self_join() => return Err(Failure::new(MYRIAD_ERROR_IN_TASK, error.to_string())),
-            Err(error) => return Err(Failure::new(MYRIAD_ERROR_PANIC, error.to_string())),
-        }
-        Ok(())
+        // SAFETY: the caller.
+        unsafe { take(task.0.join(), result) }
     })
+}
+
+/// As myriad_join, but blocks for at most so many nanoseconds.
+///
+/// Errors: as myriad_join; MYRIAD_ERROR_TIMEOUT: it has not ended, and was not freed. If the caller is cancelled the task is detached, and not
+/// cancelled too.
+///
+/// # Safety
+/// As for myriad_join.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn myriad_join_timeout(
+    task: *mut myriad_task,
+    result: *mut *mut c_void,
+    timeout_ns: u64,
+) -> myriad_status {
+    guarded(|| {
+        if task.is_null() {
+            return Err(null("the task"));
+        }
+        // SAFETY: the caller: ours now. (The memory alone: what is in it is moved out, and perhaps in again.)
+        let (memory, handle) = unsafe { (Box::from_raw(task.cast::<MaybeUninit<myriad_task>>()), task.read().0) };
+        match handle.join_timeout(patience(timeout_ns)) {
+            // SAFETY: the caller.
+            Ok(ended) => unsafe { take(ended, result) },
+            Err(handle) => {
+                // It stays where the caller knows it.
+                Box::leak(memory).write(myriad_task(handle));
+                Err(MYRIAD_ERROR_TIMEOUT.into())
+            }
+        }
+    })
+}
+
+/// What a task has left, for who joins.
+///
+/// # Safety
+/// `result` is NULL or points to room for a pointer.
+unsafe fn take(ended: Result<Returned, JoinError>, result: *mut *mut c_void) -> Result<(), Failure> {
+    match ended {
+        // SAFETY: the caller.
+        Ok(returned) => unsafe { put(result, returned) },
+        Err(error) if error.is_shutdown() => return Err(MYRIAD_ERROR_SHUTDOWN.into()),
+        Err(error) if error.is_self_join() => return Err(Failure::new(MYRIAD_ERROR_IN_TASK, error.to_string())),
+        Err(error) if error.is_cancelled() => return Err(MYRIAD_ERROR_CANCELLED.into()),
+        Err(error) => return Err(Failure::new(MYRIAD_ERROR_PANIC, error.to_string())),
+    }
+    Ok(())
 }
 
 /// Gives up a task that nobody will wait for: it goes on. It must not be used again.
@@ -191,7 +234,7 @@ pub unsafe extern "C" fn myriad_is_finished(task: *const myriad_task) -> bool {
 
 /// Lets other tasks of this worker go first; on a thread that is no worker, other threads.
 ///
-/// Blocks only as long as they take.
+/// Blocks only as long as they take. Errors: MYRIAD_ERROR_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn myriad_yield() -> myriad_status {
     guarded(|| {
@@ -202,7 +245,7 @@ pub extern "C" fn myriad_yield() -> myriad_status {
 
 /// Sleeps for so many nanoseconds, and not less.
 ///
-/// Blocks: the calling task is set aside, a thread that is no worker sleeps.
+/// Blocks: the calling task is set aside, a thread that is no worker sleeps. Errors: MYRIAD_ERROR_CANCELLED: less than that.
 #[unsafe(no_mangle)]
 pub extern "C" fn myriad_sleep(nanoseconds: u64) -> myriad_status {
     guarded(|| {

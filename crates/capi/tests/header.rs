@@ -4,7 +4,8 @@
 use std::path::Path;
 
 /// The order of the header.
-const SOURCES: [&str; 8] = ["error", "runtime", "task", "parallel", "channel", "mutex", "gang", "foreign"];
+const SOURCES: [&str; 10] =
+    ["error", "runtime", "task", "cancel", "parallel", "channel", "select", "mutex", "gang", "foreign"];
 
 const BEGIN: &str = "\
 // The C interface of Myriad: tasks that wait without holding up a thread, parallel loops, channels, locks.

@@ -98,6 +98,12 @@ fn a_program_in_c() {
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
+#[test]
+fn cancelling_and_selecting() {
+    let program = shared("cancel.c", "cancel").unwrap();
+    MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
 /// The program in `docs/C.md` is one, and does what it says.
 #[test]
 fn the_program_of_the_guide() {

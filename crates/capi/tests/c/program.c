@@ -189,6 +189,32 @@ static void *gangs(void *argument) {
     return argument;
 }
 
+static atomic_int number;
+
+static void set_number(int n) { atomic_store(&number, n); }
+
+static void part(int i, void *data, int more) {
+    (void)i, (void)data, (void)more;
+}
+
+static void *a_divided_call(void *argument) {
+    myriad_openblas_gang(1, part, 2, 0, NULL, 0);
+    return argument;
+}
+
+// What OpenBLAS would do: one thread while all workers are busy. (With 1 worker it is always busy when it calls, and 1 thread is never lowered.)
+static void openblas(int workers) {
+    CHECK(myriad_openblas_threads(NULL, 1) == MYRIAD_ERROR_NULL);
+    CHECK(myriad_openblas_threads(set_number, 0) == MYRIAD_ERROR_INVALID);
+    OK(myriad_openblas_threads(set_number, workers));
+    CHECK(number == workers);
+    OK(myriad_run(a_divided_call, NULL, NULL));
+    while (atomic_load(&number) != workers) {
+    }
+    OK(myriad_openblas_threads(set_number, 1));
+    CHECK(number == 1);
+}
+
 static void *sleeps(void *argument) {
     OK(myriad_sleep(1000000));
     return argument;
@@ -221,6 +247,7 @@ int main(int argc, char **argv) {
         OK(myriad_run(loops, NULL, NULL));
         OK(myriad_run(gangs, NULL, NULL));
         OK(myriad_run(waits_elsewhere, argv, NULL));
+        openblas((int)workers);
         // Detached, in either way.
         myriad_task *task;
         int pair[2] = {1, 1}, pair2[2] = {1, 1};
