@@ -13,8 +13,8 @@
 //!
 //! **Not while there are more threads than workers:** then one for each call would leave processors alone.
 //!
-//! **Invariants.** The number is lowered in a divided call only, of which there is one at a time: OpenBLAS before 0.3.34 frees the buffers
-//! of threads beyond the number, and no part may be in one. (Parts that find none get one of their own.) It is never low for
+//! **Invariants.** The number is lowered in a divided call only, of which there is one at a time: OpenBLAS may free the buffers
+//! of threads beyond the number (0.3.34 does not, its build with OpenMP does), and no part may be in one. (Parts that find none get one of their own.) It is never low for
 //! longer than all are busy: `LOWERED` is written after it, and who has written it looks for a sleeper after a SeqCst fence, which pairs
 //! with the fence of who falls asleep. It may be high while `LOWERED` is set, if who raised it was interrupted: the next divided call
 //! lowers it again.
