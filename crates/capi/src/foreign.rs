@@ -59,8 +59,8 @@ pub unsafe extern "C" fn myriad_openblas_gang(
     unsafe { openblas::run_gang(sync, dojob, numjobs, jobdata_elsize, jobdata, dojob_data) };
 }
 
-/// Instead of `openblas_set_num_threads(threads)`: sets that number, and from now on sets it to 1 while all workers are busy, so that calls from as
-/// many tasks run at the same time; and back when one has nothing to do. `set_num_threads` is openblas_set_num_threads, of a build with
+/// Instead of `openblas_set_num_threads(threads)`: sets that number, and from now on sets it to 1 in a stream of calls that keeps all workers
+/// busy, so that calls from as many tasks run at the same time; and back when one has nothing to do. `set_num_threads` is openblas_set_num_threads, of a build with
 /// threads of its own (not of OpenMP) and without affinity (the default).
 ///
 /// It is not lowered while there are more `threads` than workers, nor by calls from other threads. 1 thread: nothing changes any more.

@@ -179,9 +179,10 @@ pub fn is_same(one: Handle, other: Handle) -> bool {
     std::ptr::eq(one.hub(), other.hub())
 }
 
-/// Does a worker of the pool sleep, as it has nothing to do? True of some moment; [`when_idle`] says how to miss none.
+/// Does a worker of the pool sleep, as it has nothing to do? (Spares do not count.) True of some moment; [`when_idle`] says how to miss none.
 pub fn has_idle(pool: Handle) -> bool {
-    pool.hub().crew.has_sleepers()
+    let hub = pool.hub();
+    hub.crew.members().iter().take(hub.workers().len()).any(|member| member.sleeps())
 }
 
 /// A number of the pool, which no other has at the same time.

@@ -16,15 +16,15 @@
 //! same thread would wait for it for ever. So a call is to its worker what a long computation is. Several tasks that call at the same time take
 //! turns, in OpenBLAS's lock or here, and hold up their workers meanwhile: [`OpenBlas::one_at_a_time`] sets them aside instead.
 //!
-//! **As many callers as workers** are better off with one thread for each call: then they run at the same time, and no gang is needed. So it is done:
-//! while all workers are busy, calls that begin have one thread, and from when one has nothing to do, all. [`OpenBlas::set_threads`] sets a
+//! **As many callers as workers** are better off with one thread for each call: then they run at the same time, and no gang is needed. So it is done
+//! in a stream of calls: while all workers are busy, those that begin have one thread, and from when one has nothing to do, all. [`OpenBlas::set_threads`] sets a
 //! number for good instead.
 //!
 //! **Stacks.** Its frames stand on the stacks of tasks. In fiber mode use 256 KiB or more (`Builder::stack_size`).
 
 mod share;
 
-pub use share::{SetThreads, share_threads};
+pub use share::{CALLS, SetThreads, share_threads};
 
 use crate::jobs;
 use crate::library::{Found, LoadError};
@@ -133,8 +133,8 @@ impl OpenBlas {
 
     /// From now on OpenBLAS's calls are gangs, of so many threads at most.
     ///
-    /// While all workers of the pool whose tasks call are busy, a call that begins has one thread, and as many run at the same time as there are
-    /// workers. The number is OpenBLAS's own: `openblas_get_num_threads` tells it, and who sets it by other means than [`set_threads`](Self::set_threads)
+    /// While all workers of the pool whose tasks call are busy, and have been for [`CALLS`]` * threads` calls, a call that begins has one thread, and
+    /// as many run at the same time as there are workers. The number is OpenBLAS's own: `openblas_get_num_threads` tells it, and who sets it by other means than [`set_threads`](Self::set_threads)
     /// is overruled. (Not if there are more `threads` than workers, nor for a build with OpenMP or affinity, as [`config`](Self::config) says.)
     ///
     /// More threads than processors are of no use. OpenBLAS has one such setting in the process.

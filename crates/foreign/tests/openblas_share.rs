@@ -4,7 +4,7 @@ mod common;
 
 use common::{alone, in_both_modes};
 use myriad_core::{Runtime, scope};
-use myriad_foreign::openblas::{run_gang, share_threads};
+use myriad_foreign::openblas::{CALLS, run_gang, share_threads};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::*};
 use std::thread;
@@ -80,6 +80,10 @@ fn one_thread_while_all_are_busy() {
         let workers = rt.workers() as c_int;
         share(rt.workers());
         beside_busy_workers(rt, |go_on| {
+            for _ in 1..CALLS * rt.workers() {
+                divided_call();
+                assert_eq!(NUMBER.load(SeqCst), workers);
+            }
             divided_call();
             assert_eq!(NUMBER.load(SeqCst), 1);
             // The same with the next call, if it comes to us.
@@ -92,7 +96,7 @@ fn one_thread_while_all_are_busy() {
             let stays = (0..10_000).any(|_| {
                 until(|| NUMBER.load(SeqCst) == workers);
                 let before = TIMES.load(SeqCst);
-                divided_call();
+                (0..CALLS * rt.workers()).for_each(|_| divided_call());
                 thread::yield_now();
                 TIMES.load(SeqCst) == before
             });
@@ -110,7 +114,8 @@ fn a_shutdown_raises_it() {
             if rt.workers() > 1 {
                 share(rt.workers());
                 beside_busy_workers(rt, |go_on| {
-                    divided_call();
+                    (0..CALLS * rt.workers()).for_each(|_| divided_call());
+                    assert_eq!(NUMBER.load(SeqCst), 1);
                     go_on();
                 });
             }
@@ -126,7 +131,7 @@ fn not_if_there_are_more_threads_than_workers() {
         share(rt.workers() + 1);
         let before = TIMES.load(SeqCst);
         beside_busy_workers(rt, |go_on| {
-            divided_call();
+            (0..CALLS * (rt.workers() + 1)).for_each(|_| divided_call());
             go_on();
         });
         assert_eq!(TIMES.load(SeqCst), before);
@@ -141,7 +146,7 @@ fn not_by_others() {
         share(1);
         let before = TIMES.load(SeqCst);
         beside_busy_workers(rt, |go_on| {
-            divided_call();
+            (0..CALLS * (rt.workers() + 1)).for_each(|_| divided_call());
             go_on();
         });
         assert_eq!(TIMES.load(SeqCst), before);
@@ -151,7 +156,7 @@ fn not_by_others() {
         thread::scope(|threads| {
             let caller = threads.spawn(|| {
                 until(|| called.load(SeqCst));
-                divided_call();
+                (0..CALLS * rt.workers()).for_each(|_| divided_call());
             });
             beside_busy_workers(rt, |go_on| {
                 called.store(true, SeqCst);

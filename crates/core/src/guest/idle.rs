@@ -3,12 +3,12 @@
 //! For a library that divides a call by a number which is set beforehand (OpenBLAS): while all workers are busy it had better not
 //! divide, and nobody asks us before a call. So the number is lowered while they are, and here is where it is raised again.
 
-use crate::runtime::hub::Hub;
+use crate::sched::worker::Worker;
 use std::sync::OnceLock;
 
 static LISTENER: OnceLock<fn(usize)> = OnceLock::new();
 
-/// From now on `listener` is called by each worker that is about to sleep, or ends, with the [number](super::number) of its pool. There
+/// From now on `listener` is called by each worker (but spares) that is about to sleep, or ends, with the [number](super::number) of its pool. There
 /// is one in a process, for good. False: there is one already.
 ///
 /// When it is called, [`has_idle`](super::has_idle) says already that somebody sleeps. So who first writes what the listener
@@ -20,10 +20,12 @@ pub fn when_idle(listener: fn(usize)) -> bool {
     LISTENER.set(listener).is_ok()
 }
 
-/// A worker of this pool has nothing to do.
+/// This worker has nothing to do.
 #[inline]
-pub(crate) fn tell_idle(hub: &Hub) {
-    if let Some(listener) = LISTENER.get() {
-        listener(usize::from(hub.number));
+pub(crate) fn tell_idle(w: &Worker) {
+    if let Some(listener) = LISTENER.get()
+        && !w.spare
+    {
+        listener(usize::from(w.hub.number));
     }
 }

@@ -99,6 +99,12 @@ impl Member {
 }
 
 impl Member {
+    /// Does it sleep, as it has nothing to do? A hint.
+    #[inline]
+    pub fn sleeps(&self) -> bool {
+        self.door.sleeping.word.load(Relaxed) == ASLEEP
+    }
+
     /// Does a task wait that only this worker may begin?
     #[inline(always)]
     pub fn has_pinned(&self) -> bool {

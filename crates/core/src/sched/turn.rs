@@ -355,7 +355,7 @@ fn search(w: &'static Worker) -> *mut Header {
         {
             w.stacks.trim();
             let slept = crew.sleep(me, || {
-                crate::guest::tell_idle(w.hub);
+                crate::guest::tell_idle(w);
                 Timers::until_next(w)
             });
             // Also if it did not: the monitor may have looked while all others slept and it was about to.

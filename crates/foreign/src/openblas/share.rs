@@ -1,13 +1,17 @@
 //! How many threads a call of OpenBLAS has: all while a worker has nothing to do, one while all are busy.
 //!
 //! ```text
-//!  all ── a call is divided, and all workers of its pool are busy ──> one
-//!   └<──── a worker of that pool has nothing to do, or ends ───────────┘
+//!  all ── so many calls in a row are divided, and all workers of their pool are busy ──> one
+//!   └<──── a worker of that pool has nothing to do, or ends ──────────────────────────────┘
 //! ```
 //! OpenBLAS divides a call by a number that is set beforehand, one for the process, and does not ask us; only a call that is divided comes to
 //! [`run_gang`](super::run_gang). While as many tasks call as there are workers, dividing is of no use: the calls take turns, and their parts wait for each
 //! other. So there the number is lowered, for the calls that come next; and as none of these comes to us, it is raised by the next
 //! worker that has nothing to do ([`guest::when_idle`]).
+//!
+//! **In a row:** the call that lowers is divided itself, and its parts share the processors with the calls that come next, which costs as
+//! much as it. So it is worth while for a stream of calls: it takes [`CALLS`] of them for each thread. (Four `dgemm` of 1024², of which the
+//! first lowered, took 85 ms, and 76 ms if none did.)
 //!
 //! **What it costs:** a call that begins while all are busy keeps its one thread, also if the others end soon.
 //!
@@ -36,15 +40,22 @@ static SET: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 static MOST: AtomicUsize = AtomicUsize::new(0);
 /// The number is lowered, because of the pool with this number less one; or 0.
 static LOWERED: AtomicUsize = AtomicUsize::new(0);
+/// How many calls in a row were divided while all were busy ...
+static IN_A_ROW: AtomicUsize = AtomicUsize::new(0);
+/// ... of the pool with this number less one.
+static ROW_OF: AtomicUsize = AtomicUsize::new(0);
 /// How many threads are about to raise it, perhaps.
 static RAISING: AtomicUsize = AtomicUsize::new(0);
 
-/// Sets the number of OpenBLAS's threads: to `threads`, and to 1 while all workers are busy that could run parts of a call.
+/// After so many calls in a row for each thread the next ones are not divided.
+pub const CALLS: usize = 2;
+
+/// Sets the number of OpenBLAS's threads: to `threads`, and to 1 while all workers are busy that could run parts of calls.
 /// [`OpenBlas::install`](super::OpenBlas::install) does that; this is for programs that are linked with OpenBLAS and give it
 /// [`run_gang`](super::run_gang) themselves. From 1 thread on nothing changes any more.
 ///
-/// It is lowered when a call is divided while all workers of its task's pool are busy, if these are not fewer than `threads`; and raised when
-/// one of them has nothing to do. A call that runs keeps the number it began with.
+/// It is lowered when [`CALLS`]` * threads` calls in a row were divided while all workers of their pool were busy, if these are not fewer than
+/// `threads`; and raised when one of them has nothing to do. A call that runs keeps the number it began with.
 ///
 /// # Panics
 /// If `threads` is 0, or more than a C `int`.
@@ -60,6 +71,7 @@ pub unsafe fn share_threads(set: SetThreads, threads: usize) {
     // SAFETY: the caller.
     unsafe { fix_threads(set, threads) };
     SET.store(set as *mut (), Relaxed);
+    IN_A_ROW.store(0, Relaxed);
     // Release: `SET`, for the Acquire in `lower`.
     MOST.store(if threads > 1 { threads } else { 0 }, Release);
 }
@@ -106,21 +118,35 @@ fn set(threads: usize) {
 pub(super) fn lower(pool: Handle) {
     // Acquire: pairs with the Release in `share_threads`: `SET`.
     let most = MOST.load(Acquire);
-    if most == 0 || pool.workers() < most || guest::has_idle(pool) {
+    if most == 0 || pool.workers() < most {
+        return;
+    }
+    // Relaxed, all: there is one divided call at a time; and a worker that has nothing to do may be late.
+    let number = 1 + guest::number(pool);
+    if guest::has_idle(pool) || ROW_OF.swap(number, Relaxed) != number {
+        IN_A_ROW.store(0, Relaxed);
+    }
+    if guest::has_idle(pool) {
+        return;
+    }
+    if IN_A_ROW.fetch_add(1, Relaxed) + 1 < CALLS * most {
         return;
     }
     set(1);
     // Release: the number is low before it can be raised, for the Acquire in `raise`.
-    LOWERED.store(1 + guest::number(pool), Release);
+    LOWERED.store(number, Release);
     // Pairs with the heavy fence of a worker that falls asleep: either it reads `LOWERED`, or we see that it sleeps.
     fence(SeqCst);
     if guest::has_idle(pool) {
-        raise(guest::number(pool));
+        raise(number - 1);
     }
 }
 
 /// A worker of this pool has nothing to do.
 fn raise(pool: usize) {
+    if ROW_OF.load(Relaxed) == 1 + pool {
+        IN_A_ROW.store(0, Relaxed);
+    }
     if LOWERED.load(Relaxed) != 1 + pool {
         return;
     }

@@ -119,7 +119,7 @@ impl Hub {
     /// A worker has left its loop for good, with so many tasks still blocked.
     pub fn worker_ended(&self, w: &'static Worker, blocked: usize) {
         w.prefer_locks(false);
-        crate::guest::tell_idle(self);
+        crate::guest::tell_idle(w);
         let mut book = locked(&self.book);
         book.ended += 1;
         book.blocked += blocked;
