@@ -148,7 +148,7 @@ where
     ) -> Prefix<'a, P::T> {
         let Range { start, end } = range;
         let place = &self.place;
-        let mut from = start + 1;
+        let mut done = 1;
         // The result for the element before the next one. It is written when the next one is known, so that the operator need not read
         // it back from memory, a third of the time in cache; and it is moved, not copied, so any `T` may have this. If the operator
         // panics it is dropped, and its element is as it was.
@@ -156,19 +156,19 @@ where
         let mut last = unsafe {
             match before {
                 Some(before) => (self.op)(before, place.read(start)),
-                None if from == end => {
+                None if start + 1 == end => {
                     place.keep(start);
                     return Prefix::There(place.written(start));
                 }
                 None => {
                     place.keep(start);
-                    from += 1;
+                    done = 2;
                     (self.op)(place.written(start), place.read(start + 1))
                 }
             }
         };
         // SAFETY: the caller has the range; each element is read, then written once.
-        in_lines::<P::T>(from..end, beside, |i| unsafe {
+        in_lines::<P::T>(start..end, done, beside, |i| unsafe {
             let next = (self.op)(&last, place.read(i));
             place.write(i - 1, std::mem::replace(&mut last, next));
         });
@@ -244,7 +244,7 @@ where
         let place = &self.place;
         let mut sum = before.expect("an exclusive scan has something before its first element").clone();
         // SAFETY: the caller has the range; each element is read, then written once.
-        in_lines::<P::T>(range, beside, |i| unsafe {
+        in_lines::<P::T>(range, 0, beside, |i| unsafe {
             let next = (self.op)(&sum, place.read(i));
             place.write(i, std::mem::replace(&mut sum, next));
         });

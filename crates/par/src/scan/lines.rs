@@ -19,11 +19,13 @@ pub(super) const fn line<T>() -> usize {
     if size_of::<T>() == 0 { LINE } else { LINE.div_ceil(size_of::<T>()) }
 }
 
-/// Calls `f` for each index, and `beside` for each [`line`] of them. (A number of steps that is known when this is compiled: a loop
-/// with any other number of them is half as fast.)
+/// Calls `f` for each index from `range.start + done` on, and `beside` for each [`line`] of the range but the first. (A number of steps that
+/// is known when this is compiled: a loop with any other number of them is half as fast.)
 #[inline(always)]
-pub(super) fn in_lines<T>(range: Range<usize>, mut beside: impl FnMut(), mut f: impl FnMut(usize)) {
-    let mut at = range.start;
+pub(super) fn in_lines<T>(range: Range<usize>, done: usize, mut beside: impl FnMut(), mut f: impl FnMut(usize)) {
+    // Where the range begins with a line, so do all the others.
+    let mut at = range.end.min(range.start + const { line::<T>() }.max(done));
+    (range.start + done..at).for_each(&mut f);
     while range.end - at >= const { line::<T>() } {
         beside();
         for i in 0..const { line::<T>() } {

@@ -32,10 +32,11 @@ impl<'a, P: Place, O: Fn(&P::T, &P::T) -> P::T> Reduction<'a, P, O> {
     /// As for [`Kernel::reduce`](super::kernel::Kernel::reduce), until the end of the reduction.
     #[inline(always)]
     pub(super) unsafe fn new(place: &'a P, op: &'a O, mut next: Next) -> Self {
-        let start = next.range.start;
+        let Range { start, end } = next.range;
+        // A line, so that the others begin with one if this does; but two elements at least.
+        next.range.start = end.min(start + const { line::<P::T>() }.max(2));
         // SAFETY: the caller; there are at least two.
-        let sum = unsafe { op(place.read(start), place.read(start + 1)) };
-        next.range.start += 2;
+        let sum = unsafe { reduce(place, op, start..next.range.start) };
         Reduction { place, op, next, sum }
     }
 

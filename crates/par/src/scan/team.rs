@@ -291,7 +291,9 @@ impl<'a, K: Kernel> Team<'a, K> {
         let next = if mine.reduced.is_empty() { self.take(mine) } else { None };
         let end = match next {
             Some(next) if !self.is_last(next) => {
-                let then = self.elements((next + (next - block)).min(self.blocks - 1)).start;
+                // If all go on as fast as each other.
+                let then = self.next.load(Relaxed) + self.here.load(Relaxed) - 1;
+                let then = self.elements(then.min(self.blocks - 1)).start;
                 let next_range = Next { range: self.elements(next), then };
                 // SAFETY: both claimed, the first not scanned yet, and the second of at least two elements, as all but the last.
                 let (end, aggregate) = unsafe { self.kernel.scan_and_reduce(range, before, next_range) };
