@@ -32,6 +32,7 @@ mod params;
 mod payload;
 mod record;
 mod sample;
+mod together;
 
 mod chain;
 mod fib;
@@ -47,6 +48,7 @@ mod scan;
 mod select;
 mod sieve;
 mod skynet;
+mod sum;
 mod threads;
 mod timers;
 
@@ -55,7 +57,7 @@ pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 16] = [
+static WORKLOADS: [&Workload; 17] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -64,6 +66,7 @@ static WORKLOADS: [&Workload; 16] = [
     &fib::WORKLOAD,
     &psort::WORKLOAD,
     &scan::WORKLOAD,
+    &sum::WORKLOAD,
     &pingpong::WORKLOAD,
     &sieve::WORKLOAD,
     &idle::WORKLOAD,

@@ -130,6 +130,11 @@ fn scan() {
 }
 
 #[test]
+fn sum() {
+    check_all("sum");
+}
+
+#[test]
 fn pingpong() {
     check_all("pingpong");
 }

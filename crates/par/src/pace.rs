@@ -30,6 +30,7 @@ pub(crate) struct Pace {
     size: usize,
     is_given: bool,
     piece_us: u64,
+    worth_a_wake_us: u64,
     settles_first: bool,
     /// So many pieces, one after the other, have taken long enough.
     settled: u8,
@@ -51,6 +52,7 @@ impl Pace {
             size: given.unwrap_or(1),
             is_given: given.is_some(),
             piece_us: PIECE_US,
+            worth_a_wake_us: WORTH_A_WAKE_US,
             settles_first: false,
             settled: 0,
             since: None,
@@ -58,9 +60,9 @@ impl Pace {
     }
 
     /// To be found, with pieces that take so long; and no split before it is: for those who want to know the size that such
-    /// pieces have.
-    pub(crate) fn of_pieces(us: u64) -> Pace {
-        Pace { piece_us: us, settles_first: true, ..Pace::new(None) }
+    /// pieces have. Somebody is woken for what takes as long as said, or longer.
+    pub(crate) fn of_pieces(us: u64, worth_a_wake_us: u64) -> Pace {
+        Pace { piece_us: us, worth_a_wake_us, settles_first: true, ..Pace::new(None) }
     }
 
     /// For a part that begins later.
@@ -109,7 +111,7 @@ impl Pace {
             && match hunger() {
                 Hunger::None => false,
                 Hunger::Awake => is_worth(WORTH_US, took, piece.len, left),
-                Hunger::Asleep => is_worth(WORTH_A_WAKE_US, took, piece.len, left),
+                Hunger::Asleep => is_worth(self.worth_a_wake_us, took, piece.len, left),
             }
     }
 }
@@ -135,7 +137,7 @@ mod test {
     /// One element that took long, at the very beginning, once made blocks of two elements out of fifty million.
     #[test]
     fn one_slow_piece_settles_nothing() {
-        let mut pace = Pace::of_pieces(4);
+        let mut pace = Pace::of_pieces(4, 20);
         assert!(!pace.has_settled(true));
         assert!(!pace.has_settled(false));
         assert!(!pace.has_settled(true) && !pace.has_settled(true));

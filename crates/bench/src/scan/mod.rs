@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours, peer};
 use crate::params::Params;
 use crate::record::{Failure, Outcome};
-use crate::sample;
+use crate::{memory, sample};
 
 mod limit;
 #[cfg(feature = "ours")]
@@ -67,7 +67,7 @@ fn prefix(i: u64) -> u64 {
 fn measure(p: &Params, mut scan: impl FnMut(&mut [u64]) -> Duration) -> Outcome {
     let n = p.n;
     let mut xs = vec![0; usize::try_from(n).map_err(|_| Failure::Wrong(format!("{n} elements are too many")))?];
-    huge_pages(&mut xs);
+    memory::huge_pages(&mut xs);
     sample::warm(n, || {
         xs.iter_mut().zip(0..).for_each(|(x, i)| *x = element(i));
         let time = scan(&mut xs);
@@ -76,21 +76,6 @@ fn measure(p: &Params, mut scan: impl FnMut(&mut [u64]) -> Duration) -> Outcome 
         }
         Ok(time)
     })
-}
-
-/// Asks the system for large pages, where it has them on request: for all programs alike.
-fn huge_pages(xs: &mut [u64]) {
-    #[cfg(target_os = "linux")]
-    {
-        const PAGE: usize = 1 << 12;
-        let begin = xs.as_mut_ptr().addr().next_multiple_of(PAGE);
-        let end = (xs.as_ptr().addr() + size_of_val(xs)) / PAGE * PAGE;
-        if begin < end {
-            // SAFETY: whole pages of our own memory; the advice changes nothing that is in them.
-            unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, libc::MADV_HUGEPAGE) };
-        }
-    }
-    let _ = xs;
 }
 
 #[cfg(test)]

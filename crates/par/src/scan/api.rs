@@ -1,6 +1,7 @@
 //! What people call.
 
-use super::kernel::{Exclusive, InPlace, Inclusive, To};
+use super::kernel::{Exclusive, Inclusive};
+use super::place::{InPlace, To};
 use super::team;
 use crate::number::Number;
 use crate::raw::Parts;

@@ -3,12 +3,17 @@
 //! **Invariant.** A range of elements is in the hands of one worker at a time: it is reduced and then scanned by whoever has claimed
 //! its block. What was scanned is only read from then on.
 
-use crate::raw::Parts;
+use super::lines::{fetch, in_lines, line};
+use super::place::Place;
+use super::reduction::{Reduction, reduce};
 use std::ops::Range;
 
 /// A scan, over ranges of its elements.
 pub(super) trait Kernel: Sync {
     type T: Send + Sync;
+
+    /// Where an element is read from.
+    fn address(&self, i: usize) -> usize;
 
     /// The operator.
     fn combine(&self, a: &Self::T, b: &Self::T) -> Self::T;
@@ -25,6 +30,24 @@ pub(super) trait Kernel: Sync {
     /// # Safety
     /// As for `reduce`.
     unsafe fn scan<'a>(&'a self, range: Range<usize>, before: Option<&Self::T>, ahead: usize) -> Prefix<'a, Self::T>;
+
+    /// Scans a range as `scan`, and reduces another meanwhile, line by line: the first one comes from the cache and the second from
+    /// memory, so the processor has something to do while it waits.
+    ///
+    /// # Safety
+    /// As for `reduce`, for both.
+    unsafe fn scan_and_reduce<'a>(
+        &'a self,
+        range: Range<usize>,
+        before: Option<&Self::T>,
+        next: Next,
+    ) -> (Prefix<'a, Self::T>, Self::T);
+}
+
+/// A range of at least two elements to be reduced, and where the one begins that is likely to follow.
+pub(super) struct Next {
+    pub(super) range: Range<usize>,
+    pub(super) then: usize,
 }
 
 /// The combination of all up to some place.
@@ -50,93 +73,6 @@ impl<T> Prefix<'_, T> {
     }
 }
 
-/// Where elements come from, and where results go.
-pub(super) trait Place: Sync {
-    type T: Send + Sync;
-    /// # Safety
-    /// `i` is within the slices; the caller has the element.
-    unsafe fn read(&self, i: usize) -> &Self::T;
-    /// Drops what was there.
-    ///
-    /// # Safety
-    /// `i` is within the slices; the caller has the element, and no reference to it.
-    unsafe fn write(&self, i: usize, value: Self::T);
-    /// The result that was written.
-    ///
-    /// # Safety
-    /// `i` is within the slices, and was written for the last time.
-    unsafe fn written(&self, i: usize) -> &Self::T;
-    /// The first result: the element itself.
-    ///
-    /// # Safety
-    /// As for `write`.
-    unsafe fn keep(&self, i: usize);
-    /// Where element `i` is read from; for fetching.
-    fn address(&self, i: usize) -> *const u8;
-}
-
-/// Results replace the elements.
-pub(super) struct InPlace<'a, T>(pub(super) Parts<'a, T>);
-
-impl<T: Send + Sync> Place for InPlace<'_, T> {
-    type T = T;
-    #[inline(always)]
-    unsafe fn read(&self, i: usize) -> &T {
-        // SAFETY: the caller.
-        unsafe { &*self.0.at(i) }
-    }
-    #[inline(always)]
-    unsafe fn write(&self, i: usize, value: T) {
-        // SAFETY: the caller.
-        unsafe { *self.0.at(i) = value };
-    }
-    #[inline(always)]
-    unsafe fn written(&self, i: usize) -> &T {
-        // SAFETY: the caller.
-        unsafe { &*self.0.at(i) }
-    }
-    #[inline(always)]
-    unsafe fn keep(&self, _: usize) {}
-    #[inline(always)]
-    fn address(&self, i: usize) -> *const u8 {
-        self.0.at(i).cast_const().cast()
-    }
-}
-
-/// Results go elsewhere.
-pub(super) struct To<'a, T> {
-    pub(super) from: &'a [T],
-    pub(super) to: Parts<'a, T>,
-}
-
-impl<T: Clone + Send + Sync> Place for To<'_, T> {
-    type T = T;
-    #[inline(always)]
-    unsafe fn read(&self, i: usize) -> &T {
-        // SAFETY: the caller; both have the same length.
-        unsafe { self.from.get_unchecked(i) }
-    }
-    #[inline(always)]
-    unsafe fn write(&self, i: usize, value: T) {
-        // SAFETY: the caller.
-        unsafe { *self.to.at(i) = value };
-    }
-    #[inline(always)]
-    unsafe fn written(&self, i: usize) -> &T {
-        // SAFETY: the caller.
-        unsafe { &*self.to.at(i) }
-    }
-    #[inline(always)]
-    unsafe fn keep(&self, i: usize) {
-        // SAFETY: the caller.
-        unsafe { self.write(i, self.read(i).clone()) };
-    }
-    #[inline(always)]
-    fn address(&self, i: usize) -> *const u8 {
-        self.from.as_ptr().wrapping_add(i).cast()
-    }
-}
-
 /// Each result has its own element in it.
 pub(super) struct Inclusive<P, O> {
     pub(super) place: P,
@@ -149,22 +85,16 @@ pub(super) struct Exclusive<P, O> {
     pub(super) op: O,
 }
 
-/// # Safety
-/// As for [`Kernel::reduce`].
-#[inline(always)]
-unsafe fn reduce<P: Place>(place: &P, op: &impl Fn(&P::T, &P::T) -> P::T, range: Range<usize>) -> P::T {
-    // SAFETY: the caller; there are at least two.
-    let first = unsafe { op(place.read(range.start), place.read(range.start + 1)) };
-    // SAFETY: as above.
-    (range.start + 2..range.end).fold(first, |sum, i| op(&sum, unsafe { place.read(i) }))
-}
-
 impl<P, O> Kernel for Inclusive<P, O>
 where
     P: Place,
     O: Fn(&P::T, &P::T) -> P::T + Sync,
 {
     type T = P::T;
+
+    fn address(&self, i: usize) -> usize {
+        self.place.address(i).addr()
+    }
 
     #[inline(always)]
     fn combine(&self, a: &P::T, b: &P::T) -> P::T {
@@ -177,9 +107,48 @@ where
     }
 
     unsafe fn scan<'a>(&'a self, range: Range<usize>, before: Option<&P::T>, ahead: usize) -> Prefix<'a, P::T> {
+        let mut ahead = ahead;
+        let beside = || {
+            fetch(&self.place, ahead);
+            ahead += const { line::<P::T>() };
+        };
+        // SAFETY: the caller.
+        unsafe { self.scan_beside(range, before, beside) }
+    }
+
+    unsafe fn scan_and_reduce<'a>(
+        &'a self,
+        range: Range<usize>,
+        before: Option<&P::T>,
+        next: Next,
+    ) -> (Prefix<'a, P::T>, P::T) {
+        // SAFETY: the caller.
+        let mut reduction = unsafe { Reduction::new(&self.place, &self.op, next) };
+        // SAFETY: the caller.
+        let end = unsafe { self.scan_beside(range, before, || reduction.go_on()) };
+        (end, reduction.end())
+    }
+}
+
+impl<P, O> Inclusive<P, O>
+where
+    P: Place,
+    O: Fn(&P::T, &P::T) -> P::T + Sync,
+{
+    /// Scans, and calls `beside` for each line of elements.
+    ///
+    /// # Safety
+    /// As for [`Kernel::scan`].
+    #[inline(always)]
+    unsafe fn scan_beside<'a>(
+        &'a self,
+        range: Range<usize>,
+        before: Option<&P::T>,
+        beside: impl FnMut(),
+    ) -> Prefix<'a, P::T> {
         let Range { start, end } = range;
         let place = &self.place;
-        let mut from = start + 1;
+        let mut done = 1;
         // The result for the element before the next one. It is written when the next one is known, so that the operator need not read
         // it back from memory, a third of the time in cache; and it is moved, not copied, so any `T` may have this. If the operator
         // panics it is dropped, and its element is as it was.
@@ -187,26 +156,21 @@ where
         let mut last = unsafe {
             match before {
                 Some(before) => (self.op)(before, place.read(start)),
-                None if from == end => {
+                None if start + 1 == end => {
                     place.keep(start);
                     return Prefix::There(place.written(start));
                 }
                 None => {
                     place.keep(start);
-                    from += 1;
+                    done = 2;
                     (self.op)(place.written(start), place.read(start + 1))
                 }
             }
         };
-        in_lines::<P::T>(from..end, |line| {
-            fetch(place, ahead + (line.start - start), line.len());
-            for i in line {
-                // SAFETY: the caller has the range; each element is read, then written once.
-                unsafe {
-                    let next = (self.op)(&last, place.read(i));
-                    place.write(i - 1, std::mem::replace(&mut last, next));
-                }
-            }
+        // SAFETY: the caller has the range; each element is read, then written once.
+        in_lines::<P::T>(start..end, done, beside, |i| unsafe {
+            let next = (self.op)(&last, place.read(i));
+            place.write(i - 1, std::mem::replace(&mut last, next));
         });
         // SAFETY: as above; it is written for the last time.
         unsafe {
@@ -223,6 +187,10 @@ where
 {
     type T = P::T;
 
+    fn address(&self, i: usize) -> usize {
+        self.place.address(i).addr()
+    }
+
     #[inline(always)]
     fn combine(&self, a: &P::T, b: &P::T) -> P::T {
         (self.op)(a, b)
@@ -234,56 +202,134 @@ where
     }
 
     unsafe fn scan<'a>(&'a self, range: Range<usize>, before: Option<&P::T>, ahead: usize) -> Prefix<'a, P::T> {
-        let start = range.start;
+        let mut ahead = ahead;
+        let beside = || {
+            fetch(&self.place, ahead);
+            ahead += const { line::<P::T>() };
+        };
+        // SAFETY: the caller.
+        unsafe { self.scan_beside(range, before, beside) }
+    }
+
+    unsafe fn scan_and_reduce<'a>(
+        &'a self,
+        range: Range<usize>,
+        before: Option<&P::T>,
+        next: Next,
+    ) -> (Prefix<'a, P::T>, P::T) {
+        // SAFETY: the caller.
+        let mut reduction = unsafe { Reduction::new(&self.place, &self.op, next) };
+        // SAFETY: the caller.
+        let end = unsafe { self.scan_beside(range, before, || reduction.go_on()) };
+        (end, reduction.end())
+    }
+}
+
+impl<P, O> Exclusive<P, O>
+where
+    P: Place<T: Clone>,
+    O: Fn(&P::T, &P::T) -> P::T + Sync,
+{
+    /// As [`Inclusive::scan_beside`].
+    ///
+    /// # Safety
+    /// As for [`Kernel::scan`].
+    #[inline(always)]
+    unsafe fn scan_beside<'a>(
+        &'a self,
+        range: Range<usize>,
+        before: Option<&P::T>,
+        beside: impl FnMut(),
+    ) -> Prefix<'a, P::T> {
         let place = &self.place;
         let mut sum = before.expect("an exclusive scan has something before its first element").clone();
-        in_lines::<P::T>(range, |line| {
-            fetch(place, ahead + (line.start - start), line.len());
-            for i in line {
-                // SAFETY: the caller has the range; each element is read, then written once.
-                unsafe {
-                    let next = (self.op)(&sum, place.read(i));
-                    place.write(i, std::mem::replace(&mut sum, next));
-                }
-            }
+        // SAFETY: the caller has the range; each element is read, then written once.
+        in_lines::<P::T>(range, 0, beside, |i| unsafe {
+            let next = (self.op)(&sum, place.read(i));
+            place.write(i, std::mem::replace(&mut sum, next));
         });
         Prefix::Own(sum)
     }
 }
 
-/// Bytes of a cache line.
-const LINE: usize = 64;
+#[cfg(test)]
+mod test {
+    use super::*;
+    use crate::raw::Parts;
+    use crate::scan::place::InPlace;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Calls `f` for one piece of about a cache line after the other.
-#[inline(always)]
-fn in_lines<T>(range: Range<usize>, mut f: impl FnMut(Range<usize>)) {
-    let step = const { if size_of::<T>() == 0 { LINE } else { LINE.div_ceil(size_of::<T>()) } };
-    let mut at = range.start;
-    while range.end - at >= step {
-        f(at..at + step);
-        at += step;
-    }
-    if at < range.end {
-        f(at..range.end);
-    }
-}
+    /// It does not commute: from one number up to another.
+    #[derive(Debug, PartialEq)]
+    struct Span(usize, usize);
 
-/// Asks for so many elements from `i` on to be brought into the second-level cache. Beyond the end it asks for nothing useful.
-#[inline(always)]
-fn fetch<P: Place>(place: &P, i: usize, len: usize) {
-    let mut offset = 0;
-    while offset < size_of::<P::T>() * len {
-        prefetch(place.address(i).wrapping_add(offset));
-        offset += LINE;
+    fn join(a: &Span, b: &Span) -> Span {
+        assert_eq!(a.1, b.0, "neighbours, in order");
+        Span(a.0, b.1)
     }
-}
 
-#[inline(always)]
-fn prefetch(_address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: a hint, for any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(_address.cast()) };
+    fn spans(n: usize) -> Vec<Span> {
+        (0..n).map(|i| Span(i, i + 1)).collect()
+    }
+
+    /// Ranges of each length about some lines, the second one as long, shorter or longer; with something before and without.
+    #[test]
+    fn both_are_done_whatever_their_lengths() {
+        for first in 1..40 {
+            for second in 2..40 {
+                let mut xs = spans(first + second);
+                let kernel = Inclusive { place: InPlace(Parts::new(&mut xs)), op: join };
+                let begin = first.min(1);
+                let next = Next { range: first..first + second, then: first };
+                let whole = Span(0, begin);
+                let (before, begin) = if first % 2 == 0 { (Some(&whole), begin) } else { (None, 0) };
+                // SAFETY: both ranges are ours and not empty, and the second has two elements.
+                let (_, sum) = unsafe { kernel.scan_and_reduce(begin..first, before, next) };
+                assert_eq!(sum, Span(first, first + second));
+                assert!((0..first).all(|i| xs[i] == Span(0, i + 1)), "{first}, {second}");
+                assert!((first..first + second).all(|i| xs[i] == Span(i, i + 1)), "{first}, {second}");
+            }
+        }
+    }
+
+    /// Alive ones are counted.
+    struct Own<'a>(usize, &'a AtomicUsize);
+
+    impl<'a> Own<'a> {
+        fn new(value: usize, alive: &'a AtomicUsize) -> Self {
+            alive.fetch_add(1, Relaxed);
+            Own(value, alive)
+        }
+    }
+
+    impl Drop for Own<'_> {
+        fn drop(&mut self) {
+            self.1.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Whichever call of the operator panics: what is to be scanned is as it was or combined, what is reduced is as it was, and nothing is
+    /// dropped twice or lost.
+    #[test]
+    fn a_panic_at_each_call() {
+        const HALF: usize = 20;
+        for bad in 0..2 * HALF - 2 {
+            let alive = AtomicUsize::new(0);
+            let mut xs: Vec<Own<'_>> = (0..2 * HALF).map(|_| Own::new(1, &alive)).collect();
+            let calls = AtomicUsize::new(0);
+            let op = |a: &Own<'_>, b: &Own<'_>| {
+                assert!(calls.fetch_add(1, Relaxed) != bad, "planned");
+                Own::new(a.0 + b.0, &alive)
+            };
+            let kernel = Inclusive { place: InPlace(Parts::new(&mut xs)), op };
+            let next = Next { range: HALF..2 * HALF, then: 0 };
+            // SAFETY: both ranges are ours, and the second has two elements.
+            let both = || unsafe { kernel.scan_and_reduce(0..HALF, None, next) };
+            assert!(catch_unwind(AssertUnwindSafe(|| drop(both()))).is_err(), "{bad}");
+            assert!((0..HALF).all(|i| xs[i].0 == 1 || xs[i].0 == i + 1), "{bad}");
+            assert!((HALF..2 * HALF).all(|i| xs[i].0 == 1), "{bad}");
+            assert_eq!(alive.load(Relaxed), 2 * HALF);
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Who does what in a scan: the caller alone, then, when others have nothing to do, a team.
 //!
-//! A member of the team claims the next block and reduces it; when the prefix of the block before is there it scans its own, with
-//! the next one claimed already, to fetch it meanwhile. If the prefix is not there soon, it reduces further blocks, at most
+//! A member of the team claims the next block and reduces it; when the prefix of the block before is there it scans its own, and
+//! reduces the next one that it has claimed meanwhile. If the prefix is not there soon, it reduces further blocks, at most
 //! [`AHEAD`], and then sleeps like any task: who has the block before may be set aside on this very worker.
 
 use super::chain::Chain;
-use super::kernel::{Kernel, Prefix};
+use super::kernel::{Kernel, Next, Prefix};
+use super::lines::elements_in;
 use crate::pace::Pace;
 use myriad_core::sched::split::{Hunger, hunger, share, workers};
 use myriad_core::sys::thread::{relax, ticks, ticks_per_us};
@@ -15,8 +16,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A block is at most so large: together with the next one it has room in a second-level cache.
-const BLOCK_BYTES: usize = 64 * 1024;
+/// A block is at most so large: together with the next one it has room in a second-level cache. Smaller ones cost more: each time a
+/// worker goes on elsewhere, what the processor has prefetched beyond the block's end was in vain, and the other worker's.
+const BLOCK_BYTES: usize = 256 * 1024;
+/// Blocks begin with a page, where they are that large: at its end the processor's prefetching stops.
+const PAGE_BYTES: usize = 4096;
 /// The blocks of a scan whose blocks are part of the result.
 const STRICT_BLOCK: usize = 4096;
 /// Alone, so much is fetched ahead.
@@ -24,35 +28,67 @@ const AHEAD_BYTES: usize = 16 * 1024;
 /// Blocks that a member reduces before it sleeps.
 const AHEAD: usize = 3;
 /// It spins so long for the block before, which takes about as long.
-const SPIN_US: u64 = 20;
-/// Alone, a piece takes about so long; a block twice that.
+const SPIN_US: u64 = 30;
+/// Alone, a piece takes about so long,
 const PIECE_US: u64 = 4;
+/// and a block so many times that.
+const PIECES: usize = 8;
+/// There are at least so many blocks for each worker, so that none has to wait long for the last one.
+const SHARES: usize = 8;
+/// With less to do, nobody is woken for it: it takes 20 to 50 µs until a sleeper comes, and is not free for who wakes it.
+const WORTH_A_WAKE_US: u64 = 200;
 /// More blocks than this are of no use to anybody, and each takes memory.
 const MOST_BLOCKS: usize = 1 << 14;
-/// Fewer blocks than this are not worth waking somebody.
+/// Fewer blocks than this are not worth waking one more,
 const WORTH_A_WAKE: usize = 4;
+/// and fewer of those whose size is fixed not the first one.
+const STRICT_WORTH_A_WAKE: usize = 48;
 
 /// Scans all `len` elements, with `before` before the first. The combination of all, where the kernel returns one of its own.
 pub(super) fn scan<K: Kernel>(kernel: &K, len: usize, before: Option<K::T>) -> Option<K::T> {
     let mut prefix: Option<Prefix<'_, K::T>> = before.map(Prefix::Own);
-    let mut pace = Pace::of_pieces(PIECE_US);
+    let mut pace = Pace::of_pieces(PIECE_US, WORTH_A_WAKE_US);
     let mut at = 0;
     while at < len {
         cancel::check();
         let piece = pace.begin(len - at);
         let end = at + piece.len;
         // SAFETY: the pieces follow each other; nobody else is here.
-        prefix = Some(unsafe { kernel.scan(at..end, prefix.as_ref().map(Prefix::get), at + fetched_ahead::<K>()) });
+        prefix = Some(unsafe { alone(kernel, at..end, prefix.as_ref()) });
         at = end;
         if at < len && pace.end(piece, len - at) {
-            let fair = (len - at).div_ceil(2 * workers());
+            let fair = (len - at).div_ceil(SHARES * workers());
             let most = (BLOCK_BYTES / size_of::<K::T>().max(1)).min(fair);
             let least = (len - at).div_ceil(MOST_BLOCKS).max(2);
-            let size = pace.size().saturating_mul(2).min(most).max(least);
+            let mut size = pace.size().saturating_mul(PIECES).min(most).max(least);
+            let page = elements_in::<K::T>(PAGE_BYTES);
+            if page > 1 && size >= 2 * page {
+                let begin = at + elements_in::<K::T>(kernel.address(at).wrapping_neg() % PAGE_BYTES);
+                if begin > at {
+                    // SAFETY: as above; a page has no more elements than a block, and there are several blocks.
+                    prefix = Some(unsafe { alone(kernel, at..begin, prefix.as_ref()) });
+                    at = begin;
+                }
+                size = size / page * page;
+            }
             return Team::new(kernel, at..len, size, prefix, true).run();
         }
     }
     prefix.and_then(Prefix::into_own)
+}
+
+/// Scans a range that follows what is scanned already, straight on.
+///
+/// # Safety
+/// As for [`Kernel::scan`].
+unsafe fn alone<'a, K: Kernel>(
+    kernel: &'a K,
+    range: Range<usize>,
+    before: Option<&Prefix<'_, K::T>>,
+) -> Prefix<'a, K::T> {
+    let ahead = range.start + elements_in::<K::T>(AHEAD_BYTES);
+    // SAFETY: the caller.
+    unsafe { kernel.scan(range, before.map(Prefix::get), ahead) }
 }
 
 /// The same in blocks whose size is fixed, each scanned from the combined aggregates of those before: whoever does it, the
@@ -63,7 +99,7 @@ pub(super) fn scan_strictly<K: Kernel>(kernel: &K, len: usize) {
     while len - at > STRICT_BLOCK {
         cancel::check();
         let left = (len - at).div_ceil(STRICT_BLOCK);
-        if is_worth(left) {
+        if is_worth(left, STRICT_WORTH_A_WAKE) {
             return drop(Team::new(kernel, at..len, STRICT_BLOCK, prefix, false).run());
         }
         let block = at..at + STRICT_BLOCK;
@@ -84,19 +120,12 @@ pub(super) fn scan_strictly<K: Kernel>(kernel: &K, len: usize) {
     }
 }
 
-/// Does anybody want some of so many blocks, and is it worth it?
-fn is_worth(left: usize) -> bool {
+/// Does anybody want some of so many blocks, and is it worth it? For a sleeper, if there are as many as `for_a_wake`.
+fn is_worth(left: usize, for_a_wake: usize) -> bool {
     match hunger() {
         Hunger::None => false,
         Hunger::Awake => left >= 2,
-        Hunger::Asleep => left >= WORTH_A_WAKE,
-    }
-}
-
-const fn fetched_ahead<K: Kernel>() -> usize {
-    match AHEAD_BYTES.checked_div(size_of::<K::T>()) {
-        Some(elements) => elements,
-        None => 0,
+        Hunger::Asleep => left >= for_a_wake,
     }
 }
 
@@ -164,7 +193,7 @@ impl<'a, K: Kernel> Team<'a, K> {
             if self.chain.has_failed() {
                 break;
             }
-            if self.may_ask() && is_worth(self.blocks - self.next.load(Relaxed).min(self.blocks)) {
+            if self.may_ask() && is_worth(self.blocks - self.next.load(Relaxed).min(self.blocks), WORTH_A_WAKE) {
                 self.asked.fetch_add(1, Relaxed);
                 let near = || {
                     share();
@@ -220,10 +249,8 @@ impl<'a, K: Kernel> Team<'a, K> {
     fn scan_straight_on(&self, block: usize) {
         let before = self.chain.look_back(block, |a, b| self.kernel.combine(a, b));
         let Ok(before) = before else { unreachable!("all blocks before are the only member's, and done") };
-        let range = self.elements(block);
-        let ahead = range.end;
         // SAFETY: claimed, and not scanned yet.
-        let prefix = unsafe { self.kernel.scan(range, before.as_ref().map(Prefix::get), ahead) };
+        let prefix = unsafe { alone(self.kernel, self.elements(block), before.as_ref()) };
         // SAFETY: claimed; once.
         unsafe { self.chain.set_prefix(block, Some(prefix)) };
     }
@@ -233,9 +260,16 @@ impl<'a, K: Kernel> Team<'a, K> {
         if !self.is_last(block) {
             // SAFETY: claimed, not scanned yet, and of at least two elements, as all but the last.
             let aggregate = unsafe { self.kernel.reduce(self.elements(block)) };
-            // SAFETY: claimed; once.
-            unsafe { self.chain.set_aggregate(block, aggregate, self.is_free) };
+            self.reduced(block, aggregate, mine);
+        } else {
+            mine.reduced.push_back(block);
         }
+    }
+
+    /// A block that the member has claimed was reduced.
+    fn reduced(&self, block: usize, aggregate: K::T, mine: &mut Mine) {
+        // SAFETY: claimed; once.
+        unsafe { self.chain.set_aggregate(block, aggregate, self.is_free) };
         mine.reduced.push_back(block);
     }
 
@@ -252,13 +286,27 @@ impl<'a, K: Kernel> Team<'a, K> {
             unsafe { self.chain.set_prefix(block, prefix) };
         }
         mine.reduced.pop_front();
-        if mine.reduced.is_empty() && mine.claimed.is_none() {
-            mine.claimed = self.claim();
-        }
         let range = self.elements(block);
-        let ahead = mine.claimed.map_or(range.start, |next| self.elements(next).start);
-        // SAFETY: claimed, and not scanned yet.
-        let end = unsafe { self.kernel.scan(range, before.as_ref().map(Prefix::get), ahead) };
+        let before = before.as_ref().map(Prefix::get);
+        let next = if mine.reduced.is_empty() { self.take(mine) } else { None };
+        let end = match next {
+            Some(next) if !self.is_last(next) => {
+                // If all go on as fast as each other.
+                let then = self.next.load(Relaxed) + self.here.load(Relaxed) - 1;
+                let then = self.elements(then.min(self.blocks - 1)).start;
+                let next_range = Next { range: self.elements(next), then };
+                // SAFETY: both claimed, the first not scanned yet, and the second of at least two elements, as all but the last.
+                let (end, aggregate) = unsafe { self.kernel.scan_and_reduce(range, before, next_range) };
+                self.reduced(next, aggregate, mine);
+                end
+            }
+            _ => {
+                mine.claimed = next;
+                let ahead = next.map_or(range.start, |next| self.elements(next).start);
+                // SAFETY: claimed, and not scanned yet.
+                unsafe { self.kernel.scan(range, before, ahead) }
+            }
+        };
         if self.is_last(block) {
             // SAFETY: claimed; once.
             unsafe { self.chain.set_prefix(block, Some(end)) };

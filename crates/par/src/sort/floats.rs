@@ -1,7 +1,7 @@
-//! Sorting floating-point numbers as integers.
+//! Sorting floating-point numbers as integers: quicksort down to parts that fit in a cache, which are sorted by digits (`digits.rs`).
 
 use super::presorted::{self, Shape};
-use super::{SERIAL, fork, quick};
+use super::{SERIAL, digits, few, fork, quick};
 
 /// `f32` and `f64`.
 pub trait Float: sealed::Sealed {}
@@ -10,12 +10,13 @@ impl Float for f32 {}
 impl Float for f64 {}
 
 mod sealed {
+    use crate::sort::digits::Number;
     use std::cmp::Ordering;
 
     /// What the sort needs of them.
     pub trait Sealed: Copy + Send + Sync {
         /// The integer of the same size.
-        type Bits: Copy + Ord + Send + Sync;
+        type Bits: Number + Send + Sync;
         /// IEEE's total order.
         fn total(&self, other: &Self) -> Ordering;
         /// Turns bits into an integer whose order is the total order, and such an integer into the bits.
@@ -44,11 +45,11 @@ mod sealed {
     }
 }
 
-/// Sorts floating-point numbers, in parallel and in place, in IEEE's total order: that of [`f64::total_cmp`].
+/// Sorts floating-point numbers, in parallel and (but for at most half a megabyte for each worker) in place, in IEEE's total order: that of [`f64::total_cmp`].
 ///
 /// Negative NaNs come first, then numbers from `-inf` to `inf` with `-0.0` before `0.0`, then positive NaNs. Numbers that are equal have the
-/// same bits, so the question of stability does not arise. They are turned into integers of the same order and sorted as these, which is what a
-/// comparator cannot tell the other sorts: it takes two thirds of their time.
+/// same bits, so the question of stability does not arise. They are turned into integers of the same order and sorted as these, parts of
+/// them by their digits, which is what a comparator cannot tell the other sorts: it takes two thirds of their time, or less.
 ///
 /// # Blocking
 /// Until they are sorted.
@@ -76,17 +77,20 @@ pub fn sort_floats<F: Float>(v: &mut [F]) {
             Shape::Reversed => return v.reverse(),
             _ => {}
         }
+        // Of these the digits tell little, and to find that out takes as long as half of the sort.
+        if few::are_few_values(v, &F::total) {
+            return match workers {
+                1 => v.sort_unstable_by(F::total),
+                _ => quick::sort(v, &F::total, workers),
+            };
+        }
         const { assert!(size_of::<F>() == size_of::<F::Bits>() && align_of::<F>() == align_of::<F::Bits>()) };
         // SAFETY: as large and aligned alike; any bits are a number of either type.
         let bits = unsafe { std::slice::from_raw_parts_mut(v.as_mut_ptr().cast::<F::Bits>(), v.len()) };
         let grain = fork::grain(bits.len(), workers, 1 << 14);
         let mut integers = Integers::<F> { flipped: vec![false; bits.len().div_ceil(grain)], bits, grain };
         integers.flip();
-        if workers == 1 {
-            integers.bits.sort_unstable();
-        } else {
-            quick::sort(integers.bits, &F::Bits::cmp, workers);
-        }
+        quick::by_leaves(integers.bits, &F::Bits::cmp, &digits::sort, digits::MOST, workers);
         integers.flip();
     })
 }

@@ -7,7 +7,7 @@
 //! | [`merge_sort`], … | yes | as much again | `Send` | runs, and merges |
 //! | [`sort_by_cached_key`] | yes | keys twice, elements | `Send + Sync` | keys, then places |
 //! | [`sort_by_radix_key`] | yes | as much again | `Send + Sync` | one digit, then sorts |
-//! | [`sort_floats`] | does not matter | none | `f32`, `f64` | as integers |
+//! | [`sort_floats`] | does not matter | 0.5 MB a worker | `f32`, `f64` | as integers |
 //! | [`merge`], … | yes | as much again | `Send` | of two sorted ranges |
 //!
 //! Below all of them std's sorts do the parts: these are very good, and what they promise is what we promise. A short slice
@@ -28,6 +28,8 @@
 
 mod buffer;
 mod cached;
+mod digits;
+mod few;
 mod floats;
 mod fork;
 mod merge;

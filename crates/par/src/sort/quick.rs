@@ -27,9 +27,11 @@ const SMALL_SAMPLE: usize = 33;
 const LEAVES: usize = 32;
 
 /// What all parts of a sort share.
-struct Sort<'a, F> {
+struct Sort<'a, F, L> {
     cmp: &'a F,
-    /// So many elements are left to std.
+    /// Sorts a leaf,
+    sort_leaf: &'a L,
+    /// of so many elements.
     leaf: usize,
     /// So many are partitioned by one worker.
     share: usize,
@@ -41,18 +43,29 @@ where
     T: Send + Sync,
     F: Fn(&T, &T) -> Ordering + Sync,
 {
-    let leaf = (v.len() / (LEAVES * workers)).max(1 << 12);
-    // A quarter more than a fair share: a pivot is seldom the very middle.
-    let share = (v.len() / workers).max(1 << 14) / 4 * 5;
-    let bad = 2 * v.len().checked_ilog2().unwrap_or(0);
-    go(v, None, bad, &Sort { cmp, leaf, share });
+    by_leaves(v, cmp, &|leaf: &mut [T]| leaf.sort_unstable_by(cmp), usize::MAX, workers);
 }
 
-/// `before`: the pivot to whose right `v` lies. `bad`: so many more bad pivots are allowed.
-fn go<'a, T, F>(mut v: &'a mut [T], mut before: Option<&'a T>, mut bad: u32, sort: &Sort<'_, F>)
+/// The same, where `sort_leaf` sorts leaves of up to `most` elements, or seldom more.
+pub(super) fn by_leaves<T, F, L>(v: &mut [T], cmp: &F, sort_leaf: &L, most: usize, workers: usize)
 where
     T: Send + Sync,
     F: Fn(&T, &T) -> Ordering + Sync,
+    L: Fn(&mut [T]) + Sync,
+{
+    let leaf = (v.len() / (LEAVES * workers)).clamp(1 << 12, most);
+    // A quarter more than a fair share: a pivot is seldom the very middle.
+    let share = (v.len() / workers).max(1 << 14) / 4 * 5;
+    let bad = 2 * v.len().checked_ilog2().unwrap_or(0);
+    go(v, None, bad, &Sort { cmp, sort_leaf, leaf, share });
+}
+
+/// `before`: the pivot to whose right `v` lies. `bad`: so many more bad pivots are allowed.
+fn go<'a, T, F, L>(mut v: &'a mut [T], mut before: Option<&'a T>, mut bad: u32, sort: &Sort<'_, F, L>)
+where
+    T: Send + Sync,
+    F: Fn(&T, &T) -> Ordering + Sync,
+    L: Fn(&mut [T]) + Sync,
 {
     let cmp = sort.cmp;
     while v.len() > sort.leaf && bad > 0 {
@@ -75,7 +88,7 @@ where
         join(|| go(left, before, bad, sort), || go(right, Some(pivot), bad, sort));
         return;
     }
-    v.sort_unstable_by(cmp);
+    (sort.sort_leaf)(v);
 }
 
 /// The position of the middle one of a sample.
