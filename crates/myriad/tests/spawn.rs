@@ -260,7 +260,7 @@ fn a_dropped_handle_detaches() {
 #[test]
 fn a_polled_handle_is_dropped_before_its_task_begins() {
     each(&[1, 2], |rt| {
-        let waker = Arc::new(CountingWaker::default());
+        let waker = Arc::new(CountingWaker);
         let ran = rt.run(|| {
             let (tx, rx) = myriad::channel::bounded(1);
             let mut handle = spawn(move || tx.send(()).unwrap());
@@ -278,7 +278,6 @@ fn a_polled_handle_is_dropped_before_its_task_begins() {
     });
 }
 
-#[derive(Default)]
 struct CountingWaker;
 
 impl std::task::Wake for CountingWaker {
