@@ -33,6 +33,7 @@ mod payload;
 mod record;
 mod sample;
 
+mod cancel;
 mod chain;
 mod fib;
 mod idle;
@@ -55,7 +56,7 @@ pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 16] = [
+static WORKLOADS: [&Workload; 17] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
@@ -72,6 +73,7 @@ static WORKLOADS: [&Workload; 16] = [
     &mutex::WORKLOAD,
     &interactive::WORKLOAD,
     &timers::WORKLOAD,
+    &cancel::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.
