@@ -34,6 +34,7 @@ mod record;
 mod sample;
 mod together;
 
+mod cancel;
 mod chain;
 mod fib;
 mod idle;
@@ -75,6 +76,7 @@ static WORKLOADS: [&Workload; 17] = [
     &mutex::WORKLOAD,
     &interactive::WORKLOAD,
     &timers::WORKLOAD,
+    &cancel::WORKLOAD,
 ];
 
 /// All workloads, in the order in which they are shown.

@@ -175,6 +175,11 @@ fn timers() {
 }
 
 #[test]
+fn cancel() {
+    check_all("cancel");
+}
+
+#[test]
 fn psort() {
     check_all("psort");
 }

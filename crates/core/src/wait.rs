@@ -111,6 +111,14 @@ impl Wait {
         }
     }
 
+    /// The end of [`arrive`](Self::arrive), for an operation that has left the frame of its wait, having found that it
+    /// [was cancelled](Self::was_cancelled): the higher up the unwinder begins, the less it costs (some 0.2 µs for each frame), and the less
+    /// of the stack it touches.
+    #[inline(always)]
+    pub fn arrive_above() -> ! {
+        point::arrive()
+    }
+
     /// Makes sure that the worker can go on meanwhile. Before anything is published.
     ///
     /// # Errors

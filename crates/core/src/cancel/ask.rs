@@ -29,6 +29,8 @@ enum What {
     Frame(*const Header),
     /// To look at all frames.
     Frames,
+    /// To look at more of them.
+    Sweep,
 }
 
 /// A request on its way. The node comes first: the inbox knows it by that.
@@ -102,6 +104,11 @@ fn send(to: &'static Member, what: What) {
         // SAFETY: threads mode: from anywhere.
         return unsafe { answer(home, what) };
     }
+    post(to, what, me);
+}
+
+/// Puts a request into a worker's inbox. `me` is the calling worker.
+fn post(to: &'static Member, what: What, me: Option<&Worker>) {
     let request = Box::into_raw(Box::new(Request { node: Node::new(None), what }));
     let fence = me.map_or(Fence::foreign(), |w| w.member.deque.fence);
     // SAFETY: a node of our own, in no list; the worker frees it.
@@ -166,8 +173,25 @@ unsafe fn answer_one(w: &Worker, what: What) {
         match what {
             What::Record(task) => look(w, task),
             What::Frame(task) => w.custody.look_at(w, task),
-            What::Frames => w.custody.each_cancelled(w, |task| look(w, task)),
+            What::Frames if !w.are_fibers() => w.custody.each_cancelled(w, |task| look(w, task)),
+            What::Frames => {
+                w.custody.begin_sweep();
+                sweep(w);
+            }
+            What::Sweep => sweep(w),
         }
+    }
+}
+
+/// Goes on with the sweep; asks this worker for the rest, if there is any. (For each scope that is cancelled there is one such request
+/// under way, until the sweep is over: so none depends on one that an earlier runtime has left.)
+///
+/// # Safety
+/// The caller is the worker, in fiber mode.
+unsafe fn sweep(w: &Worker) {
+    // SAFETY: the caller.
+    if unsafe { w.custody.sweep(w) } {
+        post(w.as_static(), What::Sweep, Some(w));
     }
 }
 

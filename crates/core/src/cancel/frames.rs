@@ -11,6 +11,7 @@
 //! anybody.
 
 use super::place::{self, Place};
+use super::sweep::Sweep;
 use super::{ask, point};
 use crate::sched::worker::Worker;
 use crate::sys::atomic::{AtomicBool, Ordering::*, fence};
@@ -26,6 +27,7 @@ use std::sync::{Mutex, MutexGuard};
 pub struct Frames {
     first: UnsafeCell<*mut Frame>,
     lock: Mutex<()>,
+    pub(super) sweep: Sweep,
 }
 
 // SAFETY: owner only, or under the lock.
@@ -33,7 +35,7 @@ unsafe impl Sync for Frames {}
 
 impl Default for Frames {
     fn default() -> Self {
-        Frames { first: UnsafeCell::new(null_mut()), lock: Mutex::new(()) }
+        Frames { first: UnsafeCell::new(null_mut()), lock: Mutex::new(()), sweep: Sweep::default() }
     }
 }
 
@@ -118,11 +120,22 @@ impl Frames {
         // SAFETY: the caller; frames in the list stand.
         unsafe {
             let Links { next, prev } = *Frame::links(this);
+            self.sweep.leaves(this, next);
             if !next.is_null() {
                 (*Frame::links(next)).prev = prev;
             }
             *if prev.is_null() { self.first.get() } else { &raw mut (*Frame::links(prev)).next } = next;
+            if cfg!(debug_assertions) {
+                // In no list: nobody is behind itself.
+                (*this).links.write(Links { next: this, prev: this });
+            }
         }
+    }
+
+    /// The first of the list.
+    pub(super) fn first(&self) -> *mut Frame {
+        // SAFETY: owner only, or under the lock.
+        unsafe { *self.first.get() }
     }
 
     #[inline(always)]
@@ -159,15 +172,16 @@ impl Frames {
         }
     }
 
-    /// Marks the tasks of cancelled scopes, and shows all that are marked.
+    /// Marks the tasks of cancelled scopes, and shows all that are marked: in threads mode, where a wait costs microseconds anyway. In
+    /// fiber mode it is the [sweep](super::sweep) that does it.
     ///
     /// # Safety
-    /// The caller is the worker. `show` neither begins nor ends a task.
+    /// Threads mode. `show` neither begins nor ends a task.
     pub(super) unsafe fn each_cancelled(&self, w: &Worker, mut show: impl FnMut(*const Header)) {
         let mut found = Vec::new();
         {
             let _guard = self.lock(w);
-            // SAFETY: owner only; frames in the list stand, and what they point to.
+            // SAFETY: under the lock; frames in the list stand, and what they point to.
             unsafe {
                 let mut frame = *self.first.get();
                 while !frame.is_null() {
@@ -204,17 +218,44 @@ impl Frame {
         }
     }
 
+    /// The next one of the list.
+    ///
+    /// # Safety
+    /// It is in the list.
+    pub(super) unsafe fn next(this: *mut Frame) -> *mut Frame {
+        // SAFETY: the caller.
+        let next = unsafe { (*Frame::links(this)).next };
+        debug_assert!(next != this, "a frame that has left the list");
+        next
+    }
+
+    /// Its task.
+    ///
+    /// # Safety
+    /// The frame stands.
+    pub(super) unsafe fn task(this: *const Frame) -> *const Header {
+        // SAFETY: the caller.
+        unsafe { (*this).task }
+    }
+
+    /// Is its scope cancelled?
+    ///
+    /// # Safety
+    /// The frame stands.
+    pub(super) unsafe fn is_cancelled(this: *const Frame) -> bool {
+        // SAFETY: the caller: the scope stands too. Acquire: pairs with `Scope::cancel`.
+        unsafe { !(*this).scope.is_null() && (*(*this).scope).load(Acquire) }
+    }
+
     /// If its scope is cancelled, so is the task. True: it was not marked before.
     ///
     /// # Safety
     /// The frame stands.
     unsafe fn mark_if_cancelled(this: *const Frame) -> bool {
-        // SAFETY: the caller: the scope stands too. Acquire: pairs with `Scope::cancel`.
+        // SAFETY: the caller.
         unsafe {
-            let Frame { task, scope, .. } = *this;
-            !scope.is_null()
-                && (*scope).load(Acquire)
-                && (*task).marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED == 0
+            Frame::is_cancelled(this)
+                && (*(*this).task).marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED == 0
         }
     }
 }

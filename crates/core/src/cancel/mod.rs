@@ -30,6 +30,7 @@ pub(crate) mod frames;
 pub(crate) mod place;
 pub(crate) mod point;
 pub(crate) mod region;
+mod sweep;
 pub(crate) mod thread;
 mod token;
 

@@ -15,6 +15,7 @@ use crate::sys::atomic::{Ordering::*, Peek, fence};
 use crate::sys::mutant::{on, ord, ord_to};
 use crate::task::context::Word;
 use crate::task::header::{Header, Marks};
+use crate::unwind::Payload;
 
 /// The running task is about to be set aside, in fiber mode. True: it is not, because it is cancelled: the wait has ended.
 ///
@@ -329,5 +330,12 @@ pub(crate) fn check_anywhere() {
 /// A cancellation arrives: unwinds to whoever catches it. (No frame of its own: the unwinder goes through each of them twice.)
 #[inline(always)]
 pub(crate) fn arrive() -> ! {
-    std::panic::resume_unwind(Box::new(Cancelled::new()))
+    std::panic::resume_unwind(begin())
+}
+
+/// The payload; the task is spared from here on. (A function of its own: it is gone before the unwinder begins, and what calls it is short.)
+#[cold]
+#[inline(never)]
+fn begin() -> Payload {
+    Box::new(Cancelled::new())
 }

@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::ptr::null;
 // Not through `sys`: no model covers regions.
 use crate::sys::atomic::AtomicU8;
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, MutexGuard};
 
 /// Who has regions: a task or a foreign thread, by the address of its marks.
@@ -96,18 +96,44 @@ struct Entry {
 /// Who has no entry is in no region, and unwinds once if its mark says that it does.
 type Table = HashMap<usize, Entry>;
 const SHARDS: usize = 64;
-static TABLES: [Mutex<Option<Table>>; SHARDS] = [const { Mutex::new(None) }; SHARDS];
+static TABLES: [Shard; SHARDS] = [const { Shard { entries: AtomicUsize::new(0), table: Mutex::new(None) } }; SHARDS];
+
+/// A part of the table.
+struct Shard {
+    /// How many are in it: most programs have no regions, and look here alone. Written under the lock. Who asks for its own entry has
+    /// written it before, and who asks for another's sees where that waits, which was written after its entry: so it is not
+    /// missed, and Relaxed is enough.
+    entries: AtomicUsize,
+    table: Mutex<Option<Table>>,
+}
 
 // SAFETY: the table holds addresses; who may follow them says the header.
 unsafe impl Send for Entry {}
 
-fn table(key: Key) -> MutexGuard<'static, Option<Table>> {
-    TABLES[(key.0.addr() >> 6) % SHARDS].lock().unwrap_or_else(|e| e.into_inner())
+impl Shard {
+    #[inline(always)]
+    fn of(key: Key) -> &'static Shard {
+        &TABLES[(key.0.addr() >> 6) % SHARDS]
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Table>> {
+        self.table.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Looked up in it, if anything is in it.
+    #[inline(always)]
+    fn entry<R>(&self, key: Key, f: impl FnOnce(&Entry) -> R) -> Option<R> {
+        if self.entries.load(Relaxed) == 0 {
+            return None;
+        }
+        self.lock().as_ref().and_then(|table| table.get(&key.0.addr())).map(f)
+    }
 }
 
 /// Changes the entry of a task; removes it if nothing is left in it.
 fn change<R>(key: Key, f: impl FnOnce(&mut Entry) -> R) -> R {
-    let mut table = table(key);
+    let shard = Shard::of(key);
+    let mut table = shard.lock();
     let table = table.get_or_insert_default();
     let unwinds = key.unwinds();
     let entry = table.entry(key.0.addr()).or_insert(Entry { innermost: None, unwindings: u32::from(unwinds) });
@@ -119,14 +145,13 @@ fn change<R>(key: Key, f: impl FnOnce(&mut Entry) -> R) -> R {
     if entry.innermost.is_none() && entry.unwindings == u32::from(key.unwinds()) {
         table.remove(&key.0.addr());
     }
+    shard.entries.store(table.len(), Relaxed);
     result
 }
 
-fn look<R>(key: Key, f: impl FnOnce(&Entry) -> R) -> R {
-    match table(key).as_ref().and_then(|table| table.get(&key.0.addr())) {
-        Some(entry) => f(entry),
-        None => f(&Entry { innermost: None, unwindings: u32::from(key.unwinds()) }),
-    }
+fn look<R>(key: Key, f: impl Fn(&Entry) -> R) -> R {
+    let none = || f(&Entry { innermost: None, unwindings: u32::from(key.unwinds()) });
+    Shard::of(key).entry(key, &f).unwrap_or_else(none)
 }
 
 /// Is this task, or thread, to be cancelled where it is now?
@@ -319,7 +344,7 @@ pub(crate) fn panics_here() -> bool {
 
 /// Asked by its task or thread, which alone changes that.
 fn has_entry(key: Key) -> bool {
-    table(key).as_ref().is_some_and(|table| table.contains_key(&key.0.addr()))
+    Shard::of(key).entry(key, |_| ()).is_some()
 }
 
 /// The calling task begins to unwind.

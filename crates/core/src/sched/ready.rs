@@ -178,12 +178,18 @@ impl Ready {
 /// hop is 25 instead of some 60 ns.
 #[inline(always)]
 pub fn prefetch(at: *mut u8) {
+    prefetch_line(at);
+    prefetch_line(at.wrapping_sub(64));
+}
+
+/// The line of an address.
+#[inline(always)]
+pub fn prefetch_line(at: *mut u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch has no effect but on the caches, whatever the address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(at.cast());
-        _mm_prefetch::<_MM_HINT_T0>(at.cast::<i8>().wrapping_sub(64));
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;

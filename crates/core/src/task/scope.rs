@@ -196,7 +196,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// });
     /// ```
     pub fn cancel(&self) {
-        // Release: pairs with the Acquire in `Frames::each_cancelled` and of a task that begins.
+        // Release: pairs with the Acquire in `Frame::is_cancelled` and of a task that begins.
         if self.cancelled.swap(true, AcqRel) {
             return;
         }

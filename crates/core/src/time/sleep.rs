@@ -32,6 +32,7 @@ pub fn now() -> Instant {
 /// use std::time::Duration;
 /// myriad_core::run(|| myriad_core::time::sleep(Duration::from_millis(1)));
 /// ```
+#[inline]
 pub fn sleep(duration: Duration) {
     if duration.is_zero() {
         return crate::yield_now();
@@ -46,9 +47,18 @@ pub fn sleep(duration: Duration) {
 ///
 /// # Panics
 /// If there is no memory for a stack.
+#[inline]
 pub fn sleep_until(deadline: Instant) {
+    if block_until(deadline) {
+        Wait::arrive_above();
+    }
+}
+
+/// True: it was cancelled.
+#[inline(never)]
+fn block_until(deadline: Instant) -> bool {
     if now() >= deadline {
-        return;
+        return false;
     }
     let wait = Wait::timed().cancellable();
     if let Err(error) = wait.prepare() {
@@ -56,7 +66,7 @@ pub fn sleep_until(deadline: Instant) {
     }
     // SAFETY: prepared; nobody else knows the wait, so only its timer ends it.
     unsafe { wait.block_until(deadline) };
-    wait.arrive();
+    wait.was_cancelled()
 }
 
 /// A future that is ready after `duration`, counted from this call.

@@ -104,6 +104,8 @@ pub(super) enum Waited {
     Done,
     Timeout,
     Closed,
+    /// By a cancellation, and is off all lists: it is to arrive.
+    Cancelled,
 }
 
 impl<T> Chan<T> {

@@ -7,7 +7,7 @@ use super::entry::DONE;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::RecvFuture;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, Target, Wait};
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -17,6 +17,14 @@ use std::time::Duration;
 /// closes, and what is buffered is dropped with it.
 pub struct Receiver<T> {
     share: Share<T>,
+}
+
+/// What came of a receive without a time limit.
+enum Came<T> {
+    Message(T),
+    Closed,
+    /// A cancellation. It arrives in the caller's own frame.
+    Cancelled,
 }
 
 /// Wakes a sender whose message was taken. If its waker panics, the message that was received is dropped.
@@ -73,14 +81,20 @@ impl<T> Receiver<T> {
             // SAFETY: found under the same lock.
             return Ok(unsafe { state.quick_recv() });
         }
-        if state.has_nothing() && here.is_prepared() {
-            return Self::recv_blocking(here, self.chan(), state);
+        let came = if state.has_nothing() && here.is_prepared() {
+            Self::recv_blocking(here, self.chan(), state)
+        } else {
+            self.recv_slow(here, state)
+        };
+        match came {
+            Came::Message(value) => Ok(value),
+            Came::Closed => Err(RecvError),
+            Came::Cancelled => Wait::arrive_above(),
         }
-        self.recv_slow(here, state)
     }
 
     #[inline(never)]
-    fn recv_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>) -> Result<T, RecvError> {
+    fn recv_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>) -> Came<T> {
         let mut value = MaybeUninit::uninit();
         // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and is woken once, without the
         // lock.
@@ -91,22 +105,23 @@ impl<T> Receiver<T> {
                     drop(state);
                     wake_sender(here, target, value.as_mut_ptr());
                 }
-                Received::Closed => return Err(RecvError),
+                Received::Closed => return Came::Closed,
                 Received::Empty => {
                     drop(state);
                     match self.wait(here, None, value.as_mut_ptr()) {
                         Waited::Done => {}
-                        _ => return Err(RecvError),
+                        Waited::Cancelled => return Came::Cancelled,
+                        Waited::Closed | Waited::Timeout => return Came::Closed,
                     }
                 }
             }
-            Ok(value.assume_init())
+            Came::Message(value.assume_init())
         }
     }
 
     /// The channel, locked, was found empty, and a wait can begin.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn recv_blocking(here: Here, chan: &Chan<T>, mut state: Locked<'_, T>) -> Result<T, RecvError> {
+    fn recv_blocking(here: Here, chan: &Chan<T>, mut state: Locked<'_, T>) -> Came<T> {
         let blocked = Blocked::new(here, chan, Side::Receive);
         // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and published before the lock goes.
         // Afterwards the entry is ours again.
@@ -114,15 +129,14 @@ impl<T> Receiver<T> {
             state.wait(Side::Receive, blocked.at(), blocked.wait.target());
             drop(state);
             blocked.wait.block();
-            if blocked.entry.state() == DONE { Ok(blocked.entry.take()) } else { Err(Self::nothing(&blocked)) }
+            if blocked.entry.state() == DONE {
+                Came::Message(blocked.entry.take())
+            } else if blocked.wait.was_cancelled() {
+                Came::Cancelled
+            } else {
+                Came::Closed
+            }
         }
-    }
-
-    /// A wait has ended without a message.
-    #[cold]
-    fn nothing(blocked: &Blocked<T>) -> RecvError {
-        blocked.wait.arrive();
-        RecvError
     }
 
     /// Receives a message if one is there.
@@ -182,6 +196,7 @@ impl<T> Receiver<T> {
                 Waited::Done => Ok(value.assume_init()),
                 Waited::Timeout => Err(RecvTimeoutError::Timeout),
                 Waited::Closed => Err(RecvTimeoutError::Closed),
+                Waited::Cancelled => Wait::arrive_above(),
             }
         }
     }
@@ -235,12 +250,10 @@ impl<T> Receiver<T> {
             };
             if !woken {
                 drop(self.chan().give_up(here, at, Side::Receive));
-                wait.arrive();
-                return Waited::Timeout;
+                return if wait.was_cancelled() { Waited::Cancelled } else { Waited::Timeout };
             }
             if entry.state() != DONE {
-                wait.arrive();
-                return Waited::Closed;
+                return if wait.was_cancelled() { Waited::Cancelled } else { Waited::Closed };
             }
             place.copy_from_nonoverlapping(entry.place(), 1);
             Waited::Done

@@ -194,7 +194,7 @@ impl<T> Sender<T> {
             match self.wait(here, &raw mut *value, Some(deadline), &blocked) {
                 Waited::Done => Ok(()),
                 Waited::Timeout => Err(SendTimeoutError::Timeout(Self::not_sent(&blocked).0)),
-                Waited::Closed => Err(SendTimeoutError::Closed(Self::not_sent(&blocked).0)),
+                Waited::Closed | Waited::Cancelled => Err(SendTimeoutError::Closed(Self::not_sent(&blocked).0)),
             }
         }
     }
