@@ -58,7 +58,7 @@ pub use params::{Mode, Params, Payload, Policy};
 pub use record::{Given, Record};
 
 /// All workloads, in the order in which they are shown.
-static WORKLOADS: [&Workload; 17] = [
+static WORKLOADS: [&Workload; 18] = [
     &chain::WORKLOAD,
     &relay::WORKLOAD,
     &overhead::WORKLOAD,
