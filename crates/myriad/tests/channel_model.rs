@@ -1,5 +1,5 @@
 //! Random operations against a sequential model that says exactly what each must do: try operations, futures in all their
-//! states, time limits that have passed, close, ends that come and go.
+//! states, looks (with operations meanwhile), time limits that have passed, close, ends that come and go.
 //!
 //! One thread, so everything is decided. `MYRIAD_TEST_SEED=n` runs one seed.
 
@@ -8,8 +8,11 @@ mod channel_common;
 use channel_common::*;
 use myriad::channel::*;
 use myriad::time::Instant;
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
@@ -18,15 +21,30 @@ use std::task::{Poll, Waker};
 enum Stage {
     New,
     Waits,
-    /// Handed over or taken; of a receive: with this message.
+    /// Handed over or taken; of a receive: with this message. Of a look: it is lent.
     Done(usize),
     Closed,
+}
+
+/// What a send does at a full channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Full {
+    Wait,
+    DropOldest,
+    DropNewest,
 }
 
 /// The model: messages are numbers, futures too.
 struct Model {
     limit: usize,
+    full: Full,
+    /// In order, with the one that is lent.
     buffer: VecDeque<usize>,
+    lent: Option<usize>,
+    /// How many are buffered that are older than the lent one: given back meanwhile.
+    older: usize,
+    /// Pushed out while it is lent.
+    doomed: bool,
     receivers: VecDeque<usize>,
     senders: VecDeque<usize>,
     closed: bool,
@@ -37,16 +55,44 @@ impl Model {
         if self.closed {
             return Err(true);
         }
-        if let Some(receiver) = self.receivers.pop_front() {
-            line.end_receive(receiver, Stage::Done(message));
-        } else if self.buffer.len() < self.limit {
+        if self.lent.is_none() && !self.receivers.is_empty() {
             self.buffer.push_back(message);
-        } else {
-            return Err(false);
+            self.hand_over(line);
+            return Ok(());
         }
+        if self.buffer.len() >= self.limit {
+            match self.full {
+                Full::Wait => return Err(false),
+                Full::DropNewest => return Ok(()),
+                Full::DropOldest => {
+                    let oldest = self.buffer.pop_front();
+                    self.doomed |= self.lent.is_some() && oldest == self.lent;
+                    self.older = self.older.saturating_sub(1);
+                }
+            }
+        }
+        self.buffer.push_back(message);
         Ok(())
     }
+    /// The first message to the first receiver.
+    fn hand_over(&mut self, line: &mut Line) {
+        let receiver = self.receivers.pop_front().unwrap();
+        let message = self.buffer[0];
+        if line.looks(receiver) {
+            self.lent = Some(message);
+        } else {
+            self.buffer.pop_front();
+        }
+        line.end_receive(receiver, Stage::Done(message));
+    }
     fn recv(&mut self, line: &mut Line) -> Result<usize, bool> {
+        if self.lent.is_some() {
+            if self.older == 0 || !self.receivers.is_empty() {
+                return Err(false);
+            }
+            self.older -= 1;
+            return Ok(self.buffer.pop_front().unwrap());
+        }
         if let Some(message) = self.buffer.pop_front() {
             if self.buffer.len() < self.limit
                 && let Some(sender) = self.senders.pop_front()
@@ -60,25 +106,89 @@ impl Model {
             None => Err(self.closed),
         }
     }
+    /// Lends the first message.
+    fn lend(&mut self, line: &mut Line) -> Result<usize, bool> {
+        if self.lent.is_some() {
+            return Err(false);
+        }
+        if self.buffer.is_empty()
+            && let Some(sender) = self.senders.pop_front()
+        {
+            self.buffer.push_back(line.end_send(sender, Stage::Done(0)));
+        }
+        self.lent = self.buffer.front().copied();
+        self.lent.ok_or(self.closed)
+    }
+    fn end_loan(&mut self, taken: bool, line: &mut Line) {
+        let message = self.lent.take().unwrap();
+        if taken {
+            self.buffer.retain(|id| *id != message);
+        }
+        (self.doomed, self.older) = (false, 0);
+        while self.lent.is_none() {
+            let wanted = self.buffer.is_empty() && !self.receivers.is_empty();
+            if (self.buffer.len() < self.limit || wanted)
+                && let Some(sender) = self.senders.pop_front()
+            {
+                self.buffer.push_back(line.end_send(sender, Stage::Done(0)));
+            } else if !self.buffer.is_empty() && !self.receivers.is_empty() {
+                self.hand_over(line);
+            } else {
+                break;
+            }
+        }
+        if self.closed && self.lent.is_none() {
+            self.receivers.drain(..).for_each(|receiver| line.end_receive(receiver, Stage::Closed));
+        }
+    }
     fn give_back(&mut self, message: usize, line: &mut Line) {
-        match self.receivers.pop_front() {
-            Some(receiver) => line.end_receive(receiver, Stage::Done(message)),
-            None => self.buffer.push_front(message),
+        match self.receivers.front() {
+            Some(first) if self.lent.is_none() || !line.looks(*first) => {
+                self.buffer.push_front(message);
+                self.hand_over(line);
+            }
+            _ => {
+                self.buffer.push_front(message);
+                self.older += usize::from(self.lent.is_some());
+            }
         }
     }
     fn close(&mut self, line: &mut Line) {
         self.closed = true;
-        self.receivers.drain(..).for_each(|receiver| line.end_receive(receiver, Stage::Closed));
+        if self.lent.is_none() {
+            self.receivers.drain(..).for_each(|receiver| line.end_receive(receiver, Stage::Closed));
+        }
         self.senders.drain(..).for_each(|sender| _ = line.end_send(sender, Stage::Closed));
     }
 }
 
+/// A receive, or a look that takes the message, or does not.
 struct Receive<'a> {
     id: usize,
-    future: Pin<Box<RecvFuture<'a, Counted>>>,
+    future: Pin<Box<dyn Future<Output = Result<Option<Counted>, RecvError>> + 'a>>,
+    looks: Option<bool>,
+    /// What the look has seen.
+    seen: Rc<Cell<usize>>,
     stage: Stage,
     wakes: (Arc<Wakes>, Waker),
     woken: usize,
+}
+
+impl<'a> Receive<'a> {
+    fn new(id: usize, rx: &'a Receiver<Counted>, looks: Option<bool>) -> Self {
+        let seen = Rc::new(Cell::new(0));
+        let future: Pin<Box<dyn Future<Output = _>>> = match looks {
+            None => Box::pin(async { rx.recv_async().await.map(Some) }),
+            Some(take) => {
+                let seen = seen.clone();
+                Box::pin(rx.recv_if_async(move |message| {
+                    seen.set(message.id);
+                    take
+                }))
+            }
+        };
+        Receive { id, future, looks, seen, stage: Stage::New, wakes: Wakes::new(), woken: 0 }
+    }
 }
 
 struct Send<'a> {
@@ -98,6 +208,9 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
+    fn looks(&self, id: usize) -> bool {
+        self.receives.iter().find(|receive| receive.id == id).unwrap().looks.is_some()
+    }
     fn end_receive(&mut self, id: usize, stage: Stage) {
         let receive = self.receives.iter_mut().find(|receive| receive.id == id).unwrap();
         assert_eq!(receive.stage, Stage::Waits);
@@ -119,29 +232,38 @@ impl Line<'_> {
     }
 }
 
-fn run(seed: u64, capacity: Option<usize>, steps: usize) {
-    let mut random = Random::new(seed);
-    let count = Arc::new(Count::default());
-    let (tx, rx) = channel::<Counted>(capacity);
-    // More ends of each side, all of the same channel; the first ones stay to the end, because futures borrow them.
-    let (mut senders, mut receivers) = (Vec::new(), Vec::new());
-    let limit = capacity.unwrap_or(usize::MAX);
-    let (buffer, waiting) = (VecDeque::new(), VecDeque::new());
-    let mut model = Model { limit, buffer, receivers: waiting.clone(), senders: waiting, closed: false };
-    let mut line = Line::default();
-    let mut next = 0;
-    for step in 0..steps {
-        let make = |next: &mut usize| {
-            *next += 1;
-            (*next, Counted::new(*next, &count))
-        };
+/// The panic of a look.
+struct Looked;
+
+/// A channel and its model.
+struct World<'a> {
+    tx: &'a Sender<Counted>,
+    rx: &'a Receiver<Counted>,
+    /// More ends of each side; the first ones stay to the end, because futures borrow them.
+    senders: Vec<Sender<Counted>>,
+    receivers: Vec<Receiver<Counted>>,
+    model: Model,
+    line: Line<'a>,
+    random: Random,
+    count: Arc<Count>,
+    next: usize,
+}
+
+impl World<'_> {
+    fn make(&mut self) -> (usize, Counted) {
+        self.next += 1;
+        (self.next, Counted::new(self.next, &self.count))
+    }
+
+    /// One operation. `late`: close, now and then. `depth`: so many looks are going on in this thread.
+    fn step(&mut self, late: bool, depth: usize) {
         // Close seldom, and late.
-        let operation = if step > steps / 2 && random.below(40) == 0 { 12 } else { random.below(12) };
+        let operation = if late && self.random.below(40) == 0 { 12 } else { self.random.below(12) };
         match operation {
             0 | 1 => {
-                let (id, message) = make(&mut next);
-                let expected = model.send(id, &mut line);
-                match tx.try_send(message) {
+                let (id, message) = self.make();
+                let expected = self.model.send(id, &mut self.line);
+                match self.tx.try_send(message) {
                     Ok(()) => assert_eq!(expected, Ok(())),
                     Err(error) => {
                         assert_eq!(expected, Err(error.is_closed()));
@@ -149,15 +271,16 @@ fn run(seed: u64, capacity: Option<usize>, steps: usize) {
                     }
                 }
             }
-            2 | 3 => match (rx.try_recv(), model.recv(&mut line)) {
+            2 => match (self.rx.try_recv(), self.model.recv(&mut self.line)) {
                 (Ok(message), expected) => assert_eq!(Ok(message.id), expected),
                 (Err(error), expected) => assert_eq!(Err(error == TryRecvError::Closed), expected),
             },
+            3 => self.look(late, depth),
             4 => {
                 // In the past, so it never waits; on a foreign thread it ends its wait by itself.
-                let (id, message) = make(&mut next);
-                let expected = model.send(id, &mut line);
-                match tx.send_deadline(message, Instant::from_nanos(0)) {
+                let (id, message) = self.make();
+                let expected = self.model.send(id, &mut self.line);
+                match self.tx.send_deadline(message, Instant::from_nanos(0)) {
                     Ok(()) => assert_eq!(expected, Ok(())),
                     Err(error) => {
                         assert_eq!(expected, Err(error.is_closed()));
@@ -165,72 +288,156 @@ fn run(seed: u64, capacity: Option<usize>, steps: usize) {
                     }
                 }
             }
-            5 => match (rx.recv_deadline(Instant::from_nanos(0)), model.recv(&mut line)) {
+            5 => match (self.rx.recv_deadline(Instant::from_nanos(0)), self.model.recv(&mut self.line)) {
                 (Ok(message), expected) => assert_eq!(Ok(message.id), expected),
                 (Err(error), expected) => assert_eq!(Err(error == RecvTimeoutError::Closed), expected),
             },
-            6 if line.receives.len() < 6 => {
-                next += 1;
-                let (future, wakes) = (Box::pin(rx.recv_async()), Wakes::new());
-                line.receives.push(Receive { id: next, future, stage: Stage::New, wakes, woken: 0 });
+            6 if self.line.receives.len() < 6 => {
+                self.next += 1;
+                let looks = [None, None, Some(false), Some(true)][self.random.below(4)];
+                self.line.receives.push(Receive::new(self.next, self.rx, looks));
             }
-            7 if line.sends.len() < 6 => {
-                let (id, message) = make(&mut next);
-                let (future, wakes) = (Box::pin(tx.send_async(message)), Wakes::new());
-                line.sends.push(Send { id, future, message: id, stage: Stage::New, wakes, woken: 0 });
+            7 if self.line.sends.len() < 6 => {
+                let (id, message) = self.make();
+                let (future, wakes) = (Box::pin(self.tx.send_async(message)), Wakes::new());
+                self.line.sends.push(Send { id, future, message: id, stage: Stage::New, wakes, woken: 0 });
             }
-            8 if !line.receives.is_empty() => {
-                let i = random.below(line.receives.len());
-                poll_receive(&mut model, &mut line, i, &mut random);
+            8 if !self.line.receives.is_empty() => {
+                let i = self.random.below(self.line.receives.len());
+                poll_receive(&mut self.model, &mut self.line, i, &mut self.random);
             }
-            9 if !line.sends.is_empty() => {
-                let i = random.below(line.sends.len());
-                poll_send(&mut model, &mut line, i, &mut random);
+            9 if !self.line.sends.is_empty() => {
+                let i = self.random.below(self.line.sends.len());
+                poll_send(&mut self.model, &mut self.line, i, &mut self.random);
             }
-            10 if !line.receives.is_empty() || !line.sends.is_empty() => {
-                let i = random.below(line.receives.len() + line.sends.len());
-                if i < line.receives.len() {
-                    let receive = line.receives.swap_remove(i);
-                    model.receivers.retain(|id| *id != receive.id);
-                    if let Stage::Done(message) = receive.stage {
-                        model.give_back(message, &mut line);
-                    }
-                    drop(receive);
-                } else {
-                    let send = line.sends.swap_remove(i - line.receives.len());
-                    model.senders.retain(|id| *id != send.id);
-                    drop(send);
-                }
-            }
-            11 => match random.below(4) {
-                0 => senders.push(tx.clone()),
-                1 => receivers.push(rx.clone()),
-                2 => drop(senders.pop()),
-                _ => drop(receivers.pop()),
+            10 if !self.line.receives.is_empty() || !self.line.sends.is_empty() => self.drop_one(),
+            11 => match self.random.below(4) {
+                0 => self.senders.push(self.tx.clone()),
+                1 => self.receivers.push(self.rx.clone()),
+                2 => drop(self.senders.pop()),
+                _ => drop(self.receivers.pop()),
             },
             12 => {
-                let was_open = !model.closed;
-                model.close(&mut line);
-                assert_eq!(if random.below(2) == 0 { tx.close() } else { rx.close() }, was_open);
+                let was_open = !self.model.closed;
+                self.model.close(&mut self.line);
+                let closed = if self.random.below(2) == 0 { self.tx.close() } else { self.rx.close() };
+                assert_eq!(closed, was_open);
             }
             _ => {}
         }
-        line.check();
-        assert_eq!((tx.len(), rx.is_closed()), (model.buffer.len(), model.closed));
-        // Buffered, handed over and not fetched, or still with a send.
-        let in_sends = line.sends.iter().filter(|send| !matches!(send.stage, Stage::Done(_))).count();
-        let handed = line.receives.iter().filter(|receive| matches!(receive.stage, Stage::Done(_))).count();
-        assert_eq!(count.alive(), model.buffer.len() + in_sends + handed);
+        self.check();
     }
-    drop(line);
-    drop((senders, receivers, tx, rx));
+
+    /// Looks at the first message, does this and that meanwhile, and takes it, leaves it, or panics.
+    fn look(&mut self, late: bool, depth: usize) {
+        let expected = self.model.lend(&mut self.line);
+        let (take, panics, timed) = (self.random.below(2) == 0, self.random.below(8) == 0, self.random.below(2) == 0);
+        let rx = self.rx;
+        let looked = catch_unwind(AssertUnwindSafe(|| {
+            let look = |message: &Counted| {
+                assert_eq!(Ok(message.id), expected);
+                self.check();
+                for _ in 0..self.random.below(if depth == 0 { 12 } else { 1 }) {
+                    self.step(late, depth + 1);
+                }
+                if panics {
+                    resume_unwind(Box::new(Looked));
+                }
+                take
+            };
+            if timed {
+                rx.recv_if_deadline(Instant::from_nanos(0), look).map_err(|error| error == RecvTimeoutError::Closed)
+            } else {
+                rx.try_recv_if(look).map_err(|error| error == TryRecvError::Closed)
+            }
+        }));
+        if expected.is_ok() {
+            self.model.end_loan(take && !panics, &mut self.line);
+        }
+        match looked {
+            Ok(Ok(message)) => assert_eq!(message.map(|message| Ok(message.id)), take.then_some(expected)),
+            Ok(Err(closed)) => assert_eq!(expected, Err(closed)),
+            Err(payload) if payload.is::<Looked>() => {}
+            Err(payload) => resume_unwind(payload),
+        }
+    }
+
+    fn drop_one(&mut self) {
+        let i = self.random.below(self.line.receives.len() + self.line.sends.len());
+        if i < self.line.receives.len() {
+            let receive = self.line.receives.swap_remove(i);
+            self.model.receivers.retain(|id| *id != receive.id);
+            match (receive.stage, receive.looks) {
+                (Stage::Done(message), None) => self.model.give_back(message, &mut self.line),
+                (Stage::Done(_), Some(_)) => self.model.end_loan(false, &mut self.line),
+                _ => {}
+            }
+            drop(receive);
+        } else {
+            let send = self.line.sends.swap_remove(i - self.line.receives.len());
+            self.model.senders.retain(|id| *id != send.id);
+            drop(send);
+        }
+    }
+
+    fn check(&self) {
+        let (model, line) = (&self.model, &self.line);
+        line.check();
+        assert_eq!((self.tx.len(), self.rx.is_closed()), (model.buffer.len(), model.closed));
+        // Buffered or lent, handed over and not fetched, or still with a send.
+        let in_sends = line.sends.iter().filter(|send| !matches!(send.stage, Stage::Done(_))).count();
+        let handed = line.receives.iter().filter(|r| matches!(r.stage, Stage::Done(_)) && r.looks.is_none()).count();
+        assert_eq!(self.count.alive(), model.buffer.len() + usize::from(model.doomed) + in_sends + handed);
+    }
+}
+
+fn run(seed: u64, capacity: Option<usize>, full: Full, steps: usize) {
+    let count = Arc::new(Count::default());
+    let (tx, rx) = match full {
+        Full::Wait => channel::<Counted>(capacity),
+        Full::DropOldest => sliding(capacity.unwrap()),
+        Full::DropNewest => dropping(capacity.unwrap()),
+    };
+    let (buffer, waiting) = (VecDeque::new(), VecDeque::new());
+    let (receivers, senders) = (waiting.clone(), waiting);
+    let limit = capacity.unwrap_or(usize::MAX);
+    let mut world = World {
+        tx: &tx,
+        rx: &rx,
+        senders: Vec::new(),
+        receivers: Vec::new(),
+        model: Model { limit, full, buffer, lent: None, older: 0, doomed: false, receivers, senders, closed: false },
+        line: Line::default(),
+        random: Random::new(seed),
+        count: count.clone(),
+        next: 0,
+    };
+    for step in 0..steps {
+        world.step(step > steps / 2, 0);
+    }
+    drop(world);
+    drop((tx, rx));
     assert_eq!(count.alive(), 0);
 }
 
+/// All sorts of channels.
+const CHANNELS: [(Option<usize>, Full); 9] = [
+    (Some(0), Full::Wait),
+    (Some(1), Full::Wait),
+    (Some(2), Full::Wait),
+    (Some(5), Full::Wait),
+    (None, Full::Wait),
+    (Some(1), Full::DropOldest),
+    (Some(3), Full::DropOldest),
+    (Some(1), Full::DropNewest),
+    (Some(3), Full::DropNewest),
+];
+
 /// Polls a receive, now and then with another waker.
 fn poll_receive(model: &mut Model, line: &mut Line, i: usize, random: &mut Random) {
-    let id = line.receives[i].id;
+    let (id, looks) = (line.receives[i].id, line.receives[i].looks);
     let expected = match line.receives[i].stage {
+        Stage::New if looks.is_some() => model.lend(line),
         Stage::New => model.recv(line),
         Stage::Waits => Err(false),
         Stage::Done(message) => Ok(message),
@@ -251,8 +458,15 @@ fn poll_receive(model: &mut Model, line: &mut Line, i: usize, random: &mut Rando
     }
     match (polled, expected) {
         (Poll::Ready(Ok(message)), expected) => {
-            assert_eq!(Ok(message.id), expected);
-            drop(line.receives.swap_remove(i));
+            let receive = line.receives.swap_remove(i);
+            match looks {
+                None => assert_eq!(Ok(message.unwrap().id), expected),
+                Some(take) => {
+                    assert_eq!(Ok(receive.seen.get()), expected);
+                    assert_eq!(message.map(|message| Ok(message.id)), take.then_some(expected));
+                    model.end_loan(take, line);
+                }
+            }
         }
         (Poll::Ready(Err(RecvError)), expected) => {
             assert_eq!(expected, Err(true));
@@ -314,9 +528,9 @@ fn as_the_model_says() {
         Err(_) => (seed(), 400),
     };
     for seed in first..first + rounds {
-        for capacity in [Some(0), Some(1), Some(2), Some(5), None] {
-            println!("MYRIAD_TEST_SEED={seed} {capacity:?}");
-            run(seed, capacity, 200);
+        for (capacity, full) in CHANNELS {
+            println!("MYRIAD_TEST_SEED={seed} {capacity:?} {full:?}");
+            run(seed, capacity, full, 200);
         }
     }
 }
@@ -329,8 +543,8 @@ fn as_the_model_says_in_a_task() {
     each_runtime(|rt| {
         rt.run(|| {
             for seed in first..first + 20 {
-                for capacity in [Some(0), Some(1), Some(2), Some(5), None] {
-                    run(seed, capacity, 150);
+                for (capacity, full) in CHANNELS {
+                    run(seed, capacity, full, 150);
                 }
             }
         });

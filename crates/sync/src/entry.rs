@@ -23,6 +23,8 @@ pub(crate) const DONE: u8 = 2;
 pub(crate) const CLOSED: u8 = 3;
 /// Taken out of its list because its time was over.
 pub(crate) const SKIPPED: u8 = 4;
+/// In a list, as `LINKED`, of a receiver that looks at the message before it decides.
+pub(crate) const LOOKS: u8 = 5;
 
 pub(crate) struct Entry<T> {
     /// Written when it is linked.
@@ -93,6 +95,11 @@ impl<T> Entry<T> {
     #[inline(always)]
     pub(crate) fn reset(&self) {
         self.state.store(IDLE, Relaxed);
+    }
+
+    /// Under the lock: a linked receiver is one that looks.
+    pub(crate) fn look(&self) {
+        self.state.store(LOOKS, Relaxed);
     }
 
     /// Ends the wait. Afterwards the entry may be gone.
@@ -170,7 +177,17 @@ impl<T> List<T> {
         self.first
     }
 
-    /// Adds an entry before all others: one that has been first already.
+    /// The entry behind this one; null behind the last.
+    ///
+    /// # Safety
+    /// It is in this list, and the primitive is locked.
+    pub(crate) unsafe fn behind(&self, entry: *mut Entry<T>) -> *mut Entry<T> {
+        // SAFETY: the caller.
+        let next = unsafe { Entry::with_links(entry, |links| links.next) };
+        if next == self.first { null_mut() } else { next }
+    }
+
+    /// Adds an entry before all others: one that has been first already, or may be.
     ///
     /// # Safety
     /// As `push`.

@@ -7,6 +7,7 @@ mod models;
 #[test]
 fn channels() {
     models::check(models::channel::SCRIPTS);
+    models::check(models::look::SCRIPTS);
     models::check(models::select::SCRIPTS);
     models::check(models::board::SCRIPTS);
 }

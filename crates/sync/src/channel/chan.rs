@@ -2,7 +2,8 @@
 //!
 //! **Invariants**, whenever the lock is free. If receivers wait, the buffer is empty and no sender waits (but for those whose
 //! time is over, and a select that waits for both: it does not meet itself). If senders wait, the buffer is full (holds `limit`
-//! messages or more). `closed`: nobody waits, nobody begins to.
+//! messages or more). Closed: nobody waits, nobody begins to. While the first message is lent to somebody who looks at it
+//! other invariants hold: see [`lend`].
 //!
 //! A message goes straight to the receiver that waits longest, into its entry: it finds it there when it goes on, without
 //! the lock. A receiver that takes a message out of a full buffer moves that of the first waiting sender in.
@@ -14,15 +15,18 @@
 //! **Rejected.** A lock-free queue: 21 to 25 ns a message and waiters beside it; the biased lock costs 4 ns, and all in it is
 //! sequential code. Waking a receiver and letting it try again: it takes the lock once more, and may find nothing.
 
-use super::entry::{CLOSED, DONE, Entry, LINKED, List, Met};
+use super::entry::{CLOSED, DONE, Entry, LINKED, LOOKS, List, Met};
 use super::ring::Ring;
 use crate::select::Link;
+use lend::{LENT, Lent};
 use myriad_core::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_core::sys::atomic::{AtomicBool, AtomicU32};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::mutant::on;
 use myriad_core::wait::{Group, Here, Target};
 use std::mem::ManuallyDrop;
+
+mod lend;
 
 pub(super) struct Chan<T> {
     lock: BiasedLock,
@@ -37,12 +41,15 @@ pub(super) struct State<T> {
     buffer: Ring<T>,
     limit: usize,
     /// While fewer are buffered, a send needs neither memory nor anything else: the limit, or the ring's memory, or 0 once
-    /// the channel is closed.
+    /// the channel is closed, and while a message is lent.
     quick: usize,
     waiting_receivers: List<T>,
     waiting_senders: List<T>,
-    closed: bool,
+    /// What is not as most often, bit by bit ([`lend`] has them): so the short paths ask for all of it at once.
+    odd: u8,
     when_full: WhenFull,
+    /// Since the first look at a message.
+    lent: Option<Box<Lent<T>>>,
 }
 
 /// What a send does at a full buffer.
@@ -121,8 +128,9 @@ impl<T> Chan<T> {
                 quick: 0,
                 waiting_receivers: List::new(),
                 waiting_senders: List::new(),
-                closed: false,
+                odd: 0,
                 when_full,
+                lent: None,
             }),
         }
     }
@@ -161,7 +169,7 @@ impl<T> Chan<T> {
         let (was_open, waiting, result) = self.locked(here, |state| {
             state.quick = 0;
             let waiting = !state.waiting_receivers.is_empty() || !state.waiting_senders.is_empty();
-            (!std::mem::replace(&mut state.closed, true), waiting, f(state))
+            (state.close(), waiting, f(state))
         });
         if waiting {
             self.end_all(here);
@@ -191,11 +199,9 @@ impl<T> Chan<T> {
         self.locked(here, |state| {
             // SAFETY: locked.
             unsafe {
-                let first = match state.waiting_receivers.claim_first() {
-                    None => state.waiting_senders.claim_first(),
-                    first => first,
-                };
-                first.map(|(entry, target)| {
+                // What is lent may come back to a receiver.
+                let first = if state.is_lent() { None } else { state.waiting_receivers.claim_first() };
+                first.or_else(|| state.waiting_senders.claim_first()).map(|(entry, target)| {
                     Entry::end(entry, CLOSED);
                     target
                 })
@@ -220,7 +226,7 @@ impl<T> Chan<T> {
         self.locked(here, |state| {
             // SAFETY: its owner asks, so it is live. Linked: under the lock it stays so.
             unsafe {
-                if (*entry).state() != LINKED && !on("give-up-unchecked") {
+                if !matches!((*entry).state(), LINKED | LOOKS) && !on("give-up-unchecked") {
                     return None;
                 }
                 let list = match of {
@@ -243,6 +249,9 @@ impl<T> Chan<T> {
         let target = self.locked(here, |state| {
             // SAFETY: locked; the caller.
             unsafe {
+                if state.odd != 0 {
+                    return state.give_back_oddly(place);
+                }
                 if let Some((entry, target)) = state.waiting_receivers.claim_first() {
                     (*entry).put(place);
                     Entry::end(entry, DONE);
@@ -264,15 +273,15 @@ impl<T> Chan<T> {
         self.state.with_mut(|state| {
             // SAFETY: nobody else has the channel.
             let state = unsafe { &*state };
-            debug_assert!(state.closed && state.waiting_receivers.is_empty() && state.waiting_senders.is_empty());
+            debug_assert!(state.is_closed() && state.waiting_receivers.is_empty() && state.waiting_senders.is_empty());
         });
     }
 
     pub(super) fn len(&self) -> usize {
-        self.locked(Here::get(), |state| state.buffer.len())
+        self.locked(Here::get(), |state| state.len())
     }
     pub(super) fn is_closed(&self) -> bool {
-        self.locked(Here::get(), |state| state.closed)
+        self.locked(Here::get(), |state| state.is_closed())
     }
     pub(super) fn capacity(&self) -> Option<usize> {
         let limit = self.locked(Here::get(), |state| state.limit);
@@ -290,7 +299,7 @@ pub(super) enum Side {
 impl<T> State<T> {
     /// Takes out what is buffered: nobody will receive it. The channel is closed.
     pub(super) fn drain(&mut self) -> Ring<T> {
-        std::mem::replace(&mut self.buffer, Ring::new())
+        std::mem::replace(self.buffered(), Ring::new())
     }
 
     /// Sends now, if that takes nothing but room in the buffer. (Small, to stand in the caller's code; by value, so that a
@@ -320,18 +329,18 @@ impl<T> State<T> {
         unsafe { self.buffer.pop_value() }
     }
 
-    /// Must a receive wait?
+    /// Must a receive wait? (False: perhaps.)
     #[inline(always)]
     pub(super) fn has_nothing(&self) -> bool {
-        self.buffer.len() == 0 && self.waiting_senders.is_empty() && !self.closed
+        self.buffer.len() == 0 && self.waiting_senders.is_empty() && self.odd == 0
     }
 
-    /// Must a send wait?
+    /// Must a send wait? (False: perhaps.)
     #[inline(always)]
     pub(super) fn has_no_room(&self) -> bool {
         self.buffer.len() >= self.limit
             && self.waiting_receivers.is_empty()
-            && !self.closed
+            && self.odd == 0
             && self.when_full == WhenFull::Wait
     }
 
@@ -341,11 +350,11 @@ impl<T> State<T> {
     /// `place` holds a message; it is moved out if the answer is `Done`.
     #[inline(always)]
     pub(super) unsafe fn try_send(&mut self, place: *mut T) -> Sent {
-        if self.closed {
-            return Sent::Closed;
-        }
         // SAFETY: locked; the entry is ours until `end`; the caller.
         unsafe {
+            if self.odd != 0 {
+                return self.try_send_oddly(place);
+            }
             if !self.waiting_receivers.is_empty()
                 && let Some((entry, target)) = self.waiting_receivers.claim_first()
             {
@@ -397,7 +406,21 @@ impl<T> State<T> {
                 });
                 return Received::Done(target);
             }
-            // A rendezvous.
+            if self.odd != 0 {
+                return self.try_recv_oddly(place);
+            }
+            self.meet(place)
+        }
+    }
+
+    /// Receives from a sender that waits at a rendezvous.
+    ///
+    /// # Safety
+    /// As [`try_recv`](Self::try_recv); nothing is buffered.
+    #[inline(always)]
+    unsafe fn meet(&mut self, place: *mut T) -> Received {
+        // SAFETY: as there.
+        unsafe {
             if !self.waiting_senders.is_empty()
                 && let Some((entry, target)) = self.waiting_senders.claim_first()
             {
@@ -406,7 +429,7 @@ impl<T> State<T> {
                 return Received::Done(Some(target));
             }
         }
-        if self.closed { Received::Closed } else { Received::Empty }
+        Received::Empty
     }
 
     /// Begins to wait.
@@ -435,8 +458,8 @@ impl<T> State<T> {
         debug_assert_eq!(self.when_full, WhenFull::Wait);
         // SAFETY: the caller; locked.
         unsafe {
-            if self.closed {
-                return (Self::end_alone(entry, CLOSED, me), None);
+            if self.odd != 0 {
+                return self.send_or_wait_oddly(entry, me);
             }
             match self.waiting_receivers.claim_first_with(me) {
                 Met::Partner(receiver, target) => {
@@ -468,6 +491,9 @@ impl<T> State<T> {
     pub(super) unsafe fn receive_or_wait(&mut self, entry: *mut Entry<T>, me: Group) -> (Link, Option<Target>) {
         // SAFETY: the caller; locked.
         unsafe {
+            if self.odd & LENT != 0 {
+                return self.receive_or_wait_lent(entry, me);
+            }
             if self.buffer.len() > 0 {
                 let link = Self::end_alone(entry, DONE, me);
                 if link == Link::Done
@@ -487,7 +513,7 @@ impl<T> State<T> {
                 Met::Over => return (Link::Over, None),
                 Met::Nobody => {}
             }
-            if self.closed {
+            if self.is_closed() {
                 return (Self::end_alone(entry, CLOSED, me), None);
             }
             self.wait(Side::Receive, entry, me.target());

@@ -29,6 +29,7 @@ mod chan;
 mod ends;
 mod error;
 mod future;
+mod look;
 mod oneshot;
 mod produce;
 mod promise;

@@ -142,7 +142,8 @@ impl<T> Receiver<T> {
     /// Receives a message if one is there.
     ///
     /// # Errors
-    /// Nothing is there now, or the channel is closed and nothing is left in it.
+    /// Nothing is there now (or somebody [looks](Self::recv_if) at the first message, before which nobody receives a later one),
+    /// or the channel is closed and nothing is left in it.
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let here = Here::get();
@@ -274,8 +275,9 @@ impl<T> Receiver<T> {
         self.chan().len()
     }
     /// Would a receive go on at once (with a message, or because the channel is closed)? Another receiver may be faster.
+    /// [`wait_ready`](Self::wait_ready) waits for a message.
     pub fn is_ready(&self) -> bool {
-        self.chan().locked(Here::get(), |state| !state.has_nothing())
+        self.chan().locked(Here::get(), |state| state.receives_now())
     }
     /// Is nothing buffered?
     pub fn is_empty(&self) -> bool {

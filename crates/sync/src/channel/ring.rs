@@ -82,6 +82,20 @@ impl<T> Ring<T> {
         self.len += 1;
     }
 
+    /// Moves a message in, behind so many. O(`behind`).
+    ///
+    /// # Safety
+    /// As `push`; there are as many.
+    pub(super) unsafe fn insert(&mut self, behind: usize, place: *const T) {
+        // SAFETY: the caller; all are messages of the ring.
+        unsafe {
+            self.push_front(place);
+            for i in 0..behind {
+                self.slot(i).swap(self.slot(i + 1));
+            }
+        }
+    }
+
     /// Moves the first message out.
     ///
     /// # Safety

@@ -279,7 +279,7 @@ impl<T> Sender<T> {
     }
     /// Would a send go on at once (or fail, because the channel is closed)? Another sender may be faster.
     pub fn is_ready(&self) -> bool {
-        self.chan().locked(Here::get(), |state| !state.has_no_room())
+        self.chan().locked(Here::get(), |state| state.sends_now())
     }
     /// Is nothing buffered?
     pub fn is_empty(&self) -> bool {

@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | [`Mutex`], [`RwLock`], [`ReentrantLock`] | one at a time; many readers or one writer; the owner may lock again |
-//! | [`Condvar`] | waiting for what a mutex protects |
+//! | [`Condvar`], [`Condition`] | waiting for what a mutex protects; for a notification that carries a value |
 //! | [`Semaphore`] | so many at a time, or so much |
 //! | [`Event`], [`Latch`], [`WaitGroup`], [`Barrier`] | waiting until something was done: once, so many times, all, each other |
 //! | [`Once`], [`OnceLock`], [`LazyLock`] | making something once |
@@ -26,6 +26,7 @@
 //! may move to another worker.
 
 mod barrier;
+mod condition;
 mod condvar;
 mod countdown;
 mod crowd;
@@ -47,6 +48,7 @@ mod single_flight;
 mod wait_group;
 
 pub use barrier::{Barrier, BarrierFuture, BarrierWaitResult};
+pub use condition::{Condition, First, NotifiedFuture, NotifiedWithFuture};
 pub use condvar::{ConditionFuture, Condvar, WaitTimeoutResult};
 pub use countdown::ZeroFuture;
 pub use error::{LockTimeoutError, TimeoutError};

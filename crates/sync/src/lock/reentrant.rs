@@ -63,7 +63,7 @@ impl<T: ?Sized + std::panic::RefUnwindSafe> std::panic::RefUnwindSafe for Reentr
 /// The lock is held until this is dropped.
 #[must_use = "if it is not kept, the lock is given back at once"]
 pub struct ReentrantLockGuard<'a, T: ?Sized> {
-    lock: &'a ReentrantLock<T>,
+    pub(super) lock: &'a ReentrantLock<T>,
     _not_send: PhantomData<*const ()>,
 }
 
@@ -179,6 +179,23 @@ impl<T: ?Sized> ReentrantLock<T> {
         );
         // SAFETY: the caller owns it.
         unsafe { self.release() };
+    }
+
+    /// The caller, who gives the raw lock back next, does not own it any more. How often it had it.
+    pub(super) fn disown(&self) -> u32 {
+        debug_assert!(self.is_held_by_me());
+        self.owner.store(0, Relaxed);
+        self.depth.replace(0)
+    }
+
+    /// The caller, who has the raw lock, owns it so often.
+    pub(super) fn own_again(&self, depth: u32) {
+        self.own(owner().get());
+        self.depth.set(depth);
+    }
+
+    pub(super) fn raw(&self) -> &RawMutex {
+        &self.raw
     }
 
     /// Once more, if it is the caller's already.

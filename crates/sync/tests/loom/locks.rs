@@ -2,7 +2,7 @@
 //!
 //! A third waiter is a future that one of the two threads polls: of three threads that want a spin lock two may spin for ever.
 
-use super::channel::{Flag, PAST, block_on, both, poll};
+use super::channel::{Book, Flag, Message, PAST, block_on, both, poll, received};
 use super::{SYNC, Script};
 use loom::thread;
 use myriad_core::sys::cell::UnsafeCell;
@@ -214,6 +214,58 @@ fn condition_given_up() {
     assert!(poll(second.as_mut(), &waker).is_ready());
     drop(second);
     free(shared);
+}
+
+/// A notification with a value: the one who waits has it, or whoever sent it.
+fn value_or_nobody() {
+    let book = Arc::new(Book::default());
+    let condition = Arc::new(Condition::new());
+    let (c, message) = (condition.clone(), book.message(7));
+    let (got, back) = both(
+        move || received(c.wait_deadline(PAST)),
+        move || condition.notify_one(message).err().map(|message| message.id()),
+    );
+    assert!(matches!((got, back), (Some(7), None) | (None, Some(7))), "{got:?} {back:?}");
+    book.assert_all_dropped();
+}
+
+/// One that has a value sent to it gives up: the other one has it.
+fn value_given_up() {
+    let book = Arc::new(Book::default());
+    let condition: &'static Condition<Message> = Box::leak(Box::new(Condition::new()));
+    let (flag, waker) = Flag::new();
+    let (mut first, mut second) = (Box::pin(condition.wait_async()), Box::pin(condition.wait_async()));
+    assert!(poll(first.as_mut(), Waker::noop()).is_pending());
+    assert!(poll(second.as_mut(), &waker).is_pending());
+    let dropper = thread::spawn(move || drop(first));
+    assert!(condition.notify_one(book.message(7)).is_ok());
+    flag.wait();
+    dropper.join().unwrap();
+    let Poll::Ready(got) = poll(second.as_mut(), &waker) else { panic!("woken for nothing") };
+    assert_eq!(got.id(), 7);
+    drop((got, second));
+    book.assert_all_dropped();
+    free(condition);
+}
+
+/// No value is missed between the look under the lock and the wait.
+fn value_not_missed() {
+    let shared = Arc::new((counter(), Condition::new()));
+    let s = shared.clone();
+    both(
+        move || {
+            let guard = s.0.lock().unwrap();
+            if get(&guard) == 0 {
+                let (guard, value) = s.1.wait_with(guard).unwrap();
+                assert_eq!((get(&guard), value), (1, 7));
+            }
+        },
+        || {
+            let guard = shared.0.lock().unwrap();
+            add(&guard);
+            _ = shared.1.notify_one(7);
+        },
+    );
 }
 
 /// A permit comes back while one wait for it runs out; another waits on, and gets it.
@@ -439,6 +491,9 @@ pub const SCRIPTS: &[Script] = &[
     script("lock.condition_not_for_nothing", condition_not_for_nothing, &[]),
     script("lock.condition_given_up", condition_given_up, &["notification-lost"]),
     script("lock.semaphore_times_out", semaphore_times_out, &[]),
+    script("lock.value_or_nobody", value_or_nobody, &["claim-not-asked", "entry-release"]),
+    script("lock.value_given_up", value_given_up, &["value-lost"]),
+    script("lock.value_not_missed", value_not_missed, &[]),
     script("lock.semaphore_cancelled", semaphore_cancelled, &[]),
     script("lock.semaphore_hand_over", semaphore_hand_over, &[]),
     script("lock.once_two", once_two, &["once-release", "once-acquire"]),

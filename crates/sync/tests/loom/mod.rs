@@ -13,6 +13,7 @@ pub mod channel;
 #[path = "../../../core/tests/loom/harness.rs"]
 mod harness;
 pub mod locks;
+pub mod look;
 pub mod select;
 
 pub use harness::*;
@@ -22,5 +23,5 @@ pub use harness::*;
 pub const SYNC: Script = Script { owners: 2, spins: true, ..SCRIPT };
 
 pub fn scripts() -> impl Iterator<Item = &'static Script> {
-    [channel::SCRIPTS, select::SCRIPTS, board::SCRIPTS, locks::SCRIPTS].into_iter().flatten()
+    [channel::SCRIPTS, look::SCRIPTS, select::SCRIPTS, board::SCRIPTS, locks::SCRIPTS].into_iter().flatten()
 }

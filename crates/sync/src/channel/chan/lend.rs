@@ -1,0 +1,427 @@
+//! The first message is lent to somebody who looks at it: without the lock, because looking is foreign code.
+//!
+//! ```text
+//!   buffer [1 2 3]  --look-->  1 with who looks;  buffer [],  behind [2 3]  --back, or taken-->  buffer [1 2 3] or [2 3]
+//! ```
+//! **Invariants** while a message is lent (`LENT`). `buffer` is empty and `quick` is 0, so none of the shortest paths does anything
+//! and all come here; what is sent goes into `behind`. Receivers may wait although something is there; so may senders, at
+//! a full channel (the lent message counts). Nobody receives what was sent after it, before it is back or taken; then all that
+//! waited meanwhile are served, under one lock, in their order. It is lent to one at a time.
+//!
+//! Who finds nothing to look at stands in the receivers' line ([`LOOKS`]), and is lent the message that it would have received. As
+//! long as one may stand there (`SOUGHT`) sends come here too.
+//!
+//! **Rejected.** Looking under the lock: a `Clone` or a closure may panic, use the same channel, or let another task of
+//! the worker run, which has the lock's bias. Handing the message over as to a receiver, and giving it back: others would have
+//! received later ones meanwhile. A list of those who only look, told when something is there: it may be gone
+//! when they come, again and again.
+
+use super::*;
+
+/// `State::odd`: no sends any more.
+const SHUT: u8 = 1;
+/// The first message is lent.
+pub(super) const LENT: u8 = 2;
+/// Perhaps a receiver waits that looks. (Taken back when nobody waits.)
+const SOUGHT: u8 = 4;
+
+/// What there is beside a message that is lent.
+pub(super) struct Lent<T> {
+    /// What was sent after it; and, first, what came [back](Chan::give_back) that was sent before it.
+    behind: Ring<T>,
+    returned: usize,
+    /// It was the oldest when a newer one pushed it out: it is dropped when it comes back.
+    doomed: bool,
+}
+
+impl<T> Lent<T> {
+    /// How many messages the channel holds.
+    fn len(&self) -> usize {
+        self.behind.len() + usize::from(!self.doomed)
+    }
+}
+
+/// What is to be done after a message came back, without the lock.
+struct Back<T> {
+    served: Served,
+    /// To be dropped.
+    doomed: Option<T>,
+    /// Receivers wait at a closed channel in which nothing is left.
+    ends: bool,
+}
+
+/// Targets to be woken, in order, also if a waker panics.
+struct Served(std::vec::IntoIter<Target>);
+
+impl Served {
+    fn wake(&mut self) {
+        for target in self.0.by_ref() {
+            // SAFETY: claimed, and woken once, without the lock.
+            unsafe { target.wake() };
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
+impl<T> Chan<T> {
+    /// Who looked at the lent message has taken it, or it is moved back out of its place. Wakes whoever is served by that.
+    ///
+    /// # Safety
+    /// It was lent to the caller, who has it in `place` (unless it is taken), and does not use it any more.
+    pub(in super::super) unsafe fn end_loan(&self, here: Here, place: *const T, taken: bool) {
+        // SAFETY: the caller; locked.
+        let mut back = self.locked(here, |state| unsafe { state.end_loan(place, taken) });
+        back.served.wake();
+        drop(back.doomed);
+        if back.ends {
+            self.end_all(Here::get());
+        }
+    }
+}
+
+impl<T> State<T> {
+    pub(super) fn is_closed(&self) -> bool {
+        self.odd & SHUT != 0
+    }
+    pub(super) fn is_lent(&self) -> bool {
+        self.odd & LENT != 0
+    }
+
+    /// The loan, if the first message is lent.
+    fn loan(&self) -> Option<&Lent<T>> {
+        if self.is_lent() { self.lent.as_deref() } else { None }
+    }
+    fn loan_mut(&mut self) -> Option<&mut Lent<T>> {
+        if self.is_lent() { self.lent.as_deref_mut() } else { None }
+    }
+
+    /// No sends any more. True: it was open.
+    pub(super) fn close(&mut self) -> bool {
+        let was_open = !self.is_closed();
+        self.odd |= SHUT;
+        was_open
+    }
+
+    /// Where the messages are, but for one that is lent.
+    pub(super) fn buffered(&mut self) -> &mut Ring<T> {
+        match &mut self.lent {
+            Some(lent) if self.odd & LENT != 0 => &mut lent.behind,
+            _ => &mut self.buffer,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.loan().map_or(self.buffer.len(), Lent::len)
+    }
+
+    /// Would a receive go on at once?
+    pub(in super::super) fn receives_now(&self) -> bool {
+        match self.loan() {
+            Some(loan) => loan.returned > 0 && self.waiting_receivers.is_empty(),
+            None => self.buffer.len() > 0 || !self.waiting_senders.is_empty() || self.is_closed(),
+        }
+    }
+
+    /// Would a send go on at once?
+    pub(in super::super) fn sends_now(&self) -> bool {
+        self.len() < self.limit
+            || self.is_closed()
+            || self.when_full != WhenFull::Wait
+            || !self.is_lent() && !self.waiting_receivers.is_empty()
+    }
+
+    /// Lends the first message to the caller.
+    ///
+    /// # Safety
+    /// As [`try_recv`](Self::try_recv).
+    pub(in super::super) unsafe fn try_borrow(&mut self, place: *mut T) -> Received {
+        if self.is_lent() {
+            return Received::Empty;
+        }
+        // SAFETY: the caller.
+        unsafe {
+            let received = if self.buffer.len() > 0 {
+                // Its room is not free: senders wait on.
+                self.buffer.pop(place);
+                Received::Done(None)
+            } else if self.is_closed() {
+                Received::Closed
+            } else {
+                self.meet(place)
+            };
+            if let Received::Done(_) = received {
+                self.lend();
+            }
+            received
+        }
+    }
+
+    /// The first message is not here any more, and comes back.
+    fn lend(&mut self) {
+        debug_assert!(!self.is_lent());
+        let lent = self.lent.get_or_insert_with(|| Box::new(Lent { behind: Ring::new(), returned: 0, doomed: false }));
+        std::mem::swap(&mut lent.behind, &mut self.buffer);
+        self.odd |= LENT;
+        self.quick = 0;
+    }
+
+    /// Begins to wait for a message to look at.
+    ///
+    /// # Safety
+    /// As [`wait`](Self::wait); there was none to be lent, under the same lock.
+    pub(in super::super) unsafe fn wait_to_look(&mut self, entry: *mut Entry<T>, target: Target) {
+        // SAFETY: the caller: it is live.
+        unsafe {
+            self.wait(Side::Receive, entry, target);
+            (*entry).look();
+        }
+        if !on("not-sought") {
+            self.odd |= SOUGHT;
+        }
+    }
+
+    /// Ends the wait of a receiver, or of one that looks: it is lent the message.
+    ///
+    /// # Safety
+    /// It was claimed; `place` holds a message, which is moved out. Nothing is lent if it looks.
+    unsafe fn hand_over(&mut self, entry: *mut Entry<T>, place: *const T) {
+        // SAFETY: the caller: the entry is ours until `end`.
+        unsafe {
+            let looks = (*entry).state() == LOOKS;
+            (*entry).put(place);
+            Entry::end(entry, DONE);
+            if looks {
+                self.lend();
+            }
+        }
+    }
+
+    /// Sends, to a closed channel, to one whose first message is lent, or perhaps to one who looks.
+    ///
+    /// # Safety
+    /// As [`try_send`](Self::try_send).
+    #[cold]
+    pub(super) unsafe fn try_send_oddly(&mut self, place: *mut T) -> Sent {
+        if self.is_closed() {
+            return Sent::Closed;
+        }
+        // SAFETY: the caller.
+        unsafe {
+            if self.is_lent() {
+                return self.send_behind(place);
+            }
+            let Some((entry, target)) = self.waiting_receivers.claim_first() else {
+                self.odd &= !SOUGHT;
+                return self.buffer_or_refuse(place);
+            };
+            self.hand_over(entry, place);
+            Sent::Done(Some(target))
+        }
+    }
+
+    /// # Safety
+    /// As there, with an open channel.
+    unsafe fn send_behind(&mut self, place: *mut T) -> Sent {
+        let (limit, when_full) = (self.limit, self.when_full);
+        let Some(loan) = self.loan_mut() else { return Sent::Full };
+        if loan.len() >= limit {
+            match when_full {
+                WhenFull::Wait => return Sent::Full,
+                WhenFull::DropNewest => return Sent::Dropped,
+                WhenFull::DropOldest if loan.doomed || loan.returned > 0 => {
+                    // SAFETY: the caller. One is there: as many as the limit, or what came back.
+                    unsafe { loan.behind.replace_first(place) };
+                    loan.returned = loan.returned.saturating_sub(1);
+                    return Sent::Dropped;
+                }
+                // The oldest is the lent one.
+                WhenFull::DropOldest => loan.doomed = true,
+            }
+        }
+        // SAFETY: the caller.
+        unsafe { loan.behind.push(place) };
+        Sent::Done(None)
+    }
+
+    /// Receives, where nothing is buffered, from a channel that is closed, or whose first message is lent.
+    ///
+    /// # Safety
+    /// As [`try_recv`](Self::try_recv).
+    #[cold]
+    pub(super) unsafe fn try_recv_oddly(&mut self, place: *mut T) -> Received {
+        // SAFETY: the caller.
+        unsafe {
+            if self.is_lent() {
+                return if self.take_returned(place) { Received::Done(None) } else { Received::Empty };
+            }
+            if self.is_closed() {
+                return Received::Closed;
+            }
+            if self.waiting_receivers.is_empty() {
+                self.odd &= !SOUGHT;
+            }
+            self.meet(place)
+        }
+    }
+
+    /// Receives what came back that was sent before the lent one.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn take_returned(&mut self, place: *mut T) -> bool {
+        if !self.receives_now() {
+            return false;
+        }
+        let Some(loan) = self.loan_mut() else { return false };
+        loan.returned -= 1;
+        // SAFETY: the caller; one that came back is the first.
+        unsafe { loan.behind.pop(place) };
+        true
+    }
+
+    /// As [`Chan::give_back`], where perhaps somebody looks.
+    ///
+    /// # Safety
+    /// As there.
+    #[cold]
+    pub(super) unsafe fn give_back_oddly(&mut self, place: *const T) -> Option<Target> {
+        // SAFETY: locked; linked entries are live; the caller.
+        unsafe {
+            while !self.waiting_receivers.is_empty() {
+                let entry = self.waiting_receivers.first();
+                if self.is_lent() && (*entry).state() == LOOKS {
+                    break;
+                }
+                if let Some(target) = self.waiting_receivers.claim(entry) {
+                    self.hand_over(entry, place);
+                    return Some(target);
+                }
+            }
+            match self.loan_mut() {
+                Some(loan) => {
+                    loan.behind.push_front(place);
+                    loan.returned += 1;
+                }
+                None => self.buffer.push_front(place),
+            }
+        }
+        None
+    }
+
+    /// As [`send_or_wait`](Self::send_or_wait).
+    ///
+    /// # Safety
+    /// As there.
+    #[cold]
+    pub(super) unsafe fn send_or_wait_oddly(&mut self, entry: *mut Entry<T>, me: Group) -> (Link, Option<Target>) {
+        // SAFETY: the caller; locked.
+        unsafe {
+            if self.is_closed() {
+                return (Self::end_alone(entry, CLOSED, me), None);
+            }
+            if !self.is_lent() {
+                match self.waiting_receivers.claim_first_with(me) {
+                    Met::Partner(receiver, target) => {
+                        self.hand_over(receiver, (*entry).place());
+                        Entry::end(entry, DONE);
+                        return (Link::Done, Some(target));
+                    }
+                    Met::Over => return (Link::Over, None),
+                    Met::Nobody => {}
+                }
+            }
+            if self.len() < self.limit {
+                let link = Self::end_alone(entry, DONE, me);
+                if link == Link::Done {
+                    self.buffered().push((*entry).place());
+                }
+                return (link, None);
+            }
+            self.wait(Side::Send, entry, me.target());
+        }
+        (Link::Linked, None)
+    }
+
+    /// As [`receive_or_wait`](Self::receive_or_wait).
+    ///
+    /// # Safety
+    /// As there.
+    #[cold]
+    pub(super) unsafe fn receive_or_wait_lent(&mut self, entry: *mut Entry<T>, me: Group) -> (Link, Option<Target>) {
+        // SAFETY: the caller; locked.
+        unsafe {
+            if self.receives_now() {
+                let link = Self::end_alone(entry, DONE, me);
+                if link == Link::Done {
+                    self.take_returned((*entry).place());
+                }
+                return (link, None);
+            }
+            self.wait(Side::Receive, entry, me.target());
+        }
+        (Link::Linked, None)
+    }
+
+    /// # Safety
+    /// As [`Chan::end_loan`].
+    unsafe fn end_loan(&mut self, place: *const T, taken: bool) -> Back<T> {
+        let mut doomed = None;
+        if let Some(loan) = self.loan_mut() {
+            let older = std::mem::take(&mut loan.returned);
+            match (taken, std::mem::take(&mut loan.doomed)) {
+                (true, _) => {}
+                // SAFETY: the caller.
+                (false, true) => doomed = Some(unsafe { place.read() }),
+                // SAFETY: the caller; those that came back are there.
+                (false, false) => unsafe { loan.behind.insert(older, place) },
+            }
+            self.buffer = std::mem::replace(&mut loan.behind, Ring::new());
+        }
+        self.odd &= !LENT;
+        self.quick = if self.is_closed() { 0 } else { self.limit.min(self.buffer.capacity()) };
+        let mut served = Vec::new();
+        // SAFETY: locked.
+        unsafe { self.serve(&mut served) };
+        let ends = self.is_closed() && !self.is_lent() && !self.waiting_receivers.is_empty();
+        Back { served: Served(served.into_iter()), doomed, ends }
+    }
+
+    /// Serves those that have waited while a message was lent, until the usual invariants hold, or another one is lent.
+    ///
+    /// # Safety
+    /// Locked.
+    unsafe fn serve(&mut self, served: &mut Vec<Target>) {
+        // SAFETY: locked; entries are ours until `end`, and what is moved out of one place is moved into another.
+        unsafe {
+            loop {
+                // Into the buffer; at a rendezvous one at a time, as long as a receiver waits.
+                let wanted = self.buffer.len() == 0 && !self.waiting_receivers.is_empty();
+                if (self.buffer.len() < self.limit || wanted)
+                    && !self.is_closed()
+                    && let Some((sender, target)) = self.waiting_senders.claim_first()
+                {
+                    self.buffer.push((*sender).place());
+                    Entry::end(sender, DONE);
+                    served.push(target);
+                    continue;
+                }
+                if self.buffer.len() == 0 || on("not-served") {
+                    return;
+                }
+                let Some((receiver, target)) = self.waiting_receivers.claim_first() else { return };
+                let looks = (*receiver).state() == LOOKS;
+                self.buffer.pop((*receiver).place());
+                Entry::end(receiver, DONE);
+                served.push(target);
+                if looks {
+                    return self.lend();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! Receivers that look at the first message before they take it, or leave it.
+//!
+//! The message is *lent* to who looks: moved into its frame or its future ([`super::chan`] has the protocol), so that the
+//! closure runs without the channel's lock, and may panic, wait or use the channel.
+
+use super::Receiver;
+use super::blocked::Blocked;
+use super::chan::{Chan, Received, Side};
+use super::entry::{CLOSED, DONE, Entry, IDLE, LOOKS};
+use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use myriad_core::sys::mutant::on;
+use myriad_core::time::{self, Instant};
+use myriad_core::wait::{Here, Target};
+use std::future::Future;
+use std::marker::PhantomPinned;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// A message that was lent. It goes back when this is dropped, also by a panic of who looks.
+struct Loan<'a, T> {
+    chan: &'a Chan<T>,
+    place: *mut T,
+}
+
+impl<'a, T> Loan<'a, T> {
+    /// # Safety
+    /// The channel has lent the message in `place`, which stays there, and is not used otherwise, as long as this lives.
+    unsafe fn new(chan: &'a Chan<T>, place: *mut T) -> Self {
+        Loan { chan, place }
+    }
+
+    /// Looks at it, and takes it if the closure says so.
+    fn look<R>(self, look: impl FnOnce(&T) -> (bool, R)) -> (Option<T>, R) {
+        // SAFETY: it is there, and ours.
+        let (take, result) = look(unsafe { &*self.place });
+        if !take {
+            drop(self);
+            return (None, result);
+        }
+        let this = ManuallyDrop::new(self);
+        // SAFETY: read out once: what is taken does not go back. Lent to us; ended once.
+        unsafe {
+            let message = this.place.read();
+            this.chan.end_loan(Here::get(), this.place, true);
+            (Some(message), result)
+        }
+    }
+}
+
+impl<T> Drop for Loan<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: lent to us; ended once.
+        unsafe { self.chan.end_loan(Here::get(), self.place, false) };
+    }
+}
+
+/// Always takes it, or never, or as the closure says: what all forms are made of.
+fn only<T, R>(look: impl FnOnce(&T) -> R) -> impl FnOnce(&T) -> (bool, R) {
+    |message| (false, look(message))
+}
+fn take_if<T>(wanted: impl FnOnce(&T) -> bool) -> impl FnOnce(&T) -> (bool, ()) {
+    |message| (wanted(message), ())
+}
+
+impl<T> Receiver<T> {
+    /// Looks at the next message, and receives it only if it is `wanted`; otherwise it stays the first (`None`).
+    ///
+    /// The closure runs in the calling task, without any lock, and may do what it likes: wait, too. Meanwhile the message is
+    /// *lent* to it. Sends go on as long as there is room (the message has its place still). Nobody receives: who comes to receive, or to look,
+    /// stands in line, and `try_recv` finds nothing; for no later message is received before this one. So it is also how to
+    /// hold the receiving side of a channel for a while. The closure itself must not wait to receive from this channel: that
+    /// would be for ever.
+    ///
+    /// At a [rendezvous](super::rendezvous) looking ends the send. A message that is not taken stays in the channel, as one that
+    /// a cancelled receive gives back.
+    ///
+    /// # Blocking
+    /// As [`recv`](Self::recv): while the channel is empty, in line with those that receive; and while somebody else looks.
+    ///
+    /// # Cancellation
+    /// A task that is cancelled while it waits unwinds, and has taken no message; cancelled at a wait within the closure, it
+    /// unwinds as by a panic.
+    ///
+    /// # Errors
+    /// The channel is closed, and nothing is left in it.
+    ///
+    /// # Panics
+    /// If the closure does: the message stays where it was. If it must wait and there is no memory for a stack.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_sync::channel::unbounded;
+    /// let (tx, rx) = unbounded();
+    /// [2, 4, 5].into_iter().for_each(|n| tx.send(n).unwrap());
+    /// let mut even = Vec::new();
+    /// while let Some(n) = rx.recv_if(|n| n % 2 == 0).unwrap() {
+    ///     even.push(n);
+    /// }
+    /// assert_eq!((even, rx.recv()), (vec![2, 4], Ok(5)));
+    /// ```
+    pub fn recv_if(&self, wanted: impl FnOnce(&T) -> bool) -> Result<Option<T>, RecvError> {
+        self.look(take_if(wanted)).map(|(message, ())| message)
+    }
+
+    /// The same if a message is there.
+    ///
+    /// # Errors
+    /// Nothing is there now, somebody else looks at it, or the channel is closed and nothing is left in it.
+    pub fn try_recv_if(&self, wanted: impl FnOnce(&T) -> bool) -> Result<Option<T>, TryRecvError> {
+        self.try_look(take_if(wanted)).map(|(message, ())| message)
+    }
+
+    /// The same, and waits for at most `timeout`. (The closure may take longer.)
+    ///
+    /// # Errors
+    /// The time has passed before there was a message to look at; or the channel is closed and nothing is left in it.
+    pub fn recv_if_timeout(
+        &self,
+        timeout: Duration,
+        wanted: impl FnOnce(&T) -> bool,
+    ) -> Result<Option<T>, RecvTimeoutError> {
+        self.recv_if_deadline(time::now() + timeout, wanted)
+    }
+
+    /// The same, and waits until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// As [`recv_if_timeout`](Self::recv_if_timeout).
+    pub fn recv_if_deadline(
+        &self,
+        deadline: Instant,
+        wanted: impl FnOnce(&T) -> bool,
+    ) -> Result<Option<T>, RecvTimeoutError> {
+        self.look_until(Some(deadline), take_if(wanted)).map(|(message, ())| message)
+    }
+
+    /// A future of [`recv_if`](Self::recv_if). The closure runs when it is polled.
+    ///
+    /// # Cancellation
+    /// Dropped before it is ready, it has taken nothing. Once polled it stands in line; when the message is lent to it,
+    /// nobody receives any until it is polled or dropped.
+    pub fn recv_if_async<F>(&self, wanted: F) -> impl Future<Output = Result<Option<T>, RecvError>>
+    where
+        F: FnOnce(&T) -> bool,
+    {
+        let looking = Looking::new(self.chan(), take_if(wanted));
+        async move { looking.await.map(|(message, ())| message) }
+    }
+
+    /// Looks at the next message, and leaves it where it is; what holds of [`recv_if`](Self::recv_if) holds here.
+    ///
+    /// # Errors
+    /// The channel is closed, and nothing is left in it.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = myriad_sync::channel::unbounded();
+    /// tx.send("a long message".to_string()).unwrap();
+    /// assert_eq!(rx.peek_with(|message| message.len()), Ok(14));
+    /// assert_eq!(rx.len(), 1);
+    /// ```
+    pub fn peek_with<R>(&self, look: impl FnOnce(&T) -> R) -> Result<R, RecvError> {
+        self.look(only(look)).map(|(_, result)| result)
+    }
+
+    /// The same if a message is there.
+    ///
+    /// # Errors
+    /// As [`try_recv_if`](Self::try_recv_if).
+    pub fn try_peek_with<R>(&self, look: impl FnOnce(&T) -> R) -> Result<R, TryRecvError> {
+        self.try_look(only(look)).map(|(_, result)| result)
+    }
+
+    /// The same, and waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`recv_if_timeout`](Self::recv_if_timeout).
+    pub fn peek_with_timeout<R>(&self, timeout: Duration, look: impl FnOnce(&T) -> R) -> Result<R, RecvTimeoutError> {
+        self.peek_with_deadline(time::now() + timeout, look)
+    }
+
+    /// The same, and waits until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// As [`recv_if_timeout`](Self::recv_if_timeout).
+    pub fn peek_with_deadline<R>(&self, deadline: Instant, look: impl FnOnce(&T) -> R) -> Result<R, RecvTimeoutError> {
+        self.look_until(Some(deadline), only(look)).map(|(_, result)| result)
+    }
+
+    /// A future of [`peek_with`](Self::peek_with).
+    ///
+    /// # Cancellation
+    /// As of [`recv_if_async`](Self::recv_if_async).
+    pub fn peek_with_async<R, F>(&self, look: F) -> impl Future<Output = Result<R, RecvError>>
+    where
+        F: FnOnce(&T) -> R,
+    {
+        let looking = Looking::new(self.chan(), only(look));
+        async move { looking.await.map(|(_, result)| result) }
+    }
+
+    /// A copy of the next message, which stays where it is: [`peek_with`](Self::peek_with) and `clone`.
+    ///
+    /// # Errors
+    /// The channel is closed, and nothing is left in it.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = myriad_sync::channel::bounded(1);
+    /// tx.send(7).unwrap();
+    /// assert_eq!((rx.peek(), rx.peek(), rx.recv()), (Ok(7), Ok(7), Ok(7)));
+    /// ```
+    pub fn peek(&self) -> Result<T, RecvError>
+    where
+        T: Clone,
+    {
+        self.peek_with(T::clone)
+    }
+
+    /// The same if a message is there.
+    ///
+    /// # Errors
+    /// As [`try_recv_if`](Self::try_recv_if).
+    pub fn try_peek(&self) -> Result<T, TryRecvError>
+    where
+        T: Clone,
+    {
+        self.try_peek_with(T::clone)
+    }
+
+    /// The same, and waits for at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`recv_if_timeout`](Self::recv_if_timeout).
+    pub fn peek_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError>
+    where
+        T: Clone,
+    {
+        self.peek_with_timeout(timeout, T::clone)
+    }
+
+    /// The same, and waits until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// As [`recv_if_timeout`](Self::recv_if_timeout).
+    pub fn peek_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError>
+    where
+        T: Clone,
+    {
+        self.peek_with_deadline(deadline, T::clone)
+    }
+
+    /// A future of [`peek`](Self::peek).
+    ///
+    /// # Cancellation
+    /// As of [`recv_if_async`](Self::recv_if_async).
+    pub fn peek_async(&self) -> impl Future<Output = Result<T, RecvError>>
+    where
+        T: Clone,
+    {
+        self.peek_with_async(T::clone)
+    }
+
+    /// Waits until there is a message, and does not take it. (Another receiver may be faster then.)
+    ///
+    /// # Blocking
+    /// As [`recv`](Self::recv): in line with those that receive.
+    ///
+    /// # Errors
+    /// The channel is closed, and nothing is left in it.
+    pub fn wait_ready(&self) -> Result<(), RecvError> {
+        self.peek_with(|_| ())
+    }
+
+    /// The same, for at most `timeout`.
+    ///
+    /// # Errors
+    /// The time has passed; or the channel is closed and nothing is left in it.
+    pub fn wait_ready_timeout(&self, timeout: Duration) -> Result<(), RecvTimeoutError> {
+        self.peek_with_timeout(timeout, |_| ())
+    }
+
+    /// The same, until `deadline` at the latest.
+    ///
+    /// # Errors
+    /// As [`wait_ready_timeout`](Self::wait_ready_timeout).
+    pub fn wait_ready_deadline(&self, deadline: Instant) -> Result<(), RecvTimeoutError> {
+        self.peek_with_deadline(deadline, |_| ())
+    }
+
+    /// A future of [`wait_ready`](Self::wait_ready).
+    ///
+    /// # Cancellation
+    /// As of [`recv_if_async`](Self::recv_if_async).
+    pub fn wait_ready_async(&self) -> impl Future<Output = Result<(), RecvError>> {
+        self.peek_with_async(|_| ())
+    }
+
+    fn look<R>(&self, look: impl FnOnce(&T) -> (bool, R)) -> Result<(Option<T>, R), RecvError> {
+        self.look_until(None, look).map_err(|_| RecvError)
+    }
+
+    fn try_look<R>(&self, look: impl FnOnce(&T) -> (bool, R)) -> Result<(Option<T>, R), TryRecvError> {
+        let (here, chan) = (Here::get(), self.chan());
+        let mut message = MaybeUninit::uninit();
+        let place = message.as_mut_ptr();
+        // SAFETY: the place is empty, in this frame, and holds the message that is lent if it is done.
+        unsafe {
+            match chan.locked(here, |state| state.try_borrow(place)) {
+                Received::Done(target) => Ok(lent(here, chan, place, target).look(look)),
+                Received::Closed => Err(TryRecvError::Closed),
+                Received::Empty => Err(TryRecvError::Empty),
+            }
+        }
+    }
+
+    fn look_until<R>(
+        &self,
+        deadline: Option<Instant>,
+        look: impl FnOnce(&T) -> (bool, R),
+    ) -> Result<(Option<T>, R), RecvTimeoutError> {
+        let (here, chan) = (Here::get(), self.chan());
+        here.spend();
+        let blocked = Blocked::until(deadline.is_some(), here, chan, Side::Receive);
+        let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
+        let prepared = wait.prepare();
+        // SAFETY: the entry stands in this frame until the wait is over, and then, ours again, until the loan is. The wait is prepared
+        // and published, of the kind that it is. The slot is empty, and holds the message that is lent if it is done.
+        unsafe {
+            let received = chan.locked(here, |state| {
+                let received = state.try_borrow(entry.place());
+                if let (Received::Empty, Ok(())) = (&received, &prepared) {
+                    state.wait_to_look(at, wait.target());
+                }
+                received
+            });
+            match (received, prepared) {
+                (Received::Done(target), _) => return Ok(lent(here, chan, entry.place(), target).look(look)),
+                (Received::Closed, _) => return Err(RecvTimeoutError::Closed),
+                (Received::Empty, Err(error)) => panic!("{error}"),
+                (Received::Empty, Ok(())) => {}
+            }
+            let woken = match deadline {
+                None => {
+                    wait.block();
+                    true
+                }
+                Some(deadline) => wait.block_until(deadline),
+            };
+            if !woken {
+                drop(chan.give_up(here, at, Side::Receive));
+                wait.arrive();
+                return Err(RecvTimeoutError::Timeout);
+            }
+            if entry.state() != DONE {
+                wait.arrive();
+                return Err(RecvTimeoutError::Closed);
+            }
+            Ok(Loan::new(chan, entry.place()).look(look))
+        }
+    }
+}
+
+/// The message was lent just now; a sender is to be woken (whose waker may panic: then it goes back).
+///
+/// # Safety
+/// As [`Loan::new`]; the target was claimed, and is woken once, without the lock.
+unsafe fn lent<T>(here: Here, chan: &Chan<T>, place: *mut T, sender: Option<Target>) -> Loan<'_, T> {
+    // SAFETY: the caller.
+    unsafe {
+        let loan = Loan::new(chan, place);
+        if let Some(target) = sender {
+            here.wake(target);
+        }
+        loan
+    }
+}
+
+/// Waits for a message, and looks at it when it is polled.
+struct Looking<'a, T, F> {
+    chan: &'a Chan<T>,
+    entry: Entry<T>,
+    look: Option<F>,
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the entry is touched under the channel's lock, or by the holder; messages are Send.
+unsafe impl<T: Send, F: Send> Send for Looking<'_, T, F> {}
+// SAFETY: nothing can be done with `&Looking`.
+unsafe impl<T: Send, F> Sync for Looking<'_, T, F> {}
+
+impl<'a, T, F> Looking<'a, T, F> {
+    fn new(chan: &'a Chan<T>, look: F) -> Self {
+        Looking { chan, entry: Entry::new(), look: Some(look), _pinned: PhantomPinned }
+    }
+}
+
+impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
+    type Output = Result<(Option<T>, R), RecvError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: the entry is not moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        let (here, chan, at) = (Here::get(), this.chan, &raw mut this.entry);
+        if this.entry.state() == IDLE && !here.poll_spend(cx.waker()) {
+            return Poll::Pending;
+        }
+        // Cloned, and dropped when it is not needed, without the lock: wakers are foreign code.
+        let mut target = Some(Target::future(cx.waker().clone()));
+        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned; its slot holds the message that is lent
+        // if it is done, until the loan is over.
+        unsafe {
+            let received = chan.locked(here, |state| match (*at).state() {
+                DONE => Received::Done(None),
+                CLOSED => Received::Closed,
+                LOOKS => {
+                    target = target.take().map(|new| (*at).replace_target(new));
+                    Received::Empty
+                }
+                _ => {
+                    let received = state.try_borrow((*at).place());
+                    if let (Received::Empty, Some(target)) = (&received, target.take()) {
+                        state.wait_to_look(at, target);
+                    }
+                    received
+                }
+            });
+            match received {
+                Received::Empty => Poll::Pending,
+                Received::Closed => Poll::Ready(Err(RecvError)),
+                Received::Done(sender) => {
+                    // No wait any more that the drop would end: the loan's own drop does.
+                    (*at).reset();
+                    let loan = lent(here, chan, (*at).place(), sender);
+                    let Some(look) = this.look.take() else { panic!("a look that was done is polled again") };
+                    Poll::Ready(Ok(loan.look(look)))
+                }
+            }
+        }
+    }
+}
+
+impl<T, F> Drop for Looking<'_, T, F> {
+    fn drop(&mut self) {
+        let state = self.entry.state();
+        if state == IDLE || state == CLOSED {
+            return;
+        }
+        let at = &raw mut self.entry;
+        // SAFETY: our own entry; afterwards nobody else knows it. If the message was lent it is in the slot.
+        unsafe {
+            let _target = self.chan.give_up(Here::get(), at, Side::Receive);
+            if (*at).state() == DONE && !on("loan-kept") {
+                drop(Loan::new(self.chan, (*at).place()));
+            }
+        }
+    }
+}
