@@ -87,8 +87,8 @@ pub mod sync {
 pub mod task {
     pub use myriad_core::task::{
         AccessError, Bound, Builder, GangError, Group, JoinSet, Local, LocalJoinHandle, LocalKey, LocalScope, Priority,
-        ScopedValue, Task, TaskId, current, dedicated, gang, keep_thread, local_scope, map_concurrent,
-        map_concurrent_unordered, try_gang, try_map_concurrent,
+        ScopedValue, Task, TaskId, YieldedTo, current, dedicated, dispatch, gang, keep_thread, local_scope,
+        map_concurrent, map_concurrent_unordered, try_gang, try_map_concurrent,
     };
     pub use myriad_core::yield_now;
 }

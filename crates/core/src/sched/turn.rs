@@ -48,6 +48,7 @@ pub fn run(w: &'static Worker) -> LoopEnd {
         let left = w.turns_left.load(Relaxed);
         if left == 0 {
             if w.hub.crew.stops() {
+                w.give_entering_back();
                 return LoopEnd::Stopped;
             }
             w.turns_left.store(w.turns.get(), Relaxed);
@@ -98,6 +99,9 @@ pub fn run(w: &'static Worker) -> LoopEnd {
 fn look(w: &'static Worker) -> bool {
     // What blocked last may still stand there, and wakers are foreign code.
     w.running.set(Word::NOTHING);
+    if start_taken(w, w.take_entering()) {
+        return true;
+    }
     // Only we write it.
     w.looks.store(w.looks.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();

@@ -23,6 +23,7 @@
 //! afterwards: use [`Worker::still`], which in fiber mode costs one branch. [`crate::wait::Here`] does so by itself.
 
 mod blocked;
+mod dispatch;
 mod unstarted;
 
 use super::foreign;
@@ -63,6 +64,8 @@ pub struct Worker {
     pub turns_left: AtomicU32,
     /// How many turns there are between two looks.
     pub turns: Cell<u32>,
+    /// What is entered with the next turn.
+    pub entering: dispatch::Entering,
     /// Counts looks: which task the next one is for.
     pub look_for: Cell<u8>,
     /// Whose turn it was, where there are priorities.
@@ -144,6 +147,7 @@ impl Worker {
             next: Cell::new(null_mut()),
             turns_left: AtomicU32::new(SELDOM),
             turns: Cell::new(SELDOM),
+            entering: dispatch::Entering::default(),
             look_for: Cell::new(0),
             lanes: Turns::default(),
             force_at: Cell::new(0),

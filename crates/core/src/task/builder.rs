@@ -5,7 +5,7 @@ use super::future::{self, Anywhere};
 use super::handle::JoinHandle;
 use super::header::Header;
 use super::lane::{Background, Interactive};
-use super::{Priority, spawn};
+use super::{Priority, dispatch, spawn};
 use crate::cancel::{Token, point};
 use crate::runtime::hub::Hub;
 use crate::runtime::{Handle, pools};
@@ -137,6 +137,34 @@ impl Builder {
             match self.token.take() {
                 Some(token) => spawn::spawn_into(hub, move || token.run_task(f), place, self),
                 None => spawn::spawn_into(hub, f, place, self),
+            }
+        }
+    }
+
+    /// As [`dispatch`](super::dispatch()): the task is entered at once, if the caller is a task of the same pool. A priority orders
+    /// beginnings, so it means nothing then.
+    ///
+    /// # Panics
+    /// As [`Builder::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// let h = myriad_core::task::Builder::new().name("answer").dispatch(|| 42);
+    /// assert_eq!(h.name().as_deref(), Some("answer"));
+    /// assert_eq!(h.join().unwrap(), 42);
+    /// ```
+    #[track_caller]
+    pub fn dispatch<F, T>(mut self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (hub, place) = (self.hub(), Location::caller());
+        // SAFETY: `f` is 'static and Send.
+        unsafe {
+            match self.token.take() {
+                Some(token) => dispatch::dispatch_into(hub, move || token.run_task(f), place, self),
+                None => dispatch::dispatch_into(hub, f, place, self),
             }
         }
     }

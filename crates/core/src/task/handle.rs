@@ -49,7 +49,7 @@ impl<T> JoinHandle<T> {
     }
 
     #[inline(always)]
-    fn task(&self) -> *mut Header {
+    pub(super) fn task(&self) -> *mut Header {
         self.task.expect("the handle's result was taken already").as_ptr()
     }
 

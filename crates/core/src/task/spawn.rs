@@ -184,15 +184,31 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        let task = unqueued_record::<F, T>(hub, f, place);
+        let task = with.equip(worker::current(), hub, task);
+        hub.pin(task, worker, hub.comer());
+        JoinHandle::new(task)
+    }
+}
+
+/// The record of a task that is ready to run, in no queue.
+///
+/// # Safety
+/// As for [`spawn_into`].
+pub(crate) unsafe fn unqueued_record<F, T>(hub: &'static Hub, f: F, place: &'static Location<'static>) -> *mut Header
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
     let task = foreign_record(record::class::<F, T>());
     // SAFETY: as in `spawn_here`.
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
         record::put(task, f);
-        let task = with.equip(worker::current(), hub, task);
-        hub.pin(task, worker, hub.comer());
-        JoinHandle::new(task)
     }
+    task
 }
 
 /// Memory for a record, of whoever calls.

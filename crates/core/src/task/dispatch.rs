@@ -1,0 +1,136 @@
+//! Entering a task at once, in place of the caller.
+
+use super::builder::Builder;
+use super::handle::JoinHandle;
+use super::spawn;
+use crate::runtime::hub::Hub;
+use crate::sched::worker;
+use std::panic::Location;
+
+/// Starts a task that runs `f`, and begins it *at once*: the caller is set aside, and goes on behind all tasks that are ready; any of
+/// them, and the new one as long as it does not block, run first. ([`spawn`](crate::spawn) queues the new task, and goes on.)
+///
+/// For a task whose data is warm now, or that has to have done its first step when the caller goes on. What it costs is a switch,
+/// as of a [`yield_now`](crate::yield_now).
+///
+/// A foreign thread, a task of another runtime or pool, and a destructor that runs because of a panic cannot be set aside for it: there, and
+/// where there is no memory for a stack, this is `spawn`.
+///
+/// # Blocking
+/// The caller waits for its turn, as in `yield_now`; other workers do not take it (in fiber mode it stays with its worker). In a future the
+/// task is entered on another stack, and the poll goes on afterwards.
+///
+/// # Cancellation
+/// A caller that is cancelled meanwhile unwinds when it goes on; the new task runs on, detached.
+///
+/// # Panics
+/// As [`spawn`](crate::spawn).
+///
+/// *Source.* Boost.Fiber's `launch::dispatch`; `spawn` is its `launch::post`.
+///
+/// # Examples
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// static BEGUN: AtomicBool = AtomicBool::new(false);
+/// let rt = myriad_core::Builder::new().workers(1).build()?;
+/// rt.run(|| {
+///     let h = myriad_core::task::dispatch(|| BEGUN.swap(true, Ordering::Relaxed));
+///     assert!(BEGUN.load(Ordering::Relaxed), "it has run before this line");
+///     assert_eq!(h.join().unwrap(), false);
+/// });
+/// # std::io::Result::Ok(())
+/// ```
+#[track_caller]
+pub fn dispatch<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Builder::new().dispatch(f)
+}
+
+/// What [`JoinHandle::yield_to`] has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum YieldedTo {
+    /// The task had not begun, and was entered at once.
+    Entered,
+    /// It has begun already, or is not within reach: all ready tasks of this worker have run first, also this one, if it was among
+    /// them.
+    Yielded,
+    /// It has ended.
+    Ended,
+}
+
+impl<T> JoinHandle<T> {
+    /// Lets this task run before the caller goes on, if it can.
+    ///
+    /// If it has not begun and stands in a queue of this worker (or of the runtime, under a policy with queues in common) it is entered at once,
+    /// before all others, as by [`dispatch`]. Else the caller yields to all that are ready on this worker: a task that has begun
+    /// goes on in the order of wakes, out of which nobody is taken; one that waits for something cannot go on; and what another worker has, it
+    /// runs itself. A future's task is polled in its turn.
+    ///
+    /// # Blocking
+    /// As [`dispatch`]. A foreign thread yields its processor.
+    ///
+    /// # Cancellation
+    /// A caller that is cancelled meanwhile unwinds when it goes on.
+    ///
+    /// *Source.* Julia's `yieldto`, but for its error where the task cannot run.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_core::task::YieldedTo;
+    /// let rt = myriad_core::Builder::new().workers(1).build()?;
+    /// rt.run(|| {
+    ///     let (first, second) = (myriad_core::spawn(|| 1), myriad_core::spawn(|| 2));
+    ///     assert_eq!(first.yield_to(), YieldedTo::Entered);
+    ///     assert_eq!((first.is_finished(), second.is_finished()), (true, false));
+    ///     assert_eq!(first.yield_to(), YieldedTo::Ended);
+    /// });
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn yield_to(&self) -> YieldedTo {
+        if self.is_finished() {
+            return YieldedTo::Ended;
+        }
+        if let Some(w) = worker::current()
+            && w.may_enter()
+        {
+            // SAFETY: the handle keeps the record alive; claimed, the task is ours, and in no queue any more.
+            unsafe {
+                let task = self.task();
+                if w.claim(&*task) {
+                    w.enter(task);
+                    return YieldedTo::Entered;
+                }
+            }
+        }
+        crate::yield_now();
+        YieldedTo::Yielded
+    }
+}
+
+/// As [`spawn::spawn_into`], and enters the task if the caller is one of this pool's.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn dispatch_into<F, T>(
+    hub: &'static Hub,
+    f: F,
+    place: &'static Location<'static>,
+    with: Builder,
+) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let w = worker::current().filter(|w| std::ptr::eq(w.hub, hub) && w.may_enter());
+    // SAFETY: the caller. A fresh record, which is in no queue.
+    unsafe {
+        let Some(w) = w else { return spawn::spawn_into(hub, f, place, with) };
+        let task = with.equip(Some(w), hub, spawn::unqueued_record::<F, T>(hub, f, place));
+        let handle = JoinHandle::new(task);
+        w.enter(task);
+        handle
+    }
+}
