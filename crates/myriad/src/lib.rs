@@ -80,6 +80,7 @@ pub use myriad_sync::{channel, select, select_async};
 /// What of std's works with them is here too, so that `use std::sync::…` can become `use myriad::sync::…`.
 pub mod sync {
     pub use myriad_sync::lock::*;
+    pub use myriad_sync::shared::{Map, Pool, Pooled};
     pub use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult, Weak, atomic};
 }
 

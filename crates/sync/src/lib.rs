@@ -7,3 +7,4 @@ pub mod channel;
 mod entry;
 pub mod lock;
 pub mod select;
+pub mod shared;

@@ -84,8 +84,9 @@ fn every_mutant_has_a_script() {
     let mut named = BTreeSet::new();
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = vec![src.join("entry.rs")];
-    for folder in ["channel", "lock", "select"] {
-        files.extend(std::fs::read_dir(src.join(folder)).unwrap().map(|entry| entry.unwrap().path()));
+    for folder in ["channel", "channel/chan", "lock", "select"] {
+        let entries = std::fs::read_dir(src.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        files.extend(entries.filter(|path| path.is_file()));
     }
     for file in files {
         let text = std::fs::read_to_string(file).unwrap();

@@ -491,7 +491,7 @@ pub const SCRIPTS: &[Script] = &[
     script("lock.condition_not_for_nothing", condition_not_for_nothing, &[]),
     script("lock.condition_given_up", condition_given_up, &["notification-lost"]),
     script("lock.semaphore_times_out", semaphore_times_out, &[]),
-    script("lock.value_or_nobody", value_or_nobody, &["claim-not-asked", "entry-release"]),
+    script("lock.value_or_nobody", value_or_nobody, &[]),
     script("lock.value_given_up", value_given_up, &["value-lost"]),
     script("lock.value_not_missed", value_not_missed, &[]),
     script("lock.semaphore_cancelled", semaphore_cancelled, &[]),

@@ -166,6 +166,6 @@ pub const SCRIPTS: &[Script] = &[
     script("look.sent_or_closed", sent_or_closed, &[]),
     script("look.dropped", dropped, &["loan-kept"]),
     script("look.times_out", times_out, &["claim-not-asked"]),
-    script("look.full", full, &["not-served"]),
+    script("look.full", full, &[]),
     script("look.meeting_behind", meeting_behind, &["not-served"]),
 ];
