@@ -239,15 +239,17 @@ fn selects_wait_behind_a_look() {
         tx2.send(10).unwrap();
         let (ready, results) = (Arc::new(Event::new()), unbounded());
         let selecting = rx.peek_with(|_| {
-            let (rx, tx2, ready, result) = (rx.clone(), tx2.clone(), ready.clone(), results.0.clone());
+            let (rx, tx2, begun, result) = (rx.clone(), tx2.clone(), ready.clone(), results.0.clone());
             let selecting = rt.spawn(move || {
-                ready.set();
+                begun.set();
                 let done = myriad::select! {
                     n = rx.recv() => n.unwrap(),
                     sent = tx2.send(11) => { sent.unwrap(); 0 }
                 };
                 result.send(done).unwrap();
             });
+            ready.wait();
+            assert_eq!(results.1.recv_timeout(Duration::from_millis(1)), Err(RecvTimeoutError::Timeout), "it waits");
             selecting
         });
         assert_eq!(results.1.recv(), Ok(1), "the room in the other never came");
