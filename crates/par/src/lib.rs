@@ -20,6 +20,7 @@
 //! | [`for_each`], [`for_each_mut`], [`for_each_chunk`], [`for_each_chunk_mut`] | for each element, or part, of a slice |
 //! | [`for_each_of`] | for each item of any iterator |
 //! | [`map`], [`collect`] | a vector of results, in order |
+//! | [`filter`], [`filter_map`], [`collect_some`] | of those that are wanted |
 //! | [`reduce`], [`map_reduce`], [`sum`] | one result, the same bits whatever the workers do |
 //! | [`scan_inclusive`], [`scan_exclusive`], [`prefix_sum`] | all the prefixes, in place; [`scan_inclusive_to`], [`scan_exclusive_to`] elsewhere |
 //! | [`mod@sort`] | sorting: stable, unstable, by keys, floats; merging |
@@ -43,6 +44,7 @@
 #![warn(unused_qualifications)]
 
 mod failures;
+mod filter;
 mod loops;
 mod map;
 mod number;
@@ -54,6 +56,7 @@ pub mod sort;
 mod unwind;
 
 pub use failures::Panics;
+pub use filter::{collect_some, filter, filter_map};
 pub use loops::{Index, Loop, Schedule, each, for_each, for_each_chunk, for_each_chunk_mut, for_each_mut, for_each_of};
 pub use map::{collect, map};
 pub use number::Number;

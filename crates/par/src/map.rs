@@ -71,8 +71,8 @@ pub fn collect<I: Index, R: Send>(range: Range<I>, f: impl Fn(I) -> R + Sync) ->
     results
 }
 
-/// Where the results go.
-struct Place<R>(*mut R);
+/// Where results go, or stand.
+pub(crate) struct Place<R>(pub(crate) *mut R);
 
 // SAFETY: each place is written by one leaf alone; results go to the caller's thread, which `R: Send` allows.
 unsafe impl<R: Send> Sync for Place<R> {}
@@ -80,7 +80,7 @@ unsafe impl<R: Send> Sync for Place<R> {}
 impl<R> Place<R> {
     /// # Safety
     /// As of pointers.
-    unsafe fn add(&self, i: usize) -> *mut R {
+    pub(crate) unsafe fn add(&self, i: usize) -> *mut R {
         // SAFETY: the caller.
         unsafe { self.0.add(i) }
     }

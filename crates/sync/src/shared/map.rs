@@ -125,9 +125,9 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
     }
 
     /// Sets the value of this key, and returns the one before. (The key that was there stays.)
-    pub fn insert(&self, key: K, value: impl Into<Arc<V>>) -> Option<Arc<V>> {
+    pub fn insert(&self, key: K, value: V) -> Option<Arc<V>> {
         let (hash, part) = self.locate(&key);
-        let (key, mut value) = (Arc::new(key), value.into());
+        let (key, mut value) = (Arc::new(key), Arc::new(value));
         // Both are borrowed inside: what is not needed is dropped after the lock, also if a comparison panics.
         let replaced = write(part, |table| match table.find_mut(hash, is(&*key)) {
             Some(entry) => {
@@ -143,9 +143,9 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
     }
 
     /// The value of this key; if there is none, sets this one. True: it was there.
-    pub fn get_or_insert(&self, key: K, value: impl Into<Arc<V>>) -> (Arc<V>, bool) {
+    pub fn get_or_insert(&self, key: K, value: V) -> (Arc<V>, bool) {
         let (hash, part) = self.locate(&key);
-        let (key, value) = (Arc::new(key), value.into());
+        let (key, value) = (Arc::new(key), Arc::new(value));
         write(part, |table| match table.find(hash, is(&*key)) {
             Some(entry) => (entry.value.clone(), true),
             None => {
@@ -198,13 +198,13 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
     /// myriad_core::join(|| add("a"), || add("a"));
     /// assert_eq!(*counts.get("a").unwrap(), 3);
     /// ```
-    pub fn replace_if<Q>(&self, key: &Q, old: &Arc<V>, new: impl Into<Arc<V>>) -> Result<(), Option<Arc<V>>>
+    pub fn replace_if<Q>(&self, key: &Q, old: &Arc<V>, new: V) -> Result<(), Option<Arc<V>>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
         let (hash, part) = self.locate(key);
-        let mut new = new.into();
+        let mut new = Arc::new(new);
         // What is not in the map afterwards is dropped after the lock. (The old one is the caller's, too.)
         write(part, |table| match table.find_mut(hash, is(key)) {
             Some(entry) if Arc::ptr_eq(&entry.value, old) => {
