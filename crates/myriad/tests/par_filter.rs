@@ -14,7 +14,9 @@ fn as_iterators_do() {
     in_both_modes(|rt| {
         for n in [0_usize, 1, 2, 511, 513, 5000, 50_000] {
             let numbers: Vec<usize> = (0..n).collect();
-            for wanted in [|i: &usize| i % 3 == 0, |i: &usize| i % 4999 == 7, |_: &usize| true, |_: &usize| false] {
+            for wanted in
+                [|i: &usize| i.is_multiple_of(3), |i: &usize| i % 4999 == 7, |_: &usize| true, |_: &usize| false]
+            {
                 let expected: Vec<usize> = numbers.iter().copied().filter(wanted).collect();
                 let (filtered, texts, units) = rt.run(|| {
                     let filtered = par::filter(&numbers, wanted);
@@ -34,7 +36,8 @@ fn panics_drop_everything_once() {
     in_both_modes(|rt| {
         for bad in [0, 1, 700, 1999] {
             let drops = Drops::new();
-            let one = |i: usize| if i == bad { plan("filter") } else { (i % 3 != 0).then(|| (i, drops.one())) };
+            let one =
+                |i: usize| if i == bad { plan("filter") } else { (!i.is_multiple_of(3)).then(|| (i, drops.one())) };
             catch_planned("filter", || rt.run(|| par::collect_some(0..2000, one)));
             drops.assert_all(drops.made());
             let kept = rt.run(|| par::collect_some(0..2000, |i| (i != bad).then(|| (i, drops.one()))));
@@ -51,8 +54,8 @@ fn cancelled_in_the_middle() {
         let (began, drops) = (Arc::new(AtomicUsize::new(0)), Drops::new());
         let (b, d) = (began.clone(), drops.clone());
         let h = rt.spawn(move || {
-            par::collect_some(0..1000, |i| {
-                let own = (i % 2 == 0).then(|| d.one());
+            par::collect_some(0..1000_usize, |i| {
+                let own = i.is_multiple_of(2).then(|| d.one());
                 if b.fetch_add(1, SeqCst) > 20 {
                     myriad::time::sleep(Duration::from_secs(3600));
                 }
