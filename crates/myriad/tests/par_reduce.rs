@@ -25,6 +25,39 @@ fn results_in_order() {
     });
 }
 
+/// A grain is how many numbers one part does together, in their order; with any, the results are the same.
+#[test]
+fn results_with_a_grain() {
+    in_both_modes(|rt| {
+        for n in [0_usize, 1, 7, 1000] {
+            for grain in [1, 3, 1000, usize::MAX] {
+                let over = || par::Loop::new(0..n).grain(grain);
+                let (squares, odd, text) = rt.run(|| {
+                    let squares = over().collect(|i| i * i);
+                    let odd = over().collect_some(|i| (i % 2 == 1).then_some(i));
+                    (squares, odd, over().map_reduce(|i| format!("{i} "), String::new(), |a, b| a + &b))
+                });
+                assert!(squares.into_iter().eq((0..n).map(|i| i * i)), "{n} by {grain}");
+                assert!(odd.into_iter().eq((0..n).filter(|i| i % 2 == 1)), "{n} by {grain}");
+                assert_eq!(text, (0..n).map(|i| format!("{i} ")).collect::<String>(), "{n} by {grain}");
+            }
+        }
+    });
+    // What is one leaf is one task's, from the first to the last.
+    each(&[2], |rt| {
+        let tasks = rt.run(|| {
+            par::Loop::new(0..64_usize).grain(16).collect(|i| {
+                // Each leaf's first waits a little, so that another worker would have time to take the rest of it.
+                if i % 16 == 0 {
+                    myriad::time::sleep(Duration::from_millis(2));
+                }
+                std::thread::current().id()
+            })
+        });
+        assert!(tasks.chunks(16).all(|leaf| leaf.iter().all(|id| *id == leaf[0])));
+    });
+}
+
 /// Not commutative, and `id` only where there is nothing else.
 #[test]
 fn operands_keep_their_order() {

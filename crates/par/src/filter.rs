@@ -71,11 +71,21 @@ pub fn filter_map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> Option<R> + Sync
 /// ```
 #[track_caller]
 pub fn collect_some<I: Index, R: Send>(range: Range<I>, f: impl Fn(I) -> Option<R> + Sync) -> Vec<R> {
+    let size = leaf_size(len(&range));
+    by_leaves(range, size, f)
+}
+
+/// The same, by leaves of this size.
+#[track_caller]
+pub(crate) fn by_leaves<I, R>(range: Range<I>, size: usize, f: impl Fn(I) -> Option<R> + Sync) -> Vec<R>
+where
+    I: Index,
+    R: Send,
+{
     let n = len(&range);
     if n == 0 {
         return Vec::new();
     }
-    let size = leaf_size(n);
     let leaf = |number: usize| {
         let from = number * size;
         let to = from + size.min(n - from);

@@ -44,13 +44,19 @@ pub fn map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
 /// ```
 #[track_caller]
 pub fn collect<I: Index, R: Send>(range: Range<I>, f: impl Fn(I) -> R + Sync) -> Vec<R> {
+    let size = leaf_size(len(&range));
+    by_leaves(range, size, f)
+}
+
+/// The same, by leaves of this size.
+#[track_caller]
+pub(crate) fn by_leaves<I: Index, R: Send>(range: Range<I>, size: usize, f: impl Fn(I) -> R + Sync) -> Vec<R> {
     let n = len(&range);
     let mut results: Vec<R> = Vec::with_capacity(n);
     if n == 0 {
         return results;
     }
     let first = Place(results.as_mut_ptr());
-    let size = leaf_size(n);
     let leaf = |number: usize| {
         let from = number * size;
         let to = from + size.min(n - from);

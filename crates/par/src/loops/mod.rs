@@ -11,6 +11,7 @@ mod dynamic;
 mod fixed;
 mod index;
 mod items;
+mod results;
 mod slices;
 
 pub use index::Index;
@@ -66,7 +67,7 @@ impl<I: Index> Loop<I> {
     /// How many iterations are run together, without a look at whether somebody could take the rest. For `Dynamic`, the default is as
     /// many as take a microsecond, found by measuring; with a grain that is given nothing is measured, and the loop is
     /// split from its beginning: a grain of 1 is for a few bodies that take long. For `Greedy` the default is 1. For `Static`
-    /// it means nothing.
+    /// it means nothing. For results ([`collect`](Self::collect), [`map_reduce`](Self::map_reduce)) it is the size of a leaf.
     ///
     /// # Panics
     /// If it is 0.

@@ -85,11 +85,27 @@ where
     I: Index,
     T: Send,
 {
+    let size = leaf_size(len(&range));
+    by_leaves(range, size, f, id, op)
+}
+
+/// The same, by leaves of this size.
+#[track_caller]
+pub(crate) fn by_leaves<I, T>(
+    range: Range<I>,
+    size: usize,
+    f: impl Fn(I) -> T + Sync,
+    id: T,
+    op: impl Fn(T, T) -> T + Sync,
+) -> T
+where
+    I: Index,
+    T: Send,
+{
     let n = len(&range);
     if n == 0 {
         return id;
     }
-    let size = leaf_size(n);
     let leaf = |number: usize| {
         let from = number * size;
         let to = from + size.min(n - from);
