@@ -269,7 +269,7 @@ fn a_timeout_is_not_early() {
                 let tx = tx.clone();
                 rt.spawn(move || {
                     let time = after(Duration::from_secs(3_600 * hours));
-                    let (_keep, nothing) = bounded::<()>(0);
+                    let (_keep, nothing) = rendezvous::<()>();
                     tx.send(()).unwrap();
                     select! { _ = nothing.recv() => unreachable!(), time = time.recv() => time.unwrap() }
                 })
@@ -303,5 +303,72 @@ fn results_of_tasks_as_ports() {
             }
             assert_eq!(sum, (0..=20).map(|n| n * n).sum::<usize>());
         });
+    });
+}
+
+// ------------------------------------------------------------------------------------------------------- callbacks (A8)
+
+/// `take!` and `put!`: the function is called on the caller if it can be done at once, else later; in the order of the calls.
+#[test]
+fn callbacks() {
+    each_runtime(|rt| {
+        let (seen, order) = bounded(100);
+        rt.run(move || {
+            let me = std::thread::current().id();
+            let (tx, rx) = bounded(1);
+            // At once, here.
+            tx.send_then(0, move |sent| assert!(sent.is_ok() && std::thread::current().id() == me));
+            rx.recv_then(move |got| assert!(got == Ok(0) && std::thread::current().id() == me));
+            // Takes that wait, in their order, also where one operation after the other spends the caller's budget.
+            for i in 0..600 {
+                let seen = seen.clone();
+                rx.recv_then(move |got| seen.send((i, got)).unwrap());
+            }
+            for i in 0..600 {
+                tx.send(i).unwrap();
+            }
+            let mut all: Vec<_> = order.iter().take(600).collect();
+            all.sort_unstable_by_key(|(i, _)| *i);
+            assert!(all.into_iter().all(|(i, got)| got == Ok(i)), "the first take has the first message");
+            // Puts that wait; the last fail.
+            let (sent, results) = bounded(1000);
+            for i in 0..600 {
+                let sent = sent.clone();
+                tx.send_then(i, move |result| sent.send((i, result.map_err(|e| e.0))).unwrap());
+            }
+            assert!((0..400).all(|i| rx.recv() == Ok(i)));
+            assert!(rx.close());
+            // What was buffered is still received.
+            assert_eq!((rx.recv(), rx.recv()), (Ok(400), Err(RecvError)));
+            let results: Vec<_> = results.iter().take(600).collect();
+            for (i, result) in results {
+                assert_eq!(result, if i <= 400 { Ok(()) } else { Err(i) });
+            }
+            tx.send_then(7, |result| assert_eq!(result.unwrap_err().0, 7));
+            rx.recv_then(|got: Result<i32, _>| assert_eq!(got, Err(RecvError)));
+        });
+    });
+}
+
+/// The callback's end of the channel goes before it is called: who waits for the last end to go hears of it.
+#[test]
+fn a_callback_lets_go_of_its_end() {
+    each_runtime(|rt| {
+        let closed = rt.run(|| {
+            let (tx, rx) = rendezvous::<()>();
+            let (done, closed) = bounded(1);
+            let (on, wait) = rendezvous::<()>();
+            rx.recv_then(move |_| {
+                _ = wait.recv();
+                done.send(()).unwrap();
+            });
+            drop(rx);
+            tx.send(()).unwrap();
+            // The callback runs, or will, and has no end any more: this one fails instead of waiting for ever.
+            while tx.send_timeout((), Duration::from_millis(1)) != Err(SendTimeoutError::Closed(())) {}
+            drop(on);
+            closed.recv()
+        });
+        assert_eq!(closed, Ok(()));
     });
 }

@@ -25,6 +25,7 @@ mod arm;
 mod blocked;
 mod board;
 mod broadcast;
+mod callback;
 mod chan;
 mod ends;
 mod error;
