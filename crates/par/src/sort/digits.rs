@@ -12,6 +12,7 @@
 use std::mem::MaybeUninit;
 
 /// An integer.
+#[allow(unreachable_pub, reason = "a sealed trait names it; Rust 1.90 does not see that")]
 pub trait Number: Copy + Ord {
     /// Rises with it.
     fn number(self) -> u64;
