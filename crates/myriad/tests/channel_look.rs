@@ -10,6 +10,7 @@ use myriad::time::Instant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 const PAST: Instant = Instant::from_nanos(0);
@@ -312,4 +313,45 @@ fn many_at_once() {
             assert!(all.into_iter().eq((0..3).flat_map(|i| (0..n).map(move |k| (i, k)))));
         }
     });
+}
+
+/// What comes back was pushed out meanwhile, and its destructor panics: those who wait at the closed channel hear of it all the same.
+#[test]
+fn a_panicking_destructor_does_not_stop_a_close() {
+    struct Bad(bool);
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            assert!(!self.0, "a bad destructor");
+        }
+    }
+    let (tx, rx) = sliding(1);
+    let (mut first, mut second) = (pin!(rx.recv_async()), pin!(rx.recv_async()));
+    tx.send(Bad(true)).unwrap();
+    let looked = catch_unwind(AssertUnwindSafe(|| {
+        rx.peek_with(|_| {
+            tx.send(Bad(false)).unwrap();
+            assert!(poll_once(first.as_mut()).is_pending() && poll_once(second.as_mut()).is_pending());
+            tx.close();
+        })
+    }));
+    assert!(looked.is_err());
+    assert!(matches!(poll_once(first), Poll::Ready(Ok(Bad(false)))));
+    assert!(matches!(poll_once(second), Poll::Ready(Err(RecvError))), "closed");
+}
+
+/// The message is lent to a future that was forgotten: the channel ends in order.
+#[test]
+fn a_forgotten_look() {
+    let (wakes, waker) = Wakes::new();
+    let (tx, rx) = bounded(3);
+    let mut look = Box::pin(rx.peek_async());
+    assert!(poll_with(look.as_mut(), &waker).is_pending());
+    tx.send("lent".to_string()).unwrap();
+    let mut behind = Box::pin(rx.recv_async());
+    assert!(poll_with(behind.as_mut(), &waker).is_pending());
+    tx.send("buffered".to_string()).unwrap();
+    std::mem::forget((look, behind));
+    drop(rx);
+    assert_eq!(wakes.count(), 2);
+    assert!(tx.is_closed() && tx.send(String::new()).is_err());
 }

@@ -297,9 +297,12 @@ pub(super) enum Side {
 }
 
 impl<T> State<T> {
-    /// Takes out what is buffered: nobody will receive it. The channel is closed.
+    /// Takes out what is buffered: nobody will receive it. The channel is closed, and the last receiver gone: a message that is still
+    /// lent is so to a future that was forgotten, and does not come back.
     pub(super) fn drain(&mut self) -> Ring<T> {
-        std::mem::replace(self.buffered(), Ring::new())
+        let buffered = std::mem::replace(self.buffered(), Ring::new());
+        self.forget_loan();
+        buffered
     }
 
     /// Sends now, if that takes nothing but room in the buffer. (Small, to stand in the caller's code; by value, so that a

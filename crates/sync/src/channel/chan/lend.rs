@@ -74,13 +74,18 @@ impl<T> Chan<T> {
     /// # Safety
     /// It was lent to the caller, who has it in `place` (unless it is taken), and does not use it any more.
     pub(in super::super) unsafe fn end_loan(&self, here: Here, place: *const T, taken: bool) {
+        /// Also if a waker or the destructor of a message panics.
+        struct Ends<'a, T>(&'a Chan<T>);
+        impl<T> Drop for Ends<'_, T> {
+            fn drop(&mut self) {
+                self.0.end_all(Here::get());
+            }
+        }
         // SAFETY: the caller; locked.
         let mut back = self.locked(here, |state| unsafe { state.end_loan(place, taken) });
+        let _ends = back.ends.then(|| Ends(self));
         back.served.wake();
         drop(back.doomed);
-        if back.ends {
-            self.end_all(Here::get());
-        }
     }
 }
 
@@ -168,6 +173,11 @@ impl<T> State<T> {
         std::mem::swap(&mut lent.behind, &mut self.buffer);
         self.odd |= LENT;
         self.quick = 0;
+    }
+
+    /// What is lent does not come back. (So those who stand in line, forgotten too, are ended as ever by the close.)
+    pub(super) fn forget_loan(&mut self) {
+        self.odd &= !LENT;
     }
 
     /// Begins to wait for a message to look at.
