@@ -24,7 +24,9 @@ use std::sync::{Arc, PoisonError};
 /// A hash map that many tasks read and change at the same time. Values are `Arc`s: what one has got stays, whatever becomes of
 /// the map, and may be kept over any wait.
 ///
-/// Each operation is one step, and happens at one moment between its call and its return; an [`iteration`](Map::iter) is one for each part.
+/// Each operation on a key is one step, and happens at one moment between its call and its return. What concerns the whole map, as
+/// [`len`](Map::len), [`is_empty`](Map::is_empty), [`clear`](Map::clear) and an [`iteration`](Map::iter), is one step for each part: what
+/// others change meanwhile may be seen or not.
 /// Tasks whose keys fall into different parts (four for each processor) do not meet; those that read the same part do not wait for each other.
 ///
 /// # Blocking
@@ -32,7 +34,7 @@ use std::sync::{Arc, PoisonError};
 /// thread sleeps.
 ///
 /// # Cancellation
-/// A task that is cancelled while it waits unwinds, and has changed nothing.
+/// A task that is cancelled while it waits unwinds, and has changed nothing (by [`clear`](Map::clear): has cleared some of the parts).
 ///
 /// # Panics
 /// If hashing or comparing keys does; then nothing has changed. A comparison must not use the same map: it would wait for itself.
@@ -80,12 +82,12 @@ impl<K, V, S> Map<K, V, S> {
         Map { parts: (0..parts(4)).map(|_| Apart(RwLock::new(Table::default()))).collect(), hasher }
     }
 
-    /// How many entries there are. O(parts).
+    /// How many entries there are, if nobody changes them meanwhile. O(parts).
     pub fn len(&self) -> usize {
         self.parts.iter().map(|part| read(part, Table::len)).sum()
     }
 
-    /// Is there none?
+    /// Is there none, in one part after the other? O(parts).
     pub fn is_empty(&self) -> bool {
         self.parts.iter().all(|part| read(part, Table::len) == 0)
     }
