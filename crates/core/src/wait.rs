@@ -5,6 +5,9 @@
 //! the lock, [`block`](Wait::block). To wake: take a target off the list under the lock, [`Target::claim`] it; if that
 //! succeeds hand over what it waits for; release the lock; [`Target::wake`].
 //!
+//! Between the publishing and the blocking nothing foreign runs on the waiter's stack: it might wait itself, when the first wait can be
+//! woken already, or panic, and take what is in the list away.
+//!
 //! **Claims.** A wait with a time limit, or in several lists at once ([`Group`]), can be ended by many, and must be by one
 //! alone: whoever wins the exchange on `claim`. One whose claim is lost is skipped; its owner takes itself off the lists. A
 //! wait without limit in one list has one waker only, the one who took it off the list, and needs no exchange.
@@ -32,6 +35,7 @@ use crate::stack::pool::NoStack;
 use crate::sys::atomic::{AtomicU8, Ordering::*, Peek};
 use crate::sys::clock::Instant;
 use crate::sys::mutant::{on, ord};
+use crate::task::waker::is_ours;
 use crate::time::timers::FIRE_WAIT;
 use crate::time::wheel::TimerNode;
 use std::cell::UnsafeCell;
@@ -311,6 +315,11 @@ impl Target {
         matches!(self.0, Kind::Future(_))
     }
 
+    /// Is it a future with another waker than ours: does waking it run foreign code, which may wait or panic?
+    pub fn is_foreign(&self) -> bool {
+        matches!(&self.0, Kind::Future(waker) if !is_ours(waker))
+    }
+
     /// Decides that this waker ends the wait. False: its time is over, skip it. Afterwards it is woken, exactly once.
     ///
     /// # Safety
@@ -362,6 +371,11 @@ impl Here {
     #[inline(always)]
     fn worker(self) -> Option<&'static Worker> {
         self.0.map(Worker::still)
+    }
+
+    /// Is it a worker?
+    pub fn is_worker(self) -> bool {
+        self.0.is_some()
     }
 
     /// One operation of the running task's budget. When it is used up, lets others run: so two tasks that never block

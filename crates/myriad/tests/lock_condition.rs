@@ -318,3 +318,106 @@ fn a_clone_panics() {
     assert!(condition.notify_one(Once(Arc::default())).is_ok());
     assert!(poll_once(waits[1].as_mut()).is_ready());
 }
+
+/// Polled again after it was ready, it does not give back the lock, which is the new guard's.
+#[test]
+fn a_future_that_was_ready_keeps_off_the_lock() {
+    let (mutex, condition) = (Mutex::new(0), Condition::new());
+    let mut wait = Box::pin(condition.wait_with_async(mutex.lock().unwrap()));
+    assert!(poll_once(wait.as_mut()).is_pending());
+    condition.notify_one(1).unwrap();
+    let (guard, value) = now(poll_once(wait.as_mut())).unwrap();
+    assert_eq!(value, 1);
+    let told = refusal(|| poll_once(wait.as_mut()).is_ready());
+    assert!(told.contains("polled again"), "{told}");
+    assert!(condition.is_empty() && mutex.try_lock().is_err(), "it is held");
+    drop((guard, wait));
+    assert!(mutex.try_lock().is_ok());
+}
+
+/// A guard that was lent to another task does not let that one give the lock back.
+#[test]
+fn another_tasks_reentrant_guard_is_refused() {
+    each_runtime(|rt| {
+        rt.run(|| {
+            let (lock, condition) = (ReentrantLock::new(5), Condition::<()>::new());
+            let guard = lock.lock();
+            myriad::scope(|s| {
+                let (guard, condition) = (&guard, &condition);
+                let other = s.spawn(move || refusal(|| condition.wait_with_reentrant_deadline(guard, PAST)));
+                let told = other.join().unwrap();
+                assert!(told.contains("another task holds"), "{told}");
+            });
+            assert!(lock.is_held_by_me());
+            drop(guard);
+            assert!(!lock.is_locked());
+        });
+    });
+}
+
+/// The lock's next one is a future with a foreign waker, which panics, or waits. It finds nobody's wait half begun.
+#[test]
+fn wakers_that_panic_or_wait_when_the_lock_is_given_back() {
+    struct Panics;
+    impl std::task::Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a bad waker");
+        }
+    }
+    struct Waits(Event, Event);
+    impl std::task::Wake for Waits {
+        fn wake(self: Arc<Self>) {
+            self.0.set();
+            self.1.wait();
+        }
+    }
+    each_runtime(|rt| {
+        for foreign in [false, true] {
+            let mutex = Arc::new(Mutex::new(()));
+            let (condition, condvar) = (Arc::new(Condition::new()), Arc::new(myriad::sync::Condvar::new()));
+            let run = |f: Box<dyn FnOnce() + Send>| match foreign {
+                true => std::thread::spawn(f).join().unwrap(),
+                false => rt.spawn(f).join().unwrap(),
+            };
+            // Without the lock: a future that was woken and is not polled keeps it from others.
+            let notifier = |told: Arc<Waits>, done: Arc<AtomicUsize>| {
+                let (condition, condvar) = (condition.clone(), condvar.clone());
+                rt.spawn(move || {
+                    told.0.wait();
+                    while condition.notify_one(7).is_err() {
+                        myriad::yield_now();
+                    }
+                    told.1.set();
+                    while done.load(SeqCst) == 0 {
+                        condvar.notify_all();
+                        myriad::yield_now();
+                    }
+                })
+            };
+            for waits in [true, false] {
+                let done = Arc::new(AtomicUsize::new(0));
+                let told = Arc::new(Waits(Event::new(), Event::new()));
+                let waker = || if waits { told.clone().into() } else { Arc::new(Panics).into() };
+                let (first, second): (std::task::Waker, std::task::Waker) = (waker(), waker());
+                if !waits {
+                    told.0.set();
+                }
+                let notifier = notifier(told.clone(), done.clone());
+                let (mutex2, condition, condvar) = (mutex.clone(), condition.clone(), condvar.clone());
+                run(Box::new(move || {
+                    let guard = mutex2.lock().unwrap();
+                    let mut next = Box::pin(mutex2.lock_async());
+                    assert!(lock_common::poll_with(next.as_mut(), &first).is_pending());
+                    let (guard, value) = condition.wait_with(guard).unwrap();
+                    assert_eq!(value, 7);
+                    drop(next);
+                    let mut next = Box::pin(mutex2.lock_async());
+                    assert!(lock_common::poll_with(next.as_mut(), &second).is_pending());
+                    let _guard = condvar.wait(guard).unwrap();
+                    done.store(1, SeqCst);
+                }));
+                notifier.join().unwrap();
+            }
+        }
+    });
+}

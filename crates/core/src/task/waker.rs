@@ -78,6 +78,11 @@ unsafe fn wake(word: *const ()) {
     }
 }
 
+/// Is it one of these wakers, which neither wait nor panic?
+pub(crate) fn is_ours(waker: &Waker) -> bool {
+    std::ptr::eq(waker.vtable(), &VTABLE)
+}
+
 /// Wakes the future that is in this record now.
 ///
 /// # Safety
@@ -95,7 +100,7 @@ pub(crate) unsafe fn wake_now(record: *mut Header) {
 
 /// A waker as a word for `waiter`: our own as they are, others in a box.
 pub(crate) fn to_waiter(waker: &Waker) -> *mut () {
-    if std::ptr::eq(waker.vtable(), &VTABLE) {
+    if is_ours(waker) {
         return waker.data().cast_mut().map_addr(|a| a | TASK);
     }
     Box::into_raw(Box::new(waker.clone())).cast::<()>().map_addr(|a| a | BOXED)

@@ -10,6 +10,7 @@ use crate::entry::{DONE, Entry, LINKED, List};
 use myriad_core::cancel::shield;
 use myriad_core::sys::const_fn;
 use myriad_core::sys::mutant::on;
+use myriad_core::sys::thread::abort_with;
 use myriad_core::time::{self, Instant};
 use myriad_core::unwind;
 use myriad_core::wait::{Here, Target};
@@ -209,12 +210,17 @@ impl<T> Condition<T> {
         deadline: Option<Instant>,
     ) -> Option<T> {
         let lock = guard.lock;
+        // A reference to a guard of another task, or thread, may be here.
+        assert!(
+            lock.is_held_by_me(),
+            "a wait with a ReentrantLock that another task holds: who waits gives back the lock that it holds itself"
+        );
         let mut notified = self.waits(first, Some(lock.raw()));
         let depth = lock.disown();
         // The guards of the caller are there still, also if it unwinds: so it has the lock in any case when it goes on.
         let waited = unwind::catch(|| op::wait(&mut notified, deadline));
-        if notified.unlocked {
-            shield(|| op::wait(&mut Lock::new(lock.raw()), None));
+        if notified.unlocked && unwind::catch(|| shield(|| op::wait(&mut Lock::new(lock.raw()), None))).is_err() {
+            abort_with("no memory for a stack while a task waits for a ReentrantLock that its guards hold");
         }
         lock.own_again(depth);
         match waited {
@@ -343,7 +349,8 @@ macro_rules! waits {
             /// there still; nothing interrupts that.
             ///
             /// # Panics
-            /// If there is no memory for a stack.
+            /// If the lock is not the caller's, but that of another task, which has lent it its guard. If there is no memory for a
+            /// stack. (The process ends if there is none to take the lock again.)
             ///
             /// # Examples
             /// ```
@@ -475,6 +482,7 @@ unsafe impl<T> Op for Notified<'_, T> {
 
     unsafe fn start(&mut self, here: Here, entry: *mut Entry<Slot<T>>, target: &mut Option<Target>) -> bool {
         let Some(target) = target.take() else { return false };
+        let blocks = !target.is_future();
         self.condition.inner.locked(here, |state| {
             let slot = Slot { generation: state.generation, value: MaybeUninit::uninit() };
             // SAFETY: the caller: the entry is ours, and live; under the lock.
@@ -490,7 +498,7 @@ unsafe impl<T> Op for Notified<'_, T> {
         if let Some(raw) = self.raw {
             self.unlocked = true;
             // SAFETY: it is locked by the caller, who gave the right to unlock it away.
-            unsafe { raw.unlock() };
+            unsafe { if blocks { raw.unlock_waiting(here) } else { raw.unlock() } };
         }
         false
     }
@@ -553,22 +561,34 @@ where
     /// What came, until the lock is taken.
     got: Option<(T, bool)>,
     lock: LockFuture<'m, U>,
+    /// It was ready: the lock is another guard's.
+    done: bool,
 }
 
 impl<'m: 'c, 'c, U: ?Sized, T> NotifiedWithFuture<'m, 'c, U, T> {
     fn new(notified: Notified<'c, T>, guard: MutexGuard<'m, U>) -> Self {
         let mutex = guard.mutex;
         let waiting = Waiting::new(notified);
-        NotifiedWithFuture { guard: ManuallyDrop::new(guard), waiting, got: None, lock: mutex.lock_async() }
+        NotifiedWithFuture {
+            guard: ManuallyDrop::new(guard),
+            waiting,
+            got: None,
+            lock: mutex.lock_async(),
+            done: false,
+        }
     }
 }
 
 impl<'m, U: ?Sized, T> Future for NotifiedWithFuture<'m, '_, U, T> {
     type Output = LockResult<(MutexGuard<'m, U>, T)>;
 
+    /// # Panics
+    /// If polled again after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: what is pinned stays where it is.
         let this = unsafe { self.get_unchecked_mut() };
+        // A second wait would give back the lock, which is the guard's that came of the first.
+        assert!(!this.done, "a wait with a lock that was ready is polled again");
         if this.got.is_none() {
             // SAFETY: pinned with the whole; ready, which is after a wait; taken once.
             unsafe {
@@ -579,6 +599,7 @@ impl<'m, U: ?Sized, T> Future for NotifiedWithFuture<'m, '_, U, T> {
         }
         // SAFETY: pinned with the whole.
         let locked = ready!(unsafe { Pin::new_unchecked(&mut this.lock) }.poll(cx));
+        this.done = true;
         let value = notified(this.got.take().map(|(value, _)| value));
         Poll::Ready(match locked {
             Ok(guard) => Ok((guard, value)),

@@ -254,12 +254,13 @@ unsafe impl Op for Notified<'_> {
             // SAFETY: it is locked by the caller.
             unsafe { self.raw.unlock() };
         }
+        let blocks = !target.is_future();
         // SAFETY: the caller; under the lock.
         self.condvar.inner.locked(here, |crowd| unsafe { crowd.join(entry, target) });
         self.unlocked = true;
         if !on("unlock-before-wait") {
             // SAFETY: it is locked by the caller, who gave the right to unlock it away.
-            unsafe { self.raw.unlock() };
+            unsafe { if blocks { self.raw.unlock_waiting(here) } else { self.raw.unlock() } };
         }
         false
     }

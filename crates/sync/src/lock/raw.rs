@@ -45,6 +45,7 @@ use myriad_core::sys::const_fn;
 use myriad_core::sys::fence::{heavy_any, light_any};
 use myriad_core::sys::mutant::{on, ord};
 use myriad_core::sys::thread::{relax, ticks, ticks_per_us};
+use myriad_core::unwind;
 use myriad_core::wait::{Here, Target};
 
 const FREE: u8 = 0;
@@ -128,6 +129,20 @@ impl RawMutex {
     /// The caller has it.
     #[inline(always)]
     pub(crate) unsafe fn unlock(&self) {
+        // SAFETY: the caller. Claimed, and woken once.
+        unsafe {
+            if let Some(target) = self.unlock_only() {
+                wake(target);
+            }
+        }
+    }
+
+    /// Gives the lock back, and leaves it to the caller to wake this target.
+    ///
+    /// # Safety
+    /// As [`unlock`](Self::unlock).
+    #[inline(always)]
+    unsafe fn unlock_only(&self) -> Option<Target> {
         if self.watch.load(Relaxed) != QUICK {
             // SAFETY: the caller.
             return unsafe { self.unlock_watched() };
@@ -138,41 +153,78 @@ impl RawMutex {
             light_any();
         }
         if self.watch.load(Relaxed) != QUICK && !on("unlock-look") {
-            self.unlocked_late();
+            return self.unlocked_late();
+        }
+        None
+    }
+
+    /// Gives the lock back, by one whose own wait stands in a list already. Until it is blocked nothing foreign may run on its
+    /// stack: a waker that waits would leave it in another wait than the one by which it is found, one that panics would take its entry's
+    /// frame away. So such a waker is called by a task of its own. (A foreign thread may well sleep twice.)
+    ///
+    /// # Safety
+    /// As [`unlock`](Self::unlock).
+    pub(crate) unsafe fn unlock_waiting(&self, here: Here) {
+        /// Is called in any case: a shutdown drops tasks that have not begun.
+        struct Apart(Option<Target>);
+        impl Drop for Apart {
+            fn drop(&mut self) {
+                if let Some(target) = self.0.take() {
+                    // SAFETY: claimed, and woken once.
+                    unsafe { target.wake() };
+                }
+            }
+        }
+        // SAFETY: the caller. Claimed, and woken once.
+        unsafe {
+            match self.unlock_only() {
+                Some(target) if target.is_foreign() => {
+                    let apart = Apart(Some(target));
+                    if here.is_worker() {
+                        drop(myriad_core::spawn(move || drop(apart)));
+                    } else if let Err(payload) = unwind::catch(move || drop(apart)) {
+                        // Its message was printed; there is nobody to tell.
+                        unwind::discard(payload);
+                    }
+                }
+                Some(target) => wake(target),
+                None => {}
+            }
         }
     }
 
     /// Unlocked with a plain store, when somebody had begun to wait.
     #[cold]
     #[inline(never)]
-    fn unlocked_late(&self) {
+    fn unlocked_late(&self) -> Option<Target> {
         // SeqCst: pairs with the fence in `begin`, for one who did not pay the heavy one.
         fence(SeqCst);
-        if self.watch.load(Relaxed) >= WAITERS {
-            self.wake_first();
-        }
+        if self.watch.load(Relaxed) >= WAITERS { self.claim_first() } else { None }
     }
 
     /// # Safety
     /// The caller has the lock.
     #[inline(never)]
-    unsafe fn unlock_watched(&self) {
+    unsafe fn unlock_watched(&self) -> Option<Target> {
         match self.watch.load(Relaxed) {
-            STARVING if self.hand_over() => return,
+            STARVING => {
+                let first = self.hand_over();
+                if first.is_some() {
+                    return first;
+                }
+            }
             CALM => self.calm_down(),
             _ => {}
         }
         // AcqRel: Release for `try_lock`; Acquire: pairs with the swap in `begin`: if that came first, we see its `watch`.
         self.state.swap(FREE, ord(AcqRel, "unlock-swap"));
-        if self.watch.load(Relaxed) >= WAITERS {
-            self.wake_first();
-        }
+        if self.watch.load(Relaxed) >= WAITERS { self.claim_first() } else { None }
     }
 
-    /// Unlocks by giving the lock to the first that waits. False: nobody does.
+    /// Unlocks by giving the lock to the first that waits, who is to be woken. `None`: nobody does.
     #[cold]
-    fn hand_over(&self) -> bool {
-        let first = self.locked(|waiting| {
+    fn hand_over(&self) -> Option<Target> {
+        self.locked(|waiting| {
             // SAFETY: the spin lock is held.
             unsafe {
                 let first = waiting.list.claim_first();
@@ -184,9 +236,7 @@ impl RawMutex {
                     target
                 })
             }
-        });
-        // SAFETY: claimed, and woken once.
-        first.map(|target| unsafe { Here::get().wake(target) }).is_some()
+        })
     }
 
     /// By who has the lock: after so many unlockings without waiters they are quick again.
@@ -203,11 +253,11 @@ impl RawMutex {
         });
     }
 
-    /// The lock was free a moment ago, and some wait: the first is woken, to take it.
+    /// The lock was free a moment ago, and some wait: the first is to be woken, to take it.
     #[cold]
     #[inline(never)]
-    fn wake_first(&self) {
-        let first = self.locked(|waiting| {
+    fn claim_first(&self) -> Option<Target> {
+        self.locked(|waiting| {
             if waiting.watch.load(Relaxed) < WAITERS {
                 return None;
             }
@@ -221,11 +271,7 @@ impl RawMutex {
                     target
                 })
             }
-        });
-        if let Some(target) = first {
-            // SAFETY: claimed, and woken once.
-            unsafe { Here::get().wake(target) };
-        }
+        })
     }
 
     #[inline(always)]
@@ -265,6 +311,17 @@ impl RawMutex {
         }
         false
     }
+}
+
+/// (Apart, so that unlocking, which stands in its callers' code, is small.)
+///
+/// # Safety
+/// It was claimed, and is woken once.
+#[cold]
+#[inline(never)]
+unsafe fn wake(target: Target) {
+    // SAFETY: the caller.
+    unsafe { target.wake() };
 }
 
 /// To take the lock, with patience.
