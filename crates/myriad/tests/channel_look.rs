@@ -355,3 +355,34 @@ fn a_forgotten_look() {
     assert_eq!(wakes.count(), 2);
     assert!(tx.is_closed() && tx.send(String::new()).is_err());
 }
+
+/// At a rendezvous a send ends when another receives: not by the receive that waits in the same select.
+#[test]
+fn a_rendezvous_after_a_look() {
+    let (tx, rx) = rendezvous();
+    let both = |n| {
+        let (tx, rx) = (&tx, &rx);
+        Box::pin(async move {
+            myriad::select_async! {
+                sent = tx.send(n) => { sent.unwrap(); 0 }
+                received = rx.recv() => received.unwrap(),
+            }
+        })
+    };
+    let mut first = pin!(tx.send_async(1));
+    assert!(poll_once(first.as_mut()).is_pending());
+    let mut two = both(2);
+    assert_eq!(rx.recv_if(|_| poll_once(two.as_mut()).is_pending()), Ok(Some(1)));
+    assert_eq!(poll_once(first), Poll::Ready(Ok(())));
+    assert_eq!((rx.len(), poll_once(two.as_mut())), (0, Poll::Pending), "it does not meet itself");
+    // Two that meet each other, once: who came first sends.
+    let mut first = pin!(tx.send_async(1));
+    let mut three = both(3);
+    drop(two);
+    assert!(poll_once(first.as_mut()).is_pending());
+    let mut two = both(2);
+    let looked = rx.recv_if(|_| poll_once(two.as_mut()).is_pending() && poll_once(three.as_mut()).is_pending());
+    assert_eq!(looked, Ok(Some(1)));
+    assert_eq!((poll_once(two.as_mut()), poll_once(three.as_mut())), (Poll::Ready(0), Poll::Ready(2)));
+    assert_eq!((rx.len(), rx.try_recv()), (0, Err(TryRecvError::Empty)));
+}

@@ -280,6 +280,46 @@ impl<T> List<T> {
         None
     }
 
+    /// Takes out the first entry of this list and the first of another that can meet: both waits are ended, or neither, and they are
+    /// not one. Those whose time is over are taken out on the way.
+    ///
+    /// # Safety
+    /// Both lists are under one lock, which is held.
+    pub(crate) unsafe fn claim_pair(&mut self, others: &mut List<T>) -> Option<[(*mut Entry<T>, Target); 2]> {
+        let mut mine = self.first;
+        // SAFETY: the caller; linked entries are live, and what is behind one is asked for before it is taken out.
+        unsafe {
+            while !mine.is_null() {
+                let (my_next, mut other) = (self.behind(mine), others.first);
+                while !other.is_null() {
+                    let next = others.behind(other);
+                    let both = Entry::with_links(mine, |mine| {
+                        Entry::with_links(other, |other| {
+                            let (one, two) = (&mut mine.target, &mut other.target);
+                            (!one.is_with(two)).then(|| one.claim_both(two))
+                        })
+                    });
+                    match both {
+                        None => {}
+                        Some(Both::Claimed) => return Some([(mine, self.remove(mine)), (other, others.remove(other))]),
+                        Some(Both::Over) => {
+                            drop(others.remove(other));
+                            Entry::end(other, SKIPPED);
+                        }
+                        Some(Both::MineOver) => {
+                            drop(self.remove(mine));
+                            Entry::end(mine, SKIPPED);
+                            break;
+                        }
+                    }
+                    other = next;
+                }
+                mine = my_next;
+            }
+        }
+        None
+    }
+
     /// As `claim_first`, for one who waits in other lists meanwhile: both waits are ended, or neither. Its own entries stay.
     ///
     /// # Safety

@@ -90,6 +90,33 @@ impl Target {
         }
     }
 
+    /// Are both of one wait, which stands in several lists?
+    #[inline]
+    pub fn is_with(&self, other: &Target) -> bool {
+        matches!((&self.0, &other.0), (Kind::Blocked(one), Kind::Blocked(two)) if std::ptr::eq(*one, *two))
+    }
+
+    /// Ends this wait and another one at once, or neither, for two that meet by the hands of a third. `MineOver`: this one is over.
+    /// Both targets are woken by the caller.
+    ///
+    /// # Safety
+    /// As [`claim_with`](Target::claim_with), for both, in place of the caller's own.
+    pub unsafe fn claim_both(&mut self, other: &mut Target) -> Both {
+        // SAFETY: the caller: both are alive, and two waits.
+        unsafe {
+            let mine = match self.0 {
+                Kind::Blocked(wait) if (*wait).timed => wait,
+                // Nobody else can end it.
+                _ => return if other.claim() { Both::Claimed } else { Both::Over },
+            };
+            let both = other.claim_with(Group(mine));
+            if both == Both::Claimed && (*mine).polled {
+                self.take_waker(mine);
+            }
+            both
+        }
+    }
+
     /// From now on this is the waker that is in the wait: the wait may be gone when it is woken.
     ///
     /// # Safety

@@ -409,9 +409,8 @@ impl<T> State<T> {
         // SAFETY: locked; entries are ours until `end`, and what is moved out of one place is moved into another.
         unsafe {
             loop {
-                // Into the buffer; at a rendezvous one at a time, as long as a receiver waits.
-                let wanted = self.buffer.len() == 0 && !self.waiting_receivers.is_empty();
-                if (self.buffer.len() < self.limit || wanted)
+                // Into the buffer, as long as there is room.
+                if self.buffer.len() < self.limit
                     && !self.is_closed()
                     && let Some((sender, target)) = self.waiting_senders.claim_first()
                 {
@@ -420,8 +419,23 @@ impl<T> State<T> {
                     served.push(target);
                     continue;
                 }
-                if self.buffer.len() == 0 || on("not-served") {
+                if on("not-served") || self.buffer.len() == 0 && self.is_closed() {
                     return;
+                }
+                // At a rendezvous one meets another, or neither goes on.
+                if self.buffer.len() == 0 {
+                    let Some([(sender, sent), (receiver, received)]) =
+                        self.waiting_senders.claim_pair(&mut self.waiting_receivers)
+                    else {
+                        return;
+                    };
+                    self.hand_over(receiver, (*sender).place());
+                    Entry::end(sender, DONE);
+                    served.extend([sent, received]);
+                    if self.is_lent() {
+                        return;
+                    }
+                    continue;
                 }
                 let Some((receiver, target)) = self.waiting_receivers.claim_first() else { return };
                 let looks = (*receiver).state() == LOOKS;
