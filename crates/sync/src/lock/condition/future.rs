@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::{LockResult, PoisonError};
 use std::task::{Context, Poll, ready};
 
-/// What [`Condition::wait_async`] returns.
+/// What [`Condition::wait_async`](super::Condition::wait_async) returns.
 #[must_use = "futures do nothing unless awaited"]
 pub struct NotifiedFuture<'a, T>(pub(super) Waiting<Notified<'a, T>>);
 
@@ -28,7 +28,7 @@ impl<T> Future for NotifiedFuture<'_, T> {
     }
 }
 
-/// What [`Condition::wait_with_async`] returns.
+/// What [`Condition::wait_with_async`](super::Condition::wait_with_async) returns.
 #[must_use = "futures do nothing unless awaited"]
 pub struct NotifiedWithFuture<'m, 'c, U: ?Sized, T>
 where
