@@ -93,8 +93,11 @@ pub(crate) fn ask_frames(hub: &'static Hub) {
 
 fn send(to: &'static Member, what: What) {
     let me = worker::current();
+    // Not while the caller panics: then no wait can be ended ([`spares`]), and nobody would look a second time. The inbox is looked at
+    // when the destructors are through (which do not wait there: the contract of fiber mode).
     if let Some(w) = me
         && std::ptr::eq(&w.member, to)
+        && !(w.are_fibers() && region::panics_here())
     {
         // SAFETY: we are the worker; what runs is not blocked.
         return unsafe { answer(w, what) };
