@@ -35,12 +35,7 @@ pub struct Entering {
 
 impl Default for Entering {
     fn default() -> Self {
-        Entering {
-            task: Cell::new(null_mut()),
-            turns_left: Cell::new(0),
-            in_a_row: Cell::new(0),
-            looks: Cell::new(0),
-        }
+        Entering { task: Cell::new(null_mut()), turns_left: Cell::new(0), in_a_row: Cell::new(0), looks: Cell::new(0) }
     }
 }
 
