@@ -72,6 +72,9 @@ unsafe fn run(
         if cases.is_null() && count > 0 {
             return Err(null("the cases"));
         }
+        if count > isize::MAX as usize / size_of::<myriad_case>() {
+            return Err(Failure::new(MYRIAD_ERROR_INVALID, format!("{count} cases are more than any memory holds")));
+        }
         // SAFETY: the caller.
         let cases = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(cases, count) } };
         let mut select = Select::new();

@@ -122,6 +122,23 @@ fn a_task_that_joins_itself() {
     });
 }
 
+/// The same with a time limit, of which it would use up all.
+#[test]
+fn a_task_that_joins_itself_for_a_time() {
+    in_both_modes(|rt| {
+        let (tx, rx) = bounded::<myriad::JoinHandle<bool>>(1);
+        let (said_tx, said_rx) = bounded(1);
+        let h = rt.spawn(move || {
+            let me = rx.recv().unwrap();
+            let ended = me.join_timeout(std::time::Duration::from_secs(3600)).expect("it does not wait");
+            said_tx.send(ended.unwrap_err().is_self_join()).unwrap();
+            true
+        });
+        tx.send(h).unwrap();
+        assert!(said_rx.recv().unwrap());
+    });
+}
+
 #[test]
 fn a_capacity_without_limit() {
     in_both_modes(|rt| {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Drops, Mode, case, in_both_modes};
 use myriad::channel::{Receiver, bounded, unbounded};
-use myriad::{scope, yield_now};
+use myriad::{Scope, scope, yield_now};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
@@ -113,11 +113,23 @@ fn others_end_meanwhile_and_stay() {
 
 #[test]
 fn others_have_their_turns() {
+    turns_beside(|s, blocks| drop(s.spawn(blocks)));
+}
+
+/// The same where each of the many waits in a scope of its own, which it cancels in turn.
+#[test]
+fn others_have_their_turns_beside_nested_scopes() {
+    turns_beside(|s, blocks| drop(s.spawn(move || scope(|inner| drop(inner.spawn(blocks))))));
+}
+
+/// `begin` spawns a task of the scope that does this.
+fn turns_beside(begin: impl for<'s> Fn(&'s Scope<'s, '_>, &'s (dyn Fn() + Sync)) + Sync) {
     const N: usize = 2000;
     case(
         Mode::Fibers,
         1,
-        |b| b,
+        // (A spare worker, while this one's thread has no processor, would have turns of its own.)
+        |b| b.spare_workers(0),
         |rt| {
             rt.run(|| {
                 let (_tx, rx) = unbounded::<()>();
@@ -133,12 +145,13 @@ fn others_have_their_turns() {
                             }
                         });
                     });
+                    let blocks = || {
+                        let _then = AtEnd(|| _ = ended.fetch_add(1, AcqRel));
+                        block(blocked, rx);
+                    };
                     scope(|s| {
                         for _ in 0..N {
-                            s.spawn(|| {
-                                let _then = AtEnd(|| _ = ended.fetch_add(1, AcqRel));
-                                block(blocked, rx);
-                            });
+                            begin(s, &blocks);
                         }
                         until_blocked(blocked, N);
                         s.cancel();

@@ -258,6 +258,29 @@ fn nothing_starves() {
     });
 }
 
+/// The same where each task that is entered enters the next one, and none comes to its end meanwhile.
+#[test]
+fn nothing_starves_below_a_chain() {
+    /// How far it went.
+    fn chain(stop: &Arc<AtomicUsize>, depth: usize) -> usize {
+        if stop.load(SeqCst) > 0 || depth == 3000 {
+            return depth;
+        }
+        let stop = stop.clone();
+        dispatch(move || chain(&stop, depth + 1)).join().unwrap()
+    }
+    alone(|rt| {
+        let stop = Arc::new(AtomicUsize::new(0));
+        let s = stop.clone();
+        rt.run(|| {
+            let queued = myriad::spawn(move || s.fetch_add(1, SeqCst));
+            let depth = chain(&stop, 0);
+            assert!(depth < 1000, "{depth} tasks were entered before one that had been queued");
+            queued.join().unwrap();
+        });
+    });
+}
+
 /// Trees of tasks that enter each other, yield to each other and join, on all workers: each runs once.
 #[test]
 fn many() {

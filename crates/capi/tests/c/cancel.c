@@ -268,6 +268,7 @@ static void one_of_several(void) {
     CHECK(strstr(myriad_last_error(), "for ever") != NULL);
     CHECK(myriad_select(NULL, 0, NULL) == MYRIAD_ERROR_INVALID);
     CHECK(myriad_select(NULL, 2, NULL) == MYRIAD_ERROR_NULL);
+    CHECK(myriad_select(off, (size_t)-1, NULL) == MYRIAD_ERROR_INVALID && strstr(myriad_last_error(), "cases") != NULL);
     myriad_case bad[] = {{ints, &number, MYRIAD_RECV}, {ints, NULL, MYRIAD_RECV}, {ints, &number, 7}};
     CHECK(myriad_select(bad, 2, NULL) == MYRIAD_ERROR_NULL && strstr(myriad_last_error(), "case 1") != NULL);
     CHECK(myriad_select(bad + 2, 1, NULL) == MYRIAD_ERROR_INVALID && strstr(myriad_last_error(), "MYRIAD_SEND") != NULL);

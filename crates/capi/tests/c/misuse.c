@@ -34,6 +34,14 @@ static void *joins_itself(void *argument) {
     return NULL;
 }
 
+static void *joins_itself_for_long(void *argument) {
+    myriad_channel *c = argument;
+    myriad_task *me;
+    OK(myriad_recv(c, &me));
+    FAILS(myriad_join_timeout(me, NULL, UINT64_MAX), MYRIAD_ERROR_IN_TASK, "itself");
+    return NULL;
+}
+
 static void before_start(void) {
     myriad_task *task = NULL;
     CHECK(strcmp(myriad_last_error(), "") == 0);
@@ -115,7 +123,9 @@ int main(int argc, char **argv) {
     OK(myriad_channel_new(sizeof task, 1, &c));
     OK(myriad_spawn(joins_itself, c, &task));
     OK(myriad_send(c, &task));
-    // (It has joined, and so freed, its own handle.)
+    OK(myriad_spawn(joins_itself_for_long, c, &task));
+    OK(myriad_send(c, &task));
+    // (They have joined, and so freed, their own handles.)
     OK(myriad_stop(20 * SECOND));
     FAILS(myriad_stop(0), MYRIAD_ERROR_NOT_STARTED, "has been stopped");
     myriad_channel_free(c);

@@ -91,10 +91,24 @@ pub(crate) fn ask_frames(hub: &'static Hub) {
     hub.all_workers().for_each(|w| send(w.as_static(), What::Frames));
 }
 
+/// Are requests to wait? While the caller panics no wait can be ended ([`spares`]), and nobody would look a second time. The inbox is
+/// looked at when the destructors are through (which do not wait: the contract of fiber mode).
+fn must_wait(w: &Worker) -> bool {
+    w.are_fibers() && region::panics_here()
+}
+
+/// Serves the requests that are in the inbox of the calling task's worker.
+pub(super) fn serve_now(w: &Worker) {
+    if !must_wait(w) {
+        w.drain_inbox();
+    }
+}
+
 fn send(to: &'static Member, what: What) {
     let me = worker::current();
     if let Some(w) = me
         && std::ptr::eq(&w.member, to)
+        && !must_wait(w)
     {
         // SAFETY: we are the worker; what runs is not blocked.
         return unsafe { answer(w, what) };
@@ -176,21 +190,25 @@ unsafe fn answer_one(w: &Worker, what: What) {
             What::Frames if !w.are_fibers() => w.custody.each_cancelled(w, |task| look(w, task)),
             What::Frames => {
                 w.custody.begin_sweep();
-                sweep(w);
+                if !w.custody.sweep.asked.get() {
+                    sweep(w);
+                }
             }
             What::Sweep => sweep(w),
         }
     }
 }
 
-/// Goes on with the sweep; asks this worker for the rest, if there is any. (For each scope that is cancelled there is one such request
-/// under way, until the sweep is over: so none depends on one that an earlier runtime has left.)
+/// Goes on with the sweep; asks this worker for the rest, if there is any.
 ///
 /// # Safety
-/// The caller is the worker, in fiber mode.
+/// The caller is the worker; no request of it is under way.
 unsafe fn sweep(w: &Worker) {
+    // (In threads mode, what a runtime in fiber mode has left: there is nothing to be found.)
     // SAFETY: the caller.
-    if unsafe { w.custody.sweep(w) } {
+    let more = w.are_fibers() && unsafe { w.custody.sweep(w) };
+    w.custody.sweep.asked.set(more);
+    if more {
         post(w.as_static(), What::Sweep, Some(w));
     }
 }

@@ -198,7 +198,7 @@ pub fn is_cancelled() -> bool {
     match worker::current() {
         Some(w) if !w.task().is_null() => {
             // Requests of scopes are still in the inbox.
-            w.drain_inbox();
+            ask::serve_now(w);
             // SAFETY: the running task.
             unsafe { frames::look_at_scope(w.task()) };
             region::is_cancelled(Key::current())
@@ -214,7 +214,7 @@ pub fn is_cancelled() -> bool {
 /// Not with a panic, but it unwinds.
 pub fn check() {
     if let Some(w) = worker::current() {
-        w.drain_inbox();
+        ask::serve_now(w);
     }
     point::check_anywhere();
 }

@@ -8,7 +8,8 @@
 //! them.)
 //!
 //! A task that blocks for the first time comes into the list before where the sweep is, and looks at its scope itself. A scope that is
-//! cancelled while a sweep is under way is looked for in another one, from the front.
+//! cancelled while a sweep is under way is looked for in another one, from the front; one for all of them, for tasks that wait in scopes of
+//! their own cancel these in turn.
 
 use super::ask;
 use super::frames::{Frame, Frames};
@@ -38,11 +39,14 @@ pub(super) struct Sweep {
     next: Cell<*mut Frame>,
     /// From the front once more.
     again: Cell<bool>,
+    /// A request for the next portion is in the worker's inbox. (Nobody empties that but the worker, so this holds from one runtime to the
+    /// next.)
+    pub(super) asked: Cell<bool>,
 }
 
 impl Default for Sweep {
     fn default() -> Self {
-        Sweep { next: Cell::new(null_mut()), again: Cell::new(false) }
+        Sweep { next: Cell::new(null_mut()), again: Cell::new(false), asked: Cell::new(false) }
     }
 }
 

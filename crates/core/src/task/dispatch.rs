@@ -4,11 +4,13 @@ use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::spawn;
 use crate::runtime::hub::Hub;
-use crate::sched::worker;
+use crate::sched::worker::{self, Worker};
 use std::panic::Location;
 
 /// Starts a task that runs `f`, and begins it *at once*: the caller is set aside, and goes on behind all tasks that are ready; any of
 /// them, and the new one as long as it does not block, run first. ([`spawn`](crate::spawn) queues the new task, and goes on.)
+///
+/// Where each task enters the next one, every hundredth or so waits until all that are ready, and one that is queued, have had a turn.
 ///
 /// For a task whose data is warm now, or that has to have done its first step when the caller goes on. What it costs is a switch,
 /// as of a [`yield_now`](crate::yield_now).
@@ -94,7 +96,7 @@ impl<T> JoinHandle<T> {
             return YieldedTo::Ended;
         }
         if let Some(w) = worker::current()
-            && w.may_enter()
+            && let Some(w) = w.may_enter()
         {
             // SAFETY: the handle keeps the record alive; claimed, the task is ours, and in no queue any more.
             unsafe {
@@ -124,7 +126,7 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let w = worker::current().filter(|w| std::ptr::eq(w.hub, hub) && w.may_enter());
+    let w = worker::current().filter(|w| std::ptr::eq(w.hub, hub)).and_then(Worker::may_enter);
     // SAFETY: the caller. A fresh record, which is in no queue.
     unsafe {
         let Some(w) = w else { return spawn::spawn_into(hub, f, place, with) };

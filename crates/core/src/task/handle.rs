@@ -148,7 +148,7 @@ impl<T> JoinHandle<T> {
     /// A caller that is cancelled leaves at once, and detaches the task: the cancellation is not passed on.
     ///
     /// # Errors
-    /// The time was over: the handle comes back, and the task runs on.
+    /// The time was over: the handle comes back, and the task runs on. Inside: as [`join`](Self::join); to join itself is an error at once.
     ///
     /// # Panics
     /// If there is no memory for a stack.
@@ -173,6 +173,10 @@ impl<T> JoinHandle<T> {
     /// # Panics
     /// If there is no memory for a stack.
     pub fn join_deadline(mut self, at: Instant) -> Result<Result<T, JoinError>, JoinHandle<T>> {
+        if is_running(worker::current(), self.task()) {
+            let error = JoinError::itself(self.place());
+            return Ok(Err(error));
+        }
         super::block_on(time::deadline_async(at, &mut self)).map_err(|_| self)
     }
 
@@ -272,8 +276,7 @@ unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Res
         if (*task).is_done() {
             return take_result(w, task);
         }
-        let me = w.map_or_else(|| dedicated::me().cast_const(), |w| w.running.get().record());
-        if std::ptr::eq(me, task) {
+        if is_running(w, task) {
             let error = JoinError::itself((*task).place);
             drop(JoinHandle::<T>::new(task));
             return Err(error);
@@ -291,6 +294,13 @@ unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Res
         }
         take_result(w.map(Worker::still), task).map_err(passed_on)
     }
+}
+
+/// Is it the caller itself?
+fn is_running(w: Option<&Worker>, task: *const Header) -> bool {
+    // SAFETY: it is only compared.
+    let me = w.map_or_else(|| dedicated::me().cast_const(), |w| unsafe { w.running.get().record() });
+    std::ptr::eq(me, task)
 }
 
 /// A join brought an error. If that is the caller's own cancellation, which the join has passed on, it arrives now.

@@ -4,10 +4,13 @@
 //! its next turn one with a look at this and that (`turns_left` 0), and blocks behind the ready tasks. So the loop
 //! comes by, finds the slot, and puts the number of turns back: between two tasks nothing has been asked that was not asked before.
 //!
+//! **Fairness.** A task that is entered and enters another one has neither ended nor blocked, so a chain of them takes no turns. Every
+//! [`IN_A_ROW`] of them the caller gives way first, to all that is ready and, by a look, to what is queued.
+//!
 //! **Invariant.** The slot is full only between [`Worker::enter`] and the next turn of the same worker. If that is its last, the task goes
 //! to the injector, where the end of the runtime finds it.
 
-use super::Worker;
+use super::{SELDOM, Worker};
 use crate::cancel::point;
 use crate::sched::node::Node;
 use crate::sys::atomic::Ordering::Relaxed;
@@ -16,16 +19,23 @@ use std::cell::Cell;
 use std::fmt;
 use std::ptr::null_mut;
 
+/// So many tasks are entered between two looks, at most. (Where they end or block there are never so many.)
+const IN_A_ROW: u32 = 2 * SELDOM;
+
 /// The slot.
 pub struct Entering {
     task: Cell<*mut Header>,
     /// The worker's `turns_left` before.
     turns_left: Cell<u32>,
+    /// How many were entered ...
+    in_a_row: Cell<u32>,
+    /// ... since the worker had made so many looks.
+    looks: Cell<u32>,
 }
 
 impl Default for Entering {
     fn default() -> Self {
-        Entering { task: Cell::new(null_mut()), turns_left: Cell::new(0) }
+        Entering { task: Cell::new(null_mut()), turns_left: Cell::new(0), in_a_row: Cell::new(0), looks: Cell::new(0) }
     }
 }
 
@@ -35,14 +45,48 @@ impl fmt::Debug for Entering {
     }
 }
 
+impl Entering {
+    /// One more is about to be entered, after so many looks: are these too many in a row?
+    fn is_too_much(&self, looks: u32) -> bool {
+        let before = if self.looks.replace(looks) == looks { self.in_a_row.get() } else { 0 };
+        let too_much = before >= IN_A_ROW;
+        self.in_a_row.set(if too_much { 0 } else { before + 1 });
+        too_much
+    }
+}
+
 impl Worker {
-    /// May the running task be set aside, and another one be begun here?
-    pub fn may_enter(&'static self) -> bool {
+    /// May the running task be set aside, and another one be begun here? By the worker that is returned, which may be another one.
+    ///
+    /// # Blocking
+    /// Gives way, if too many tasks were entered in a row. (Before the task is taken out of its queue; a cancellation of the caller arrives
+    /// after it has begun, as always.)
+    pub fn may_enter(&'static self) -> Option<&'static Worker> {
         // Not in a destructor that runs because of a panic; nor on a spare that begins nothing.
-        self.entering.task.get().is_null()
-            && !std::thread::panicking()
-            && !self.is_held_back()
-            && self.ensure_stack().is_ok()
+        let may = |w: &'static Worker| {
+            w.entering.task.get().is_null()
+                && !std::thread::panicking()
+                && !w.is_held_back()
+                && w.ensure_stack().is_ok()
+        };
+        if !may(self) {
+            return None;
+        }
+        if !self.entering.is_too_much(self.looks.load(Relaxed)) {
+            return Some(self);
+        }
+        self.set_aside();
+        let w = self.still();
+        may(w).then_some(w)
+    }
+
+    /// Sets the running task aside, behind all that are ready; the worker's next turn is one with a look.
+    fn set_aside(&'static self) {
+        self.turns_left.store(0, Relaxed);
+        let node = self.node();
+        self.make_ready(&raw const node as *mut Node);
+        // SAFETY: there is a stack, as `may_enter` says; the node is ours, in the ready ring, where it is found exactly once.
+        unsafe { self.suspend(&node) };
     }
 
     /// Begins this task in place of the running one, which goes on behind all that are ready, and arrives at its cancellation then.
@@ -54,11 +98,7 @@ impl Worker {
         let running = point::running(self);
         self.entering.task.set(task);
         self.entering.turns_left.set(self.turns_left.load(Relaxed));
-        self.turns_left.store(0, Relaxed);
-        let node = self.node();
-        self.make_ready(&raw const node as *mut Node);
-        // SAFETY: there is a stack, as the caller says; the node is ours, in the ready ring, where it is found exactly once.
-        unsafe { self.suspend(&node) };
+        self.set_aside();
         // SAFETY: it runs again.
         unsafe { point::check_of(running) };
     }
