@@ -60,7 +60,7 @@ impl<T> Receiver<T> {
     ///
     /// # Blocking
     /// While the channel is empty. A send or a close wakes it; the calling task is set aside meanwhile, a foreign thread
-    /// sleeps. A task that has sent or received 128 messages without blocking lets others run.
+    /// sleeps. A task that has sent or received 256 messages without blocking lets others run.
     ///
     /// # Cancellation
     /// A task that is cancelled while it waits unwinds, and has taken no message.

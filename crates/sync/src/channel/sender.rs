@@ -32,7 +32,7 @@ impl<T> Sender<T> {
     ///
     /// # Blocking
     /// While the channel is full (at a rendezvous: until a receiver takes the message). A receive or a close wakes it; the
-    /// calling task is set aside meanwhile, a foreign thread sleeps. A task that has sent or received 128 messages
+    /// calling task is set aside meanwhile, a foreign thread sleeps. A task that has sent or received 256 messages
     /// without blocking lets others run.
     ///
     /// # Cancellation
