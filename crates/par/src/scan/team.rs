@@ -14,7 +14,7 @@ use myriad_core::wait::Here;
 use myriad_core::{cancel, join};
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// A block is at most so large: together with the next one it has room in a second-level cache. Smaller ones cost more: each time a
 /// worker goes on elsewhere, what the processor has prefetched beyond the block's end was in vain, and the other worker's.
@@ -228,11 +228,12 @@ impl<'a, K: Kernel> Team<'a, K> {
     }
 
     fn claim(&self) -> Option<usize> {
-        // Relaxed: the numbers are all there is to it. (A look first, so that it does not grow without end.)
+        // A look first, so that it does not grow without end.
         if self.next.load(Relaxed) >= self.blocks {
             return None;
         }
-        Some(self.next.fetch_add(1, Relaxed)).filter(|block| *block < self.blocks)
+        // Release: that we are here. Acquire: with those of the claims before: who finds himself alone afterwards has made them all.
+        Some(self.next.fetch_add(1, AcqRel)).filter(|block| *block < self.blocks)
     }
 
     /// The elements of a block.
