@@ -98,7 +98,7 @@ pub(crate) struct BenchOptions {
     /// The published sizes, which may take minutes
     #[arg(long)]
     pub(crate) full: bool,
-    /// How often each system runs, each time in a fresh process
+    /// How often each system runs, each time in a fresh process; without a workload, less often if a minute is over
     #[arg(long, default_value_t = RUNS)]
     pub(crate) runs: usize,
     /// Kill a run after this many seconds
@@ -133,6 +133,13 @@ impl Default for BenchOptions {
             timeout: TIMEOUT,
             json: false,
         }
+    }
+}
+
+impl BenchOptions {
+    /// Is it a look at everything, for a person who waits: without a word on workload, size or number of runs?
+    pub(crate) fn has_a_minute(&self) -> bool {
+        self.workload.is_none() && self.n.is_none() && !self.full && !self.json && self.runs == RUNS
     }
 }
 
@@ -238,5 +245,15 @@ mod test {
         assert_eq!(parse_buffer("0"), Ok(Buffer(Some(0))));
         assert_eq!(parse_buffer("unbounded"), Ok(Buffer(None)));
         assert!(parse_buffer("-1").is_err());
+    }
+
+    #[test]
+    fn a_look_at_everything_has_a_minute() {
+        let all = BenchOptions::default;
+        assert!(all().has_a_minute());
+        assert!(!BenchOptions { workload: Some("chain".into()), ..all() }.has_a_minute());
+        assert!(!BenchOptions { runs: 5, ..all() }.has_a_minute());
+        assert!(!BenchOptions { full: true, ..all() }.has_a_minute());
+        assert!(!BenchOptions { json: true, ..all() }.has_a_minute());
     }
 }

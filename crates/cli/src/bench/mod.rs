@@ -7,7 +7,7 @@ mod table;
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -15,6 +15,10 @@ use crate::args::BenchOptions;
 use crate::look::{Look, thousands};
 use plan::Group;
 use summary::Summary;
+
+/// All workloads together take about so long, also on a slow machine: a newcomer waits for them. Where a workload's share of the time is over its
+/// systems do not run again; once is the least.
+const MINUTE: Duration = Duration::from_secs(55);
 
 /// The cores that this process may use.
 pub(crate) fn cores() -> usize {
@@ -29,9 +33,17 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
     let total: usize = groups.iter().map(|g| g.runs.len() * options.runs).sum();
     let bar = progress_bar(total as u64);
     let mut summaries = Vec::new();
-    for group in groups {
+    let (began, mut left_out) = (Instant::now(), 0);
+    for (number, group) in groups.iter().enumerate() {
         let mut summary = Summary::new(group);
-        for _ in 0..options.runs {
+        for round in 0..options.runs {
+            let share = (number + 1) as f64 / groups.len() as f64;
+            if round > 0 && options.has_a_minute() && began.elapsed() > MINUTE.mul_f64(share) {
+                let rest = group.runs.len() * (options.runs - round);
+                left_out += rest;
+                bar.inc(rest as u64);
+                break;
+            }
             for (i, params) in group.runs.iter().enumerate() {
                 bar.set_message(format!("{}: {}", group.title(), params.system));
                 // A system that failed once is not asked again: it may be one that hangs until the watchdog.
@@ -52,6 +64,11 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
     bar.finish_and_clear();
     if !options.json {
         print_line(&table::render(&summaries, Look::of_stdout()));
+        if left_out > 0 {
+            print_line(&format!(
+                "{left_out} of {total} runs were left out, to keep to a minute: `myriad bench WORKLOAD` does all"
+            ));
+        }
     }
     let failures: Vec<_> = summaries.iter().flat_map(Summary::failures).collect();
     // Below the table they stand already; whoever keeps only one of the two outputs wants them there too.
