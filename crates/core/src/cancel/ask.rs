@@ -165,17 +165,32 @@ unsafe fn answer(w: &'static Worker, what: What) {
     if nested {
         return;
     }
-    let mut next = Some((w, what));
-    while let Some((w, what)) = next {
-        // SAFETY: the caller: the worker, or in threads mode any, is asked from this thread.
-        unsafe { answer_one(w, what) };
-        next = LATER.with_borrow_mut(|later| {
+    // SAFETY: the caller.
+    unsafe { answer_one(w, what) };
+    answer_later();
+}
+
+/// What is asked from now on is answered by [`answer_later`], if the result is true; if not, somebody further up does it.
+///
+/// For who holds a task's place: to answer takes the lock of a list of frames, and who has that waits for places.
+pub(super) fn put_off() -> bool {
+    // (Not in a model: all its threads are one, and nobody asks there.)
+    !cfg!(loom) && LATER.with_borrow_mut(|later| later.is_none() && later.insert(Vec::new()).is_empty())
+}
+
+/// Answers what was put off, until there is nothing more.
+pub(super) fn answer_later() {
+    loop {
+        let next = LATER.with_borrow_mut(|later| {
             let next = later.as_mut().and_then(Vec::pop);
             if next.is_none() {
                 *later = None;
             }
             next
         });
+        let Some((w, what)) = next else { return };
+        // SAFETY: the worker, or in threads mode any, is asked from this thread, by `answer`'s callers.
+        unsafe { answer_one(w, what) };
     }
 }
 

@@ -7,7 +7,7 @@
 //! looks, and both sides have one.
 
 use super::place::{self, Place};
-use super::{Cancelled, frames, region};
+use super::{Cancelled, ask, frames, region};
 use crate::lock::biaser::pause;
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Worker};
@@ -88,9 +88,15 @@ pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Node) 
     }
     // Whoever holds it has seen the mark too.
     let Some(word) = hold(task) else { return false };
+    // A join passes the cancellation on; not while its own place is held, see there. (What it asks about stands in frames of this task
+    // or is kept by its handles, so it stands afterwards too.)
+    let put_off = ask::put_off();
     // SAFETY: the caller; held.
     let ended = unsafe { end(node) };
     task.idx.store(if ended { place::RUNS } else { word }, Release);
+    if put_off {
+        ask::answer_later();
+    }
     ended
 }
 
