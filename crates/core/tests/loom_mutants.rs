@@ -1,27 +1,16 @@
-//! Plants each mutant in each script that has to catch it; see `loom/mod.rs`.
-//!
-//! Every case runs in a process of its own, because a model that fails may abort, and under a time limit. A mutant that no
-//! script catches makes the test fail, unless it is in [`SURVIVORS`] with a reason.
+//! The mutants of the engine: see `loom/plant.rs`.
 #![cfg(loom)]
 
 #[path = "loom/mod.rs"]
 mod models;
 
-use models::{MEANINGS, Script, scripts};
+use models::plant::{self, Survivor};
+use models::scripts;
 use myriad_core::sys::fence::Meaning;
-use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
-/// A case that takes longer has no verdict, which fails.
-const LIMIT: Duration = Duration::from_secs(120);
-
-/// Mutants that no script can catch under this meaning of the fences, and why the ordering is still right to have.
-const SURVIVORS: &[(&str, Meaning, &str)] = &[
+/// What no script catches, and why.
+const SURVIVORS: &[Survivor] = &[
     ("flag-release", Meaning::PerOwner, FLAG_RELEASE),
     ("flag-release", Meaning::SeqCst, FLAG_RELEASE),
     ("claim-top-release", Meaning::SeqCst, "the full fence of the last push or claim releases what was before it"),
@@ -37,150 +26,19 @@ const SURVIVORS: &[(&str, Meaning, &str)] = &[
 const RETRACT: &str = "who was woken while announcing searches again, and the deques' locks order what it finds";
 const FLAG_RELEASE: &str = "the count must go up before the flag; loom does not reorder read-modify-writes";
 
-/// Plants every mutant. `MYRIAD_LOOM_ONLY=part` restricts it to scripts whose name contains this;
-/// `MYRIAD_LOOM_JOBS=n` runs so many cases at a time.
 #[test]
 #[ignore = "takes minutes: scripts/mutants.sh"]
 fn every_mutant_is_caught() {
-    let only = std::env::var("MYRIAD_LOOM_ONLY").unwrap_or_default();
-    let jobs = std::env::var("MYRIAD_LOOM_JOBS").ok().and_then(|n| n.parse().ok());
-    let jobs = jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let cases: Vec<_> = scripts()
-        .filter(|s| s.name.contains(&only))
-        .flat_map(|s| s.mutants.iter().flat_map(move |m| MEANINGS.map(|meaning| (s, *m, meaning))))
-        .collect();
-    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(|| {
-                while let Some(&(script, mutant, meaning)) = cases.get(next.fetch_add(1, Relaxed)) {
-                    let start = Instant::now();
-                    let verdict = plant(script, mutant, meaning);
-                    let may_survive = SURVIVORS.iter().any(|(m, under, _)| *m == mutant && *under == meaning);
-                    let meaning = format!("{meaning:?}");
-                    let seconds = start.elapsed().as_secs_f64();
-                    println!("{:28} {mutant:26} {meaning:9} {verdict:24} {seconds:6.1} s", script.name);
-                    if verdict.starts_with("killed") == may_survive {
-                        wrong.lock().unwrap().push(format!("{} {mutant} {meaning}: {verdict}", script.name));
-                    }
-                }
-            });
-        }
-    });
-    for (mutant, meaning, reason) in SURVIVORS {
-        println!("known to survive under {meaning:?}: {mutant} ({reason})");
-    }
-    let wrong = wrong.into_inner().unwrap();
-    assert!(wrong.is_empty(), "not as expected:\n{}", wrong.join("\n"));
+    plant::each(scripts(), SURVIVORS);
 }
 
-/// Runs one case in a process of its own. It begins with "killed" when the model failed.
-fn plant(script: &Script, mutant: &str, meaning: Meaning) -> String {
-    let start = Instant::now();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "one_case", "--nocapture"])
-        .env("MYRIAD_LOOM_CASE", format!("{} {mutant} {meaning:?}", script.name))
-        .env("RUST_BACKTRACE", "0")
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // Read beside the wait: a full pipe would stop the child.
-    let mut stderr = child.stderr.take().unwrap();
-    let reader = std::thread::spawn(move || {
-        let mut text = String::new();
-        _ = stderr.read_to_string(&mut text);
-        text
-    });
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            let text = reader.join().unwrap();
-            return if status.success() { "SURVIVED".into() } else { format!("killed: {}", reason(&text)) };
-        }
-        if start.elapsed() > LIMIT {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            return "NO VERDICT IN TIME".into();
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// How the mutant was caught, from the message of the first panic.
-fn reason(text: &str) -> &str {
-    let first = text.find("panicked at").map_or(text, |i| &text[i..]);
-    let causes = [
-        ("Causality violation", "unordered access"),
-        ("is forgotten", "forgotten sleeper"),
-        ("deadlock", "hang"),
-        ("maximum number of branches", "endless"),
-        ("is lost", "lost task"),
-        ("is run twice", "run twice"),
-    ];
-    let message = first.lines().nth(1).unwrap_or(first);
-    causes.iter().find(|(sign, _)| message.contains(sign)).map_or(message, |(_, cause)| cause)
-}
-
-/// The child's side of [`plant`]: `MYRIAD_LOOM_CASE="script mutant meaning"`.
 #[test]
 fn one_case() {
-    let Ok(case) = std::env::var("MYRIAD_LOOM_CASE") else { return };
-    let mut words = case.split(' ');
-    let (name, mutant, meaning) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
-    let script = scripts().find(|s| s.name == name).expect("a script's name");
-    let meaning = MEANINGS.into_iter().find(|m| format!("{m:?}") == meaning).expect("a meaning");
-    let n = models::explore(script, mutant.to_string().leak(), meaning);
-    println!("{n} executions");
+    plant::one_case(scripts());
 }
 
-/// Every mutant that the source names is planted by some script, and no script names one that does not exist.
 #[test]
 fn every_mutant_has_a_script() {
-    let crate_root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut named = BTreeSet::new();
-    for part in ["src", "tests/loom"] {
-        collect(&crate_root.join(part), &mut named);
-    }
-    let planted: BTreeSet<String> = scripts().flat_map(|s| s.mutants).map(|m| m.to_string()).collect();
-    let without: Vec<_> = named.difference(&planted).collect();
-    assert!(without.is_empty(), "no script plants {without:?}");
-    let unknown: Vec<_> = planted.difference(&named).collect();
-    assert!(unknown.is_empty(), "no code has the mutants {unknown:?}");
-}
-
-/// Adds the mutants named in all source files of a folder: the last argument of these calls.
-fn collect(folder: &Path, named: &mut BTreeSet<String>) {
-    const CALLS: [&str; 5] = ["ord(", "ord_to(", "on(", "light(", "set_top("];
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, named);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let code: String =
-                text.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
-            for (i, call) in CALLS.iter().flat_map(|call| code.match_indices(call)) {
-                let begins_a_word = !code[..i].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-                if begins_a_word {
-                    named.extend(last_literal(&code[i + call.len()..]));
-                }
-            }
-        }
-    }
-}
-
-/// The string literal that is the last argument of a call; `arguments` begins after its parenthesis.
-fn last_literal(arguments: &str) -> Option<String> {
-    let mut depth = 1;
-    let end = arguments.find(|c| {
-        depth += match c {
-            '(' => 1,
-            ')' => -1,
-            _ => 0,
-        };
-        depth == 0
-    })?;
-    let last = arguments[..end].trim().trim_end_matches(',').rsplit([',', '(']).next()?.trim();
-    let name = last.strip_prefix('"')?.strip_suffix('"')?;
-    name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-').then(|| name.to_string())
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    plant::all_are_planted(scripts(), &[&here.join("src"), &here.join("tests/loom")]);
 }

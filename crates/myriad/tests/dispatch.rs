@@ -27,10 +27,10 @@ fn log() -> (Log, impl Fn(&'static str) + Clone + Send + 'static) {
     (log, move |text| log2.lock().unwrap().push(text))
 }
 
-/// One worker, in both modes, so that the order is decided.
+/// One worker, in both modes, and nobody who takes its place when the system keeps it from running, so that the order is decided.
 fn alone(f: impl Fn(&Runtime)) {
     for mode in MODES {
-        case(mode, 1, |builder| builder.pin_workers(false), &f);
+        case(mode, 1, |builder| builder.pin_workers(false).spare_workers(0), &f);
     }
 }
 

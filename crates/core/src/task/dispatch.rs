@@ -82,13 +82,17 @@ impl<T> JoinHandle<T> {
     /// # Examples
     /// ```
     /// use myriad_core::task::YieldedTo;
-    /// let rt = myriad_core::Builder::new().workers(1).build()?;
+    /// // Without spares nobody else begins what a worker has, however long the system keeps it from running.
+    /// let rt = myriad_core::Builder::new().workers(1).spare_workers(0).build()?;
+    /// let (order, ended) = std::sync::mpsc::channel();
+    /// let also = order.clone();
     /// rt.run(|| {
-    ///     let (first, second) = (myriad_core::spawn(|| 1), myriad_core::spawn(|| 2));
-    ///     assert_eq!(first.yield_to(), YieldedTo::Entered);
-    ///     assert_eq!((first.is_finished(), second.is_finished()), (true, false));
-    ///     assert_eq!(first.yield_to(), YieldedTo::Ended);
+    ///     let first = myriad_core::spawn(move || order.send("first"));
+    ///     let second = myriad_core::spawn(move || also.send("second"));
+    ///     assert_eq!(second.yield_to(), YieldedTo::Entered);
+    ///     first.join().unwrap().unwrap();
     /// });
+    /// assert_eq!(ended.iter().collect::<Vec<_>>(), ["second", "first"]);
     /// # std::io::Result::Ok(())
     /// ```
     pub fn yield_to(&self) -> YieldedTo {

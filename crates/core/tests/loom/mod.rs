@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! loom_deque, loom_sleep, ...    every script of one protocol, without mutants             scripts/loom.sh
-//! loom_mutants                   every (script, mutant, meaning), one process each         scripts/mutants.sh
+//! loom_mutants                   every (script, mutant, meaning), one process each (`plant`)  scripts/mutants.sh
 //! ```
 //!
 //! # Rules for scripts
@@ -55,6 +55,7 @@ mod harness;
 pub mod held;
 pub mod lanes;
 pub mod monitor;
+pub mod plant;
 pub mod policy;
 pub mod relief;
 pub mod sleep;

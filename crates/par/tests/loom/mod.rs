@@ -10,6 +10,8 @@
 
 #[path = "../../../core/tests/loom/harness.rs"]
 mod harness;
+#[path = "../../../core/tests/loom/plant.rs"]
+pub mod plant;
 pub mod scan;
 
 pub use harness::*;

@@ -14,6 +14,8 @@ pub mod channel;
 mod harness;
 pub mod locks;
 pub mod look;
+#[path = "../../../core/tests/loom/plant.rs"]
+pub mod plant;
 pub mod select;
 
 pub use harness::*;
