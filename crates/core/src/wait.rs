@@ -176,6 +176,25 @@ impl Wait {
         }
     }
 
+    /// Blocks until woken, or until the deadline if there is one, as [`block`](Self::block) or [`block_until`](Self::block_until) does:
+    /// false if it is over and nobody has woken it.
+    ///
+    /// # Safety
+    /// As for `block`; it is timed if there is a deadline.
+    #[inline(always)]
+    pub unsafe fn block_by(&self, deadline: Option<Instant>) -> bool {
+        // SAFETY: the caller.
+        unsafe {
+            match deadline {
+                None => {
+                    self.block();
+                    true
+                }
+                Some(deadline) => self.block_until(deadline),
+            }
+        }
+    }
+
     /// # Safety
     /// As for `block_until`.
     unsafe fn block_task_until(&self, w: &'static Worker, deadline: Instant) -> bool {

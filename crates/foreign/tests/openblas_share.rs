@@ -2,12 +2,17 @@
 
 mod common;
 
-use common::{alone, in_both_modes};
+use common::{alone, in_both_modes_with};
 use myriad_core::{Runtime, scope};
 use myriad_foreign::openblas::{CALLS, run_gang, share_threads};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::*};
 use std::thread;
+
+/// Without spares: when the system keeps a worker from running, nobody takes its place and has nothing to do.
+fn in_both_modes(body: impl Fn(&Runtime)) {
+    in_both_modes_with(|builder| builder.spare_workers(0), body);
+}
 
 /// What stands for OpenBLAS's number, and how often it was set.
 static NUMBER: AtomicI32 = AtomicI32::new(0);

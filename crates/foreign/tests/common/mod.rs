@@ -31,11 +31,16 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 
 /// Runs `body` in both modes, with 1, 2 and 4 workers. All tasks have to end.
 pub(crate) fn in_both_modes(body: impl Fn(&Runtime)) {
+    in_both_modes_with(|builder| builder, body);
+}
+
+/// The same with settings.
+pub(crate) fn in_both_modes_with(tweak: impl Fn(Builder) -> Builder, body: impl Fn(&Runtime)) {
     for workers in [1, 2, 4] {
         // SAFETY: no test blocks in a thread-local scope, an initialiser, or a destructor.
         let fibers = unsafe { Builder::fibers() }.stack_size(256 << 10);
         for builder in [fibers, Builder::new()] {
-            let Ok(rt) = builder.workers(workers).build() else { continue };
+            let Ok(rt) = tweak(builder.workers(workers)).build() else { continue };
             body(&rt);
             let report = rt.shutdown(Duration::from_secs(60));
             assert!(report.is_clean(), "{report}");

@@ -11,25 +11,53 @@ use std::ops::Range;
 /// A scan, over ranges of its elements.
 pub(super) trait Kernel: Sync {
     type T: Send + Sync;
+    type Place: Place<T = Self::T>;
 
-    /// Where an element is read from.
-    fn address(&self, i: usize) -> usize;
+    /// Where the elements are.
+    fn place(&self) -> &Self::Place;
 
     /// The operator.
     fn combine(&self, a: &Self::T, b: &Self::T) -> Self::T;
+
+    /// Scans a range that is not empty, where `before` is the combination of all before it, and calls `beside` for each line of elements.
+    /// Returns the combination of all up to the range's end.
+    ///
+    /// # Safety
+    /// As for `reduce`.
+    unsafe fn scan_beside<'a>(
+        &'a self,
+        range: Range<usize>,
+        before: Option<&Self::T>,
+        beside: impl FnMut(),
+    ) -> Prefix<'a, Self::T>;
+
+    /// Where an element is read from.
+    fn address(&self, i: usize) -> usize {
+        self.place().address(i).addr()
+    }
 
     /// The combination of a range of at least two elements.
     ///
     /// # Safety
     /// The range is within the slices, has not been scanned, and is the caller's.
-    unsafe fn reduce(&self, range: Range<usize>) -> Self::T;
+    unsafe fn reduce(&self, range: Range<usize>) -> Self::T {
+        // SAFETY: the caller.
+        unsafe { reduce(self.place(), &|a: &Self::T, b: &Self::T| self.combine(a, b), range) }
+    }
 
-    /// Scans a range that is not empty, where `before` is the combination of all before it. Returns that of all up to its end.
-    /// Fetches what lies from element `ahead` on into the cache meanwhile.
+    /// Scans as [`scan_beside`](Self::scan_beside), and fetches what lies from element `ahead` on into the cache meanwhile.
     ///
     /// # Safety
     /// As for `reduce`.
-    unsafe fn scan<'a>(&'a self, range: Range<usize>, before: Option<&Self::T>, ahead: usize) -> Prefix<'a, Self::T>;
+    unsafe fn scan<'a>(&'a self, range: Range<usize>, before: Option<&Self::T>, ahead: usize) -> Prefix<'a, Self::T> {
+        let mut ahead = ahead;
+        let beside = || {
+            fetch(self.place(), ahead);
+            ahead += const { line::<Self::T>() };
+        };
+        // SAFETY: the caller.
+        unsafe { self.scan_beside(range, before, beside) }
+    }
 
     /// Scans a range as `scan`, and reduces another meanwhile, line by line: the first one comes from the cache and the second from
     /// memory, so the processor has something to do while it waits.
@@ -41,7 +69,14 @@ pub(super) trait Kernel: Sync {
         range: Range<usize>,
         before: Option<&Self::T>,
         next: Next,
-    ) -> (Prefix<'a, Self::T>, Self::T);
+    ) -> (Prefix<'a, Self::T>, Self::T) {
+        let op = |a: &Self::T, b: &Self::T| self.combine(a, b);
+        // SAFETY: the caller.
+        let mut reduction = unsafe { Reduction::new(self.place(), &op, next) };
+        // SAFETY: the caller.
+        let end = unsafe { self.scan_beside(range, before, || reduction.go_on()) };
+        (end, reduction.end())
+    }
 }
 
 /// A range of at least two elements to be reduced, and where the one begins that is likely to follow.
@@ -91,9 +126,10 @@ where
     O: Fn(&P::T, &P::T) -> P::T + Sync,
 {
     type T = P::T;
+    type Place = P;
 
-    fn address(&self, i: usize) -> usize {
-        self.place.address(i).addr()
+    fn place(&self) -> &P {
+        &self.place
     }
 
     #[inline(always)]
@@ -101,44 +137,6 @@ where
         (self.op)(a, b)
     }
 
-    unsafe fn reduce(&self, range: Range<usize>) -> P::T {
-        // SAFETY: the caller.
-        unsafe { reduce(&self.place, &self.op, range) }
-    }
-
-    unsafe fn scan<'a>(&'a self, range: Range<usize>, before: Option<&P::T>, ahead: usize) -> Prefix<'a, P::T> {
-        let mut ahead = ahead;
-        let beside = || {
-            fetch(&self.place, ahead);
-            ahead += const { line::<P::T>() };
-        };
-        // SAFETY: the caller.
-        unsafe { self.scan_beside(range, before, beside) }
-    }
-
-    unsafe fn scan_and_reduce<'a>(
-        &'a self,
-        range: Range<usize>,
-        before: Option<&P::T>,
-        next: Next,
-    ) -> (Prefix<'a, P::T>, P::T) {
-        // SAFETY: the caller.
-        let mut reduction = unsafe { Reduction::new(&self.place, &self.op, next) };
-        // SAFETY: the caller.
-        let end = unsafe { self.scan_beside(range, before, || reduction.go_on()) };
-        (end, reduction.end())
-    }
-}
-
-impl<P, O> Inclusive<P, O>
-where
-    P: Place,
-    O: Fn(&P::T, &P::T) -> P::T + Sync,
-{
-    /// Scans, and calls `beside` for each line of elements.
-    ///
-    /// # Safety
-    /// As for [`Kernel::scan`].
     #[inline(always)]
     unsafe fn scan_beside<'a>(
         &'a self,
@@ -186,9 +184,10 @@ where
     O: Fn(&P::T, &P::T) -> P::T + Sync,
 {
     type T = P::T;
+    type Place = P;
 
-    fn address(&self, i: usize) -> usize {
-        self.place.address(i).addr()
+    fn place(&self) -> &P {
+        &self.place
     }
 
     #[inline(always)]
@@ -196,44 +195,6 @@ where
         (self.op)(a, b)
     }
 
-    unsafe fn reduce(&self, range: Range<usize>) -> P::T {
-        // SAFETY: the caller.
-        unsafe { reduce(&self.place, &self.op, range) }
-    }
-
-    unsafe fn scan<'a>(&'a self, range: Range<usize>, before: Option<&P::T>, ahead: usize) -> Prefix<'a, P::T> {
-        let mut ahead = ahead;
-        let beside = || {
-            fetch(&self.place, ahead);
-            ahead += const { line::<P::T>() };
-        };
-        // SAFETY: the caller.
-        unsafe { self.scan_beside(range, before, beside) }
-    }
-
-    unsafe fn scan_and_reduce<'a>(
-        &'a self,
-        range: Range<usize>,
-        before: Option<&P::T>,
-        next: Next,
-    ) -> (Prefix<'a, P::T>, P::T) {
-        // SAFETY: the caller.
-        let mut reduction = unsafe { Reduction::new(&self.place, &self.op, next) };
-        // SAFETY: the caller.
-        let end = unsafe { self.scan_beside(range, before, || reduction.go_on()) };
-        (end, reduction.end())
-    }
-}
-
-impl<P, O> Exclusive<P, O>
-where
-    P: Place<T: Clone>,
-    O: Fn(&P::T, &P::T) -> P::T + Sync,
-{
-    /// As [`Inclusive::scan_beside`].
-    ///
-    /// # Safety
-    /// As for [`Kernel::scan`].
     #[inline(always)]
     unsafe fn scan_beside<'a>(
         &'a self,

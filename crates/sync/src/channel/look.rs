@@ -342,14 +342,7 @@ impl<T> Receiver<T> {
                 (Received::Empty, Err(error)) => panic!("{error}"),
                 (Received::Empty, Ok(())) => {}
             }
-            let woken = match deadline {
-                None => {
-                    wait.block();
-                    true
-                }
-                Some(deadline) => wait.block_until(deadline),
-            };
-            if !woken {
+            if !wait.block_by(deadline) {
                 drop(chan.give_up(here, at, Side::Receive));
                 wait.arrive();
                 return Err(RecvTimeoutError::Timeout);

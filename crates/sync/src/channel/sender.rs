@@ -247,14 +247,7 @@ impl<T> Sender<T> {
                 }
                 (Sent::Full, Ok(())) => {}
             }
-            let woken = match deadline {
-                None => {
-                    wait.block();
-                    true
-                }
-                Some(deadline) => wait.block_until(deadline),
-            };
-            if !woken {
+            if !wait.block_by(deadline) {
                 drop(self.chan().give_up(here, entry, Side::Send));
                 return Waited::Timeout;
             }
