@@ -58,6 +58,8 @@ pub struct OsStack {
     tid: Cell<u32>,
     /// A task of a group runs on it: only its own worker goes on with it.
     held: AtomicBool,
+    /// A task on it has had a context, and may have it yet: any worker that goes on with it has to know.
+    contexts: Cell<bool>,
     /// Whose role the thread is given; written by the giver before the turn.
     worker: Cell<*const Worker>,
 }
@@ -70,6 +72,7 @@ impl OsStack {
             floor: Cell::new(usize::MAX),
             tid: Cell::new(0),
             held: AtomicBool::new(false),
+            contexts: Cell::new(false),
             worker: Cell::new(w),
         }
     }
@@ -178,6 +181,29 @@ impl Stacks {
             // SAFETY: the calling thread's own.
             unsafe { (*self.me.get()).held.store(yes, Relaxed) };
         }
+    }
+
+    /// A task on the running stack has a context. (A fiber has the same worker always.)
+    #[inline]
+    pub fn bring_contexts(&self) {
+        if let Some(me) = self.thread() {
+            me.contexts.set(true);
+        }
+    }
+
+    /// Has a task on the running stack had a context? In threads mode.
+    pub fn brings_contexts(&self) -> bool {
+        self.thread().is_some_and(|me| me.contexts.get())
+    }
+
+    /// The calling thread, in threads mode.
+    #[inline]
+    fn thread(&self) -> Option<&OsStack> {
+        if !self.threads.get() {
+            return None;
+        }
+        // SAFETY: in threads mode it is null or the calling thread's own, which is there as long as that runs.
+        unsafe { self.me.get().as_ref() }
     }
 
     fn add_fiber(&self) -> Result<(), NoStack> {

@@ -201,11 +201,18 @@ impl Worker {
             return self;
         }
         let w = current().expect("a thread of the runtime");
-        if !std::ptr::eq(w, self) {
-            // The task may have a context, which it had on the other worker.
+        if !std::ptr::eq(w, self) && w.stacks.brings_contexts() {
+            // The task may have a context, or one below it on this stack, which it had on the other worker.
             w.member.deque.set_contexts();
         }
         w
+    }
+
+    /// What runs here, or is about to, has a context: from now on tasks are pushed, joined and ended with that in mind. For good.
+    #[inline]
+    pub fn meet_context(&self) {
+        self.member.deque.set_contexts();
+        self.stacks.bring_contexts();
     }
 
     /// A spare that begins nothing: see [`Hub::hold_spares_back`].

@@ -171,6 +171,8 @@ fn get_up(seat: *const Header) {
 
 fn become_(word: Word) {
     let w = here();
-    w.member.deque.set_contexts();
+    if word.has_context() {
+        w.meet_context();
+    }
     w.running.set(word);
 }

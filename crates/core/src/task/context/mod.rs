@@ -14,7 +14,8 @@
 //! claimed), and `run` is that of `future.rs` instead of the future's own.
 //!
 //! **Invariants.** (C1) A context belongs to one task, and is touched only by the thread that runs it. (C2) Where `running` has
-//! a context, the worker's deque knows that it `has_contexts`. (C3) It ends, on the task's own stack, before the task's end
+//! a context, the worker's deque knows that it `has_contexts`; a thread on which a task has had one brings that along when it goes
+//! on with another worker's role. (C3) It ends, on the task's own stack, before the task's end
 //! can be seen: its destructors have run when a joiner goes on.
 //!
 //! **Memory.** A context is a piece of record memory whose kind says "free", so that whoever visits all records passes over
@@ -225,7 +226,7 @@ pub(crate) fn find_or_make() -> *mut Context {
             .try_with(|own| {
                 if let Some(w) = w {
                     // What is spawned here inherits, too.
-                    w.member.deque.set_contexts();
+                    w.meet_context();
                 }
                 own.0.set(Context::new(w, null_mut()));
                 own.0.get()
@@ -257,7 +258,7 @@ unsafe fn adopt(w: &Worker, context: *mut Context) {
 /// From here on this context's task runs.
 #[inline]
 pub(crate) fn enter(w: &Worker, context: *mut Context) {
-    w.member.deque.set_contexts();
+    w.meet_context();
     w.running.set(Word::of_context(context));
 }
 
