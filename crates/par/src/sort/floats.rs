@@ -2,6 +2,7 @@
 
 use super::presorted::{self, Shape};
 use super::{SERIAL, digits, few, fork, quick};
+use std::cmp::Ordering::Greater;
 
 /// `f32` and `f64`.
 pub trait Float: sealed::Sealed {}
@@ -14,7 +15,7 @@ mod sealed {
     use std::cmp::Ordering;
 
     /// What the sort needs of them.
-    pub trait Sealed: Copy + Send + Sync {
+    pub trait Sealed: Copy + PartialOrd + Send + Sync {
         /// The integer of the same size.
         type Bits: Number + Send + Sync;
         /// IEEE's total order.
@@ -72,7 +73,9 @@ pub fn sort_floats<F: Float>(v: &mut [F]) {
         return v.sort_unstable_by(F::total);
     }
     fork::on_workers(|workers| {
-        match presorted::look(v, &F::total, workers) {
+        // (Two numbers in order are soon told, by the look: it asks whether the second one is less.)
+        let order = |a: &F, b: &F| if a > b { Greater } else { F::total(a, b) };
+        match presorted::look(v, &order, workers) {
             Shape::Sorted => return,
             Shape::Reversed => return v.reverse(),
             _ => {}

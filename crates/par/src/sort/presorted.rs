@@ -1,8 +1,12 @@
 //! Is there little to sort? A look at each pair of neighbours, in parallel, that ends when there are too many that say no.
+//!
+//! A slice to which new elements were appended, or into which some were written, is in order but for a part. That part counts as one run,
+//! which is to be sorted before all are merged. To find it, pairs are looked at in blocks, each of which ends by itself when it says no too
+//! often.
 
 use super::fork;
 use std::cmp::Ordering::{self, Less};
-use std::sync::Mutex;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// What a slice looks like.
@@ -12,16 +16,31 @@ pub(super) enum Shape {
     Sorted,
     /// Strictly in the opposite order: so turning it around is stable.
     Reversed,
-    /// Runs that are in order, which begin at these places. There are at least two.
-    Runs(Vec<usize>),
+    /// At least two runs, most of whose elements are in runs that are in order.
+    Runs(Vec<Run>),
     /// Anything else.
     Other,
 }
 
+/// A part of a slice, up to the next one.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) start: usize,
+    pub(super) in_order: bool,
+}
+
 /// The most runs: merging them passes over the elements `log2` as many times.
 const RUNS: usize = 16;
-/// Pairs that are looked at before others are asked what they have found.
-const STRIDE: usize = 1 << 12;
+/// This part of the elements may be in runs that are in no order: to sort them, and then to merge, takes less than to sort all.
+const WILD: usize = 8;
+/// The most exceptions in a block: with more it is in no order.
+const EXCEPTIONS: usize = RUNS;
+/// Blocks for each worker, and elements of a block at least.
+const BLOCKS: usize = 64;
+const BLOCK: usize = 1 << 12;
+/// Places that are looked at first, of so many pairs: of most slices they tell.
+const SPOTS: usize = 16;
+const SPOT: usize = 64;
 
 /// Looks. The slice is untouched.
 pub(super) fn look<T, F>(v: &[T], cmp: &F, workers: usize) -> Shape
@@ -30,57 +49,96 @@ where
     F: Fn(&T, &T) -> Ordering + Sync,
 {
     let [first, second, ..] = v else { return Shape::Sorted };
-    if cmp(second, first) != Less {
-        return match exceptions(v, &|a, b| cmp(b, a) == Less, RUNS - 1, workers) {
-            Some(starts) if starts.is_empty() => Shape::Sorted,
-            Some(mut starts) => {
-                starts.push(0);
-                starts.sort_unstable();
-                Shape::Runs(starts)
-            }
-            None => Shape::Other,
-        };
+    if cmp(second, first) == Less && blocks(v, &|a, b| cmp(b, a) != Less, 0, 0, workers).is_some() {
+        return Shape::Reversed;
     }
-    match exceptions(v, &|a, b| cmp(b, a) != Less, 0, workers) {
-        Some(_) => Shape::Reversed,
+    let exception = |a: &T, b: &T| cmp(b, a) == Less;
+    if is_hopeless(v, &exception) {
+        return Shape::Other;
+    }
+    match blocks(v, &exception, EXCEPTIONS, v.len() / WILD, workers) {
+        Some(blocks) => shape(blocks),
         None => Shape::Other,
     }
 }
 
-/// The numbers of the elements that are no `exception` after their neighbours, in no order; `None` if there are more than so many.
-fn exceptions<T, E>(v: &[T], exception: &E, most: usize, workers: usize) -> Option<Vec<usize>>
+/// Do too many places look as if they were in no order?
+fn is_hopeless<T>(v: &[T], exception: &impl Fn(&T, &T) -> bool) -> bool {
+    if v.len() < 2 * SPOTS * SPOT {
+        return false;
+    }
+    let wild = (0..SPOTS).filter(|i| {
+        let start = i * ((v.len() - SPOT) / SPOTS);
+        let pairs = v[start..start + SPOT].windows(2);
+        pairs.filter(|pair| exception(&pair[0], &pair[1])).take(SPOT / 8).count() == SPOT / 8
+    });
+    wild.take(SPOTS / 4).count() == SPOTS / 4
+}
+
+/// The pairs whose first elements are here.
+struct Block {
+    pairs: Range<usize>,
+    /// The second elements of those that are exceptions.
+    exceptions: Vec<usize>,
+    /// There are more of them than wanted: it ended there.
+    wild: bool,
+}
+
+/// Looks for the exceptions of each block, at most so many in each; `None` if more elements than `wild` are in blocks with more.
+fn blocks<T, E>(v: &[T], exception: &E, most: usize, wild: usize, workers: usize) -> Option<Vec<Block>>
 where
     T: Sync,
     E: Fn(&T, &T) -> bool + Sync,
 {
-    // Relaxed, both: the answer goes through the joins. `count` may be late, which costs only time.
-    let count = AtomicUsize::new(0);
-    let found = Mutex::new(Vec::new());
-    let look = |part: std::ops::Range<usize>| {
-        // (A pair may have its second element in the next part: elements are shared, hence `T: Sync`.)
-        for start in part.clone().step_by(STRIDE) {
-            let end = part.end.min(start + STRIDE);
-            if count.load(Relaxed) > most {
-                return;
-            }
-            for (i, pair) in v[start..=end].windows(2).enumerate() {
-                if exception(&pair[0], &pair[1]) {
-                    // (No code of the caller's runs under the lock.)
-                    found.lock().expect("nothing panics under it").push(start + i + 1);
-                    if count.fetch_add(1, Relaxed) >= most {
-                        return;
-                    }
+    let (pairs, size) = (v.len() - 1, v.len().div_ceil(BLOCKS * workers).max(BLOCK));
+    let block = |start: usize| Block { pairs: start..pairs.min(start + size), exceptions: Vec::new(), wild: false };
+    let mut blocks: Vec<Block> = (0..pairs).step_by(size).map(block).collect();
+    // Relaxed: the answers go through the joins; this may be late, which costs only time.
+    let found = AtomicUsize::new(0);
+    // (A pair may have its second element in the next block: elements are shared, hence `T: Sync`.)
+    let look = |block: &mut Block| {
+        if found.load(Relaxed) > wild {
+            return;
+        }
+        let Range { start, end } = block.pairs;
+        for (i, pair) in v[start..=end].windows(2).enumerate() {
+            if exception(&pair[0], &pair[1]) {
+                if block.exceptions.len() == most {
+                    block.wild = true;
+                    found.fetch_add(end - start, Relaxed);
+                    return;
                 }
+                block.exceptions.push(start + i + 1);
             }
         }
     };
-    // Of most slices the first few pairs tell.
-    let head = (v.len() - 1).min(STRIDE);
-    look(0..head);
-    if count.load(Relaxed) <= most {
-        fork::ranges(head..v.len() - 1, fork::grain(v.len(), workers, 4 * STRIDE), &look);
+    // The first one alone: often it tells.
+    let (first, others) = blocks.split_first_mut()?;
+    look(first);
+    fork::each(others, &look);
+    (found.into_inner() <= wild).then_some(blocks)
+}
+
+/// What the blocks come to.
+fn shape(blocks: Vec<Block>) -> Shape {
+    let mut runs: Vec<Run> = Vec::new();
+    for Block { pairs, exceptions, wild } in blocks {
+        // The pair across the blocks' border is the block's before: where that is in order, so are both, but for its exceptions.
+        if runs.last().is_none_or(|last| last.in_order == wild) {
+            runs.push(Run { start: pairs.start, in_order: !wild });
+        }
+        if !wild {
+            runs.extend(exceptions.into_iter().map(|start| Run { start, in_order: true }));
+        }
+        if runs.len() > RUNS {
+            return Shape::Other;
+        }
     }
-    (count.into_inner() <= most).then(|| found.into_inner().expect("nothing panics under it"))
+    match runs[..] {
+        [Run { in_order: true, .. }] => Shape::Sorted,
+        [_] => Shape::Other,
+        _ => Shape::Runs(runs),
+    }
 }
 
 #[cfg(test)]
@@ -105,17 +163,43 @@ mod test {
         assert_eq!(shape(&[2, 1]), Shape::Reversed);
     }
 
+    fn ordered(starts: impl IntoIterator<Item = usize>) -> Shape {
+        Shape::Runs(starts.into_iter().map(|start| Run { start, in_order: true }).collect())
+    }
+
     #[test]
     fn runs_wherever_they_begin() {
         for starts in [vec![50_000], vec![2], vec![99_999], vec![3, 4096, 4097, 12_288, 70_000]] {
             // Each run begins below the end of the one before.
             let run = |i: u32| starts.iter().filter(|&&start| start <= i as usize).count() as u32;
             let v: Vec<u32> = (0..100_000).map(|i| 1_000_000 * (10 - run(i)) + i).collect();
-            let all: Vec<usize> = std::iter::once(0).chain(starts.iter().copied()).collect();
-            assert_eq!(shape(&v), Shape::Runs(all));
+            assert_eq!(shape(&v), ordered(std::iter::once(0).chain(starts)));
         }
         // The first pair says "down".
         let v: Vec<u32> = [1].into_iter().chain(0..100_000).collect();
+        assert_eq!(shape(&v), ordered([0, 1]));
+    }
+
+    /// Where a part is in no order: at the front, at the end, between, wherever the blocks begin.
+    #[test]
+    fn a_part_in_no_order() {
+        for part in [0..2000, 98_000..100_000, 50_000..53_000, 4000..8200, 8190..8192 + 300] {
+            let wild = |i: u32| (i.wrapping_mul(0x9e37_79b9) >> 7) % 100_000;
+            let v: Vec<u32> = (0..100_000).map(|i| if part.contains(&i) { wild(i) } else { i }).collect();
+            let Shape::Runs(runs) = shape(&v) else { panic!("{part:?}: {:?}", shape(&v)) };
+            assert_eq!(runs[0].start, 0);
+            assert!(runs.windows(2).all(|pair| pair[0].start < pair[1].start));
+            let ends = runs[1..].iter().map(|run| run.start).chain([v.len()]);
+            for (run, end) in runs.iter().zip(ends) {
+                assert_eq!(run.in_order, v[run.start..end].is_sorted(), "{part:?}: {run:?} to {end}");
+                assert!(run.in_order || end - run.start <= part.len() + 2 * BLOCK, "{part:?}: {run:?} to {end}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_a_part_in_no_order() {
+        let v: Vec<u32> = (0..100_000_u32).map(|i| if i < 75_000 { i } else { i.wrapping_mul(0x9e37_79b9) }).collect();
         assert_eq!(shape(&v), Shape::Other);
     }
 

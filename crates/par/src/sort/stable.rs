@@ -1,7 +1,7 @@
 //! The stable sorts.
 
 use super::merge::merge_runs;
-use super::presorted::{self, Shape};
+use super::presorted::{self, Run, Shape};
 use super::{SERIAL, few, fork, permute, sample};
 use std::cmp::Ordering;
 
@@ -28,7 +28,8 @@ pub fn sort<T: Ord + Send + Sync>(v: &mut [T]) {
 /// Sorts the slice by a comparator, in parallel and stably: equal elements keep their order.
 ///
 /// Needs memory for as many elements again, and two bytes each; where there is none, std's serial sort, which needs half of that, does it.
-/// In order, in the opposite order, or of few runs that are in order, the slice is only looked at, turned around, or merged.
+/// In order, in the opposite order, or of few runs that are in order, the slice is only looked at, turned around, or merged; so it is if but a
+/// part of an eighth is in no order, which is sorted before.
 /// Compares `n log n` times; the element type is `Sync` because workers compare with elements that they share. For elements
 /// that are not there is [`merge_sort_by`](super::merge_sort_by).
 ///
@@ -110,7 +111,7 @@ where
             v.reverse();
             true
         }
-        Shape::Runs(starts) if size_of::<T>() <= LARGE => merge_runs(v, starts, cmp, workers),
+        Shape::Runs(runs) if size_of::<T>() <= LARGE => by_runs(v, &runs, cmp, workers),
         _ if is_small && v.len() <= FEW_VALUES && few::are_few_values(v, cmp) => false,
         _ if size_of::<T>() <= LARGE => sample::sort(v, cmp, workers),
         _ => by_reference(v, cmp, workers),
@@ -119,6 +120,21 @@ where
         // Best left to std, or no memory for us; perhaps std needs less.
         v.sort_by(cmp);
     }
+}
+
+/// Sorts the runs that are not in order, then merges all. False: there is no memory for it.
+fn by_runs<T, F>(v: &mut [T], runs: &[Run], cmp: &F, workers: usize) -> bool
+where
+    T: Send + Sync,
+    F: Fn(&T, &T) -> Ordering + Sync,
+{
+    let ends = runs[1..].iter().map(|run| run.start).chain([v.len()]);
+    for (run, end) in runs.iter().zip(ends) {
+        if !run.in_order {
+            by(&mut v[run.start..end], cmp, workers);
+        }
+    }
+    merge_runs(v, runs.iter().map(|run| run.start).collect(), cmp, workers)
 }
 
 /// Sorts references, then moves each element once to the buffer and once back. False: there is no memory for it.

@@ -2,6 +2,9 @@
 
 use std::cmp::Ordering::{self, Less};
 
+/// A range that is so many times as long as the other is moved by stretches.
+const MUCH: usize = 8;
+
 /// What is still to do of it: elements `a..a_end` and `b..b_end` go to `out`, where there is room for exactly these.
 pub(super) struct Segment<T> {
     a: *const T,
@@ -25,30 +28,28 @@ impl<T> Segment<T> {
 
     /// Merges them; of equal elements, those of `a` come first. If `cmp` panics, the segment knows what is left.
     pub(super) fn merge<F: Fn(&T, &T) -> Ordering>(&mut self, cmp: &F) {
-        let Segment { a, a_end, b, b_end, out } = *self;
-        let mut at = Progress { of: self, a, b, out };
-        while at.a != a_end && at.b != b_end {
-            // SAFETY: neither is at its end.
-            let takes_b = cmp(unsafe { &*at.b }, unsafe { &*at.a }) == Less;
-            let from = if takes_b { at.b } else { at.a };
-            // SAFETY: an element that is left, to the next place of the room; whichever it is, one step further is at most the end.
-            // An element is compared before it moves and never after: so what a comparator changes in it is kept.
-            unsafe {
-                from.copy_to_nonoverlapping(at.out, 1);
-                at.out = at.out.add(1);
-                at.a = at.a.add(usize::from(!takes_b));
-                at.b = at.b.add(usize::from(takes_b));
-            }
+        let (a, b) = self.left();
+        let mut at = Progress { a: self.a, b: self.b, out: self.out, of: self };
+        if a.max(b) >= MUCH * a.min(b) {
+            at.by_stretches(cmp);
+        } else {
+            at.one_by_one(cmp);
         }
         drop(at);
         self.finish();
     }
 
+    /// How many elements of either range.
+    fn left(&self) -> (usize, usize) {
+        // SAFETY: ends of one range each.
+        unsafe { (self.a_end.offset_from_unsigned(self.a), self.b_end.offset_from_unsigned(self.b)) }
+    }
+
     /// Moves what is left, in whatever order.
     pub(super) fn finish(&mut self) {
-        // SAFETY: ends of one range each, and the rest of the room is as long as both. Nothing panics here.
+        let (a, b) = self.left();
+        // SAFETY: the rest of the room is as long as both. Nothing panics here.
         unsafe {
-            let (a, b) = (self.a_end.offset_from_unsigned(self.a), self.b_end.offset_from_unsigned(self.b));
             self.a.copy_to_nonoverlapping(self.out, a);
             self.b.copy_to_nonoverlapping(self.out.add(a), b);
             self.out = self.out.add(a + b);
@@ -65,8 +66,113 @@ struct Progress<'a, T> {
     out: *mut T,
 }
 
+impl<T> Progress<'_, T> {
+    fn one_by_one<F: Fn(&T, &T) -> Ordering>(&mut self, cmp: &F) {
+        let Segment { a_end, b_end, .. } = *self.of;
+        while self.a != a_end && self.b != b_end {
+            // SAFETY: neither is at its end.
+            let takes_b = cmp(unsafe { &*self.b }, unsafe { &*self.a }) == Less;
+            let from = if takes_b { self.b } else { self.a };
+            // SAFETY: an element that is left, to the next place of the room; whichever it is, one step further is at most the end.
+            // An element is compared before it moves and never after: so what a comparator changes in it is kept.
+            unsafe {
+                from.copy_to_nonoverlapping(self.out, 1);
+                self.out = self.out.add(1);
+                self.a = self.a.add(usize::from(!takes_b));
+                self.b = self.b.add(usize::from(takes_b));
+            }
+        }
+    }
+
+    /// The same for ranges one of which is much longer: looks for where the next element of the short one belongs, by steps that double and
+    /// then by halves, and moves all before it at once.
+    fn by_stretches<F: Fn(&T, &T) -> Ordering>(&mut self, cmp: &F) {
+        let Segment { a_end, b_end, .. } = *self.of;
+        while self.a != a_end && self.b != b_end {
+            // SAFETY: neither is at its end; what is left of each is a slice. As above, nothing is compared once it has moved.
+            unsafe {
+                let n = first_not(rest(self.a, a_end), |x| cmp(&*self.b, x) != Less);
+                self.a.copy_to_nonoverlapping(self.out, n);
+                (self.a, self.out) = (self.a.add(n), self.out.add(n));
+                if self.a == a_end {
+                    return;
+                }
+                // The first of `b` belongs here (said the comparator, which may lie: so it goes in any case).
+                let n = 1 + first_not(rest(self.b.add(1), b_end), |y| cmp(y, &*self.a) == Less);
+                self.b.copy_to_nonoverlapping(self.out, n);
+                (self.b, self.out) = (self.b.add(n), self.out.add(n));
+            }
+        }
+    }
+}
+
+/// # Safety
+/// Ends of a range of elements, which nobody changes as long as the result is in use.
+unsafe fn rest<'a, T>(start: *const T, end: *const T) -> &'a [T] {
+    // SAFETY: the caller.
+    unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
+}
+
+/// How many elements from the first on fulfil this, if none behind them do: fast if they are few. At most all, whatever it says.
+fn first_not<T>(v: &[T], is_before: impl Fn(&T) -> bool) -> usize {
+    let mut step = 1;
+    while step <= v.len() && is_before(&v[step - 1]) {
+        step *= 2;
+    }
+    // It holds for the last one that was looked at before, if there was one.
+    let known = step / 2;
+    known + v[known..(step - 1).min(v.len()).max(known)].partition_point(is_before)
+}
+
 impl<T> Drop for Progress<'_, T> {
     fn drop(&mut self) {
         (self.of.a, self.of.b, self.of.out) = (self.a, self.b, self.out);
+    }
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+
+    /// A key, and where it was: of equal keys those of `a` come first, in their order.
+    fn merged(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
+        let mut out = Vec::with_capacity(a.len() + b.len());
+        // SAFETY: nobody uses the room meanwhile, which has as many elements afterwards; they have no destructors.
+        unsafe {
+            Segment::new(a, b, out.as_mut_ptr()).merge(&|x: &(u32, u32), y: &(u32, u32)| x.0.cmp(&y.0));
+            out.set_len(a.len() + b.len());
+        }
+        out
+    }
+
+    #[test]
+    fn one_much_longer_than_the_other() {
+        for long in 0..70 {
+            for short in 0..4 {
+                for first in 0..long + 2 {
+                    let a: Vec<_> = (0..long).map(|i| (i, i)).collect();
+                    let b: Vec<_> = (0..short).map(|i| (first + i / 2 * 7, 1000 + i)).collect();
+                    for (a, b) in [(&a, &b), (&b, &a)] {
+                        let mut expected = [&a[..], &b[..]].concat();
+                        expected.sort_by_key(|pair| pair.0);
+                        assert_eq!(merged(a, b), expected);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn as_many_as_fulfil_it() {
+        for n in 0..40 {
+            let v: Vec<usize> = (0..n).collect();
+            for k in 0..=n {
+                assert_eq!(first_not(&v, |&x| x < k), k, "of {n}");
+            }
+        }
+        // One that lies.
+        let calls = std::cell::Cell::new(0);
+        let lies = |_: &usize| calls.replace(calls.get() + 1) % 3 < 2;
+        (0..100).for_each(|n| assert!(first_not(&vec![0; n], lies) <= n));
     }
 }

@@ -15,14 +15,18 @@ pub(super) struct Chunk<'a, T> {
 /// Elements that go down the tree side by side: one alone would wait for each comparison in turn.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Goes down the tree: from the root, 1, by `step` on each level, and from there by `bucket`.
+/// Goes down the tree: from the root, 1, to the left child where `less` says so, else to the right one; and from there by `bucket`.
+///
+/// All answers of a level come before they are used: the compiler follows a comparator that may panic (`partial_cmp` and `unwrap`) into its
+/// two outcomes otherwise, with a branch that is as likely as not. (20,000,000 random floats took 940 ms, and 540 without that branch; of
+/// other comparators no difference.)
 #[inline(always)]
 pub(super) fn interleaved<T>(
     v: &[T],
     ids: &mut [MaybeUninit<Id>],
     counts: &mut [usize],
     levels: u32,
-    step: impl Fn(usize, &T) -> usize,
+    less: impl Fn(usize, &T) -> bool,
     bucket: impl Fn(usize, &T) -> usize,
 ) {
     let (groups, rest) = v.as_chunks::<SIDE_BY_SIDE>();
@@ -30,8 +34,9 @@ pub(super) fn interleaved<T>(
     for (group, ids) in groups.iter().zip(id_groups) {
         let mut at = [1; SIDE_BY_SIDE];
         for _ in 0..levels {
-            for (at, x) in at.iter_mut().zip(group) {
-                *at = step(*at, x);
+            let right: [usize; SIDE_BY_SIDE] = std::array::from_fn(|j| usize::from(!less(at[j], &group[j])));
+            for (at, right) in at.iter_mut().zip(right) {
+                *at = 2 * *at + right;
             }
         }
         for ((at, x), id) in at.into_iter().zip(group).zip(ids) {
@@ -43,7 +48,7 @@ pub(super) fn interleaved<T>(
     for (x, id) in rest.iter().zip(id_rest) {
         let mut at = 1;
         for _ in 0..levels {
-            at = step(at, x);
+            at = 2 * at + usize::from(!less(at, x));
         }
         let bucket = bucket(at, x);
         counts[bucket] += 1;

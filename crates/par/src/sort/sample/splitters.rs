@@ -84,7 +84,7 @@ impl<T: Sync, F: Fn(&T, &T) -> Ordering + Sync> Classify<T> for Splitters<'_, T,
         let (tree, levels, cmp) = (&*self.tree, self.levels, self.cmp);
         let lower = &*self.lower;
         // In the order of `x < splitter`: an element that equals a splitter goes to its right.
-        let step = |i: usize, x: &T| 2 * i + usize::from(cmp(x, tree[i]) != Less);
+        let less = |i: usize, x: &T| cmp(x, tree[i]) == Less;
         if self.equal {
             // Those that are equal, then those that are greater. The first range has no lower end: all are greater, and its bucket
             // of equal ones stays empty.
@@ -92,9 +92,9 @@ impl<T: Sync, F: Fn(&T, &T) -> Ordering + Sync> Classify<T> for Splitters<'_, T,
                 let range = i - tree.len();
                 2 * range + usize::from((range == 0) | (cmp(lower[range], x) == Less))
             };
-            classify::interleaved(v, ids, counts, levels, step, bucket);
+            classify::interleaved(v, ids, counts, levels, less, bucket);
         } else {
-            classify::interleaved(v, ids, counts, levels, step, |i, _| i - tree.len());
+            classify::interleaved(v, ids, counts, levels, less, |i, _| i - tree.len());
         }
     }
 }
