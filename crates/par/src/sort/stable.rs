@@ -1,6 +1,6 @@
 //! The stable sorts.
 
-use super::merge::merge_runs;
+use super::merge::{insert_short_ones, merge_runs};
 use super::presorted::{self, Run, Shape};
 use super::{SERIAL, few, fork, permute, sample};
 use std::cmp::Ordering;
@@ -134,7 +134,8 @@ where
             by(&mut v[run.start..end], cmp, workers);
         }
     }
-    merge_runs(v, runs.iter().map(|run| run.start).collect(), cmp, workers)
+    let mut starts = runs.iter().map(|run| run.start).collect();
+    insert_short_ones(v, &mut starts, cmp, workers) && merge_runs(v, starts, cmp, workers)
 }
 
 /// Sorts references, then moves each element once to the buffer and once back. False: there is no memory for it.

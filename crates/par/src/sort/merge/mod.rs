@@ -1,10 +1,12 @@
 //! Merging, and sorting by merging.
 
 mod cut;
+mod insert;
 mod runs;
 mod segment;
 
 use super::{SERIAL, fork};
+pub(super) use insert::insert_short_ones;
 pub(super) use runs::merge_runs;
 use std::cmp::Ordering::{self, Less};
 
@@ -32,7 +34,7 @@ pub fn merge<T: Ord + Send>(v: &mut [T], mid: usize) {
 /// Merges two ranges that are sorted by a comparator, `v[..mid]` and `v[mid..]`, in parallel and stably.
 ///
 /// Looks for what is in its place already: appending a few late elements to a sorted slice costs little. The rest needs memory for as many
-/// elements; where there is none, std's stable sort does it. If the ranges are not sorted, the result is in some order.
+/// elements, or, if one range is much shorter, for that one; where there is none, std's stable sort does it. If the ranges are not sorted, the result is in some order.
 ///
 /// # Blocking
 /// Until they are merged. The comparator may block.
@@ -76,7 +78,8 @@ where
         return v.sort_by(cmp);
     }
     fork::on_workers(|workers| {
-        if !merge_runs(v, vec![0, mid], &cmp, workers) {
+        let mut starts = vec![0, mid];
+        if !(insert_short_ones(v, &mut starts, &cmp, workers) && merge_runs(v, starts, &cmp, workers)) {
             v.sort_by(&cmp);
         }
     })

@@ -53,6 +53,9 @@ where
     T: Send,
     F: Fn(&T, &T) -> Ordering + Sync,
 {
+    if starts.len() == 1 {
+        return true;
+    }
     let len = v.len();
     let Some(mut buffer) = Buffer::<T>::new(len) else { return false };
     let mut home = Home {

@@ -91,14 +91,16 @@ impl<T> Progress<'_, T> {
         while self.a != a_end && self.b != b_end {
             // SAFETY: neither is at its end; what is left of each is a slice. As above, nothing is compared once it has moved.
             unsafe {
-                let n = first_not(rest(self.a, a_end), |x| cmp(&*self.b, x) != Less);
+                let left = rest(self.a, a_end);
+                let n = first_not(left.len(), |i| cmp(&*self.b, &left[i]) != Less);
                 self.a.copy_to_nonoverlapping(self.out, n);
                 (self.a, self.out) = (self.a.add(n), self.out.add(n));
                 if self.a == a_end {
                     return;
                 }
                 // The first of `b` belongs here (said the comparator, which may lie: so it goes in any case).
-                let n = 1 + first_not(rest(self.b.add(1), b_end), |y| cmp(y, &*self.a) == Less);
+                let left = rest(self.b.add(1), b_end);
+                let n = 1 + first_not(left.len(), |i| cmp(&left[i], &*self.a) == Less);
                 self.b.copy_to_nonoverlapping(self.out, n);
                 (self.b, self.out) = (self.b.add(n), self.out.add(n));
             }
@@ -113,15 +115,23 @@ unsafe fn rest<'a, T>(start: *const T, end: *const T) -> &'a [T] {
     unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
 }
 
-/// How many elements from the first on fulfil this, if none behind them do: fast if they are few. At most all, whatever it says.
-fn first_not<T>(v: &[T], is_before: impl Fn(&T) -> bool) -> usize {
+/// How many of the numbers below `n`, from 0 on, fulfil this, if none behind them do: fast if they are few. At most `n`, whatever it says.
+pub(super) fn first_not(n: usize, is_before: impl Fn(usize) -> bool) -> usize {
     let mut step = 1;
-    while step <= v.len() && is_before(&v[step - 1]) {
+    while step <= n && is_before(step - 1) {
         step *= 2;
     }
-    // It holds for the last one that was looked at before, if there was one.
-    let known = step / 2;
-    known + v[known..(step - 1).min(v.len()).max(known)].partition_point(is_before)
+    // It holds for the last one that was asked for before, if there was one, and not for this one, if there is one.
+    let (mut low, mut high) = (step / 2, n.min(step - 1));
+    while low < high {
+        let mid = low + (high - low) / 2;
+        if is_before(mid) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    low
 }
 
 impl<T> Drop for Progress<'_, T> {
@@ -165,14 +175,13 @@ mod test {
     #[test]
     fn as_many_as_fulfil_it() {
         for n in 0..40 {
-            let v: Vec<usize> = (0..n).collect();
             for k in 0..=n {
-                assert_eq!(first_not(&v, |&x| x < k), k, "of {n}");
+                assert_eq!(first_not(n, |x| x < k), k, "of {n}");
             }
         }
         // One that lies.
         let calls = std::cell::Cell::new(0);
-        let lies = |_: &usize| calls.replace(calls.get() + 1) % 3 < 2;
-        (0..100).for_each(|n| assert!(first_not(&vec![0; n], lies) <= n));
+        let lies = |_| calls.replace(calls.get() + 1) % 3 < 2;
+        (0..100).for_each(|n| assert!(first_not(n, lies) <= n));
     }
 }
