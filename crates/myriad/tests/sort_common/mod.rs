@@ -25,7 +25,7 @@ pub(crate) fn sorts<T: Send + Sync>() -> [(&'static str, bool, Sort<T>); 3] {
     ]
 }
 
-pub(crate) const PATTERNS: usize = 12;
+pub(crate) const PATTERNS: usize = 13;
 
 /// Keys in some pattern.
 pub(crate) fn keys(pattern: usize, n: usize, rng: &mut Rng) -> Vec<u32> {
@@ -61,6 +61,16 @@ pub(crate) fn keys(pattern: usize, n: usize, rng: &mut Rng) -> Vec<u32> {
             let mut v = up(n);
             let tail = n.min(10);
             v[n - tail..].iter_mut().for_each(|x| *x = rng.below(n as u64) as u32);
+            v
+        }
+        // Sorted but for some parts, of up to a fiftieth each, anywhere.
+        12 => {
+            let mut v = up(n);
+            for _ in 0..1 + rng.below(3) {
+                let length = rng.below(1 + n as u64 / 50) as usize;
+                let start = [0, n - length, rng.below(1 + (n - length) as u64) as usize][rng.below(3) as usize];
+                v[start..start + length].iter_mut().for_each(|x| *x = rng.below(n as u64) as u32);
+            }
             v
         }
         _ => unreachable!("there are {PATTERNS} patterns"),
