@@ -1,7 +1,7 @@
 //! Sorting floating-point numbers as integers: quicksort down to parts that fit in a cache, which are sorted by digits (`digits.rs`).
 
 use super::presorted::{self, Shape};
-use super::{SERIAL, digits, few, fork, quick};
+use super::{SERIAL, digits, few, fork, quick, unstable};
 use std::cmp::Ordering::Greater;
 
 /// `f32` and `f64`.
@@ -78,6 +78,7 @@ pub fn sort_floats<F: Float>(v: &mut [F]) {
         match presorted::look(v, &order, workers) {
             Shape::Sorted => return,
             Shape::Reversed => return v.reverse(),
+            Shape::Runs(runs) if unstable::by_insertion(v, &runs, &F::total, workers) => return,
             _ => {}
         }
         // Of these the digits tell little, and to find that out takes as long as half of the sort.

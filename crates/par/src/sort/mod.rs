@@ -3,7 +3,7 @@
 //! | | stable | memory | elements | |
 //! |---|---|---|---|---|
 //! | [`sort`], [`sort_by`], [`sort_by_key`] | yes | as much again | `Send + Sync` | sample sort |
-//! | [`sort_unstable`], … | no | none | `Send + Sync` | quicksort |
+//! | [`sort_unstable`], … | no | for a short run | `Send + Sync` | quicksort |
 //! | [`merge_sort`], … | yes | as much again | `Send` | runs, and merges |
 //! | [`sort_by_cached_key`] | yes | keys twice, elements | `Send + Sync` | keys, then places |
 //! | [`sort_by_radix_key`] | yes | as much again | `Send + Sync` | one digit, then sorts |

@@ -29,6 +29,17 @@ pub(super) struct Run {
     pub(super) in_order: bool,
 }
 
+/// Calls `sort` for those that are in no order. Returns where all begin.
+pub(super) fn put_in_order<T>(v: &mut [T], runs: &[Run], sort: impl Fn(&mut [T])) -> Vec<usize> {
+    let ends = runs[1..].iter().map(|run| run.start).chain([v.len()]);
+    for (run, end) in runs.iter().zip(ends) {
+        if !run.in_order {
+            sort(&mut v[run.start..end]);
+        }
+    }
+    runs.iter().map(|run| run.start).collect()
+}
+
 /// The most runs: merging them passes over the elements `log2` as many times.
 const RUNS: usize = 16;
 /// This part of the elements may be in runs that are in no order: to sort them, and then to merge, takes less than to sort all.

@@ -128,13 +128,7 @@ where
     T: Send + Sync,
     F: Fn(&T, &T) -> Ordering + Sync,
 {
-    let ends = runs[1..].iter().map(|run| run.start).chain([v.len()]);
-    for (run, end) in runs.iter().zip(ends) {
-        if !run.in_order {
-            by(&mut v[run.start..end], cmp, workers);
-        }
-    }
-    let mut starts = runs.iter().map(|run| run.start).collect();
+    let mut starts = presorted::put_in_order(v, runs, |run| by(run, cmp, workers));
     insert_short_ones(v, &mut starts, cmp, workers) && merge_runs(v, starts, cmp, workers)
 }
 

@@ -1,6 +1,7 @@
 //! The unstable sorts.
 
-use super::presorted::{self, Shape};
+use super::merge::{are_insertable, insert_short_ones};
+use super::presorted::{self, Run, Shape};
 use super::{SERIAL, fork, quick};
 use std::cmp::Ordering;
 
@@ -21,9 +22,11 @@ use std::cmp::Ordering;
 pub fn sort_unstable<T: Ord + Send + Sync>(v: &mut [T]) {
     sort_unstable_by(v, T::cmp);
 }
+
 /// Sorts the slice by a comparator, in parallel and in place; equal elements may change their order, and with the number of workers.
 ///
-/// Needs no memory that grows with the slice. Compares `n log n` times, also at worst. For integers this is the fastest sort here, for floats
+/// Needs no memory that grows with the slice; only where a slice is in order but for a short part, that part is sorted and inserted, by way of
+/// memory for it (if there is any). Compares `n log n` times, also at worst. For integers this is the fastest sort here, for floats
 /// [`sort_floats`](super::sort_floats); records with a small key are often sorted faster by [`sort_by`](super::sort_by).
 ///
 /// # Blocking
@@ -59,14 +62,30 @@ where
     T: Send + Sync,
     F: Fn(&T, &T) -> Ordering + Sync,
 {
-    if workers == 1 || v.len() < SERIAL {
+    if v.len() < SERIAL {
         return v.sort_unstable_by(cmp);
     }
     match presorted::look(v, cmp, workers) {
         Shape::Sorted => {}
         Shape::Reversed => v.reverse(),
+        Shape::Runs(runs) if by_insertion(v, &runs, cmp, workers) => {}
+        _ if workers == 1 => v.sort_unstable_by(cmp),
         _ => quick::sort(v, cmp, workers),
     }
+}
+
+/// Inserts the short runs into the long ones. False: these are not that much longer, or there is no memory for a short one.
+pub(super) fn by_insertion<T, F>(v: &mut [T], runs: &[Run], cmp: &F, workers: usize) -> bool
+where
+    T: Send + Sync,
+    F: Fn(&T, &T) -> Ordering + Sync,
+{
+    let starts: Vec<usize> = runs.iter().map(|run| run.start).collect();
+    if !are_insertable(&starts, v.len(), workers) {
+        return false;
+    }
+    let mut starts = presorted::put_in_order(v, runs, |run| by(run, cmp, workers));
+    insert_short_ones(v, &mut starts, cmp, workers)
 }
 
 /// Sorts the slice by a key, in parallel and in place; elements of equal keys may change their order. The key is computed for each

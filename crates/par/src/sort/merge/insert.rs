@@ -21,16 +21,35 @@ pub(in crate::sort) fn insert_short_ones<T, F>(v: &mut [T], starts: &mut Vec<usi
 where
     F: Fn(&T, &T) -> Ordering,
 {
+    let len = v.len();
+    each(starts, len, workers, |range, mid| insert(&mut v[range], mid, cmp))
+}
+
+/// Would there be one run in the end?
+pub(in crate::sort) fn are_insertable(starts: &[usize], len: usize, workers: usize) -> bool {
+    let mut starts = starts.to_vec();
+    each(&mut starts, len, workers, |_, _| true);
+    starts.len() == 1
+}
+
+/// Calls `f` for two neighbours of which one is much shorter, and for where the second one begins in them, and takes them for one then; until
+/// there are none, or `f` says no.
+fn each(
+    starts: &mut Vec<usize>,
+    len: usize,
+    workers: usize,
+    mut f: impl FnMut(std::ops::Range<usize>, usize) -> bool,
+) -> bool {
     let mut i = 0;
     while i + 1 < starts.len() {
         let (start, mid) = (starts[i], starts[i + 1]);
-        let end = starts.get(i + 2).copied().unwrap_or(v.len());
+        let end = starts.get(i + 2).copied().unwrap_or(len);
         let (a, b) = (mid - start, end - mid);
         if a.max(b) / (MUCH * workers) < a.min(b) {
             i += 1;
             continue;
         }
-        if !insert(&mut v[start..end], a, cmp) {
+        if !f(start..end, a) {
             return false;
         }
         starts.remove(i + 1);

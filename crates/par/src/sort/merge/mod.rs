@@ -6,7 +6,7 @@ mod runs;
 mod segment;
 
 use super::{SERIAL, fork};
-pub(super) use insert::insert_short_ones;
+pub(super) use insert::{are_insertable, insert_short_ones};
 pub(super) use runs::merge_runs;
 use std::cmp::Ordering::{self, Less};
 
