@@ -86,20 +86,20 @@ fn nobody_is_woken_for_nothing() {
                 rt.spawn(move || drop(noise.wait_timeout(shared.0.lock().unwrap(), MS / 20))).join().unwrap();
             }
             *shared.0.lock().unwrap() = 100;
-            // Notified as soon as it waits.
+            // Notified as soon as it waits. (Joined by this thread: a task that joins a thread holds the only worker, and in fiber mode the
+            // notifier, which has begun, with it.)
             for waiting in waiting {
-                let ended = rt.spawn({
-                    let shared = shared.clone();
-                    let (tx, rx) = bounded::<()>(1);
-                    let notifier = rt.spawn(move || {
-                        while rx.try_recv() == Err(TryRecvError::Empty) {
-                            shared.1.notify_all();
-                            sleep(MS / 20);
-                        }
-                    });
-                    move || (waiting.join(), tx.send(()), notifier.join())
+                let shared = shared.clone();
+                let (tx, rx) = bounded::<()>(1);
+                let notifier = rt.spawn(move || {
+                    while rx.try_recv() == Err(TryRecvError::Empty) {
+                        shared.1.notify_all();
+                        sleep(MS / 20);
+                    }
                 });
-                let (seen, ..) = ended.join().unwrap();
+                let seen = waiting.join();
+                tx.send(()).unwrap();
+                notifier.join().unwrap();
                 assert_eq!(seen, 100, "{kind:?}: before anybody has notified it");
             }
         }

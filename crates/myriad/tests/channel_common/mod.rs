@@ -52,7 +52,13 @@ impl<T> Running<T> {
     pub(crate) fn join(self) -> T {
         match self {
             Running::Task(task) => task.join().unwrap(),
-            Running::Thread(thread) => thread.join().unwrap(),
+            Running::Thread(thread) => {
+                assert!(
+                    myriad::task::current().is_none(),
+                    "this holds a worker, perhaps of a task that the thread waits for"
+                );
+                thread.join().unwrap()
+            }
         }
     }
 }
