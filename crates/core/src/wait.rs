@@ -176,8 +176,8 @@ impl Wait {
         }
     }
 
-    /// Blocks until woken, or until the deadline if there is one, as [`block`](Self::block) or [`block_until`](Self::block_until) does:
-    /// false if it is over and nobody has woken it.
+    /// Blocks as [`block_until`](Self::block_until), if there is a deadline; else as [`block`](Self::block), and returns true (also if a
+    /// cancellation [has ended it](Self::was_cancelled)).
     ///
     /// # Safety
     /// As for `block`; it is timed if there is a deadline.

@@ -18,8 +18,9 @@ fn here() -> (usize, bool) {
     (std::ptr::from_ref(w).addr(), w.member.deque.has_contexts())
 }
 
-/// A task that waits and goes on with another worker, since its own is held up. Has that one contexts then?
-fn moves(with_context: bool) -> bool {
+/// A task that waits and goes on with another worker, since its own is held up. Has that one contexts then? `None`: it did not move, as the
+/// system was so slow that a spare began what was to hold the worker up.
+fn moves(with_context: bool) -> Option<bool> {
     let rt = Builder::new().workers(1).build().unwrap();
     let waits = rt.spawn(move || {
         if with_context {
@@ -36,11 +37,11 @@ fn moves(with_context: bool) -> bool {
         });
         time::sleep(Duration::from_millis(1));
         let after = here();
-        assert_ne!(after.0, before.0, "another worker");
-        assert_eq!(USED.get(), with_context);
+        // (To ask makes a context.)
+        assert!(!with_context || USED.get());
         over.store(true, SeqCst);
         stuck.join().unwrap();
-        after.1
+        (after.0 != before.0).then_some(after.1)
     });
     waits.join().unwrap()
 }
@@ -48,6 +49,7 @@ fn moves(with_context: bool) -> bool {
 /// Else each `join` of each worker would leave its shortest path for ever, half as fast, as soon as one has waited.
 #[test]
 fn only_tasks_that_have_one_bring_it_along() {
-    assert!(!moves(false));
-    assert!(moves(true));
+    let each = |with_context| (0..100).find_map(|_| moves(with_context)).expect("it moves sometimes");
+    assert!(!each(false));
+    assert!(each(true));
 }

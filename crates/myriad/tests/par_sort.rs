@@ -375,3 +375,25 @@ fn on_small_stacks() {
         );
     }
 }
+
+/// New elements behind sorted ones, of which there are as many as whole blocks of the look.
+#[test]
+fn appended_at_a_blocks_border() {
+    for (old, new) in [(1 << 16, 4096), (1 << 16, 5000), (1 << 18, 5000), (983_040, 65_536)] {
+        let mut v: Vec<u32> = (0..old).map(|i| i + 10_000).collect();
+        v.extend((0..new).map(|i: u32| (i.wrapping_mul(0x9e37_79b9) >> 7) % 10_000));
+        let mut expected = v.clone();
+        expected.sort();
+        each(&[1, 2, 4], |rt| {
+            let (mut stable, mut unstable) = (v.clone(), v.clone());
+            let mut floats: Vec<f64> = v.iter().map(|&x| f64::from(x)).collect();
+            rt.run(|| {
+                par::sort(&mut stable);
+                par::sort_unstable(&mut unstable);
+                par::sort_floats(&mut floats);
+            });
+            assert!(stable == expected && unstable == expected, "{old}, {new}");
+            assert!(floats.iter().zip(&expected).all(|(x, y)| *x == f64::from(*y)), "{old}, {new}");
+        });
+    }
+}

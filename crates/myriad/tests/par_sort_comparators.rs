@@ -424,3 +424,20 @@ fn the_panic_comes_out_unchanged() {
         assert!(text(&*payload).ends_with("all of them"));
     });
 }
+
+/// It says that the first of the second range is less than the last of the first one, and then that nothing is.
+#[test]
+fn a_lie_to_merge_by() {
+    each(&[2], |rt| {
+        let mut v: Vec<u32> = (0..20_000).chain(5..20_005).collect();
+        let first = AtomicBool::new(true);
+        let cmp = |a: &u32, b: &u32| {
+            if *b == 19_999 && !first.swap(false, SeqCst) { Ordering::Greater } else { a.cmp(b) }
+        };
+        rt.run(|| par::merge_by(&mut v, 20_000, cmp));
+        v.sort();
+        let mut expected: Vec<u32> = (0..20_000).chain(5..20_005).collect();
+        expected.sort();
+        assert_eq!(v, expected);
+    });
+}

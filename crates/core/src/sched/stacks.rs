@@ -118,7 +118,8 @@ impl Stacks {
     /// The worker's thread begins to work in this mode.
     pub fn begin(&self, w: &'static Worker, config: &Config) {
         self.threads.set(!config.fibers);
-        self.me.set(std::ptr::from_ref(w).cast());
+        // In threads mode its thread takes the role (`OsStack::take_role`).
+        self.me.set(if config.fibers { std::ptr::from_ref(w).cast() } else { null() });
         w.thread.store(thread::id(), Relaxed);
         if config.fibers {
             let pool = StackPool::new(config.stack_size, config.max_stacks);

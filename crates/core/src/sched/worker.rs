@@ -215,6 +215,15 @@ impl Worker {
         self.stacks.bring_contexts();
     }
 
+    /// (C2) of [`crate::task::context`].
+    #[inline(always)]
+    pub fn debug_assert_knows_context(&self) {
+        debug_assert!(
+            !self.running.has_context() || self.member.deque.has_contexts(),
+            "the running task has a context"
+        );
+    }
+
     /// A spare that begins nothing: see [`Hub::hold_spares_back`].
     pub fn is_held_back(&self) -> bool {
         self.spare && self.hub.holds_spares_back()

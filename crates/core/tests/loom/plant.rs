@@ -40,7 +40,7 @@ pub fn each(scripts: impl Iterator<Item = &'static Script>, survivors: &[Survivo
                     let meaning = format!("{meaning:?}");
                     let seconds = start.elapsed().as_secs_f64();
                     println!("{:32} {mutant:26} {meaning:9} {verdict:24} {seconds:6.1} s", script.name);
-                    if verdict.starts_with("killed") == may_survive {
+                    if !verdict.starts_with(if may_survive { "SURVIVED" } else { "killed" }) {
                         wrong.lock().unwrap().push(format!("{} {mutant} {meaning}: {verdict}", script.name));
                     }
                 }

@@ -1,8 +1,8 @@
 //! Is there little to sort? A look at each pair of neighbours, in parallel, that ends when there are too many that say no.
 //!
-//! A slice to which new elements were appended, or into which some were written, is in order but for a part. That part counts as one run,
-//! which is to be sorted before all are merged. To find it, pairs are looked at in blocks, each of which ends by itself when it says no too
-//! often.
+//! A slice to which new elements were appended is in order but for a part. That part counts as one run, which is to be sorted before all are
+//! merged. To find it, pairs are looked at in blocks, each of which ends by itself when it says no too often. (Elements that were written here
+//! and there, more than a few, are in too many blocks: then all is sorted.)
 
 use super::fork;
 use std::cmp::Ordering::{self, Less};
@@ -45,7 +45,7 @@ const RUNS: usize = 16;
 /// This part of the elements may be in runs that are in no order: to sort them, and then to merge, takes less than to sort all.
 const WILD: usize = 8;
 /// The most exceptions in a block: with more it is in no order.
-const EXCEPTIONS: usize = RUNS;
+const EXCEPTIONS: usize = RUNS - 1;
 /// Blocks for each worker, and elements of a block at least.
 const BLOCKS: usize = 64;
 const BLOCK: usize = 1 << 12;
@@ -105,10 +105,11 @@ where
     let block = |start: usize| Block { pairs: start..pairs.min(start + size), exceptions: Vec::new(), wild: false };
     let mut blocks: Vec<Block> = (0..pairs).step_by(size).map(block).collect();
     // Relaxed: the answers go through the joins; this may be late, which costs only time.
-    let found = AtomicUsize::new(0);
+    let (found, runs) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let is_over = || found.load(Relaxed) > wild || runs.load(Relaxed) >= RUNS;
     // (A pair may have its second element in the next block: elements are shared, hence `T: Sync`.)
     let look = |block: &mut Block| {
-        if found.load(Relaxed) > wild {
+        if is_over() {
             return;
         }
         let Range { start, end } = block.pairs;
@@ -122,19 +123,24 @@ where
                 block.exceptions.push(start + i + 1);
             }
         }
+        runs.fetch_add(block.exceptions.len(), Relaxed);
     };
     // The first one alone: often it tells.
     let (first, others) = blocks.split_first_mut()?;
     look(first);
     fork::each(others, &look);
-    (found.into_inner() <= wild).then_some(blocks)
+    if is_over() { None } else { Some(blocks) }
 }
 
 /// What the blocks come to.
 fn shape(blocks: Vec<Block>) -> Shape {
     let mut runs: Vec<Run> = Vec::new();
     for Block { pairs, exceptions, wild } in blocks {
-        // The pair across the blocks' border is the block's before: where that is in order, so are both, but for its exceptions.
+        // The pair across the blocks' border is the block's before: an exception there is the start of this one.
+        if wild && runs.last().is_some_and(|last| last.start == pairs.start) {
+            // What begins there is in no order.
+            runs.pop();
+        }
         if runs.last().is_none_or(|last| last.in_order == wild) {
             runs.push(Run { start: pairs.start, in_order: !wild });
         }
@@ -214,9 +220,83 @@ mod test {
         assert_eq!(shape(&v), Shape::Other);
     }
 
+    /// It ends when there are too many runs, wherever they are.
+    #[test]
+    fn too_many_runs_are_soon_told() {
+        let v: Vec<u32> = (0..4_000_000).map(|i| i % 50_000).collect();
+        let calls = AtomicUsize::new(0);
+        let cmp = |a: &u32, b: &u32| {
+            calls.fetch_add(1, Relaxed);
+            a.cmp(b)
+        };
+        assert_eq!(look(&v, &cmp, 2), Shape::Other);
+        let calls = calls.into_inner();
+        assert!(calls < v.len() / 2, "{calls} of {}", v.len());
+    }
+
     #[test]
     fn too_many_runs() {
         let v: Vec<u32> = (0..100_000).map(|i| i % 5000).collect();
         assert_eq!(shape(&v), Shape::Other);
+    }
+
+    /// A part in no order that begins at a block's border, below what is before it.
+    #[test]
+    fn a_part_that_begins_with_a_block() {
+        let v: Vec<u32> = (0..100_000)
+            .map(|i: u32| if (8192..8492).contains(&i) { i.wrapping_mul(0x9e37_79b9) % 8000 } else { i })
+            .collect();
+        let Shape::Runs(runs) = look(&v, &u32::cmp, 2) else { panic!("it has runs") };
+        assert!(runs.windows(2).all(|pair| pair[0].start < pair[1].start), "{runs:?}");
+    }
+
+    /// More exceptions at the end, or fewer: the same shape.
+    #[test]
+    fn as_many_as_you_like_at_the_end() {
+        let mut other = Vec::new();
+        for appended in 1..40_u32 {
+            let v: Vec<u32> = (0..100_000).map(|i| 1000 + i).chain((0..appended).rev()).collect();
+            if look(&v, &u32::cmp, 2) == Shape::Other {
+                other.push(appended);
+            }
+        }
+        assert_eq!(other, [0; 0], "appended so many: all is sorted");
+    }
+
+    /// Against an obvious one: random parts, small values, all lengths about the limits.
+    #[test]
+    fn runs_are_what_they_say() {
+        let mut seed = 1_u64;
+        let mut rng = move |n: usize| {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (seed >> 33) as usize % n
+        };
+        for case in 0..400 {
+            let n = [16_384, 16_385, 20_480, 20_481, 32_768, 32_769, 40_000, 65_537][rng(8)];
+            let span = [3, 1000, 1 << 20][rng(3)];
+            let mut v: Vec<u32> = (0..n).map(|i| (i * span / n) as u32).collect();
+            for _ in 0..rng(4) {
+                let len = rng(n / 16).max(1);
+                let at = [0, n - len, rng(n - len), rng(n - len) / 4096 * 4096][rng(4)];
+                v[at..at + len].iter_mut().for_each(|x| *x = rng(span) as u32);
+            }
+            match look(&v, &u32::cmp, 1 + rng(3)) {
+                Shape::Sorted => assert!(v.is_sorted(), "{case}"),
+                Shape::Reversed => assert!(v.windows(2).all(|p| p[0] > p[1]), "{case}"),
+                Shape::Other => {}
+                Shape::Runs(runs) => {
+                    assert_eq!(runs[0].start, 0);
+                    assert!(runs.len() <= RUNS && runs.len() > 1);
+                    let ends = runs[1..].iter().map(|run| run.start).chain([n]);
+                    let mut unordered = 0;
+                    for (run, end) in runs.iter().zip(ends) {
+                        assert!(run.start < end, "{case}: empty run at {end}");
+                        assert!(!run.in_order || v[run.start..end].is_sorted(), "{case}");
+                        unordered += if run.in_order { 0 } else { end - run.start };
+                    }
+                    assert!(unordered <= n / WILD + 1, "{case}");
+                }
+            }
+        }
     }
 }

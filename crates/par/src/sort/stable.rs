@@ -28,8 +28,8 @@ pub fn sort<T: Ord + Send + Sync>(v: &mut [T]) {
 /// Sorts the slice by a comparator, in parallel and stably: equal elements keep their order.
 ///
 /// Needs memory for as many elements again, and two bytes each; where there is none, std's serial sort, which needs half of that, does it.
-/// In order, in the opposite order, or of few runs that are in order, the slice is only looked at, turned around, or merged; so it is if but a
-/// part of an eighth is in no order, which is sorted before.
+/// In order, in the opposite order, or of few runs that are in order, the slice is only looked at, turned around, or merged; also if at most an
+/// eighth of it, in a few places, is in no order: that is sorted first.
 /// Compares `n log n` times; the element type is `Sync` because workers compare with elements that they share. For elements
 /// that are not there is [`merge_sort_by`](super::merge_sort_by).
 ///

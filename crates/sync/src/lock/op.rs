@@ -109,14 +109,7 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
             if let Err(error) = prepared {
                 panic!("{error}");
             }
-            let over = match deadline {
-                None => {
-                    wait.block();
-                    wait.was_cancelled()
-                }
-                Some(deadline) => !wait.block_until(deadline),
-            };
-            if over {
+            if !wait.block_by(deadline) || wait.was_cancelled() {
                 let done = (*op).give_up(Here::get(), at);
                 if !done {
                     wait.arrive();

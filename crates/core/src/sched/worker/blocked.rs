@@ -199,6 +199,7 @@ impl Worker {
         // SAFETY: the running task.
         unsafe { point::leave(w, task) };
         w.running.set(running);
+        w.debug_assert_knows_context();
         w.budget.set(BUDGET);
     }
 

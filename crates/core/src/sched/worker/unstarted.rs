@@ -15,6 +15,7 @@ impl Worker {
     /// As for `push`; the record is on no stack, and nobody else knows it.
     #[inline(always)]
     pub unsafe fn push_new(&self, task: *mut Header) -> *mut Header {
+        self.debug_assert_knows_context();
         if !self.member.deque.is_plain() {
             // SAFETY: the caller.
             return unsafe { self.push_heir(task) };
@@ -46,6 +47,7 @@ impl Worker {
     /// As for `push`; the record is a `StackTask`'s, and nobody else knows it.
     #[inline(always)]
     pub unsafe fn push_nested(&self, task: *mut Header) {
+        self.debug_assert_knows_context();
         if !self.member.deque.is_plain() {
             // SAFETY: the caller.
             return unsafe { self.push_nested_heir(task) };

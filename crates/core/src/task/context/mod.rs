@@ -218,6 +218,10 @@ pub(crate) fn find() -> *mut Context {
 pub(crate) fn find_or_make() -> *mut Context {
     let found = find();
     if !found.is_null() {
+        if let Some(w) = worker::current() {
+            // A thread's own may be older than its role.
+            w.meet_context();
+        }
         return found;
     }
     match worker::current() {

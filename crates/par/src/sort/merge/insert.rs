@@ -12,7 +12,8 @@ use super::segment::first_not;
 use crate::sort::buffer::Buffer;
 use std::cmp::Ordering::{self, Less};
 
-/// A run that is so many times as long as its neighbour, for each worker, has it inserted: by one of them.
+/// A run that is so many times as long as its neighbour, for each worker, has it inserted: by one of them, so with many of them a merge that
+/// all take part in is sooner done.
 const MUCH: usize = 8;
 
 /// Merges neighbours of which one is much shorter, until there are none; `starts` are those of the runs. False: there is no memory for one of
@@ -40,10 +41,26 @@ fn each(
     workers: usize,
     mut f: impl FnMut(std::ops::Range<usize>, usize) -> bool,
 ) -> bool {
+    let at = |starts: &[usize], i: usize| starts.get(i).copied().unwrap_or(len);
+    // Neighbours that are short for a third one beside them, first: so that one moves once, and not for each of them.
+    let mut i = 0;
+    while i + 1 < starts.len() {
+        let (start, end) = (starts[i], at(starts, i + 2));
+        let (before, behind) = (start - starts[i.saturating_sub(1)], at(starts, i + 3) - end);
+        if end - start > before.max(behind) / (MUCH * workers) {
+            i += 1;
+            continue;
+        }
+        if !f(start..end, starts[i + 1] - start) {
+            return false;
+        }
+        starts.remove(i + 1);
+        i = i.saturating_sub(1);
+    }
     let mut i = 0;
     while i + 1 < starts.len() {
         let (start, mid) = (starts[i], starts[i + 1]);
-        let end = starts.get(i + 2).copied().unwrap_or(len);
+        let end = at(starts, i + 2);
         let (a, b) = (mid - start, end - mid);
         if a.max(b) / (MUCH * workers) < a.min(b) {
             i += 1;
@@ -62,9 +79,10 @@ fn each(
 /// Merges `v[..mid]` and `v[mid..]`, neither empty. False: there is no memory for the shorter one.
 fn insert<T, F: Fn(&T, &T) -> Ordering>(v: &mut [T], mid: usize, cmp: &F) -> bool {
     let (a, b) = v.split_at(mid);
-    // What is in its place already: the elements of `a` up to the first of `b`, and those of `b` from the last of `a` on. (In bounds, of a
-    // comparator that lies, too.)
-    let start = a.partition_point(|x| cmp(&b[0], x) != Less);
+    // What is in its place already: the elements of `a` up to the first of `b`, and those of `b` from the last of `a` on.
+    // (Of a comparator that lies one of them may be empty.)
+    let Some(first) = b.first() else { return true };
+    let start = a.partition_point(|x| cmp(first, x) != Less);
     if start == a.len() {
         return true;
     }
@@ -115,7 +133,8 @@ impl<T> Hole<T> {
                     break;
                 }
                 // The last of the short one belongs here (said the comparator, which may lie: so it goes in any case).
-                let n = 1 + first_not(self.left - 1, |i| cmp(&short[self.left - 2 - i], &rest[long - 1]) != Less);
+                let next = &*slice.add(long - 1);
+                let n = 1 + first_not(self.left - 1, |i| cmp(&short[self.left - 2 - i], next) != Less);
                 self.left -= n;
                 self.short.add(self.left).copy_to_nonoverlapping(self.at.add(self.left), n);
             }
@@ -141,7 +160,8 @@ impl<T> Hole<T> {
                     break;
                 }
                 // As above.
-                let n = 1 + first_not(self.left - 1, |i| cmp(&rest[rest.len() - long], &short[1 + i]) != Less);
+                let next = &*self.at.add(self.left);
+                let n = 1 + first_not(self.left - 1, |i| cmp(next, &short[1 + i]) != Less);
                 self.short.copy_to_nonoverlapping(self.at, n);
                 (self.short, self.at, self.left) = (self.short.add(n), self.at.add(n), self.left - n);
             }
@@ -160,6 +180,23 @@ impl<T> Drop for Hole<T> {
 mod test {
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Many short ones beside a long one.
+    #[test]
+    fn a_long_one_moves_once() {
+        for front in [0, 1, 7, 15] {
+            let mut starts: Vec<usize> = (0..front).map(|i| 100 * i).collect();
+            starts.extend((0..=15 - front).map(|i| 100 * front + if i == 0 { 0 } else { 1_000_000 + 100 * (i - 1) }));
+            let len = 1_000_000 + 1500;
+            let mut moved = 0;
+            assert!(each(&mut starts, len, 2, |range, _| {
+                moved += range.len();
+                true
+            }));
+            assert_eq!(starts, [0]);
+            assert!(moved < 3 * len, "{front} before it: {moved} of {len}");
+        }
+    }
 
     /// A key, and what must stay in order.
     type Item = (u32, Box<usize>);
