@@ -17,7 +17,7 @@ fn rng(seed: &mut u64) -> u64 {
 }
 
 fn node(depth: u32, mut seed: u64, user: u64) {
-    let uses = rng(&mut seed) % 4 == 0;
+    let uses = rng(&mut seed).is_multiple_of(4);
     assert_eq!(MINE.try_with(|m| m.get()).unwrap(), 0, "fresh");
     assert_eq!(USER.get(), user);
     let me = 1 + rng(&mut seed);
@@ -27,7 +27,7 @@ fn node(depth: u32, mut seed: u64, user: u64) {
     let check = |what: &str| assert_eq!(MINE.get(), if uses { me } else { 0 }, "{what}");
     match rng(&mut seed) % 6 {
         0 => time::sleep(Duration::from_micros(rng(&mut seed) % 2000)),
-        1 if rng(&mut seed) % 4 == 0 => std::thread::sleep(Duration::from_millis(15)),
+        1 if rng(&mut seed).is_multiple_of(4) => std::thread::sleep(Duration::from_millis(15)),
         _ => {}
     }
     check("after a wait");
