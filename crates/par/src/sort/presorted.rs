@@ -113,15 +113,16 @@ where
             return;
         }
         let Range { start, end } = block.pairs;
-        for (i, pair) in v[start..=end].windows(2).enumerate() {
-            if exception(&pair[0], &pair[1]) {
-                if block.exceptions.len() == most {
-                    block.wild = true;
-                    found.fetch_add(end - start, Relaxed);
-                    return;
-                }
-                block.exceptions.push(start + i + 1);
+        let mut at = start;
+        // (A loop of nothing but comparisons: in one with the rest in it each took half as long again.)
+        while let Some(n) = v[at..=end].windows(2).position(|pair| exception(&pair[0], &pair[1])) {
+            at += n + 1;
+            if block.exceptions.len() == most {
+                block.wild = true;
+                found.fetch_add(end - start, Relaxed);
+                return;
             }
+            block.exceptions.push(at);
         }
         runs.fetch_add(block.exceptions.len(), Relaxed);
     };
