@@ -2,7 +2,7 @@
 
 use super::presorted::{self, Shape};
 use super::{SERIAL, digits, few, fork, quick, unstable};
-use std::cmp::Ordering::Greater;
+use std::cmp::Ordering::{Greater, Less};
 
 /// `f32` and `f64`.
 pub trait Float: sealed::Sealed {}
@@ -73,8 +73,16 @@ pub fn sort_floats<F: Float>(v: &mut [F]) {
         return v.sort_unstable_by(F::total);
     }
     fork::on_workers(|workers| {
-        // (Two numbers in order are soon told, by the look: it asks whether the second one is less.)
-        let order = |a: &F, b: &F| if a > b { Greater } else { F::total(a, b) };
+        // (The same order: two numbers that differ in value are soon told. The look at sorted ones asks for `Greater`.)
+        let order = |a: &F, b: &F| {
+            if a > b {
+                Greater
+            } else if a < b {
+                Less
+            } else {
+                F::total(a, b)
+            }
+        };
         match presorted::look(v, &order, workers) {
             Shape::Sorted => return,
             Shape::Reversed => return v.reverse(),
