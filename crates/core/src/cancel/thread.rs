@@ -89,11 +89,12 @@ fn sleep(node: &Node, deadline: Instant) -> bool {
     let gate = &node.gate;
     let mut asks = !cfg!(panic = "abort") && !region::panics_here();
     while !foreign::is_open(gate) {
-        // SAFETY: our own wait.
-        if asks && is_cancelled() && unsafe { point::end(node) } {
-            return false;
-        }
+        // (Asked once: a cancellation between two questions would count as one that could not end the wait.)
         if asks && is_cancelled() {
+            // SAFETY: our own wait.
+            if unsafe { point::end(node) } {
+                return false;
+            }
             // Its wake is on the way, or what it waits for was asked.
             asks = false;
         }
