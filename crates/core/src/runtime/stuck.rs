@@ -1,5 +1,6 @@
 //! Who is told that a worker is stuck, and what.
 
+use crate::sys::say::say;
 use crate::unwind;
 use std::fmt;
 use std::panic::Location;
@@ -66,11 +67,11 @@ impl OnStuck {
     pub(super) fn tell(&self, stuck: &Stuck) {
         match self {
             OnStuck::Ignore => {}
-            OnStuck::Report { .. } => eprintln!("myriad: {stuck}"),
+            OnStuck::Report { .. } => say!("myriad: {stuck}"),
             OnStuck::Hook { hook, .. } => {
                 if let Err(payload) = unwind::catch(|| hook(stuck)) {
                     unwind::discard(payload);
-                    eprintln!("myriad: {stuck}; and the hook for stuck workers panicked");
+                    say!("myriad: {stuck}; and the hook for stuck workers panicked");
                 }
             }
         }

@@ -13,6 +13,7 @@ pub mod fence;
 pub mod futex;
 pub mod map;
 pub mod mutant;
+pub mod say;
 pub mod thread;
 
 /// A function that is `const`, but for loom's models, whose atomics and cells cannot be made in constants.

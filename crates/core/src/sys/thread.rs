@@ -9,12 +9,13 @@ mod ticks;
 pub use cores::{Cores, available};
 pub use ticks::{ticks, ticks_per_us};
 
+use super::say::say;
 use std::ops::Range;
 
 /// Says what has gone wrong where going on would corrupt memory, and aborts.
 #[cold]
 pub fn abort_with(message: &str) -> ! {
-    eprintln!("myriad: fatal: {message}");
+    say!("myriad: fatal: {message}");
     std::process::abort()
 }
 
