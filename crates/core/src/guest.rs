@@ -11,20 +11,28 @@ pub use idle::when_idle;
 
 use crate::Handle;
 use crate::runtime::global;
+use crate::runtime::hub::Hub;
+use crate::sched::idle::Member;
 use crate::sched::turn;
 use crate::sched::worker::{self, Worker};
 use crate::task::header::Header;
 use crate::task::{JoinHandle, on_fresh_stack, spawn};
+use std::marker::PhantomData;
 use std::panic::Location;
 
 /// The worker on which the caller runs at the moment. In threads mode a task may find itself on another one after a wait.
+///
+/// Of the thread that asked, and so not `Send`; what it says of the worker is asked anew at each use.
 #[derive(Debug, Clone, Copy)]
-pub struct Seat(&'static Worker);
+pub struct Seat {
+    member: &'static Member,
+    thread: PhantomData<*mut ()>,
+}
 
 /// Where the caller runs; `None` on a thread that is no worker.
 #[inline(always)]
 pub fn seat() -> Option<Seat> {
-    worker::current().map(Seat)
+    worker::current().map(|w| Seat { member: w.as_static(), thread: PhantomData })
 }
 
 /// The pool into which a thread that is no worker spawns: the global runtime's, which is started if it does not run.
@@ -44,40 +52,44 @@ impl Seat {
     /// Is it the same worker?
     #[inline(always)]
     pub fn is(self, other: Seat) -> bool {
-        std::ptr::eq(self.0, other.0)
+        std::ptr::eq(self.member, other.member)
+    }
+
+    fn hub(self) -> &'static Hub {
+        Worker::of(self.member).hub
     }
 
     /// The worker's number: below [`workers`](Self::workers), but for a spare's.
     #[inline(always)]
     pub fn index(self) -> usize {
-        self.0.member.index
+        self.member.index
     }
 
     /// How many workers the pool has, without spares.
     #[inline]
     pub fn workers(self) -> usize {
-        self.0.hub.workers().len()
+        self.hub().workers().len()
     }
 
     /// The worker's pool.
     pub fn pool(self) -> Handle {
-        Handle::of(self.0.hub)
+        Handle::of(self.hub())
     }
 
     /// Are there unstarted tasks in the worker's own queue?
     pub fn has_unstarted(self) -> bool {
-        self.0.member.deque.looks_busy()
+        self.member.deque.looks_busy()
     }
 
     /// Is one of them where others take it at once, without force? (They may have, when this returns.)
     pub fn has_public(self) -> bool {
-        self.0.member.deque.has_public()
+        self.member.deque.has_public()
     }
 
     /// No more tasks of the pool begin at a time than it has workers, from now on: spares only go on with what others have begun.
     #[inline]
     pub fn hold_spares_back(self) {
-        self.0.hub.hold_spares_back();
+        self.hub().hold_spares_back();
     }
 
     /// Runs an unstarted task, the worker's newest or one from elsewhere, on another stack, while the caller's is set aside.
@@ -86,11 +98,12 @@ impl Seat {
     /// # Blocking
     /// Until that task has ended.
     pub fn run_one(self, look: Look) -> bool {
-        let w = self.0;
+        // (The caller's role of this moment: it may have waited since it asked for the seat.)
+        let Some(w) = worker::current() else { return false };
         if w.ensure_stack().is_err() {
             return false;
         }
-        let mut task = Task(take(w, look));
+        let mut task = Task(take(&w, look));
         if task.0.is_null() {
             return false;
         }
@@ -98,8 +111,7 @@ impl Seat {
             let w = worker::current().expect("on a worker");
             let caller = w.running.get();
             // SAFETY: taken out of its queue, by `take`.
-            unsafe { turn::start(w, task.get()) };
-            w.still().running.set(caller);
+            unsafe { turn::start(w, task.get()) }.running.set(caller);
         });
         true
     }
@@ -127,7 +139,7 @@ impl Task {
 }
 
 /// An unstarted task; null if there is none.
-fn take(w: &'static Worker, look: Look) -> *mut Header {
+fn take(w: &Worker, look: Look) -> *mut Header {
     // SAFETY: we are the owner.
     let mut task = unsafe { w.member.deque.pop() };
     if task.is_null() && w.member.has_pinned() {

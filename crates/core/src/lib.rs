@@ -21,6 +21,7 @@ pub mod sys;
 pub mod task;
 pub mod time;
 pub mod unwind;
+pub mod user_code;
 pub mod wait;
 
 pub use blocking::{Blocking, blocking, blocking_async, compute, compute_async};
@@ -40,7 +41,7 @@ pub use task::{
 /// Only as long as they take.
 pub fn yield_now() {
     match sched::worker::current() {
-        Some(w) => w.yield_now(),
+        Some(w) => _ = w.yield_now(),
         None => sys::thread::yield_now(),
     }
 }

@@ -1,6 +1,8 @@
 //! The one place that catches and resumes panics; for the floors above, too.
 
 use crate::cancel;
+use crate::sched::worker::{self, Role};
+use crate::user_code;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -21,11 +23,46 @@ pub fn resume(mut payload: Payload) -> ! {
     resume_unwind(payload)
 }
 
-/// Drops a payload that nobody wants. Its destructor may panic in its turn; that is where it ends.
+/// Drops a payload that nobody wants. Its destructor is user code, and may panic in its turn; that is where it ends.
 #[cold]
 pub fn discard(payload: Payload) {
-    if let Err(second) = catch(|| drop(payload)) {
+    _ = discard_as(worker::current(), payload);
+}
+
+/// The same for one who has a role.
+#[cold]
+pub(crate) fn discard_as(w: Option<Role>, payload: Payload) -> Option<Role> {
+    let (w, dropped) = user_code::call_as(w, || drop(payload));
+    if let Err(second) = dropped {
         std::mem::forget(second);
+    }
+    w
+}
+
+/// A frame that others depend on must not be left by unwinding: tasks borrow from it, or a count, a list or a lock would be left
+/// half done. Dropped by an unwinding, the guard ends the process and says why; the usual way forgets the guard.
+#[derive(Debug)]
+#[must_use = "the guard protects as long as it stands"]
+pub struct AbortOnUnwind(&'static str);
+
+impl AbortOnUnwind {
+    /// From here to [`disarm`](Self::disarm) nothing may unwind. The message says what would be left.
+    #[inline(always)]
+    pub const fn new(message: &'static str) -> AbortOnUnwind {
+        AbortOnUnwind(message)
+    }
+
+    /// It has not.
+    #[inline(always)]
+    pub fn disarm(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for AbortOnUnwind {
+    #[cold]
+    fn drop(&mut self) {
+        crate::sys::thread::abort_with(self.0);
     }
 }
 

@@ -30,15 +30,17 @@ use crate::lock::biased::{BiasedGuard, BiasedLock};
 use crate::lock::biaser::pause;
 use crate::sched::foreign;
 pub use crate::sched::node::{End, Node};
-use crate::sched::worker::{self, Worker, block_thread, wake_node, wake_node_next};
+use crate::sched::worker::{self, Role, Worker, block_thread, wake_node, wake_node_next};
 use crate::stack::pool::NoStack;
 use crate::sys::atomic::{AtomicU8, Ordering::*, Peek};
 use crate::sys::clock::Instant;
 use crate::sys::mutant::{on, ord};
-use crate::task::waker::is_ours;
 use crate::time::timers::FIRE_WAIT;
 use crate::time::wheel::TimerNode;
+use crate::user_code::StoredWaker;
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 use std::task::Waker;
 
 mod group;
@@ -130,15 +132,16 @@ impl Wait {
     #[inline(always)]
     pub fn prepare(&self) -> Result<(), NoStack> {
         match self.worker() {
-            Some(w) => w.still().ensure_stack(),
+            Some(w) => w.ensure_stack(),
             None => Ok(()),
         }
     }
 
-    /// The worker that it was made on.
+    /// The caller's role, if the wait was made on a worker: it is blocked on by who made it.
     #[inline(always)]
-    fn worker(&self) -> Option<&'static Worker> {
-        self.node.home.map(Worker::of)
+    fn worker(&self) -> Option<Role> {
+        // SAFETY: a wait is made and blocked on by one task (or thread), on whose worker it was made.
+        self.node.home.map(|home| unsafe { Worker::of(home).role_again() })
     }
 
     /// What stands for this wait in a list.
@@ -157,7 +160,7 @@ impl Wait {
         debug_assert!(!self.timed);
         match self.worker() {
             // SAFETY: the caller.
-            Some(w) => unsafe { w.still().suspend(&self.node) },
+            Some(w) => _ = unsafe { w.suspend(&self.node) },
             None => block_thread(&self.node),
         }
     }
@@ -171,7 +174,7 @@ impl Wait {
         debug_assert!(self.timed);
         match self.worker() {
             // SAFETY: the caller.
-            Some(w) => unsafe { self.block_task_until(w.still(), deadline) },
+            Some(w) => unsafe { self.block_task_until(w, deadline) },
             None => self.block_thread_until(deadline),
         }
     }
@@ -197,26 +200,28 @@ impl Wait {
 
     /// # Safety
     /// As for `block_until`.
-    unsafe fn block_task_until(&self, w: &'static Worker, deadline: Instant) -> bool {
+    unsafe fn block_task_until(&self, w: Role, deadline: Instant) -> bool {
+        // Whoever goes on with the task afterwards: the timer is in this one's wheel.
+        let owner = Worker::of(w.as_static());
         let timer = UnsafeCell::new(TimerNode::new(std::ptr::from_ref(self).cast_mut().cast(), FIRE_WAIT));
         let set = deadline != Instant::NEVER;
         if set {
             // SAFETY: the timer stands in this frame until it has fired or is removed below.
-            let earliest = unsafe { w.timers.lock_to_insert(Some(w)).insert(timer.get(), deadline) };
+            let earliest = unsafe { owner.timers.lock_to_insert(Some(&w)).insert(timer.get(), deadline) };
             if earliest {
-                w.timers.announce(w, deadline);
+                owner.timers.announce(owner, deadline);
             }
         }
         // SAFETY: the caller; a claim, of the timer or of a waker, wakes it once.
-        unsafe { w.suspend(&self.node) };
+        let w = unsafe { w.suspend(&self.node) };
         // Relaxed: whoever claimed it woke us afterwards.
         let claim = self.claim.load(Relaxed);
         if claim == TIMED_OUT {
             return false;
         }
         if set {
-            // SAFETY: it was set in this worker's wheel. (We may have another worker's role by now.)
-            unsafe { w.timers.lock(Some(w.still())).remove(timer.get()) };
+            // SAFETY: it was set in this wheel.
+            unsafe { owner.timers.lock(Some(&w)).remove(timer.get()) };
         }
         claim == WOKEN
     }
@@ -314,7 +319,7 @@ pub struct Target(Kind);
 #[derive(Debug)]
 enum Kind {
     Blocked(*const Wait),
-    Future(Waker),
+    Future(StoredWaker),
 }
 
 // SAFETY: a `Wait` is woken from any thread; what is touched of it is atomic, or the waker's alone.
@@ -322,11 +327,54 @@ unsafe impl Send for Target {}
 // SAFETY: nothing is done through `&Target`.
 unsafe impl Sync for Target {}
 
-impl Target {
-    /// A future's waker.
+/// A target on its way into a list, or out of one: what is left here in the end is discarded through the door of user code. It stands
+/// where no lock is held when it goes.
+#[derive(Debug)]
+pub struct InHand(Option<Target>);
+
+impl InHand {
+    /// This target.
     #[inline(always)]
-    pub fn future(waker: Waker) -> Target {
-        Target(Kind::Future(waker))
+    pub fn new(target: Option<Target>) -> InHand {
+        InHand(target)
+    }
+
+    /// A future's waker: see [`Target::future`].
+    #[inline(always)]
+    pub fn future(waker: &Waker) -> InHand {
+        InHand(Some(Target::future(waker)))
+    }
+}
+
+impl Deref for InHand {
+    type Target = Option<Target>;
+    #[inline(always)]
+    fn deref(&self) -> &Option<Target> {
+        &self.0
+    }
+}
+
+impl DerefMut for InHand {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Option<Target> {
+        &mut self.0
+    }
+}
+
+impl Drop for InHand {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(target) = self.0.take() {
+            target.discard();
+        }
+    }
+}
+
+impl Target {
+    /// A future's waker: a clone, which is user code, so it is made where nothing is locked and nothing half done.
+    #[inline(always)]
+    pub fn future(waker: &Waker) -> Target {
+        Target(Kind::Future(StoredWaker::clone_of(waker)))
     }
 
     /// Is it a future?
@@ -336,7 +384,7 @@ impl Target {
 
     /// Is it a future with another waker than ours: does waking it run foreign code, which may wait or panic?
     pub fn is_foreign(&self) -> bool {
-        matches!(&self.0, Kind::Future(waker) if !is_ours(waker))
+        matches!(&self.0, Kind::Future(waker) if !waker.is_ours())
     }
 
     /// Decides that this waker ends the wait. False: its time is over, skip it. Afterwards it is woken, exactly once.
@@ -361,7 +409,15 @@ impl Target {
         }
     }
 
-    /// Wakes it. Not under a lock: wakers may be foreign code.
+    /// It is not to be woken. Not under a lock: wakers are user code.
+    #[inline(always)]
+    pub fn discard(self) {
+        if let Kind::Future(waker) = self.0 {
+            waker.discard();
+        }
+    }
+
+    /// Wakes it. Not under a lock: wakers are user code. (A panic of one is reported.)
     ///
     /// # Safety
     /// It was claimed, and was not woken yet.
@@ -377,24 +433,36 @@ impl Target {
 /// Of the calling thread, and good until the calling task ends, also over its waits: where the task may go on with another
 /// worker (in threads mode), each use asks again.
 #[derive(Debug, Clone, Copy)]
-pub struct Here(Option<&'static Worker>);
+pub struct Here {
+    /// The worker that the caller was at first; in fiber mode that is for good.
+    home: Option<&'static Worker>,
+    /// Of the thread that asked: so it is not `Send`.
+    thread: PhantomData<*mut ()>,
+}
 
 impl Here {
     /// The calling thread.
     #[inline(always)]
     pub fn get() -> Here {
-        Here(worker::current())
+        Here { home: worker::current().map(|w| Worker::of(w.as_static())), thread: PhantomData }
+    }
+
+    /// Nobody in particular.
+    #[inline(always)]
+    const fn nobody() -> Here {
+        Here { home: None, thread: PhantomData }
     }
 
     /// The worker whose role the calling thread has now.
     #[inline(always)]
-    fn worker(self) -> Option<&'static Worker> {
-        self.0.map(Worker::still)
+    fn worker(self) -> Option<Role> {
+        // SAFETY: of the thread that asked, so the caller had this worker's role.
+        self.home.map(|home| unsafe { home.role_again() })
     }
 
     /// Is it a worker?
     pub fn is_worker(self) -> bool {
-        self.0.is_some()
+        self.home.is_some()
     }
 
     /// One operation of the running task's budget. When it is used up, lets others run: so two tasks that never block
@@ -402,7 +470,7 @@ impl Here {
     #[inline(always)]
     pub fn spend(self) {
         if let Some(w) = self.worker() {
-            w.spend();
+            _ = w.spend();
         }
     }
 
@@ -466,7 +534,7 @@ impl Here {
     #[inline(always)]
     pub fn wait(self) -> Wait {
         Wait {
-            node: self.worker().map_or_else(|| Node::new(None), Worker::node),
+            node: self.worker().map_or_else(|| Node::new(None), |w| w.node()),
             claim: AtomicU8::new(OPEN),
             timed: false,
             polled: false,
@@ -488,7 +556,7 @@ impl Here {
     pub unsafe fn wake_next(self, target: Target) {
         match target.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            Kind::Blocked(wait) => unsafe { wake_node_next(self.worker(), Wait::node(wait)) },
+            Kind::Blocked(wait) => unsafe { wake_node_next(self.worker().as_deref(), Wait::node(wait)) },
             Kind::Future(waker) => waker.wake(),
         }
     }
@@ -501,7 +569,7 @@ impl Here {
     pub unsafe fn wake(self, target: Target) {
         match target.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            Kind::Blocked(wait) => unsafe { wake_node(self.worker(), Wait::node(wait)) },
+            Kind::Blocked(wait) => unsafe { wake_node(self.worker().as_deref(), Wait::node(wait)) },
             Kind::Future(waker) => waker.wake(),
         }
     }

@@ -4,10 +4,11 @@ use super::Job;
 use super::pool::{BLOCKING, Pool};
 use crate::task::context::inherit::Heirloom;
 use crate::unwind::{self, Payload};
+use crate::user_code::{StoredWaker, UserValue};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 /// The result of a call on another thread: see [`blocking_async`] and [`compute_async`](super::compute_async). Dropping it does not stop the call; its
 /// result is then dropped by the thread that made it.
@@ -20,14 +21,14 @@ struct Shared<T>(Mutex<State<T>>);
 
 #[derive(Debug)]
 enum State<T> {
-    Running(Option<Waker>),
+    Running(Option<StoredWaker>),
     Ended(Result<T, Payload>),
     Taken,
 }
 
 impl<T> Shared<T> {
     fn locked(&self) -> MutexGuard<'_, State<T>> {
-        // Nothing foreign runs under it but a waker's clone.
+        // No user code runs under it.
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 }
@@ -82,36 +83,45 @@ unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
         waker.wake();
     }
     // If the future is gone the result is dropped here; its destructor must not end the thread.
-    if let Err(payload) = unwind::catch(|| drop(shared)) {
-        unwind::discard(payload);
-    }
+    UserValue::new(shared).discard("the result of a call that nobody waits for");
 }
 
 impl<T> Future for Blocking<T> {
     type Output = T;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        // Wakers are cloned and dropped without the lock: they are user code.
+        let new = StoredWaker::clone_of(cx.waker());
         let mut state = self.0.locked();
         match &mut *state {
             State::Running(waker) => {
-                let old = waker.replace(cx.waker().clone());
+                let old = waker.replace(new);
                 drop(state);
-                // Without the lock: foreign code.
-                drop(old);
+                old.into_iter().for_each(StoredWaker::discard);
                 Poll::Pending
             }
             State::Taken => {
                 drop(state);
+                new.discard();
                 panic!("polled again after it was ready")
             }
             State::Ended(_) => {
                 let State::Ended(result) = std::mem::replace(&mut *state, State::Taken) else { unreachable!() };
                 drop(state);
+                new.discard();
                 match result {
                     Ok(value) => Poll::Ready(value),
                     Err(payload) => unwind::resume(payload),
                 }
             }
+        }
+    }
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        if let State::Running(waker) = self.0.get_mut().unwrap_or_else(|e| e.into_inner()) {
+            waker.take().into_iter().for_each(StoredWaker::discard);
         }
     }
 }

@@ -106,7 +106,7 @@ pub(super) fn serve_now(w: &Worker) {
 
 fn send(to: &'static Member, what: What) {
     let me = worker::current();
-    if let Some(w) = me
+    if let Some(w) = me.as_deref()
         && std::ptr::eq(&w.member, to)
         && !must_wait(w)
     {
@@ -118,7 +118,7 @@ fn send(to: &'static Member, what: What) {
         // SAFETY: threads mode: from anywhere.
         return unsafe { answer(home, what) };
     }
-    post(to, what, me);
+    post(to, what, me.as_deref());
 }
 
 /// Puts a request into a worker's inbox. `me` is the calling worker.
@@ -134,7 +134,7 @@ fn post(to: &'static Member, what: What, me: Option<&Worker>) {
 /// # Safety
 /// `node` is one that [`send`] has sent; the caller is the worker.
 #[cold]
-pub(crate) unsafe fn serve(w: &'static Worker, node: *mut Node) {
+pub(crate) unsafe fn serve(w: &Worker, node: *mut Node) {
     // SAFETY: the caller: a box of ours.
     let what = unsafe { Box::from_raw(node.cast::<Request>()) }.what;
     // SAFETY: the caller.
@@ -151,10 +151,10 @@ thread_local! {
 ///
 /// # Safety
 /// The caller is the worker.
-unsafe fn answer(w: &'static Worker, what: What) {
+unsafe fn answer(w: &Worker, what: What) {
     let nested = LATER.with_borrow_mut(|later| match later {
         Some(later) => {
-            later.push((w, what));
+            later.push((Worker::of(w.as_static()), what));
             true
         }
         None => {
@@ -312,7 +312,7 @@ pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
         // Release: we are through.
         (*task).idx.store(word, ord(Release, "held-release"));
         if let Some(node) = ended {
-            worker::wake_node(worker::current(), node.cast_mut());
+            worker::wake_node(worker::current().as_deref(), node.cast_mut());
         }
     }
 }

@@ -13,8 +13,9 @@
 use super::place::{self, Place};
 use super::sweep::Sweep;
 use super::{ask, point};
-use crate::sched::worker::Worker;
+use crate::sched::worker::{Role, Worker};
 use crate::sys::atomic::{AtomicBool, Ordering::*, fence};
+use crate::sys::mutant::on;
 use crate::task::context::Word;
 use crate::task::header::{Header, Marks};
 use std::cell::UnsafeCell;
@@ -61,17 +62,21 @@ struct Links {
 impl Frames {
     /// Runs `f` with a frame for the task. `scope` says whether its scope is cancelled; null if it has none.
     ///
+    /// Afterwards nothing says any more that the task has a frame: what else the task runs, a destructor say, may block as any
+    /// task does. Where the task never blocked, that takes one store: its place says that it runs, and the mark [`Marks::FRAMED`] alone
+    /// means nothing. (To take the mark back would be a read-modify-write for each task of a scope.)
+    ///
     /// # Safety
-    /// The caller is the worker, and has begun the task; `scope` and the record stand until this returns; `f` does not unwind.
+    /// The task has begun on this worker; `scope` and the record stand until this returns; `f` does not unwind.
     #[inline(always)]
     pub(crate) unsafe fn with<R>(
-        &self,
-        w: &Worker,
+        w: Role,
         task: *mut Header,
         scope: *const AtomicBool,
         f: impl FnOnce() -> R,
-    ) -> R {
-        // SAFETY: the caller: the task's place is its runner's.
+    ) -> (Role, R) {
+        // SAFETY: the task's place is its runner's. The frame is in the list of the worker on which the task began, whatever worker
+        // goes on with it: so that worker is asked below.
         unsafe {
             let before = (*task).idx.load(Relaxed);
             let mut frame = Frame { links: MaybeUninit::uninit(), task, scope, before };
@@ -80,25 +85,33 @@ impl Frames {
             let result = f();
             // Relaxed: of our own.
             if (*task).marks.load(Relaxed) & Marks::FRAMED == 0 {
-                self.unlink(w, this);
+                w.custody.unlink(&w, this);
                 // Those below forget the task before its record may go.
                 if let Place::On(below) = place::read(before) {
-                    point::forget_top(w, Word::exposed(below));
+                    point::forget_top(&w, Word::exposed(below));
                 }
+            } else if !on("frame-left") {
+                (*task).idx.store(place::RUNS, Relaxed);
             }
-            result
+            (w.refresh(), result)
         }
     }
 
-    /// A task with a frame blocks for the first time. Returns what was in its `idx` before the frame.
+    /// A task that bears the mark `FRAMED` blocks for the first time: its frame comes into the list, if the task is still in it.
+    /// Returns what was in the task's place before the frame.
     ///
     /// # Safety
-    /// It runs on this worker, and bears the mark `FRAMED`.
+    /// The task runs on this worker.
     #[cold]
     pub(super) unsafe fn link(&self, w: &Worker, task: *const Header) -> usize {
-        // SAFETY: the caller: its place is the frame's, which stands.
+        // SAFETY: where the task's place is a frame's, the frame stands.
         unsafe {
             let this = Frame::of(task);
+            if this.is_null() {
+                // Its frame was left, without a wait.
+                (*task).marks.fetch_and(!Marks::FRAMED, Relaxed);
+                return place::RUNS;
+            }
             let _guard = self.lock(w);
             let next = *self.first.get();
             (*this).links.write(Links { next, prev: null_mut() });
@@ -206,14 +219,15 @@ impl Frame {
         unsafe { (&raw mut (*this).links).cast() }
     }
 
-    /// The frame of a task that is marked `FRAMED`.
+    /// The frame of a running task that is marked `FRAMED`; null once the frame was left.
     ///
     /// # Safety
-    /// It runs on this worker.
+    /// The task is the calling thread's.
     unsafe fn of(task: *const Header) -> *mut Frame {
-        // SAFETY: the caller.
+        // SAFETY: the task lives.
         match place::read(unsafe { (*task).idx.load(Relaxed) }) {
             Place::On(frame) => std::ptr::with_exposed_provenance_mut(frame),
+            Place::Unknown => null_mut(),
             other => unreachable!("a framed task is at {other:?}"),
         }
     }
@@ -268,7 +282,10 @@ pub(super) unsafe fn look_at_scope(task: *const Header) {
     // SAFETY: the caller.
     unsafe {
         if (*task).marks.load(Relaxed) & Marks::FRAMED != 0 {
-            Frame::mark_if_cancelled(Frame::of(task));
+            let frame = Frame::of(task);
+            if !frame.is_null() {
+                Frame::mark_if_cancelled(frame);
+            }
         }
     }
 }

@@ -37,9 +37,11 @@ mod token;
 pub use token::{Cause, OnCancel, RunAsync, Token, TokenCancelled, WaitCancelled};
 
 use crate::sched::worker;
+use crate::task::header::{Header, Marks};
 use crate::unwind::{self, Payload};
 use region::{Key, Region};
 use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// In a model: the parts of the protocol.
 #[cfg(loom)]
@@ -198,7 +200,7 @@ pub fn is_cancelled() -> bool {
     match worker::current() {
         Some(w) if !w.task().is_null() => {
             // Requests of scopes are still in the inbox.
-            ask::serve_now(w);
+            ask::serve_now(&w);
             // SAFETY: the running task.
             unsafe { frames::look_at_scope(w.task()) };
             region::is_cancelled(Key::current())
@@ -214,9 +216,29 @@ pub fn is_cancelled() -> bool {
 /// Not with a panic, but it unwinds.
 pub fn check() {
     if let Some(w) = worker::current() {
-        ask::serve_now(w);
+        ask::serve_now(&w);
     }
     point::check_anywhere();
+}
+
+/// The task has ended, and what is left are its destructors: nothing cancels it any more, whatever was entered before. Limits that
+/// these enter themselves work.
+pub(crate) fn keep_off_for_good(task: &Header) {
+    // Relaxed: asked by the task itself, or by its home while it is blocked.
+    task.marks.fetch_or(Marks::UNWINDING, Relaxed);
+}
+
+/// As [`shield`], for user code that runs in the middle of something: no region, only a count, so that it costs two changes of a
+/// byte in the usual case.
+pub(crate) fn hold_off<R>(f: impl FnOnce() -> R) -> R {
+    struct Held(Key);
+    impl Drop for Held {
+        fn drop(&mut self) {
+            region::let_come(self.0);
+        }
+    }
+    let _held = Held(region::keep_off());
+    f()
 }
 
 /// Runs `f`, and keeps cancellations off: those from outside arrive after it. For clean-up that blocks.

@@ -327,7 +327,7 @@ fn check_marked(task: *const Header) {
 /// The same on any thread.
 pub(crate) fn check_anywhere() {
     match worker::current() {
-        Some(w) => check(w),
+        Some(w) => check(&w),
         None if super::thread::is_cancelled() && !std::thread::panicking() && !cfg!(panic = "abort") => arrive(),
         None => {}
     }

@@ -349,6 +349,14 @@ fn has_entry(key: Key) -> bool {
 
 /// The calling task begins to unwind.
 pub(super) fn begin_unwinding() -> Key {
+    let key = keep_off();
+    _ = HERE.try_with(|here| here.set(here.get() + 1));
+    key
+}
+
+/// From here on the calling task, or thread, is not cancelled by anything that was entered before: it unwinds, or runs code that is
+/// not part of what may be cancelled.
+pub(super) fn keep_off() -> Key {
     let key = Key::current();
     if key.unwinds() || has_entry(key) {
         change(key, |entry| {
@@ -358,7 +366,6 @@ pub(super) fn begin_unwinding() -> Key {
     } else {
         key.marks().fetch_or(Marks::UNWINDING, AcqRel);
     }
-    _ = HERE.try_with(|here| here.set(here.get() + 1));
     key
 }
 
@@ -369,6 +376,11 @@ pub(super) fn end_unwinding(key: Key) {
         return;
     }
     _ = HERE.try_with(|here| here.set(here.get().saturating_sub(1)));
+    let_come(key);
+}
+
+/// The contrary of [`keep_off`], by the same task or thread.
+pub(super) fn let_come(key: Key) {
     if !has_entry(key) {
         key.marks().fetch_and(!Marks::UNWINDING, AcqRel);
         return;

@@ -6,6 +6,7 @@ use crate::runtime::hub::Hub;
 use crate::sched::worker;
 use crate::sys::clock::Instant;
 use crate::unwind;
+use crate::user_code::{StoredWaker, UserValue};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -13,7 +14,7 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 /// Cancels whatever was given it: pieces of code that run [in](Token::run) it, tasks that are
 /// [built](crate::task::Builder::token) with it, its [children](Token::child).
@@ -56,7 +57,7 @@ pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 struct State {
     children: HashMap<usize, Weak<Inner>>,
     regions: HashMap<usize, Entered>,
-    wakers: HashMap<u64, Waker>,
+    wakers: HashMap<u64, StoredWaker>,
     calls: HashMap<u64, Call>,
 }
 
@@ -64,13 +65,13 @@ struct State {
 struct Call {
     hub: &'static Hub,
     place: &'static Location<'static>,
-    f: Box<dyn FnOnce() + Send>,
+    f: UserValue<Box<dyn FnOnce() + Send>>,
 }
 
 impl Call {
     /// Starts it as a task.
     fn start(self) {
-        drop(crate::task::spawn::spawn_on(self.hub, self.f, self.place));
+        drop(crate::task::spawn::spawn_on(self.hub, self.f.give(), self.place));
     }
 }
 
@@ -184,7 +185,7 @@ impl Token {
             let asked: Vec<Asked> = regions.into_values().map(|region| unsafe { Region::cancel(region.0) }).collect();
             drop(state);
             asked.into_iter().for_each(Asked::ask);
-            wakers.into_values().for_each(Waker::wake);
+            wakers.into_values().for_each(StoredWaker::wake);
             calls.into_values().for_each(Call::start);
             tokens.extend(children.into_values().filter_map(|child| child.upgrade().map(Token)));
         }
@@ -215,7 +216,7 @@ impl Token {
     #[track_caller]
     pub fn on_cancel(&self, f: impl FnOnce() + Send + 'static) -> OnCancel {
         let hub = worker::current().map_or_else(global::hub, |w| w.hub);
-        let (number, call) = (number(), Call { hub, place: Location::caller(), f: Box::new(f) });
+        let (number, call) = (number(), Call { hub, place: Location::caller(), f: UserValue::new(Box::new(f)) });
         let mut state = self.lock();
         if self.is_cancelled() {
             drop(state);
@@ -307,6 +308,10 @@ impl Token {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        // The last handle: nobody is there to be told. (Who waits has a handle, so there are no wakers.)
+        let State { calls, wakers, .. } = std::mem::take(self.state.get_mut().unwrap_or_else(|e| e.into_inner()));
+        wakers.into_values().for_each(StoredWaker::discard);
+        calls.into_values().for_each(|call| call.f.discard("what a closure of `on_cancel` holds"));
         if let Some(parent) = &self.parent {
             parent.lock().children.remove(&std::ptr::from_ref(self).addr());
         }
@@ -338,19 +343,17 @@ impl Future for WaitCancelled {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // Cloned and dropped without the lock: wakers are foreign code.
-        let waker = cx.waker().clone();
+        // Cloned and dropped without the lock: wakers are user code.
+        let waker = StoredWaker::clone_of(cx.waker());
         if self.number == 0 {
             self.number = number();
         }
         let mut state = self.token.lock();
-        if self.token.is_cancelled() {
-            return Poll::Ready(());
-        }
-        let old = state.wakers.insert(self.number, waker);
+        let cancelled = self.token.is_cancelled();
+        let old = if cancelled { Some(waker) } else { state.wakers.insert(self.number, waker) };
         drop(state);
-        drop(old);
-        Poll::Pending
+        old.into_iter().for_each(StoredWaker::discard);
+        if cancelled { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
@@ -358,7 +361,7 @@ impl Drop for WaitCancelled {
     fn drop(&mut self) {
         if self.number != 0 {
             let waker = self.token.lock().wakers.remove(&self.number);
-            drop(waker);
+            waker.into_iter().for_each(StoredWaker::discard);
         }
     }
 }
@@ -373,9 +376,9 @@ pub struct OnCancel {
 impl OnCancel {
     /// The closure is not called any more, and dropped. False: it has been started.
     pub fn stop(self) -> bool {
-        // Dropped without the lock: foreign code.
+        // Dropped without the lock: user code, whose panic is the caller's.
         let call = self.token.lock().calls.remove(&self.number);
-        call.is_some()
+        call.map(|call| drop(call.f.give())).is_some()
     }
 }
 

@@ -24,7 +24,7 @@ use crate::sys::clock::Instant;
 use crate::task::JoinWait;
 use crate::task::header::Header;
 use crate::task::{JoinHandle, StackTask, spawn};
-use crate::unwind;
+use crate::unwind::{self, AbortOnUnwind};
 use hub::Hub;
 use std::panic::Location;
 use std::time::Duration;
@@ -256,14 +256,14 @@ where
     T: Send,
 {
     let w = worker::current();
-    if w.is_some_and(|w| std::ptr::eq(w.hub, hub)) {
+    if w.as_ref().is_some_and(|w| std::ptr::eq(w.hub, hub)) {
         return f();
     }
     let task = StackTask::new(f);
     task.begin_elsewhere(spawn::stack_flags(hub.number), place);
     let record: *mut Header = task.record();
-    let wait = JoinWait::new(w, record);
-    if let Some(Err(error)) = w.map(worker::Worker::ensure_stack) {
+    let wait = JoinWait::new(w.as_deref(), record);
+    if let Some(Err(error)) = w.as_ref().map(|w| w.ensure_stack()) {
         panic!("{error}");
     }
     // SAFETY: the frame stands until the task is done: it waits for that below, whatever happens. The node is left
@@ -272,7 +272,11 @@ where
         assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
         hub.begin_run(record);
         hub.inject(record, hub.comer());
-        wait.block(w);
+        let stays = AbortOnUnwind::new(
+            "a `run` was left by a panic while the task runs that is in its frame (a bug in Myriad)",
+        );
+        _ = wait.block(w);
+        stays.disarm();
         hub.end_run(record);
         match task.take_result() {
             Ok(value) => value,

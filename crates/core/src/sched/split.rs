@@ -34,14 +34,14 @@ pub enum Hunger {
 #[inline(always)]
 pub fn hunger() -> Hunger {
     match worker::current() {
-        Some(w) if w.member.deque.is_asked() => look(w),
+        Some(w) if w.member.deque.is_asked() => look(&w),
         _ => Hunger::None,
     }
 }
 
 #[cold]
 #[inline(never)]
-fn look(w: &'static Worker) -> Hunger {
+fn look(w: &Worker) -> Hunger {
     let crew = &w.hub.crew;
     if crew.queues().is_some() {
         if crew.members().len() == 1 || crew.has_injected() {
@@ -84,13 +84,13 @@ pub fn offer() {
     if let Some(w) = worker::current()
         && !w.member.deque.has_public()
     {
-        offer_one(w);
+        offer_one(&w);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn offer_one(w: &'static Worker) {
+fn offer_one(w: &Worker) {
     let crew = &w.hub.crew;
     if crew.members().len() > 1 && crew.queues().is_none() {
         // SAFETY: we are the owner. (If a thief has the lock, it is at work here.)

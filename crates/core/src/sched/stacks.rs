@@ -6,7 +6,7 @@
 //! Idle stacks are parked in the worker's loop, in a list: last in, first out, because the last one is warm.
 
 use super::node::Node;
-use super::worker::{Worker, set_current};
+use super::worker::{Role, Worker, set_current};
 use crate::runtime::hub::Config;
 use crate::stack::pool::{NoStack, StackPool};
 use crate::stack::switch;
@@ -65,7 +65,7 @@ pub struct OsStack {
 }
 
 impl OsStack {
-    fn new(w: &'static Worker) -> OsStack {
+    fn new(w: &Worker) -> OsStack {
         OsStack {
             turn: Turn::default(),
             fresh: Node::new(None),
@@ -84,11 +84,12 @@ impl OsStack {
     }
 
     /// The calling thread, whose stack this is, was given a role: of the worker that it had before, or of another.
-    fn take_role(&self, before: &'static Worker) {
+    fn take_role(&self, before: &Worker) {
         // SAFETY: workers live for ever.
         let w = unsafe { &*self.worker.get() };
         if !std::ptr::eq(w, before) {
-            set_current(Some(w));
+            // SAFETY: the giver has left the role to this thread; who has waited in `switch` refreshes its role.
+            unsafe { set_current(Some(w)) };
             w.hub.move_thread(w);
         }
         w.stacks.me.set(self);
@@ -116,7 +117,7 @@ impl Default for Stacks {
 
 impl Stacks {
     /// The worker's thread begins to work in this mode.
-    pub fn begin(&self, w: &'static Worker, config: &Config) {
+    pub fn begin(&self, w: &Worker, config: &Config) {
         self.threads.set(!config.fibers);
         // In threads mode its thread takes the role (`OsStack::take_role`).
         self.me.set(if config.fibers { std::ptr::from_ref(w).cast() } else { null() });
@@ -228,8 +229,7 @@ impl Stacks {
         if made >= config.max_stacks {
             return Err(NoStack::limit(made, config.max_stacks));
         }
-        // SAFETY: workers live for ever.
-        let w: &'static Worker = unsafe { &*std::ptr::from_ref(w) };
+        let w = Worker::of(w.as_static());
         let stack = Box::into_raw(Box::new(OsStack::new(w)));
         let address = stack.expose_provenance();
         let index = w.member.index;
@@ -303,7 +303,7 @@ impl Stacks {
     /// `to` was saved by a switch, is blocked or fresh (in fiber mode: of this worker), and nobody else goes on with it. `save`
     /// stays valid until somebody has switched back.
     #[inline(always)]
-    pub unsafe fn switch(&self, w: &'static Worker, save: *mut *mut u8, to: *mut u8) -> bool {
+    pub unsafe fn switch(&self, w: &Worker, save: *mut *mut u8, to: *mut u8) -> bool {
         if self.threads.get() {
             // SAFETY: the caller.
             return unsafe { self.hand_over(w, to.cast()) };
@@ -316,7 +316,7 @@ impl Stacks {
     /// # Safety
     /// As for `switch`, in threads mode.
     #[inline(never)]
-    unsafe fn hand_over(&self, w: &'static Worker, to: *const OsStack) -> bool {
+    unsafe fn hand_over(&self, w: &Worker, to: *const OsStack) -> bool {
         let me = self.me.get();
         // SAFETY: the caller: `to` waits, or will, and nobody else gives it a turn. `me` is this thread's own.
         unsafe {
@@ -402,7 +402,7 @@ impl Stacks {
         self.made.store(0, Relaxed);
         // SAFETY: owner only.
         let pool = unsafe { &mut *self.pool.get() }.take();
-        super::worker::current().expect("a worker's thread").hub.frames_go();
+        role().hub.frames_go();
         if blocked > 0 {
             // Suspended frames stand on these stacks for ever.
             std::mem::forget(pool);
@@ -420,13 +420,17 @@ pub unsafe fn is_held(saved: *mut u8) -> bool {
     !cfg!(loom) && unsafe { (*saved.cast::<OsStack>()).held.load(Relaxed) }
 }
 
+/// The role of the calling thread, which is one of the runtime.
+fn role() -> Role {
+    super::worker::current().expect("a thread of the runtime")
+}
+
 /// The first frame of a fiber's stack.
 extern "C" fn fiber_main() -> ! {
-    let w = super::worker::current().expect("a fiber runs on a worker");
-    super::turn::run(w);
+    super::turn::run(role());
     let mut never = null_mut();
     // SAFETY: the worker's thread waits in `run_fibers`; nobody ever switches back here.
-    unsafe { switch::switch(&mut never, *w.stacks.thread_stack.get()) };
+    unsafe { switch::switch(&mut never, *role().stacks.thread_stack.get()) };
     crate::sys::thread::abort_with("a stopped worker was resumed (a bug in Myriad)")
 }
 
@@ -438,21 +442,21 @@ fn os_stack_main(w: &'static Worker, stack: *const OsStack) {
     stack.settle();
     if stack.turn.wait() == Order::Go {
         stack.take_role(w);
-        work(w);
+        work();
     }
     w.hub.leave_thread(w);
 }
 
 /// Runs the worker's loop on this thread. The thread that sees the stop has the role, and ends the worker.
-fn work(w: &'static Worker) {
-    if super::turn::run(w) == LoopEnd::Stopped {
+fn work() {
+    if super::turn::run(role()) == LoopEnd::Stopped {
         // Perhaps another worker by now.
-        let w = w.still();
+        let w = role();
         w.stacks.trim_threads(0);
         w.stacks.me.set(null());
         // The calling thread; what is left of the sum over all workers are blocked tasks.
         w.stacks.count(-1);
-        w.hub.worker_ended(w, 0);
+        w.hub.worker_ended(&w, 0);
     }
 }
 
@@ -506,7 +510,7 @@ pub fn worker_main(w: &'static Worker) {
         w.stacks.made.store(1, Relaxed);
         stack.take_role(w);
         w.hub.worker_started(Ok(()));
-        work(w);
+        work();
     }
     w.hub.leave_thread(w);
 }

@@ -15,15 +15,16 @@ use super::idle::Member;
 use super::node::Node;
 use super::priority::{self, Whose};
 use super::stacks::LoopEnd;
-use super::worker::{BUDGET, Worker};
+use super::worker::{BUDGET, Role, Worker};
+use crate::cancel;
 use crate::runtime::monitor;
 use crate::sys::atomic::Ordering::Acquire;
 use crate::sys::atomic::Ordering::Relaxed;
 use crate::sys::fence::heavy_ticks;
 use crate::sys::thread::{relax, ticks, ticks_per_us};
 use crate::task::context::{self, Word};
-use crate::task::header::{DETACHED, Ended, Header, Outcome};
-use crate::task::waker::wake_waiter;
+use crate::task::header::{DETACHED, Ended, Header, Mode, Outcome};
+use crate::task::waker::wake_waiter_as;
 use crate::task::{finish, unhandled};
 use crate::time::timers::Timers;
 use std::ptr::null_mut;
@@ -40,11 +41,9 @@ const BETWEEN: u8 = 16;
 const FORCE_PAUSE: u64 = 8;
 
 /// Works until the runtime stops. Returns on whatever stack sees the stop.
-pub fn run(w: &'static Worker) -> LoopEnd {
+pub fn run(w: Role) -> LoopEnd {
     let mut w = w;
     loop {
-        // The task that ran last may have gone on with another worker.
-        w = w.still();
         let left = w.turns_left.load(Relaxed);
         if left == 0 {
             if w.hub.crew.stops() {
@@ -53,7 +52,9 @@ pub fn run(w: &'static Worker) -> LoopEnd {
             }
             w.turns_left.store(w.turns.get(), Relaxed);
             w.spill_next();
-            if look(w) {
+            let (now, started) = look(w);
+            w = now;
+            if started {
                 continue;
             }
         } else {
@@ -62,8 +63,9 @@ pub fn run(w: &'static Worker) -> LoopEnd {
         let node = w.take_ready();
         if !node.is_null() {
             // SAFETY: a ready node of ours.
-            if !unsafe { resume(w, node) } {
-                return LoopEnd::NotNeeded;
+            match unsafe { resume(w, node) } {
+                Some(now) => w = now,
+                None => return LoopEnd::NotNeeded,
             }
             continue;
         }
@@ -71,19 +73,32 @@ pub fn run(w: &'static Worker) -> LoopEnd {
         let task = unsafe { w.member.deque.pop() };
         if !task.is_null() {
             // SAFETY: the pop made the task ours.
-            unsafe { start(w, task) };
+            w = unsafe { start(w, task) };
             continue;
         }
-        if w.drain_inbox() || w.spare && spare_turn(w) || start_injected(w) {
+        if w.drain_inbox() {
+            continue;
+        }
+        if w.spare {
+            let (now, done) = spare_turn(w);
+            w = now;
+            if done {
+                continue;
+            }
+        }
+        let (now, started) = start_injected(w);
+        w = now;
+        if started {
             continue;
         }
         if w.hub.crew.stops() {
             return LoopEnd::Stopped;
         }
-        let task = search(w);
+        let (now, task) = search(w);
+        w = now;
         if !task.is_null() {
             // SAFETY: the steal made the task ours.
-            unsafe { start(w, task) };
+            w = unsafe { start(w, task) };
         }
     }
 }
@@ -96,77 +111,83 @@ pub fn run(w: &'static Worker) -> LoopEnd {
 /// as busy, with tasks that spawn their successors.
 #[cold]
 #[inline(never)]
-fn look(w: &'static Worker) -> bool {
-    // What blocked last may still stand there, and wakers are foreign code.
+fn look(w: Role) -> (Role, bool) {
+    // What blocked last may still stand there, and wakers are user code, which runs as nobody else.
     w.running.set(Word::NOTHING);
-    if start_taken(w, w.take_entering()) {
-        return true;
+    let entering = w.take_entering();
+    if !entering.is_null() {
+        return start_taken(w, entering);
     }
     // Only we write it.
     w.looks.store(w.looks.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();
-    w.timers.poll(w);
-    let w = w.still();
+    let w = Timers::poll(w);
     if w.member.deque.should_share() {
         // SAFETY: we are the owner.
         unsafe { w.hub.crew.answer(&w.member) };
     }
-    match priority::whose(w) {
+    match priority::whose(&w) {
         Whose::Usual => {}
-        Whose::Ordinary => return false,
-        Whose::This(task) => {
-            // SAFETY: taken out of its lane.
-            unsafe { start(w, task) };
-            return true;
-        }
+        Whose::Ordinary => return (w, false),
+        Whose::This(task) => return start_taken(w, task),
     }
     let look_for = w.look_for.get();
     w.look_for.set((look_for + 1) % BETWEEN);
     if let Some(queues) = w.hub.crew.queues() {
-        return !w.is_held_back() && start_taken(w, queues.take(w.member.index, Some(w.looks.load(Relaxed))));
+        if w.is_held_back() {
+            return (w, false);
+        }
+        let task = queues.take(w.member.index, Some(w.looks.load(Relaxed)));
+        return start_taken(w, task);
     }
-    match look_for {
+    let mut task = match look_for {
         // SAFETY: we are the owner.
-        0 => start_taken(w, unsafe { w.member.deque.pop_between() }) || start_oldest(w),
-        n if n % 2 == 0 => start_newest(w) || start_oldest(w),
-        _ => start_oldest(w),
+        0 => unsafe { w.member.deque.pop_between() },
+        // SAFETY: as above: the newest of our own unstarted tasks.
+        n if n % 2 == 0 => unsafe { w.member.deque.pop() },
+        _ => null_mut(),
+    };
+    if task.is_null() {
+        task = take_oldest(&w);
     }
+    start_taken(w, task)
 }
 
 /// Starts what was taken out of a queue, if anything was.
-fn start_taken(w: &'static Worker, task: *mut Header) -> bool {
+fn start_taken(w: Role, task: *mut Header) -> (Role, bool) {
     if task.is_null() {
-        return false;
+        return (w, false);
     }
     // SAFETY: taken out of its queue.
-    unsafe { start(w, task) };
-    true
+    (unsafe { start(w, task) }, true)
 }
 
-/// The newest of our own unstarted tasks.
-fn start_newest(w: &'static Worker) -> bool {
-    // SAFETY: we are the owner.
-    let task = unsafe { w.member.deque.pop() };
-    if task.is_null() {
-        return false;
-    }
-    // SAFETY: the pop made the task ours.
-    unsafe { start(w, task) };
-    true
-}
-
-/// Parks this stack in the idle list and goes on with a blocked task. False: this thread is not needed any more.
+/// Parks this stack in the idle list and goes on with a blocked task. `None`: this thread is not needed any more.
 ///
 /// # Safety
 /// `node` is ready and out of the queues.
 #[inline(always)]
-unsafe fn resume(w: &'static Worker, node: *mut Node) -> bool {
+unsafe fn resume(w: Role, node: *mut Node) -> Option<Role> {
     let me = Node::saved(None, w.stacks.here());
     w.stacks.park_idle(&me);
     // SAFETY: the caller: the node's stack is saved; `me` is in the idle list, from which only this worker takes it.
-    unsafe {
+    let needed = unsafe {
         let to = (*node).saved.with(|saved| *saved);
-        me.saved.with_mut(|saved| w.stacks.switch(w, saved, to))
+        me.saved.with_mut(|saved| w.stacks.switch(&w, saved, to))
+    };
+    needed.then(|| w.refresh())
+}
+
+impl Role {
+    /// Runs a task's record: its body is user code, so the role is read anew.
+    ///
+    /// # Safety
+    /// The task was taken out of its queue, or claimed, and is what the worker [runs](Worker::running).
+    #[inline(always)]
+    pub(crate) unsafe fn run(self, task: *mut Header) -> (Role, Ended) {
+        // SAFETY: the task is ours to run.
+        let ended = unsafe { ((*task).run)(task, Mode::Run) };
+        (self.refresh(), ended)
     }
 }
 
@@ -175,33 +196,32 @@ unsafe fn resume(w: &'static Worker, node: *mut Node) -> bool {
 /// # Safety
 /// The task was taken out of its queue.
 #[inline(always)]
-pub unsafe fn start(w: &'static Worker, task: *mut Header) {
+pub unsafe fn start(w: Role, task: *mut Header) -> Role {
     w.running.set(Word::of_task(task));
     w.budget.set(BUDGET);
-    // SAFETY: the caller: the task is ours to run.
+    // SAFETY: the task was taken out of its queue, so it is ours to run and to complete.
     unsafe {
-        let mut ended = ((*task).run)(task, crate::task::header::Mode::Run);
-        let mut w = w.still();
+        let (mut w, mut ended) = w.run(task);
         // What completes itself has ended its context before.
         if ended == Ended::BySelf {
             w.running.set(Word::NOTHING);
-            return;
+            return w;
         }
         if w.running.has_context() {
-            ended = context::end_then(ended);
-            w = w.still();
+            (w, ended) = context::end_then(w, ended);
         }
         w.running.set(Word::NOTHING);
-        complete(w, task, ended);
+        complete(w, task, ended)
     }
 }
 
-/// After a task has run to its end: outcome, waiter, memory.
+/// After a task has run to its end: outcome, waiter, memory. Nothing runs on the worker any more: the record may be another task's
+/// as soon as the end can be seen.
 ///
 /// # Safety
 /// The task has run, and said how it ended.
 #[inline(always)]
-pub unsafe fn complete(w: &'static Worker, task: *mut Header, ended: Ended) {
+pub unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role {
     // SAFETY: the caller: until `complete` the record is ours; after it only if it was detached.
     unsafe {
         (*task).outcome = if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned };
@@ -209,76 +229,81 @@ pub unsafe fn complete(w: &'static Worker, task: *mut Header, ended: Ended) {
         let before = (*task).waiter.load(Acquire);
         let waiter = if before == DETACHED { before } else { Header::complete(task) };
         if waiter == DETACHED {
-            if ended == Ended::ReturnedPlain {
-                finish::free(Some(w), task);
-            } else {
-                end_detached(w, task, ended);
+            if ended != Ended::ReturnedPlain {
+                return end_detached(w, task, ended);
             }
+            finish::free(Some(&w), task);
         } else if !waiter.is_null() {
-            wake_waiter(Some(w), waiter);
+            return wake_waiter_as(w, waiter);
         }
     }
+    w
 }
 
 /// # Safety
 /// As for `complete`, of a detached task.
 #[inline(never)]
-unsafe fn end_detached(w: &'static Worker, task: *mut Header, ended: Ended) {
-    // SAFETY: the caller.
+unsafe fn end_detached(w: Role, task: *mut Header, ended: Ended) -> Role {
+    // What is left is the task's own code: its destructors run as the task, which is cancelled no more.
+    w.running.set(Word::of_task(task));
+    // SAFETY: the task has ended and is detached, so the record is ours until it is freed.
     unsafe {
-        if ended == Ended::Panicked {
-            unhandled::report(w.hub, task);
-        }
-        finish::drop_outcome(Some(w.still()), task);
+        cancel::keep_off_for_good(&*task);
+        let w = if ended == Ended::Panicked { unhandled::report(Some(w), task) } else { Some(w) };
+        let w = finish::drop_outcome_as(w, task, |w| w.running.set(Word::NOTHING));
+        w.expect("a worker stays one")
     }
 }
 
-/// The oldest unstarted task: of the injector, then of our own.
+/// The oldest unstarted task: of the injector, then of our own; null if there is none.
 #[cold]
 #[inline(never)]
-fn start_oldest(w: &'static Worker) -> bool {
-    if w.hub.crew.may_have_injected() && start_taken(w, w.hub.take_injected(w, false)) {
-        return true;
+fn take_oldest(w: &Worker) -> *mut Header {
+    if w.hub.crew.may_have_injected() {
+        let task = w.hub.take_injected(w, false);
+        if !task.is_null() {
+            return task;
+        }
     }
     // SAFETY: we are the owner.
-    let task = unsafe { w.member.deque.pop_oldest() };
-    if task.is_null() {
-        return false;
-    }
-    // SAFETY: the pop made the task ours.
-    unsafe { start(w, task) };
-    true
+    unsafe { w.member.deque.pop_oldest() }
 }
 
-fn start_injected(w: &'static Worker) -> bool {
-    w.hub.crew.may_have_injected() && start_taken(w, w.hub.take_injected(w, true))
+fn start_injected(w: Role) -> (Role, bool) {
+    if !w.hub.crew.may_have_injected() {
+        return (w, false);
+    }
+    let task = w.hub.take_injected(&w, true);
+    start_taken(w, task)
 }
 
 /// What a spare does when it has nothing of its own: it goes on with blocked tasks of stuck workers before it starts anything,
 /// which might be stuck in the same lock; off duty it rests. False: it is to look further.
 #[cold]
 #[inline(never)]
-fn spare_turn(w: &'static Worker) -> bool {
+fn spare_turn(w: Role) -> (Role, bool) {
     if w.hub.crew.stops() {
-        return false;
+        return (w, false);
     }
     if !w.on_duty.load(Relaxed) {
         w.stacks.trim_threads(0);
-        w.timers.poll(w);
-        let w = w.still();
+        // As in `look`.
+        w.running.set(Word::NOTHING);
+        let w = Timers::poll(w);
         // What the timers have woken is ours: nobody else would look for it.
         if !w.spare || w.member.has_ready() || !w.nothing_ready() || w.member.deque.looks_busy() {
-            return true;
+            return (w, true);
         }
-        w.hub.crew.rest(&w.member, || w.on_duty.load(Relaxed), || w.timers.until_own(w));
+        w.hub.crew.rest(&w.member, || w.on_duty.load(Relaxed), || w.timers.until_own(&w));
         monitor::worker_awake();
-        return true;
+        return (w, true);
     }
-    adopt(w)
+    let adopted = adopt(&w);
+    (w, adopted)
 }
 
 /// Takes over a ready task of a worker that is stuck (threads mode): it goes on next, as ours.
-fn adopt(w: &'static Worker) -> bool {
+fn adopt(w: &Worker) -> bool {
     if !w.member.ready.is_shared() || !w.hub.any_open() {
         return false;
     }
@@ -291,7 +316,7 @@ fn adopt(w: &'static Worker) -> bool {
 
 /// A spare that begins nothing has nothing to do: it looks for something to go on with, for as long as others look for work, and goes
 /// off duty. (It does not sleep as others do: who wakes a sleeper means one who takes what there is.)
-fn search_held_back(w: &'static Worker) {
+fn search_held_back(w: &Worker) {
     let began = ticks();
     while !adopt(w) {
         if ticks() - began > SPIN_US * ticks_per_us() {
@@ -308,50 +333,54 @@ fn search_held_back(w: &'static Worker) {
 /// Looks for work elsewhere: polls, then steals by force, then sleeps. Null: look at your own queues again.
 #[cold]
 #[inline(never)]
-fn search(w: &'static Worker) -> *mut Header {
+fn search(w: Role) -> (Role, *mut Header) {
     // As in `look`.
     w.running.set(Word::NOTHING);
     if w.is_held_back() {
-        search_held_back(w);
-        return null_mut();
+        search_held_back(&w);
+        return (w, null_mut());
     }
     let crew = &w.hub.crew;
-    let me = &w.member;
+    let me = w.as_static();
+    let mut w = w;
     let per_us = ticks_per_us();
     let began = ticks();
     loop {
         if !me.door.inbox.is_empty() || crew.stops() || crew.has_injected() {
-            return null_mut();
+            return (w, null_mut());
         }
         if me.has_pinned() {
-            let task = w.hub.take_pinned(w);
+            let task = w.hub.take_pinned(&w);
             if !task.is_null() {
-                return task;
+                return (w, task);
             }
         }
-        if adopt(w) {
-            return null_mut();
+        if adopt(&w) {
+            return (w, null_mut());
         }
         for victim in crew.others(me) {
-            let task = steal(w, victim);
+            let task = steal(&w, victim);
             if !task.is_null() {
-                return task;
+                return (w, task);
             }
         }
         if crew.has_deferred() {
             let task = w.hub.take_deferred();
             if !task.is_null() {
-                return task;
+                return (w, task);
             }
         }
         let now = ticks();
         if now >= w.force_at.get().max(began + FORCE_US * per_us) {
-            let task = steal_forced(w);
+            let task = steal_forced(&w);
             if !task.is_null() {
-                return task;
+                return (w, task);
             }
-            if w.timers.poll_all(w) {
-                return null_mut();
+            let (now, any) = Timers::poll_all(w);
+            w = now;
+            // (Whoever ran a waker may be another worker by now, with queues of its own.)
+            if any {
+                return (w, null_mut());
             }
         }
         // Who must not yet force a steal does not sleep either, if there is something that only force can take.
@@ -359,21 +388,20 @@ fn search(w: &'static Worker) -> *mut Header {
         {
             w.stacks.trim();
             let slept = crew.sleep(me, || {
-                crate::guest::tell_idle(w);
-                Timers::until_next(w)
+                crate::guest::tell_idle(&w);
+                Timers::until_next(&w)
             });
             // Also if it did not: the monitor may have looked while all others slept and it was about to.
             monitor::worker_awake();
             if !slept {
                 // Somebody is busy: perhaps with tasks that only force can take.
-                let task = steal_forced(w);
+                let task = steal_forced(&w);
                 if !task.is_null() {
-                    return task;
+                    return (w, task);
                 }
             }
             w.hub.next_look.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
-            w.timers.poll_all(w);
-            return null_mut();
+            return (Timers::poll_all(w).0, null_mut());
         }
         if now - began > FORCE_US * per_us || foreign::was_called_lately(now) {
             // Whoever waits for what this worker has just ended, a thread that is no worker, may stand behind it on its processor.
@@ -392,7 +420,7 @@ fn search(w: &'static Worker) -> *mut Header {
 }
 
 /// The ordinary steal: the first task to run now, the others into our own deque.
-pub fn steal(w: &'static Worker, victim: &Member) -> *mut Header {
+pub fn steal(w: &Worker, victim: &Member) -> *mut Header {
     if w.hub.crew.queues().is_some() {
         // What others have is in the policy's queues.
         return null_mut();
@@ -415,7 +443,7 @@ pub fn steal(w: &'static Worker, victim: &Member) -> *mut Header {
 }
 
 #[cold]
-fn steal_forced(w: &'static Worker) -> *mut Header {
+fn steal_forced(w: &Worker) -> *mut Header {
     if w.hub.crew.queues().is_some() {
         return null_mut();
     }

@@ -17,14 +17,16 @@
 //! thread, in threads mode the thread whose turn it is. `Worker` is `Sync` only so that a reference can stand in a
 //! thread-local; methods are reached through [`current`], that is, by that thread.
 //!
-//! **Ask again after a wait.** In threads mode a task that has blocked may go on with *another* worker's role, when its own
-//! is stuck ([`super::relief`]): on the same thread, but the worker is a different one. So a `&'static Worker` that
-//! was asked for before a wait, or before anything foreign runs (a closure, a destructor, a waker, a hook), says nothing
-//! afterwards: use [`Worker::still`], which in fiber mode costs one branch. [`crate::wait::Here`] does so by itself.
+//! **The role is a token.** In threads mode a task that has blocked may go on with *another* worker's role, when its own
+//! is stuck ([`super::relief`]): on the same thread, but the worker is a different one. So whoever acts as a worker holds a
+//! [`Role`], and gives it away to all that may wait: see there. [`crate::wait::Here`] asks anew at each use.
 
 mod blocked;
 mod dispatch;
+mod role;
 mod unstarted;
+
+pub use role::Role;
 
 use super::foreign;
 use super::idle::Member;
@@ -123,18 +125,22 @@ thread_local! {
 
 /// The worker whose role the calling thread has.
 #[inline(always)]
-pub fn current() -> Option<&'static Worker> {
+pub fn current() -> Option<Role> {
     // In a model all threads are foreign.
     if cfg!(loom) {
         return None;
     }
     let worker = CURRENT.with(Cell::get);
-    // SAFETY: set to a worker by `set_current`, and workers live for ever.
-    unsafe { worker.as_ref() }
+    // SAFETY: set to a worker by `set_current`, and workers live for ever. What the thread-local of the calling thread names is
+    // the worker whose role that thread has.
+    unsafe { worker.as_ref().map(|worker| Role::new(worker)) }
 }
 
 /// Makes the calling thread one of this worker's.
-pub fn set_current(worker: Option<&'static Worker>) {
+///
+/// # Safety
+/// The thread has that worker's role from here on, and no [`Role`] of another worker is used on it any more.
+pub unsafe fn set_current(worker: Option<&Worker>) {
     CURRENT.with(|c| c.set(worker.map_or(null(), std::ptr::from_ref)));
 }
 
@@ -191,21 +197,6 @@ impl Worker {
     pub fn forget(&self) {
         // Release: `running`, for the Acquire in `name_running`; and before all that becomes of the memory.
         self.frames.store(self.frames.load(Relaxed).wrapping_add(1), Release);
-    }
-
-    /// The worker whose role the calling thread has now, where it had this one's before a wait or before foreign code. See
-    /// the module's header.
-    #[inline(always)]
-    pub fn still(&'static self) -> &'static Worker {
-        if !self.member.ready.is_shared() {
-            return self;
-        }
-        let w = current().expect("a thread of the runtime");
-        if !std::ptr::eq(w, self) && w.stacks.brings_contexts() {
-            // The task may have a context, or one below it on this stack, which it had on the other worker.
-            w.member.deque.set_contexts();
-        }
-        w
     }
 
     /// What runs here, or is about to, has a context: from now on tasks are pushed, joined and ended with that in mind. For good.
@@ -265,7 +256,7 @@ pub const OFTEN: u32 = 7;
 /// The node is blocked, or about to block having published itself, is in no list, and is woken by nobody else. It may be
 /// gone when this returns.
 #[inline(always)]
-pub unsafe fn wake_node(worker: Option<&'static Worker>, node: *mut Node) {
+pub unsafe fn wake_node(worker: Option<&Worker>, node: *mut Node) {
     // SAFETY: the caller: the node stands until it is woken.
     let home = unsafe { (*node).home };
     match (home, worker) {
@@ -280,7 +271,7 @@ pub unsafe fn wake_node(worker: Option<&'static Worker>, node: *mut Node) {
 /// # Safety
 /// As for [`wake_node`].
 #[inline(always)]
-pub unsafe fn wake_node_next(worker: Option<&'static Worker>, node: *mut Node) {
+pub unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Node) {
     // SAFETY: the caller: the node stands until it is woken.
     let home = unsafe { (*node).home };
     match (home, worker) {
@@ -294,7 +285,7 @@ pub unsafe fn wake_node_next(worker: Option<&'static Worker>, node: *mut Node) {
 /// # Safety
 /// As for [`wake_node`].
 #[inline(never)]
-unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&'static Worker>, node: *mut Node) {
+unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&Worker>, node: *mut Node) {
     match home {
         Some(home) => {
             let fence = worker.map_or(Fence::foreign(), |worker| worker.member.deque.fence);
@@ -325,7 +316,7 @@ pub unsafe fn schedule(task: *mut Header) {
     // SAFETY: the caller.
     let runtime = unsafe { (*task).runtime };
     match current() {
-        // SAFETY: the caller; we are this worker.
+        // SAFETY: the caller; the role is ours.
         Some(worker) if worker.hub.number == runtime => unsafe { worker.push_any(task) },
         // SAFETY: the caller.
         _ => unsafe { Hub::of(runtime).inject(task, Comer::Known) },
@@ -337,7 +328,7 @@ pub unsafe fn schedule(task: *mut Header) {
 /// # Safety
 /// As for `Memory::dealloc`: the record is the caller's, and its payload is gone.
 #[inline(always)]
-pub unsafe fn free_record(worker: Option<&'static Worker>, task: *mut Header) {
+pub unsafe fn free_record(worker: Option<&Worker>, task: *mut Header) {
     // SAFETY: the caller: the record is still ours.
     let class = unsafe { (*task).kind.class() };
     match worker {

@@ -2,7 +2,7 @@
 
 use crate::cancel::point;
 use crate::sched::node::Node;
-use crate::sched::worker::{self, Worker, block_thread, wake_node};
+use crate::sched::worker::{self, block_thread, wake_node};
 use crate::sys::atomic::{AtomicPtr, Ordering::*};
 use std::future::Future;
 use std::pin::pin;
@@ -24,7 +24,7 @@ impl Wake for Signal {
         let waiting = self.0.swap(NOTIFIED, AcqRel);
         if !waiting.is_null() && waiting != NOTIFIED {
             // SAFETY: taken out by this swap alone; its owner blocks until it is woken.
-            unsafe { wake_node(worker::current(), waiting) };
+            unsafe { wake_node(worker::current().as_deref(), waiting) };
         }
     }
 }
@@ -78,12 +78,12 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             return value;
         }
         let w = worker::current();
-        if let Some(w) = w
+        if let Some(w) = &w
             && let Err(error) = w.ensure_stack()
         {
             panic!("{error}");
         }
-        let wait = SignalWait { node: w.map_or_else(|| Node::new(None), Worker::node), signal: &signal };
+        let wait = SignalWait { node: w.as_ref().map_or_else(|| Node::new(None), |w| w.node()), signal: &signal };
         wait.node.end.set(Some(SignalWait::end));
         // (Of the whole wait: `end` looks behind the node.)
         let node = (&raw const wait).cast::<Node>();
@@ -91,7 +91,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         if published.is_ok() {
             match w {
                 // SAFETY: a stack is ensured; the node is published, and `wake_by_ref` takes it out once.
-                Some(w) => unsafe { w.suspend(node) },
+                Some(w) => _ = unsafe { w.suspend(node) },
                 None => block_thread(&wait.node),
             }
             if wait.node.was_cancelled() {

@@ -1,9 +1,10 @@
 //! What tasks leave for one who takes it as it comes.
 
+use crate::user_code::StoredWaker;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 /// A queue with one taker. Under a lock of std: held for some instructions, and nothing foreign runs inside.
 #[derive(Debug)]
@@ -12,7 +13,7 @@ pub(super) struct Completions<T>(Mutex<Queue<T>>);
 #[derive(Debug)]
 struct Queue<T> {
     items: VecDeque<T>,
-    taker: Option<Waker>,
+    taker: Option<StoredWaker>,
 }
 
 impl<T> Completions<T> {
@@ -40,15 +41,16 @@ impl<T> Completions<T> {
 
     /// The next one, once it is there.
     pub(super) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<T> {
-        // Cloned and dropped without the lock: wakers are foreign code.
-        let mut waker = Some(cx.waker().clone());
+        // Cloned and dropped without the lock: wakers are user code.
+        let mut waker = Some(StoredWaker::clone_of(cx.waker()));
         let mut queue = self.lock();
-        if let Some(item) = queue.items.pop_front() {
-            return Poll::Ready(item);
+        let item = queue.items.pop_front();
+        if item.is_none() {
+            std::mem::swap(&mut queue.taker, &mut waker);
         }
-        std::mem::swap(&mut queue.taker, &mut waker);
         drop(queue);
-        Poll::Pending
+        waker.into_iter().for_each(StoredWaker::discard);
+        item.map_or(Poll::Pending, Poll::Ready)
     }
 
     /// Blocks until there is one.
@@ -57,5 +59,11 @@ impl<T> Completions<T> {
             Some(item) => item,
             None => super::block_on(poll_fn(|cx| self.poll_take(cx))),
         }
+    }
+}
+
+impl<T> Drop for Completions<T> {
+    fn drop(&mut self) {
+        self.lock().taker.take().into_iter().for_each(StoredWaker::discard);
     }
 }

@@ -241,16 +241,21 @@ fn run(hub: &'static Hub, task: *mut Header) {
     // SAFETY: the record was made for us. After `complete` it is ours only if it was detached.
     unsafe {
         let ended = ((*task).run)(task, Mode::Run);
-        ME.set(null_mut());
         (*task).outcome = if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned };
         let waiter = Header::complete(task);
         if waiter == DETACHED {
+            // What is left is the task's own code: it runs as the task.
             if ended == Ended::Panicked {
-                unhandled::report(hub, task);
+                _ = unhandled::report(None, task);
             }
-            finish::drop_outcome(None, task);
-        } else if !waiter.is_null() {
-            wake_waiter(None, waiter);
+            _ = finish::drop_outcome_as(None, task, |_| ());
+            ME.set(null_mut());
+        } else {
+            // The record may be another task's from here on.
+            ME.set(null_mut());
+            if !waiter.is_null() {
+                _ = wake_waiter(None, waiter);
+            }
         }
     }
     hub.dedicated.ended(task);

@@ -4,7 +4,7 @@ use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::spawn;
 use crate::runtime::hub::Hub;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Role};
 use std::panic::Location;
 
 /// Starts a task that runs `f`, and begins it *at once*: the caller is set aside, and goes on behind all tasks that are ready; any of
@@ -99,14 +99,12 @@ impl<T> JoinHandle<T> {
         if self.is_finished() {
             return YieldedTo::Ended;
         }
-        if let Some(w) = worker::current()
-            && let Some(w) = w.may_enter()
-        {
+        if let Some(w) = worker::current().and_then(Role::may_enter) {
             // SAFETY: the handle keeps the record alive; claimed, the task is ours, and in no queue any more.
             unsafe {
                 let task = self.task();
                 if w.claim(&*task) {
-                    w.enter(task);
+                    _ = w.enter(task);
                     return YieldedTo::Entered;
                 }
             }
@@ -130,13 +128,13 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let w = worker::current().filter(|w| std::ptr::eq(w.hub, hub)).and_then(Worker::may_enter);
+    let w = worker::current().filter(|w| std::ptr::eq(w.hub, hub)).and_then(Role::may_enter);
     // SAFETY: the caller. A fresh record, which is in no queue.
     unsafe {
         let Some(w) = w else { return spawn::spawn_into(hub, f, place, with) };
-        let task = with.equip(Some(w), hub, spawn::unqueued_record::<F, T>(hub, f, place));
+        let task = with.equip(Some(&w), hub, spawn::unqueued_record::<F, T>(hub, f, place));
         let handle = JoinHandle::new(task);
-        w.enter(task);
+        _ = w.enter(task);
         handle
     }
 }

@@ -3,16 +3,18 @@
 use super::header::{DETACHED, Header, Mode, Outcome};
 use super::waker::wake_waiter;
 use crate::runtime::hub::Hub;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Role, Worker};
+use crate::sys::say::say;
 use crate::unwind;
+use crate::user_code;
 
 /// Frees a record whose payload is gone.
 ///
 /// # Safety
-/// The record is the caller's, and its payload has been taken or dropped.
+/// Nobody else uses the record, and its payload has been taken or dropped.
 #[inline(always)]
-pub(crate) unsafe fn free(w: Option<&'static Worker>, task: *mut Header) {
-    // SAFETY: the caller.
+pub(crate) unsafe fn free(w: Option<&Worker>, task: *mut Header) {
+    // SAFETY: nobody else uses the record.
     unsafe {
         if (*task).is_known() {
             Hub::of((*task).runtime).forget(task);
@@ -21,42 +23,59 @@ pub(crate) unsafe fn free(w: Option<&'static Worker>, task: *mut Header) {
     }
 }
 
-/// Drops the outcome of a task whose handle is gone, and frees its record.
+/// Drops the outcome of a task whose handle is gone, and frees its record. The destructors are the caller's code.
 ///
 /// # Safety
-/// The task has ended; the record is the caller's.
-pub(crate) unsafe fn drop_outcome(w: Option<&'static Worker>, task: *mut Header) {
-    // SAFETY: the caller. A panic in the destructor of a result that nobody wanted must not take the worker down.
+/// The task has ended; nobody else uses the record.
+pub(crate) unsafe fn drop_outcome(w: Option<Role>, task: *mut Header) -> Option<Role> {
+    // SAFETY: as said above.
+    unsafe { drop_outcome_as(w, task, |_| ()) }
+}
+
+/// The same; `before_free` is called between the destructor and the end of the record.
+///
+/// # Safety
+/// As for [`drop_outcome`].
+pub(crate) unsafe fn drop_outcome_as(
+    w: Option<Role>,
+    task: *mut Header,
+    before_free: impl FnOnce(&Worker),
+) -> Option<Role> {
+    // SAFETY: the task has ended, and its outcome is in the record, which nobody else uses. The role is that of the calling thread
+    // after the destructor.
     unsafe {
-        if let Err(payload) = unwind::catch(|| ((*task).run)(task, Mode::DropOutcome)) {
-            unwind::discard(payload);
-            eprintln!(
-                "myriad: the result of a detached task (spawned at {}) panicked while it was dropped",
-                (*task).place
-            );
-        }
-        // The destructor may have waited.
-        free(w.map(Worker::still), task);
+        let (w, dropped) = user_code::call_as(w, || _ = ((*task).run)(task, Mode::DropOutcome));
+        let w = match dropped {
+            Ok(()) => w,
+            Err(payload) => {
+                let place = (*task).place;
+                say!("myriad: the result of a detached task (spawned at {place}) panicked while it was dropped");
+                unwind::discard_as(w, payload)
+            }
+        };
+        w.as_deref().map(before_free);
+        free(w.as_deref(), task);
+        w
     }
 }
 
 /// A task that never starts, because its runtime has been shut down: drops what is in it and tells its joiner.
 ///
 /// # Safety
-/// The task is in no queue and the caller's; it has not been started, or is an idle future.
+/// The task is in no queue, and nobody else uses it; it has not been started, or is an idle future.
 pub(crate) unsafe fn drop_unstarted(task: *mut Header) {
-    // SAFETY: the caller; after `complete` the record is ours only if it was detached.
+    // SAFETY: as said above; after `complete` the record is ours only if it was detached.
     unsafe {
-        if let Err(payload) = unwind::catch(|| ((*task).run)(task, Mode::DropUnstarted)) {
+        if let Err(payload) = user_code::call(|| _ = ((*task).run)(task, Mode::DropUnstarted)) {
             unwind::discard(payload);
-            eprintln!("myriad: a task dropped at shutdown (spawned at {}) panicked in its destructor", (*task).place);
+            say!("myriad: a task dropped at shutdown (spawned at {}) panicked in its destructor", (*task).place);
         }
         (*task).outcome = Outcome::Dropped;
         let waiter = Header::complete(task);
         if waiter == DETACHED {
-            free(worker::current(), task);
+            free(worker::current().as_deref(), task);
         } else if !waiter.is_null() {
-            wake_waiter(worker::current(), waiter);
+            _ = wake_waiter(worker::current(), waiter);
         }
     }
 }

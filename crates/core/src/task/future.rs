@@ -5,15 +5,16 @@
 //! never holds up a future. One that wakes itself (a yield, a spent budget) goes behind all others.
 
 use super::builder::Builder;
-use super::context::{self, inherit};
+use super::context::{self, Word, inherit};
 use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
 use super::{record, spawn, state, waker};
 use crate::cancel;
 use crate::runtime::hub::Hub;
-use crate::sched::worker::Worker;
+use crate::sched::worker::Role;
 use crate::sched::{turn, worker};
 use crate::sys::atomic::Ordering::Relaxed;
+use crate::sys::mutant::on;
 use crate::unwind::{self, Payload};
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -87,11 +88,7 @@ impl Queued for Anywhere {
 /// # Safety
 /// It outlives the task, and may be polled on any thread.
 #[inline(always)]
-unsafe fn spawn_here<F: Future>(
-    w: &'static Worker,
-    future: F,
-    place: &'static Location<'static>,
-) -> JoinHandle<F::Output> {
+unsafe fn spawn_here<F: Future>(w: Role, future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
     // Nobody drops it on the way: see `spawn::spawn_into`. (A future is often large, and little of it is written yet.)
     let future = ManuallyDrop::new(future);
     // SAFETY: fresh memory of the right class, ours until queued; the caller.
@@ -99,7 +96,7 @@ unsafe fn spawn_here<F: Future>(
         let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
         write_future::<F, Anywhere>(task, future, w.number, place);
         if w.member.deque.has_contexts() {
-            inherit::future(Some(w), task, None);
+            inherit::future(Some(&w), task, None);
         }
         w.push_future(task);
         JoinHandle::new(task)
@@ -152,7 +149,7 @@ unsafe fn inject(hub: &'static Hub, task: *mut Header, with: Builder) {
     let (w, lane) = (worker::current(), with.class().lane());
     // SAFETY: the caller.
     unsafe {
-        with.equip_future(w, hub, task);
+        with.equip_future(w.as_deref(), hub, task);
         match w {
             Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push_future(task),
             _ => hub.inject_into(lane, task, hub.comer()),
@@ -291,7 +288,12 @@ unsafe fn end<F: Future>(task: *mut Header) -> Ended {
             Outcome::Returned => Ended::ReturnedPlain,
             _ => Ended::Panicked,
         };
-        turn::complete(worker::current().expect("polled on a worker"), task, ended);
+        let w = worker::current().expect("polled on a worker");
+        // From here on the record may be another task's: what runs until the loop goes on, a waker say, does not run as this one.
+        if !on("future-runs-on") {
+            w.running.set(Word::NOTHING);
+        }
+        _ = turn::complete(w, task, ended);
         Ended::BySelf
     }
 }

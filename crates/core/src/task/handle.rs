@@ -2,13 +2,14 @@
 
 use super::context::{self, Word};
 use super::error::JoinError;
-use super::header::{DONE, Ended, Header, Mode, Outcome};
+use super::header::{DONE, Ended, Header, Outcome};
 use super::id::TaskId;
 use super::{dedicated, finish, record, waker};
 use crate::cancel::{ask, point};
 use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
-use crate::sched::worker::{self, Worker, block_thread};
+use crate::sched::worker::{self, Role, Worker, block_thread};
+use crate::stack::pool::NoStack;
 use crate::sys::atomic::Ordering::*;
 use crate::time::{self, Instant};
 use crate::unwind::Payload;
@@ -78,13 +79,13 @@ impl<T> JoinHandle<T> {
         let w = worker::current();
         // SAFETY: the handle was the right to this record's result, and nobody else has it now.
         unsafe {
-            if let Some(w) = w
-                && w.has_room()
-                && w.member.deque.claim(&*task)
-            {
-                return run_inline(w, task);
+            match w {
+                // (What an earlier poll of the handle has left is dropped first, on the longer way.)
+                Some(w) if w.has_room() && (*task).is_unwatched() && w.member.deque.claim(&*task) => {
+                    run_inline(w, task)
+                }
+                w => wait_and_take(w, task),
             }
-            wait_and_take(w, task)
         }
     }
 
@@ -102,15 +103,19 @@ impl<T> JoinHandle<T> {
         // SAFETY: the handle keeps the record alive until it is detached; on failure the task has ended, and the record
         // is ours to free.
         unsafe {
-            if detach_newest(w, task) || (*task).detach() || take_back_waiter(&*task) && (*task).detach() {
+            if detach_newest(w.as_deref(), task) || (*task).detach() {
+                return None;
+            }
+            let (w, none_left) = take_back_waiter(w, &*task);
+            if none_left && (*task).detach() {
                 return None;
             }
             if (*task).outcome == Outcome::Panicked {
                 let payload = record::take::<Payload>(task);
-                finish::free(w, task);
+                finish::free(w.as_deref(), task);
                 return Some(payload);
             }
-            finish::drop_outcome(w, task);
+            _ = finish::drop_outcome(w, task);
         }
         None
     }
@@ -173,7 +178,7 @@ impl<T> JoinHandle<T> {
     /// # Panics
     /// If there is no memory for a stack.
     pub fn join_deadline(mut self, at: Instant) -> Result<Result<T, JoinError>, JoinHandle<T>> {
-        if is_running(worker::current(), self.task()) {
+        if is_running(worker::current().as_deref(), self.task()) {
             let error = JoinError::itself(self.place());
             return Ok(Err(error));
         }
@@ -209,16 +214,15 @@ impl<T> JoinHandle<T> {
 /// Runs a claimed task on top of the caller and takes its result.
 ///
 /// # Safety
-/// The task was claimed by the holder of its handle, which gives up its right.
+/// The task was claimed by the holder of its handle, which gives up its right; no waker is left in the record.
 #[inline(always)]
-unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, JoinError> {
+unsafe fn run_inline<T>(w: Role, task: *mut Header) -> Result<T, JoinError> {
     let caller = w.running.replace(Word::of_task(task));
     // SAFETY: the tasks of this stack.
     unsafe { point::put_on_top(caller, task) };
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end needs no atomics.
     unsafe {
-        let ended = ((*task).run)(task, Mode::Run);
-        let w = w.still();
+        let (w, ended) = w.run(task);
         // What is not as usual goes to the end of the function, for good: were it to come back here, the usual way would keep in
         // registers what only the other one needs.
         if w.running.has_context()
@@ -229,7 +233,7 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
         }
         w.running.set(caller);
         let value = record::take::<T>(task);
-        worker::free_record(Some(w), task);
+        worker::free_record(Some(&w), task);
         Ok(value)
     }
 }
@@ -240,25 +244,24 @@ unsafe fn run_inline<T>(w: &'static Worker, task: *mut Header) -> Result<T, Join
 /// As there: `task` has come back with `ended`, and `caller` goes on.
 #[cold]
 #[inline(never)]
-unsafe fn take_from_top<T>(w: &'static Worker, caller: Word, task: *mut Header, ended: Ended) -> Result<T, JoinError> {
+unsafe fn take_from_top<T>(w: Role, caller: Word, task: *mut Header, ended: Ended) -> Result<T, JoinError> {
     let mut w = w;
     if w.running.has_context() {
-        context::end();
-        w = w.still();
+        w = context::end(w);
     }
     w.running.set(caller);
-    // SAFETY: the caller.
+    // SAFETY: the task has come back, and the caller goes on.
     unsafe {
-        point::take_off_top(w, caller, task);
+        point::take_off_top(&w, caller, task);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
                 let value = record::take::<T>(task);
-                finish::free(Some(w), task);
+                finish::free(Some(&w), task);
                 Ok(value)
             }
             Ended::Panicked => {
                 (*task).outcome = Outcome::Panicked;
-                Err(passed_on(take_error(Some(w), task)))
+                Err(passed_on(take_error(Some(&w), task)))
             }
             // A scoped task completes itself; a future may not be ready yet.
             Ended::BySelf => wait_and_take(Some(w), task),
@@ -270,29 +273,31 @@ unsafe fn take_from_top<T>(w: &'static Worker, caller: Word, task: *mut Header, 
 /// The caller gives up its right to the record's result.
 #[cold]
 #[inline(never)]
-unsafe fn wait_and_take<T>(w: Option<&'static Worker>, task: *mut Header) -> Result<T, JoinError> {
+unsafe fn wait_and_take<T>(w: Option<Role>, task: *mut Header) -> Result<T, JoinError> {
     // SAFETY: the caller's right keeps the record alive.
     unsafe {
         if (*task).is_done() {
-            return take_result(w, task);
+            return take_result(w.as_deref(), task);
         }
-        if is_running(w, task) {
+        if is_running(w.as_deref(), task) {
             let error = JoinError::itself((*task).place);
             drop(JoinHandle::<T>::new(task));
             return Err(error);
         }
-        if let Some(w) = w
-            && w.has_room()
-            && w.claim_queued(&*task)
-        {
-            return run_inline(w, task);
+        // Before the claim: whoever runs the task on top of itself looks for no waker.
+        let (w, _) = take_back_waiter(w, &*task);
+        let w = match w {
+            Some(w) if w.has_room() && w.claim(&*task) => return run_inline(w, task),
+            w => w,
+        };
+        match wait_done(w, &*task) {
+            Ok(w) => take_result(w.as_deref(), task).map_err(passed_on),
+            Err(no_stack) => {
+                let error = JoinError::no_stack((*task).place, no_stack.to_string());
+                drop(JoinHandle::<T>::new(task));
+                Err(error)
+            }
         }
-        if let Err(no_stack) = wait_done(w, &*task) {
-            let error = JoinError::no_stack((*task).place, no_stack.to_string());
-            drop(JoinHandle::<T>::new(task));
-            return Err(error);
-        }
-        take_result(w.map(Worker::still), task).map_err(passed_on)
     }
 }
 
@@ -321,7 +326,7 @@ pub(crate) struct JoinWait {
 
 impl JoinWait {
     /// Of the caller. It keeps the record alive as long as it waits.
-    pub(crate) fn new(w: Option<&'static Worker>, task: *const Header) -> JoinWait {
+    pub(crate) fn new(w: Option<&Worker>, task: *const Header) -> JoinWait {
         let wait = JoinWait { node: w.map_or_else(|| Node::new(None), Worker::node), task };
         wait.node.end.set(Some(pass_on));
         wait
@@ -336,11 +341,14 @@ impl JoinWait {
     ///
     /// # Safety
     /// It is of this worker (or foreign thread), a stack is ensured, and the node is published, to be woken once.
-    pub(crate) unsafe fn block(&self, w: Option<&'static Worker>) {
+    pub(crate) unsafe fn block(&self, w: Option<Role>) -> Option<Role> {
         match w {
-            // SAFETY: the caller.
-            Some(w) => unsafe { w.suspend(self.node()) },
-            None => block_thread(&self.node),
+            // SAFETY: a stack is ensured, and the node is published, to be woken once.
+            Some(w) => Some(unsafe { w.suspend(self.node()) }),
+            None => {
+                block_thread(&self.node);
+                None
+            }
         }
     }
 }
@@ -362,40 +370,42 @@ unsafe fn pass_on(node: *const Node) -> bool {
 ///
 /// # Safety
 /// The caller has the right to wait: it holds the task's handle, or the record is its own.
-pub(crate) unsafe fn wait_done(w: Option<&'static Worker>, task: &Header) -> Result<(), crate::stack::pool::NoStack> {
+pub(crate) unsafe fn wait_done(w: Option<Role>, task: &Header) -> Result<Option<Role>, NoStack> {
     if task.is_done() {
-        return Ok(());
+        return Ok(w);
     }
-    if let Some(w) = w {
+    // First: what is dropped here is user code, after which the worker may be another one.
+    // SAFETY: what waits there is what this handle left when it was polled.
+    let (w, _) = unsafe { take_back_waiter(w, task) };
+    if let Some(w) = &w {
         w.ensure_stack()?;
     }
-    // SAFETY: what waits there is what this handle left when it was polled.
-    unsafe { take_back_waiter(task) };
-    let wait = JoinWait::new(w, task);
+    let wait = JoinWait::new(w.as_deref(), task);
     if task.wait(wait.node().cast_mut().cast()) {
         // SAFETY: a stack is ensured; the node is published, and woken once by the task's end.
-        unsafe { wait.block(w) };
+        return Ok(unsafe { wait.block(w) });
         // The result is ordered by the inbox or the gate, or by program order.
     }
-    Ok(())
+    Ok(w)
 }
 
-/// Takes the waker back that an earlier poll of the handle has left. True: none is left now; false: the task has ended.
+/// Takes the waker back that an earlier poll of the handle has left, and drops it. True: none is left now; false: the task has
+/// ended.
 ///
 /// # Safety
 /// The caller has the task's handle.
-unsafe fn take_back_waiter(task: &Header) -> bool {
+unsafe fn take_back_waiter(w: Option<Role>, task: &Header) -> (Option<Role>, bool) {
     let left = task.waiter.load(Acquire);
     if left.is_null() {
-        return true;
+        return (w, true);
     }
     // Acquire on failure: it is DONE now; the outcome. Relaxed else: the word is ours again.
     if left == DONE || task.waiter.compare_exchange(left, std::ptr::null_mut(), Relaxed, Acquire).is_err() {
-        return false;
+        return (w, false);
     }
     // SAFETY: we took it out.
     unsafe { waker::drop_waiter(left) };
-    true
+    (w.map(Role::refresh), true)
 }
 
 /// Takes the result of a task that has ended, and frees its record.
@@ -403,7 +413,7 @@ unsafe fn take_back_waiter(task: &Header) -> bool {
 /// # Safety
 /// The task has ended, and the caller gives up its right to the result.
 #[inline]
-unsafe fn take_result<T>(w: Option<&'static Worker>, task: *mut Header) -> Result<T, JoinError> {
+unsafe fn take_result<T>(w: Option<&Worker>, task: *mut Header) -> Result<T, JoinError> {
     // SAFETY: the caller.
     unsafe {
         if (*task).outcome == Outcome::Returned {
@@ -418,7 +428,7 @@ unsafe fn take_result<T>(w: Option<&'static Worker>, task: *mut Header) -> Resul
 /// # Safety
 /// As for `take_result`, of a task that did not return.
 #[cold]
-unsafe fn take_error(w: Option<&'static Worker>, task: *mut Header) -> JoinError {
+unsafe fn take_error(w: Option<&Worker>, task: *mut Header) -> JoinError {
     // SAFETY: the caller.
     unsafe {
         let place = (*task).place;
@@ -450,16 +460,18 @@ impl<T> Future for JoinHandle<T> {
                 if !left.is_null() && waker::is_same_task(left, cx.waker()) {
                     return Poll::Pending;
                 }
-                if take_back_waiter(header) {
-                    let waiter = waker::to_waiter(cx.waker());
+                // The clone is user code, whose panic is the caller's: before anything is changed.
+                let waiter = waker::to_waiter(cx.waker());
+                let (_, none_left) = take_back_waiter(worker::current(), header);
+                if none_left {
                     if header.wait(waiter) {
                         return Poll::Pending;
                     }
-                    waker::drop_waiter(waiter);
                 }
+                waker::drop_waiter(waiter);
             }
             self.task = None;
-            Poll::Ready(take_result(worker::current(), task))
+            Poll::Ready(take_result(worker::current().as_deref(), task))
         }
     }
 }
@@ -484,16 +496,17 @@ unsafe fn let_go(task: *mut Header) {
     // to free.
     unsafe {
         let w = worker::current();
-        if detach_newest(w, task) || (*task).detach() {
+        if detach_newest(w.as_deref(), task) || (*task).detach() {
             return;
         }
-        if take_back_waiter(&*task) && (*task).detach() {
+        let (mut w, none_left) = take_back_waiter(w, &*task);
+        if none_left && (*task).detach() {
             return;
         }
         if (*task).outcome == Outcome::Panicked {
-            super::unhandled::report(Hub::of((*task).runtime), task);
+            w = super::unhandled::report(w, task);
         }
-        finish::drop_outcome(worker::current(), task);
+        _ = finish::drop_outcome(w, task);
     }
 }
 

@@ -75,10 +75,12 @@ where
 {
     let Some(w) = worker::current() else { return f() };
     let loan = Loan::on_this_thread();
-    set_current(None);
+    // SAFETY: nothing below asks for a role, or suspends on this stack, before the worker is back.
+    unsafe { set_current(None) };
     // Nothing unwinds through here before the worker is back: `run_on_thread` catches.
     let result = lend(Some(w.hub), || loan.run_on_thread(f));
-    set_current(Some(w));
+    // SAFETY: nobody else was given the role: only a wait gives it away, and the thread had none.
+    unsafe { set_current(Some(&w)) };
     loan.give_back();
     match result {
         Ok(value) => value,

@@ -15,7 +15,9 @@
 
 use super::block_on;
 use super::error::JoinError;
+use crate::cancel;
 use crate::unwind::{self, Payload};
+use crate::user_code::{StoredWaker, UserValue};
 use crate::wait::Here;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -42,6 +44,9 @@ use std::task::{Context, Poll, Wake, Waker};
 ///
 /// # Panics
 /// If `f` panics, that goes on after all local tasks have ended; else the first panic of a local task whose handle was dropped.
+///
+/// # Cancellation
+/// If the caller is cancelled, in `f` or at the scope's end, the local tasks are dropped where they wait. Then the caller unwinds.
 ///
 /// # Examples
 /// ```
@@ -72,18 +77,31 @@ pub fn local_scope<'env, T>(f: impl FnOnce(&LocalScope<'env>) -> T) -> T {
     }));
     let result = unwind::catch(|| f(&scope));
     let inner = &scope.0;
-    scope.wait(poll_fn(|cx| {
-        if inner.live.get() == 0 {
-            return Poll::Ready(());
+    if result.as_ref().is_err_and(cancel::is_cancellation) {
+        scope.cancel_all();
+    }
+    let result = match (result, scope.wait_for_end()) {
+        (Ok(value), Err(payload)) => {
+            _ = UserValue::new(value).drop_value().map_err(unwind::discard);
+            Err(payload)
         }
-        // Whoever ends last wakes it.
-        inner.signals.locked().at_end = Some(cx.waker().clone());
-        Poll::Pending
-    }));
+        (result, waited) => {
+            _ = waited.map_err(unwind::discard);
+            result
+        }
+    };
     inner.ended.set(true);
     let unjoined = inner.panic.take();
     match (result, unjoined) {
-        (Err(payload), _) | (Ok(_), Some(payload)) => unwind::resume(payload),
+        (Err(payload), second) => {
+            // Before the first goes on: a destructor that panics while it does would end the process.
+            second.map(unwind::discard);
+            unwind::resume(payload)
+        }
+        (Ok(value), Some(payload)) => {
+            _ = UserValue::new(value).drop_value().map_err(unwind::discard);
+            unwind::resume(payload)
+        }
         (Ok(value), None) => value,
     }
 }
@@ -136,14 +154,14 @@ struct Signalled {
     /// Numbers of tasks that were woken.
     ready: VecDeque<usize>,
     /// Who drives the tasks, and waits.
-    driver: Option<Waker>,
+    driver: Option<StoredWaker>,
     /// Who waits for the end of all.
-    at_end: Option<Waker>,
+    at_end: Option<StoredWaker>,
 }
 
 impl Signals {
     fn locked(&self) -> MutexGuard<'_, Signalled> {
-        // Nothing foreign runs under it but clones of wakers.
+        // No user code runs under it.
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -195,8 +213,9 @@ impl<'env> LocalScope<'env> {
             polled: Cell::new(false),
             place: Location::caller(),
         });
-        let (inner, ends) = (self.0.clone(), state.clone());
+        let mut at_end = AtEnd { inner: Some(self.0.clone()), state: state.clone() };
         let task = async move {
+            let ends = at_end.state.clone();
             let mut future = Some(Box::pin(future));
             let result = poll_fn(|cx| {
                 let running = future.as_mut().expect("polled until it ends").as_mut();
@@ -222,7 +241,7 @@ impl<'env> LocalScope<'env> {
                     result
                 }
             };
-            ends.end(&inner, result);
+            at_end.end(result);
         };
         let number = {
             let mut tasks = self.0.tasks.borrow_mut();
@@ -264,6 +283,49 @@ impl<'env> LocalScope<'env> {
         block_on(poll_fn(|cx| self.poll_all(future.as_mut(), cx)))
     }
 
+    /// The scope's end: waits until all local tasks have ended. Who is cancelled meanwhile cancels them, and they are dropped.
+    ///
+    /// # Errors
+    /// What unwound out of the wait: the owner's cancellation, or that there is no memory for a stack.
+    fn wait_for_end(&self) -> Result<(), Payload> {
+        let inner = &self.0;
+        let mut first = Ok(());
+        while inner.live.get() > 0 {
+            let waited = unwind::catch(|| {
+                self.wait(poll_fn(|cx| {
+                    let waker = StoredWaker::clone_of(cx.waker());
+                    let over = inner.live.get() == 0;
+                    // Whoever ends last wakes it.
+                    let unused = if over { Some(waker) } else { inner.signals.locked().at_end.replace(waker) };
+                    unused.into_iter().for_each(StoredWaker::discard);
+                    if over { Poll::Ready(()) } else { Poll::Pending }
+                }));
+            });
+            if let Err(mut payload) = waited {
+                cancel::settle(&mut payload);
+                self.cancel_all();
+                match first {
+                    Ok(()) => first = Err(payload),
+                    Err(_) => unwind::discard(payload),
+                }
+            }
+        }
+        first
+    }
+
+    /// Drops all local tasks that have not ended: that is how a future is cancelled. None of them is being polled.
+    fn cancel_all(&self) {
+        loop {
+            let task = self.0.tasks.borrow_mut().slots.iter_mut().find_map(|slot| match slot {
+                Slot::Waits(_) => Some(std::mem::replace(slot, Slot::Free)),
+                _ => None,
+            });
+            // Without the borrow: user code, which may spawn further ones.
+            let Some(task) = task else { return };
+            UserValue::new(task).discard("a local task that was cancelled");
+        }
+    }
+
     /// Polls a future, and the local tasks that are ready, by turns.
     fn poll_all<F: Future>(&self, mut future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
         loop {
@@ -272,12 +334,17 @@ impl<'env> LocalScope<'env> {
                 return Poll::Ready(value);
             }
             let turns = {
+                // (Cloned and dropped without the lock: wakers are user code.)
+                let waker = StoredWaker::clone_of(cx.waker());
                 let mut signalled = self.0.signals.locked();
-                if signalled.ready.is_empty() {
-                    signalled.driver = Some(cx.waker().clone());
+                let turns = signalled.ready.len();
+                let unused = if turns == 0 { signalled.driver.replace(waker) } else { Some(waker) };
+                drop(signalled);
+                unused.into_iter().for_each(StoredWaker::discard);
+                if turns == 0 {
                     return Poll::Pending;
                 }
-                signalled.ready.len()
+                turns
             };
             // Those that are woken meanwhile come after the next look at the future.
             for _ in 0..turns {
@@ -326,8 +393,29 @@ struct State<T> {
     place: &'static Location<'static>,
 }
 
+/// Ends a local task: with its result, or as cancelled where its future is dropped.
+struct AtEnd<'env, T> {
+    /// `None` once it has ended.
+    inner: Option<Rc<Inner<'env>>>,
+    state: Rc<State<T>>,
+}
+
+impl<T> AtEnd<'_, T> {
+    fn end(&mut self, result: Result<T, Payload>) {
+        if let Some(inner) = self.inner.take() {
+            self.state.end(&inner, result);
+        }
+    }
+}
+
+impl<T> Drop for AtEnd<'_, T> {
+    fn drop(&mut self) {
+        self.end(Err(cancel::payload()));
+    }
+}
+
 enum Outcome<T> {
-    Running(Option<Waker>),
+    Running(Option<StoredWaker>),
     Ended(Result<T, Payload>),
     /// Taken, or nobody wants it.
     Gone,
@@ -340,7 +428,7 @@ impl<T> State<T> {
         match before {
             Outcome::Running(waker) => {
                 *self.outcome.borrow_mut() = Outcome::Ended(result);
-                waker.into_iter().for_each(Waker::wake);
+                waker.into_iter().for_each(StoredWaker::wake);
             }
             // The handle was dropped.
             _ => give_up(scope, result),
@@ -348,7 +436,7 @@ impl<T> State<T> {
         scope.live.set(scope.live.get() - 1);
         if scope.live.get() == 0 {
             let waker = scope.signals.locked().at_end.take();
-            waker.into_iter().for_each(Waker::wake);
+            waker.into_iter().for_each(StoredWaker::wake);
         }
     }
 }
@@ -357,13 +445,13 @@ impl<T> State<T> {
 fn give_up<T>(scope: &Inner<'_>, result: Result<T, Payload>) {
     let payload = match result {
         Err(payload) => payload,
-        Ok(value) => match unwind::catch(|| drop(value)) {
+        Ok(value) => match UserValue::new(value).drop_value() {
             Ok(()) => return,
             Err(payload) => payload,
         },
     };
     let mut first = scope.panic.borrow_mut();
-    if first.is_none() {
+    if first.is_none() && !cancel::is_cancellation(&payload) {
         *first = Some(payload);
     } else {
         drop(first);
@@ -414,13 +502,14 @@ impl<T> Future for LocalJoinHandle<'_, T> {
     /// # Panics
     /// If polled again after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // Wakers are cloned and dropped without the borrow: they are user code.
+        let new = if self.is_finished() { None } else { Some(StoredWaker::clone_of(cx.waker())) };
         let mut outcome = self.state.outcome.borrow_mut();
         match &mut *outcome {
             Outcome::Running(waker) => {
-                let old = waker.replace(cx.waker().clone());
+                let old = std::mem::replace(waker, new);
                 drop(outcome);
-                // Foreign code: without the borrow.
-                drop(old);
+                old.into_iter().for_each(StoredWaker::discard);
                 Poll::Pending
             }
             Outcome::Gone => {
@@ -438,8 +527,10 @@ impl<T> Future for LocalJoinHandle<'_, T> {
 impl<T> Drop for LocalJoinHandle<'_, T> {
     fn drop(&mut self) {
         let before = self.state.outcome.replace(Outcome::Gone);
-        if let Outcome::Ended(result) = before {
-            give_up(&self.scope.0, result);
+        match before {
+            Outcome::Ended(result) => give_up(&self.scope.0, result),
+            Outcome::Running(waker) => waker.into_iter().for_each(StoredWaker::discard),
+            Outcome::Gone => {}
         }
     }
 }

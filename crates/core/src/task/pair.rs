@@ -7,14 +7,15 @@ use super::context::{self, Loan, Word, inherit, nested};
 use super::handle::wait_done;
 use super::header::{Ended, Header, Marks, Mode};
 use super::spawn::write_stack_header;
-use super::waker::wake_waiter;
+use super::waker::wake_waiter_as;
+use crate::cancel::frames::Frames;
 use crate::cancel::{self, ask, point};
 use crate::runtime::global;
 use crate::sched::deque::UNCLAIMED;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Role};
 use crate::stack::pool::NoStack;
 use crate::sys::atomic::{AtomicUsize, Ordering::Relaxed};
-use crate::unwind::{self, Payload};
+use crate::unwind::{self, AbortOnUnwind, Payload};
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::Location;
@@ -52,7 +53,7 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     pub(crate) fn begin_elsewhere(&self, flags: u32, place: &'static Location<'static>) {
         self.begin(flags, place);
         // SAFETY: nobody else knows the record yet.
-        unsafe { inherit::nested(worker::current(), self.record()) };
+        unsafe { inherit::nested(worker::current().as_deref(), self.record()) };
         // SAFETY: as above.
         unsafe { (&raw mut (*self.record()).idx).write(AtomicUsize::new(UNCLAIMED)) };
     }
@@ -98,7 +99,7 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
         match mode {
             Mode::Run => {
                 let w = worker::current().expect("a task runs on a worker");
-                w.custody.with(w, task, std::ptr::null(), || {
+                let (mut w, ()) = Frames::with(w, task, std::ptr::null(), || {
                     // Relaxed: as of any task that begins.
                     let ended = if (*task).marks.load(Relaxed) & Marks::CANCELLED == 0 {
                         unwind::catch(f)
@@ -110,18 +111,14 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
                         Some(payload)
                     }));
                 });
-                let w = worker::current();
-                if w.is_some_and(|w| w.running.has_context()) {
-                    context::end();
+                if w.running.has_context() {
+                    w = context::end(w);
                 }
-                let w = worker::current();
-                if let Some(w) = w {
-                    w.forget_frame();
-                }
+                w.forget_frame();
                 let waiter = Header::complete(task);
                 // The frame may be gone now.
                 if !waiter.is_null() {
-                    wake_waiter(w, waiter);
+                    _ = wake_waiter_as(w, waiter);
                 }
             }
             _ => {
@@ -176,7 +173,7 @@ where
 /// Without a worker, or without room on the current stack.
 #[cold]
 #[inline(never)]
-fn join_elsewhere<A, B, RA, RB>(w: Option<&'static Worker>, a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+fn join_elsewhere<A, B, RA, RB>(w: Option<Role>, a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
@@ -201,7 +198,7 @@ where
 }
 
 #[inline(always)]
-fn join_here<A, B, RA, RB>(w: &'static Worker, a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+fn join_here<A, B, RA, RB>(w: Role, a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
@@ -215,7 +212,7 @@ where
     // Caught, not cleaned up in a destructor: what waits for `b` must not do so while a panic is under way on this thread.
     let ra = match unwind::catch(a) {
         Ok(ra) => ra,
-        Err(payload) => join_panicked(w, &task, payload),
+        Err(payload) => join_panicked(w.refresh(), &task, payload),
     };
     // As `still`, but without a branch; who has waited in `a` has done the rest of it.
     // SAFETY: the thread still has a worker's role, if perhaps another one's.
@@ -243,25 +240,24 @@ where
 /// `b` was taken, or something is out of the ordinary.
 #[cold]
 #[inline(never)]
-fn join_rest<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) -> RB {
+fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
     // SAFETY: the frame's own record; claimed once.
     if !unsafe { w.claim(task.header()) } {
         return join_stolen(w, task);
     }
     // SAFETY: claimed. It is a task of its own, with a frame, on top of the caller; both stand until it has ended.
-    let (before, rb) = unsafe {
-        let (before, b) = (nested::begin(task.record()), task.take_closure());
+    let (w, before, rb) = unsafe {
+        let (before, b) = (nested::begin(&w, task.record()), task.take_closure());
         point::put_framed_on_top(before, task.record());
-        let w = w.still();
-        let rb = w.custody.with(w, task.record(), std::ptr::null(), || {
+        let (w, rb) = Frames::with(w, task.record(), std::ptr::null(), || {
             unwind::catch(b).map_err(|mut payload| {
                 cancel::settle(&mut payload);
                 payload
             })
         });
-        (before, rb)
+        (w, before, rb)
     };
-    nested::finish(before);
+    nested::finish(w, before);
     match rb {
         Ok(rb) => rb,
         Err(payload) => unwind::resume(payload),
@@ -271,8 +267,8 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>)
 /// `b` was taken: waits for its end.
 #[cold]
 #[inline(never)]
-fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) -> RB {
-    wait_for_frame(w, task.header());
+fn join_stolen<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
+    _ = wait_for_frame(w, task.header());
     // SAFETY: the task has ended, and this is the only taker.
     match unsafe { task.take_result() } {
         Ok(value) => value,
@@ -284,8 +280,7 @@ fn join_stolen<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB
 /// `a` has panicked: `b` is run or awaited before the frame goes, then the panic goes on.
 #[cold]
 #[inline(never)]
-fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>, payload: Payload) -> ! {
-    let w = w.still();
+fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payload: Payload) -> ! {
     if cancel::is_cancellation(&payload) {
         cancel_b(w, task);
         unwind::resume(payload);
@@ -296,11 +291,10 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
         if w.claim(task.header()) {
             let before = w.running.replace(Word::of_task(task.record()));
             point::put_framed_on_top(before, task.record());
-            (task.header().run)(task.record(), Mode::Run);
-            let w = w.still();
+            let (w, _) = w.run(task.record());
             w.running.set(before);
         } else {
-            wait_for_frame(w, task.header());
+            _ = wait_for_frame(w, task.header());
         }
         // Its own panic, if any, gives way to `a`'s; so does that of its result's destructor.
         match unwind::catch(|| drop(task.take_result())) {
@@ -313,14 +307,14 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, 
 
 /// `a` was cancelled, so `b` is: it does not begin any more, or is asked and awaited.
 #[cold]
-fn cancel_b<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) {
+fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
     // SAFETY: the frame's own record; claimed once.
     let dropped = unsafe {
         if w.claim(task.header()) {
             unwind::catch(|| _ = (task.header().run)(task.record(), Mode::DropUnstarted))
         } else {
             ask::cancel(task.record());
-            wait_for_frame(w, task.header());
+            _ = wait_for_frame(w, task.header());
             unwind::catch(|| drop(task.take_result()))
         }
     };
@@ -331,18 +325,25 @@ fn cancel_b<B: FnOnce() -> RB, RB>(w: &'static Worker, task: &StackTask<B, RB>) 
 }
 
 /// Waits for a task whose record is in the caller's frame, whatever happens.
-pub(crate) fn wait_for_frame(w: &'static Worker, header: &Header) {
+pub(crate) fn wait_for_frame(w: Role, header: &Header) -> Role {
+    let stays = AbortOnUnwind::new(
+        "a join was left by a panic while the task runs whose record and data are in its frame (a bug in Myriad)",
+    );
     // SAFETY: the record is the caller's own.
-    if unsafe { wait_done(Some(w), header) }.is_err() {
-        w.wait_without_stack(|| header.is_done());
-    }
+    let w = match unsafe { wait_done(Some(w), header) } {
+        Ok(w) => w.expect("a worker stays one"),
+        // (Without a stack nothing has waited, and no waker was left in such a record.)
+        Err(_) => worker::current().expect("on a worker").wait_without_stack(|| header.is_done()),
+    };
+    stays.disarm();
+    w
 }
 
 /// Runs `f` on an empty stack of this worker (or on another worker), while the caller's is set aside: recursion is bounded
 /// by memory, not by the size of a stack.
 #[cold]
 #[inline(never)]
-pub(crate) fn on_fresh_stack<F, T>(w: &'static Worker, place: &'static Location<'static>, f: F) -> T
+pub(crate) fn on_fresh_stack<F, T>(w: Role, place: &'static Location<'static>, f: F) -> T
 where
     F: FnOnce() -> T + Send,
     T: Send,

@@ -16,16 +16,18 @@
 use super::context::{self, Word, inherit};
 use super::handle::JoinHandle;
 use super::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
-use super::waker::wake_waiter;
+use super::waker::wake_waiter_as;
 use super::{JoinError, finish, memory, record, spawn};
+use crate::cancel::frames::Frames;
 use crate::cancel::{self, ask, point};
 use crate::runtime::global;
 use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
-use crate::sched::worker::{self, Worker, block_thread, wake_node};
+use crate::sched::worker::{self, Role, Worker, block_thread, wake_node};
 use crate::sys::atomic::{AtomicBool, AtomicIsize, Ordering::*};
 use crate::sys::cell::UnsafeCell;
-use crate::unwind::{self, Payload};
+use crate::unwind::{self, AbortOnUnwind, Payload};
+use crate::user_code::UserValue;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -43,7 +45,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     cancelled: AtomicBool,
     /// Other runtimes whose workers have spawned into it.
     strangers: Mutex<Vec<&'static Hub>>,
-    /// The panic of a task that nobody joined.
+    /// The panic of a task that nobody joined. (Taken out at the scope's end, so that nothing is dropped with the frame.)
     panic: Mutex<Option<Payload>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -69,13 +71,13 @@ unsafe impl Sync for Counts {}
 unsafe impl Send for Counts {}
 
 impl Counts {
-    fn is_owner(&self, w: Option<&'static Worker>) -> bool {
+    fn is_owner(&self, w: Option<&Worker>) -> bool {
         w.is_some_and(|w| std::ptr::eq(w.stacks.runner(), self.owner))
     }
 
     /// One more task.
     #[inline]
-    fn up(&self, w: Option<&'static Worker>) {
+    fn up(&self, w: Option<&Worker>) {
         if self.is_owner(w) && !self.merged.get() {
             self.local.set(self.local.get() + 1);
         } else {
@@ -86,7 +88,7 @@ impl Counts {
 
     /// One task has ended. The last access of the task to the scope.
     #[inline(always)]
-    fn down(&self, w: Option<&'static Worker>) {
+    fn down(&self, w: Option<&Worker>) {
         if self.is_owner(w) && !self.merged.get() {
             self.local.set(self.local.get() - 1);
         } else {
@@ -95,7 +97,7 @@ impl Counts {
     }
 
     #[inline(never)]
-    fn down_shared(&self, w: Option<&'static Worker>) {
+    fn down_shared(&self, w: Option<&Worker>) {
         // AcqRel: what the task did, for the owner; what the others did, for the one who wakes it.
         if self.shared.fetch_sub(1, AcqRel) == 1 {
             // SAFETY: at 0 the owner has merged and waits for us; it wrote the word before.
@@ -144,8 +146,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let w = worker::current();
         Scope {
             counts: Counts {
-                owner: w.map_or(std::ptr::null(), |w| w.stacks.runner()),
-                hub: w.map_or_else(global::hub, |w| w.hub),
+                owner: w.as_ref().map_or(std::ptr::null(), |w| w.stacks.runner()),
+                hub: w.as_ref().map_or_else(global::hub, |w| w.hub),
                 local: Cell::new(0),
                 merged: Cell::new(false),
                 shared: AtomicIsize::new(OPEN),
@@ -166,7 +168,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
         self.wait();
         match (result, self.take_panic()) {
-            (Err(payload), _) | (Ok(_), Some(payload)) => unwind::resume(payload),
+            (Err(payload), second) => {
+                // Before the first goes on: a destructor that panics while it does would end the process.
+                second.map(unwind::discard);
+                unwind::resume(payload)
+            }
+            (Ok(value), Some(payload)) => {
+                _ = UserValue::new(value).drop_value().map_err(unwind::discard);
+                unwind::resume(payload)
+            }
             (Ok(value), None) => {
                 // By its owner's cancellation, perhaps, which was only passed on.
                 point::check_anywhere();
@@ -234,14 +244,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let w = worker::current();
         // Nobody drops it on the way: see `spawn::spawn_into`.
         let job = ManuallyDrop::new(Job { scope: std::ptr::from_ref(self).cast(), f });
-        self.counts.up(w);
+        self.counts.up(w.as_deref());
         // SAFETY: 'scope outlives the task: the scope's frame waits for it. The record is fresh, of the right class, and
         // ours until queued.
         let handle = unsafe {
             let kind = const { record::kind::<Job<F>, T>(Kind::CLOSURE.and(Kind::SCOPED)) };
             let class = const { record::class::<Job<F>, T>() };
             // A worker of another runtime spawns into its own, as anywhere.
-            let (task, hub) = match w {
+            let (task, hub) = match &w {
                 Some(w) => {
                     if !std::ptr::eq(w.hub, self.counts.hub) {
                         self.note_stranger(w.hub);
@@ -253,7 +263,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             let task = task.cast::<Header>();
             spawn::write_header(task, run_job::<F, T>, kind, hub.number, place);
             record::put(task, job);
-            let task = match w {
+            let task = match &w {
                 Some(w) => w.push_new(task),
                 None => {
                     let task = inherit::closure(None, task, None);
@@ -269,17 +279,18 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// The owner's end: runs what is left of the scope in its own queue, then waits for the others.
     fn wait(&self) {
         let counts = &self.counts;
+        // Tasks borrow from the frames below.
+        let stays = AbortOnUnwind::new(LEFT);
         let mut w = worker::current();
         if let Some(here) = w {
-            self.run_own(here);
-            w = Some(here.still());
+            w = Some(self.run_own(here));
             if counts.local.get() == 0 && counts.shared.load(Acquire) == OPEN {
                 // All have ended, and all that they did is visible.
-                return;
+                return stays.disarm();
             }
         }
-        let no_stack = w.is_some_and(|w| w.ensure_stack().is_err());
-        let node = w.map_or_else(|| Node::new(None), Worker::node);
+        let no_stack = w.as_ref().is_some_and(|w| w.ensure_stack().is_err());
+        let node = w.as_ref().map_or_else(|| Node::new(None), |w| w.node());
         let wait = ScopeWait { node, scope: std::ptr::from_ref(self).cast() };
         wait.node.end.set(Some(ScopeWait::pass_on));
         // (Of the whole wait: `pass_on` looks behind the node.)
@@ -290,24 +301,26 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         });
         counts.merged.set(true);
         let less = OPEN - counts.local.get();
-        if no_stack && let Some(w) = w {
-            w.wait_without_stack(|| counts.shared.load(Acquire) == less);
-            return;
-        }
-        // AcqRel: the node, for who takes the count to 0; what the tasks did, for us.
-        if counts.shared.fetch_sub(less, AcqRel) != less {
-            match w {
-                // SAFETY: a stack is ensured, and the last task wakes the node, once.
-                Some(w) => unsafe { w.suspend(node) },
-                None => block_thread(&wait.node),
+        match w {
+            Some(w) if no_stack => _ = w.wait_without_stack(|| counts.shared.load(Acquire) == less),
+            w => {
+                // AcqRel: the node, for who takes the count to 0; what the tasks did, for us.
+                if counts.shared.fetch_sub(less, AcqRel) != less {
+                    match w {
+                        // SAFETY: a stack is ensured, and the last task wakes the node, once.
+                        Some(w) => _ = unsafe { w.suspend(node) },
+                        None => block_thread(&wait.node),
+                    }
+                }
             }
         }
+        stays.disarm();
     }
 
     /// Runs the newest tasks of this worker's queue as long as they belong to this scope. (The inlining rule allows it: the
     /// scope's end cannot come before theirs.)
-    fn run_own(&self, mut w: &'static Worker) {
-        let owner = point::running(w);
+    fn run_own(&self, mut w: Role) -> Role {
+        let owner = point::running(&w);
         while w.has_room() {
             // SAFETY: what runs here, between the tasks on top of it.
             if unsafe { point::is_cancelled(owner) } {
@@ -325,19 +338,19 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     task = queues.take_ours(w.member.index, &is_ours);
                 }
                 if task.is_null() {
-                    return;
+                    return w;
                 }
                 if !is_ours(task) {
                     w.push_any(task);
-                    return;
+                    return w;
                 }
                 let caller = w.running.replace(Word::of_task(task));
                 point::put_framed_on_top(caller, task);
-                ((*task).run)(task, Mode::Run);
-                w = w.still();
+                (w, _) = w.run(task);
                 w.running.set(caller);
             }
         }
+        w
     }
 }
 
@@ -392,14 +405,14 @@ where
             let w = worker::current();
             // The caller completes; the scope is told here, because it is the last who knows it. Only the outcome is
             // written afterwards, to a record that no longer refers to the scope.
-            (*counts).down(w);
+            (*counts).down(w.as_deref());
             return match dropped {
                 Ok(()) => Ended::BySelf,
                 Err(payload) => unwind::resume(payload),
             };
         }
-        let worker = worker::current().expect("a task runs on a worker");
-        let result = worker.custody.with(worker, task, &raw const (*scope).cancelled, || {
+        let w = worker::current().expect("a task runs on a worker");
+        let (mut w, result) = Frames::with(w, task, &raw const (*scope).cancelled, || {
             // Relaxed marks: whoever sets them for a task that has not begun has its handle. Acquire: pairs with `cancel`.
             if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 || (*scope).cancelled.load(Acquire) {
                 cancel::never_start(f)
@@ -418,46 +431,60 @@ where
                 (*task).outcome = Outcome::Panicked;
             }
         }
-        // Asked for only now: the closure may have waited.
-        if worker::current().expect("a task runs on a worker").running.has_context() {
-            context::end();
+        if w.running.has_context() {
+            w = context::end(w);
         }
-        let mut w = worker::current();
         // Detached for good: no need to swap. Acquire: as in `complete`.
         let waiter = if (*task).waiter.load(Acquire) == DETACHED { DETACHED } else { Header::complete(task) };
+        // What is left of the task runs as the task until its record is freed, and is cancelled no more. Once the end can be seen
+        // without that, nothing runs here as this task: the record may be another one's.
         if waiter == DETACHED {
             if (*task).outcome == Outcome::Panicked {
-                keep(&(*scope).panic, record::take::<Payload>(task));
-                finish::free(w, task);
+                cancel::keep_off_for_good(&*task);
+                w = keep(w, &(*scope).panic, record::take::<Payload>(task));
+                w.running.set(Word::NOTHING);
+                finish::free(Some(&w), task);
             } else if std::mem::needs_drop::<T>() {
+                cancel::keep_off_for_good(&*task);
                 // Before the count: the result may borrow from the scope.
-                finish::drop_outcome(w, task);
-                w = w.map(Worker::still);
+                let nobody = |w: &Worker| w.running.set(Word::NOTHING);
+                w = finish::drop_outcome_as(Some(w), task, nobody).expect("a worker stays one");
             } else {
-                finish::free(w, task);
+                finish::free(Some(&w), task);
             }
         } else if !waiter.is_null() {
-            wake_waiter(w, waiter);
-            w = w.map(Worker::still);
+            w.running.set(Word::NOTHING);
+            w = wake_waiter_as(w, waiter);
         }
-        (*counts).down(w);
+        (*counts).down(Some(&w));
     }
     Ended::BySelf
 }
 
+/// A scope's frame was left while tasks borrow from it.
+const LEFT: &str = "the end of a scope was left by a panic while its tasks run, which borrow from it (a bug in Myriad)";
+
 /// The first panic that nobody has joined goes on at the scope's end. A cancellation does not.
 #[cold]
-fn keep(panic: &Mutex<Option<Payload>>, payload: Payload) {
+fn keep(w: Role, panic: &Mutex<Option<Payload>>, payload: Payload) -> Role {
+    match keep_first(panic, payload) {
+        Some(payload) => unwind::discard_as(Some(w), payload).expect("a worker stays one"),
+        None => w,
+    }
+}
+
+/// Keeps the first panic; any other one, and a cancellation, comes back to be discarded, without the lock: its destructor is user code.
+fn keep_first(panic: &Mutex<Option<Payload>>, payload: Payload) -> Option<Payload> {
     if cancel::is_cancellation(&payload) {
-        return;
+        return Some(payload);
     }
     let mut first = panic.lock().unwrap_or_else(|e| e.into_inner());
-    if first.is_none() {
-        *first = Some(payload);
-    } else {
-        // Without the lock: foreign code.
-        drop(first);
-        unwind::discard(payload);
+    match *first {
+        Some(_) => Some(payload),
+        None => {
+            *first = Some(payload);
+            None
+        }
     }
 }
 
@@ -492,8 +519,8 @@ impl<T> ScopedJoinHandle<'_, T> {
 impl<T> Drop for ScopedJoinHandle<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(payload) = self.handle.take().give_up() {
-            keep(self.panic, payload);
+        if let Some(payload) = self.handle.take().give_up().and_then(|payload| keep_first(self.panic, payload)) {
+            unwind::discard(payload);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{finish, memory, record};
 use crate::cancel;
 use crate::runtime::hub::Hub;
 use crate::sched::deque::UNCLAIMED;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Role};
 use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use crate::unwind::{self, Payload};
 use std::mem::ManuallyDrop;
@@ -69,12 +69,7 @@ where
 /// # Safety
 /// What `f` and `T` borrow outlives the task.
 #[inline(always)]
-pub(crate) unsafe fn spawn_here<F, T>(
-    w: &'static Worker,
-    f: F,
-    kind: Kind,
-    place: &'static Location<'static>,
-) -> JoinHandle<T>
+pub(crate) unsafe fn spawn_here<F, T>(w: Role, f: F, kind: Kind, place: &'static Location<'static>) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send,
     T: Send,
@@ -187,7 +182,7 @@ where
     // SAFETY: as in `spawn_here`.
     unsafe {
         let task = unqueued_record::<F, T>(hub, f, place);
-        let task = with.equip(worker::current(), hub, task);
+        let task = with.equip(worker::current().as_deref(), hub, task);
         hub.pin(task, worker, hub.comer());
         JoinHandle::new(task)
     }
@@ -226,7 +221,7 @@ unsafe fn inject(hub: &'static Hub, task: *mut Header, with: Builder) -> *mut He
     let (w, lane) = (worker::current(), with.class().lane());
     // SAFETY: the caller.
     unsafe {
-        let task = with.equip(w, hub, task);
+        let task = with.equip(w.as_deref(), hub, task);
         match w {
             Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push(task),
             _ => hub.inject_into(lane, task, hub.comer()),

@@ -4,6 +4,7 @@ use super::scope::{Scope, ScopedJoinHandle};
 use crate::cancel::{self, region::Region};
 use crate::sys::clock::Instant;
 use crate::unwind::{self, Payload};
+use crate::user_code::UserValue;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
@@ -140,11 +141,15 @@ where
         }
         None => None,
     };
-    let Failures { errors, panic, .. } = &mut *scope.failures();
-    if let Some(payload) = panic.take() {
+    let (errors, panic) = {
+        let Failures { errors, panic, .. } = &mut *scope.failures();
+        (std::mem::take(errors), panic.take())
+    };
+    if let Some(payload) = panic {
+        // Before the panic goes on: a destructor that panics while it does would end the process.
+        _ = UserValue::new((errors, value)).drop_value().map_err(unwind::discard);
         unwind::resume(payload);
     }
-    let errors = std::mem::take(errors);
     match (Errors::of(errors), value) {
         (Some(errors), _) => Err(errors),
         (None, Some(value)) => Ok(value),

@@ -1,4 +1,4 @@
-//! The panic of a detached task, which has no joiner to go to.
+//! Panics that have no joiner to go to: of a detached task, and of user code that the engine calls by the way.
 
 use super::context::Word;
 use super::header::Header;
@@ -6,24 +6,27 @@ use super::record;
 use crate::cancel;
 use crate::runtime::Unhandled;
 use crate::runtime::hub::Hub;
+use crate::sched::worker::Role;
+use crate::sys::say::say;
 use crate::unwind::{self, Payload};
+use crate::user_code;
 
 /// Says that a detached task panicked, as the runtime's settings want it.
 ///
 /// # Safety
-/// The task has panicked, and its payload is still in the record, which is the caller's.
+/// The task has panicked, its payload is still in the record, and nobody else uses the record.
 #[cold]
-pub(crate) unsafe fn report(hub: &'static Hub, task: *mut Header) {
-    // SAFETY: the caller.
-    let (place, payload) = unsafe { ((*task).place, &*record::get::<Payload>(task)) };
+pub(crate) unsafe fn report(w: Option<Role>, task: *mut Header) -> Option<Role> {
+    // SAFETY: the payload is in the record, and stays there.
+    let (hub, place, payload) = unsafe { (Hub::of((*task).runtime), (*task).place, &*record::get::<Payload>(task)) };
     if cancel::is_cancellation(payload) {
-        return;
+        return w;
     }
     let who = match hub.name_of(task, true) {
         Some(name) => format!("detached task '{name}' (spawned at {place})"),
         None => format!("a detached task (spawned at {place})"),
     };
-    tell(hub, &format!("{who} panicked"), payload);
+    tell(w, hub, &format!("{who} panicked: {}", unwind::message(&**payload)))
 }
 
 /// Says that the destructor of something that belongs to a task, or to a thread if it is null, panicked at its end.
@@ -31,35 +34,66 @@ pub(crate) unsafe fn report(hub: &'static Hub, task: *mut Header) {
 /// # Safety
 /// The record is null, nobody's, or lives.
 #[cold]
-pub(crate) unsafe fn report_destructor(task: *mut Header, what: &str, payload: Payload) {
-    if task.is_null() || Word::is_nobody(task) {
-        eprintln!("myriad: the destructor of {what} of a thread panicked: {}", unwind::message(&*payload));
+pub(crate) unsafe fn report_destructor(
+    w: Option<Role>,
+    task: *mut Header,
+    what: &str,
+    payload: Payload,
+) -> Option<Role> {
+    let text = unwind::message(&*payload);
+    let w = if task.is_null() || Word::is_nobody(task) {
+        say!("myriad: the destructor of {what} of a thread panicked: {text}");
+        w
     } else {
-        // SAFETY: the caller.
+        // SAFETY: the record lives.
         let (hub, place) = unsafe { (Hub::of((*task).runtime), (*task).place) };
         let who = match hub.name_of(task, true) {
             Some(name) => format!("task '{name}' (spawned at {place})"),
             None => format!("the task spawned at {place}"),
         };
-        tell(hub, &format!("the destructor of {what} of {who} panicked"), &payload);
-    }
-    unwind::discard(payload);
+        tell(w, hub, &format!("the destructor of {what} of {who} panicked: {text}"))
+    };
+    unwind::discard_as(w, payload)
 }
 
-fn tell(hub: &'static Hub, what: &str, payload: &Payload) {
-    let text = unwind::message(&**payload);
+/// Says that user code panicked which the engine called, and whose panic nobody can receive. `what` names the code.
+#[cold]
+#[inline(never)]
+pub(crate) fn report_user_code(w: Option<Role>, what: &str, payload: Payload) -> Option<Role> {
+    if cancel::is_cancellation(&payload) {
+        return unwind::discard_as(w, payload);
+    }
+    let text = format!("{what} panicked: {}", unwind::message(&*payload));
+    let w = match &w {
+        Some(role) => {
+            let hub = role.hub;
+            tell(w, hub, &text)
+        }
+        None => {
+            say!("myriad: {text}");
+            w
+        }
+    };
+    unwind::discard_as(w, payload)
+}
+
+fn tell(w: Option<Role>, hub: &'static Hub, text: &str) -> Option<Role> {
     match hub.config().unhandled.clone() {
-        Unhandled::Ignore => {}
-        Unhandled::Report => eprintln!("myriad: {what}: {text}"),
+        Unhandled::Ignore => w,
+        Unhandled::Report => {
+            say!("myriad: {text}");
+            w
+        }
         Unhandled::Abort => {
-            eprintln!("myriad: {what}: {text}; aborting, as the runtime was told");
+            say!("myriad: {text}; aborting, as the runtime was told");
             std::process::abort();
         }
         Unhandled::Hook(hook) => {
-            if let Err(payload) = unwind::catch(|| hook(&format!("{what}: {text}"))) {
-                unwind::discard(payload);
-                eprintln!("myriad: {what}: {text}; and the hook for such panics panicked too");
-            }
+            // (What the hook holds goes with it: it may be the last who has it.)
+            let (w, called) = user_code::call_as(w, move || hook(text));
+            let Err(payload) = called else { return w };
+            say!("myriad: {text}; and the hook for such panics panicked too");
+            unwind::discard_as(w, payload)
         }
     }
 }

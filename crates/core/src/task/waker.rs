@@ -14,7 +14,8 @@
 use super::header::Header;
 use super::state;
 use crate::sched::node::Node;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Role};
+use crate::user_code::StoredWaker;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 const LOW: u32 = 3;
@@ -79,6 +80,7 @@ unsafe fn wake(word: *const ()) {
 }
 
 /// Is it one of these wakers, which neither wait nor panic?
+#[inline(always)]
 pub(crate) fn is_ours(waker: &Waker) -> bool {
     std::ptr::eq(waker.vtable(), &VTABLE)
 }
@@ -112,9 +114,16 @@ pub(crate) fn to_waiter(waker: &Waker) -> *mut () {
 /// `waiter` came from `to_waiter` and is nowhere else.
 pub(crate) unsafe fn drop_waiter(waiter: *mut ()) {
     if waiter.addr() & TAG == BOXED {
-        // SAFETY: the caller; a box of ours, untagged.
-        drop(unsafe { Box::from_raw(waiter.map_addr(|a| a & !TAG).cast::<Waker>()) });
+        // SAFETY: a box of ours, untagged, which nobody else has.
+        unsafe { from_box(waiter) }.discard();
     }
+}
+
+/// # Safety
+/// A word with the tag [`BOXED`] that came from `to_waiter` and is nowhere else.
+unsafe fn from_box(waiter: *mut ()) -> StoredWaker {
+    // SAFETY: a box of ours, untagged, which nobody else has.
+    *unsafe { Box::from_raw(waiter.map_addr(|a| a & !TAG).cast::<StoredWaker>()) }
 }
 
 /// Is this waiter word a plain one of the task that this waker wakes? (Boxes are not looked into: the runner may be taking
@@ -123,18 +132,38 @@ pub(crate) fn is_same_task(waiter: *mut (), waker: &Waker) -> bool {
     waiter.addr() & TAG == TASK && std::ptr::eq(waker.vtable(), &VTABLE) && waiter.addr() & !TAG == waker.data().addr()
 }
 
-/// Wakes whoever a `waiter` word stands for, and frees the word. `worker` is the calling thread's, if it is one.
+/// Wakes whoever a `waiter` word stands for, and frees the word.
 ///
 /// # Safety
 /// The word was taken out of a `waiter` by [`Header::complete`], so it is ours alone.
 #[inline]
-pub(crate) unsafe fn wake_waiter(worker: Option<&'static Worker>, waiter: *mut ()) {
+pub(crate) unsafe fn wake_waiter_as(w: Role, waiter: *mut ()) -> Role {
     match waiter.addr() & TAG {
-        // SAFETY: the caller; tag 0 is a blocked node.
-        0 => unsafe { worker::wake_node(worker, waiter.cast::<Node>()) },
+        // SAFETY: tag 0 is a blocked node, and the word is ours alone.
+        0 => unsafe { worker::wake_node(Some(&w), waiter.cast::<Node>()) },
         // SAFETY: tag TASK is a packed word.
         TASK => unsafe { wake(waiter.map_addr(|a| a & !TAG)) },
         // SAFETY: a box of ours.
-        _ => unsafe { *Box::from_raw(waiter.map_addr(|a| a & !TAG).cast::<Waker>()) }.wake(),
+        _ => return unsafe { from_box(waiter) }.wake_as(w),
     }
+    w
+}
+
+/// The same on any thread.
+///
+/// # Safety
+/// As for [`wake_waiter_as`].
+pub(crate) unsafe fn wake_waiter(w: Option<Role>, waiter: *mut ()) -> Option<Role> {
+    // SAFETY: the word is ours alone; its tag says what it is, as above.
+    unsafe {
+        match w {
+            Some(w) => return Some(wake_waiter_as(w, waiter)),
+            None => match waiter.addr() & TAG {
+                0 => worker::wake_node(None, waiter.cast::<Node>()),
+                TASK => wake(waiter.map_addr(|a| a & !TAG)),
+                _ => from_box(waiter).wake(),
+            },
+        }
+    }
+    None
 }

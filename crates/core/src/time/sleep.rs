@@ -5,11 +5,12 @@ use super::wheel::TimerNode;
 use crate::runtime::global;
 use crate::sched::worker::{self, Worker};
 use crate::sys::clock::Instant;
+use crate::user_code::StoredWaker;
 use crate::wait::Wait;
 use std::cell::{Cell, UnsafeCell};
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// The current time: of the runtime's clock in a task, of the machine's elsewhere.
@@ -104,7 +105,7 @@ pub struct Sleep {
 #[derive(Debug)]
 pub(crate) struct SleepState {
     timer: UnsafeCell<TimerNode>,
-    waker: UnsafeCell<Option<Waker>>,
+    waker: UnsafeCell<Option<StoredWaker>>,
     fired: Cell<bool>,
 }
 
@@ -118,7 +119,7 @@ impl SleepState {
     ///
     /// # Safety
     /// Under the lock of the wheel; the timer was taken out of it just now.
-    pub(crate) unsafe fn fire(this: *const SleepState) -> Option<Waker> {
+    pub(crate) unsafe fn fire(this: *const SleepState) -> Option<StoredWaker> {
         // SAFETY: the caller.
         unsafe {
             (*this).fired.set(true);
@@ -130,7 +131,7 @@ impl SleepState {
     ///
     /// # Safety
     /// As for `fire`.
-    pub(crate) unsafe fn abandon(this: *const SleepState) -> Option<Waker> {
+    pub(crate) unsafe fn abandon(this: *const SleepState) -> Option<StoredWaker> {
         // SAFETY: the caller.
         unsafe { (*(*this).waker.get()).take() }
     }
@@ -143,7 +144,7 @@ impl Sleep {
     }
 
     fn lock(&self) -> Option<Locked<'static>> {
-        self.owner.map(|owner| owner.timers.lock(worker::current()))
+        self.owner.map(|owner| owner.timers.lock(worker::current().as_deref()))
     }
 }
 
@@ -153,35 +154,40 @@ impl Future for Sleep {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         // SAFETY: nothing is moved out; the timer stays where it is.
         let this = unsafe { self.get_unchecked_mut() };
-        // Cloned and dropped without the lock: wakers are foreign code.
-        let mut waker = Some(cx.waker().clone());
+        // Cloned and dropped without the lock: wakers are user code.
+        let mut waker = Some(StoredWaker::clone_of(cx.waker()));
+        let discard = |waker: Option<StoredWaker>| waker.into_iter().for_each(StoredWaker::discard);
         if let (Some(owner), Some(locked)) = (this.owner, this.lock()) {
             // SAFETY: under the lock.
             let (fired, nowhere) = unsafe { (this.state.fired.get(), (*this.state.timer.get()).is_nowhere()) };
             if fired || !nowhere && owner.hub.now() >= this.deadline {
+                drop(locked);
+                discard(waker);
                 return Poll::Ready(());
             }
             if !nowhere {
                 // SAFETY: under the lock.
                 unsafe { std::ptr::swap(this.state.waker.get(), &mut waker) };
                 drop(locked);
-                drop(waker);
+                discard(waker);
                 return Poll::Pending;
             }
             // Its runtime has ended: it goes on with this one.
         }
         this.owner = None;
         if now() >= this.deadline {
+            discard(waker);
             return Poll::Ready(());
         }
-        let owner = worker::current().unwrap_or_else(|| global::own_hub().workers()[0]);
+        let me = worker::current();
+        let owner = me.as_ref().map_or_else(|| global::own_hub().workers()[0], |w| Worker::of(w.as_static()));
         this.owner = Some(owner);
-        // SAFETY: the timer is not set, so state is ours.
+        // SAFETY: the timer is not set, so state is ours. (What was there was taken out when the timer was.)
         unsafe {
             (*this.state.waker.get()) = waker.take();
             (*this.state.timer.get()).data = (&raw const this.state).cast_mut().cast();
         }
-        let locked = owner.timers.lock_to_insert(worker::current());
+        let locked = owner.timers.lock_to_insert(me.as_deref());
         // SAFETY: the future is pinned, and its destructor removes the timer under this lock.
         let earliest = unsafe { locked.insert(this.state.timer.get(), this.deadline) };
         drop(locked);
@@ -198,5 +204,7 @@ impl Drop for Sleep {
             // SAFETY: set in this wheel, or fired.
             unsafe { locked.remove(self.state.timer.get()) };
         }
+        // Without the lock. Nobody else knows the state any more.
+        self.state.waker.get_mut().take().into_iter().for_each(StoredWaker::discard);
     }
 }

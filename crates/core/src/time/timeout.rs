@@ -87,7 +87,7 @@ pub fn deadline<R>(at: Instant, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
         // SAFETY: the timer stands in this frame until it is removed below.
         let earliest = unsafe {
             (*limit.timer.get()).data = (&raw const limit.region).cast_mut().cast();
-            owner.timers.lock(worker::current()).insert(limit.timer.get(), at)
+            owner.timers.lock(worker::current().as_deref()).insert(limit.timer.get(), at)
         };
         if earliest {
             owner.timers.announce(owner, at);
@@ -96,7 +96,7 @@ pub fn deadline<R>(at: Instant, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
     let result = unwind::catch(f);
     if let Some(owner) = owner {
         // SAFETY: it was set in this wheel, or has fired.
-        unsafe { owner.timers.lock(worker::current()).remove(limit.timer.get()) };
+        unsafe { owner.timers.lock(worker::current().as_deref()).remove(limit.timer.get()) };
     }
     limit.region.leave();
     region::ended(&limit.region, result).map_err(|_| Elapsed)

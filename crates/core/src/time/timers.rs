@@ -23,15 +23,15 @@ use crate::cancel::region::Asked;
 use crate::lock::biased::{BiasedGuard, BiasedLock};
 use crate::runtime::hub::Hub;
 use crate::sched::node::Node;
-use crate::sched::worker::{self, OFTEN, SELDOM, Worker, wake_node};
+use crate::sched::worker::{self, OFTEN, Role, SELDOM, Worker, wake_node};
 use crate::sys::atomic::Ordering::*;
 use crate::sys::clock::Instant;
 use crate::sys::fence::Fence;
+use crate::user_code::StoredWaker;
 use crate::wait::Wait;
 use std::cell::UnsafeCell;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::task::Waker;
 use std::time::Duration;
 
 /// `fire` of a node whose `data` is a [`Wait`].
@@ -111,7 +111,7 @@ impl Locked<'_> {
 
 impl Timers {
     /// For a worker that begins anew, perhaps with another clock. Nothing is in the wheel: see [`abandon`](Self::abandon).
-    pub(crate) fn reset(&self, w: &'static Worker) {
+    pub(crate) fn reset(&self, w: &Worker) {
         let locked = self.lock(Some(w));
         locked.wheel().restart(0);
         locked.publish_next();
@@ -146,7 +146,7 @@ impl Timers {
             }
             locked.publish_next();
             drop(locked);
-            if !wakers.wake_all() {
+            if !wakers.wake_all_at_end() {
                 return;
             }
         }
@@ -154,7 +154,7 @@ impl Timers {
 
     /// Locks the wheel. Inside: nothing foreign, nothing that blocks.
     #[inline]
-    pub(crate) fn lock(&self, w: Option<&'static Worker>) -> Locked<'_> {
+    pub(crate) fn lock(&self, w: Option<&Worker>) -> Locked<'_> {
         // SAFETY: the worker is the calling thread's; the holders of a `Locked` keep to the rule.
         let guard = unsafe { self.lock.lock(w.and_then(|w| w.biaser.get())) };
         Locked { timers: self, _guard: guard }
@@ -162,7 +162,7 @@ impl Timers {
 
     /// The same before [`Locked::insert`].
     #[inline]
-    pub(crate) fn lock_to_insert(&self, w: Option<&'static Worker>) -> Locked<'_> {
+    pub(crate) fn lock_to_insert(&self, w: Option<&Worker>) -> Locked<'_> {
         // Relaxed: it becomes true under the lock, which we take next.
         if !self.supplied.load(Relaxed) {
             self.supply(w);
@@ -171,7 +171,7 @@ impl Timers {
     }
 
     #[cold]
-    fn supply(&self, w: Option<&'static Worker>) {
+    fn supply(&self, w: Option<&Worker>) {
         // Dropped without the lock.
         let mut supply = Supply::new();
         let locked = self.lock(w);
@@ -180,9 +180,9 @@ impl Timers {
     }
 
     /// After the earliest timer was set, without the lock: who sleeps too long looks up.
-    pub(crate) fn announce(&self, owner: &'static Worker, deadline: Instant) {
+    pub(crate) fn announce(&self, owner: &Worker, deadline: Instant) {
         let me = worker::current();
-        if let Some(w) = me
+        if let Some(w) = me.as_deref()
             && std::ptr::eq(w, owner)
         {
             w.turns.set(OFTEN);
@@ -195,34 +195,39 @@ impl Timers {
     }
 
     /// The owner's look at the clock.
-    pub(crate) fn poll(&self, w: &'static Worker) {
-        let next = self.next.load(Relaxed);
+    pub(crate) fn poll(w: Role) -> Role {
+        let next = w.timers.next.load(Relaxed);
         if next == u64::MAX {
             w.turns.set(SELDOM);
-            return;
+            return w;
         }
         w.turns.set(OFTEN);
         let now = w.hub.now();
         if now.as_nanos() >= next {
-            self.fire(w, now);
+            let timers = &Worker::of(w.as_static()).timers;
+            return timers.fire(w, now).0;
         }
+        w
     }
 
     /// An idle worker's look at all timers of the runtime. True: some fired.
-    pub(crate) fn poll_all(&self, w: &'static Worker) -> bool {
+    pub(crate) fn poll_all(w: Role) -> (Role, bool) {
+        let hub = w.hub;
         let mut now = None;
-        let mut any = false;
-        for other in w.hub.all_workers() {
+        let (mut w, mut any) = (w, false);
+        for other in hub.all_workers() {
             let next = other.timers.next.load(Relaxed);
-            if next != u64::MAX && now.get_or_insert_with(|| w.hub.now()).as_nanos() >= next {
-                any |= other.timers.fire(w.still(), now.expect("set above"));
+            if next != u64::MAX && now.get_or_insert_with(|| hub.now()).as_nanos() >= next {
+                let (after, fired) = other.timers.fire(w, now.expect("set above"));
+                w = after;
+                any |= fired;
             }
         }
-        any
+        (w, any)
     }
 
     /// How long a worker that is about to sleep may: until the earliest timer of all.
-    pub(crate) fn until_next(w: &'static Worker) -> Option<Duration> {
+    pub(crate) fn until_next(w: &Worker) -> Option<Duration> {
         let next = Timers::earliest(w.hub);
         if next == u64::MAX {
             return None;
@@ -236,7 +241,7 @@ impl Timers {
     }
 
     /// How long a spare worker may rest: until its own earliest timer.
-    pub(crate) fn until_own(&self, w: &'static Worker) -> Option<Duration> {
+    pub(crate) fn until_own(&self, w: &Worker) -> Option<Duration> {
         let next = self.next.load(Relaxed);
         if next == u64::MAX || w.hub.is_manual() {
             // Whoever moves the manual clock wakes all; it may have done so before we rested.
@@ -258,21 +263,20 @@ impl Timers {
 
     /// Fires what is due.
     #[cold]
-    fn fire(&self, w: &'static Worker, now: Instant) -> bool {
+    fn fire(&self, w: Role, now: Instant) -> (Role, bool) {
         let mut wakers = Wakers::new();
-        let mut any = false;
+        let (mut w, mut any) = (w, false);
         loop {
-            // Wakers are foreign code, and may have waited.
-            let w = w.still();
             let mut blocked = Blocked::new();
-            let locked = self.lock(Some(w));
+            let locked = self.lock(Some(&w));
             let more = self.settle(&locked, now, &mut blocked, &mut wakers);
             locked.publish_next();
             drop(locked);
-            any |= blocked.wake_all(w);
-            any |= wakers.wake_all();
+            any |= blocked.wake_all(&w);
+            any |= wakers.any();
+            w = wakers.wake_all(w);
             if !more {
-                return any;
+                return (w, any);
             }
         }
     }
@@ -351,7 +355,7 @@ impl Blocked {
     }
 
     /// Without the lock. True: there were some.
-    fn wake_all(self, w: &'static Worker) -> bool {
+    fn wake_all(self, w: &Worker) -> bool {
         let any = !self.first.is_null();
         let mut node = self.first;
         while !node.is_null() {
@@ -368,7 +372,7 @@ impl Blocked {
 
 /// Wakers on their way from under the lock.
 struct Wakers {
-    wakers: [Option<Waker>; BATCH],
+    wakers: [Option<StoredWaker>; BATCH],
     n: usize,
     /// Tasks with a region whose time is over.
     asked: [Option<Asked>; BATCH],
@@ -385,7 +389,7 @@ impl Wakers {
     }
 
     /// Not while it is full.
-    fn add(&mut self, waker: Option<Waker>) {
+    fn add(&mut self, waker: Option<StoredWaker>) {
         if waker.is_some() {
             self.wakers[self.n] = waker;
             self.n += 1;
@@ -398,13 +402,29 @@ impl Wakers {
         self.tasks += 1;
     }
 
-    /// Without the lock: wakers are foreign code. True: there were some.
-    fn wake_all(&mut self) -> bool {
-        let any = self.n + self.tasks > 0;
+    /// Are there some?
+    fn any(&self) -> bool {
+        self.n + self.tasks > 0
+    }
+
+    /// Without the lock: wakers are user code.
+    fn wake_all(&mut self, w: Role) -> Role {
+        self.ask_all();
+        let n = std::mem::take(&mut self.n);
+        self.wakers[..n].iter_mut().filter_map(Option::take).fold(w, |w, waker| waker.wake_as(w))
+    }
+
+    /// The same at the end of a runtime, on whatever thread. True: there were some.
+    fn wake_all_at_end(&mut self) -> bool {
+        let any = self.any();
+        self.ask_all();
+        let n = std::mem::take(&mut self.n);
+        self.wakers[..n].iter_mut().filter_map(Option::take).for_each(StoredWaker::wake);
+        any
+    }
+
+    fn ask_all(&mut self) {
         self.asked[..self.tasks].iter_mut().filter_map(Option::take).for_each(Asked::ask);
         self.tasks = 0;
-        self.wakers[..self.n].iter_mut().filter_map(Option::take).for_each(Waker::wake);
-        self.n = 0;
-        any
     }
 }

@@ -4,7 +4,7 @@ use super::{HELD, Here, Kind, OPEN, Target, WOKEN, Wait};
 use crate::sys::atomic::Ordering::*;
 use crate::sys::cell::UnsafeCell;
 use crate::sys::mutant::{on, ord};
-use std::task::Waker;
+use crate::user_code::StoredWaker;
 
 /// A wait that stands in several lists: [timed](super::Here::timed_wait), or of a future.
 #[derive(Debug, Clone, Copy)]
@@ -137,7 +137,7 @@ impl Target {
 pub struct PollWait {
     wait: Wait,
     /// Of the owner while the word is not open; else of whoever claims it.
-    waker: UnsafeCell<Option<Waker>>,
+    waker: UnsafeCell<Option<StoredWaker>>,
 }
 
 // SAFETY: what is touched by others than the owner is atomic, or theirs by the claim.
@@ -149,7 +149,7 @@ impl PollWait {
     /// One that is over.
     #[inline]
     pub fn new() -> PollWait {
-        let wait = Wait { polled: true, ..Here(None).timed_wait() };
+        let wait = Wait { polled: true, ..Here::nobody().timed_wait() };
         wait.claim.store(WOKEN, Relaxed);
         PollWait { wait, waker: UnsafeCell::new(None) }
     }
@@ -164,7 +164,7 @@ impl PollWait {
     ///
     /// # Safety
     /// It is over, and in no list.
-    pub unsafe fn open(&self, waker: Waker) -> Option<Waker> {
+    pub unsafe fn open(&self, waker: StoredWaker) -> Option<StoredWaker> {
         // SAFETY: nobody knows it.
         let old = self.waker.with_mut(|cell| unsafe { (*cell).replace(waker) });
         // Relaxed: it is put into a list, under that list's lock, before anybody claims it.
@@ -177,7 +177,7 @@ impl PollWait {
     ///
     /// # Errors
     /// Somebody has ended the wait.
-    pub fn replace(&self, waker: Waker) -> Result<Option<Waker>, Waker> {
+    pub fn replace(&self, waker: StoredWaker) -> Result<Option<StoredWaker>, StoredWaker> {
         if !self.wait.try_claim(HELD) && !on("replace-unheld") {
             return Err(waker);
         }

@@ -263,7 +263,7 @@ impl<R: Reader> Future for Reading<'_, R> {
         if !here.poll_spend(cx.waker()) {
             return Poll::Pending;
         }
-        let target = Target::future(cx.waker().clone());
+        let target = Target::future(cx.waker());
         let at = &raw mut this.entry;
         // SAFETY: in no list, and pinned. A target that was not needed is dropped without the lock.
         let (taken, _unused) = unsafe { this.board.take_or_wait(here, this.reader, Some((at, target))) };

@@ -9,7 +9,7 @@ use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
 use super::error::{RecvError, SendError};
 use super::receiver::wake_sender;
 use myriad_core::sys::mutant::on;
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -77,7 +77,7 @@ impl<T> Receiving<T> {
         let mut value = MaybeUninit::<T>::uninit();
         let place = value.as_mut_ptr();
         // Cloned without the lock: wakers are foreign code. Unused, or an older one, it is dropped last, without the lock.
-        let mut target = Some(Target::future(cx.waker().clone()));
+        let mut target = InHand::future(cx.waker());
         // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. The place is empty, or holds
         // a message if it is done. A target was claimed, and is woken once, without the lock.
         unsafe {
@@ -213,7 +213,7 @@ impl<T> Sending<T> {
         let here = Here::get();
         let at = &raw mut self.entry;
         // As there: dropped last.
-        let mut target = Some(Target::future(cx.waker().clone()));
+        let mut target = InHand::future(cx.waker());
         // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. Its slot is full unless it is
         // done. A target was claimed, and is woken once, without the lock.
         unsafe {

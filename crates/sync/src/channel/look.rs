@@ -10,7 +10,7 @@ use super::entry::{CLOSED, DONE, Entry, IDLE, LOOKS};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use myriad_core::sys::mutant::on;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand, Target};
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -401,7 +401,7 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
             return Poll::Pending;
         }
         // Cloned, and dropped when it is not needed, without the lock: wakers are foreign code.
-        let mut target = Some(Target::future(cx.waker().clone()));
+        let mut target = InHand::future(cx.waker());
         // SAFETY: locked; the entry is ours to look at, and to link while it is pinned; its slot holds the message that is lent
         // if it is done, until the loan is over.
         unsafe {

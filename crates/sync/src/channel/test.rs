@@ -132,7 +132,7 @@ impl Waiters {
         std::ptr::from_ref(&*self.entries[i]).cast_mut()
     }
     fn target(&self, i: usize) -> Target {
-        if i % 2 == 1 { self.waits[i].target() } else { Target::future(Waker::noop().clone()) }
+        if i % 2 == 1 { self.waits[i].target() } else { Target::future(Waker::noop()) }
     }
     fn push(&self, list: &mut List<usize>, i: usize) {
         // SAFETY: in a box, in no list; these tests have the list for themselves.

@@ -5,7 +5,7 @@
 
 use crate::entry::{DONE, Entry, IDLE, LINKED, SKIPPED};
 use myriad_core::time::Instant;
-use myriad_core::wait::{Here, Node, Target, Wait};
+use myriad_core::wait::{Here, InHand, Node, Target, Wait};
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
@@ -71,7 +71,7 @@ impl<O: Op> Blocked<O> {
     /// As for every [`End`](myriad_core::wait::End); the node is that of a `Blocked`, which was begun.
     unsafe fn end(node: *const Node) -> bool {
         let blocked = node.cast::<Self>();
-        let mut target = Some(Target::future(Waker::noop().clone()));
+        let mut target = InHand::future(Waker::noop());
         // SAFETY: the caller: it stands, and its owner, who has the primitive, does not go on meanwhile. Linked by `start`.
         unsafe { (*(*blocked).op).retarget(Here::get(), (&raw const (*blocked).entry).cast_mut(), &mut target) };
         // The one that came back was the task's.
@@ -181,7 +181,7 @@ impl<O: Op> Future for Waiting<O> {
                 IDLE => {}
                 LINKED => {
                     // Cloned and dropped without the lock: wakers are foreign code.
-                    let mut target = Some(Target::future(cx.waker().clone()));
+                    let mut target = InHand::future(cx.waker());
                     // SAFETY: our own entry, linked by `start`.
                     unsafe { this.op.retarget(here, at, &mut target) };
                     if this.entry.state() == LINKED {
@@ -199,7 +199,7 @@ impl<O: Op> Future for Waiting<O> {
                     this.op.again();
                 }
             }
-            let mut target = Some(Target::future(cx.waker().clone()));
+            let mut target = InHand::future(cx.waker());
             // SAFETY: the entry is idle; the future is pinned, so it stays where it is, and its drop gives it up.
             let done = unsafe { this.op.start(here, at, &mut target) };
             return if done { Poll::Ready(()) } else { Poll::Pending };

@@ -8,6 +8,7 @@ use super::arm::{Arms, Link, earlier};
 use super::order::Order;
 use myriad_core::sys::mutant::on;
 use myriad_core::time::{self, Instant, Sleep};
+use myriad_core::user_code::StoredWaker;
 use myriad_core::wait::{Here, PollWait};
 use std::fmt;
 use std::future::Future;
@@ -80,13 +81,14 @@ impl<A: Arms> Polled<A> {
     fn poll_linked(&mut self, here: Here, waker: &Waker) -> Option<Poll<A::Output>> {
         let is_time = |deadline: &Sleep| time::now() >= deadline.deadline();
         if !self.arms.needs_polling() && !self.sleep.as_ref().is_some_and(is_time) {
-            // Both wakers are foreign code, here in nobody's way.
-            match self.wait.replace(waker.clone()) {
-                Ok(_old) => {
+            // Both wakers are user code, here in nobody's way.
+            match self.wait.replace(StoredWaker::clone_of(waker)) {
+                Ok(old) => {
+                    old.into_iter().for_each(StoredWaker::discard);
                     self.set_alarm(waker);
                     return Some(Poll::Pending);
                 }
-                Err(_unused) => {}
+                Err(unused) => unused.discard(),
             }
         } else {
             // Whoever has ended it before us has left a winner.
@@ -118,8 +120,9 @@ impl<A: Arms> Polled<A> {
                 return Poll::Ready(None);
             }
             let deadline = earlier(self.arms.deadline(), self.limit);
+            let waker_here = StoredWaker::clone_of(waker);
             // SAFETY: the wait is over, and in no list.
-            drop(unsafe { self.wait.open(waker.clone()) });
+            unsafe { self.wait.open(waker_here) }.into_iter().for_each(StoredWaker::discard);
             self.linked = true;
             // SAFETY: not linked; the arms and the wait are pinned, and go only after they were unlinked.
             let link = unsafe { self.arms.link_all(self.order, here, self.wait.group()) };

@@ -129,7 +129,7 @@ impl Hub {
     /// Under another policy: the one that its queues say.
     ///
     /// A spare that is [held back](Self::hold_spares_back) gets interactive tasks alone.
-    pub fn take_injected(&self, w: &'static Worker, may_be_urgent: bool) -> *mut Header {
+    pub fn take_injected(&self, w: &Worker, may_be_urgent: bool) -> *mut Header {
         if w.is_held_back() {
             return if may_be_urgent && self.crew.has_urgent() { self.take_urgent(w) } else { null_mut() };
         }

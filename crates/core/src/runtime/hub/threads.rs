@@ -66,16 +66,17 @@ impl Hub {
     }
 
     /// First on a thread of the runtime.
-    pub fn enter_thread(&self, w: &'static Worker) {
+    pub fn enter_thread(&self, w: &Worker) {
         // Before it has a worker: what the hook spawns must not go to the deque of a worker whose role another thread has.
         self.tell(|threads| &threads.start, w);
-        set_current(Some(w));
+        // SAFETY: the thread was started for this worker; in threads mode it uses the role only once it has been given a turn.
+        unsafe { set_current(Some(w)) };
         overflow::enter_thread();
         self.move_thread(w);
     }
 
     /// The calling thread begins to work as this worker: on its core, if workers are pinned.
-    pub fn move_thread(&self, w: &'static Worker) {
+    pub fn move_thread(&self, w: &Worker) {
         if let Some(cpus) = &self.config().cpus {
             // A spare is for whatever core has time.
             _ = if w.spare { thread::unpin(cpus) } else { thread::pin_to_cpu(cpus[w.member.index]) };
@@ -94,10 +95,11 @@ impl Hub {
     }
 
     /// Last on a thread of the runtime that was started for this worker.
-    pub fn leave_thread(&self, w: &'static Worker) {
+    pub fn leave_thread(&self, w: &Worker) {
         self.frames_go();
         overflow::leave_thread();
-        set_current(None);
+        // SAFETY: the thread's loop is over, and nothing on its stack acts as a worker any more.
+        unsafe { set_current(None) };
         self.tell(|threads| &threads.end, w);
         self.reap();
         locked(&self.book).leaving.push(std::thread::current().id());
@@ -117,7 +119,7 @@ impl Hub {
     }
 
     /// A worker has left its loop for good, with so many tasks still blocked.
-    pub fn worker_ended(&self, w: &'static Worker, blocked: usize) {
+    pub fn worker_ended(&self, w: &Worker, blocked: usize) {
         w.prefer_locks(false);
         crate::guest::tell_idle(w);
         let mut book = locked(&self.book);

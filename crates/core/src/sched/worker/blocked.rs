@@ -4,12 +4,13 @@ use super::super::idle::Member;
 use super::super::node::Node;
 use super::super::ready::Ready;
 use super::super::ready::prefetch;
-use super::{BUDGET, Worker};
+use super::{BUDGET, Role, Worker};
 use crate::cancel::ask;
 use crate::cancel::point;
 use crate::stack::pool::NoStack;
 use crate::stack::switch::switch;
 use crate::sys::atomic::Ordering::*;
+use crate::time::timers::Timers;
 use std::ptr::null_mut;
 
 impl Worker {
@@ -102,7 +103,7 @@ impl Worker {
                 self.make_ready(node);
             } else {
                 // SAFETY: it is a message, and ours; we are the worker.
-                unsafe { ask::serve(Worker::of(self.as_static()), node) };
+                unsafe { ask::serve(self, node) };
             }
         });
         true
@@ -113,94 +114,6 @@ impl Worker {
     #[inline(always)]
     pub fn ensure_stack(&self) -> Result<(), NoStack> {
         if self.stacks.has_idle() { Ok(()) } else { self.stacks.add_fresh(self) }
-    }
-
-    /// Sets the current stack aside until `node` is woken.
-    ///
-    /// # Safety
-    /// The caller runs on this worker and has called `ensure_stack`. `node` is on the current stack or stays alive, has
-    /// this worker as its home, and will be woken exactly once (it may have been already).
-    #[inline(always)]
-    pub unsafe fn suspend(&'static self, node: *const Node) {
-        if !self.are_fibers() {
-            // SAFETY: the caller.
-            return unsafe { self.suspend_thread(node) };
-        }
-        let running = self.running.get();
-        // SAFETY: what runs.
-        let task = unsafe { running.seat() };
-        // SAFETY: the running task, and its wait.
-        if unsafe { point::enter(self, task, node) } {
-            return;
-        }
-        // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
-        let left = self.turns_left.load(Relaxed);
-        let ready = if left == 0 {
-            self.spill_next();
-            null_mut()
-        } else {
-            self.turns_left.store(left - 1, Relaxed);
-            self.take_ready_fiber()
-        };
-        if std::ptr::eq(ready, node) {
-            // Woken already, and first in the queue: its stack is this one.
-            // SAFETY: the running task.
-            unsafe { point::leave_fiber(task) };
-            return;
-        }
-        let to = if ready.is_null() {
-            self.stacks.take_idle(self)
-        } else {
-            // SAFETY: a ready node is blocked, its stack is saved, and it is in no queue any more.
-            unsafe { (*ready).saved.with(|saved| *saved) }
-        };
-        // SAFETY: `to` is a saved stack of a fiber that nobody else goes on with; `node` outlives the wait.
-        unsafe { (*node).saved.with_mut(|saved| switch(saved, to)) };
-        // SAFETY: the running task.
-        unsafe { point::leave_fiber(task) };
-        self.running.set(running);
-        self.budget.set(BUDGET);
-    }
-
-    /// The same in threads mode. (To find out once, and first, costs a fiber less than to ask at each step.)
-    ///
-    /// # Safety
-    /// As for `suspend`.
-    #[inline(never)]
-    unsafe fn suspend_thread(&'static self, node: *const Node) {
-        let running = self.running.get();
-        // SAFETY: what runs.
-        let task = unsafe { running.seat() };
-        // SAFETY: the running task, and its wait.
-        if unsafe { point::enter_thread(self, task, node) } {
-            return;
-        }
-        let left = self.turns_left.load(Relaxed);
-        let ready = if left == 0 {
-            null_mut()
-        } else {
-            self.turns_left.store(left - 1, Relaxed);
-            self.take_ready()
-        };
-        if std::ptr::eq(ready, node) {
-            // SAFETY: the running task.
-            unsafe { point::leave(self, task) };
-            return;
-        }
-        let to = if ready.is_null() {
-            self.stacks.take_idle(self)
-        } else {
-            // SAFETY: as above. (Its thread may be about to park: see `relief`.)
-            unsafe { (*ready).saved.with(|saved| *saved) }
-        };
-        // SAFETY: as above, of a thread.
-        unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(self, saved, to)) };
-        let w = self.still();
-        // SAFETY: the running task.
-        unsafe { point::leave(w, task) };
-        w.running.set(running);
-        w.debug_assert_knows_context();
-        w.budget.set(BUDGET);
     }
 
     /// A node for what runs on this worker now.
@@ -215,31 +128,138 @@ impl Worker {
         self.stacks.has_room()
     }
 
+    /// The member, for ever.
+    #[inline(always)]
+    pub fn as_static(&self) -> &'static Member {
+        // SAFETY: workers live for ever (made by `Hub` in leaked memory).
+        unsafe { &*std::ptr::from_ref(&self.member) }
+    }
+
+    /// The worker that `member` belongs to.
+    #[inline(always)]
+    pub(super) fn is(&self, member: &Member) -> bool {
+        std::ptr::eq(&self.member, member)
+    }
+}
+
+/// What waits: it takes the role, and returns the one with which the caller goes on.
+impl Role {
+    /// Sets the current stack aside until `node` is woken. Returns the role with which the caller goes on.
+    ///
+    /// # Safety
+    /// The caller runs on this worker and has called `ensure_stack`. `node` is on the current stack or stays alive, has
+    /// this worker as its home, and will be woken exactly once (it may have been already).
+    #[inline(always)]
+    pub unsafe fn suspend(self, node: *const Node) -> Role {
+        if !self.are_fibers() {
+            // SAFETY: the caller.
+            return unsafe { self.suspend_thread(node) };
+        }
+        let running = self.running.get();
+        // SAFETY: what runs.
+        let task = unsafe { running.seat() };
+        // SAFETY: the running task, and its wait.
+        if unsafe { point::enter(&self, task, node) } {
+            return self;
+        }
+        // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
+        let left = self.turns_left.load(Relaxed);
+        let ready = if left == 0 {
+            self.spill_next();
+            null_mut()
+        } else {
+            self.turns_left.store(left - 1, Relaxed);
+            self.take_ready_fiber()
+        };
+        if std::ptr::eq(ready, node) {
+            // Woken already, and first in the queue: its stack is this one.
+            // SAFETY: the running task.
+            unsafe { point::leave_fiber(task) };
+            return self;
+        }
+        let to = if ready.is_null() {
+            self.stacks.take_idle(&self)
+        } else {
+            // SAFETY: a ready node is blocked, its stack is saved, and it is in no queue any more.
+            unsafe { (*ready).saved.with(|saved| *saved) }
+        };
+        // SAFETY: `to` is a saved stack of a fiber that nobody else goes on with; `node` outlives the wait.
+        unsafe { (*node).saved.with_mut(|saved| switch(saved, to)) };
+        // SAFETY: the running task.
+        unsafe { point::leave_fiber(task) };
+        self.running.set(running);
+        self.budget.set(BUDGET);
+        self
+    }
+
+    /// The same in threads mode. (To find out once, and first, costs a fiber less than to ask at each step.)
+    ///
+    /// # Safety
+    /// As for `suspend`.
+    #[inline(never)]
+    unsafe fn suspend_thread(self, node: *const Node) -> Role {
+        let running = self.running.get();
+        // SAFETY: what runs.
+        let task = unsafe { running.seat() };
+        // SAFETY: the running task, and its wait.
+        if unsafe { point::enter_thread(&self, task, node) } {
+            return self;
+        }
+        let left = self.turns_left.load(Relaxed);
+        let ready = if left == 0 {
+            null_mut()
+        } else {
+            self.turns_left.store(left - 1, Relaxed);
+            self.take_ready()
+        };
+        if std::ptr::eq(ready, node) {
+            // SAFETY: the running task.
+            unsafe { point::leave(&self, task) };
+            return self;
+        }
+        let to = if ready.is_null() {
+            self.stacks.take_idle(&self)
+        } else {
+            // SAFETY: as above. (Its thread may be about to park: see `relief`.)
+            unsafe { (*ready).saved.with(|saved| *saved) }
+        };
+        // SAFETY: as above, of a thread.
+        unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(&self, saved, to)) };
+        let w = self.refresh();
+        // SAFETY: the running task.
+        unsafe { point::leave(&w, task) };
+        w.running.set(running);
+        w.debug_assert_knows_context();
+        w.budget.set(BUDGET);
+        w
+    }
+
     /// Lets all ready tasks run first.
-    pub fn yield_now(&'static self) {
-        let task = point::running(self);
+    pub fn yield_now(self) -> Role {
+        let mut w = self;
+        let task = point::running(&w);
         // (A yield promises nothing: with no memory for a stack, it goes on.)
-        if self.ensure_stack().is_ok() {
-            self.drain_inbox();
-            let node = self.node();
-            self.make_ready(&raw const node as *mut Node);
+        if w.ensure_stack().is_ok() {
+            w.drain_inbox();
+            let node = w.node();
+            w.make_ready(&raw const node as *mut Node);
             // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
-            unsafe { self.suspend(&node) };
+            w = unsafe { w.suspend(&node) };
         }
         // SAFETY: it runs again.
         unsafe { point::check_of(task) };
+        w
     }
 
     /// Waits with a frame that must stand, when there is no stack on which the worker could go on meanwhile. What it waits for
     /// has been started, here or elsewhere, and may need other tasks of this worker: those that are ready have stacks of
     /// their own. (Unstarted ones need another worker.)
     #[cold]
-    pub fn wait_without_stack(&'static self, is_over: impl Fn() -> bool) {
-        let mut w = self.still();
+    pub fn wait_without_stack(self, is_over: impl Fn() -> bool) -> Role {
+        let mut w = self.refresh();
         while !is_over() {
             w.drain_inbox();
-            w.timers.poll(w);
-            w = w.still();
+            w = Timers::poll(w);
             let ready = w.take_ready();
             if ready.is_null() {
                 crate::sys::thread::yield_now();
@@ -253,44 +273,30 @@ impl Worker {
             // it is found exactly once.
             unsafe {
                 let to = (*ready).saved.with(|saved| *saved);
-                node.saved.with_mut(|saved| w.stacks.switch(w, saved, to));
+                node.saved.with_mut(|saved| w.stacks.switch(&w, saved, to));
             }
-            w = w.still();
+            w = w.refresh();
             w.running.set(running);
         }
-    }
-
-    /// The member, for ever.
-    #[inline(always)]
-    pub fn as_static(&self) -> &'static Member {
-        // SAFETY: workers live for ever (made by `Hub` in leaked memory).
-        unsafe { &*std::ptr::from_ref(&self.member) }
+        w
     }
 
     /// One operation of the running task's budget is used. When none is left, lets others run.
     #[inline(always)]
-    pub fn spend(&'static self) {
+    pub fn spend(self) -> Role {
         let left = self.budget.get();
         if left == 0 {
-            self.spent();
-        } else {
-            self.budget.set(left - 1);
+            return self.spent();
         }
+        self.budget.set(left - 1);
+        self
     }
 
     #[cold]
     #[inline(never)]
-    fn spent(&'static self) {
+    fn spent(self) -> Role {
         self.budget.set(BUDGET);
         // A destructor that runs because of a panic may use a lock or a channel as long as it need not wait: it is not made to.
-        if !std::thread::panicking() {
-            self.yield_now();
-        }
-    }
-
-    /// The worker that `member` belongs to.
-    #[inline(always)]
-    pub(super) fn is(&self, member: &Member) -> bool {
-        std::ptr::eq(&self.member, member)
+        if std::thread::panicking() { self } else { self.yield_now() }
     }
 }

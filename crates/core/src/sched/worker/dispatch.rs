@@ -7,10 +7,10 @@
 //! **Fairness.** A task that is entered and enters another one has neither ended nor blocked, so a chain of them takes no turns. Every
 //! [`IN_A_ROW`] of them the caller gives way first, to all that is ready and, by a look, to what is queued.
 //!
-//! **Invariant.** The slot is full only between [`Worker::enter`] and the next turn of the same worker. If that is its last, the task goes
+//! **Invariant.** The slot is full only between [`Role::enter`] and the next turn of the same worker. If that is its last, the task goes
 //! to the injector, where the end of the runtime finds it.
 
-use super::{SELDOM, Worker};
+use super::{Role, SELDOM, Worker};
 use crate::cancel::point;
 use crate::sched::node::Node;
 use crate::sys::atomic::Ordering::Relaxed;
@@ -55,54 +55,55 @@ impl Entering {
     }
 }
 
-impl Worker {
+impl Role {
     /// May the running task be set aside, and another one be begun here? By the worker that is returned, which may be another one.
     ///
     /// # Blocking
     /// Gives way, if too many tasks were entered in a row. (Before the task is taken out of its queue; a cancellation of the caller arrives
     /// after it has begun, as always.)
-    pub fn may_enter(&'static self) -> Option<&'static Worker> {
+    pub fn may_enter(self) -> Option<Role> {
         // Not in a destructor that runs because of a panic; nor on a spare that begins nothing.
-        let may = |w: &'static Worker| {
+        let may = |w: &Worker| {
             w.entering.task.get().is_null()
                 && !std::thread::panicking()
                 && !w.is_held_back()
                 && w.ensure_stack().is_ok()
         };
-        if !may(self) {
+        if !may(&self) {
             return None;
         }
         if !self.entering.is_too_much(self.looks.load(Relaxed)) {
             return Some(self);
         }
-        self.set_aside();
-        let w = self.still();
-        may(w).then_some(w)
+        let w = self.set_aside();
+        may(&w).then_some(w)
     }
 
     /// Sets the running task aside, behind all that are ready; the worker's next turn is one with a look.
-    fn set_aside(&'static self) {
+    fn set_aside(self) -> Role {
         self.turns_left.store(0, Relaxed);
         let node = self.node();
         self.make_ready(&raw const node as *mut Node);
         // SAFETY: there is a stack, as `may_enter` says; the node is ours, in the ready ring, where it is found exactly once.
-        unsafe { self.suspend(&node) };
+        unsafe { self.suspend(&node) }
     }
 
     /// Begins this task in place of the running one, which goes on behind all that are ready, and arrives at its cancellation then.
     ///
     /// # Safety
-    /// The caller is this worker, which [may](Self::may_enter); the task is a closure's that is ready to run, the caller's, and in no
-    /// queue.
-    pub unsafe fn enter(&'static self, task: *mut Header) {
-        let running = point::running(self);
+    /// The worker [may](Self::may_enter); the task is a closure's that is ready to run, the caller's, and in no queue.
+    pub unsafe fn enter(self, task: *mut Header) -> Role {
+        let running = point::running(&self);
         self.entering.task.set(task);
         self.entering.turns_left.set(self.turns_left.load(Relaxed));
-        self.set_aside();
+        let w = self.set_aside();
         // SAFETY: it runs again.
         unsafe { point::check_of(running) };
+        w
     }
+}
 
+impl Worker {
     /// The task that is to be entered with this turn; null if there is none.
     pub fn take_entering(&self) -> *mut Header {
         let task = self.entering.task.replace(null_mut());

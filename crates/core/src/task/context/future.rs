@@ -7,7 +7,7 @@
 
 use super::{Context, Word, end, enter};
 use crate::sched::deque::UNCLAIMED;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Role};
 use crate::sys::atomic::Ordering::Relaxed;
 use crate::task::header::{Ended, Header, Mode};
 
@@ -47,13 +47,12 @@ unsafe fn run(record: *mut Header, mode: Mode) -> Ended {
         let run = (*record).run;
         if mode == Mode::Run {
             // The poll's end leaves it with the record again, or ends it. Afterwards the record is perhaps not ours any more.
-            enter(worker::current().expect("polled on a worker"), context);
+            enter(&worker::current().expect("polled on a worker"), context);
             return run(record, mode);
         }
         // Never to be polled (again): dropped by a shutdown, on whatever thread.
         let ended = run(record, mode);
-        (*context).clear();
-        Context::free(context, worker::current());
+        Context::end_unused(context, worker::current());
         ended
     }
 }
@@ -63,7 +62,7 @@ unsafe fn run(record: *mut Header, mode: Mode) -> Ended {
 /// # Safety
 /// Within a poll.
 #[inline(always)]
-unsafe fn here() -> &'static Worker {
+unsafe fn here() -> Role {
     // SAFETY: the caller: futures that are tasks are polled on workers.
     unsafe { worker::current().unwrap_unchecked() }
 }
@@ -102,7 +101,8 @@ unsafe fn leave_with(record: *mut Header) {
 #[inline(always)]
 pub(crate) unsafe fn finish() {
     // SAFETY: the caller.
-    if unsafe { here() }.running.has_context() {
-        end();
+    let w = unsafe { here() };
+    if w.running.has_context() {
+        _ = end(w);
     }
 }

@@ -12,7 +12,7 @@
 
 use super::generator::Generator;
 use super::{Context, end, enter, find, future, with_own};
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Role, Worker};
 use crate::task::header::{Ended, Header, Kind, Mode};
 use crate::task::memory::{self, CLASSES, UNIT};
 use crate::task::spawn;
@@ -20,6 +20,18 @@ use crate::unwind::{self, Payload};
 use std::ptr::null_mut;
 
 impl Context {
+    /// The end of a context in which nothing runs (any more).
+    ///
+    /// # Safety
+    /// The context is nobody's, and is used no more.
+    pub(super) unsafe fn end_unused(this: *mut Context, w: Option<Role>) {
+        // SAFETY: the context is nobody's; it stands until its memory is freed.
+        unsafe {
+            let w = (*this).clear(w);
+            Context::free(this, w.as_deref());
+        }
+    }
+
     /// A context for a child of this task; null if there is nothing to inherit.
     ///
     /// # Safety
@@ -149,13 +161,9 @@ unsafe fn begin(record: *mut Header, context: *mut Context, mode: Mode) -> Ended
     unsafe {
         let run = (*context).run.take().expect("left with the context");
         (*record).run = run;
-        let w = worker::current();
-        match w {
-            Some(w) if mode == Mode::Run => enter(w, context),
-            _ => {
-                (*context).clear();
-                Context::free(context, w);
-            }
+        match worker::current() {
+            Some(w) if mode == Mode::Run => enter(&w, context),
+            w => Context::end_unused(context, w),
         }
         run(record, mode)
     }
@@ -186,7 +194,7 @@ unsafe impl Send for Heirloom {}
 impl Heirloom {
     /// With a seed, there is a generator of its own too.
     pub(crate) fn new(seed: Option<u64>) -> Heirloom {
-        Heirloom(heir_with(worker::current(), seed))
+        Heirloom(heir_with(worker::current().as_deref(), seed))
     }
 
     /// Makes the call, there. Its task-locals are its own.
@@ -198,10 +206,7 @@ impl Heirloom {
         let (result, context) = with_own(context, f);
         if !context.is_null() {
             // SAFETY: the call's, which is over.
-            unsafe {
-                (*context).clear();
-                Context::free(context, None);
-            }
+            unsafe { Context::end_unused(context, None) };
         }
         result
     }
@@ -212,29 +217,25 @@ impl Drop for Heirloom {
     fn drop(&mut self) {
         if !self.0.is_null() {
             // SAFETY: nobody else's.
-            unsafe {
-                (*self.0).clear();
-                Context::free(self.0, worker::current());
-            }
+            unsafe { Context::end_unused(self.0, worker::current()) };
         }
     }
 }
 
 /// There was no thread: on top of a task.
 #[cold]
-fn run_here<T>(context: *mut Context, w: &Worker, f: impl FnOnce() -> T) -> Result<T, Payload> {
+fn run_here<T>(context: *mut Context, w: Role, f: impl FnOnce() -> T) -> Result<T, Payload> {
     let before = w.running.get();
-    let context = if context.is_null() { Context::new(Some(w), null_mut()) } else { context };
+    let context = if context.is_null() { Context::new(Some(&w), null_mut()) } else { context };
     // SAFETY: nobody else's; the record is that of the running task, or nobody's.
     unsafe {
         (*context).set_record(before.record().cast_mut());
         (*context).seat.set(before.seat());
         (*context).keep();
     }
-    enter(w, context);
+    enter(&w, context);
     let result = unwind::catch(f);
-    end();
-    worker::current().expect("on a worker").running.set(before);
+    end(w.refresh()).running.set(before);
     result
 }
 

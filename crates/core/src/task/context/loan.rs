@@ -7,7 +7,7 @@
 
 use super::generator::Generator;
 use super::{Context, Word, adopt, end, end_if_empty, enter, make, with_own};
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Role};
 use crate::task::header::Header;
 use crate::task::id;
 use crate::unwind::{self, Payload};
@@ -28,7 +28,7 @@ pub(crate) struct Loan {
 // SAFETY: touched by the task that lends before and after, by the one that borrows in between.
 unsafe impl Sync for Loan {}
 
-fn here() -> &'static Worker {
+fn here() -> Role {
     worker::current().expect("on a worker")
 }
 
@@ -53,7 +53,7 @@ impl Loan {
             let context = unsafe { &*word.context() };
             if context.borrows.get() > 0 {
                 // SAFETY: as above.
-                let part = Context::new(Some(w), unsafe { word.record() }.cast_mut());
+                let part = Context::new(Some(&w), unsafe { word.record() }.cast_mut());
                 let rng = context.with_rng(|rng| rng.clone());
                 // SAFETY: fresh, and ours.
                 id::lend_number(context, unsafe { &*part });
@@ -74,7 +74,7 @@ impl Loan {
         let part = self.part.replace(null_mut());
         let own = here().running.get();
         if !part.is_null() {
-            enter(here(), part);
+            enter(&here(), part);
         } else {
             become_(self.word.get());
         }
@@ -85,8 +85,9 @@ impl Loan {
         if !part.is_null() {
             // SAFETY: it is what runs.
             self.rng.set(unsafe { (*part).with_rng(|rng| rng.take()) });
-            if here().running.has_context() {
-                end();
+            let w = here();
+            if w.running.has_context() {
+                _ = end(w);
             }
         } else {
             self.word.set(here().running.get());
@@ -108,8 +109,7 @@ impl Loan {
             // SAFETY: nobody else has it.
             unsafe {
                 self.rng.set((*part).with_rng(|rng| rng.take()));
-                (*part).clear();
-                Context::free(part, None);
+                Context::end_unused(part, None);
             }
         } else if whole.is_null() {
             self.made.set(after);
@@ -125,7 +125,7 @@ impl Loan {
         let made = self.made.replace(null_mut());
         if !made.is_null() {
             // SAFETY: the task has none, and nobody else has this one.
-            unsafe { adopt(here(), made) };
+            unsafe { adopt(&here(), made) };
         }
         if rng.is_some() {
             // SAFETY: the running task's context, which had a generator before.
@@ -135,10 +135,7 @@ impl Loan {
         if !part.is_null() {
             // It never began: the runtime was shut down.
             // SAFETY: nobody has it.
-            unsafe {
-                (*part).clear();
-                Context::free(part, worker::current());
-            }
+            unsafe { Context::end_unused(part, worker::current()) };
         }
     }
 }
@@ -150,7 +147,7 @@ fn sit(other: Word) -> *const Header {
         return null();
     }
     if !w.running.has_context() {
-        make(w);
+        make(&w);
     }
     // SAFETY: the running task's context; the other word is of what ran here until now.
     unsafe {

@@ -49,8 +49,9 @@ pub use word::{Running, Word};
 use super::header::{Ended, Header, Run};
 use super::{memory, unhandled};
 use crate::cancel;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Role, Worker};
 use crate::unwind;
+use crate::user_code;
 use bindings::Chain;
 use generator::Generator;
 use locals::Locals;
@@ -177,27 +178,27 @@ impl Context {
     }
 
     /// Drops what is in it: the task-locals, the newest first, also those that their destructors make; then the scoped values.
-    /// A panic is reported like that of a detached task.
-    fn clear(&self) {
-        // So that a destructor which binds something and ends that does not end the whole context; and that no cancellation
-        // arrives in one: the task has ended already.
+    /// A panic is reported like that of a detached task. They run as the task, or as the thread, which is not cancelled in them.
+    fn clear(&self, w: Option<Role>) -> Option<Role> {
+        // So that a destructor which binds something and ends that does not end the whole context.
         self.keep();
-        self.seat.set(Word::nobody());
+        let mut w = w;
         while let Some(value) = self.with_locals(Locals::bury_newest) {
-            if let Err(payload) = unwind::catch(|| drop(value)) {
-                self.report("a task-local", payload);
-            }
+            w = self.drop_value(w, "a task-local", value);
         }
-        let bindings = self.with_bindings(Option::take);
-        if let Err(payload) = unwind::catch(|| drop(bindings)) {
-            self.report("a scoped value", payload);
+        match self.with_bindings(Option::take) {
+            Some(bindings) => self.drop_value(w, "a scoped value", bindings),
+            None => w,
         }
     }
 
-    #[cold]
-    fn report(&self, what: &str, payload: unwind::Payload) {
-        // SAFETY: the task's record lives: it has not ended yet.
-        unsafe { unhandled::report_destructor(self.record.get(), what, payload) };
+    fn drop_value<V>(&self, w: Option<Role>, what: &str, value: V) -> Option<Role> {
+        let (w, dropped) = user_code::call_as(w, || drop(value));
+        match dropped {
+            Ok(()) => w,
+            // SAFETY: the task's record lives: it has not ended yet.
+            Err(payload) => unsafe { unhandled::report_destructor(w, self.record.get(), what, payload) },
+        }
     }
 }
 
@@ -225,14 +226,14 @@ pub(crate) fn find_or_make() -> *mut Context {
         return found;
     }
     match worker::current() {
-        Some(w) if w.running.get() != Word::NOTHING => make(w),
+        Some(w) if w.running.get() != Word::NOTHING => make(&w),
         w => OWN
             .try_with(|own| {
-                if let Some(w) = w {
+                if let Some(w) = &w {
                     // What is spawned here inherits, too.
                     w.meet_context();
                 }
-                own.0.set(Context::new(w, null_mut()));
+                own.0.set(Context::new(w.as_deref(), null_mut()));
                 own.0.get()
             })
             .unwrap_or(null_mut()),
@@ -269,22 +270,23 @@ pub(crate) fn enter(w: &Worker, context: *mut Context) {
 /// The running task ends, or what ran as a task of its own: so does its context. Afterwards the worker runs the bare record.
 #[cold]
 #[inline(never)]
-pub(crate) fn end() {
-    let context = worker::current().expect("a task ends on a worker").running.get().context();
-    // SAFETY: the running task's context (C1). Its destructors may block, so the worker is asked for again.
+pub(crate) fn end(w: Role) -> Role {
+    let context = w.running.get().context();
+    // SAFETY: the running task's context (C1), which stands until `leave`, whatever its destructors do.
     unsafe {
-        (*context).clear();
-        leave(worker::current().expect("a task ends on a worker"), context);
+        let w = (*context).clear(Some(w)).expect("a task ends on a worker");
+        leave(&w, context);
+        w
     }
 }
 
 /// The same, for one who has its hands full: hands back what it is given.
 #[cold]
 #[inline(never)]
-pub(crate) fn end_then(ended: Ended) -> Ended {
-    end();
+pub(crate) fn end_then(w: Role, ended: Ended) -> (Role, Ended) {
+    let w = end(w);
     // A compiler that sees through this keeps the value itself, in a register that every caller would have to save.
-    std::hint::black_box(ended)
+    (w, std::hint::black_box(ended))
 }
 
 /// # Safety
@@ -305,7 +307,7 @@ pub(crate) fn end_if_empty() {
         // SAFETY: the running task's context; it is empty.
         unsafe {
             if word.has_context() && (*word.context()).is_empty() {
-                leave(w, word.context());
+                leave(&w, word.context());
             }
         }
     }
@@ -337,8 +339,8 @@ impl Drop for Own {
         }
         // SAFETY: this thread's own, which ends. From here on `try_with` says so, and destructors find nothing.
         unsafe {
-            (*context).clear();
-            Context::free(context, worker::current());
+            let w = (*context).clear(worker::current());
+            Context::free(context, w.as_deref());
         }
     }
 }

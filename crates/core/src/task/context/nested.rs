@@ -5,7 +5,7 @@
 //! there names the caller's record, for nobody has said that another task runs; it ends at that test.)
 
 use super::{Word, end, inherit};
-use crate::sched::worker;
+use crate::sched::worker::{self, Role, Worker};
 use crate::task::header::Header;
 use crate::unwind::{self, Payload};
 
@@ -13,8 +13,7 @@ use crate::unwind::{self, Payload};
 ///
 /// # Safety
 /// The record is a claimed one of the caller's frame.
-pub(crate) unsafe fn begin(record: *mut Header) -> Word {
-    let w = worker::current().expect("on a worker");
+pub(crate) unsafe fn begin(w: &Worker, record: *mut Header) -> Word {
     let before = w.running.replace(Word::of_task(record));
     // SAFETY: the caller.
     unsafe { inherit::enter_nested(w, record) };
@@ -22,9 +21,8 @@ pub(crate) unsafe fn begin(record: *mut Header) -> Word {
 }
 
 /// It has ended.
-pub(crate) fn finish(before: Word) {
-    finish_unmarked();
-    let w = worker::current().expect("on a worker");
+pub(crate) fn finish(w: Role, before: Word) {
+    let w = if w.running.has_context() { end(w) } else { w };
     w.forget_frame();
     w.running.set(before);
 }
@@ -33,8 +31,9 @@ pub(crate) fn finish(before: Word) {
 #[cold]
 #[inline(never)]
 pub(crate) fn finish_unmarked() {
-    if worker::current().expect("on a worker").running.has_context() {
-        end();
+    let w = worker::current().expect("on a worker");
+    if w.running.has_context() {
+        _ = end(w);
     }
 }
 

@@ -1,0 +1,73 @@
+//! The role of a worker, as a token: the right to act as the worker that the calling thread is at the moment.
+//!
+//! In threads mode a task that has waited may go on with *another* worker's role ([`crate::sched::relief`]), and every piece of
+//! user code may wait. So a reference to "my worker" that was taken before user code ran, or before a wait, says nothing afterwards.
+//! The token makes that a compile error: a `Role` is neither `Copy` nor `Clone`, a `&Worker` borrows from one, and all that runs
+//! user code or waits takes the role by value and returns it read anew ([`crate::user_code`], [`Role::suspend`], [`Role::yield_now`]).
+//!
+//! **Invariant.** While a `Role` is alive, the calling thread has the role of that worker. It is made by
+//! [`current`](super::current) alone, at the beginning of an operation and where one goes on after foreign code; it is never kept
+//! in a place that outlives the call, and it is not `Send`.
+//!
+//! **Rejected.** A closure `with(|worker| ..)`: what runs inside may wait as well, so nothing would be gained.
+
+use super::Worker;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+/// See the module's header.
+#[derive(Debug)]
+pub struct Role {
+    worker: &'static Worker,
+    /// Of the thread that asked.
+    thread: PhantomData<*mut ()>,
+}
+
+// A token that can be copied would outlive what it says.
+const _: () = assert!(!std::mem::needs_drop::<Role>() && size_of::<Option<Role>>() == size_of::<usize>());
+
+impl Deref for Role {
+    type Target = Worker;
+    #[inline(always)]
+    fn deref(&self) -> &Worker {
+        self.worker
+    }
+}
+
+impl Worker {
+    /// The role that the calling thread has now, where it had this worker's before. In fiber mode that is one branch.
+    ///
+    /// # Safety
+    /// The calling thread has had this worker's role.
+    #[inline(always)]
+    pub(crate) unsafe fn role_again(&'static self) -> Role {
+        Role { worker: self, thread: PhantomData }.refresh()
+    }
+}
+
+impl Role {
+    /// Of the calling thread.
+    ///
+    /// # Safety
+    /// The calling thread has the role of this worker.
+    #[inline(always)]
+    pub(super) unsafe fn new(worker: &'static Worker) -> Role {
+        Role { worker, thread: PhantomData }
+    }
+
+    /// The role that the calling thread has now, where it had this one before a wait or before user code. In fiber mode that is
+    /// one branch: there a thread has one worker for good.
+    #[inline(always)]
+    #[must_use = "the role that was given away says nothing any more"]
+    pub fn refresh(self) -> Role {
+        if !self.worker.member.ready.is_shared() {
+            return self;
+        }
+        let now = super::current().expect("a thread of the runtime");
+        if !std::ptr::eq(now.worker, self.worker) && now.stacks.brings_contexts() {
+            // The task may have a context, or one below it on this stack, which it had on the other worker.
+            now.member.deque.set_contexts();
+        }
+        now
+    }
+}
