@@ -1,5 +1,5 @@
 //! `include/myriad.h` is what cbindgen makes of the sources. After a change of the interface write it anew:
-//! `MYRIAD_WRITE_HEADER=1 cargo test -p myriad-capi --test header`.
+//! `MYRIAD_WRITE_HEADER=1 cargo test -p myriad-capi header`.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn the_header_is_what_the_sources_say() {
     assert!(
         there == text,
         "include/myriad.h is stale from line {line} on; write it anew: \
-         MYRIAD_WRITE_HEADER=1 cargo test -p myriad-capi --test header"
+         MYRIAD_WRITE_HEADER=1 cargo test -p myriad-capi header"
     );
 }
 

@@ -15,7 +15,7 @@ fn in_child(test: &str, body: impl FnOnce()) -> Output {
         std::process::exit(0);
     }
     Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
+        .args([&format!("stack_overflow_handler::{test}"), "--exact", "--nocapture"])
         .env("MYRIAD_TEST_CHILD", "1")
         .output()
         .unwrap()

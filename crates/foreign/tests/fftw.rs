@@ -1,8 +1,6 @@
 //! FFTW's loops as tasks: the results are those of FFTW without threads.
 
-mod common;
-
-use common::{alone, assert_close, in_both_modes, noise, or_skip};
+use crate::common::{alone, assert_close, in_both_modes, noise, or_skip};
 use myriad_core::{join, scope, yield_now};
 use myriad_foreign::fftw::{Fftw, Precision, Work, parallel_loop};
 use std::ffi::{c_char, c_int, c_uint, c_void};

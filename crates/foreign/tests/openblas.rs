@@ -1,8 +1,6 @@
 //! OpenBLAS on gangs: the results are those of one thread, from as many tasks as you like.
 
-mod common;
-
-use common::{alone, assert_close, in_both_modes, noise, or_skip};
+use crate::common::{alone, assert_close, in_both_modes, noise, or_skip};
 use myriad_core::{scope, task::gang, yield_now};
 use myriad_foreign::openblas::{DoJob, OpenBlas, run_gang};
 use std::ffi::{c_int, c_void};

@@ -1,5 +1,5 @@
 //! What a script is, and how one is explored: shared by the models of the engine and those of channels and locks
-//! (`crates/sync/tests/loom/mod.rs`).
+//! (`crates/sync/tests/loom/main.rs`).
 
 use myriad_core::sys::fence::{self, Meaning};
 use myriad_core::sys::{atomic, futex, mutant};

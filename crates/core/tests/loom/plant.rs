@@ -58,7 +58,7 @@ pub fn each(scripts: impl Iterator<Item = &'static Script>, survivors: &[Survivo
 fn plant(script: &Script, mutant: &str, meaning: Meaning) -> String {
     let start = Instant::now();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "one_case", "--nocapture"])
+        .args(["--exact", "mutants::one_case", "--nocapture"])
         .env("MYRIAD_LOOM_CASE", format!("{} {mutant} {meaning:?}", script.name))
         .env("RUST_BACKTRACE", "0")
         .stdout(Stdio::null())

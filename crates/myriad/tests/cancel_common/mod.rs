@@ -2,10 +2,7 @@
 
 #![allow(dead_code, unused_imports)] // each test binary uses its part
 
-#[path = "../common/mod.rs"]
-mod common;
-
-pub(crate) use common::*;
+pub(crate) use crate::common::*;
 
 use myriad::{JoinHandle, spawn, yield_now};
 use std::sync::Arc;

@@ -11,15 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-#[path = "../common/mod.rs"]
-mod common;
-
-pub(crate) use common::{Mode, watch_for};
+pub(crate) use crate::common::{Mode, watch_for};
 
 /// The modes to test: but for sanitizers that do not know fibers (`MYRIAD_TEST_NO_FIBERS=1`) both, where there are both.
 pub(crate) fn modes() -> impl Iterator<Item = Mode> {
-    let fibers = common::fibers_supported() && std::env::var_os("MYRIAD_TEST_NO_FIBERS").is_none();
-    common::MODES.into_iter().filter(move |mode| fibers || *mode == Mode::Threads)
+    let fibers = crate::common::fibers_supported() && std::env::var_os("MYRIAD_TEST_NO_FIBERS").is_none();
+    crate::common::MODES.into_iter().filter(move |mode| fibers || *mode == Mode::Threads)
 }
 
 /// Runs `f` in both modes, with 1 and with 2 workers; afterwards no task may be left. Aborts when that takes too long.
@@ -27,7 +24,7 @@ pub(crate) fn each_runtime(f: impl Fn(&Runtime)) {
     for mode in modes() {
         for workers in [1, 2] {
             // Unpinned: other tests run on the same cores.
-            common::case(mode, workers, |builder| builder.pin_workers(false), &f);
+            crate::common::case(mode, workers, |builder| builder.pin_workers(false), &f);
         }
     }
 }

@@ -2,10 +2,7 @@
 
 #![allow(dead_code, unused_imports)] // each test binary uses its part
 
-#[path = "../channel_common/mod.rs"]
-mod channel_common;
-
-pub(crate) use channel_common::{
+pub(crate) use crate::channel_common::{
     KINDS, Kind, Mode, Random, Running, Wakes, each_runtime, modes, poll_once, poll_with, seed, start, wait_until,
     watch_for,
 };

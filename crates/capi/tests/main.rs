@@ -1,0 +1,4 @@
+//! The header, and programs in C and C++.
+
+mod header;
+mod programs;

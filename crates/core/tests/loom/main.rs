@@ -1,0 +1,152 @@
+//! The harness of the loom models: scripts, how they are explored, and what they share.
+//!
+//! A *script* is a closed program of two or three threads over the engine's own code, with the invariants of a protocol as
+//! assertions. It is explored under both meanings of the asymmetric fences (`sys::fence`); only `PerOwner` is proof.
+//! A *mutant* is one ordering weakened, one fence left out or one rule dropped, planted by name (`sys::mutant`) in the
+//! code under test or in the script itself. Each script names the mutants that it has to catch.
+//!
+//! ```text
+//! deque, sleep, ...   every script of one protocol, without mutants                   scripts/loom.sh
+//! mutants::*          every (script, mutant, meaning), one process each (`plant`)     scripts/mutants.sh
+//! ```
+//!
+//! # Rules for scripts
+//!
+//! - Two or three threads, few steps. A start that needs many preemptions is directed: wait for it, or begin there.
+//! - What must be ordered stands in a watched cell (`sys::cell`); plain fields are not watched.
+//! - `std`'s `Arc`, not loom's; no loom mutex, channel or `unpark` where an ordering is under test: they order more than the
+//!   product does. Join the threads at the end only.
+//! - A spin loop uses `peek` and yields. Two that spin while a third could go on may not end.
+//! - What is forgotten is seen: every script says at its end that all tasks ran, and a sleeper that nobody wakes is a
+//!   deadlock or a panic (`sys::futex`).
+//!
+//! # Faults, and the scripts that catch them
+//!
+//! Each was once in an early form of the engine or of one of its ancestors, and each is a mutant now.
+//!
+//! | fault | mutant | script |
+//! |---|---|---|
+//! | a joiner takes a newcomer at its task's old position: one task runs twice, another never | `claim-newest-unchecked` | `deque.position_reused` |
+//! | a forced steal takes the task that it guessed, though an older one was pushed below it | `forced-no-rescan` | `deque.forced_tombstone` |
+//! | a claim stores `top` relaxed: a forced thief that reads it misses records | `claim-top-release` | `deque.forced_after_claim` |
+//! | nothing between a push and the look at `attention`, or a wake and the look at `sleeping` | `push-light`, `inbox-light` | `sleep.lone_task`, `sleep.remote_wake` |
+//! | a request is cleared by a store, which wipes out one made in between | `clear-by-store` | `sleep.request_cleared` |
+//! | the answer gives up when the lock is taken, or clears the request while others still sleep | `answer-gives-up`, `request-not-kept` | `sleep.two_sleepers` |
+//! | a waker gives up when another was faster with the sleeper it chose | `wake-gives-up` | `sleep.two_wakers` |
+//! | stolen tasks go into the own deque without a look at who asks | `batch-not-asked` | `sleep.batch_in_flight` |
+//! | a ring is read without the lock while it is replaced | `grow-without-lock` | `deque.wrap_around` |
+//! | `pop` says "empty" beside a task that a forced steal has given back | `reclaim-no-recheck` | `deque.forced_pop_not_empty` |
+//! | a biased lock is announced relaxed: its revoker misses what was done inside the last one | `enter-release` | `biased.two_locks` |
+//! | a biased lock inside a biased lock | `nested` | `biased.two_locks` |
+//! | a worker that does not fall asleep after all tells nobody, or is not counted yet: the monitor sleeps beside one that is stuck | `retract-not-told`, `count-alone` | `monitor.nearly_asleep`, `monitor.woken` |
+//! | a future's wake only loads, or its poll begins with a store: the wake is lost | `wake-only-loads`, `poll-stores` | `async.wake_or_poll` |
+
+#![cfg(loom)]
+#![allow(unreachable_pub)]
+
+mod biased;
+mod cancel;
+mod completion;
+mod crew;
+mod deque;
+mod future;
+mod group;
+mod handoff;
+mod harness;
+mod held;
+mod lanes;
+mod monitor;
+mod mutants;
+mod plant;
+mod policy;
+mod relief;
+mod sleep;
+mod tasks;
+
+use harness::*;
+
+/// All scripts of all protocols.
+fn scripts() -> impl Iterator<Item = &'static Script> {
+    [
+        deque::SCRIPTS,
+        sleep::SCRIPTS,
+        biased::SCRIPTS,
+        completion::SCRIPTS,
+        handoff::SCRIPTS,
+        relief::SCRIPTS,
+        policy::SCRIPTS,
+        future::SCRIPTS,
+        group::SCRIPTS,
+        cancel::SCRIPTS,
+        held::SCRIPTS,
+        lanes::SCRIPTS,
+        monitor::SCRIPTS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+#[test]
+fn biased() {
+    check(biased::SCRIPTS);
+}
+
+#[test]
+fn cancel() {
+    check(cancel::SCRIPTS);
+}
+
+#[test]
+fn completion() {
+    check(completion::SCRIPTS);
+}
+
+#[test]
+fn split_deque() {
+    check(deque::SCRIPTS);
+}
+
+#[test]
+fn future() {
+    check(future::SCRIPTS);
+}
+
+#[test]
+fn group() {
+    check(group::SCRIPTS);
+}
+
+#[test]
+fn handoff() {
+    check(handoff::SCRIPTS);
+}
+
+#[test]
+fn held() {
+    check(held::SCRIPTS);
+}
+
+#[test]
+fn lanes() {
+    check(lanes::SCRIPTS);
+}
+
+#[test]
+fn monitor() {
+    check(monitor::SCRIPTS);
+}
+
+#[test]
+fn policy() {
+    check(policy::SCRIPTS);
+}
+
+#[test]
+fn relief() {
+    check(relief::SCRIPTS);
+}
+
+#[test]
+fn sleep() {
+    check(sleep::SCRIPTS);
+}

@@ -1,0 +1,13 @@
+//! Parallel loops, reductions, scans, sorts.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../sort_common/mod.rs"]
+mod sort_common;
+
+mod par_filter;
+mod par_loops;
+mod par_reduce;
+mod par_scan;
+mod par_sort;
+mod par_sort_comparators;

@@ -1,0 +1,11 @@
+//! Runtimes: how they are made and shut down, their clocks and timers, wrong arguments.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bad_input;
+mod call_later;
+mod runtimes;
+mod shutdown;
+mod shutdown_meanwhile;
+mod timers;

@@ -1,0 +1,143 @@
+//! Who is told of workers that are stuck, and what.
+
+use crate::common::{MODES, Mode, case, compute_until, in_child, wait_until};
+use myriad::{OnStuck, Stuck, join, time};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::{Duration, Instant};
+
+/// A hook that keeps what it is told.
+fn told(after: Duration) -> (Arc<Mutex<Vec<Stuck>>>, OnStuck) {
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let hook = OnStuck::Hook {
+        after,
+        hook: Arc::new({
+            let all = all.clone();
+            move |stuck: &Stuck| all.lock().unwrap().push(stuck.clone())
+        }),
+    };
+    (all, hook)
+}
+
+/// The stuck task is named, with its place, for how long, and whether it waits or computes; once.
+#[test]
+fn a_stuck_task_is_named() {
+    for (mode, waits) in MODES.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
+        let (all, hook) = told(Duration::from_millis(30));
+        case(
+            mode,
+            1,
+            |b| b.on_stuck(hook),
+            |rt| {
+                let (end, ended) = std::sync::mpsc::channel::<()>();
+                let stop = Arc::new(AtomicBool::new(false));
+                let stopped = stop.clone();
+                let mut line = 0;
+                let task = rt.run(|| {
+                    line = line!() + 1;
+                    myriad::task::Builder::new().name("slow").spawn(move || {
+                        if waits {
+                            ended.recv().unwrap_err();
+                        } else {
+                            compute_until(|| stopped.load(Relaxed));
+                        }
+                    })
+                });
+                // (On a busy machine other tasks may look stuck too.)
+                let slow = || -> Vec<Stuck> {
+                    all.lock().unwrap().iter().filter(|s| s.name() == Some("slow")).cloned().collect()
+                };
+                wait_until(|| !slow().is_empty());
+                let stuck = slow()[0].clone();
+                assert_eq!(stuck.worker(), 0, "{stuck}");
+                let place = stuck.place();
+                assert_eq!((place.file(), place.line()), (file!(), line), "{stuck}");
+                assert!(stuck.duration() >= Duration::from_millis(30), "{stuck}");
+                let text = stuck.to_string();
+                assert!(text.contains("'slow' spawned at ") && text.contains("worker 0 of 'myriad'"), "{text}");
+                if cfg!(target_os = "linux") {
+                    assert_eq!(stuck.is_blocked(), Some(waits), "{stuck}");
+                }
+                // Others run meanwhile, and nothing is said again.
+                for _ in 0..3 {
+                    rt.run(|| time::sleep(Duration::from_millis(5)));
+                }
+                assert_eq!(slow().len(), 1);
+                stop.store(true, Relaxed);
+                drop(end);
+                task.join().unwrap();
+            },
+        );
+    }
+}
+
+/// A record in the frame of `join` or of `run`, which may be gone when somebody asks.
+#[test]
+fn a_stuck_task_in_a_frame_is_named() {
+    for mode in MODES {
+        let (all, hook) = told(Duration::from_millis(10));
+        case(
+            mode,
+            2,
+            |b| b.on_stuck(hook),
+            |rt| {
+                let seen = || all.lock().unwrap().len();
+                rt.run(|| {
+                    let both = Barrier::new(2);
+                    join(
+                        || (both.wait(), compute_until(|| seen() >= 2)),
+                        || (both.wait(), compute_until(|| seen() >= 2)),
+                    );
+                });
+                assert!(all.lock().unwrap().iter().all(|s| s.place().file() == file!()));
+            },
+        );
+    }
+}
+
+/// By default nothing is said; the variable asks for it.
+#[test]
+fn the_standard_error_on_request() {
+    let body = || {
+        let rt = Mode::Threads.runtime(1);
+        rt.run(|| {
+            let until = Instant::now() + Duration::from_millis(200);
+            compute_until(|| Instant::now() >= until);
+        });
+    };
+    let quiet = in_child(&[], body);
+    assert!(!String::from_utf8_lossy(&quiet.stderr).contains("has been stuck"));
+    let loud = in_child(&[("MYRIAD_STUCK_MS", "30")], body);
+    let text = String::from_utf8_lossy(&loud.stderr);
+    assert!(text.contains("myriad: worker 0 of 'myriad' has been stuck for "), "{text}");
+    assert!(text.contains("stuck_reports.rs:"), "{text}");
+}
+
+/// A hook that panics harms nobody; one that takes its time holds nothing up that needs no help.
+#[test]
+fn a_hook_that_panics() {
+    crate::common::quiet();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
+    let hook = OnStuck::Hook {
+        after: Duration::from_millis(20),
+        hook: Arc::new(move |_| {
+            count.fetch_add(1, Relaxed);
+            crate::common::plan("in the hook");
+        }),
+    };
+    case(
+        Mode::Threads,
+        1,
+        |b| b.on_stuck(hook),
+        |rt| {
+            rt.run(|| {
+                compute_until(|| calls.load(Relaxed) == 1);
+                myriad::yield_now();
+                compute_until(|| calls.load(Relaxed) == 2);
+            })
+        },
+    );
+}
+
+// ------------------------------------------------------------------------------------------------------- the end

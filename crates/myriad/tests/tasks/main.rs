@@ -1,0 +1,21 @@
+//! Tasks: spawning, joining, scopes, futures, panics, what belongs to a task, groups and gangs.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod futures;
+mod gangs;
+mod groups;
+mod join;
+mod local_scope;
+mod panics;
+mod panics_endings;
+mod rng;
+mod scope;
+mod scoped_values;
+mod shared_map;
+mod single_flight;
+mod spawn;
+mod task_identity;
+mod task_local;
+mod task_local_drops;

@@ -1,0 +1,44 @@
+//! The loom models of channels and locks: the harness is that of the engine (`crates/core/tests/loom/`, whose `main.rs` has the rules for
+//! scripts), with foreign threads and hand-made wakers. The lock below is never biased here: it has models of its own.
+//!
+//! ```text
+//! channels, locks  their scripts (select's and boards' with the channels'), without mutants    scripts/loom.sh
+//! mutants::*       every (script, mutant, meaning), one process each                            scripts/mutants.sh
+//! ```
+
+#![cfg(loom)]
+#![allow(unreachable_pub)]
+
+mod board;
+mod channel;
+#[path = "../../../core/tests/loom/harness.rs"]
+mod harness;
+mod locks;
+mod look;
+mod mutants;
+#[path = "../../../core/tests/loom/plant.rs"]
+mod plant;
+mod select;
+
+use harness::*;
+
+/// What these have in common: each thread is an owner of a light fence (mutexes have those), and sleepers spin, since loom's
+/// `unpark` would order what a wake must not need to.
+const SYNC: Script = Script { owners: 2, spins: true, ..SCRIPT };
+
+fn scripts() -> impl Iterator<Item = &'static Script> {
+    [channel::SCRIPTS, look::SCRIPTS, select::SCRIPTS, board::SCRIPTS, locks::SCRIPTS].into_iter().flatten()
+}
+
+#[test]
+fn channels() {
+    check(channel::SCRIPTS);
+    check(look::SCRIPTS);
+    check(select::SCRIPTS);
+    check(board::SCRIPTS);
+}
+
+#[test]
+fn locks() {
+    check(locks::SCRIPTS);
+}
