@@ -90,7 +90,7 @@ impl<T> Receiving<T> {
                 CLOSED => Received::Closed,
                 LINKED if on("waker-kept") => Received::Empty,
                 LINKED => {
-                    target = target.take().map(|new| (*at).replace_target(new));
+                    *target = target.take().map(|new| (*at).replace_target(new));
                     Received::Empty
                 }
                 _ => {
@@ -221,7 +221,7 @@ impl<T> Sending<T> {
                 DONE => Sent::Done(None),
                 CLOSED => Sent::Closed,
                 LINKED => {
-                    target = target.take().map(|new| (*at).replace_target(new));
+                    *target = target.take().map(|new| (*at).replace_target(new));
                     Sent::Full
                 }
                 _ => {

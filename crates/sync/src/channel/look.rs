@@ -409,7 +409,7 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
                 DONE => Received::Done(None),
                 CLOSED => Received::Closed,
                 LOOKS => {
-                    target = target.take().map(|new| (*at).replace_target(new));
+                    *target = target.take().map(|new| (*at).replace_target(new));
                     Received::Empty
                 }
                 _ => {

@@ -75,7 +75,7 @@ impl<O: Op> Blocked<O> {
         // SAFETY: the caller: it stands, and its owner, who has the primitive, does not go on meanwhile. Linked by `start`.
         unsafe { (*(*blocked).op).retarget(Here::get(), (&raw const (*blocked).entry).cast_mut(), &mut target) };
         // The one that came back was the task's.
-        target.is_some_and(|target| !target.is_future())
+        target.as_ref().is_some_and(|target| !target.is_future())
     }
 }
 
