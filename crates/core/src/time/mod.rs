@@ -1,6 +1,6 @@
 //! Time: the timers of a worker, and sleeping.
 mod later;
-mod sleep;
+pub(crate) mod sleep;
 mod timeout;
 pub(crate) mod timers;
 pub(crate) mod wheel;
