@@ -83,9 +83,10 @@ where
             // One has panicked: the scope lets that go on.
             None => false,
         };
+        let mut panicked = false;
         for item in items {
             if running == limit && !take(&mut running) {
-                s.cancel();
+                panicked = true;
                 break;
             }
             running += 1;
@@ -94,12 +95,14 @@ where
                 end.result = Some(f(item));
             });
         }
-        while running > 0 && take(&mut running) {}
-        if running > 0 {
+        while !panicked && running > 0 {
+            panicked = !take(&mut running);
+        }
+        if panicked {
             s.cancel();
         }
         std::mem::forget(cancels);
-        running > 0
+        panicked
     });
     debug_assert!(!panicked, "the scope's end lets a panic go on");
 }

@@ -273,8 +273,10 @@ where
                     if first.is_some() { Some(value) } else { first.replace(value) }
                 };
                 s.cancel();
-                // Without the lock: foreign code.
-                drop(late);
+                // Without the lock, and spared by the cancellation: user code. A panic is the task's.
+                if let Some(late) = late {
+                    UserValue::new(late).drop_value().unwrap_or_else(|payload| unwind::resume(payload));
+                }
             });
         }
     });

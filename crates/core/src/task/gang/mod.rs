@@ -35,7 +35,7 @@ use crate::sched::foreign;
 use crate::stack::pool::NoStack;
 use crate::sys::atomic::{AtomicUsize, Ordering::*};
 use crate::sys::futex::Gate;
-use crate::unwind::{self, Payload};
+use crate::unwind::{self, AbortOnUnwind, Payload};
 use admission::Places;
 use helpers::Helper;
 use std::cell::Cell;
@@ -205,6 +205,8 @@ fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<Option<(usize, Payload)>,
     let helpers = Helper::engage(n - 1).map_err(GangError::NoThread)?;
     let hub = pools::inside();
     let shared = Arc::new(Shared { left: AtomicUsize::new(n), done: foreign::gate(), panic: Mutex::new(None) });
+    let stays =
+        AbortOnUnwind::new("a gang was left by a panic while its jobs run, which borrow from it (a bug in Myriad)");
     // SAFETY: only the lifetime changes. We stay here until all jobs have counted themselves off.
     let f: *const (dyn Fn(usize) + Sync + 'static) = unsafe { std::mem::transmute(std::ptr::from_ref(f)) };
     for (helper, i) in helpers.into_iter().zip(1..) {
@@ -220,6 +222,7 @@ fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<Option<(usize, Payload)>,
     while !foreign::is_open(&shared.done) {
         foreign::wait(&shared.done, None);
     }
+    stays.disarm();
     Ok(shared.panic.lock().unwrap_or_else(|e| e.into_inner()).take())
 }
 
