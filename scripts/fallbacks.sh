@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The behaviour tests once more, on what a poorer machine would have: see docs/PLATFORM.md.
-# Arguments go to cargo: `scripts/fallbacks.sh --test spawn`.
+# Arguments go to cargo: `scripts/fallbacks.sh --test tasks spawn::`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 

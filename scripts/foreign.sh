@@ -22,8 +22,8 @@ fi
 fftw=no
 if is_fftw_here; then
     fftw=yes
-    MYRIAD_FOREIGN=required cargo test -p myriad-foreign --test fftw
-    MYRIAD_FOREIGN=required cargo test -p myriad-capi --test programs fftw
+    MYRIAD_FOREIGN=required cargo test -p myriad-foreign --test libraries fftw::
+    MYRIAD_FOREIGN=required cargo test -p myriad-capi --test interface programs::fftw
 else
     skipped+=("FFTW (Debian: libfftw3-dev)")
 fi
@@ -35,7 +35,7 @@ if [ -z "${MYRIAD_OPENBLAS:-}" ]; then
     export MYRIAD_OPENBLAS
 fi
 if [ -n "${MYRIAD_OPENBLAS:-}" ]; then
-    MYRIAD_FOREIGN=required cargo test -p myriad-foreign --test openblas
+    MYRIAD_FOREIGN=required cargo test -p myriad-foreign --test libraries openblas::
 else
     skipped+=("OpenBLAS 0.3.28 (scripts/install-openblas.sh)")
 fi

@@ -15,10 +15,8 @@ tests=(spawn scope join futures runtimes lifecycle timers task_local scoped_valu
 skipped=(--skip forgotten --skip free_tasks_among_those_of_the_scope
     --skip after_a_fork
     --skip in_the_same_memory --skip an_idle_runtime_sleeps)
-existing=()
-for name in "${tests[@]}"; do
-    [ -e "crates/myriad/tests/$name.rs" ] && existing+=(--test "$name")
-done
+. scripts/files.sh
+choose "${tests[@]}" || exit 1
 
 # A checker that does not find a planted leak would find nothing else either.
 planted='fn main() { std::hint::black_box(Box::leak(Box::new([1u8; 1000])) as *mut _ as usize & 0); }'
@@ -36,7 +34,7 @@ if sanitizer_works; then
     echo "LeakSanitizer of $(rustc +nightly --version)"
     host=$(rustc -vV | sed -n 's/^host: //p')
     RUSTFLAGS="-Zsanitizer=leak" cargo +nightly test -q -p myriad-rt --target "$host" \
-        --target-dir "${CARGO_TARGET_DIR:-target}/leaks" "${existing[@]}" -- "${skipped[@]}"
+        --target-dir "${CARGO_TARGET_DIR:-target}/leaks" "${programs[@]}" -- "${filters[@]}" "${skipped[@]}"
     exit
 fi
 

@@ -13,11 +13,4 @@ while [ $# -gt 0 ]; do
 done
 export RUSTFLAGS="${RUSTFLAGS:-} --cfg loom"
 export CARGO_TARGET_DIR=${MYRIAD_LOOM_TARGET:-${CARGO_TARGET_DIR:-target}/loom}
-tests=()
-for crate in core sync par; do
-    for file in crates/$crate/tests/loom_*.rs; do
-        name=$(basename "$file" .rs)
-        [[ $name == *mutants* ]] || tests+=(--test "$name")
-    done
-done
-exec cargo test --release -p myriad-core -p myriad-sync -p myriad-par "${tests[@]}" -- --nocapture --test-threads=1
+exec cargo test --release -p myriad-core -p myriad-sync -p myriad-par --test loom -- --skip mutants:: --nocapture --test-threads=1

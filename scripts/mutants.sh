@@ -7,10 +7,4 @@ cd "$(dirname "$0")/.."
 [ $# -eq 0 ] || export MYRIAD_LOOM_ONLY=$1
 export RUSTFLAGS="${RUSTFLAGS:-} --cfg loom"
 export CARGO_TARGET_DIR=${MYRIAD_LOOM_TARGET:-${CARGO_TARGET_DIR:-target}/loom}
-tests=()
-for crate in core sync par; do
-    for file in crates/$crate/tests/loom_*mutants.rs; do
-        [ -f "$file" ] && tests+=(--test "$(basename "$file" .rs)")
-    done
-done
-exec cargo test --release -p myriad-core -p myriad-sync -p myriad-par "${tests[@]}" -- --include-ignored --nocapture --test-threads=1
+exec cargo test --release -p myriad-core -p myriad-sync -p myriad-par --test loom -- mutants:: --include-ignored --nocapture --test-threads=1

@@ -4,6 +4,7 @@
 # policies themselves.) Arguments go to cargo, in place of the part: `scripts/policies.sh --tests`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
+. scripts/files.sh
 
 few=(spawn scope join futures channel_messages cancel_waits groups pools)
 more=("${few[@]}" inlining_rule panics panics_endings channel_close channel_timeouts select_basics select_waiting lock_mutex
@@ -22,8 +23,10 @@ if [ $# -gt 0 ]; then
         under "$policy" "$@"
     done
 else
-    under depth-first "${more[@]/#/--test=}"
-    under shared-queue "${few[@]/#/--test=}"
-    under round-robin "${few[@]/#/--test=}"
+    choose "${more[@]}" || exit 1
+    under depth-first "${programs[@]}" -- "${filters[@]}"
+    choose "${few[@]}" || exit 1
+    under shared-queue "${programs[@]}" -- "${filters[@]}"
+    under round-robin "${programs[@]}" -- "${filters[@]}"
 fi
 exit $failed

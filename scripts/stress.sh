@@ -13,25 +13,35 @@ case "$seconds" in
     ;;
 esac
 
-# Lines like "  Executable tests/spawn.rs (target/debug/deps/spawn-3f04)": the name, the binary.
+# Lines like "  Executable tests/tasks/main.rs (target/debug/deps/tasks-3f04)": the topic, the program.
 built=$(cargo test -p myriad-rt --tests --no-run 2>&1) || {
     echo "$built" >&2
     exit 1
 }
-binaries=$(sed -n 's,^ *Executable tests/\([a-z_]*\)\.rs (\(.*\))$,\1 \2,p' <<<"$built")
-own=$(grep '^stress_' <<<"$binaries")
+. scripts/files.sh
+# Each file, its program, and what chooses its tests there.
+files=$(sed -n 's,^ *Executable tests/\([a-z_]*\)/main\.rs (\(.*\))$,\1 \2,p' <<<"$built" | while read -r topic program; do
+    for file in "crates/myriad/tests/$topic"/*.rs; do
+        file=$(basename "$file" .rs)
+        [ "$file" = main ] && continue
+        choose "$file" && echo "$file $program ${filters[*]}"
+    done
+done)
+own=$(grep '^stress_' <<<"$files")
 # Not those that take long by themselves, or want the machine for themselves, or measure times.
-others=$(grep -Ev '^(stress_.*|pains_stacks|pains_sharing|thread_count|limits|bad_input|lifecycle|fallbacks|timers) ' <<<"$binaries")
+others=$(grep -Ev '^(stress_.*|pains_stacks|pains_sharing|thread_count|limits|bad_input|lifecycle|fallbacks|timers) ' <<<"$files")
 if [ -z "$others" ]; then
-    echo "stress.sh: cargo names no test binaries" >&2
+    echo "stress.sh: cargo names no test programs" >&2
     exit 1
 fi
 
 if [ -n "$own" ]; then
     share=$((seconds / 2 / $(wc -l <<<"$own") + 1))
-    while read -r name binary; do
+    while read -r name program filters; do
         echo "$name, $share s"
-        if ! MYRIAD_STRESS_SECONDS=$share timeout $((share + 120)) "$binary" -q; then
+        # The filters are words.
+        # shellcheck disable=SC2086
+        if ! MYRIAD_STRESS_SECONDS=$share timeout $((share + 120)) "$program" -q $filters; then
             echo "stress.sh: $name failed" >&2
             exit 1
         fi
@@ -63,14 +73,15 @@ settle() {
 }
 
 while [ "$SECONDS" -lt "$end" ]; do
-    while read -r name binary; do
+    while read -r name program filters; do
         [ "$SECONDS" -lt "$end" ] || break
         log=$(mktemp)
-        # Tests have watchdogs of their own; this limit is for a binary that hangs at its end.
-        timeout 300 "$binary" -q >"$log" 2>&1 </dev/null &
+        # Tests have watchdogs of their own; this limit is for a program that hangs at its end.
+        # shellcheck disable=SC2086
+        timeout 300 "$program" -q $filters >"$log" 2>&1 </dev/null &
         pids+=($!) names+=("$name") logs+=("$log")
         [ ${#pids[@]} -lt "$at_a_time" ] || settle
     done < <(shuf <<<"$others")
 done
 settle
-echo "$runs runs of test binaries, $at_a_time at a time, without a failure"
+echo "$runs runs of test files, $at_a_time at a time, without a failure"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests, as the README says. Arguments go to cargo: `scripts/test.sh -p myriad-rt --test spawn`.
+# All tests, as the README says. Arguments go to cargo: `scripts/test.sh -p myriad-rt --test tasks spawn::`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

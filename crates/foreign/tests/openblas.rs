@@ -200,7 +200,7 @@ fn inside_a_gang() {
         std::process::exit(0);
     }
     let test = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["inside_a_gang", "--exact", "--nocapture"])
+        .args(["openblas::inside_a_gang", "--exact", "--nocapture"])
         .env(CHILD, "1")
         .output()
         .unwrap();

@@ -26,7 +26,7 @@
 //! hop). Bias after 16: short-lived channels never profit. Without membarrier the entry's light fence would cost as much
 //! as it saves: then nothing is ever biased.
 //!
-//! Tests: `tests/loom_biased.rs`.
+//! Tests: `tests/loom/biased.rs`.
 
 use super::biaser::{Biaser, NOBODY, find, pause};
 use crate::sys::atomic::{AtomicU8, AtomicU32, Ordering::*, Peek};

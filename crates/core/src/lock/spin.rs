@@ -7,7 +7,7 @@
 //!
 //! **Ordering.** Acquire at taking with Release at leaving: what earlier holders did.
 //!
-//! Tests: `tests/loom_biased.rs`.
+//! Tests: `tests/loom/biased.rs`.
 
 use super::biaser::pause;
 use crate::sys::atomic::{AtomicU8, Ordering::*, Peek};

@@ -40,7 +40,7 @@
 //! Private deque with steal requests only: a computing owner answers none. Holding back a lone task: its spawner may
 //! compute for long; it is shared when somebody sleeps.
 //!
-//! Tests: `tests/loom_deque.rs` (all of the above, with each ordering as a mutant), `deque/test.rs` (larger ones).
+//! Tests: `tests/loom/deque.rs` (all of the above, with each ordering as a mutant), `deque/test.rs` (larger ones).
 
 mod claims;
 mod fairness;

@@ -22,7 +22,7 @@
 //! **Rejected.** "No wake while somebody searches": needs a last searcher that wakes the next, and saved nothing
 //! measurable on two cores; the wake is passed on instead ([`Crew::found`]).
 //!
-//! Tests: `tests/loom_sleep.rs`.
+//! Tests: `tests/loom/sleep.rs`.
 
 use super::deque::{Deque, Line};
 use super::inbox::Inbox;

@@ -5,7 +5,7 @@
 //!
 //! **Ordering.** Push (release) with `take` (acquire): `next`, and what the waker did before, for the woken task.
 //!
-//! Tests: `tests/loom_handoff.rs`.
+//! Tests: `tests/loom/handoff.rs`.
 
 use super::node::Node;
 use crate::sys::atomic::{AtomicPtr, Ordering::*};

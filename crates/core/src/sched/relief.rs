@@ -17,7 +17,7 @@
 //! over. The node has the thread's address from the start (`Node::saved`), and a turn that is given early waits for the
 //! thread ([`crate::stack::threads`]): it hands over the old role, finds its turn, and goes on with the new one.
 //!
-//! Tests: `tests/loom_relief.rs`.
+//! Tests: `tests/loom/relief.rs`.
 
 use super::idle::{Crew, Member};
 use super::node::Node;

@@ -12,7 +12,7 @@
 //! **Ordering.** `turn`: the Release store in [`Turn::give`] with the Acquire swap in [`Turn::wait`] carries all of the
 //! worker's state. The word makes spurious wake-ups harmless.
 //!
-//! Tests: `tests/loom_handoff.rs`; every behaviour test runs in both modes.
+//! Tests: `tests/loom/handoff.rs`; every behaviour test runs in both modes.
 
 use crate::sys::atomic::{Ordering::*, Overwrite};
 use crate::sys::futex::Gate;

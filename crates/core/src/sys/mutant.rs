@@ -1,7 +1,7 @@
 //! Faults that a loom model can plant in the product's own code.
 //!
 //! An ordering that matters is written `ord(Release, "push-top-release")`: in every normal build that is the constant
-//! `Release`. In a model, when the mutant of that name is active, it is `Relaxed`; the runner in `tests/loom_mutants.rs`
+//! `Release`. In a model, when the mutant of that name is active, it is `Relaxed`; the runner in `tests/loom/mutants.rs`
 //! plants each in turn and expects a model to fail. `on("name")` is for mutants that drop or change a step: constant
 //! `false` in a normal build, so the branch disappears.
 

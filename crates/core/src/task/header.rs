@@ -22,7 +22,7 @@
 //! against completion, `wait` (release) with `complete` (acquire): the node. Detach against completion, `detach` (release,
 //! although it writes nothing: its reads of the record come before the free) with `complete` (acquire).
 //!
-//! Tests: `tests/loom_completion.rs`.
+//! Tests: `tests/loom/completion.rs`.
 
 use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
 use crate::sys::mutant::{ord, ord_to};

@@ -14,7 +14,7 @@
 //! so they are ordered on the word. A waker that only loaded would leave its data in the store buffer while it reads
 //! SCHEDULED, and the poll would miss it: on x86 too.
 //!
-//! Tests: `tests/loom_future.rs`.
+//! Tests: `tests/loom/future.rs`.
 
 use crate::sys::atomic::{AtomicU32, Ordering::*, Overwrite};
 use crate::sys::mutant::{on, ord, ord_to};

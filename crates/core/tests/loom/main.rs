@@ -137,7 +137,7 @@ fn monitor() {
 }
 
 #[test]
-fn policy() {
+fn policies() {
     check(policy::SCRIPTS);
 }
 
@@ -147,6 +147,6 @@ fn relief() {
 }
 
 #[test]
-fn sleep() {
+fn sleep_and_wake() {
     check(sleep::SCRIPTS);
 }

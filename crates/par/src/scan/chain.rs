@@ -19,7 +19,7 @@
 //! would have to know that nobody looks back to it any more. To spin for the block before: who has it may be set aside, on
 //! this very worker.
 //!
-//! Tests: `tests/loom_scan.rs`.
+//! Tests: `tests/loom/scan.rs`.
 
 use super::kernel::Prefix;
 use myriad_core::sched::deque::Line;

@@ -20,7 +20,7 @@
 //!
 //! **Sleeping.** Put | LIGHT | sleepers? against sleepers + 1 | HEAVY | queues empty? (see [`super::idle`]).
 //!
-//! Tests: `tests/loom_policy.rs`, `test.rs` beside each queue, `crates/myriad/tests/policies.rs`; and every other test of
+//! Tests: `tests/loom/policy.rs`, `test.rs` beside each queue, `crates/myriad/tests/scheduling/policies.rs`; and every other test of
 //! behaviour, under `MYRIAD_POLICY`.
 
 mod heap;

@@ -20,7 +20,7 @@
 //! seconds of a spinning kernel would hold up tasks that have nothing to do with it. A thread of its own costs an idle worker nothing: the
 //! worker sleeps meanwhile. *All jobs on helpers, and the caller set aside:* see above; and one thread more that runs.
 //!
-//! Tests: `crates/myriad/tests/gangs.rs`; without threads: `test.rs`.
+//! Tests: `crates/myriad/tests/tasks/gangs.rs`; without threads: `test.rs`.
 
 mod admission;
 mod fork;
