@@ -51,6 +51,7 @@ fn big_frame() -> u8 {
 fn on_a_fiber(stack_size: usize, body: fn()) {
     std::thread_local!(static BODY: std::cell::Cell<fn()> = const { std::cell::Cell::new(|| ()) });
     extern "C" fn entry() -> ! {
+        switch::entered();
         BODY.get()();
         std::process::exit(17)
     }

@@ -427,10 +427,10 @@ fn role() -> Role {
 
 /// The first frame of a fiber's stack.
 extern "C" fn fiber_main() -> ! {
+    switch::entered();
     super::turn::run(role());
-    let mut never = null_mut();
     // SAFETY: the worker's thread waits in `run_fibers`; nobody ever switches back here.
-    unsafe { switch::switch(&mut never, *role().stacks.thread_stack.get()) };
+    unsafe { switch::switch_for_good(*role().stacks.thread_stack.get()) };
     crate::sys::thread::abort_with("a stopped worker was resumed (a bug in Myriad)")
 }
 

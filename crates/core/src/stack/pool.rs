@@ -37,6 +37,7 @@
 //! taken, given out, in `warm` or in `cold`. What is in `cold` holds no memory but its page table.
 
 use super::registry::{self, Registered};
+use super::switch;
 use crate::sys::map::{self, Each};
 use std::io;
 use std::ptr::NonNull;
@@ -187,6 +188,7 @@ impl StackPool {
             "not a stack of this pool"
         );
         if let Some(start) = NonNull::new(start) {
+            switch::forget(start, self.size);
             self.warm.push(start);
         }
     }
@@ -256,6 +258,7 @@ impl Slab {
 impl Drop for StackPool {
     fn drop(&mut self) {
         for slab in self.slabs.drain(..) {
+            switch::forget(slab.start, slab.stacks * self.size);
             registry::unregister(slab.registered);
             // SAFETY: the pool's own; nobody is on its stacks, or the owner would have leaked it.
             unsafe { map::release(slab.start, slab.stacks * self.size) };

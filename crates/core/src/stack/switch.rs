@@ -27,6 +27,8 @@
 //! processors, on Windows, under Miri and in loom models [`FIBERS_SUPPORTED`] is false, and a blocked task keeps an OS
 //! thread ([`super::threads`]).
 //!
+//! **AddressSanitizer** has to be told of each switch: `switch/asan.rs`, in a build for it alone.
+//!
 //! **Rejected.** A called, naked function that saves all callee-saved registers: slower, and each use is a call. Resume
 //! and suspend in pairs (corosensei, Boost): going on with the next fiber takes two switches. `swapcontext`: a system
 //! call for the signal mask. `ret` instead of an indirect jump: the return predictor is wrong each time.
@@ -49,6 +51,10 @@ mod arch;
 #[path = "switch/none.rs"]
 mod arch;
 
+#[cfg(myriad_asan)]
+#[path = "switch/asan.rs"]
+mod asan;
+
 #[cfg(all(test, not(loom), not(miri)))]
 #[path = "switch/test.rs"]
 mod test;
@@ -66,8 +72,25 @@ pub const FIBERS_SUPPORTED: bool = arch::SUPPORTED;
 /// - No frame of the stack that is left is ever unwound or freed while something still borrows from it.
 #[inline(always)]
 pub unsafe fn switch(save: *mut *mut u8, to: *mut u8) {
+    #[cfg(myriad_asan)]
+    let place = asan::leave(to);
     // SAFETY: the caller.
-    unsafe { arch::switch(save, to) }
+    unsafe { arch::switch(save, to) };
+    #[cfg(myriad_asan)]
+    asan::arrive(place);
+}
+
+/// Goes on with `to`, and never comes back to the current stack.
+///
+/// # Safety
+/// As for [`switch`]. Nothing that stands on the current stack is used again.
+#[inline(always)]
+pub unsafe fn switch_for_good(to: *mut u8) {
+    let mut never = std::ptr::null_mut();
+    #[cfg(myriad_asan)]
+    asan::leave_for_good(to);
+    // SAFETY: the caller.
+    unsafe { arch::switch(&mut never, to) }
 }
 
 /// Makes the stack that ends at `top` (exclusive) run `entry` at the first switch to the pointer that this returns.
@@ -75,12 +98,28 @@ pub unsafe fn switch(save: *mut *mut u8, to: *mut u8) {
 /// # Safety
 /// - [`FIBERS_SUPPORTED`].
 /// - `top` is aligned to 16, and below it lies a stack that nobody uses, with a guard page at its end.
-/// - `entry` lets no panic out (it would abort).
+/// - `entry` calls [`entered`] first, and lets no panic out (it would abort).
 #[inline(always)]
 pub unsafe fn prepare(top: *mut u8, entry: extern "C" fn() -> !) -> *mut u8 {
     debug_assert!(top.addr().is_multiple_of(16), "the top of a stack is not aligned");
     // SAFETY: the caller.
     unsafe { arch::prepare(top, entry) }
+}
+
+/// A fresh stack has begun.
+#[inline(always)]
+pub fn entered() {
+    #[cfg(myriad_asan)]
+    asan::arrive_fresh();
+}
+
+/// Nobody uses the stacks of this memory any more, or goes on with them: it is taken anew, or unmapped.
+#[inline(always)]
+pub(super) fn forget(start: std::ptr::NonNull<u8>, len: usize) {
+    #[cfg(myriad_asan)]
+    asan::forget(start.addr().get()..start.addr().get() + len);
+    #[cfg(not(myriad_asan))]
+    let _ = (start, len);
 }
 
 /// About where the stack ends right now: for "is there room for another task on top?".

@@ -17,11 +17,11 @@ unsafe fn switch_in(save: &'static std::thread::LocalKey<Cell<*mut u8>>, to: *mu
 }
 
 extern "C" fn entry() -> ! {
+    entered();
     let body = BODY.take().unwrap();
     body();
-    let mut never = null_mut();
     // SAFETY: HOME was saved by `start` or `resume`.
-    unsafe { switch(&mut never, HOME.get()) };
+    unsafe { switch_for_good(HOME.get()) };
     unreachable!()
 }
 
@@ -59,6 +59,7 @@ fn ping_pong_between_two_stacks() {
         static BALL: Cell<u64> = const { Cell::new(0) };
     }
     extern "C" fn b() -> ! {
+        entered();
         loop {
             BALL.set(BALL.get().wrapping_mul(3) + 1);
             // SAFETY: the test has saved A.
@@ -66,6 +67,7 @@ fn ping_pong_between_two_stacks() {
         }
     }
     extern "C" fn a() -> ! {
+        entered();
         for _ in 0..30 {
             BALL.set(BALL.get().wrapping_mul(2));
             // SAFETY: fresh, or saved by b.
@@ -255,6 +257,7 @@ fn frame_pointers_end() {
         std::arch::naked_asm!("mov rdi, rbp", "sub rsp, 8", "call {}", sym note)
     }
     extern "C" fn note(rbp: usize) -> ! {
+        entered();
         FIRST.set(rbp);
         leave();
         unreachable!()
