@@ -146,6 +146,20 @@ fn the_text_of_the_last_error() {
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
+/// `dlclose` when the library's threads have ended, and while they live; and `dlopen` again.
+#[test]
+fn closed_and_opened_again() {
+    let folder = libraries("unload");
+    let program = compile("unload.c", &folder, &[]).unwrap();
+    for (mode, threads) in MODES.into_iter().flat_map(|mode| [(mode, "ended"), (mode, "live")]) {
+        // Not by `timeout`, which would not tell how it ended.
+        let library = folder.join("libmyriad.so.0");
+        let output = Command::new(&program).arg(mode).arg(&library).arg(threads).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && out == "all is well\n", "{mode}, {threads}: {}\n{out}{err}", output.status);
+    }
+}
+
 #[test]
 fn a_program_in_cpp() {
     let Some(program) = shared("program.cpp", "cpp") else { return };
