@@ -55,6 +55,8 @@ typedef enum myriad_status {
     MYRIAD_ERROR_PANIC = 16,
     // The calling task was cancelled: the wait has ended without an effect. For who joins: the task was cancelled before it began.
     MYRIAD_ERROR_CANCELLED = 17,
+    // A handle that is no longer valid: its task was joined or detached, its channel or lock was freed; or that never was one.
+    MYRIAD_ERROR_STALE = 18,
 } myriad_status;
 
 // How a task waits.
@@ -133,8 +135,11 @@ const char *myriad_error_message(int32_t status);
 
 // The text of the last function of Myriad that failed on the calling thread; "" if none has.
 //
-// Read it at once: another task of the same thread may fail while the caller waits. It stays where it is until the next function
-// of Myriad is called on this thread.
+// A buffer of the thread's own, always at the same address, which the next function that fails on this thread writes anew. So
+// printf("%d %s", myriad_stop(0), myriad_last_error()) is right, whichever argument is first. A text longer than 4095 bytes is
+// cut, between two characters, and ends with "...".
+//
+// Read it before anything that waits: another task of the same thread may fail meanwhile. The buffer goes with its thread.
 //
 // Never blocks.
 const char *myriad_last_error(void);
@@ -226,10 +231,10 @@ enum myriad_status myriad_spawn_named(const char *name,
 //
 // Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_SHUTDOWN: it never ran; MYRIAD_ERROR_CANCELLED: it was cancelled before it began, or the caller was
 // (myriad_is_cancelled tells), and then so was the task, and it has ended; MYRIAD_ERROR_IN_TASK: it is the caller itself; MYRIAD_ERROR_PANIC: no memory
-// to wait. The task is freed in any case.
+// to wait. The task is freed in any case. MYRIAD_ERROR_STALE: it was joined or detached already, or another thread joins it just now.
 //
 // # Safety
-// `task` is from myriad_spawn, and was neither joined nor detached. `result` is NULL or points to room for a pointer.
+// `result` is NULL or points to room for a pointer.
 enum myriad_status myriad_join(struct myriad_task *task,
                                void **result);
 
@@ -246,18 +251,12 @@ enum myriad_status myriad_join_timeout(struct myriad_task *task,
 
 // Gives up a task that nobody will wait for: it goes on. It must not be used again.
 //
-// Never blocks. Errors: MYRIAD_ERROR_NULL.
-//
-// # Safety
-// `task` is from myriad_spawn, and was neither joined nor detached.
+// Never blocks. Errors: MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE.
 enum myriad_status myriad_detach(struct myriad_task *task);
 
-// Has the task ended? Then myriad_join does not wait. False for NULL.
+// Has the task ended? Then myriad_join does not wait. False for NULL, for a task that was joined or detached, and while another thread joins it.
 //
 // Never blocks.
-//
-// # Safety
-// `task` is NULL, or from myriad_spawn and neither joined nor detached.
 bool myriad_is_finished(const struct myriad_task *task);
 
 // Lets other tasks of this worker go first; on a thread that is no worker, other threads.
@@ -287,7 +286,7 @@ enum myriad_status myriad_blocking(myriad_function function,
 // Calls `function(argument)` right here, so that nothing in it sets the task aside: what waits in it keeps the thread. For code that
 // waits while it holds a lock of the system, or has changed a thread-local variable for a while.
 //
-// Blocks until the function has returned. In fiber mode tasks that wait on this worker wait until then; if the function
+// Blocks until the function has returned; a cancellation of the calling task arrives behind it. In fiber mode tasks that wait on this worker wait until then; if the function
 // waits for one of them, both do for ever.
 //
 // Errors: MYRIAD_ERROR_NULL.
@@ -306,10 +305,8 @@ enum myriad_status myriad_keep_thread(myriad_function function,
 //
 // Nothing happens if the task has ended. It must still be joined or detached.
 //
-// Never blocks; it does not wait for the task. Errors: MYRIAD_ERROR_NULL.
-//
-// # Safety
-// `task` is NULL, or from myriad_spawn and neither joined nor detached.
+// Never blocks; it does not wait for the task. Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_STALE: the task was joined or detached, or another thread
+// joins it just now.
 enum myriad_status myriad_cancel(const struct myriad_task *task);
 
 // Is the calling task cancelled? For one that computes and does not wait. False on a thread that is no worker, and in myriad_shield.
@@ -366,10 +363,10 @@ enum myriad_status myriad_channel_new(size_t item_size,
 // Blocks while the channel is full (at a rendezvous: until somebody receives): the calling task is set aside, a thread that is no
 // worker sleeps.
 //
-// Errors: MYRIAD_ERROR_CLOSED, also if it is closed meanwhile; MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL: the item was not sent.
+// Errors: MYRIAD_ERROR_CLOSED, also if it is closed meanwhile; MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE: the item was not sent.
 //
 // # Safety
-// `channel` is NULL or a channel; `item` points to an item of its size.
+// `item` points to an item of its size.
 enum myriad_status myriad_send(const struct myriad_channel *channel,
                                const void *item);
 
@@ -397,7 +394,7 @@ enum myriad_status myriad_send_timeout(const struct myriad_channel *channel, con
 // unchanged then, and nothing was received.
 //
 // # Safety
-// `channel` is NULL or a channel; `item` points to room for an item of its size.
+// `item` points to room for an item of its size.
 enum myriad_status myriad_recv(const struct myriad_channel *channel,
                                void *item);
 
@@ -423,26 +420,18 @@ enum myriad_status myriad_recv_timeout(const struct myriad_channel *channel,
 // Closes it: from now on nothing is sent; what is in it can be received. Who waits to send is told now, who waits to receive when it is
 // empty. Again: nothing happens.
 //
-// Never blocks. Errors: MYRIAD_ERROR_NULL.
-//
-// # Safety
-// `channel` is NULL or a channel.
+// Never blocks. Errors: MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE.
 enum myriad_status myriad_channel_close(const struct myriad_channel *channel);
 
-// How many items are in it just now; 0 for NULL.
+// How many items are in it just now; 0 for NULL, and for one that was freed.
 //
 // Never blocks.
-//
-// # Safety
-// `channel` is NULL or a channel.
 size_t myriad_channel_length(const struct myriad_channel *channel);
 
-// Frees a channel, with what is in it. NULL: nothing.
+// Frees a channel, with what is in it. NULL: nothing. Who waits in it is told that it is closed; who uses it later gets
+// MYRIAD_ERROR_STALE, as does who frees it again (in myriad_last_error).
 //
 // Never blocks.
-//
-// # Safety
-// `channel` is NULL or a channel that nobody uses any more, also nobody who waits: close it, and join who used it.
 void myriad_channel_free(struct myriad_channel *channel);
 
 // Waits until one of the cases can be done, does that one and no other, and tells its number by `chosen` (unless that is NULL). Of several that
@@ -457,7 +446,7 @@ void myriad_channel_free(struct myriad_channel *channel);
 // or no case has a channel. Nothing was sent or received then.
 //
 // # Safety
-// `cases` points to `count` of them; their channels and items are as for myriad_recv and myriad_send. `chosen` is NULL or points to room for a
+// `cases` points to `count` of them; their items are as for myriad_recv and myriad_send. `chosen` is NULL or points to room for a
 // number.
 enum myriad_status myriad_select(const struct myriad_case *cases,
                                  size_t count,
@@ -494,34 +483,22 @@ enum myriad_status myriad_mutex_new(struct myriad_mutex **mutex);
 //
 // Blocks until nobody has it: the calling task is set aside, a thread that is no worker sleeps. Who has it already waits for ever.
 //
-// Errors: MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL: the caller does not have it.
-//
-// # Safety
-// `mutex` is NULL or a lock.
+// Errors: MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE: the caller does not have it.
 enum myriad_status myriad_mutex_lock(struct myriad_mutex *mutex);
 
 // Locks it if nobody has it.
 //
-// Never blocks. Errors: MYRIAD_ERROR_LOCKED, MYRIAD_ERROR_NULL.
-//
-// # Safety
-// `mutex` is NULL or a lock.
+// Never blocks. Errors: MYRIAD_ERROR_LOCKED, MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE.
 enum myriad_status myriad_mutex_try_lock(struct myriad_mutex *mutex);
 
 // Unlocks it; who waits longest may be next.
 //
-// Never blocks. Errors: MYRIAD_ERROR_NOT_LOCKED, MYRIAD_ERROR_NULL.
-//
-// # Safety
-// `mutex` is NULL or a lock that the caller has locked, or was given by who has.
+// Never blocks. Errors: MYRIAD_ERROR_NOT_LOCKED (it is the caller's to know that he has it), MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE.
 enum myriad_status myriad_mutex_unlock(struct myriad_mutex *mutex);
 
 // Frees a lock. NULL: nothing.
 //
-// Never blocks. Errors: MYRIAD_ERROR_LOCKED: somebody has it, and it stays.
-//
-// # Safety
-// `mutex` is NULL or a lock that nobody uses any more.
+// Never blocks. Errors: MYRIAD_ERROR_LOCKED: somebody has it or waits for it, and it stays; MYRIAD_ERROR_STALE.
 enum myriad_status myriad_mutex_free(struct myriad_mutex *mutex);
 
 // Calls `job(0, argument)` ... `job(n - 1, argument)` all at the same time, each on a thread of the system of its own that does nothing else

@@ -1,7 +1,7 @@
 //! Ending tasks that nobody wants any more.
 
-use crate::error::{guarded, myriad_status, null};
-use crate::task::{call, myriad_function, myriad_task, put};
+use crate::error::{guarded, myriad_status};
+use crate::task::{TASKS, call, myriad_function, myriad_task, put};
 use myriad_core::cancel;
 use std::ffi::c_void;
 
@@ -13,16 +13,12 @@ use std::ffi::c_void;
 ///
 /// Nothing happens if the task has ended. It must still be joined or detached.
 ///
-/// Never blocks; it does not wait for the task. Errors: MYRIAD_ERROR_NULL.
-///
-/// # Safety
-/// `task` is NULL, or from myriad_spawn and neither joined nor detached.
+/// Never blocks; it does not wait for the task. Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_STALE: the task was joined or detached, or another thread
+/// joins it just now.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn myriad_cancel(task: *const myriad_task) -> myriad_status {
+pub extern "C" fn myriad_cancel(task: *const myriad_task) -> myriad_status {
     guarded(|| {
-        // SAFETY: the caller.
-        let task = unsafe { task.as_ref() }.ok_or_else(|| null("the task"))?;
-        task.0.cancel();
+        TASKS.get(task)?.cancel();
         Ok(())
     })
 }

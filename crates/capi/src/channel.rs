@@ -1,6 +1,7 @@
 //! Channels of items of a fixed size.
 
 use crate::error::{Failure, guarded, myriad_status, myriad_status::*, null};
+use crate::handle::Table;
 use crate::runtime::patience;
 use myriad_sync::channel::{
     Receiver, RecvTimeoutError, SendTimeoutError, Sender, TryRecvError, TrySendError, bounded, rendezvous, unbounded,
@@ -13,7 +14,13 @@ pub const MYRIAD_UNBOUNDED: usize = usize::MAX;
 
 /// A channel of items of a fixed size, for any number of senders and receivers: tasks and threads.
 #[derive(Debug)]
-pub struct myriad_channel {
+pub struct myriad_channel(());
+
+pub(crate) static CHANNELS: Table<Channel> = Table::new(0xa6, "the channel", "freed");
+
+/// What a handle stands for.
+#[derive(Debug)]
+pub(crate) struct Channel {
     pub(crate) size: usize,
     pub(crate) kind: Kind,
 }
@@ -127,7 +134,14 @@ impl<T: Item> Ends<T> {
     }
 }
 
-impl myriad_channel {
+impl Channel {
+    fn close(&self) {
+        match &self.kind {
+            Kind::Small(ends) => ends.tx.close(),
+            Kind::Large(ends) => ends.tx.close(),
+        };
+    }
+
     /// # Safety
     /// There are as many bytes at `data` as an item has.
     unsafe fn send(&self, data: *const c_void, wait: Wait) -> Result<(), Failure> {
@@ -157,8 +171,7 @@ impl myriad_channel {
 /// As for myriad_send.
 unsafe fn send(channel: *const myriad_channel, item: *const c_void, wait: Wait) -> myriad_status {
     guarded(|| {
-        // SAFETY: the caller.
-        let channel = unsafe { channel.as_ref() }.ok_or_else(|| null("the channel"))?;
+        let channel = CHANNELS.get(channel)?;
         if item.is_null() && channel.size > 0 {
             return Err(null("the item"));
         }
@@ -173,8 +186,7 @@ unsafe fn send(channel: *const myriad_channel, item: *const c_void, wait: Wait) 
 /// As for myriad_recv.
 unsafe fn receive(channel: *const myriad_channel, item: *mut c_void, wait: Wait) -> myriad_status {
     guarded(|| {
-        // SAFETY: the caller.
-        let channel = unsafe { channel.as_ref() }.ok_or_else(|| null("the channel"))?;
+        let channel = CHANNELS.get(channel)?;
         if item.is_null() && channel.size > 0 {
             return Err(null("the place for the item"));
         }
@@ -215,7 +227,7 @@ pub unsafe extern "C" fn myriad_channel_new(
         }
         let kind = if item_size <= SMALL { Kind::Small(Ends::new(capacity)) } else { Kind::Large(Ends::new(capacity)) };
         // SAFETY: the caller.
-        unsafe { channel.write(Box::into_raw(Box::new(myriad_channel { size: item_size, kind }))) };
+        unsafe { channel.write(CHANNELS.insert(Channel { size: item_size, kind })) };
         Ok(())
     })
 }
@@ -225,10 +237,10 @@ pub unsafe extern "C" fn myriad_channel_new(
 /// Blocks while the channel is full (at a rendezvous: until somebody receives): the calling task is set aside, a thread that is no
 /// worker sleeps.
 ///
-/// Errors: MYRIAD_ERROR_CLOSED, also if it is closed meanwhile; MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL: the item was not sent.
+/// Errors: MYRIAD_ERROR_CLOSED, also if it is closed meanwhile; MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE: the item was not sent.
 ///
 /// # Safety
-/// `channel` is NULL or a channel; `item` points to an item of its size.
+/// `item` points to an item of its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_send(channel: *const myriad_channel, item: *const c_void) -> myriad_status {
     // SAFETY: the caller.
@@ -271,7 +283,7 @@ pub unsafe extern "C" fn myriad_send_timeout(
 /// unchanged then, and nothing was received.
 ///
 /// # Safety
-/// `channel` is NULL or a channel; `item` points to room for an item of its size.
+/// `item` points to room for an item of its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_recv(channel: *const myriad_channel, item: *mut c_void) -> myriad_status {
     // SAFETY: the caller.
@@ -310,52 +322,41 @@ pub unsafe extern "C" fn myriad_recv_timeout(
 /// Closes it: from now on nothing is sent; what is in it can be received. Who waits to send is told now, who waits to receive when it is
 /// empty. Again: nothing happens.
 ///
-/// Never blocks. Errors: MYRIAD_ERROR_NULL.
-///
-/// # Safety
-/// `channel` is NULL or a channel.
+/// Never blocks. Errors: MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn myriad_channel_close(channel: *const myriad_channel) -> myriad_status {
+pub extern "C" fn myriad_channel_close(channel: *const myriad_channel) -> myriad_status {
     guarded(|| {
-        // SAFETY: the caller.
-        let channel = unsafe { channel.as_ref() }.ok_or_else(|| null("the channel"))?;
-        match &channel.kind {
-            Kind::Small(ends) => ends.tx.close(),
-            Kind::Large(ends) => ends.tx.close(),
-        };
+        let channel = CHANNELS.get(channel)?;
+        channel.close();
         Ok(())
     })
 }
 
-/// How many items are in it just now; 0 for NULL.
+/// How many items are in it just now; 0 for NULL, and for one that was freed.
 ///
 /// Never blocks.
-///
-/// # Safety
-/// `channel` is NULL or a channel.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn myriad_channel_length(channel: *const myriad_channel) -> usize {
-    // SAFETY: the caller.
-    match unsafe { channel.as_ref() }.map(|channel| &channel.kind) {
-        Some(Kind::Small(ends)) => ends.rx.len(),
-        Some(Kind::Large(ends)) => ends.rx.len(),
-        None => 0,
+pub extern "C" fn myriad_channel_length(channel: *const myriad_channel) -> usize {
+    match CHANNELS.get(channel).as_ref().map(|channel| &channel.kind) {
+        Ok(Kind::Small(ends)) => ends.rx.len(),
+        Ok(Kind::Large(ends)) => ends.rx.len(),
+        Err(_) => 0,
     }
 }
 
-/// Frees a channel, with what is in it. NULL: nothing.
+/// Frees a channel, with what is in it. NULL: nothing. Who waits in it is told that it is closed; who uses it later gets
+/// MYRIAD_ERROR_STALE, as does who frees it again (in myriad_last_error).
 ///
 /// Never blocks.
-///
-/// # Safety
-/// `channel` is NULL or a channel that nobody uses any more, also nobody who waits: close it, and join who used it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn myriad_channel_free(channel: *mut myriad_channel) {
+pub extern "C" fn myriad_channel_free(channel: *mut myriad_channel) {
     guarded(|| {
-        if !channel.is_null() {
-            // SAFETY: the caller: nobody else's.
-            drop(unsafe { Box::from_raw(channel) });
+        if channel.is_null() {
+            return Ok(());
         }
-        Ok(())
+        CHANNELS.remove(channel, |channel, _| {
+            channel.close();
+            Ok(())
+        })
     });
 }

@@ -2,8 +2,8 @@
 
 use myriad_core::cancel::Cancelled;
 use std::any::Any;
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char};
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a function of Myriad returns: MYRIAD_OK is 0. myriad_error_message has a sentence for each, myriad_last_error the details.
@@ -47,11 +47,13 @@ pub enum myriad_status {
     MYRIAD_ERROR_PANIC = 16,
     /// The calling task was cancelled: the wait has ended without an effect. For who joins: the task was cancelled before it began.
     MYRIAD_ERROR_CANCELLED = 17,
+    /// A handle that is no longer valid: its task was joined or detached, its channel or lock was freed; or that never was one.
+    MYRIAD_ERROR_STALE = 18,
 }
 
 use myriad_status::*;
 
-const ALL: [(myriad_status, &CStr); 18] = [
+const ALL: [(myriad_status, &CStr); 19] = [
     (MYRIAD_OK, c"no error"),
     (MYRIAD_ERROR_NULL, c"a pointer that must not be NULL is NULL"),
     (MYRIAD_ERROR_INVALID, c"a value that is not allowed"),
@@ -70,10 +72,17 @@ const ALL: [(myriad_status, &CStr); 18] = [
     (MYRIAD_ERROR_SYSTEM, c"the system refused"),
     (MYRIAD_ERROR_PANIC, c"something inside of Myriad failed"),
     (MYRIAD_ERROR_CANCELLED, c"the task was cancelled"),
+    (MYRIAD_ERROR_STALE, c"a handle that is no longer valid, or never was one"),
 ];
 
+/// Room for a text and the zero behind it.
+const ROOM: usize = 4096;
+/// The end of a text for which there was no room.
+const MORE: &str = "...";
+
 thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
+    // Without a destructor, so it is there until the very end of its thread.
+    static LAST: UnsafeCell<[u8; ROOM]> = const { UnsafeCell::new([0; ROOM]) };
 }
 
 /// A sentence for a status, in static memory: never NULL, also for a number that is none.
@@ -87,13 +96,32 @@ pub extern "C" fn myriad_error_message(status: i32) -> *const c_char {
 
 /// The text of the last function of Myriad that failed on the calling thread; "" if none has.
 ///
-/// Read it at once: another task of the same thread may fail while the caller waits. It stays where it is until the next function
-/// of Myriad is called on this thread.
+/// A buffer of the thread's own, always at the same address, which the next function that fails on this thread writes anew. So
+/// printf("%d %s", myriad_stop(0), myriad_last_error()) is right, whichever argument is first. A text longer than 4095 bytes is
+/// cut, between two characters, and ends with "...".
+///
+/// Read it before anything that waits: another task of the same thread may fail meanwhile. The buffer goes with its thread.
 ///
 /// Never blocks.
 #[unsafe(no_mangle)]
 pub extern "C" fn myriad_last_error() -> *const c_char {
-    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+    LAST.with(UnsafeCell::get).cast()
+}
+
+/// Writes the text into the calling thread's buffer.
+fn tell(text: &str) {
+    let (mut end, mut more) = (text.len(), "");
+    if end >= ROOM {
+        (end, more) = (ROOM - 1 - MORE.len(), MORE);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+    }
+    // SAFETY: the thread's own, and nobody holds a reference to it: what C has is an address, and a text that changes is its business.
+    let last = unsafe { &mut *LAST.with(UnsafeCell::get) };
+    let bytes = text[..end].bytes().chain(more.bytes());
+    // (A zero would end the text.)
+    bytes.map(|byte| if byte == 0 { b' ' } else { byte }).chain([0]).zip(last).for_each(|(byte, place)| *place = byte);
 }
 
 /// Why a function has no effect.
@@ -128,9 +156,7 @@ pub(crate) fn guarded(f: impl FnOnce() -> Result<(), Failure>) -> myriad_status 
         Err(payload) if payload.is::<Cancelled>() => MYRIAD_ERROR_CANCELLED.into(),
         Err(payload) => Failure(MYRIAD_ERROR_PANIC, message(&*payload)),
     };
-    let text = CString::new(text.replace('\0', " ")).unwrap_or_default();
-    // (At the very end of a thread there is none any more.)
-    _ = LAST.try_with(|last| last.replace(text));
+    tell(&text);
     status
 }
 

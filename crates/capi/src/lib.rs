@@ -4,6 +4,8 @@
 //! **At the boundary.** No panic crosses it: each function catches, and returns a status with a text ([`error`]). The functions of the
 //! program are `extern "C-unwind"`: so a C++ exception that leaves one is not undefined, but ends the process (std says "Rust cannot catch
 //! foreign exceptions").
+//!
+//! **Handles** of tasks, channels and locks are looked up in tables: one that is used too late is an error ([`handle`]).
 
 #![allow(non_camel_case_types, reason = "the names are C's")]
 
@@ -12,6 +14,7 @@ pub mod channel;
 pub mod error;
 pub mod foreign;
 pub mod gang;
+mod handle;
 pub mod mutex;
 pub mod parallel;
 pub mod runtime;

@@ -1,7 +1,7 @@
 //! Several channel operations, of which one is done.
 
 use crate::Pointer;
-use crate::channel::{Bytes, Ends, Item, Kind, myriad_channel};
+use crate::channel::{Bytes, CHANNELS, Ends, Item, Kind, myriad_channel};
 use crate::error::{Failure, guarded, myriad_status, myriad_status::*, null};
 use crate::runtime::patience;
 use myriad_sync::select::Select;
@@ -77,14 +77,19 @@ unsafe fn run(
         }
         // SAFETY: the caller.
         let cases = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(cases, count) } };
+        // Used until the end of the wait, which refers to them.
+        let channel = |case: &myriad_case| match case.channel.is_null() {
+            true => Ok(None),
+            false => CHANNELS.get(case.channel).map(Some),
+        };
+        let channels = cases.iter().map(channel).collect::<Result<Vec<_>, _>>()?;
         let mut select = Select::new();
         for (number, case) in cases.iter().enumerate() {
             if !(0..=1).contains(&case.operation) {
                 let text = format!("case {number} has the operation {}: MYRIAD_RECV or MYRIAD_SEND", case.operation);
                 return Err(Failure::new(MYRIAD_ERROR_INVALID, text));
             }
-            // SAFETY: the caller.
-            let Some(channel) = (unsafe { case.channel.as_ref() }) else { continue };
+            let Some(channel) = &channels[number] else { continue };
             if case.item.is_null() && channel.size > 0 {
                 return Err(null(&format!("the item of case {number}")));
             }
@@ -123,7 +128,7 @@ unsafe fn run(
 /// or no case has a channel. Nothing was sent or received then.
 ///
 /// # Safety
-/// `cases` points to `count` of them; their channels and items are as for myriad_recv and myriad_send. `chosen` is NULL or points to room for a
+/// `cases` points to `count` of them; their items are as for myriad_recv and myriad_send. `chosen` is NULL or points to room for a
 /// number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_select(cases: *const myriad_case, count: usize, chosen: *mut usize) -> myriad_status {

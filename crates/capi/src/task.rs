@@ -2,11 +2,11 @@
 
 use crate::Pointer;
 use crate::error::{Failure, guarded, myriad_status, myriad_status::*, null};
+use crate::handle::{Table, Taken};
 use crate::runtime::{handle, patience, string};
 use myriad_core::task::{Builder, keep_thread};
 use myriad_core::{JoinError, JoinHandle, blocking, time, yield_now};
 use std::ffi::{c_char, c_void};
-use std::mem::MaybeUninit;
 
 /// A function that is run as a task: its argument, and its result, are the program's business. It may call everything of Myriad.
 ///
@@ -15,7 +15,9 @@ pub type myriad_function = Option<unsafe extern "C-unwind" fn(argument: *mut c_v
 
 /// A task that somebody may wait for: see myriad_spawn.
 #[derive(Debug)]
-pub struct myriad_task(pub(crate) JoinHandle<Returned>);
+pub struct myriad_task(());
+
+pub(crate) static TASKS: Table<JoinHandle<Returned>> = Table::new(0xa5, "the task", "joined or detached");
 
 #[derive(Debug)]
 pub(crate) struct Returned(*mut c_void);
@@ -127,7 +129,7 @@ pub unsafe extern "C" fn myriad_spawn_named(
 unsafe fn give(place: *mut *mut myriad_task, handle: JoinHandle<Returned>) {
     if !place.is_null() {
         // SAFETY: the caller.
-        unsafe { place.write(Box::into_raw(Box::new(myriad_task(handle)))) };
+        unsafe { place.write(TASKS.insert(handle)) };
     }
 }
 
@@ -138,20 +140,17 @@ unsafe fn give(place: *mut *mut myriad_task, handle: JoinHandle<Returned>) {
 ///
 /// Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_SHUTDOWN: it never ran; MYRIAD_ERROR_CANCELLED: it was cancelled before it began, or the caller was
 /// (myriad_is_cancelled tells), and then so was the task, and it has ended; MYRIAD_ERROR_IN_TASK: it is the caller itself; MYRIAD_ERROR_PANIC: no memory
-/// to wait. The task is freed in any case.
+/// to wait. The task is freed in any case. MYRIAD_ERROR_STALE: it was joined or detached already, or another thread joins it just now.
 ///
 /// # Safety
-/// `task` is from myriad_spawn, and was neither joined nor detached. `result` is NULL or points to room for a pointer.
+/// `result` is NULL or points to room for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_join(task: *mut myriad_task, result: *mut *mut c_void) -> myriad_status {
     guarded(|| {
-        if task.is_null() {
-            return Err(null("the task"));
-        }
-        // SAFETY: the caller: ours now.
-        let task = unsafe { Box::from_raw(task) };
+        let Taken { value: handle, place } = TASKS.take(task)?;
+        drop(place);
         // SAFETY: the caller.
-        unsafe { take(task.0.join(), result) }
+        unsafe { take(handle.join(), result) }
     })
 }
 
@@ -169,17 +168,12 @@ pub unsafe extern "C" fn myriad_join_timeout(
     timeout_ns: u64,
 ) -> myriad_status {
     guarded(|| {
-        if task.is_null() {
-            return Err(null("the task"));
-        }
-        // SAFETY: the caller: ours now. (The memory alone: what is in it is moved out, and perhaps in again.)
-        let (memory, handle) = unsafe { (Box::from_raw(task.cast::<MaybeUninit<myriad_task>>()), task.read().0) };
+        let Taken { value: handle, place } = TASKS.take(task)?;
         match handle.join_timeout(patience(timeout_ns)) {
             // SAFETY: the caller.
             Ok(ended) => unsafe { take(ended, result) },
             Err(handle) => {
-                // It stays where the caller knows it.
-                Box::leak(memory).write(myriad_task(handle));
+                place.put_back(handle);
                 Err(MYRIAD_ERROR_TIMEOUT.into())
             }
         }
@@ -204,32 +198,22 @@ unsafe fn take(ended: Result<Returned, JoinError>, result: *mut *mut c_void) -> 
 
 /// Gives up a task that nobody will wait for: it goes on. It must not be used again.
 ///
-/// Never blocks. Errors: MYRIAD_ERROR_NULL.
-///
-/// # Safety
-/// `task` is from myriad_spawn, and was neither joined nor detached.
+/// Never blocks. Errors: MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn myriad_detach(task: *mut myriad_task) -> myriad_status {
+pub extern "C" fn myriad_detach(task: *mut myriad_task) -> myriad_status {
     guarded(|| {
-        if task.is_null() {
-            return Err(null("the task"));
-        }
-        // SAFETY: the caller: ours now.
-        drop(unsafe { Box::from_raw(task) });
+        let Taken { value: handle, place } = TASKS.take(task)?;
+        drop((place, handle));
         Ok(())
     })
 }
 
-/// Has the task ended? Then myriad_join does not wait. False for NULL.
+/// Has the task ended? Then myriad_join does not wait. False for NULL, for a task that was joined or detached, and while another thread joins it.
 ///
 /// Never blocks.
-///
-/// # Safety
-/// `task` is NULL, or from myriad_spawn and neither joined nor detached.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn myriad_is_finished(task: *const myriad_task) -> bool {
-    // SAFETY: the caller.
-    unsafe { task.as_ref() }.is_some_and(|task| task.0.is_finished())
+pub extern "C" fn myriad_is_finished(task: *const myriad_task) -> bool {
+    TASKS.get(task).is_ok_and(|task| task.is_finished())
 }
 
 /// Lets other tasks of this worker go first; on a thread that is no worker, other threads.
@@ -280,7 +264,7 @@ pub unsafe extern "C" fn myriad_blocking(
 /// Calls `function(argument)` right here, so that nothing in it sets the task aside: what waits in it keeps the thread. For code that
 /// waits while it holds a lock of the system, or has changed a thread-local variable for a while.
 ///
-/// Blocks until the function has returned. In fiber mode tasks that wait on this worker wait until then; if the function
+/// Blocks until the function has returned; a cancellation of the calling task arrives behind it. In fiber mode tasks that wait on this worker wait until then; if the function
 /// waits for one of them, both do for ever.
 ///
 /// Errors: MYRIAD_ERROR_NULL.

@@ -126,23 +126,61 @@ fn misuse_is_an_error() {
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
+/// Handles of tasks, channels and locks that are no longer valid: an error, never undefined behaviour.
+#[test]
+fn stale_handles_are_errors() {
+    let program = shared("handles.c", "handles").unwrap();
+    MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
+/// Functions of the program's that the library calls, and that call it again.
+#[test]
+fn callbacks_that_call_back() {
+    let program = shared("callbacks.c", "callbacks").unwrap();
+    MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
+#[test]
+fn the_text_of_the_last_error() {
+    let program = shared("last_error.c", "last_error").unwrap();
+    MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
+/// `dlclose` when the library's threads have ended, and while they live; and `dlopen` again.
+#[test]
+fn closed_and_opened_again() {
+    let folder = libraries("unload");
+    let program = compile("unload.c", &folder, &[]).unwrap();
+    for (mode, threads) in MODES.into_iter().flat_map(|mode| [(mode, "ended"), (mode, "live")]) {
+        // Not by `timeout`, which would not tell how it ended.
+        let library = folder.join("libmyriad.so.0");
+        let output = Command::new(&program).arg(mode).arg(&library).arg(threads).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && out == "all is well\n", "{mode}, {threads}: {}\n{out}{err}", output.status);
+    }
+}
+
 #[test]
 fn a_program_in_cpp() {
     let Some(program) = shared("program.cpp", "cpp") else { return };
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
-/// A C++ exception that leaves a task ends the process, and says so; it is not undefined.
+/// A C++ exception that leaves a function of the program's ends the process, and says so, wherever it was called; it is not undefined.
 #[test]
 fn an_exception_that_leaves_a_task() {
     use std::os::unix::process::ExitStatusExt;
     let Some(program) = shared("program.cpp", "throw") else { return };
-    for mode in MODES {
-        // Not by `timeout`, which would not tell how it ended.
-        let output = Command::new(&program).args([mode, "throw"]).output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.signal(), Some(6), "{mode}: {}\n{err}", output.status);
-        assert!(err.contains("foreign exception"), "{err}");
+    let places = ["task", "run", "blocking", "keep_thread", "shield", "loop", "gang"];
+    let in_tasks = places.map(|place| format!("t:{place}"));
+    for place in places.into_iter().chain(in_tasks.iter().map(String::as_str)) {
+        for mode in MODES {
+            // Not by `timeout`, which would not tell how it ended.
+            let output = Command::new(&program).args([mode, place]).output().unwrap();
+            let err = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.signal(), Some(6), "{mode}, {place}: {}\n{err}", output.status);
+            assert!(err.contains("foreign exception"), "{mode}, {place}: {err}");
+        }
     }
 }
 

@@ -28,8 +28,8 @@ pub use share::{CALLS, SetThreads, share_threads};
 
 use crate::jobs;
 use crate::library::{Found, LoadError};
-use myriad_core::guest;
 use myriad_core::task::{GangError, keep_thread, try_gang};
+use myriad_core::{cancel, guest};
 use myriad_sync::lock::Mutex as Turn;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fmt;
@@ -245,6 +245,9 @@ static ONE_CALL: Mutex<()> = Mutex::new(());
 /// # Blocking
 /// Until other calls, and gangs before it, have ended, and then all parts. The caller keeps its thread.
 ///
+/// # Cancellation
+/// None in the call: all parts run, and the caller is cancelled at its next wait behind it.
+///
 /// # Panics
 /// Never. If there are no threads for all parts, or the caller is a job of a gang, it aborts the process with a message: OpenBLAS
 /// has no way to be told.
@@ -275,12 +278,18 @@ pub unsafe extern "C" fn run_gang(
     jobs::no_unwind("a call of OpenBLAS cannot be run: the message above says why", || {
         // None in `keep_thread` (and so in `one_at_a_time`): who has asked for that wants the whole call.
         let pool = guest::seat().map(|seat| seat.pool());
-        let began = keep_thread(|| {
-            let _one = ONE_CALL.lock().unwrap_or_else(|e| e.into_inner());
-            pool.inspect(|pool| share::lower(*pool));
-            try_gang(n, job)
-        });
-        match began {
+        // A cancellation would unwind through OpenBLAS: it waits until we are out of it. (In `keep_thread` none comes to a task, but it would to
+        // a thread that waits in a region of its own.)
+        let call = || {
+            cancel::shield(|| {
+                // A part of a call that calls again would wait for the lock for ever: a gang of no jobs says so first.
+                try_gang(0, |_| ())?;
+                let _one = ONE_CALL.lock().unwrap_or_else(|e| e.into_inner());
+                pool.inspect(|pool| share::lower(*pool));
+                try_gang(n, job)
+            })
+        };
+        match keep_thread(call) {
             Ok(()) => (),
             Err(GangError::Nested) => panic!(
                 "a job of a gang has called OpenBLAS with {n} threads, and would wait for itself; call `set_threads(1)` before such gangs"

@@ -1,10 +1,11 @@
 //! FFTW's loops as tasks: the results are those of FFTW without threads.
 
 use crate::common::{alone, assert_close, in_both_modes, noise, or_skip};
-use myriad_core::{join, scope, yield_now};
+use myriad_core::{cancel::Token, join, scope, time, yield_now};
 use myriad_foreign::fftw::{Fftw, Precision, Work, parallel_loop};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::*};
+use std::time::Duration;
 
 type Plan = *mut c_void;
 type Plan2d = unsafe extern "C" fn(c_int, c_int, *mut c_void, *mut c_void, c_int, c_uint) -> Plan;
@@ -237,7 +238,7 @@ fn in_the_runtime_that_was_named() {
     let handle = rt.handle();
     // SAFETY: the jobs look at no element; the handle stands.
     unsafe { parallel_loop(Some(look), std::ptr::null_mut(), 8, 100, (&raw const handle).cast_mut().cast()) };
-    assert!(rt.shutdown(std::time::Duration::from_secs(60)).is_clean());
+    assert!(rt.shutdown(Duration::from_secs(60)).is_clean());
 }
 
 #[test]
@@ -314,5 +315,86 @@ fn cancelled_inside() {
         CANCELLED.store(1, SeqCst);
         assert!(task.join().unwrap_err().is_cancelled());
         assert_eq!((RUN.load(SeqCst), BEHIND.load(SeqCst)), (8, 1));
+    });
+}
+
+/// A thread that is no worker calls the library in a region that is cancelled meanwhile: all jobs run, and the cancellation arrives behind it.
+#[test]
+fn a_plain_thread_is_cancelled_inside() {
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    static CANCELLED: AtomicUsize = AtomicUsize::new(0);
+    static RUN: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn wait(_: *mut c_char) -> *mut c_void {
+        BEGUN.fetch_add(1, SeqCst);
+        while CANCELLED.load(SeqCst) == 0 {
+            yield_now();
+        }
+        RUN.fetch_add(1, SeqCst);
+        std::ptr::null_mut()
+    }
+    let _alone = alone();
+    in_both_modes(|rt| {
+        for counter in [&RUN, &BEGUN, &CANCELLED] {
+            counter.store(0, SeqCst);
+        }
+        let handle = rt.handle();
+        let token = Token::new();
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while BEGUN.load(SeqCst) == 0 {
+                    std::thread::yield_now();
+                }
+                token.cancel();
+                CANCELLED.store(1, SeqCst);
+            });
+            let ended = token.run(|| {
+                // SAFETY: the jobs look at no element; the handle stands.
+                unsafe { parallel_loop(Some(wait), std::ptr::null_mut(), 8, 8, (&raw const handle).cast_mut().cast()) };
+                assert_eq!(RUN.load(SeqCst), 8);
+                time::sleep(Duration::from_secs(3600));
+            });
+            assert!(ended.is_err());
+        });
+    });
+}
+
+/// Jobs that wait, spawn, join, and have loops of their own, in tasks that do so, too.
+#[test]
+fn jobs_that_call_back() {
+    static RUN: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn inner(_: *mut c_char) -> *mut c_void {
+        yield_now();
+        RUN.fetch_add(1, SeqCst);
+        std::ptr::null_mut()
+    }
+    unsafe extern "C" fn outer(depth: *mut c_char) -> *mut c_void {
+        assert_eq!(myriad_core::spawn(|| 7).join().unwrap(), 7);
+        time::sleep(Duration::from_micros(50));
+        // A cancellation within a job is the job's own affair.
+        let token = Token::new();
+        assert!(
+            token
+                .run(|| {
+                    token.cancel();
+                    yield_now()
+                })
+                .is_err()
+        );
+        // SAFETY: the jobs look at no element.
+        unsafe { parallel_loop(Some(inner), depth, 0, 5, std::ptr::null_mut()) };
+        std::ptr::null_mut()
+    }
+    let _alone = alone();
+    in_both_modes(|rt| {
+        RUN.store(0, SeqCst);
+        rt.run(|| {
+            scope(|s| {
+                for _ in 0..3 {
+                    // SAFETY: as above.
+                    s.spawn(|| unsafe { parallel_loop(Some(outer), std::ptr::null_mut(), 0, 4, std::ptr::null_mut()) });
+                }
+            });
+        });
+        assert_eq!(RUN.load(SeqCst), 3 * 4 * 5);
     });
 }

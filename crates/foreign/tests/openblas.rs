@@ -1,10 +1,11 @@
 //! OpenBLAS on gangs: the results are those of one thread, from as many tasks as you like.
 
 use crate::common::{alone, assert_close, in_both_modes, noise, or_skip};
-use myriad_core::{scope, task::gang, yield_now};
+use myriad_core::{Runtime, cancel::Token, scope, task::gang, time, yield_now};
 use myriad_foreign::openblas::{DoJob, OpenBlas, run_gang};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::time::Duration;
 
 type Gemm<Int> =
     unsafe extern "C" fn(c_int, c_int, c_int, Int, Int, Int, f64, *const f64, Int, *const f64, Int, f64, *mut f64, Int);
@@ -224,4 +225,85 @@ fn what_is_missing_is_said() {
     // SAFETY: panics before it calls OpenBLAS.
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| unsafe { blas.blas.set_threads(0) }));
     assert!(panic.is_err());
+}
+
+/// A part of a call that calls again, with several parts: on whichever thread of the gang it is, the process ends with a message, and does not
+/// wait for itself.
+#[test]
+fn inside_a_call() {
+    unsafe extern "C" fn inner(_: c_int, _: *mut c_void, _: c_int) {}
+    unsafe extern "C" fn outer(_: c_int, _: *mut c_void, calls: c_int) {
+        // SAFETY: as OpenBLAS calls it.
+        unsafe { run_gang(1, Some(inner), calls, 0, std::ptr::null_mut(), 0) };
+    }
+    const CHILD: &str = "MYRIAD_TEST_INSIDE_A_CALL";
+    if std::env::var_os(CHILD).is_some() {
+        // SAFETY: as OpenBLAS calls it. One part each: that needs no gang.
+        unsafe { run_gang(1, Some(outer), 2, 0, std::ptr::null_mut(), 1) };
+        std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_secs(20));
+            eprintln!("it hangs");
+            std::process::exit(3);
+        });
+        // SAFETY: as above.
+        unsafe { run_gang(1, Some(outer), 2, 0, std::ptr::null_mut(), 2) };
+        std::process::exit(4);
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = again.args(["--exact", "inside_a_call", "--nocapture"]).env(CHILD, "1").output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && !err.contains("it hangs"), "{}: {err}", output.status);
+    assert!(err.contains("a job of a gang has called OpenBLAS") && err.contains("cannot be run"), "{err}");
+}
+
+/// Who waits for other gangs to end, in a region that is cancelled meanwhile: the call takes place, and the cancellation arrives behind it.
+#[test]
+fn cancelled_while_it_waits_for_its_turn() {
+    static PARTS: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn part(_: c_int, _: *mut c_void, _: c_int) {
+        PARTS.fetch_add(1, SeqCst);
+    }
+    fn call(token: &Token) {
+        let ended = token.run(|| {
+            // SAFETY: as OpenBLAS calls it.
+            unsafe { run_gang(1, Some(part), 2, 0, std::ptr::null_mut(), 0) };
+            PARTS.fetch_add(10, SeqCst);
+            time::sleep(Duration::from_secs(3600));
+        });
+        assert!(ended.is_err());
+    }
+    let all = myriad_core::platform::platform().workers;
+    let _alone = alone();
+    let turn = |rt: Option<&Runtime>| {
+        PARTS.store(0, SeqCst);
+        let (token, is_taken, ends) = (Token::new(), AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|threads| {
+            // It has all processors, and nobody else's gang begins.
+            threads.spawn(|| {
+                gang(all, |i| {
+                    is_taken.fetch_add(1, SeqCst);
+                    while i == 0 && ends.load(SeqCst) == 0 {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                })
+            });
+            while is_taken.load(SeqCst) < all {
+                std::thread::yield_now();
+            }
+            threads.spawn(|| {
+                // It waits by now, or will find that it is cancelled.
+                std::thread::sleep(Duration::from_millis(50));
+                token.cancel();
+                std::thread::sleep(Duration::from_millis(20));
+                ends.store(1, SeqCst);
+            });
+            match rt {
+                Some(rt) => rt.run(|| call(&token)),
+                None => call(&token),
+            }
+        });
+        assert_eq!(PARTS.load(SeqCst), 12);
+    };
+    turn(None);
+    in_both_modes(|rt| turn(Some(rt)));
 }

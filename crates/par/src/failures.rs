@@ -96,13 +96,24 @@ impl Collector {
     }
 
     /// All of them, when the loop has ended.
-    pub(crate) fn finish(self) -> Result<(), Panics> {
-        let mut list = self.0.into_inner().unwrap_or_else(|e| e.into_inner());
+    pub(crate) fn finish(mut self) -> Result<(), Panics> {
+        let mut list = self.take();
         if list.is_empty() {
             return Ok(());
         }
         list.sort_by_key(|(number, _)| *number);
         Err(Panics { list })
+    }
+
+    fn take(&mut self) -> Vec<(usize, Payload)> {
+        std::mem::take(self.0.get_mut().unwrap_or_else(|e| e.into_inner()))
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        // The loop is left by a cancellation: a payload's destructor that panicked now would end the process.
+        drop(Panics { list: self.take() });
     }
 }
 

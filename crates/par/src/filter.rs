@@ -6,6 +6,7 @@
 use crate::loops::{Index, each, len};
 use crate::map::Place;
 use crate::reduce::{leaf_size, tree};
+use crate::unwind::after;
 use std::ops::Range;
 
 /// Clones of the elements for which `wanted` is true, in their order.
@@ -25,7 +26,8 @@ use std::ops::Range;
 /// ```
 #[track_caller]
 pub fn filter<T: Clone + Send + Sync>(xs: &[T], wanted: impl Fn(&T) -> bool + Sync) -> Vec<T> {
-    filter_map(xs, |x| wanted(x).then(|| x.clone()))
+    let results = filter_map(xs, |x| wanted(x).then(|| x.clone()));
+    after(wanted, results)
 }
 
 /// Calls `f` for each element, in parallel, and returns the results that are not `None`, in their order.
@@ -46,7 +48,8 @@ pub fn filter<T: Clone + Send + Sync>(xs: &[T], wanted: impl Fn(&T) -> bool + Sy
 /// ```
 #[track_caller]
 pub fn filter_map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> Option<R> + Sync) -> Vec<R> {
-    collect_some(0..xs.len(), |i| f(&xs[i]))
+    let results = collect_some(0..xs.len(), |i| f(&xs[i]));
+    after(f, results)
 }
 
 /// Calls `f` for each number of the range, in parallel, and returns the results that are not `None`, in their order.
@@ -96,7 +99,8 @@ where
         left.append(&mut right);
         left
     };
-    together(tree(n.div_ceil(size), &leaf, &append))
+    let results = together(tree(n.div_ceil(size), &leaf, &append));
+    after(f, results)
 }
 
 /// Moves all into one vector.

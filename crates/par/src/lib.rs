@@ -40,6 +40,10 @@
 //!   the schedule, seed a generator with the index.
 //! - **Cancelling** the caller cancels all parts: at their next blocking point, and between two pieces of about a microsecond (or
 //!   one grain, or one long body). It goes on when all have ended.
+//! - **Destructors that wait** may be left by unwinding, as any code of a cancelled task. All elements are dropped once even so. One
+//!   case is the compiler's, not ours: in `|a, b| Sum::new(a.0 + b.0)` the result is there before `a` and `b` are dropped, and it
+//!   [leaks](https://github.com/rust-lang/rust/issues/47949) if one of their destructors unwinds. Drop them
+//!   before, or let the destructor [`shield`](myriad_core::cancel::shield) its wait.
 
 #![warn(unused_qualifications)]
 

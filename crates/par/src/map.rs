@@ -2,6 +2,7 @@
 
 use crate::loops::{Index, len};
 use crate::reduce::{leaf_size, tree};
+use crate::unwind::after;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -23,7 +24,8 @@ use std::ops::Range;
 /// ```
 #[track_caller]
 pub fn map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    collect(0..xs.len(), |i| f(&xs[i]))
+    let results = collect(0..xs.len(), |i| f(&xs[i]));
+    after(f, results)
 }
 
 /// Calls `f` for each number of the range, in parallel, and returns the results in their order.
@@ -74,7 +76,7 @@ pub(crate) fn by_leaves<I: Index, R: Send>(range: Range<I>, size: usize, f: impl
     std::mem::forget(all);
     // SAFETY: all are written: the runs of all leaves, one after the other, and nobody drops them any more.
     unsafe { results.set_len(n) };
-    results
+    after(f, results)
 }
 
 /// Where results go, or stand.

@@ -4,6 +4,17 @@ use myriad_core::cancel::Cancelled;
 pub(crate) use myriad_core::unwind::{Payload, catch, discard, resume};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+/// `value`, when `rest` has been dropped.
+///
+/// For the end of a function that returns elements of the caller's and owns closures, or other elements: their destructors may wait, and
+/// unwind in a cancelled task. By itself the compiler drops them when the result is in its place for the caller already, where nobody drops it
+/// any more (<https://github.com/rust-lang/rust/issues/47949>).
+#[inline(always)]
+pub(crate) fn after<T>(rest: impl Sized, value: T) -> T {
+    drop(rest);
+    value
+}
+
 /// Did it unwind because of a cancellation?
 pub(crate) fn is_cancellation(payload: &Payload) -> bool {
     payload.is::<Cancelled>()

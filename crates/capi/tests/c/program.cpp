@@ -1,5 +1,7 @@
-// The interface from C++: lambdas, owners, exceptions that stay inside. Arguments: threads or fibers; "throw": one that does not.
+// The interface from C++: lambdas, owners, exceptions that stay inside. Arguments: threads or fibers; and where one does not: see throws_in.
 #include <atomic>
+#include <functional>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -84,13 +86,39 @@ void loops() {
     CHECK(std::accumulate(numbers.begin(), numbers.end(), 0.0) == 0.25 * 100000.0 * 99999.0);
 }
 
+// An exception that leaves a function that the library has called: from this thread, and from a task.
+void throws_in(const std::string &place) {
+    myriad_function function = [](void *) -> void * { throw std::runtime_error("leaves its function"); };
+    myriad_body body = [](size_t, size_t, void *) { throw std::runtime_error("leaves its body"); };
+    myriad_job job = [](size_t index, void *) { if (index == 1) throw std::runtime_error("leaves its job"); };
+    static const std::map<std::string, std::function<void()>> places{
+        {"task", [=] { Task([] { throw std::runtime_error("leaves its task"); }); }},
+        {"run", [=] { myriad_run(function, nullptr, nullptr); }},
+        {"blocking", [=] { myriad_blocking(function, nullptr, nullptr); }},
+        {"keep_thread", [=] { myriad_keep_thread(function, nullptr, nullptr); }},
+        {"shield", [=] { myriad_shield(function, nullptr, nullptr); }},
+        {"loop", [=] { myriad_parallel_for(0, 10, 1, body, nullptr); }},
+        {"gang", [=] { myriad_gang(2, job, nullptr); }},
+    };
+    const bool in_a_task = place.compare(0, 2, "t:") == 0;
+    const auto &call = places.at(in_a_task ? place.substr(2) : place);
+    if (!in_a_task) return call();
+    // (Joined by hand: what leaves the function leaves the task, too, and is not to meet a destructor that joins.)
+    myriad_task *task;
+    OK(myriad_spawn([](void *call) -> void * {
+        (*static_cast<const std::function<void()> *>(call))();
+        return nullptr;
+    }, const_cast<std::function<void()> *>(&call), &task));
+    myriad_join(task, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
     CHECK(argc >= 2);
     start(argv[1], 2);
     if (argc == 3) {
-        Task([] { throw std::runtime_error("leaves its task"); });
+        throws_in(argv[2]);
         return 3;
     }
     owners();

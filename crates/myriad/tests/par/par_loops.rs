@@ -76,6 +76,86 @@ fn the_longest_ranges() {
     });
 }
 
+/// Slices and results without a size are as long as numbers go.
+#[test]
+fn the_longest_slices() {
+    static UNITS: [(); usize::MAX] = [(); usize::MAX];
+    in_both_modes(|rt| {
+        rt.run(|| {
+            for size in [usize::MAX, usize::MAX - 1, usize::MAX / 2, usize::MAX / 3 + 1] {
+                let lengths = Mutex::new(Vec::new());
+                par::for_each_chunk(&UNITS, size, |number, part| locked(&lengths).push((number, part.len())));
+                let mut lengths = lengths.into_inner().unwrap();
+                lengths.sort();
+                let expected = (0..usize::MAX.div_ceil(size)).map(|i| (i, size.min(usize::MAX - i * size)));
+                assert!(lengths.into_iter().eq(expected), "{size}");
+            }
+            // All of them would take for ever: the first one that unwinds ends it.
+            catch_planned("result", || {
+                par::collect(0..usize::MAX, |i| {
+                    if i == 300 {
+                        plan("result")
+                    }
+                })
+            });
+            catch_planned("result", || {
+                par::collect_some(0..usize::MAX, |i| (i != 300).then_some(()).or_else(|| plan("result")))
+            });
+            catch_planned("grain", || {
+                Loop::new(0..usize::MAX).grain(usize::MAX).collect(|i| {
+                    if i == 300 {
+                        plan("grain")
+                    }
+                })
+            });
+            catch_planned("value", || {
+                par::map_reduce(
+                    0..usize::MAX,
+                    |i| {
+                        if i == 300 {
+                            plan("value")
+                        }
+                    },
+                    (),
+                    |(), ()| (),
+                )
+            });
+            catch_planned("capacity", || {
+                let caught = std::panic::catch_unwind(|| par::collect(0..usize::MAX, |i| i as u8));
+                assert!(caught.is_err());
+                plan("capacity")
+            });
+        });
+    });
+}
+
+/// The panics of the very last numbers have their numbers.
+#[test]
+fn panics_at_the_end_of_all_numbers() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            for settings in SCHEDULES.map(|schedule| Loop::new(usize::MAX - 40..usize::MAX).schedule(schedule)) {
+                for settings in [
+                    settings.clone(),
+                    settings.clone().grain(1),
+                    settings.clone().grain(usize::MAX),
+                    settings.tasks(40),
+                ] {
+                    let runs = AtomicUsize::new(0);
+                    let panics = settings.try_run(|i| {
+                        runs.fetch_add(1, Relaxed);
+                        if i >= usize::MAX - 2 {
+                            plan("late");
+                        }
+                    });
+                    assert!(panics.unwrap_err().iter().map(|(number, _)| number).eq([38, 39]));
+                    assert_eq!(runs.into_inner(), 40);
+                }
+            }
+        });
+    });
+}
+
 /// Who has nothing to do takes part: the first body keeps its worker until another one has run.
 #[test]
 fn the_others_take_part() {
@@ -179,6 +259,37 @@ fn payloads_that_panic_when_dropped() {
         });
         drop(panics.unwrap_err());
         assert_eq!(ran.load(Relaxed), 20);
+    });
+}
+
+/// A loop is cancelled when one of its bodies has panicked: that payload is dropped while the caller unwinds, and its destructor panics.
+#[test]
+fn payloads_that_panic_when_dropped_by_a_cancellation() {
+    struct Bad;
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            plan("the payload's destructor")
+        }
+    }
+    each(&[1, 2], |rt| {
+        for schedule in SCHEDULES {
+            let drops = Drops::new();
+            let token = cancel::Token::new();
+            let ended = rt.run(|| {
+                token.run(|| {
+                    let one = Mutex::new(Some((Bad, drops.one())));
+                    Loop::new(0..2).grain(1).schedule(schedule).run(|_| {
+                        if let Some(payload) = locked(&one).take() {
+                            std::panic::resume_unwind(Box::new(payload));
+                        }
+                        token.cancel();
+                        time::sleep(Duration::from_secs(3600));
+                    });
+                })
+            });
+            assert!(ended.is_err(), "{schedule:?}");
+            drops.assert_all(1);
+        }
     });
 }
 

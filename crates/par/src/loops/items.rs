@@ -41,8 +41,10 @@ where
         let mut source = source.lock().ok()?;
         let item = source.as_mut()?.next();
         if item.is_none() {
-            // Not asked again: it need not be fused. Dropped with the lock held, for its destructor may panic: then nobody asks again either.
-            *source = None;
+            // Not asked again: it need not be fused. Dropped when the lock is not held any more.
+            let ended = source.take();
+            drop(source);
+            drop(ended);
         }
         item
     };

@@ -10,6 +10,7 @@ pub use sum::sum;
 pub(crate) use tree::tree;
 
 use crate::loops::{Index, len};
+use crate::unwind::after;
 use std::ops::Range;
 
 /// A leaf has at most so many values, ...
@@ -48,14 +49,15 @@ where
 {
     let n = xs.len();
     if n == 0 {
-        return id;
+        return after(op, id);
     }
     let size = leaf_size(n);
     let leaf = |number: usize| {
         let from = number * size;
         fold(xs[from..from + size.min(n - from)].iter().cloned(), &op)
     };
-    tree(n.div_ceil(size), &leaf, &op)
+    let value = tree(n.div_ceil(size), &leaf, &op);
+    after((op, id), value)
 }
 
 /// Combines `f` of each number of the range with an associative operator, in their order; `id` for an empty range.
@@ -104,14 +106,15 @@ where
 {
     let n = len(&range);
     if n == 0 {
-        return id;
+        return after((f, op), id);
     }
     let leaf = |number: usize| {
         let from = number * size;
         let to = from + size.min(n - from);
         fold((from..to).map(|i| f(I::at(range.start, i))), &op)
     };
-    tree(n.div_ceil(size), &leaf, &op)
+    let value = tree(n.div_ceil(size), &leaf, &op);
+    after((f, op, id), value)
 }
 
 /// Combines the values of a leaf, of which there is one at least, from the first to the last.

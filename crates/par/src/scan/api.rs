@@ -5,6 +5,7 @@ use super::place::{InPlace, To};
 use super::team;
 use crate::number::Number;
 use crate::raw::Parts;
+use crate::unwind::after;
 use myriad_core::sched::split::on_worker;
 
 /// Each element becomes the combination of all from the first up to it, with an associative operator.
@@ -59,7 +60,8 @@ pub fn scan_inclusive<T: Send + Sync>(xs: &mut [T], op: impl Fn(&T, &T) -> T + S
 pub fn scan_exclusive<T: Clone + Send + Sync>(xs: &mut [T], id: T, op: impl Fn(&T, &T) -> T + Sync) -> T {
     let len = xs.len();
     let kernel = Exclusive { place: InPlace(Parts::new(xs)), op };
-    on_worker(|| team::scan(&kernel, len, Some(id))).expect("there was one at the beginning")
+    let all = on_worker(|| team::scan(&kernel, len, Some(id))).expect("there was one at the beginning");
+    after(kernel, all)
 }
 
 /// As [`scan_inclusive`], from one slice to another of the same length.
@@ -112,7 +114,8 @@ pub fn scan_exclusive_to<T: Clone + Send + Sync>(
 ) -> T {
     let len = same_length(from, to);
     let kernel = Exclusive { place: To { from, to: Parts::new(to) }, op };
-    on_worker(|| team::scan(&kernel, len, Some(id))).expect("there was one at the beginning")
+    let all = on_worker(|| team::scan(&kernel, len, Some(id))).expect("there was one at the beginning");
+    after(kernel, all)
 }
 
 /// Each number becomes the sum of all up to it.

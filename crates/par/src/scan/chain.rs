@@ -22,6 +22,7 @@
 //! Tests: `tests/loom/scan.rs`.
 
 use super::kernel::Prefix;
+use crate::unwind::after;
 use myriad_core::sched::deque::Line;
 use myriad_core::sys::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::*, Peek, fence};
 use myriad_core::sys::cell::UnsafeCell;
@@ -124,7 +125,10 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     ) -> Result<Option<Prefix<'c, T>>, usize> {
         let mut sum: Option<Prefix<'c, T>> = None;
         let combine = |before: &'c T, sum: Option<Prefix<'c, T>>| match sum {
-            Some(sum) => Prefix::Own(op(before, sum.get())),
+            Some(sum) => {
+                let combined = op(before, sum.get());
+                after(sum, Prefix::Own(combined))
+            }
             None => Prefix::There(before),
         };
         for i in (0..block).rev() {
@@ -148,8 +152,11 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     }
 
     /// What the last block has, when all is done.
-    pub(super) fn into_last(self) -> Option<Prefix<'a, T>> {
-        self.places.into_iter().next_back().and_then(|place| place.0.prefix.into_inner())
+    pub(super) fn into_last(mut self) -> Option<Prefix<'a, T>> {
+        let last = self.places.last_mut()?;
+        // SAFETY: ours alone by now.
+        let prefix = last.0.prefix.with_mut(|prefix| unsafe { (*prefix).take() });
+        after(self, prefix)
     }
 
     /// Does the block say anything by now, or has the scan failed? For spinning.
@@ -269,5 +276,81 @@ pub mod model {
         pub fn fail(&self) {
             self.0.fail();
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    thread_local! {
+        static ALIVE: Cell<isize> = const { Cell::new(0) };
+        /// The destructor after so many more unwinds.
+        static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+
+    /// Alive ones are counted, and a destructor unwinds, as one does that waits in a cancelled task.
+    struct Own;
+
+    impl Own {
+        fn new() -> Own {
+            ALIVE.set(ALIVE.get() + 1);
+            Own
+        }
+    }
+
+    impl Drop for Own {
+        fn drop(&mut self) {
+            ALIVE.set(ALIVE.get() - 1);
+            LEFT.set(LEFT.get().wrapping_sub(1));
+            assert!(LEFT.get() != 0 || std::thread::panicking(), "planned");
+        }
+    }
+
+    /// Five blocks: the first one has its prefix, the next three their aggregates, the last one nothing.
+    fn chain() -> Chain<'static, Own> {
+        let chain = Chain::new(Some(Prefix::Own(Own::new())), 5);
+        // SAFETY: this thread has claimed all blocks, and sets each value once.
+        unsafe {
+            (0..4).for_each(|block| chain.set_aggregate(block, Own::new(), true));
+            chain.set_prefix(0, Some(Prefix::Own(Own::new())));
+        }
+        chain
+    }
+
+    /// Runs `f` with each destructor of it unwinding in its turn, and looks for what is left.
+    fn at_each_destructor(mut f: impl FnMut()) {
+        for bad in 1.. {
+            LEFT.set(bad);
+            let ended = catch_unwind(AssertUnwindSafe(&mut f)).is_ok();
+            let left = LEFT.replace(usize::MAX);
+            assert_eq!(ALIVE.get(), 0, "the destructor number {bad} has unwound");
+            if ended {
+                assert!(left >= 1 && bad > 5, "{bad}");
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn looking_back_loses_nothing() {
+        at_each_destructor(|| {
+            let chain = chain();
+            let before = chain.look_back(4, |_, _| Own::new()).ok().flatten();
+            assert!(matches!(before, Some(Prefix::Own(_))));
+            drop(before);
+        });
+    }
+
+    #[test]
+    fn the_last_prefix_is_not_lost() {
+        at_each_destructor(|| {
+            let chain = chain();
+            // SAFETY: as above.
+            unsafe { chain.set_prefix(4, Some(Prefix::Own(Own::new()))) };
+            drop(chain.into_last().and_then(Prefix::into_own));
+        });
     }
 }

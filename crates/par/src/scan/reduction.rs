@@ -3,6 +3,7 @@
 use super::kernel::Next;
 use super::lines::{elements_in, fetch, line};
 use super::place::Place;
+use crate::unwind::after;
 use std::ops::Range;
 
 /// A reduction that comes from memory fetches so far ahead. The processor's own prefetching goes astray where a block ends, and
@@ -15,8 +16,11 @@ const REDUCED_AHEAD_BYTES: usize = 40 * 1024;
 pub(super) unsafe fn reduce<P: Place>(place: &P, op: &impl Fn(&P::T, &P::T) -> P::T, range: Range<usize>) -> P::T {
     // SAFETY: the caller; there are at least two.
     let first = unsafe { op(place.read(range.start), place.read(range.start + 1)) };
-    // SAFETY: as above.
-    (range.start + 2..range.end).fold(first, |sum, i| op(&sum, unsafe { place.read(i) }))
+    (range.start + 2..range.end).fold(first, |sum, i| {
+        // SAFETY: as above.
+        let next = op(&sum, unsafe { place.read(i) });
+        after(sum, next)
+    })
 }
 
 /// A reduction that goes on by and by.
@@ -58,7 +62,10 @@ impl<'a, P: Place, O: Fn(&P::T, &P::T) -> P::T> Reduction<'a, P, O> {
 
     #[inline(always)]
     pub(super) fn end(self) -> P::T {
-        // SAFETY: who made this.
-        self.next.range.fold(self.sum, |sum, i| (self.op)(&sum, unsafe { self.place.read(i) }))
+        self.next.range.fold(self.sum, |sum, i| {
+            // SAFETY: who made this.
+            let next = (self.op)(&sum, unsafe { self.place.read(i) });
+            after(sum, next)
+        })
     }
 }
