@@ -342,7 +342,7 @@ pub(crate) fn wait_for_frame(w: &'static Worker, header: &Header) {
 /// by memory, not by the size of a stack.
 #[cold]
 #[inline(never)]
-pub(crate) fn on_fresh_stack<F, T>(w: &'static Worker, place: &'static Location<'static>, f: F) -> T
+fn on_fresh_stack<F, T>(w: &'static Worker, place: &'static Location<'static>, f: F) -> T
 where
     F: FnOnce() -> T + Send,
     T: Send,
