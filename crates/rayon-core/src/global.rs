@@ -56,9 +56,10 @@ fn by_default() -> &'static Global {
     let Some(_making) = Making::begin() else { asked_too_early() };
     GLOBAL.get_or_init(|| {
         let asked = builder::threads_from_environment();
-        if asked > 0 && !guest::is_global_running() {
+        if (asked > 0 || cfg!(rayon_on_fibers)) && !guest::is_global_running() {
+            let builder = if asked > 0 { starter().workers(asked) } else { starter() };
             // Whatever is wrong with it `outside` says, or somebody was faster.
-            _ = starter().workers(asked).install();
+            _ = builder.install();
         }
         Global { own: None, panic_handler: None }
     })
@@ -113,7 +114,14 @@ pub(crate) fn make(
 }
 
 /// For the global runtime.
+///
+/// `--cfg rayon_on_fibers` is for our own tests, which are built so once more. A program says by `unsafe { Builder::fibers() }.install()` that
+/// it keeps fiber mode's contract; nothing outside of its source can say that.
 pub(crate) fn starter() -> Builder {
+    #[cfg(rayon_on_fibers)]
+    // SAFETY: who builds with this cfg has looked at what the tests do.
+    return unsafe { Builder::fibers() };
+    #[cfg(not(rayon_on_fibers))]
     Builder::new()
 }
 
