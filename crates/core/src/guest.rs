@@ -10,13 +10,14 @@ pub(crate) use idle::tell_idle;
 pub use idle::when_idle;
 
 use crate::Handle;
+use crate::blocking;
 use crate::runtime::global;
 use crate::runtime::hub::Hub;
 use crate::sched::idle::Member;
 use crate::sched::turn;
 use crate::sched::worker::{self, Worker};
 use crate::task::header::Header;
-use crate::task::{JoinHandle, on_fresh_stack, spawn};
+use crate::task::{JoinHandle, dedicated, spawn};
 use std::marker::PhantomData;
 use std::panic::Location;
 
@@ -41,6 +42,12 @@ pub fn seat() -> Option<Seat> {
 /// If it cannot be started.
 pub fn outside() -> Handle {
     Handle::of(global::hub())
+}
+
+/// Does the calling thread belong to Myriad, so that it is somebody else's when the caller has ended? It is a worker's, keeps
+/// a task ([`keep_thread`](crate::task::keep_thread), a task with a thread of its own), or is there for calls that block.
+pub fn is_own_thread() -> bool {
+    worker::current().is_some() || dedicated::home().is_some() || blocking::works_here()
 }
 
 /// Does the global runtime run already?
@@ -92,27 +99,27 @@ impl Seat {
         self.hub().hold_spares_back();
     }
 
-    /// Runs an unstarted task, the worker's newest or one from elsewhere, on another stack, while the caller's is set aside.
-    /// False: there was none, or no memory for a stack.
+    /// Runs an unstarted task, the worker's newest or one from elsewhere, on top of the caller, on the same stack. False: there was
+    /// none; or less than half of the stack is left, or the caller is no task, or its thread panics.
+    ///
+    /// This is against the rule that nothing runs on top of a task but what that waits for. The caller has asked for it: it waits
+    /// for this task, which may be any, and will not go on before that has ended.
     ///
     /// # Blocking
-    /// Until that task has ended.
+    /// Until that task has ended. The caller is not cancelled meanwhile.
     pub fn run_one(self, look: Look) -> bool {
         // (The caller's role of this moment: it may have waited since it asked for the seat.)
         let Some(w) = worker::current() else { return false };
-        if w.ensure_stack().is_err() {
+        if w.task().is_null() || !w.has_room() || std::thread::panicking() {
             return false;
         }
-        let mut task = Task(take(&w, look));
-        if task.0.is_null() {
+        let task = take(&w, look);
+        if task.is_null() {
             return false;
         }
-        on_fresh_stack(w, Location::caller(), move || {
-            let w = worker::current().expect("on a worker");
-            let caller = w.running.get();
-            // SAFETY: taken out of its queue, by `take`.
-            unsafe { turn::start(w, task.get()) }.running.set(caller);
-        });
+        let caller = w.running.get();
+        // SAFETY: taken out of its queue, by `take`; `caller` stands below on the same stack.
+        unsafe { turn::start(w, task) }.running.set(caller);
         true
     }
 }
@@ -124,18 +131,6 @@ pub enum Look {
     Here,
     /// There, then in those of all.
     Anywhere,
-}
-
-/// A task that was taken out of its queue.
-struct Task(*mut Header);
-// SAFETY: a task may run on any thread.
-unsafe impl Send for Task {}
-
-impl Task {
-    /// (A method, for a closure to capture the whole.)
-    fn get(&mut self) -> *mut Header {
-        self.0
-    }
 }
 
 /// An unstarted task; null if there is none.

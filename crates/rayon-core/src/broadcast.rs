@@ -1,9 +1,10 @@
 //! Once on every worker.
 
+use crate::foreign_code;
 use crate::own::latch::{Countdown, Latch};
 use crate::own::worker::Call;
 use crate::place::Pool;
-use crate::unwind;
+use crate::unwind::{self, Payload};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Mutex;
@@ -100,27 +101,40 @@ where
     F: Fn(BroadcastContext<'_>) -> R + Sync,
     R: Send,
 {
-    let slots: Vec<Mutex<Option<Result<R, unwind::Payload>>>> = (0..n).map(|_| Mutex::default()).collect();
+    let slots: Vec<Mutex<Option<Result<R, Payload>>>> = (0..n).map(|_| Mutex::default()).collect();
     let countdown = Countdown::new(n, latch);
     let (f, slot, down) = (&f, &slots, &countdown);
     let call = |index| -> Call<'_> {
         let down = Down(down);
         Box::new(move || {
-            let result = unwind::catch(|| f(BroadcastContext::new(index, n)));
+            let result = foreign_code::call(|| f(BroadcastContext::new(index, n)));
+            // (There was none before: nothing of the user's is dropped under the lock.)
             *slot[index].lock().unwrap_or_else(|e| e.into_inner()) = Some(result);
             drop(down);
         })
     };
     // SAFETY: what they borrow stands until each has counted down, which is the last that it does.
     let calls = (0..n).map(|i| unsafe { std::mem::transmute::<Call<'_>, Call<'static>>(call(i)) }).collect();
-    let bomb = unwind::AbortOnUnwind("a broadcast could not be started");
-    start(calls);
-    std::mem::forget(bomb);
-    countdown.wait();
-    let result = |slot: Mutex<Option<_>>| {
-        let result = slot.into_inner().unwrap_or_else(|e| e.into_inner());
-        result.expect("the runtime was shut down before this call of a broadcast could start")
-    };
-    let all: Result<Vec<R>, _> = slots.into_iter().map(result).collect();
-    all.unwrap_or_else(|payload| unwind::resume(payload))
+    unwind::never_left("a broadcast", || {
+        start(calls);
+        countdown.wait();
+    });
+    let (mut all, mut first, mut uncalled) = (Vec::with_capacity(n), None, false);
+    for slot in slots {
+        match slot.into_inner().unwrap_or_else(|e| e.into_inner()) {
+            Some(Ok(value)) => all.push(value),
+            Some(Err(payload)) if first.is_none() => first = Some(payload),
+            Some(Err(payload)) => foreign_code::discard(payload),
+            None => uncalled = true,
+        }
+    }
+    if first.is_none() && !uncalled {
+        return all;
+    }
+    // Not while this thread panics.
+    all.into_iter().for_each(foreign_code::let_go);
+    match first {
+        Some(payload) => unwind::resume(payload),
+        None => panic!("the runtime was shut down before this call of a broadcast could start"),
+    }
 }

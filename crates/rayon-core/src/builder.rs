@@ -1,13 +1,14 @@
 //! The settings of a pool.
 
+use crate::foreign_code::{self, LetGo, PanicHandler};
 use crate::own::registry::Handlers;
 use crate::own::thread::{self, CustomSpawn, DefaultSpawn, Plan, ThreadSpawn};
 use crate::own::worker::Worker;
 use crate::place::Pool;
 use crate::thread_pool::max_num_threads;
-use crate::unwind::{self, PanicHandler, Payload};
+use crate::unwind::Payload;
 use crate::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, global};
-use myriad_core::{Builder, guest};
+use myriad_core::guest;
 use std::any::Any;
 use std::fmt;
 use std::io;
@@ -172,7 +173,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
             || self.stack_size.is_some()
             || self.start_handler.is_some()
             || self.exit_handler.is_some();
-        let mut builder = Builder::new();
+        let mut builder = global::starter();
         if workers > 0 {
             builder = builder.workers(workers);
         }
@@ -188,8 +189,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         let guarded = |handler: Box<dyn Fn(usize) + Send + Sync>| {
             let panic_handler = panic_handler.clone();
             move |index| {
-                if let Err(payload) = unwind::catch(|| handler(index)) {
-                    unwind::detached(panic_handler.as_deref(), payload);
+                if let Err(payload) = global::while_starting(|| foreign_code::call(|| handler(index))) {
+                    foreign_code::tell(panic_handler.as_deref(), payload);
                 }
             }
         };
@@ -204,7 +205,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
 
     /// With own threads.
     fn start(mut self) -> Result<Pool, ThreadPoolBuildError> {
-        if self.use_current_thread && (Worker::current().is_some() || guest::seat().is_some()) {
+        if self.use_current_thread && (Worker::current().is_some() || guest::is_own_thread()) {
             return Err(ThreadPoolBuildError::is_in_pool_already());
         }
         let threads = match self.asked_threads() {
@@ -216,7 +217,11 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
             stack_size: self.stack_size,
             name: self.thread_name.as_mut().map(|name| &mut **name as &mut dyn FnMut(usize) -> String),
             with_caller: self.use_current_thread,
-            handlers: Handlers { panic: self.panic_handler, start: self.start_handler, exit: self.exit_handler },
+            handlers: Handlers {
+                panic: LetGo::new(self.panic_handler),
+                start: LetGo::new(self.start_handler),
+                exit: LetGo::new(self.exit_handler),
+            },
         };
         thread::start(plan, &mut self.spawn).map(Pool::Own).map_err(ThreadPoolBuildError::io)
     }

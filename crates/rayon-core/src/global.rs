@@ -1,12 +1,14 @@
 //! The global pool: Myriad's global runtime; or own threads, if the program has asked for what only these can promise.
 
+use crate::foreign_code::PanicHandler;
 use crate::own::registry::Registry;
 use crate::place::Pool;
-use crate::unwind::PanicHandler;
 use crate::{ThreadPoolBuildError, builder};
 use myriad_core::{Builder, guest};
+use std::cell::Cell;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::thread::ThreadId;
 
 struct Global {
     /// `None`: Myriad's.
@@ -15,13 +17,19 @@ struct Global {
 }
 
 static GLOBAL: OnceLock<Global> = OnceLock::new();
-/// Held while it is made.
-static MAKING: Mutex<()> = Mutex::new(());
+/// Who makes it now. That one calls functions of the user's, so it does not hold the lock meanwhile.
+static MAKER: Mutex<Option<ThreadId>> = Mutex::new(None);
+static MADE: Condvar = Condvar::new();
+
+thread_local! {
+    /// Does the thread call a handler of the global pool, before it is one of its workers?
+    static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The global pool; at the first use it comes about as the environment says.
 ///
 /// # Panics
-/// If Myriad's global runtime cannot be started.
+/// If Myriad's global runtime cannot be started. If the caller is a function that `build_global` was given, while it builds.
 pub(crate) fn pool() -> Pool {
     let global = match GLOBAL.get() {
         Some(global) => global,
@@ -35,17 +43,60 @@ pub(crate) fn panic_handler() -> Option<&'static PanicHandler> {
     GLOBAL.get()?.panic_handler.as_deref()
 }
 
+/// Calls a handler of the global pool's, which may come before the pool is made.
+pub(crate) fn while_starting<T>(handler: impl FnOnce() -> T) -> T {
+    IN_HANDLER.set(true);
+    let result = handler();
+    IN_HANDLER.set(false);
+    result
+}
+
 #[cold]
 fn by_default() -> &'static Global {
-    let _making = MAKING.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(_making) = Making::begin() else { asked_too_early() };
     GLOBAL.get_or_init(|| {
         let asked = builder::threads_from_environment();
-        if asked > 0 && !guest::is_global_running() {
+        if (asked > 0 || cfg!(rayon_on_fibers)) && !guest::is_global_running() {
+            let builder = if asked > 0 { starter().workers(asked) } else { starter() };
             // Whatever is wrong with it `outside` says, or somebody was faster.
-            _ = Builder::new().workers(asked).install();
+            _ = builder.install();
         }
         Global { own: None, panic_handler: None }
     })
+}
+
+#[cold]
+fn asked_too_early() -> ! {
+    panic!(
+        "rayon (on Myriad): the global pool was asked for by a function that `ThreadPoolBuilder::build_global` was given, which has          not yet built it: a `thread_name`, `spawn_handler` or `start_handler` cannot use it"
+    )
+}
+
+/// The calling thread makes the pool, alone.
+struct Making;
+
+impl Making {
+    /// `None`: the caller is a part of that already. Waits while another thread makes it.
+    fn begin() -> Option<Making> {
+        let me = std::thread::current().id();
+        let mut maker = MAKER.lock().unwrap_or_else(|e| e.into_inner());
+        loop {
+            match *maker {
+                None => break,
+                Some(thread) if thread == me || IN_HANDLER.get() => return None,
+                Some(_) => maker = MADE.wait(maker).unwrap_or_else(|e| e.into_inner()),
+            }
+        }
+        *maker = Some(me);
+        Some(Making)
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        *MAKER.lock().unwrap_or_else(|e| e.into_inner()) = None;
+        MADE.notify_all();
+    }
 }
 
 /// Makes it, by this function, which says which threads it has; `None`: Myriad's.
@@ -53,13 +104,25 @@ pub(crate) fn make(
     panic_handler: Option<Arc<PanicHandler>>,
     make: impl FnOnce() -> Result<Option<Arc<Registry>>, ThreadPoolBuildError>,
 ) -> Result<(), ThreadPoolBuildError> {
-    let _making = MAKING.lock().unwrap_or_else(|e| e.into_inner());
+    let Some(_making) = Making::begin() else { return Err(ThreadPoolBuildError::is_global_already()) };
     if GLOBAL.get().is_some() {
         return Err(ThreadPoolBuildError::is_global_already());
     }
     let own = make()?;
     _ = GLOBAL.set(Global { own, panic_handler });
     Ok(())
+}
+
+/// For the global runtime.
+///
+/// `--cfg rayon_on_fibers` is for our own tests, which are built so once more. A program says by `unsafe { Builder::fibers() }.install()` that
+/// it keeps fiber mode's contract; nothing outside of its source can say that.
+pub(crate) fn starter() -> Builder {
+    #[cfg(rayon_on_fibers)]
+    // SAFETY: who builds with this cfg has looked at what the tests do.
+    return unsafe { Builder::fibers() };
+    #[cfg(not(rayon_on_fibers))]
+    Builder::new()
 }
 
 /// Starts Myriad's global runtime as this builder says. If it runs already that is right too, as long as it is what was asked for.

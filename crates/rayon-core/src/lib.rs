@@ -18,6 +18,7 @@ mod broadcast;
 mod builder;
 mod configuration;
 mod error;
+mod foreign_code;
 mod global;
 mod join;
 mod own;

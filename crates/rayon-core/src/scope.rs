@@ -4,6 +4,7 @@
 //! is a count and a latch. Either way a job gets a reference to the scope's frame, by a pointer: the frame stands until all have ended.
 
 use crate::broadcast::BroadcastContext;
+use crate::foreign_code::{self, FirstPanic};
 use crate::own::job::boxed;
 use crate::own::latch::{Countdown, Latch};
 use crate::own::registry::Registry;
@@ -15,8 +16,8 @@ use myriad_core::sched::split;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::null_mut;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering::*};
-use std::sync::{Arc, Mutex};
 
 /// Starts jobs that may borrow what outlives the scope: see [`scope`].
 pub struct Scope<'scope> {
@@ -48,7 +49,7 @@ enum Kind {
         registry: Arc<Registry>,
         /// Jobs that have not ended, and the body.
         count: Countdown,
-        panic: Mutex<Option<unwind::Payload>>,
+        panic: FirstPanic,
     },
 }
 
@@ -87,7 +88,7 @@ impl<'scope> Base<'scope> {
             Pool::Shared(pool) => Kind::Shared { pool, scope: AtomicPtr::new(null_mut()) },
             Pool::Own(registry) => {
                 let count = Countdown::new(1, Latch::of_caller(Some(&registry)));
-                Kind::Own { registry, count, panic: Mutex::default() }
+                Kind::Own { registry, count, panic: FirstPanic::default() }
             }
         };
         Base { kind, marker: PhantomData }
@@ -105,13 +106,24 @@ impl<'scope> Base<'scope> {
                 })
             }
             Kind::Own { count, panic, .. } => {
-                let result = unwind::catch(body);
-                drop(Count(count));
-                count.wait();
-                let first = panic.lock().unwrap_or_else(|e| e.into_inner()).take();
-                match (result, first) {
-                    (Ok(value), None) => value,
-                    (Err(payload), _) | (Ok(_), Some(payload)) => unwind::resume(payload),
+                let result = foreign_code::call(body);
+                unwind::never_left("a scope", || {
+                    drop(Count(count));
+                    count.wait();
+                });
+                let Some(first) = panic.take() else {
+                    return result.unwrap_or_else(|payload| unwind::resume(payload));
+                };
+                // The body's own comes first; and nothing is dropped while this thread panics.
+                match result {
+                    Ok(value) => {
+                        foreign_code::let_go(value);
+                        unwind::resume(first);
+                    }
+                    Err(payload) => {
+                        foreign_code::discard(first);
+                        unwind::resume(payload);
+                    }
                 }
             }
         }
@@ -157,9 +169,9 @@ impl<'scope> Base<'scope> {
         count.up(1);
         let (count, panic) = (Count(count), Frame(panic));
         move || {
-            if let Err(payload) = unwind::catch(job) {
+            if let Err(payload) = foreign_code::call(job) {
                 // SAFETY: not yet counted down.
-                unsafe { panic.get() }.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(payload);
+                unsafe { panic.get() }.keep(payload);
             }
             drop(count);
         }

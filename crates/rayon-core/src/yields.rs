@@ -1,7 +1,9 @@
 //! Letting another job go first.
 
 use crate::own::worker::Worker;
+use crate::unwind;
 use myriad_core::guest::{self, Look};
+use std::cell::Cell;
 
 /// What a yield has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,12 +20,14 @@ impl Yield {
     }
 }
 
-/// Runs one job that has not begun, of the caller's worker or from wherever in its pool, and returns when it has ended. `None` on a
-/// thread that is no worker.
+/// Runs one job that has not begun, of the caller's worker or from wherever in its pool, on top of the caller, and returns when it has
+/// ended. `None` on a thread that is no worker.
 ///
 /// # Blocking
 /// As long as that job takes. On Myriad's workers jobs that have begun, and could go on, do so first; and if the job blocks, so
-/// does the caller: it must not wait for something that the caller would do next.
+/// does the caller: it must not wait for something that the caller would do next. At most 32 jobs stand so on top of each other on a
+/// thread; if there are as many, or less than half of a stack is left, the others that could go on do so, and that is all
+/// ([`Yield::Idle`]).
 ///
 /// # Panics
 /// Not because of the job.
@@ -44,7 +48,7 @@ pub fn yield_now() -> Option<Yield> {
     match guest::seat() {
         Some(_) => {
             myriad_core::yield_now();
-            guest::seat().map(|seat| Yield::of(seat.run_one(Look::Anywhere)))
+            Some(Yield::of(run_on_top(Look::Anywhere)))
         }
         None => run(Worker::current()?, Worker::find),
     }
@@ -59,16 +63,44 @@ pub fn yield_now() -> Option<Yield> {
 /// As [`yield_now`].
 pub fn yield_local() -> Option<Yield> {
     match guest::seat() {
-        Some(seat) => Some(Yield::of(seat.run_one(Look::Here))),
+        Some(_) => {
+            let executed = run_on_top(Look::Here);
+            if !executed {
+                // A caller that goes on asking does so for a job that it must not begin, perhaps.
+                myriad_core::yield_now();
+            }
+            Some(Yield::of(executed))
+        }
         None => run(Worker::current()?, Worker::find_here),
     }
+}
+
+/// So many jobs stand on top of each other on a thread: fewer than there are turns between two looks of a worker's loop, each of which
+/// begins a job on another stack. Else jobs that yield would begin others faster than they end, and each had a stack.
+const DEEPEST: u32 = 32;
+
+thread_local! {
+    /// How many do on this one. (On all stacks of a worker in fiber mode, where it is one thread.)
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs a job of Myriad's pool on top of the caller, if that is not too deep.
+fn run_on_top(look: Look) -> bool {
+    let depth = DEPTH.get();
+    // (Asked for here: the caller may have waited.)
+    let Some(seat) = guest::seat().filter(|_| depth < DEEPEST) else { return false };
+    DEPTH.set(depth + 1);
+    let executed = unwind::never_left("a job that waits in `yield_now`", || seat.run_one(look));
+    // A closure stays on its thread, but others have come and gone there.
+    DEPTH.set(DEPTH.get() - 1);
+    executed
 }
 
 fn run(w: &Worker, find: impl FnOnce(&Worker) -> Option<crate::own::job::Job>) -> Option<Yield> {
     let job = find(w);
     Some(Yield::of(job.is_some_and(|job| {
         // SAFETY: taken out of a queue.
-        unsafe { job.run() };
+        unsafe { w.run_apart(job) };
         true
     })))
 }

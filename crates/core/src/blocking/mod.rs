@@ -25,6 +25,7 @@ use crate::sys::clock::Instant;
 use crate::task::context::Loan;
 use crate::unwind::{self, Payload};
 use crate::wait::{Node, Target, Wait};
+pub(crate) use pool::works_here;
 use pool::{BLOCKING, Pool};
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;

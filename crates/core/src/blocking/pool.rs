@@ -15,6 +15,7 @@ use super::Job;
 use crate::runtime::processors;
 use crate::sched::foreign;
 use crate::sys::thread;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -62,6 +63,16 @@ struct Slot {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing panics under these; what they hold stays consistent.
     mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+thread_local! {
+    /// Is the thread one of a pool here?
+    static WORKS_HERE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Is the calling thread one of these pools?
+pub(crate) fn works_here() -> bool {
+    WORKS_HERE.get()
 }
 
 impl Pool {
@@ -124,6 +135,7 @@ impl Pool {
         if std::ptr::eq(self, &COMPUTE) {
             foreign::tell_of_sleep(|asleep| COMPUTE.sleeps(asleep));
         }
+        WORKS_HERE.set(true);
         let slot = Arc::new(Slot::default());
         loop {
             let Some(job) = self.next(&slot) else { return };

@@ -343,7 +343,7 @@ pub(crate) fn wait_for_frame(w: Role, header: &Header) -> Role {
 /// by memory, not by the size of a stack.
 #[cold]
 #[inline(never)]
-pub(crate) fn on_fresh_stack<F, T>(w: Role, place: &'static Location<'static>, f: F) -> T
+fn on_fresh_stack<F, T>(w: Role, place: &'static Location<'static>, f: F) -> T
 where
     F: FnOnce() -> T + Send,
     T: Send,

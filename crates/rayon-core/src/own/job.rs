@@ -4,7 +4,8 @@
 //! memory. A job on the heap ([`boxed`]) owns its closure.
 
 use super::latch::Latch;
-use crate::unwind::{self, AbortOnUnwind, Payload};
+use crate::foreign_code;
+use crate::unwind::{self, Payload};
 use std::cell::UnsafeCell;
 
 /// See the module's header. Run exactly once.
@@ -25,7 +26,7 @@ impl PartialEq for Job {
 }
 
 impl Job {
-    /// Runs it. Does not unwind.
+    /// Runs it. Does not unwind: what runs it may be a wait of others, on top of their frames.
     ///
     /// # Safety
     /// It was taken out of a queue, where it was once, and what it points to is as its maker promised.
@@ -43,9 +44,7 @@ pub(crate) unsafe fn boxed<F: FnOnce() + Send>(f: F) -> Job {
     unsafe fn run<F: FnOnce()>(data: *const ()) {
         // SAFETY: made of a box below, and run once.
         let f = unsafe { Box::from_raw(data.cast_mut().cast::<F>()) };
-        let bomb = AbortOnUnwind("a job has panicked where none may (a bug in Myriad)");
-        f();
-        std::mem::forget(bomb);
+        unwind::never_left("a job that catches its panics itself", f);
     }
     Job { data: Box::into_raw(Box::new(f)).cast_const().cast(), run: run::<F> }
 }
@@ -72,7 +71,9 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> FrameJob<F, R> {
             // SAFETY: the frame stands until the latch is set, and nobody else runs the job, or looks at it before.
             unsafe {
                 let f = (*(*this).f.get()).take().expect("a job runs once");
-                *(*this).result.get() = Some(unwind::catch(|| f(true)));
+                let result = foreign_code::call(|| f(true));
+                // (There was none before: nothing is dropped.)
+                (*this).result.get().write(Some(result));
                 Latch::set(&raw const (*this).latch);
             }
         }
@@ -85,11 +86,8 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> FrameJob<F, R> {
     }
 
     /// What the job has left. The latch is set.
-    pub(crate) fn into_result(self) -> R {
+    pub(crate) fn into_result(self) -> Result<R, Payload> {
         debug_assert!(self.latch.is_set());
-        match self.result.into_inner().expect("run elsewhere") {
-            Ok(value) => value,
-            Err(payload) => unwind::resume(payload),
-        }
+        self.result.into_inner().expect("run elsewhere")
     }
 }

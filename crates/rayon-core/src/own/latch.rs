@@ -4,10 +4,13 @@
 //! it needs to wake the waiter, then stores, then wakes. A worker of another pool is woken through its registry, which such a
 //! setter holds on to; one of the setter's own pool is, because the setter works there.
 //!
+//! **No way out.** Who waits has frames that jobs borrow from, so no wait returns before the latch is set, and none unwinds.
+//!
 //! **Ordering.** What the job did before: Release of the store with the Acquire in `is_set`.
 
 use super::registry::Registry;
 use super::worker::Worker;
+use crate::foreign_code;
 use crate::unwind;
 use myriad_core::{block_on, cancel, guest};
 use std::future::poll_fn;
@@ -27,15 +30,15 @@ pub(crate) struct Latch {
 }
 
 enum Waiter {
-    /// A worker of an own pool, which runs jobs meanwhile. (The registry lives as long as its workers do.)
-    Worker { registry: *const Registry, index: usize, is_other_pool: bool },
+    /// A worker of an own pool, which runs jobs meanwhile. (It stands below the waiter on the same stack.)
+    Worker { worker: *const Worker, is_other_pool: bool },
     /// A thread that is no worker.
     Thread(Thread),
     /// A task of Myriad: it is set aside.
     Task(Arc<Signal>),
 }
 
-// SAFETY: the pointer is to a registry, which is `Sync`.
+// SAFETY: others than the waiter read the worker's number and its registry alone, which do not change, and are `Sync`.
 unsafe impl Sync for Latch {}
 // SAFETY: as above.
 unsafe impl Send for Latch {}
@@ -44,7 +47,7 @@ impl Latch {
     /// For this worker, which waits for its own pool.
     #[inline(always)]
     pub(crate) fn of_worker(w: &Worker) -> Latch {
-        let waiter = Waiter::Worker { registry: &raw const *w.registry, index: w.index, is_other_pool: false };
+        let waiter = Waiter::Worker { worker: w, is_other_pool: false };
         Latch { done: AtomicBool::new(false), waiter }
     }
 
@@ -53,9 +56,8 @@ impl Latch {
         let waiter = match (Worker::current(), guest::seat()) {
             (_, Some(_)) => Waiter::Task(Arc::default()),
             (Some(w), None) => {
-                let registry = &raw const *w.registry;
-                let is_other_pool = !pool.is_some_and(|pool| std::ptr::eq(registry, pool));
-                Waiter::Worker { registry, index: w.index, is_other_pool }
+                let is_other_pool = !pool.is_some_and(|pool| w.is_of(pool));
+                Waiter::Worker { worker: w, is_other_pool }
             }
             (None, None) => Waiter::Thread(std::thread::current()),
         };
@@ -76,7 +78,9 @@ impl Latch {
         // SAFETY: the caller: until the store below the latch stands.
         let latch = unsafe { &*this };
         match &latch.waiter {
-            &Waiter::Worker { registry, index, is_other_pool } => {
+            &Waiter::Worker { worker, is_other_pool } => {
+                // SAFETY: the waiter stands on the worker's stack, and waits still. Nothing is read but what does not change.
+                let (registry, index) = unsafe { (Arc::as_ptr(&(*worker).registry), (*worker).index) };
                 // SAFETY: the waiter is one of its workers, and waits still: the registry lives, in an `Arc`.
                 let keep = is_other_pool.then(|| unsafe {
                     Arc::increment_strong_count(registry);
@@ -103,22 +107,29 @@ impl Latch {
         }
     }
 
-    /// Waits, as what the caller is.
+    /// Waits, as what its maker is, who calls this. It is not left before the latch is set: see the module's header.
     pub(crate) fn wait(&self) {
+        unwind::never_left("a wait for jobs of a pool", || self.wait_as_waiter());
+        debug_assert!(self.is_set());
+    }
+
+    fn wait_as_waiter(&self) {
         match &self.waiter {
-            Waiter::Worker { .. } => {
-                Worker::current().expect("the worker that made the latch").work_until(|| self.is_set())
-            }
+            // (Not looked up again: what runs in between may have made the thread another pool's worker.)
+            // SAFETY: the caller is a function on this worker's stack.
+            &Waiter::Worker { worker, .. } => unsafe { (*worker).work_until(|| self.is_set()) },
             Waiter::Thread(_) => {
                 while !self.is_set() {
                     std::thread::park();
                 }
             }
-            // The job may borrow from the frame: a cancellation has to wait.
-            // The job may borrow from the frame: a cancellation has to wait. And where there is no memory for a stack on which the
-            // worker could go on, it waits with us.
+            // A cancellation has to wait. And where there is no memory for a stack on which the worker could go on, it waits with us.
             Waiter::Task(signal) => {
-                while unwind::catch(|| cancel::shield(|| signal.wait(|| self.is_set()))).is_err() && !self.is_set() {
+                while let Err(payload) = foreign_code::call(|| cancel::shield(|| signal.wait(|| self.is_set()))) {
+                    foreign_code::discard(payload);
+                    if self.is_set() {
+                        break;
+                    }
                     std::thread::sleep(WITHOUT_STACK);
                 }
             }
@@ -141,7 +152,10 @@ impl Signal {
     fn wait(&self, is_over: impl Fn() -> bool) {
         block_on(poll_fn(|context| {
             // First, so that who sets the latch after our look finds it.
-            *self.0.lock().unwrap_or_else(|e| e.into_inner()) = Some(context.waker().clone());
+            let waker = context.waker().clone();
+            let former = self.0.lock().unwrap_or_else(|e| e.into_inner()).replace(waker);
+            // Without the lock.
+            drop(former);
             if is_over() { Poll::Ready(()) } else { Poll::Pending }
         }));
     }

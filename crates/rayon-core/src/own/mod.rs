@@ -13,8 +13,11 @@ mod sleep;
 pub(crate) mod thread;
 pub(crate) mod worker;
 
-use job::FrameJob;
+use crate::foreign_code;
+use crate::unwind::{self, AbortOnUnwind};
+use job::{FrameJob, Job};
 use latch::Latch;
+use myriad_core::cancel;
 use worker::Worker;
 
 /// `join` on this worker; `a` and `b` are told whether they run elsewhere than they were written down.
@@ -27,28 +30,55 @@ where
     RB: Send,
 {
     let job = FrameJob::new(b, Latch::of_worker(w));
-    // SAFETY: this frame does not go before the job is taken back, or its latch is set.
+    // From here on others may have a pointer into this frame, until the job is taken back, or its latch is set.
+    let guard = AbortOnUnwind("a `join`");
+    // SAFETY: the guard.
     let as_job = unsafe { job.job() };
     w.push(as_job);
-    let ra = match crate::unwind::catch(|| a(injected)) {
+    let ra = match foreign_code::call(|| a(injected)) {
         Ok(ra) => ra,
         Err(payload) => {
-            // `b` is run in any case, here or elsewhere; its own panic gives way.
+            // `b` is run in any case, here or elsewhere. Its own panic gives way, and its result is not dropped while this thread panics.
             w.work_until(|| job.latch.is_set());
-            crate::unwind::resume(payload);
+            std::mem::forget(guard);
+            foreign_code::let_go_result(job.into_result());
+            unwind::resume(payload);
         }
     };
-    while !job.latch.is_set() {
-        match w.pop() {
-            Some(top) if top == as_job => {
-                let b = job.into_closure();
-                return (ra, b(injected));
-            }
-            // What `a` has left, most often by `spawn`.
-            // SAFETY: taken out of the queue.
-            Some(other) => unsafe { other.run() },
-            None => w.work_until(|| job.latch.is_set()),
-        }
+    let is_back = !job.latch.is_set()
+        && match w.pop() {
+            Some(top) if top == as_job => true,
+            other => comes_back(w, as_job, other, &job.latch),
+        };
+    std::mem::forget(guard);
+    if is_back {
+        let b = job.into_closure();
+        return (ra, b(injected));
     }
-    (ra, job.into_result())
+    match job.into_result() {
+        Ok(rb) => (ra, rb),
+        Err(payload) => unwind::resume(payload),
+    }
+}
+
+/// Runs what the first closure has left in the queue, most often by `spawn`, until the second one's job comes back (true), or has
+/// been run elsewhere. (Apart from what the caller is in: see [`Worker::work_until`].)
+#[cold]
+#[inline(never)]
+fn comes_back(w: &Worker, awaited: Job, first: Option<Job>, latch: &Latch) -> bool {
+    cancel::shield(|| {
+        let mut next = first;
+        loop {
+            match next {
+                Some(job) if job == awaited => return true,
+                // SAFETY: taken out of the queue.
+                Some(other) => unsafe { other.run() },
+                None => w.work_until(|| latch.is_set()),
+            }
+            if latch.is_set() {
+                return false;
+            }
+            next = w.pop();
+        }
+    })
 }

@@ -7,7 +7,8 @@ use super::job::{FrameJob, Job};
 use super::latch::Latch;
 use super::sleep::Sleep;
 use super::worker::Worker;
-use crate::unwind::{self, PanicHandler, Payload};
+use crate::foreign_code::{self, LetGo, PanicHandler};
+use crate::unwind::{self, Payload};
 use crossbeam_deque::{Injector, Steal, Stealer};
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,9 +25,8 @@ pub(crate) struct Registry {
     pub(crate) sleep: Sleep,
     keepers: AtomicUsize,
     over: AtomicBool,
-    pub(crate) panic_handler: Option<Box<PanicHandler>>,
-    pub(crate) start_handler: Option<Handler>,
-    pub(crate) exit_handler: Option<Handler>,
+    /// Dropped by whoever comes last: a thread of the pool, its owner, or who wakes one of its workers.
+    pub(crate) handlers: Handlers,
 }
 
 impl fmt::Debug for Registry {
@@ -35,12 +35,11 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// What the user wants to be called.
-#[derive(Default)]
+/// What the user wants to be called. (Each for itself: a destructor may panic beside the others.)
 pub(crate) struct Handlers {
-    pub(crate) panic: Option<Box<PanicHandler>>,
-    pub(crate) start: Option<Handler>,
-    pub(crate) exit: Option<Handler>,
+    pub(crate) panic: LetGo<Option<Box<PanicHandler>>>,
+    pub(crate) start: LetGo<Option<Handler>>,
+    pub(crate) exit: LetGo<Option<Handler>>,
 }
 
 impl Registry {
@@ -54,9 +53,7 @@ impl Registry {
             sleep: Sleep::new(n),
             keepers: AtomicUsize::new(1),
             over: AtomicBool::new(false),
-            panic_handler: handlers.panic,
-            start_handler: handlers.start,
-            exit_handler: handlers.exit,
+            handlers,
         }
     }
 
@@ -141,14 +138,27 @@ impl Registry {
     /// Calls `f` on a worker of this pool, and waits on whatever other thread.
     pub(crate) fn call_in_worker(&self, f: &mut (dyn FnMut() + Send)) {
         let job = FrameJob::new(|_| f(), Latch::of_caller(Some(self)));
-        // SAFETY: the frame stands until the latch is set: nothing unwinds before.
-        self.inject(unsafe { job.job() });
-        job.latch.wait();
-        job.into_result();
+        unwind::never_left("a call into another pool", || {
+            // SAFETY: the frame stands until the latch is set: nothing unwinds before.
+            self.inject(unsafe { job.job() });
+            job.latch.wait();
+        });
+        if let Err(payload) = job.into_result() {
+            unwind::resume(payload);
+        }
+    }
+
+    /// Calls a handler of this worker's, if there is one.
+    pub(crate) fn call_handler(&self, handler: &Option<Handler>, index: usize) {
+        if let Some(handler) = handler
+            && let Err(payload) = foreign_code::call(|| handler(index))
+        {
+            self.detached_panic(payload);
+        }
     }
 
     /// A job that nobody waits for, or a handler, has panicked.
     pub(crate) fn detached_panic(&self, payload: Payload) {
-        unwind::detached(self.panic_handler.as_deref(), payload);
+        foreign_code::tell(self.handlers.panic.as_deref(), payload);
     }
 }

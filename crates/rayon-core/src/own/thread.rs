@@ -2,9 +2,10 @@
 
 use super::job::Job;
 use super::registry::{Handlers, Registry};
-use super::worker::Worker;
+use super::worker::{Former, Worker};
 use crate::unwind;
 use crossbeam_deque::Worker as Deque;
+use myriad_core::{cancel, guest};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -35,30 +36,36 @@ impl ThreadBuilder {
         self.stack_size
     }
 
-    /// Works for the pool on the calling thread, until the pool ends.
+    /// Works for the pool on the calling thread, until the pool ends. In a job of another pool with own threads, that thread is lent
+    /// so long: the other pool has one less.
     ///
     /// # Blocking
     /// Until the pool was dropped and all jobs that nobody waits for have ended.
     ///
     /// # Panics
-    /// Not because of a job.
+    /// In a task of Myriad, and so in a job of the global pool: such a pool has to have threads, which tasks are not. Not
+    /// because of a job.
     pub fn run(self) {
+        if guest::seat().is_some() {
+            panic!(
+                "rayon (on Myriad): `ThreadBuilder::run` was called in a task of Myriad, or in a job of rayon's global pool, which is                  no thread for a pool of its own: call it on a thread, for instance by `std::thread::spawn(|| thread.run())`, or, in                  a task, by `myriad::blocking(|| thread.run())`"
+            );
+        }
         let ThreadBuilder { deque, registry, index, .. } = self;
         let w = Worker::new(deque, registry, index);
-        let registry = w.registry.clone();
-        let call = |handler: &Option<super::registry::Handler>| {
-            if let Some(handler) = handler
-                && let Err(payload) = unwind::catch(|| handler(index))
-            {
-                registry.detached_panic(payload);
-            }
-        };
-        // SAFETY: it stands until `leave` below; nothing unwinds in between, for jobs and handlers are caught.
-        unsafe { w.enter() };
-        call(&registry.start_handler);
-        w.work_until(|| registry.is_over());
-        call(&registry.exit_handler);
-        Worker::leave();
+        let registry = &*w.registry;
+        // SAFETY: it stands until `leave` below, and nothing unwinds in between.
+        let former = unsafe { w.enter() };
+        unwind::never_left("a pool's thread", || {
+            // Whatever limits the caller has set for itself are not the pool's: see `Worker::work_until`.
+            cancel::shield(|| {
+                registry.call_handler(&registry.handlers.start, index);
+                w.work_until(|| registry.is_over());
+                registry.call_handler(&registry.handlers.exit, index);
+            });
+        });
+        // Perhaps the caller is a job of another pool: then the thread is that one's worker again.
+        Worker::leave(former);
     }
 }
 
@@ -134,13 +141,14 @@ pub(crate) struct Plan<'a> {
 /// Ends the pool, unless it has come about.
 struct EndUnlessStarted<'a> {
     registry: &'a Registry,
-    with_caller: bool,
+    /// The caller is the first of the threads, and was this one's worker before.
+    former: Option<Former>,
 }
 
 impl Drop for EndUnlessStarted<'_> {
     fn drop(&mut self) {
-        if self.with_caller {
-            Worker::leave();
+        if let Some(former) = self.former.take() {
+            Worker::leave(former);
         }
         self.registry.release();
     }
@@ -152,12 +160,12 @@ pub(crate) fn start(mut plan: Plan<'_>, spawn: &mut impl ThreadSpawn) -> io::Res
     let stealers = deques.iter().map(Deque::stealer).collect();
     let registry = Arc::new(Registry::new(stealers, plan.handlers));
     // Those that have been started end if another one fails to, or if the user's functions panic.
-    let end = EndUnlessStarted { registry: &registry, with_caller: plan.with_caller };
+    let mut end = EndUnlessStarted { registry: &registry, former: None };
     for (index, deque) in deques.into_iter().enumerate() {
         if index == 0 && plan.with_caller {
             let w = Box::leak(Box::new(Worker::new(deque, registry.clone(), 0)));
             // SAFETY: leaked.
-            unsafe { w.enter() };
+            end.former = Some(unsafe { w.enter() });
             continue;
         }
         let name = plan.name.as_mut().map(|name| name(index));

@@ -7,6 +7,7 @@
 use super::job::Job;
 use super::registry::Registry;
 use crossbeam_deque::{Steal, Worker as Deque};
+use myriad_core::cancel;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ptr::null;
@@ -24,6 +25,10 @@ pub(crate) struct Worker {
     pub(crate) fifo: Arc<Fifo>,
     random: Cell<u64>,
 }
+
+/// What a thread was before it [became](Worker::enter) a worker: another pool's, or none.
+#[must_use]
+pub(crate) struct Former(*const Worker);
 
 thread_local! {
     static CURRENT: Cell<*const Worker> = const { Cell::new(null()) };
@@ -43,16 +48,17 @@ impl Worker {
         unsafe { CURRENT.get().as_ref() }
     }
 
-    /// The calling thread is this worker from now on.
+    /// The calling thread is this worker from now on; returns what it was before, for [`leave`](Self::leave).
     ///
     /// # Safety
-    /// It stands until [`leave`](Self::leave), or for ever.
-    pub(crate) unsafe fn enter(&self) {
-        CURRENT.set(self);
+    /// It stands until `leave`, or for ever.
+    pub(crate) unsafe fn enter(&self) -> Former {
+        Former(CURRENT.replace(self))
     }
 
-    pub(crate) fn leave() {
-        CURRENT.set(null());
+    /// The calling thread is again what it was before.
+    pub(crate) fn leave(former: Former) {
+        CURRENT.set(former.0);
     }
 
     /// Is it one of this pool?
@@ -113,8 +119,24 @@ impl Worker {
         x as usize
     }
 
-    /// Runs jobs until this is so.
+    /// Runs jobs until this is so. Does not unwind.
+    ///
+    /// They are none of the caller's business, who only waits for something: if it does so in a region (of a time limit, a token), its
+    /// cancellation is not theirs. Hence the shield.
     pub(crate) fn work_until(&self, is_over: impl Fn() -> bool) {
+        cancel::shield(|| self.work(is_over));
+    }
+
+    /// Runs a job that is none of the caller's business: see [`work_until`](Self::work_until).
+    ///
+    /// # Safety
+    /// As for [`Job::run`].
+    pub(crate) unsafe fn run_apart(&self, job: Job) {
+        // SAFETY: the caller.
+        cancel::shield(|| unsafe { job.run() });
+    }
+
+    fn work(&self, is_over: impl Fn() -> bool) {
         let mut rounds = 0;
         while !is_over() {
             if let Some(job) = self.find() {
