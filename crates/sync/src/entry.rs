@@ -121,7 +121,7 @@ impl<T> Entry<T> {
         unsafe { (*this).links.with_mut(|links| f((*links).assume_init_mut())) }
     }
 
-    /// Under the lock: replaces the target of a linked entry; the old one is to be dropped without the lock.
+    /// Under the lock: replaces the target of a linked entry; the old one is to be discarded without the lock.
     ///
     /// # Safety
     /// Linked, and the channel is locked.
@@ -275,9 +275,23 @@ impl<T> List<T> {
             if target.claim() || on("claim-not-asked") {
                 return Some(target);
             }
+            // Its time is over, so it is one that blocks: there is no waker to discard.
             Entry::end(entry, SKIPPED);
         }
         None
+    }
+
+    /// Takes out an entry whose wait is over.
+    ///
+    /// # Safety
+    /// It is in this list, and the channel is locked.
+    unsafe fn skip(&mut self, entry: *mut Entry<T>) {
+        // SAFETY: the caller.
+        unsafe {
+            let target = self.remove(entry);
+            debug_assert!(!target.is_future(), "a future's wait in one list has no other end");
+            Entry::end(entry, SKIPPED);
+        }
     }
 
     /// Takes out the first entry of this list and the first of another that can meet: both waits are ended, or neither, and they are
@@ -302,13 +316,9 @@ impl<T> List<T> {
                     match both {
                         None => {}
                         Some(Both::Claimed) => return Some([(mine, self.remove(mine)), (other, others.remove(other))]),
-                        Some(Both::Over) => {
-                            drop(others.remove(other));
-                            Entry::end(other, SKIPPED);
-                        }
+                        Some(Both::Over) => others.skip(other),
                         Some(Both::MineOver) => {
-                            drop(self.remove(mine));
-                            Entry::end(mine, SKIPPED);
+                            self.skip(mine);
                             break;
                         }
                     }
@@ -335,10 +345,7 @@ impl<T> List<T> {
                     match Entry::with_links(entry, |links| links.target.claim_with(me)) {
                         Both::Claimed => return Met::Partner(entry, self.remove(entry)),
                         Both::MineOver => return Met::Over,
-                        Both::Over => {
-                            drop(self.remove(entry));
-                            Entry::end(entry, SKIPPED);
-                        }
+                        Both::Over => self.skip(entry),
                     }
                 }
                 entry = if is_last { null_mut() } else { next };

@@ -172,6 +172,18 @@ impl PollWait {
         old
     }
 
+    /// Ends a wait, however it went. A waker that is not needed any more comes back, to be discarded.
+    ///
+    /// # Safety
+    /// It is in no list any more.
+    #[must_use = "a waker that is left here leaks"]
+    pub unsafe fn close(&self) -> Option<StoredWaker> {
+        // Relaxed: whoever could have claimed it has done so under the lock of a list that it was taken out of since.
+        self.wait.claim.store(WOKEN, Relaxed);
+        // SAFETY: the caller: nobody else knows it.
+        self.waker.with_mut(|cell| unsafe { (*cell).take() })
+    }
+
     /// Replaces the waker of an open wait. The waker that is not needed any more comes back, to be dropped; as an error, if the
     /// wait was ended.
     ///

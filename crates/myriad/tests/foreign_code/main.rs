@@ -6,4 +6,5 @@ mod common;
 
 mod destructors;
 mod standard_error;
+mod wakers;
 mod waking;

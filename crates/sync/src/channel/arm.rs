@@ -6,7 +6,6 @@
 use super::chan::{Chan, Received, Sent, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
 use super::error::{RecvError, SendError};
-use super::receiver::wake_sender;
 use super::{Receiver, Sender};
 use crate::select::{Arm, Link};
 use myriad_core::sys::mutant::on;
@@ -47,7 +46,7 @@ impl<T> RecvArm<'_, T> {
         unsafe {
             match self.chan.locked(here, |state| state.try_recv(place)) {
                 Received::Done(None) => {}
-                Received::Done(Some(target)) => wake_sender(here, target, place),
+                Received::Done(Some(target)) => here.wake(target),
                 Received::Closed => return Some(Err(RecvError)),
                 Received::Empty => return None,
             }
@@ -79,7 +78,7 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
         // SAFETY: the entry is ours, in no list and empty; the caller: it stays where it is.
         let (link, target) = self.chan.locked(here, |state| unsafe { state.receive_or_wait(at, me) });
         if let Some(target) = target {
-            // SAFETY: claimed, and woken once, without the lock. (If its waker panics our destructor gives the message back.)
+            // SAFETY: claimed, and woken once, without the lock.
             unsafe { here.wake(target) };
         }
         link
@@ -88,7 +87,7 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
     fn unlink(&mut self, here: Here) -> Option<Self::Output> {
         let at = &raw mut self.entry;
         if self.entry.state() == LINKED {
-            // SAFETY: our own entry. (Its target has nothing to drop.)
+            // SAFETY: our own entry.
             drop(unsafe { self.chan.give_up(here, at, Side::Receive) });
         }
         let state = self.entry.state();
@@ -233,7 +232,7 @@ unsafe impl<T> Arm for SendArm<'_, T> {
     fn unlink(&mut self, here: Here) -> Option<Self::Output> {
         let at = &raw mut self.entry;
         if self.entry.state() == LINKED {
-            // SAFETY: our own entry. (Its target has nothing to drop.)
+            // SAFETY: our own entry.
             drop(unsafe { self.chan.give_up(here, at, Side::Send) });
         }
         let state = self.entry.state();

@@ -15,7 +15,7 @@ use myriad_core::lock::biased::BiasedLock;
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::mutant::on;
 use myriad_core::time::Instant;
-use myriad_core::wait::{Group, Here, Target};
+use myriad_core::wait::{Group, Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -108,15 +108,8 @@ impl<S> Board<S> {
         was_open
     }
 
-    /// One by one: waking is foreign code.
+    /// One by one: wakers are user code.
     fn wake_all(&self, here: Here, end: u8) {
-        /// A waker that panics does not keep the others waiting.
-        struct Others<'a, S>(&'a Board<S>, Here, u8);
-        impl<S> Drop for Others<'_, S> {
-            fn drop(&mut self) {
-                self.0.wake_all(self.1, self.2);
-            }
-        }
         while let Some(target) = self.locked(here, |state| {
             // SAFETY: locked.
             unsafe {
@@ -125,17 +118,16 @@ impl<S> Board<S> {
                 Some(target)
             }
         }) {
-            let others = Others(self, here, end);
             // SAFETY: claimed, taken out, and woken once.
             unsafe { here.wake(target) };
-            std::mem::forget(others);
             if on("board-wakes-one") {
                 return;
             }
         }
     }
 
-    /// Takes what is new; if nothing is, and nothing will be, says so; else links the entry, if there is one.
+    /// Takes what is new; if nothing is, and nothing will be, says so; else links the entry, if there is one. Its target comes back if it
+    /// was not needed.
     ///
     /// # Safety
     /// The entry is in no list, and stays where it is while it is linked.
@@ -144,8 +136,8 @@ impl<S> Board<S> {
         here: Here,
         reader: &mut R,
         wait: Option<(*mut Entry<()>, Target)>,
-    ) -> (Option<Result<R::Item, RecvError>>, Option<Target>) {
-        self.locked(here, |state| {
+    ) -> (Option<Result<R::Item, RecvError>>, InHand) {
+        let (taken, unused) = self.locked(here, |state| {
             if let Some(item) = reader.take(&state.content) {
                 return (Some(Ok(item)), wait.map(|(_, target)| target));
             }
@@ -157,15 +149,16 @@ impl<S> Board<S> {
                 unsafe { state.waiting.push(entry, target) };
             }
             (None, None)
-        })
+        });
+        (taken, InHand::new(unused))
     }
 
-    /// Takes an entry out, if it is still in the list. The target is dropped without the lock.
+    /// Takes an entry out, if it is still in the list.
     ///
     /// # Safety
     /// It is the caller's own, of this board.
-    unsafe fn give_up(&self, here: Here, entry: *mut Entry<()>) -> Option<Target> {
-        self.locked(here, |state| {
+    unsafe fn give_up(&self, here: Here, entry: *mut Entry<()>) -> InHand {
+        InHand::new(self.locked(here, |state| {
             // One of the two lists; it matters only if it is the first there.
             let list = if state.waking.begins_with(entry) && !on("waking-forgotten") {
                 &mut state.waking
@@ -174,7 +167,7 @@ impl<S> Board<S> {
             };
             // SAFETY: the caller; locked.
             unsafe { ((*entry).state() == LINKED || on("board-give-up-unchecked")).then(|| list.remove(entry)) }
-        })
+        }))
     }
 
     pub(super) fn try_receive<R: Reader<Content = S>>(&self, reader: &mut R) -> Result<R::Item, TryRecvError> {
@@ -210,7 +203,7 @@ impl<S> Board<S> {
             }
             // SAFETY: prepared and published.
             if !unsafe { wait.block_until(deadline) } {
-                // SAFETY: our own. (Its target has nothing to drop.)
+                // SAFETY: our own.
                 drop(unsafe { self.give_up(Here::get(), at) });
                 wait.arrive();
                 return Err(RecvTimeoutError::Timeout);
@@ -265,7 +258,7 @@ impl<R: Reader> Future for Reading<'_, R> {
         }
         let target = Target::future(cx.waker());
         let at = &raw mut this.entry;
-        // SAFETY: in no list, and pinned. A target that was not needed is dropped without the lock.
+        // SAFETY: in no list, and pinned. A target that was not needed is discarded at the end.
         let (taken, _unused) = unsafe { this.board.take_or_wait(here, this.reader, Some((at, target))) };
         taken.map_or(Poll::Pending, Poll::Ready)
     }
@@ -281,21 +274,22 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
     }
 
     unsafe fn link(&mut self, here: Here, me: Group) -> Link {
-        let Reading { board, reader, entry, won, .. } = self;
+        let Reading { board, reader, entry, .. } = self;
         let at: *mut Entry<()> = entry;
-        board.locked(here, |state| {
+        let (link, won) = board.locked(here, |state| {
             if on("link-without-look") || !state.closed && !reader.has_news(&state.content) {
                 // SAFETY: locked; in no list; the caller: it stays where it is.
                 unsafe { state.waiting.push(at, me.target()) };
-                return Link::Linked;
+                return (Link::Linked, None);
             }
             // SAFETY: the caller's own wait.
             if unsafe { !me.claim() } {
-                return Link::Over;
+                return (Link::Over, None);
             }
-            *won = Some(reader.take(&state.content).ok_or(RecvError));
-            Link::Done
-        })
+            (Link::Done, Some(reader.take(&state.content).ok_or(RecvError)))
+        });
+        self.won = won;
+        link
     }
 
     fn unlink(&mut self, here: Here) -> Option<Self::Output> {

@@ -8,22 +8,22 @@
 //! A message goes straight to the receiver that waits longest, into its entry: it finds it there when it goes on, without
 //! the lock. A receiver that takes a message out of a full buffer moves that of the first waiting sender in.
 //!
-//! The lock is [biased](myriad_core::lock::biased): inside, nothing foreign runs. So targets are taken out under it and
-//! woken, and wakers dropped, without it; messages are moved (from place to place, see [`super::ring`]), never dropped
+//! The lock is [biased](myriad_core::lock::biased): inside, no user code runs. So targets are taken out under it, and woken or
+//! [discarded](Target::discard) without it; messages are moved (from place to place, see [`super::ring`]), never dropped
 //! or cloned inside. (But for the allocator: the ring grows under the lock, so a global allocator must not use channels.)
 //!
 //! **Rejected.** A lock-free queue: 21 to 25 ns a message and waiters beside it; the biased lock costs 4 ns, and all in it is
 //! sequential code. Waking a receiver and letting it try again: it takes the lock once more, and may find nothing.
 
 use super::entry::{CLOSED, DONE, Entry, LINKED, LOOKS, List, Met};
-use super::ring::Ring;
+use super::ring::{Messages, Ring};
 use crate::select::Link;
 use lend::{LENT, Lent};
 use myriad_core::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_core::sys::atomic::{AtomicBool, AtomicU32};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::mutant::on;
-use myriad_core::wait::{Group, Here, Target};
+use myriad_core::wait::{Group, Here, InHand, Target};
 use std::mem::ManuallyDrop;
 
 mod lend;
@@ -135,10 +135,10 @@ impl<T> Chan<T> {
         }
     }
 
-    /// Locks the channel. Until it is dropped nothing foreign runs: no message is dropped, no waker cloned or called.
+    /// Locks the channel. Until it is dropped no user code runs: no message is dropped, no waker cloned, called or dropped.
     #[inline(always)]
     pub(super) fn lock(&self, here: Here) -> Locked<'_, T> {
-        // SAFETY: the operations of this module keep to the lock's rule: short, nothing foreign, no other lock.
+        // SAFETY: the operations of this module keep to the lock's rule: short, no user code, no other lock.
         let guard = unsafe { here.lock(&self.lock) };
         Locked { state: self.state.with_mut(|state| state), _guard: guard }
     }
@@ -177,20 +177,11 @@ impl<T> Chan<T> {
         (was_open, result)
     }
 
-    /// Wakes all that wait at a closed channel. One by one: waking is foreign code, and nobody begins to wait any more.
+    /// Wakes all that wait at a closed channel. One by one: wakers are user code, and nobody begins to wait any more.
     fn end_all(&self, here: Here) {
-        /// A waker that panics does not keep the others waiting.
-        struct Others<'a, T>(&'a Chan<T>, Here);
-        impl<T> Drop for Others<'_, T> {
-            fn drop(&mut self) {
-                self.0.end_all(self.1);
-            }
-        }
         while let Some(target) = self.end_one(here) {
-            let others = Others(self, here);
             // SAFETY: claimed, taken out, and woken once.
             unsafe { here.wake(target) };
-            std::mem::forget(others);
         }
     }
 
@@ -217,13 +208,13 @@ impl<T> Chan<T> {
         }
     }
 
-    /// Takes the entry of a wait that is given up out of its list, if it is still in it. Returns the target, to be dropped
-    /// without the lock, and whether it was.
+    /// Takes the entry of a wait that is given up out of its list, if it is still in it. The target comes back then, to be
+    /// discarded when the caller has done the rest.
     ///
     /// # Safety
     /// The entry is in no other channel's list.
-    pub(super) unsafe fn give_up(&self, here: Here, entry: *mut Entry<T>, of: Side) -> Option<Target> {
-        self.locked(here, |state| {
+    pub(super) unsafe fn give_up(&self, here: Here, entry: *mut Entry<T>, of: Side) -> InHand {
+        InHand::new(self.locked(here, |state| {
             // SAFETY: its owner asks, so it is live. Linked: under the lock it stays so.
             unsafe {
                 if !matches!((*entry).state(), LINKED | LOOKS) && !on("give-up-unchecked") {
@@ -237,7 +228,7 @@ impl<T> Chan<T> {
                 (*entry).reset();
                 Some(target)
             }
-        })
+        }))
     }
 
     /// Gives back a message that was handed to a receiver which does not want it any more: to the next, or before all
@@ -268,13 +259,15 @@ impl<T> Chan<T> {
         }
     }
 
-    /// Nobody has a share any more, nor waits. (In a model: all that was done with the state came before.)
-    pub(super) fn assert_free(&self) {
+    /// Nobody has a share any more, nor waits: what is left in it, before it is freed. (In a model: all that was done with the
+    /// state came before.)
+    pub(super) fn take_rest(&mut self) -> Messages<T> {
         self.state.with_mut(|state| {
             // SAFETY: nobody else has the channel.
-            let state = unsafe { &*state };
+            let state = unsafe { &mut *state };
             debug_assert!(state.is_closed() && state.waiting_receivers.is_empty() && state.waiting_senders.is_empty());
-        });
+            state.drain()
+        })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -299,10 +292,10 @@ pub(super) enum Side {
 impl<T> State<T> {
     /// Takes out what is buffered: nobody will receive it. The channel is closed, and the last receiver gone: a message that is still
     /// lent is so to a future that was forgotten, and does not come back.
-    pub(super) fn drain(&mut self) -> Ring<T> {
+    pub(super) fn drain(&mut self) -> Messages<T> {
         let buffered = std::mem::replace(self.buffered(), Ring::new());
         self.forget_loan();
-        buffered
+        Messages(buffered)
     }
 
     /// Sends now, if that takes nothing but room in the buffer. (Small, to stand in the caller's code; by value, so that a

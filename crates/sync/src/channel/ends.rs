@@ -54,32 +54,20 @@ impl<T> Share<T> {
         if count.load(ord(Acquire, "count-load")) != 1 && count.fetch_sub(1, ord(AcqRel, "count-sub")) > 1 {
             return;
         }
-        let last = Last(self.0);
+        let (mut unread, mut rest) = (None, None);
         // Acquire: pairs with the other side's swap below. It has left for good: nothing to close.
         if !chan.left.load(ord(Acquire, "left-load")) {
-            // Dropped after `last`, without the channel: a message's destructor is foreign code, and may be that of the
-            // other side.
-            let _left = match of {
-                Side::Send => (chan.close_and(|_| ()).0, None),
-                Side::Receive => (false, Some(chan.close_and(State::drain).1)),
-            };
-            drop(last);
+            match of {
+                Side::Send => _ = chan.close(),
+                Side::Receive => unread = Some(chan.close_and(State::drain).1),
+            }
         }
-    }
-}
-
-/// The last end of a side; its drop, also after a waker's panic, leaves the channel for good.
-struct Last<T>(NonNull<Chan<T>>);
-
-impl<T> Drop for Last<T> {
-    fn drop(&mut self) {
-        // SAFETY: this side has not left yet.
-        let chan = unsafe { self.0.as_ref() };
         // AcqRel: what the first side did comes before the second's free.
         if chan.left.load(ord(Acquire, "left-load")) || chan.left.swap(true, ord(AcqRel, "left-swap")) {
             // SAFETY: both sides are gone, so nobody has a share any more.
-            let chan = unsafe { Box::from_raw(self.0.as_ptr()) };
-            chan.assert_free();
+            rest = Some(unsafe { Box::from_raw(self.0.as_ptr()) }.take_rest());
         }
+        // Without the channel: a message's destructor is user code, may be that of the other side, and may panic.
+        drop((unread, rest));
     }
 }

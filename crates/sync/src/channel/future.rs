@@ -7,7 +7,6 @@
 use super::chan::{Chan, Received, Sent, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
 use super::error::{RecvError, SendError};
-use super::receiver::wake_sender;
 use myriad_core::sys::mutant::on;
 use myriad_core::wait::{Here, InHand};
 use std::fmt;
@@ -76,7 +75,7 @@ impl<T> Receiving<T> {
         let at = &raw mut self.entry;
         let mut value = MaybeUninit::<T>::uninit();
         let place = value.as_mut_ptr();
-        // Cloned without the lock: wakers are foreign code. Unused, or an older one, it is dropped last, without the lock.
+        // Cloned without the lock: wakers are user code. Unused, or an older one, it is discarded last, without the lock.
         let mut target = InHand::future(cx.waker());
         // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. The place is empty, or holds
         // a message if it is done. A target was claimed, and is woken once, without the lock.
@@ -95,15 +94,15 @@ impl<T> Receiving<T> {
                 }
                 _ => {
                     let received = state.try_recv(place);
-                    if let (Received::Empty, Some(target)) = (&received, target.take()) {
-                        state.wait(Side::Receive, at, target);
+                    if matches!(received, Received::Empty) {
+                        state.wait(Side::Receive, at, target.take().expect(IN_HAND));
                     }
                     received
                 }
             });
             match received {
                 Received::Done(None) => {}
-                Received::Done(Some(target)) => wake_sender(here, target, place),
+                Received::Done(Some(target)) => here.wake(target),
                 Received::Closed => return Poll::Ready(Err(RecvError)),
                 Received::Empty => return Poll::Pending,
             }
@@ -132,11 +131,10 @@ impl<T> Receiving<T> {
         let here = Here::get();
         // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it is ours.
         unsafe {
-            let target = chan.give_up(here, &raw mut self.entry, Side::Receive);
+            let _target = chan.give_up(here, &raw mut self.entry, Side::Receive);
             if self.entry.state() == DONE && !on("not-given-back") {
                 chan.give_back(here, self.entry.place());
             }
-            drop(target);
         }
     }
 }
@@ -212,7 +210,7 @@ impl<T> Sending<T> {
     fn poll_waiting(&mut self, chan: &Chan<T>, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
         let here = Here::get();
         let at = &raw mut self.entry;
-        // As there: dropped last.
+        // As there: discarded last.
         let mut target = InHand::future(cx.waker());
         // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. Its slot is full unless it is
         // done. A target was claimed, and is woken once, without the lock.
@@ -226,8 +224,8 @@ impl<T> Sending<T> {
                 }
                 _ => {
                     let sent = state.try_send((*at).place());
-                    if let (Sent::Full, Some(target)) = (&sent, target.take()) {
-                        state.wait(Side::Send, at, target);
+                    if matches!(sent, Sent::Full) {
+                        state.wait(Side::Send, at, target.take().expect(IN_HAND));
                     }
                     sent
                 }
@@ -274,6 +272,9 @@ impl<T> Sending<T> {
         }
     }
 }
+
+/// Of a future's target until it is in a list.
+pub(super) const IN_HAND: &str = "the target is here until it is in a list";
 
 /// The budget is used up: the future is pending, and its task goes behind the others.
 #[cold]

@@ -8,6 +8,7 @@ use super::blocked::Blocked;
 use super::chan::{Chan, Received, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LOOKS};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::future::IN_HAND;
 use myriad_core::sys::mutant::on;
 use myriad_core::time::{self, Instant};
 use myriad_core::wait::{Here, InHand, Target};
@@ -356,7 +357,7 @@ impl<T> Receiver<T> {
     }
 }
 
-/// The message was lent just now; a sender is to be woken (whose waker may panic: then it goes back).
+/// The message was lent just now; a sender is to be woken.
 ///
 /// # Safety
 /// As [`Loan::new`]; the target was claimed, and is woken once, without the lock.
@@ -400,7 +401,7 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
         if this.entry.state() == IDLE && !here.poll_spend(cx.waker()) {
             return Poll::Pending;
         }
-        // Cloned, and dropped when it is not needed, without the lock: wakers are foreign code.
+        // Cloned, and discarded when it is not needed, without the lock: wakers are user code.
         let mut target = InHand::future(cx.waker());
         // SAFETY: locked; the entry is ours to look at, and to link while it is pinned; its slot holds the message that is lent
         // if it is done, until the loan is over.
@@ -414,8 +415,8 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
                 }
                 _ => {
                     let received = state.try_borrow((*at).place());
-                    if let (Received::Empty, Some(target)) = (&received, target.take()) {
-                        state.wait_to_look(at, target);
+                    if matches!(received, Received::Empty) {
+                        state.wait_to_look(at, target.take().expect(IN_HAND));
                     }
                     received
                 }

@@ -7,7 +7,7 @@ use super::entry::DONE;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::RecvFuture;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, Target, Wait};
+use myriad_core::wait::{Here, Wait};
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -25,25 +25,6 @@ enum Came<T> {
     Closed,
     /// A cancellation. It arrives in the caller's own frame.
     Cancelled,
-}
-
-/// Wakes a sender whose message was taken. If its waker panics, the message that was received is dropped.
-///
-/// # Safety
-/// The target was claimed, and is woken once, without the lock. `place` holds the message, which is the caller's afterwards.
-#[inline(always)]
-pub(super) unsafe fn wake_sender<T>(here: Here, target: Target, place: *mut T) {
-    struct Message<T>(*mut T);
-    impl<T> Drop for Message<T> {
-        fn drop(&mut self) {
-            // SAFETY: the function's caller: it is there, and nobody else drops it when this unwinds.
-            unsafe { self.0.drop_in_place() };
-        }
-    }
-    let message = Message(place);
-    // SAFETY: the caller.
-    unsafe { here.wake(target) };
-    std::mem::forget(message);
 }
 
 impl<T> Receiver<T> {
@@ -103,7 +84,7 @@ impl<T> Receiver<T> {
                 Received::Done(None) => {}
                 Received::Done(Some(target)) => {
                     drop(state);
-                    wake_sender(here, target, value.as_mut_ptr());
+                    here.wake(target);
                 }
                 Received::Closed => return Came::Closed,
                 Received::Empty => {
@@ -161,7 +142,7 @@ impl<T> Receiver<T> {
             drop(state);
             match received {
                 Received::Done(None) => {}
-                Received::Done(Some(target)) => wake_sender(here, target, place),
+                Received::Done(Some(target)) => here.wake(target),
                 Received::Closed => return Err(TryRecvError::Closed),
                 Received::Empty => return Err(TryRecvError::Empty),
             }
@@ -235,7 +216,7 @@ impl<T> Receiver<T> {
             match (received, prepared) {
                 (Received::Done(None), _) => return Waited::Done,
                 (Received::Done(Some(target)), _) => {
-                    wake_sender(here, target, place);
+                    here.wake(target);
                     return Waited::Done;
                 }
                 (Received::Closed, _) => return Waited::Closed,

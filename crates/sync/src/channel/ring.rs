@@ -6,7 +6,8 @@
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
-/// A queue of messages. Takes no memory while it was never used.
+/// A queue of messages. Takes no memory while it was never used. What is in it is dropped as [`Messages`]: dropping the ring itself
+/// does nothing.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     slots: NonNull<MaybeUninit<T>>,
@@ -140,14 +141,6 @@ impl<T> Ring<T> {
         self.first = self.first.wrapping_add(1);
     }
 
-    fn drop_first(&mut self) {
-        let message = self.slot(0);
-        self.first = self.first.wrapping_add(1);
-        self.len -= 1;
-        // SAFETY: it was the first message, and is no longer in the ring.
-        unsafe { message.drop_in_place() };
-    }
-
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -173,21 +166,28 @@ impl<T> Ring<T> {
     }
 }
 
-impl<T> Drop for Ring<T> {
+/// The messages of a ring that was taken out of its channel: dropped in order with this.
+#[derive(Debug)]
+pub(super) struct Messages<T>(pub(super) Ring<T>);
+
+impl<T> Drop for Messages<T> {
     fn drop(&mut self) {
         /// What is left when a message's destructor panics: dropped all the same.
         struct Rest<'a, T>(&'a mut Ring<T>);
+        impl<T> Rest<'_, T> {
+            fn drop_all(&mut self) {
+                while self.0.len > 0 {
+                    // SAFETY: not empty. No longer in the ring when its destructor runs.
+                    drop(unsafe { self.0.pop_value() });
+                }
+            }
+        }
         impl<T> Drop for Rest<'_, T> {
             fn drop(&mut self) {
-                while self.0.len > 0 {
-                    self.0.drop_first();
-                }
+                self.drop_all();
                 self.0.free();
             }
         }
-        let rest = Rest(self);
-        while rest.0.len > 0 {
-            rest.0.drop_first();
-        }
+        Rest(&mut self.0).drop_all();
     }
 }

@@ -4,7 +4,7 @@
 
 use super::chan::{Chan, Received, Sent, Side, WhenFull};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED, List, SKIPPED};
-use super::ring::Ring;
+use super::ring::{Messages, Ring};
 use myriad_core::wait::{Here, Target, Wait};
 use std::collections::VecDeque;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -73,7 +73,7 @@ fn ring_is_a_queue() {
             assert_eq!(ring.len(), model.len());
             assert!(ring.len() <= ring.capacity() && (ring.capacity() == 0 || ring.capacity().is_power_of_two()));
         }
-        drop(ring);
+        drop(Messages(ring));
         assert!(model.iter().all(|message| Rc::strong_count(message) == 1));
     }
 }
@@ -84,7 +84,9 @@ fn ring_takes_memory_as_it_is_used() {
         let mut ring = Ring::<T>::new();
         assert_eq!(ring.capacity(), 0);
         ring.add(T::default());
-        ring.capacity()
+        let capacity = ring.capacity();
+        drop(Messages(ring));
+        capacity
     }
     assert_eq!((first::<u8>(), first::<u64>(), first::<[u64; 8]>()), (16, 16, 2));
     assert!(first::<()>() > 0);
@@ -99,6 +101,7 @@ fn ring_of_nothing() {
     assert_eq!(ring.len(), 1_000);
     ring.add_front(());
     assert_eq!(std::iter::from_fn(|| ring.get()).count(), 1_001);
+    drop(Messages(ring));
 }
 
 #[test]
@@ -113,6 +116,7 @@ fn ring_keeps_alignment() {
         assert_eq!(std::ptr::from_ref(&message).addr() % 512, 0);
         assert_eq!(message.0, i / 2);
     }
+    drop(Messages(ring));
 }
 
 /// Entries of so many waits: futures, or (odd ones) timed waits whose time can be over.
@@ -173,8 +177,8 @@ fn list_removes_anywhere() {
                 (0..n).for_each(|i| waiters.push(&mut list, i));
                 // SAFETY: both are in the list, and the test has it for itself.
                 unsafe {
-                    drop(list.remove(waiters.at(gone)));
-                    drop(list.remove(waiters.at(second)));
+                    list.remove(waiters.at(gone)).discard();
+                    list.remove(waiters.at(second)).discard();
                 }
                 for i in (0..n).filter(|i| ![gone, second].contains(i)) {
                     assert_eq!(claim(&mut list), Some(waiters.at(i)));
@@ -224,9 +228,9 @@ fn an_entry_keeps_its_newest_target() {
     waiters.push(&mut list, 0);
     // SAFETY: linked, in a list that the test has for itself; claimed, and woken once.
     unsafe {
-        let old = waiters.entries[0].replace_target(Target::future(flag.clone().into()));
+        let old = waiters.entries[0].replace_target(Target::future(&flag.clone().into()));
         assert!(old.is_future());
-        drop(old);
+        old.discard();
         let (_, target) = list.claim_first().unwrap();
         target.wake();
     }
@@ -237,6 +241,12 @@ fn an_entry_keeps_its_newest_target() {
 struct Bench {
     chan: Chan<usize>,
     waiters: Waiters,
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        drop(self.chan.locked(Here::get(), |state| state.drain()));
+    }
 }
 
 impl Bench {

@@ -6,7 +6,7 @@ use super::op::{self, Op, Waiting};
 use crate::entry::{DONE, Entry};
 use myriad_core::sys::const_fn;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -164,7 +164,7 @@ unsafe impl Op for Arrive<'_> {
 
     /// Done after all if the others have come meanwhile.
     unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
-        let (met, target) = self.barrier.inner.locked(here, |state| {
+        let (met, left) = self.barrier.inner.locked(here, |state| {
             let met = state.crowd.generation() != self.generation;
             if !met {
                 state.arrived -= 1;
@@ -172,7 +172,7 @@ unsafe impl Op for Arrive<'_> {
             // SAFETY: the caller; under the lock.
             (met, unsafe { state.crowd.leave(entry) })
         });
-        drop(target);
+        drop(InHand::new(left));
         met
     }
 }

@@ -87,9 +87,6 @@ impl<T> Condition<T> {
     ///
     /// # Errors
     /// Nobody waits: the value comes back.
-    ///
-    /// # Panics
-    /// If a future's waker does.
     pub fn notify_one(&self, value: T) -> Result<(), T> {
         match self.hand_over(value, None) {
             Ok((target, _)) => {
@@ -105,7 +102,7 @@ impl<T> Condition<T> {
     /// [jumped the queue](Self::first) meanwhile.
     ///
     /// # Panics
-    /// If cloning does, or a future's waker; those who have had no value yet wait on.
+    /// If cloning does, or the destructor of a clone; those who have had no value yet wait on.
     pub fn notify_all(&self, value: T) -> usize
     where
         T: Clone,
@@ -117,7 +114,7 @@ impl<T> Condition<T> {
         });
         let (mut count, mut more) = (0, upto.is_some());
         while more {
-            // Cloned without the lock, as it is foreign code.
+            // Cloned without the lock, as it is user code.
             let Ok((target, others)) = self.hand_over(value.clone(), upto) else { break };
             (count, more) = (count + 1, others);
             // SAFETY: claimed, and woken once.

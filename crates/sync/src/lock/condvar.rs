@@ -8,7 +8,7 @@ use crate::entry::{DONE, Entry};
 use myriad_core::sys::const_fn;
 use myriad_core::sys::mutant::on;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -278,7 +278,7 @@ unsafe impl Op for Notified<'_> {
     unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
         // SAFETY: the caller; under the lock. The slot is full since `join`.
         unsafe {
-            drop(self.condvar.inner.locked(here, |crowd| crowd.leave(entry)));
+            let _target = InHand::new(self.condvar.inner.locked(here, |crowd| crowd.leave(entry)));
             if (*entry).state() == DONE && was_alone(entry) && !on("notification-lost") {
                 self.condvar.notify_one();
             }

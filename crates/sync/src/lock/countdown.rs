@@ -6,7 +6,7 @@ use super::op::{self, Op, Waiting};
 use crate::entry::{DONE, Entry};
 use myriad_core::sys::const_fn;
 use myriad_core::time::Instant;
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -88,7 +88,7 @@ unsafe impl Op for Zero<'_> {
 
     unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
         // SAFETY: the caller; under the lock.
-        drop(self.0.inner.locked(here, |state| unsafe { state.crowd.leave(entry) }));
+        drop(InHand::new(self.0.inner.locked(here, |state| unsafe { state.crowd.leave(entry) })));
         false
     }
 }

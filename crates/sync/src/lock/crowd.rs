@@ -27,7 +27,7 @@ impl<S> Guarded<S> {
         }
     }
 
-    /// Runs `f` under the lock: short, nothing foreign, no other lock, no panic.
+    /// Runs `f` under the lock: short, no user code, no other lock, no panic.
     #[inline(always)]
     pub(super) fn locked<R>(&self, here: Here, f: impl FnOnce(&mut S) -> R) -> R {
         // SAFETY: the closures of these modules keep to that.
@@ -171,16 +171,16 @@ pub(super) fn let_go_of(mut fill: impl FnMut(&mut Batch)) {
 
 const BATCH: usize = 32;
 
-/// Targets to be woken.
+/// Targets to be [woken](Batch::wake).
+#[must_use = "whoever is in it waits for its wake"]
 pub(super) struct Batch {
     targets: [Option<Target>; BATCH],
     len: usize,
-    woken: usize,
 }
 
 impl Batch {
     pub(super) fn new() -> Batch {
-        Batch { targets: [const { None }; BATCH], len: 0, woken: 0 }
+        Batch { targets: [const { None }; BATCH], len: 0 }
     }
     pub(super) fn has_room(&self) -> bool {
         self.len < BATCH
@@ -193,24 +193,13 @@ impl Batch {
         self.targets[self.len] = Some(target);
         self.len += 1;
     }
-    /// Wakes them, in order. (If a waker panics the others are woken by the drop. A waker is foreign code, after which we may have another
-    /// worker's role: so each asks anew where it is.)
+    /// Wakes them, in order. (A waker is user code, after which we may have another worker's role: so each asks anew where it is.)
     pub(super) fn wake(&mut self) {
-        while self.woken < self.len {
-            let target = self.targets[self.woken].take();
-            self.woken += 1;
-            if let Some(target) = target {
+        for target in &mut self.targets[..self.len] {
+            if let Some(target) = target.take() {
                 // SAFETY: claimed, and woken once.
                 unsafe { target.wake() };
             }
-        }
-    }
-}
-
-impl Drop for Batch {
-    fn drop(&mut self) {
-        if self.woken < self.len {
-            self.wake();
         }
     }
 }

@@ -6,7 +6,7 @@ use super::op::{self, Op, Waiting};
 use crate::entry::{DONE, Entry};
 use myriad_core::sys::const_fn;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -180,7 +180,7 @@ unsafe impl Op for Set<'_> {
     unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
         // SAFETY: the caller; under the lock. The slot is full since `join`.
         unsafe {
-            drop(self.0.inner.locked(here, |state| state.crowd.leave(entry)));
+            let _target = InHand::new(self.0.inner.locked(here, |state| state.crowd.leave(entry)));
             if (*entry).state() == DONE && was_alone(entry) {
                 self.0.set();
             }

@@ -9,7 +9,7 @@ use myriad_core::sys::const_fn;
 use myriad_core::sys::mutant::ord;
 use myriad_core::task::id::owner;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -300,7 +300,9 @@ unsafe impl Op for Turn<'_> {
                     Some(Outcome::Turn(before == POISONED))
                 }
             };
-            if let (None, Some(target)) = (&outcome, target.take()) {
+            if outcome.is_none()
+                && let Some(target) = target.take()
+            {
                 // SAFETY: the caller; under the lock.
                 unsafe { state.crowd.join(entry, target) };
             }
@@ -317,7 +319,7 @@ unsafe impl Op for Turn<'_> {
 
     unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
         // SAFETY: the caller; under the lock.
-        drop(self.once.inner.locked(here, |state| unsafe { state.crowd.leave(entry) }));
+        drop(InHand::new(self.once.inner.locked(here, |state| unsafe { state.crowd.leave(entry) })));
         false
     }
 }

@@ -40,7 +40,7 @@ pub(crate) unsafe trait Op {
     #[inline(always)]
     unsafe fn ended(&mut self, _slot: *mut Self::Slot) {}
 
-    /// Under the primitive's lock: a linked entry gets a new target; the old one is left in its place.
+    /// Under the primitive's lock: a linked entry gets a new target; the old one is left in its place, for the caller to discard.
     ///
     /// # Safety
     /// The entry was linked by `start`.
@@ -71,11 +71,12 @@ impl<O: Op> Blocked<O> {
     /// As for every [`End`](myriad_core::wait::End); the node is that of a `Blocked`, which was begun.
     unsafe fn end(node: *const Node) -> bool {
         let blocked = node.cast::<Self>();
-        let mut target = InHand::future(Waker::noop());
+        // (A waker with nothing to drop, and not through the door: this is in the middle of a cancellation.)
+        let mut target = Some(Target::future(Waker::noop()));
         // SAFETY: the caller: it stands, and its owner, who has the primitive, does not go on meanwhile. Linked by `start`.
         unsafe { (*(*blocked).op).retarget(Here::get(), (&raw const (*blocked).entry).cast_mut(), &mut target) };
         // The one that came back was the task's.
-        target.as_ref().is_some_and(|target| !target.is_future())
+        target.is_some_and(|target| !target.is_future())
     }
 }
 
@@ -177,11 +178,17 @@ impl<O: Op> Future for Waiting<O> {
             return Poll::Pending;
         }
         loop {
-            match this.entry.state() {
+            let state = this.entry.state();
+            if state == DONE {
+                this.entry.reset();
+                return Poll::Ready(());
+            }
+            // Cloned when nothing is locked, and discarded when nothing is any more: wakers are user code. And before anything is
+            // changed: if the clone panics, this may be dropped as it is.
+            let mut target = InHand::future(cx.waker());
+            match state {
                 IDLE => {}
                 LINKED => {
-                    // Cloned and dropped without the lock: wakers are foreign code.
-                    let mut target = InHand::future(cx.waker());
                     // SAFETY: our own entry, linked by `start`.
                     unsafe { this.op.retarget(here, at, &mut target) };
                     if this.entry.state() == LINKED {
@@ -190,16 +197,12 @@ impl<O: Op> Future for Waiting<O> {
                     // Ended meanwhile, and the older waker was called.
                     continue;
                 }
-                state => {
-                    this.entry.reset();
-                    if state == DONE {
-                        return Poll::Ready(());
-                    }
+                _ => {
                     debug_assert_ne!(state, SKIPPED, "a future has no time limit");
+                    this.entry.reset();
                     this.op.again();
                 }
             }
-            let mut target = InHand::future(cx.waker());
             // SAFETY: the entry is idle; the future is pinned, so it stays where it is, and its drop gives it up.
             let done = unsafe { this.op.start(here, at, &mut target) };
             return if done { Poll::Ready(()) } else { Poll::Pending };

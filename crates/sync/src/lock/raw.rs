@@ -45,8 +45,7 @@ use myriad_core::sys::const_fn;
 use myriad_core::sys::fence::{heavy_any, light_any};
 use myriad_core::sys::mutant::{on, ord};
 use myriad_core::sys::thread::{relax, ticks, ticks_per_us};
-use myriad_core::unwind;
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand, Target};
 
 const FREE: u8 = 0;
 const LOCKED: u8 = 1;
@@ -158,9 +157,9 @@ impl RawMutex {
         None
     }
 
-    /// Gives the lock back, by one whose own wait stands in a list already. Until it is blocked nothing foreign may run on its
-    /// stack: a waker that waits would leave it in another wait than the one by which it is found, one that panics would take its entry's
-    /// frame away. So such a waker is called by a task of its own. (A foreign thread may well sleep twice.)
+    /// Gives the lock back, by one whose own wait stands in a list already. Until it is blocked no user code may run on its
+    /// stack: a waker that waits would leave it in another wait than the one by which it is found. So a waker that is not ours is called
+    /// by a task of its own. (A foreign thread may well sleep twice.)
     ///
     /// # Safety
     /// As [`unlock`](Self::unlock).
@@ -178,14 +177,9 @@ impl RawMutex {
         // SAFETY: the caller. Claimed, and woken once.
         unsafe {
             match self.unlock_only() {
-                Some(target) if target.is_foreign() => {
+                Some(target) if target.is_foreign() && here.is_worker() => {
                     let apart = Apart(Some(target));
-                    if here.is_worker() {
-                        drop(myriad_core::spawn(move || drop(apart)));
-                    } else if let Err(payload) = unwind::catch(move || drop(apart)) {
-                        // Its message was printed; there is nobody to tell.
-                        unwind::discard(payload);
-                    }
+                    drop(myriad_core::spawn(move || drop(apart)));
                 }
                 Some(target) => wake(target),
                 None => {}
@@ -276,7 +270,7 @@ impl RawMutex {
 
     #[inline(always)]
     fn locked<R>(&self, f: impl FnOnce(Waiting<'_>) -> R) -> R {
-        // SAFETY: what runs inside is this module's: short, nothing foreign.
+        // SAFETY: what runs inside is this module's: short, no user code.
         let _guard = unsafe { self.queue.lock() };
         self.notes.with_mut(|notes| {
             self.list.with_mut(|list| {
@@ -358,7 +352,7 @@ impl<'a> Lock<'a> {
         }
     }
 
-    /// Under the spin lock: links the entry; unless the lock is free, then it is taken (true).
+    /// Under the spin lock: links the entry; unless the lock is free, then it is taken (true), and the target comes back.
     unsafe fn begin(
         &mut self,
         waiting: &mut Waiting<'_>,
@@ -429,9 +423,9 @@ unsafe impl Op for Lock<'_> {
             return false;
         };
         let raw = self.raw;
-        // SAFETY: the caller; under the spin lock. A target that was not needed is dropped without it.
+        // SAFETY: the caller; under the spin lock.
         let (taken, unused) = raw.locked(|mut waiting| unsafe { self.begin(&mut waiting, entry, mine) });
-        drop(unused);
+        *target = unused;
         self.competes = false;
         taken
     }
@@ -463,7 +457,7 @@ unsafe impl Op for Lock<'_> {
             (*entry).reset();
             (state, target)
         });
-        drop(target);
+        let _target = InHand::new(target);
         if state == DONE {
             // SAFETY: it was handed over.
             unsafe { self.raw.unlock() };

@@ -26,7 +26,7 @@ use myriad_core::sys::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::const_fn;
 use myriad_core::sys::mutant::ord;
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand, Target};
 
 const WRITER: u32 = 1 << 31;
 const WAITING: u32 = 1 << 30;
@@ -205,7 +205,7 @@ impl RawRwLock {
 
     #[inline(always)]
     fn locked<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
-        // SAFETY: what runs inside is this module's: short, nothing foreign.
+        // SAFETY: what runs inside is this module's: short, no user code.
         let _guard = unsafe { self.queue.lock() };
         // SAFETY: under the spin lock.
         self.lists.with_mut(|lists| f(unsafe { &mut *lists }))
@@ -270,7 +270,7 @@ unsafe impl Op for Read<'_> {
             self.0.still_waiting(lists);
             (state, target)
         });
-        drop(target);
+        let _target = InHand::new(target);
         if state == DONE {
             // SAFETY: it was let in.
             unsafe { self.0.leave_read() };
@@ -312,7 +312,7 @@ unsafe impl Op for Write<'_> {
             (*entry).reset();
             (state, target, self.0.gone(lists))
         });
-        drop(target);
+        let _target = InHand::new(target);
         self.0.follow(next);
         if state == DONE {
             // SAFETY: it was handed over.

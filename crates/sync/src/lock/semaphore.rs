@@ -6,7 +6,7 @@ use super::op::{self, Op, Waiting};
 use crate::entry::{DONE, Entry, LINKED, List};
 use myriad_core::sys::const_fn;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::mem::{ManuallyDrop, forget};
@@ -285,7 +285,9 @@ unsafe impl Op for Acquire<'_> {
     unsafe fn start(&mut self, here: Here, entry: *mut Entry<usize>, target: &mut Option<Target>) -> bool {
         let took = self.semaphore.inner.locked(here, |state| {
             let took = state.take(self.n);
-            if let (Took::None, Some(target)) = (&took, target.take()) {
+            if let Took::None = took
+                && let Some(target) = target.take()
+            {
                 // SAFETY: the caller; under the lock.
                 unsafe {
                     (*entry).put(&raw const self.n);
@@ -314,7 +316,7 @@ unsafe impl Op for Acquire<'_> {
             (*entry).reset();
             (was, target)
         });
-        drop(target);
+        let _target = InHand::new(target);
         // What it was given goes back. If it was the first, and wanted much, there may be enough for the next.
         self.semaphore.give(if state == DONE { self.n } else { 0 });
         false

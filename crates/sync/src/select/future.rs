@@ -95,8 +95,21 @@ impl<A: Arms> Polled<A> {
             // SAFETY: ours, and alive.
             let _ours = unsafe { self.wait.group().claim() };
         }
+        self.unlink(here).map(Poll::Ready)
+    }
+
+    /// Waits no more. What has won, if something has.
+    fn unlink(&mut self, here: Here) -> Option<A::Output> {
         self.linked = false;
-        self.arms.unlink(here).map(Poll::Ready)
+        let won = self.arms.unlink(here);
+        self.close();
+        won
+    }
+
+    /// The arms are in no list any more, and so is the wait.
+    fn close(&mut self) {
+        // SAFETY: as said.
+        unsafe { self.wait.close() }.into_iter().for_each(StoredWaker::discard);
     }
 
     /// Begins to wait, or goes on: at the earliest deadline we are polled again.
@@ -120,9 +133,8 @@ impl<A: Arms> Polled<A> {
                 return Poll::Ready(None);
             }
             let deadline = earlier(self.arms.deadline(), self.limit);
-            let waker_here = StoredWaker::clone_of(waker);
-            // SAFETY: the wait is over, and in no list.
-            unsafe { self.wait.open(waker_here) }.into_iter().for_each(StoredWaker::discard);
+            // SAFETY: the wait is over, and in no list; it has no waker, since it was closed.
+            let _none = unsafe { self.wait.open(StoredWaker::clone_of(waker)) };
             self.linked = true;
             // SAFETY: not linked; the arms and the wait are pinned, and go only after they were unlinked.
             let link = unsafe { self.arms.link_all(self.order, here, self.wait.group()) };
@@ -133,8 +145,7 @@ impl<A: Arms> Polled<A> {
                 self.set_alarm(waker);
                 return Poll::Pending;
             }
-            self.linked = false;
-            if let Some(output) = self.arms.unlink(here) {
+            if let Some(output) = self.unlink(here) {
                 return Poll::Ready(Some(output));
             }
         }
@@ -163,6 +174,7 @@ impl<A: Arms> Drop for Polled<A> {
     fn drop(&mut self) {
         if self.linked {
             self.arms.abandon(Here::get());
+            self.close();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The first message is lent to somebody who looks at it: without the lock, because looking is foreign code.
+//! The first message is lent to somebody who looks at it: without the lock, because looking is user code.
 //!
 //! ```text
 //!   buffer [1 2 3]  --look-->  1 with who looks;  buffer [],  behind [2 3]  --back, or taken-->  buffer [1 2 3] or [2 3]
@@ -17,6 +17,7 @@
 //! when they come, again and again.
 
 use super::*;
+use myriad_core::user_code::UserValue;
 
 /// `State::odd`: no sends any more.
 const SHUT: u8 = 1;
@@ -42,30 +43,13 @@ impl<T> Lent<T> {
 }
 
 /// What is to be done after a message came back, without the lock.
-struct Back<T> {
-    served: Served,
+pub(in super::super) struct Back<T> {
+    /// To be woken, in order.
+    served: Vec<Target>,
     /// To be dropped.
-    doomed: Option<T>,
+    doomed: Option<UserValue<T>>,
     /// Receivers wait at a closed channel in which nothing is left.
     ends: bool,
-}
-
-/// Targets to be woken, in order, also if a waker panics.
-struct Served(std::vec::IntoIter<Target>);
-
-impl Served {
-    fn wake(&mut self) {
-        for target in self.0.by_ref() {
-            // SAFETY: claimed, and woken once, without the lock.
-            unsafe { target.wake() };
-        }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.wake();
-    }
 }
 
 impl<T> Chan<T> {
@@ -74,18 +58,20 @@ impl<T> Chan<T> {
     /// # Safety
     /// It was lent to the caller, who has it in `place` (unless it is taken), and does not use it any more.
     pub(in super::super) unsafe fn end_loan(&self, here: Here, place: *const T, taken: bool) {
-        /// Also if a waker or the destructor of a message panics.
-        struct Ends<'a, T>(&'a Chan<T>);
-        impl<T> Drop for Ends<'_, T> {
-            fn drop(&mut self) {
-                self.0.end_all(Here::get());
-            }
-        }
         // SAFETY: the caller; locked.
-        let mut back = self.locked(here, |state| unsafe { state.end_loan(place, taken) });
-        let _ends = back.ends.then(|| Ends(self));
-        back.served.wake();
-        drop(back.doomed);
+        let back = self.locked(here, |state| unsafe { state.end_loan(place, taken) });
+        for target in back.served {
+            // SAFETY: claimed, and woken once, without the lock.
+            unsafe { here.wake(target) };
+        }
+        if back.ends {
+            self.end_all(here);
+        }
+        // Last, since its destructor may panic. The caller's panic goes on if there is one.
+        match back.doomed {
+            Some(message) if std::thread::panicking() => message.discard("the destructor of a message"),
+            message => drop(message.map(UserValue::give)),
+        }
     }
 }
 
@@ -386,11 +372,13 @@ impl<T> State<T> {
             match (taken, std::mem::take(&mut loan.doomed)) {
                 (true, _) => {}
                 // SAFETY: the caller.
-                (false, true) => doomed = Some(unsafe { place.read() }),
+                (false, true) => doomed = Some(UserValue::new(unsafe { place.read() })),
                 // SAFETY: the caller; those that came back are there.
                 (false, false) => unsafe { loan.behind.insert(older, place) },
             }
-            self.buffer = std::mem::replace(&mut loan.behind, Ring::new());
+            let behind = std::mem::replace(&mut loan.behind, Ring::new());
+            let unused = std::mem::replace(&mut self.buffer, behind);
+            debug_assert_eq!(unused.capacity(), 0, "what is sent meanwhile goes behind");
         }
         self.odd &= !LENT;
         self.quick = if self.is_closed() { 0 } else { self.limit.min(self.buffer.capacity()) };
@@ -398,7 +386,7 @@ impl<T> State<T> {
         // SAFETY: locked.
         unsafe { self.serve(&mut served) };
         let ends = self.is_closed() && !self.is_lent() && !self.waiting_receivers.is_empty();
-        Back { served: Served(served.into_iter()), doomed, ends }
+        Back { served, doomed, ends }
     }
 
     /// Serves those that have waited while a message was lent, until the usual invariants hold, or another one is lent.

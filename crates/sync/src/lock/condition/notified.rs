@@ -12,7 +12,7 @@ use myriad_core::sys::mutant::on;
 use myriad_core::sys::thread::abort_with;
 use myriad_core::time::Instant;
 use myriad_core::unwind;
-use myriad_core::wait::{Here, Target};
+use myriad_core::wait::{Here, InHand, Target};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::{LockResult, PoisonError};
 
@@ -91,13 +91,13 @@ unsafe impl<T> Op for Notified<'_, T> {
     unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<Slot<T>>) -> bool {
         // SAFETY: the caller; under the lock a linked entry stays linked. What was ended is our own.
         unsafe {
-            let target = self.condition.inner.locked(here, |state| {
+            let target = InHand::new(self.condition.inner.locked(here, |state| {
                 ((*entry).state() == LINKED).then(|| {
                     let target = state.list.remove(entry);
                     (*entry).reset();
                     target
                 })
-            });
+            }));
             let notified = target.is_none() && (*entry).state() == DONE;
             if notified {
                 self.receive((*entry).place());
