@@ -15,7 +15,7 @@ use super::sweep::Sweep;
 use super::{ask, point};
 use crate::sched::worker::{Role, Worker};
 use crate::sys::atomic::{AtomicBool, Ordering::*, fence};
-use crate::sys::mutant::on;
+use crate::sys::mutant::fault;
 use crate::task::context::Word;
 use crate::task::header::{Header, Marks};
 use std::cell::UnsafeCell;
@@ -90,7 +90,7 @@ impl Frames {
                 if let Place::On(below) = place::read(before) {
                     point::forget_top(&w, Word::exposed(below));
                 }
-            } else if !on("frame-left") {
+            } else if !fault("frame-left") {
                 (*task).idx.store(place::RUNS, Relaxed);
             }
             (w.refresh(), result)

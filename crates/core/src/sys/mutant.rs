@@ -28,6 +28,23 @@ pub const fn on(_mutant: &str) -> bool {
     false
 }
 
+/// Is this fault planted? For steps that no model reaches, because a model has no workers: behaviour tests catch these faults
+/// (`scripts/faults.sh`). Constant `false` but in a build with `--cfg myriad_faults`, where `MYRIAD_FAULT` names one.
+#[inline(always)]
+pub fn fault(name: &str) -> bool {
+    #[cfg(myriad_faults)]
+    {
+        static PLANTED: std::sync::LazyLock<String> =
+            std::sync::LazyLock::new(|| std::env::var("MYRIAD_FAULT").unwrap_or_default());
+        *PLANTED == name
+    }
+    #[cfg(not(myriad_faults))]
+    {
+        _ = name;
+        false
+    }
+}
+
 #[cfg(loom)]
 pub use planted::*;
 

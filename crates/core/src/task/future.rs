@@ -14,7 +14,7 @@ use crate::runtime::hub::Hub;
 use crate::sched::worker::Role;
 use crate::sched::{turn, worker};
 use crate::sys::atomic::Ordering::Relaxed;
-use crate::sys::mutant::on;
+use crate::sys::mutant::fault;
 use crate::unwind::{self, Payload};
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -290,7 +290,7 @@ unsafe fn end<F: Future>(task: *mut Header) -> Ended {
         };
         let w = worker::current().expect("polled on a worker");
         // From here on the record may be another task's: what runs until the loop goes on, a waker say, does not run as this one.
-        if !on("future-runs-on") {
+        if !fault("future-runs-on") {
             w.running.set(Word::NOTHING);
         }
         _ = turn::complete(w, task, ended);

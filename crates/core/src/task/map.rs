@@ -3,6 +3,7 @@
 use super::completions::Completions;
 use super::scope::scope;
 use super::try_scope::{Errors, try_scope};
+use crate::user_code::UserValue;
 use std::num::NonZero;
 use std::sync::Mutex;
 
@@ -155,7 +156,7 @@ where
     let limit = NonZero::new(limit).expect("at least one task at a time: a limit of 0 lets nothing run").get();
     let results = Mutex::new(Vec::new());
     let (f, ended) = (&f, &Completions::new());
-    try_scope(|s| {
+    let done = try_scope(|s| {
         let mut running = 0;
         for (i, item) in items.into_iter().enumerate() {
             if running == limit {
@@ -176,8 +177,13 @@ where
             s.spawn_with(job, End { ended, result: Some(()) });
         }
         Ok(())
-    })?;
+    });
     let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    if let Err(errors) = done {
+        // One by one, so that a destructor that panics keeps nothing from being dropped, nor the errors from being returned.
+        results.into_iter().for_each(|(_, result)| UserValue::new(result).discard("a result of `try_map_concurrent`"));
+        return Err(errors);
+    }
     results.sort_by_key(|(i, _)| *i);
     Ok(results.into_iter().map(|(_, result)| result).collect())
 }

@@ -12,6 +12,7 @@
 //! **Rejected.** A closure `with(|worker| ..)`: what runs inside may wait as well, so nothing would be gained.
 
 use super::Worker;
+use crate::sys::mutant::fault;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -60,7 +61,7 @@ impl Role {
     #[inline(always)]
     #[must_use = "the role that was given away says nothing any more"]
     pub fn refresh(self) -> Role {
-        if !self.worker.member.ready.is_shared() {
+        if !self.worker.member.ready.is_shared() || fault("stale-role") {
             return self;
         }
         let now = super::current().expect("a thread of the runtime");
