@@ -247,24 +247,30 @@ pub mod model {
         }
 
         /// A member has reduced its block.
-        pub fn reduced(&self, block: usize, value: u64) {
-            // SAFETY: a script has each block with one thread, and does this once.
+        ///
+        /// # Safety
+        /// The block is this thread's alone, which does this once.
+        pub unsafe fn reduced(&self, block: usize, value: u64) {
+            // SAFETY: claimed, and once (C1): the caller.
             unsafe { self.0.set_aggregate(block, value, true) };
         }
 
         /// It waits for the prefix before its block, and publishes its own; what it is. `None`: another has failed.
-        pub fn finish(&self, block: usize) -> Option<u64> {
+        ///
+        /// # Safety
+        /// The block is this thread's alone, which has reduced it, and does this once.
+        pub unsafe fn finish(&self, block: usize) -> Option<u64> {
             loop {
                 if self.0.has_failed() {
                     return None;
                 }
                 match self.0.look_back(block, op) {
                     Ok(before) => {
-                        // SAFETY: as above.
+                        // SAFETY: claimed, and its aggregate is set: the caller.
                         let own = unsafe { self.0.aggregate(block) };
                         let prefix = before.map(|before| op(before.get(), own));
                         let value = prefix.unwrap_or(*own);
-                        // SAFETY: as above.
+                        // SAFETY: claimed, and once (C1): the caller.
                         unsafe { self.0.set_prefix(block, prefix.map(Prefix::Own)) };
                         return Some(value);
                     }

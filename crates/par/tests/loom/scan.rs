@@ -5,16 +5,26 @@ use loom::thread;
 use myriad_par::model::Blocks;
 use std::sync::Arc;
 
+fn reduced(blocks: &Blocks, block: usize, value: u64) {
+    // SAFETY: each script has each block with one thread, which does this once.
+    unsafe { blocks.reduced(block, value) }
+}
+
+fn finish(blocks: &Blocks, block: usize) -> Option<u64> {
+    // SAFETY: as there, and behind it.
+    unsafe { blocks.finish(block) }
+}
+
 /// One has the first block, the other the second, and needs the first one's.
 fn two_blocks() {
     let blocks = Arc::new(Blocks::new(2));
     let b = blocks.clone();
     let other = thread::spawn(move || {
-        b.reduced(1, 2);
-        assert_eq!(b.finish(1), Some(12));
+        reduced(&b, 1, 2);
+        assert_eq!(finish(&b, 1), Some(12));
     });
-    blocks.reduced(0, 1);
-    assert_eq!(blocks.finish(0), Some(1));
+    reduced(&blocks, 0, 1);
+    assert_eq!(finish(&blocks, 0), Some(1));
     other.join().unwrap();
 }
 
@@ -23,13 +33,13 @@ fn back_over_an_aggregate() {
     let blocks = Arc::new(Blocks::new(3));
     let b = blocks.clone();
     let other = thread::spawn(move || {
-        b.reduced(2, 3);
-        assert_eq!(b.finish(2), Some(123));
+        reduced(&b, 2, 3);
+        assert_eq!(finish(&b, 2), Some(123));
     });
-    blocks.reduced(0, 1);
-    blocks.reduced(1, 2);
-    assert_eq!(blocks.finish(0), Some(1));
-    assert_eq!(blocks.finish(1), Some(12));
+    reduced(&blocks, 0, 1);
+    reduced(&blocks, 1, 2);
+    assert_eq!(finish(&blocks, 0), Some(1));
+    assert_eq!(finish(&blocks, 1), Some(12));
     other.join().unwrap();
 }
 
@@ -38,8 +48,8 @@ fn a_failure_wakes() {
     let blocks = Arc::new(Blocks::new(2));
     let b = blocks.clone();
     let other = thread::spawn(move || {
-        b.reduced(1, 2);
-        assert_eq!(b.finish(1), None);
+        reduced(&b, 1, 2);
+        assert_eq!(finish(&b, 1), None);
     });
     blocks.fail();
     other.join().unwrap();
