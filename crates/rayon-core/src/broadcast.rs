@@ -1,10 +1,10 @@
 //! Once on every worker.
 
-use crate::foreign_code;
 use crate::own::latch::{Countdown, Latch};
 use crate::own::worker::Call;
 use crate::place::Pool;
 use crate::unwind::{self, Payload};
+use crate::user_code;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Mutex;
@@ -107,7 +107,7 @@ where
     let call = |index| -> Call<'_> {
         let down = Down(down);
         Box::new(move || {
-            let result = foreign_code::call(|| f(BroadcastContext::new(index, n)));
+            let result = user_code::call(|| f(BroadcastContext::new(index, n)));
             // (There was none before: nothing of the user's is dropped under the lock.)
             *slot[index].lock().unwrap_or_else(|e| e.into_inner()) = Some(result);
             drop(down);
@@ -124,7 +124,7 @@ where
         match slot.into_inner().unwrap_or_else(|e| e.into_inner()) {
             Some(Ok(value)) => all.push(value),
             Some(Err(payload)) if first.is_none() => first = Some(payload),
-            Some(Err(payload)) => foreign_code::discard(payload),
+            Some(Err(payload)) => user_code::discard(payload),
             None => uncalled = true,
         }
     }
@@ -132,7 +132,7 @@ where
         return all;
     }
     // Not while this thread panics.
-    all.into_iter().for_each(foreign_code::let_go);
+    all.into_iter().for_each(user_code::let_go);
     match first {
         Some(payload) => unwind::resume(payload),
         None => panic!("the runtime was shut down before this call of a broadcast could start"),

@@ -1,12 +1,12 @@
 //! The settings of a pool.
 
-use crate::foreign_code::{self, LetGo, PanicHandler};
 use crate::own::registry::Handlers;
 use crate::own::thread::{self, CustomSpawn, DefaultSpawn, Plan, ThreadSpawn};
 use crate::own::worker::Worker;
 use crate::place::Pool;
 use crate::thread_pool::max_num_threads;
 use crate::unwind::Payload;
+use crate::user_code::{self, LetGo, PanicHandler};
 use crate::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, global};
 use myriad_core::guest;
 use std::any::Any;
@@ -189,8 +189,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         let guarded = |handler: Box<dyn Fn(usize) + Send + Sync>| {
             let panic_handler = panic_handler.clone();
             move |index| {
-                if let Err(payload) = global::while_starting(|| foreign_code::call(|| handler(index))) {
-                    foreign_code::tell(panic_handler.as_deref(), payload);
+                if let Err(payload) = global::while_starting(|| user_code::call(|| handler(index))) {
+                    user_code::tell(panic_handler.as_deref(), payload);
                 }
             }
         };

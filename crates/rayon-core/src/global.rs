@@ -1,8 +1,8 @@
 //! The global pool: Myriad's global runtime; or own threads, if the program has asked for what only these can promise.
 
-use crate::foreign_code::PanicHandler;
 use crate::own::registry::Registry;
 use crate::place::Pool;
+use crate::user_code::PanicHandler;
 use crate::{ThreadPoolBuildError, builder};
 use myriad_core::{Builder, guest};
 use std::cell::Cell;

@@ -123,7 +123,8 @@ where
     RB: Send,
 {
     if let Some(seat) = guest::seat() {
-        let moved = move || guest::seat().is_none_or(|here| !here.is(seat));
+        let here = seat.id();
+        let moved = move || guest::seat().is_none_or(|there| there.id() != here);
         return myriad_core::join(
             || {
                 split::offer();

@@ -18,7 +18,6 @@ mod broadcast;
 mod builder;
 mod configuration;
 mod error;
-mod foreign_code;
 mod global;
 mod join;
 mod own;
@@ -28,6 +27,7 @@ mod shared;
 mod spawn;
 mod thread_pool;
 mod unwind;
+mod user_code;
 mod yields;
 
 pub use broadcast::{BroadcastContext, broadcast, spawn_broadcast};

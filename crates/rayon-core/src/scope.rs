@@ -4,12 +4,12 @@
 //! is a count and a latch. Either way a job gets a reference to the scope's frame, by a pointer: the frame stands until all have ended.
 
 use crate::broadcast::BroadcastContext;
-use crate::foreign_code::{self, FirstPanic};
 use crate::own::job::boxed;
 use crate::own::latch::{Countdown, Latch};
 use crate::own::registry::Registry;
 use crate::own::worker::Fifo;
 use crate::place::Pool;
+use crate::user_code::{self, FirstPanic};
 use crate::{shared, unwind};
 use myriad_core::Handle;
 use myriad_core::sched::split;
@@ -106,7 +106,7 @@ impl<'scope> Base<'scope> {
                 })
             }
             Kind::Own { count, panic, .. } => {
-                let result = foreign_code::call(body);
+                let result = user_code::call(body);
                 unwind::never_left("a scope", || {
                     drop(Count(count));
                     count.wait();
@@ -117,11 +117,11 @@ impl<'scope> Base<'scope> {
                 // The body's own comes first; and nothing is dropped while this thread panics.
                 match result {
                     Ok(value) => {
-                        foreign_code::let_go(value);
+                        user_code::let_go(value);
                         unwind::resume(first);
                     }
                     Err(payload) => {
-                        foreign_code::discard(first);
+                        user_code::discard(first);
                         unwind::resume(payload);
                     }
                 }
@@ -169,7 +169,7 @@ impl<'scope> Base<'scope> {
         count.up(1);
         let (count, panic) = (Count(count), Frame(panic));
         move || {
-            if let Err(payload) = foreign_code::call(job) {
+            if let Err(payload) = user_code::call(job) {
                 // SAFETY: not yet counted down.
                 unsafe { panic.get() }.keep(payload);
             }

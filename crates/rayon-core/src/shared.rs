@@ -9,7 +9,7 @@
 use crate::broadcast::{BroadcastContext, gather};
 use crate::own::latch::Latch;
 use crate::own::worker::{Fifo, StandIn};
-use crate::{foreign_code, global, unwind};
+use crate::{global, unwind, user_code};
 use myriad_core::guest::{self, Seat};
 use myriad_core::sched::split;
 use myriad_core::{Handle, cancel};
@@ -30,11 +30,11 @@ pub(crate) fn spawn(pool: Handle, f: impl FnOnce() + Send + 'static) {
 
 /// Runs it, and says what becomes of its panic.
 fn detached(f: impl FnOnce()) {
-    match foreign_code::call(f) {
+    match user_code::call(f) {
         Ok(()) => {}
         // No panic: the task was cancelled, and ends so.
         Err(payload) if payload.is::<cancel::Cancelled>() => unwind::resume(payload),
-        Err(payload) => foreign_code::tell(global::panic_handler(), payload),
+        Err(payload) => user_code::tell(global::panic_handler(), payload),
     }
 }
 

@@ -4,7 +4,7 @@ pub(crate) use myriad_core::unwind::{Payload, resume};
 
 /// Calls `f`, in which frames of the caller are borrowed by jobs that may still run: if `f` unwinds, the process ends.
 ///
-/// Nothing in `f` unwinds, as far as we know: whatever is foreign is called through [the door](crate::foreign_code). This is for
+/// Nothing in `f` unwinds, as far as we know: whatever is foreign is called through [the door](crate::user_code). This is for
 /// what we do not know. A frame that is left while others borrow from it is undefined behaviour, and rayon ends the process too.
 #[inline(always)]
 pub(crate) fn never_left<R>(what: &'static str, f: impl FnOnce() -> R) -> R {

@@ -4,7 +4,7 @@ use super::job::{Job, boxed};
 use super::latch::Latch;
 use super::registry::Registry;
 use crate::broadcast::{BroadcastContext, gather};
-use crate::foreign_code;
+use crate::user_code;
 use std::sync::Arc;
 
 /// A job that keeps the pool.
@@ -12,7 +12,7 @@ fn keeping<F: FnOnce() + Send + 'static>(registry: &Arc<Registry>, f: F) -> Job 
     registry.keep();
     let registry = registry.clone();
     let run = move || {
-        if let Err(payload) = foreign_code::call(f) {
+        if let Err(payload) = user_code::call(f) {
             registry.detached_panic(payload);
         }
         registry.release();

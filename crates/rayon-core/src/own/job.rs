@@ -4,8 +4,8 @@
 //! memory. A job on the heap ([`boxed`]) owns its closure.
 
 use super::latch::Latch;
-use crate::foreign_code;
 use crate::unwind::{self, Payload};
+use crate::user_code;
 use std::cell::UnsafeCell;
 
 /// See the module's header. Run exactly once.
@@ -71,7 +71,7 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> FrameJob<F, R> {
             // SAFETY: the frame stands until the latch is set, and nobody else runs the job, or looks at it before.
             unsafe {
                 let f = (*(*this).f.get()).take().expect("a job runs once");
-                let result = foreign_code::call(|| f(true));
+                let result = user_code::call(|| f(true));
                 // (There was none before: nothing is dropped.)
                 (*this).result.get().write(Some(result));
                 Latch::set(&raw const (*this).latch);

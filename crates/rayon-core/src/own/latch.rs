@@ -10,8 +10,8 @@
 
 use super::registry::Registry;
 use super::worker::Worker;
-use crate::foreign_code;
 use crate::unwind;
+use crate::user_code;
 use myriad_core::{block_on, cancel, guest};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -125,8 +125,8 @@ impl Latch {
             }
             // A cancellation has to wait. And where there is no memory for a stack on which the worker could go on, it waits with us.
             Waiter::Task(signal) => {
-                while let Err(payload) = foreign_code::call(|| cancel::shield(|| signal.wait(|| self.is_set()))) {
-                    foreign_code::discard(payload);
+                while let Err(payload) = user_code::call(|| cancel::shield(|| signal.wait(|| self.is_set()))) {
+                    user_code::discard(payload);
                     if self.is_set() {
                         break;
                     }

@@ -13,8 +13,8 @@ mod sleep;
 pub(crate) mod thread;
 pub(crate) mod worker;
 
-use crate::foreign_code;
 use crate::unwind::{self, AbortOnUnwind};
+use crate::user_code;
 use job::{FrameJob, Job};
 use latch::Latch;
 use myriad_core::cancel;
@@ -35,13 +35,13 @@ where
     // SAFETY: the guard.
     let as_job = unsafe { job.job() };
     w.push(as_job);
-    let ra = match foreign_code::call(|| a(injected)) {
+    let ra = match user_code::call(|| a(injected)) {
         Ok(ra) => ra,
         Err(payload) => {
             // `b` is run in any case, here or elsewhere. Its own panic gives way, and its result is not dropped while this thread panics.
             w.work_until(|| job.latch.is_set());
             std::mem::forget(guard);
-            foreign_code::let_go_result(job.into_result());
+            user_code::let_go_result(job.into_result());
             unwind::resume(payload);
         }
     };

@@ -7,8 +7,8 @@ use super::job::{FrameJob, Job};
 use super::latch::Latch;
 use super::sleep::Sleep;
 use super::worker::Worker;
-use crate::foreign_code::{self, LetGo, PanicHandler};
 use crate::unwind::{self, Payload};
+use crate::user_code::{self, LetGo, PanicHandler};
 use crossbeam_deque::{Injector, Steal, Stealer};
 use std::collections::VecDeque;
 use std::fmt;
@@ -151,7 +151,7 @@ impl Registry {
     /// Calls a handler of this worker's, if there is one.
     pub(crate) fn call_handler(&self, handler: &Option<Handler>, index: usize) {
         if let Some(handler) = handler
-            && let Err(payload) = foreign_code::call(|| handler(index))
+            && let Err(payload) = user_code::call(|| handler(index))
         {
             self.detached_panic(payload);
         }
@@ -159,6 +159,6 @@ impl Registry {
 
     /// A job that nobody waits for, or a handler, has panicked.
     pub(crate) fn detached_panic(&self, payload: Payload) {
-        foreign_code::tell(self.handlers.panic.as_deref(), payload);
+        user_code::tell(self.handlers.panic.as_deref(), payload);
     }
 }

@@ -1,4 +1,4 @@
-//! The door to code that is not ours.
+//! The door to user code.
 //!
 //! Jobs, handlers, functions that name or start threads, and the destructors of payloads, results and handlers are the user's.
 //! They may panic, wait, run other jobs meanwhile, and call every function of this crate. So they are called and dropped here; or
