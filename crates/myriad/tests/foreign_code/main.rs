@@ -5,6 +5,8 @@
 mod common;
 
 mod destructors;
+mod payloads;
 mod standard_error;
+mod thread_locals;
 mod wakers;
 mod waking;
