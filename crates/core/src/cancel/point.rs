@@ -324,7 +324,7 @@ fn check_marked(task: *const Header) {
     // SAFETY: the running task.
     unsafe { frames::look_at_scope(task) };
     // SAFETY: the running task.
-    if must_end(unsafe { &*task }, worker::current().is_some_and(Worker::are_fibers)) {
+    if must_end(unsafe { &*task }, worker::current().is_some_and(|w| w.are_fibers())) {
         arrive();
     }
 }
