@@ -7,6 +7,8 @@
 //!
 //! **Handles** of tasks, channels and locks are looked up in tables: one that is used too late is an error ([`handle`]).
 
+// They panic where the output is full or closed: see `sys::say`.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 #![allow(non_camel_case_types, reason = "the names are C's")]
 
 pub mod cancel;

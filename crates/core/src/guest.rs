@@ -41,7 +41,7 @@ pub fn seat() -> Option<Seat> {
 /// # Panics
 /// If it cannot be started.
 pub fn outside() -> Handle {
-    Handle::of(global::hub())
+    global::home()
 }
 
 /// Does the calling thread belong to Myriad, so that it is somebody else's when the caller has ended? It is a worker's, keeps
@@ -168,10 +168,10 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let hub = pool.hub();
-    assert!(index < hub.workers().len(), "there is no worker {index}: the pool has {}", hub.workers().len());
+    let workers = pool.workers();
+    assert!(index < workers, "there is no worker {index}: the pool has {workers}");
     // SAFETY: the caller.
-    unsafe { spawn::spawn_pinned(hub, index, f, Location::caller(), crate::task::Builder::new()) }
+    unsafe { spawn::spawn_pinned(pool, index, f, Location::caller(), crate::task::Builder::new()) }
 }
 
 /// As [`Seat::hold_spares_back`], for a pool.

@@ -66,6 +66,14 @@ impl Drop for AbortOnUnwind {
     }
 }
 
+/// Drops something of the user's where nothing may unwind. If its destructor panics, that is where the panic ends (std's hook has told).
+#[cold]
+pub(crate) fn drop_quietly<T>(value: T) {
+    if let Err(payload) = catch(|| drop(value)) {
+        discard(payload);
+    }
+}
+
 /// The text of a panic, if it has one.
 pub(crate) fn message(payload: &(dyn Any + Send)) -> &str {
     if let Some(text) = payload.downcast_ref::<&'static str>() {

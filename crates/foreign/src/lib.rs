@@ -13,6 +13,8 @@
 //!
 //! **One crate for both,** because they share the look-up and nothing in either is more than some hundred lines; a user of one
 //! pays nothing for the other.
+// They panic where the output is full or closed: see `sys::say`.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod fftw;
 mod jobs;

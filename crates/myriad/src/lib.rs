@@ -61,6 +61,8 @@
 //! - **A stack** has 64 KiB in fiber mode ([`Builder::stack_size`]); an overflow ends the process, and names the task.
 //!
 #![cfg_attr(not(docsrs), doc = "The longer texts of the repository are in [`_documentation`].")]
+// They panic where the output is full or closed: see `myriad_core::sys::say`.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub use myriad_core::cancel;
 pub use myriad_core::platform::{Platform, platform};

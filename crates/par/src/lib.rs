@@ -45,6 +45,8 @@
 //!   [leaks](https://github.com/rust-lang/rust/issues/47949) if one of their destructors unwinds. Drop them
 //!   before, or let the destructor [`shield`](myriad_core::cancel::shield) its wait.
 
+// They panic where the output is full or closed: see `sys::say`.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 #![warn(unused_qualifications)]
 
 mod failures;

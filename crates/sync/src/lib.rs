@@ -2,6 +2,8 @@
 //!
 //! People use them through the crate `myriad`. One implementation of each serves closures that block, futures and plain
 //! threads, in every pairing: all wait through [`myriad_core::wait`].
+// They panic where the output is full or closed: see `sys::say`.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod channel;
 mod entry;

@@ -19,8 +19,8 @@ use super::pool::COMPUTE;
 /// | [`blocking`](crate::blocking) | a call that holds up its thread: in a system call, a foreign lock | another pool | 512 |
 /// | [`task::dedicated`](crate::task::dedicated) | what keeps a thread for as long as the program runs | one for each task | no limit |
 ///
-/// It is still the caller that runs: `f` sees the task's own task-locals, scoped values and random numbers. A call costs some ten
-/// microseconds. On a foreign thread `f` is simply called, also within another computation; so it is if the system has no thread, or no
+/// It is still the caller that runs: `f` sees the task's own number and name ([`task::current`](crate::task::current)), task-locals, scoped
+/// values and random numbers, and what it spawns goes to the task's own runtime and pool. A call costs some ten microseconds. On a foreign thread `f` is simply called, also within another computation; so it is if the system has no thread, or no
 /// memory for the stack on which the worker would go on meanwhile.
 ///
 /// # Blocking
@@ -48,7 +48,8 @@ where
 /// Calls `f`, a long computation, on a thread of the same pool as [`compute`], when it has its turn, and returns its result as a
 /// future.
 ///
-/// The call inherits scoped values and random numbers like a task that is spawned, and its task-locals are its own. If the
+/// The call inherits scoped values and random numbers like a task that is spawned, and its task-locals are its own. It is no task;
+/// what it spawns goes to the runtime and pool of the caller. If the
 /// system has no thread for the pool, the call is made here, before this returns.
 ///
 /// # Blocking

@@ -2,7 +2,9 @@
 
 use super::Job;
 use super::pool::{BLOCKING, Pool};
+use crate::runtime::pools;
 use crate::task::context::inherit::Heirloom;
+use crate::task::{Lent, lend};
 use crate::unwind::{self, Payload};
 use crate::user_code::{StoredWaker, UserValue};
 use std::future::Future;
@@ -35,7 +37,8 @@ impl<T> Shared<T> {
 
 /// Calls `f` on a thread of the same pool as [`blocking`](super::blocking), beginning now, and returns its result as a future.
 ///
-/// The call inherits scoped values and random numbers like a task that is spawned, and its task-locals are its own.
+/// The call inherits scoped values and random numbers like a task that is spawned, and its task-locals are its own. It is no task;
+/// what it spawns goes to the runtime and pool of the caller.
 ///
 /// If the system has no thread for the pool, the call is made here, before this returns.
 ///
@@ -65,7 +68,8 @@ where
     T: Send + 'static,
 {
     let shared = Arc::new(Shared(Mutex::new(State::Running(None))));
-    let data = Box::into_raw(Box::new((f, Heirloom::new(None), shared.clone()))).cast();
+    let to = Lent::to_pool(pools::inside());
+    let data = Box::into_raw(Box::new((f, to, Heirloom::new(None), shared.clone()))).cast();
     if let Err(job) = pool.submit(Job { run: run_boxed::<F, T>, data }) {
         job.run();
     }
@@ -76,14 +80,16 @@ where
 /// `data` is a box of this closure and its future's state.
 unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
     // SAFETY: the caller.
-    let (f, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Heirloom, Arc<Shared<T>>)>()) };
-    let result = heirloom.run(f);
-    let before = std::mem::replace(&mut *shared.locked(), State::Ended(result));
-    if let State::Running(Some(waker)) = before {
-        waker.wake();
-    }
-    // If the future is gone the result is dropped here; its destructor must not end the thread.
-    UserValue::new(shared).discard("the result of a call that nobody waits for");
+    let (f, to, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Lent, Heirloom, Arc<Shared<T>>)>()) };
+    lend(to, || {
+        let result = heirloom.run(f);
+        let before = std::mem::replace(&mut *shared.locked(), State::Ended(result));
+        if let State::Running(Some(waker)) = before {
+            waker.wake();
+        }
+        // If the future is gone the result is dropped here; its destructor must not end the thread.
+        UserValue::new(shared).discard("the result of a call that nobody waits for");
+    });
 }
 
 impl<T> Future for Blocking<T> {

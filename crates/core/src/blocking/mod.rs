@@ -21,12 +21,15 @@ pub use compute::{compute, compute_async};
 pub use future::{Blocking, blocking_async};
 
 use crate::cancel::{self, region::Region};
+use crate::sched::worker;
 use crate::sys::clock::Instant;
 use crate::task::context::Loan;
+use crate::task::{Lent, lend};
 use crate::unwind::{self, Payload};
 use crate::wait::{Node, Target, Wait};
 pub(crate) use pool::works_here;
 use pool::{BLOCKING, Pool};
+pub(crate) use pool::{Locks, lock_all};
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, MutexGuard};
@@ -56,8 +59,10 @@ struct Call<F, T> {
     asked: Mutex<Asked>,
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<Option<Result<T, Payload>>>,
-    /// The caller goes on there, with what belongs to it.
+    /// The caller goes on there, with what belongs to it ...
     loan: Loan,
+    /// ... and as itself.
+    caller: Lent,
     target: UnsafeCell<Option<Target>>,
 }
 
@@ -117,7 +122,8 @@ impl<F, T> Call<F, T> {
 /// again, new ones are started when all are busy, up to 512; further calls wait for their turn; one that has been idle
 /// for 10 s ends. `f` may borrow from the caller, which does not go on before it has ended.
 ///
-/// It is still the caller that runs: `f` sees the task's own task-locals, scoped values and random numbers.
+/// It is still the caller that runs: `f` sees the task's own number and name ([`task::current`](crate::task::current)), task-locals, scoped
+/// values and random numbers, and what it spawns goes to the task's own runtime and pool.
 ///
 /// On a foreign thread, which is there to be blocked, `f` is simply called; so it is if the system has no thread for the
 /// pool, or no memory for the stack on which the worker would go on meanwhile.
@@ -153,15 +159,18 @@ where
     T: Send,
 {
     let wait = Wait::new();
-    if crate::sched::worker::current().is_none() || wait.prepare().is_err() {
+    if wait.prepare().is_err() {
         return f();
     }
+    // (Asked for after that, which may start a thread.)
+    let Some(w) = worker::current() else { return f() };
     wait.end_by(Call::<F, T>::pass_on);
     let call = Call {
         wait,
         asked: Mutex::default(),
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
         result: UnsafeCell::new(None),
+        caller: Lent::to_running(&w),
         loan: Loan::new(),
         target: UnsafeCell::new(None),
     };
@@ -192,7 +201,8 @@ unsafe fn run_call<F: FnOnce() -> T, T>(data: *mut ()) {
     let target = unsafe {
         let f = ManuallyDrop::take(&mut *(*call).closure.get());
         let call = &*call;
-        *call.result.get() = Some(call.loan.run_on_thread(|| call.run_in_region(f)).and_then(|result| result));
+        let result = lend(call.caller, || call.loan.run_on_thread(|| call.run_in_region(f)));
+        *call.result.get() = Some(result.and_then(|result| result));
         (*call.target.get()).take()
     };
     if let Some(target) = target {

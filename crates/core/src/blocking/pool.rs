@@ -12,7 +12,7 @@
 //! thread that wants to end takes itself out, or finds that a job is on its way. While jobs are queued as many run as may.
 
 use super::Job;
-use crate::runtime::processors;
+use crate::runtime::{fork, processors};
 use crate::sched::foreign;
 use crate::sys::thread;
 use std::cell::Cell;
@@ -38,7 +38,9 @@ pub(super) struct Pool {
     state: Mutex<State>,
 }
 
-struct State {
+pub(crate) struct State {
+    /// Whose threads these are: see [`fork`].
+    era: u32,
     queue: VecDeque<Job>,
     idle: Vec<Arc<Slot>>,
     threads: usize,
@@ -65,6 +67,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
+/// For `fork`.
+pub(crate) type Locks = [MutexGuard<'static, State>; 2];
+
+/// For `fork`: nobody else changes the pools meanwhile.
+pub(crate) fn lock_all() -> Locks {
+    [locked(&BLOCKING.state), locked(&COMPUTE.state)]
+}
+
 thread_local! {
     /// Is the thread one of a pool here?
     static WORKS_HERE: Cell<bool> = const { Cell::new(false) };
@@ -77,14 +87,21 @@ pub(crate) fn works_here() -> bool {
 
 impl Pool {
     const fn new(name: &'static str, most: fn() -> usize) -> Pool {
-        let state = State { queue: VecDeque::new(), idle: Vec::new(), threads: 0, asleep: 0, numbered: 0 };
+        let state = State { era: 0, queue: VecDeque::new(), idle: Vec::new(), threads: 0, asleep: 0, numbered: 0 };
         Pool { name, most, state: Mutex::new(state) }
     }
 
     /// Has the job run by a thread. Gives it back if there is none and none can be started.
     pub(super) fn submit(&'static self, job: Job) -> Result<(), Job> {
         let data = job.data;
+        fork::watch();
         let mut state = locked(&self.state);
+        if state.era != fork::era() {
+            // The parent's threads, and calls.
+            std::mem::forget((std::mem::take(&mut state.queue), std::mem::take(&mut state.idle)));
+            *state =
+                State { era: fork::era(), threads: 0, asleep: 0, queue: VecDeque::new(), idle: Vec::new(), ..*state };
+        }
         state.queue.push_back(job);
         if self.next_runs(state) {
             return Ok(());
@@ -121,7 +138,8 @@ impl Pool {
         let name = format!("{}-{}", self.name, state.numbered);
         drop(state);
         // Without the lock: starting a thread takes the time of many jobs.
-        let started = std::thread::Builder::new().name(name).spawn(|| self.work()).is_ok();
+        let started =
+            std::thread::Builder::new().name(name).spawn(|| thread::never_unwinds(self.name, || self.work())).is_ok();
         if !started {
             locked(&self.state).threads -= 1;
         }

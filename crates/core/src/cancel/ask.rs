@@ -67,7 +67,12 @@ unsafe fn ask(task: *const Header, on_stack: bool, hub: &'static Hub) {
     match place::read(unsafe { (*task).idx.load(Relaxed) }) {
         _ if !hub.workers()[0].are_fibers() => ask_home(task, on_stack, &hub.workers()[0].member),
         // Once it is started it stays there. (Perhaps with a spare worker.)
-        Place::Waits(home, _) | Place::Under(home, _) => ask_home(task, on_stack, hub.crew.members()[home]),
+        Place::Waits(home, _) | Place::Under(home, _) => {
+            // (None, or another one: a task that was left when its runtime ended, whose number another hub has now.)
+            if let Some(&home) = hub.crew.members().get(home) {
+                ask_home(task, on_stack, home);
+            }
+        }
         // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or it finds the mark itself,
         // but nothing orders the two.)
         Place::Unknown | Place::On(_) => hub.all_workers().for_each(|w| ask_home(task, on_stack, w.as_static())),
@@ -146,13 +151,18 @@ thread_local! {
     static LATER: RefCell<Option<Vec<(&'static Worker, What)>>> = const { RefCell::new(None) };
 }
 
+/// Looks at the list. `None`: the thread is about to end, and has none any more.
+fn later<R>(f: impl FnOnce(&mut Option<Vec<(&'static Worker, What)>>) -> R) -> Option<R> {
+    LATER.try_with(|later| f(&mut later.borrow_mut())).ok()
+}
+
 /// Answers a request, and those that come of it one after the other: a join passes its cancellation on, and joins may be a hundred
 /// thousand deep, on as many stacks.
 ///
 /// # Safety
 /// The caller is the worker.
 unsafe fn answer(w: &Worker, what: What) {
-    let nested = LATER.with_borrow_mut(|later| match later {
+    let nested = later(|later| match later {
         Some(later) => {
             later.push((Worker::of(w.as_static()), what));
             true
@@ -162,9 +172,10 @@ unsafe fn answer(w: &Worker, what: What) {
             false
         }
     });
-    if nested {
+    if nested == Some(true) {
         return;
     }
+    // (In a destructor of a thread-local there is no list any more: all is answered at once.)
     // SAFETY: the caller.
     unsafe { answer_one(w, what) };
     answer_later();
@@ -175,20 +186,20 @@ unsafe fn answer(w: &Worker, what: What) {
 /// For who holds a task's place: to answer takes the lock of a list of frames, and who has that waits for places.
 pub(super) fn put_off() -> bool {
     // (Not in a model: all its threads are one, and nobody asks there.)
-    !cfg!(loom) && LATER.with_borrow_mut(|later| later.is_none() && later.insert(Vec::new()).is_empty())
+    !cfg!(loom) && later(|later| later.is_none() && later.insert(Vec::new()).is_empty()) == Some(true)
 }
 
 /// Answers what was put off, until there is nothing more.
 pub(super) fn answer_later() {
     loop {
-        let next = LATER.with_borrow_mut(|later| {
+        let next = later(|later| {
             let next = later.as_mut().and_then(Vec::pop);
             if next.is_none() {
                 *later = None;
             }
             next
         });
-        let Some((w, what)) = next else { return };
+        let Some(Some((w, what))) = next else { return };
         // SAFETY: the worker, or in threads mode any, is asked from this thread, by `answer`'s callers.
         unsafe { answer_one(w, what) };
     }
@@ -246,6 +257,10 @@ pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
             }
             match place::read((*task).idx.load(Relaxed)) {
                 Place::Waits(home, node) if home == w.member.index => {
+                    // As above: a task that was left blocked, on a worker of the same numbers.
+                    if !(*node).home.is_some_and(|home| std::ptr::eq(home, &w.member)) {
+                        return;
+                    }
                     let key = region::Key::of(&*task);
                     if !region::is_cancelled(key) || spares(&*task) {
                         return;
@@ -291,11 +306,9 @@ pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
     // SAFETY: the caller.
     unsafe {
         let ended = loop {
-            if !region::is_cancelled(region::Key::of(&*task)) {
-                break None;
-            }
+            let Some(extent) = region::cancelled(region::Key::of(&*task)) else { break None };
             match place::read(word) {
-                Place::Waits(_, node) => break (!spares_thread(&*task, node) && point::end(node)).then_some(node),
+                Place::Waits(_, node) => break (!spares_thread(extent, node) && point::end(node)).then_some(node),
                 Place::Under(_, other) => {
                     (*other).marks.fetch_or(Marks::CANCELLED, AcqRel);
                     // SeqCst: as in `look_anywhere`.
@@ -317,10 +330,10 @@ pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
     }
 }
 
-/// As `spares`.
-unsafe fn spares_thread(task: &Header, node: *const Node) -> bool {
+/// As `spares`, in threads mode.
+unsafe fn spares_thread(extent: region::Extent, node: *const Node) -> bool {
     // SAFETY: the wait stands.
-    cfg!(panic = "abort") || task.marks.load(Relaxed) & Marks::UNWINDING == 0 && unsafe { (*node).panicking.get() } != 0
+    cfg!(panic = "abort") || extent.leaves_panic(unsafe { (*node).panicking.get() } != 0)
 }
 
 /// Must this wait not be ended, because its thread is panicking? (A panic in a destructor then would abort.)

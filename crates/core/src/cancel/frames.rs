@@ -145,6 +145,23 @@ impl Frames {
         }
     }
 
+    /// Shows the tasks of scopes in the list, each with what says whether its scope is cancelled.
+    ///
+    /// # Safety
+    /// The worker has ended, so that nobody changes the list.
+    pub(crate) unsafe fn for_each_scoped(&self, mut each: impl FnMut(*const Header, *const AtomicBool)) {
+        let mut frame = self.first();
+        while !frame.is_null() {
+            // SAFETY: frames in the list stand; the caller.
+            unsafe {
+                if !(*frame).scope.is_null() {
+                    each((*frame).task, (*frame).scope);
+                }
+                frame = (*Frame::links(frame)).next;
+            }
+        }
+    }
+
     /// The first of the list.
     pub(super) fn first(&self) -> *mut Frame {
         // SAFETY: owner only, or under the lock.

@@ -49,7 +49,7 @@ unsafe fn enter_marked(w: &Worker, task: *const Header, node: *const Node) -> bo
             first_block(w, task);
         }
         (*task).idx.store(place::at(w.here, node), Relaxed);
-        let ended = must_end(&*task) && end(node);
+        let ended = must_end(&*task, true) && end(node);
         if ended {
             leave_fiber(task);
         }
@@ -83,7 +83,7 @@ pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Node) 
         // SeqCst: pairs with that in `look_anywhere`: the place against the mark.
         fence(SeqCst);
     }
-    if task.marks.load(Relaxed) & Marks::LOOK == 0 || !must_end(task) {
+    if task.marks.load(Relaxed) & Marks::LOOK == 0 || !must_end(task, false) {
         return false;
     }
     // Whoever holds it has seen the mark too.
@@ -266,12 +266,17 @@ pub(super) unsafe fn end(node: *const Node) -> bool {
 }
 
 /// Is the task, which runs here, to be unwound?
-fn must_end(task: &Header) -> bool {
-    // Where a panic aborts nothing is unwound. While the thread panics (but for a cancellation, which `region` knows) a
-    // second panic would abort.
-    !cfg!(panic = "abort")
-        && region::is_cancelled(region::Key::of(task))
-        && (task.marks.load(Relaxed) & Marks::UNWINDING != 0 || !region::panics_here())
+fn must_end(task: &Header, fibers: bool) -> bool {
+    // Where a panic aborts nothing is unwound. While the thread panics an unwinding that leaves the destructor would abort.
+    if cfg!(panic = "abort") {
+        return false;
+    }
+    let Some(extent) = region::cancelled(region::Key::of(task)) else { return false };
+    if fibers {
+        // Perhaps it is another task's panic: see `region`.
+        return task.marks.load(Relaxed) & Marks::UNWINDING != 0 || !region::panics_here();
+    }
+    !extent.leaves_panic(std::thread::panicking())
 }
 
 /// A blocking point without a wait: unwinds if the running task is cancelled.
@@ -319,7 +324,7 @@ fn check_marked(task: *const Header) {
     // SAFETY: the running task.
     unsafe { frames::look_at_scope(task) };
     // SAFETY: the running task.
-    if must_end(unsafe { &*task }) {
+    if must_end(unsafe { &*task }, worker::current().is_some_and(|w| w.are_fibers())) {
         arrive();
     }
 }
@@ -328,7 +333,7 @@ fn check_marked(task: *const Header) {
 pub(crate) fn check_anywhere() {
     match worker::current() {
         Some(w) => check(&w),
-        None if super::thread::is_cancelled() && !std::thread::panicking() && !cfg!(panic = "abort") => arrive(),
+        None if super::thread::must_end() => arrive(),
         None => {}
     }
 }

@@ -70,6 +70,8 @@ pub(crate) struct Region {
     shield: bool,
     /// Unwindings that were under way when it was entered.
     unwindings: u32,
+    /// It was entered while its thread panicked: in a destructor, in which it is also left.
+    in_panic: bool,
     cancelled: AtomicBool,
     key: Key,
     owner: Owner,
@@ -154,13 +156,38 @@ fn look<R>(key: Key, f: impl Fn(&Entry) -> R) -> R {
     Shard::of(key).entry(key, &f).unwrap_or_else(none)
 }
 
+/// What a cancellation ends where a task is now: the innermost region that is cancelled, or all of the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    Task,
+    /// One that was entered in a destructor, while its thread panicked; or not.
+    Region {
+        in_panic: bool,
+    },
+}
+
+impl Extent {
+    /// Would an unwinding up to there leave a destructor that runs because of a panic (and so abort)? `panics`: the thread of the wait
+    /// panics, whether with a panic or because of a cancellation.
+    ///
+    /// What is on a thread is on one stack, so that is known exactly. (But for a panic within such a region, of which nobody tells.)
+    pub(super) fn leaves_panic(self, panics: bool) -> bool {
+        panics && self != Extent::Region { in_panic: true }
+    }
+}
+
 /// Is this task, or thread, to be cancelled where it is now?
 ///
 /// Called by itself, or by its home while it is blocked.
 pub(crate) fn is_cancelled(key: Key) -> bool {
+    cancelled(key).is_some()
+}
+
+/// The same; and what of it.
+pub(super) fn cancelled(key: Key) -> Option<Extent> {
     let marks = key.marks().load(Acquire);
     if marks & (Marks::CANCELLED | Marks::ASKED) == 0 {
-        return false;
+        return None;
     }
     let (innermost, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
     let unwindings = if marks & Marks::UNWINDING == 0 { 0 } else { unwindings };
@@ -168,25 +195,25 @@ pub(crate) fn is_cancelled(key: Key) -> bool {
     // SAFETY: regions of the chain stand, and do not change: see the header.
     while let Some(inner) = unsafe { region.as_ref() } {
         if inner.unwindings < unwindings {
-            return false;
+            return None;
         }
         // Acquire: what the canceller did before.
         if inner.cancelled.load(Acquire) {
-            return true;
+            return Some(Extent::Region { in_panic: inner.in_panic });
         }
         if inner.shield {
-            return false;
+            return None;
         }
         region = inner.around;
     }
     if unwindings > 0 {
-        return false;
+        return None;
     }
     if marks & Marks::CANCELLED == 0 && innermost.is_null() {
         // Nothing is left that this could be about. (A region is cancelled before the mark is set.)
         key.marks().fetch_and(!Marks::ASKED, AcqRel);
     }
-    marks & Marks::CANCELLED != 0
+    (marks & Marks::CANCELLED != 0).then_some(Extent::Task)
 }
 
 /// When the innermost regions of this foreign thread that count are over.
@@ -237,6 +264,7 @@ impl Region {
             around: null(),
             shield,
             unwindings: 0,
+            in_panic: std::thread::panicking(),
             cancelled: AtomicBool::new(false),
             key: Key::current(),
             owner,
@@ -321,7 +349,8 @@ pub(crate) fn ended<R>(region: &Region, result: Result<R, Payload>) -> Result<R,
         Ok(value) => Ok(value),
         Err(mut payload) if super::is_cancellation(&payload) && region.is_over() => {
             super::settle(&mut payload);
-            if is_cancelled(region.key) {
+            // (Not out of a destructor that runs because of a panic: there the rest of the task is spared.)
+            if cancelled(region.key).is_some_and(|extent| !extent.leaves_panic(std::thread::panicking())) {
                 unwind::resume(payload);
             }
             Err(payload)
@@ -333,11 +362,12 @@ pub(crate) fn ended<R>(region: &Region, result: Result<R, Payload>) -> Result<R,
 // ---------------------------------------------------------------------------------------------------------- unwinding
 
 thread_local! {
-    /// Unwindings because of cancellations on this thread.
+    /// Unwindings because of cancellations on this thread. A guess, for fiber mode alone, where several stacks share the thread: code that
+    /// has caught such an unwinding may keep its payload, forget it, or drop it on another thread.
     static HERE: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Does this thread panic for another reason than a cancellation?
+/// Does this thread panic for another reason than a cancellation? For fiber mode.
 pub(crate) fn panics_here() -> bool {
     std::thread::panicking() && HERE.try_with(Cell::get).unwrap_or(0) == 0
 }
@@ -350,7 +380,9 @@ fn has_entry(key: Key) -> bool {
 /// The calling task begins to unwind.
 pub(super) fn begin_unwinding() -> Key {
     let key = keep_off();
-    _ = HERE.try_with(|here| here.set(here.get() + 1));
+    // If the thread does not panic, those before are over, wherever their payloads are.
+    let before = |here: &Cell<u32>| if std::thread::panicking() { here.get() } else { 0 };
+    _ = HERE.try_with(|here| here.set(before(here) + 1));
     key
 }
 

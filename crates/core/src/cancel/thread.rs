@@ -58,6 +58,14 @@ pub(super) fn is_cancelled() -> bool {
     region::is_cancelled(region::Key::current())
 }
 
+/// Is the calling foreign thread to be unwound?
+pub(super) fn must_end() -> bool {
+    !cfg!(panic = "abort")
+        && is_cancelled()
+        && region::cancelled(region::Key::current())
+            .is_some_and(|extent| !extent.leaves_panic(std::thread::panicking()))
+}
+
 impl Thread {
     /// It is to look whether it is cancelled.
     pub(super) fn poke(&self) {
@@ -87,15 +95,15 @@ pub(crate) fn block(node: &Node, deadline: Instant) -> Option<bool> {
 
 fn sleep(node: &Node, deadline: Instant) -> bool {
     let gate = &node.gate;
-    let mut asks = !cfg!(panic = "abort") && !region::panics_here();
+    let mut asks = !cfg!(panic = "abort");
     while !foreign::is_open(gate) {
         // (Asked once: a cancellation between two questions would count as one that could not end the wait.)
         if asks && is_cancelled() {
             // SAFETY: our own wait.
-            if unsafe { point::end(node) } {
+            if must_end() && unsafe { point::end(node) } {
                 return false;
             }
-            // Its wake is on the way, or what it waits for was asked.
+            // Its wake is on the way, what it waits for was asked, or it is spared because the thread panics.
             asks = false;
         }
         let now = Instant::real_now();

@@ -1,9 +1,7 @@
 //! Tokens: a tree of things to cancel that belong together.
 
 use super::region::{self, Asked, Region};
-use crate::runtime::global;
-use crate::runtime::hub::Hub;
-use crate::sched::worker;
+use crate::runtime::{Handle, pools};
 use crate::sys::clock::Instant;
 use crate::unwind;
 use crate::user_code::{StoredWaker, UserValue};
@@ -63,7 +61,7 @@ struct State {
 
 /// What [`Token::on_cancel`] is given, and the runtime that it will run in.
 struct Call {
-    hub: &'static Hub,
+    home: Handle,
     place: &'static Location<'static>,
     f: UserValue<Box<dyn FnOnce() + Send>>,
 }
@@ -71,7 +69,7 @@ struct Call {
 impl Call {
     /// Starts it as a task.
     fn start(self) {
-        drop(crate::task::spawn::spawn_on(self.hub, self.f.give(), self.place));
+        drop(crate::task::spawn::spawn_on(self.home, self.f.give(), self.place));
     }
 }
 
@@ -215,8 +213,8 @@ impl Token {
     /// ```
     #[track_caller]
     pub fn on_cancel(&self, f: impl FnOnce() + Send + 'static) -> OnCancel {
-        let hub = worker::current().map_or_else(global::hub, |w| w.hub);
-        let (number, call) = (number(), Call { hub, place: Location::caller(), f: UserValue::new(Box::new(f)) });
+        let home = pools::here();
+        let (number, call) = (number(), Call { home, place: Location::caller(), f: UserValue::new(Box::new(f)) });
         let mut state = self.lock();
         if self.is_cancelled() {
             drop(state);

@@ -178,7 +178,9 @@ impl Builder {
     /// What the threads are called that work for a worker, by its number: its own, and in threads mode those of tasks that wait.
     /// Spares have the numbers from [`workers`](Self::workers) on. Instead of [`name`](Self::name).
     ///
-    /// A name with a zero byte is none, and neither is a panic: the thread is called as without this.
+    /// A name with a zero byte is none, and neither is a panic: the thread is called as without this. It is called by whoever needs the
+    /// thread, and what it waits for holds that one up: a worker on which a task is about to wait, or the thread of the process that
+    /// looks after stuck workers. Like a [hook](Self::on_thread_start) it is no task.
     ///
     /// # Examples
     /// ```
@@ -197,7 +199,8 @@ impl Builder {
     /// wants to know of each thread, or a thread-local. In fiber mode there is one for each worker (and spare); in threads mode tasks
     /// that wait keep theirs, so there may be more, and one may later work for another worker.
     ///
-    /// The caller is no task: what it spawns goes to the global runtime. A panic in it is reported by std's hook, and goes no further.
+    /// The caller is no task: what it spawns goes to the global runtime, and what it waits for keeps the thread. (While the global runtime
+    /// itself is started, its hooks cannot spawn: that panics.) A panic in it is reported by std's hook, and goes no further.
     ///
     /// # Examples
     /// ```
@@ -303,6 +306,12 @@ impl Builder {
     /// As [`build`](Self::build); `AlreadyExists` if the global runtime runs already: install it before the first use.
     pub fn install(self) -> io::Result<()> {
         global::install(self)
+    }
+
+    /// It is to be the global runtime.
+    pub(super) fn for_global(mut self) -> Builder {
+        self.threads.global = true;
+        self
     }
 
     fn check(&self) -> io::Result<Config> {

@@ -1,7 +1,7 @@
 //! The global runtime: started at the first use, never shut down.
 
-use super::hub::Hub;
-use super::{Builder, Runtime, run_on};
+use super::hub::{Hub, is_in_hook_of_global};
+use super::{Builder, Handle, Runtime, run_on};
 use crate::task::dedicated;
 use std::io;
 use std::panic::Location;
@@ -12,11 +12,15 @@ static GLOBAL: OnceLock<Runtime> = OnceLock::new();
 static STARTING: Mutex<()> = Mutex::new(());
 
 fn start(builder: Builder) -> io::Result<bool> {
+    if is_in_hook_of_global() && GLOBAL.get().is_none() {
+        let text = "it is just being started, and the caller is one of its hooks for threads, for which that waits";
+        return Err(io::Error::new(io::ErrorKind::WouldBlock, text));
+    }
     let _starting = STARTING.lock().unwrap_or_else(|e| e.into_inner());
     if GLOBAL.get().is_some() {
         return Ok(false);
     }
-    let runtime = builder.build()?;
+    let runtime = builder.for_global().build()?;
     Ok(GLOBAL.set(runtime).is_ok())
 }
 
@@ -28,12 +32,12 @@ pub(super) fn install(builder: Builder) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::AlreadyExists, text))
 }
 
-/// Where a thread that is no worker spawns: the global runtime's hub, or, for a task with a thread of its own, where that was started.
+/// Where a thread that is no worker spawns: into the global runtime, or, for a task with a thread of its own, where that was started.
 ///
 /// # Panics
 /// If the global runtime cannot be started.
-pub(crate) fn hub() -> &'static Hub {
-    dedicated::home().unwrap_or_else(own_hub)
+pub(crate) fn home() -> Handle {
+    dedicated::home().unwrap_or_else(|| Handle::of(own_hub()))
 }
 
 /// Does it run?
@@ -84,6 +88,6 @@ where
     match crate::sched::worker::current() {
         Some(_) => f(),
         None if dedicated::home().is_some() => f(),
-        None => run_on(hub(), place, f),
+        None => run_on(home(), place, f),
     }
 }

@@ -10,7 +10,9 @@ mod names;
 mod threads;
 
 pub use hooks::ThreadHooks;
+pub(crate) use hooks::is_in_hook_of_global;
 
+use crate::runtime::fork;
 use crate::runtime::pools::Family;
 use crate::runtime::{OnStuck, Unhandled};
 use crate::sched::idle::Crew;
@@ -25,12 +27,13 @@ use crate::task::TaskId;
 use crate::task::context::Word;
 use crate::task::dedicated;
 use crate::task::header::Header;
+use crate::unwind;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::Location;
 use std::ptr::null_mut;
 // Not through `sys`: nothing of a hub but its crew is in a loom model.
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
@@ -73,8 +76,14 @@ pub struct Hub {
     pub crew: Crew,
     /// Counts groups.
     homes: AtomicUsize,
+    /// The era of the process that has its threads: see [`super::fork`].
+    era: AtomicU32,
     /// In `HUBS`, and in the records of its tasks.
     pub number: u8,
+    /// How many runtimes have used it, up to the one that does: see [`Handle`](crate::Handle). Written under the injector's lock.
+    term: AtomicU64,
+    /// Handles of tasks that were left blocked when the runtime ended: as long as there are any, nobody gets the number.
+    left: AtomicUsize,
     /// For good: the crew has its queues.
     policy: Policy,
     workers: OnceLock<Box<[&'static Worker]>>,
@@ -128,13 +137,14 @@ pub enum Door {
     Open,
 }
 
-/// Who comes to the injector.
+/// Who comes to the injector, and for which of the runtimes that have used the hub: a handle may be older than the runtime that
+/// uses it now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comer {
     /// A task that was spawned by somebody outside.
-    New,
+    New(u64),
     /// A task that was spawned by one of the same runtime: of another pool, or on a thread of its own.
-    Sibling,
+    Sibling(u64),
     /// A future of this runtime that was woken from outside.
     Known,
 }
@@ -164,8 +174,52 @@ pub const MOST_SPARES: usize = 1024;
 
 const MOST: usize = 256;
 static HUBS: [AtomicPtr<Hub>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
-/// Hubs that no runtime uses, and how many were ever made.
-static FREE: Mutex<(Vec<&'static Hub>, usize)> = Mutex::new((Vec::new(), 0));
+static FREE: Mutex<Free> = Mutex::new(Free { clean: Vec::new(), unclean: Vec::new(), numbers: 0 });
+
+/// For `fork`.
+pub(super) type FreeLock = MutexGuard<'static, Free>;
+
+/// For `fork`: nobody else changes the list meanwhile.
+pub(super) fn lock_free() -> FreeLock {
+    locked(&FREE)
+}
+
+/// Hubs that no runtime uses.
+pub(super) struct Free {
+    /// All their tasks have ended: they are used again.
+    clean: Vec<&'static Hub>,
+    /// Frames of blocked tasks refer to them for ever, so they are not. Their numbers are.
+    unclean: Vec<&'static Hub>,
+    /// How many numbers were ever given out.
+    numbers: usize,
+}
+
+impl Free {
+    /// A number for a new hub.
+    ///
+    /// That of a hub which has ended is free when nobody looks it up any more: the records of its tasks are done, and no handle
+    /// has one of them. The old hub itself stays where it is.
+    fn number(&mut self) -> io::Result<u8> {
+        if self.numbers < MOST {
+            self.numbers += 1;
+            return Ok((self.numbers - 1) as u8);
+        }
+        // Acquire: pairs with the Release in `forget_left`: the last looks at a record.
+        if let Some(i) = self.unclean.iter().position(|hub| hub.left.load(Acquire) == 0) {
+            return Ok(self.unclean.swap_remove(i).number);
+        }
+        if let Some(hub) = self.clean.pop() {
+            return Ok(hub.number);
+        }
+        let held = self.unclean.len();
+        Err(io::Error::other(format!(
+            "there are {MOST} runtimes and pools already: {} that run, or whose workers have not come back from a task; and {held} that \
+             have ended with blocked tasks, of which somebody still has handles. Shut some down, share one (tasks of many kinds \
+             can run on it), or drop the handles of tasks that were left (each shutdown's report names them)",
+            MOST - held
+        )))
+    }
+}
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing panics under these locks but on a failed allocation; what they hold stays consistent.
@@ -179,35 +233,48 @@ impl Hub {
         unsafe { &*HUBS[usize::from(number)].load(Acquire) }
     }
 
+    /// Its threads, or one of them, are this process's.
+    pub(super) fn is_here(&self) {
+        self.era.store(fork::era(), Relaxed);
+    }
+
+    /// Are its threads those of the process from which this one was forked?
+    #[inline]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.era.load(Relaxed) != fork::era()
+    }
+
     /// A hub for a new runtime: an old one with as many workers, or a new one.
     pub fn take(config: Config) -> io::Result<&'static Hub> {
+        fork::watch();
         let hub = {
             let mut free = locked(&FREE);
-            match free.0.iter().position(|hub| hub.workers().len() == config.workers && hub.policy == config.policy) {
-                Some(i) => free.0.swap_remove(i),
-                None => Hub::make(&mut free.1, &config)?,
+            match free.clean.iter().position(|hub| hub.workers().len() == config.workers && hub.policy == config.policy)
+            {
+                Some(i) => free.clean.swap_remove(i),
+                None => Hub::make(free.number()?, &config),
             }
         };
+        hub.begin_term();
+        hub.is_here();
         hub.manual.store(if config.manual_clock { 0 } else { u64::MAX }, Relaxed);
         hub.next_look.store(u64::MAX, Relaxed);
         hub.open.store(0, Relaxed);
         hub.spares_held.store(false, Relaxed);
         hub.crew.begin(config.workers);
-        *locked(&hub.config) = Arc::new(config);
+        hub.set_config(config);
         *locked(&hub.book) = Book::default();
         Ok(hub)
     }
 
-    fn make(made: &mut usize, config: &Config) -> io::Result<&'static Hub> {
-        if *made == MOST {
-            return Err(io::Error::other(format!(
-                "there are {MOST} runtimes and pools already; shut one down, or share one (tasks of many kinds can run on it)"
-            )));
-        }
+    fn make(number: u8, config: &Config) -> &'static Hub {
         let hub: &'static Hub = Box::leak(Box::new(Hub {
             crew: Crew::default(),
             homes: AtomicUsize::new(0),
-            number: *made as u8,
+            era: AtomicU32::new(0),
+            number,
+            term: AtomicU64::new(0),
+            left: AtomicUsize::new(0),
             policy: config.policy,
             workers: OnceLock::new(),
             spares: Mutex::default(),
@@ -232,14 +299,52 @@ impl Hub {
             (0..config.workers).map(|index| &*Box::leak(Box::new(Worker::new(hub, index, false)))).collect();
         hub.crew.set_members(workers.iter().map(|w| &w.member).collect(), MOST_SPARES);
         hub.workers.set(workers).expect("set once");
-        HUBS[*made].store(std::ptr::from_ref(hub).cast_mut(), Release);
-        *made += 1;
-        Ok(hub)
+        HUBS[usize::from(number)].store(std::ptr::from_ref(hub).cast_mut(), Release);
+        hub
     }
 
     /// No task of the ended runtime is left: another may use the hub.
     pub fn give_back(&'static self) {
-        locked(&FREE).0.push(self);
+        self.drop_hooks();
+        locked(&FREE).clean.push(self);
+    }
+
+    /// Blocked tasks of the ended runtime are left, and its workers have all ended: another may have the hub's number.
+    pub fn give_number_back(&'static self) {
+        locked(&FREE).unclean.push(self);
+    }
+
+    /// A task of the ended runtime is left blocked, and somebody has its handle.
+    pub fn keep_left(&self) {
+        self.left.fetch_add(1, Relaxed);
+    }
+
+    /// That handle goes.
+    pub fn forget_left(&self) {
+        // Release: the last looks at the record, for the Acquire of who gives the number to another hub.
+        self.left.fetch_sub(1, Release);
+    }
+
+    fn set_config(&self, config: Config) {
+        let before = std::mem::replace(&mut *locked(&self.config), Arc::new(config));
+        // The last one drops the user's functions: without the lock, and each by itself, for destructors may panic.
+        if let Some(Config { threads, stuck, unhandled, .. }) = Arc::into_inner(before) {
+            let ThreadHooks { name, start, end, .. } = threads;
+            unwind::drop_quietly(name);
+            unwind::drop_quietly(start);
+            unwind::drop_quietly(end);
+            unwind::drop_quietly(stuck);
+            unwind::drop_quietly(unhandled);
+        }
+    }
+
+    /// The runtime has ended: nobody calls the user's functions any more, and what they hold goes.
+    fn drop_hooks(&self) {
+        let mut config = Config::clone(&self.config());
+        config.unhandled = Unhandled::Report;
+        config.stuck = OnStuck::Ignore;
+        config.threads = ThreadHooks::default();
+        self.set_config(config);
     }
 
     /// It is a pool of a runtime from now on, whose first pool is `lead`.
@@ -292,17 +397,25 @@ impl Hub {
         self.open.load(Relaxed) > 0
     }
 
-    /// Starts another spare worker, on duty. One thread at a time: the monitor.
-    ///
-    /// # Errors
-    /// There are as many as the settings allow, or what the system says.
-    pub fn add_spare(&'static self) -> io::Result<()> {
+    /// The number of the next spare worker; `None` if there are as many as the settings allow.
+    pub fn next_spare(&self) -> Option<usize> {
         let config = self.config();
         let index = self.crew.members().len();
-        let number = index - config.workers;
-        if number >= config.spares {
-            return Err(io::Error::other("no more spare workers"));
-        }
+        (index - config.workers < config.spares).then_some(index)
+    }
+
+    /// What the threads of a spare worker are called. Calls a function of the user, so: under no lock.
+    pub fn name_spare(&self, index: usize) -> String {
+        let config = self.config();
+        config.threads.name(index, || format!("{}-spare{}", config.name, index - config.workers))
+    }
+
+    /// Starts another spare worker, on duty: the [next](Self::next_spare). One thread at a time: the monitor.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn add_spare(&'static self, index: usize, name: String) -> io::Result<()> {
+        let number = index - self.config().workers;
         let w = {
             let mut spares = locked(&self.spares);
             if spares.len() == number {
@@ -313,7 +426,6 @@ impl Hub {
         w.on_duty.store(true, Relaxed);
         w.member.door.dead.store(false, Relaxed);
         self.crew.join(&w.member);
-        let name = config.threads.name(index, || format!("{}-spare{number}", config.name));
         self.spawn_thread(name, move || worker_main(w)).inspect_err(|_| self.crew.drop_last())
     }
 

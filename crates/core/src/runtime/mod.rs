@@ -1,9 +1,11 @@
 //! Runtimes: building, running, shutting down.
 mod builder;
 pub mod doze;
+pub(crate) mod fork;
 pub(crate) mod global;
 mod grace;
 pub mod hub;
+mod left;
 pub(crate) mod monitor;
 pub(crate) mod pools;
 mod relief;
@@ -19,7 +21,7 @@ pub use report::{Report, State, Unfinished};
 pub use stuck::{OnStuck, Stuck};
 
 use crate::sched::policy::Policy;
-use crate::sched::worker;
+use crate::sched::worker::{self, Worker};
 use crate::sys::clock::Instant;
 use crate::task::JoinWait;
 use crate::task::header::Header;
@@ -30,6 +32,13 @@ use std::panic::Location;
 use std::time::Duration;
 
 /// A running set of workers. Several may exist at a time.
+///
+/// # After `fork`
+/// A forked child has none of its parent's workers. Whoever asks a runtime of the parent there (to spawn, to `run`, to join a task of
+/// it, by the global runtime's functions too) is told by a panic; to drop it does nothing. All that needs no worker works: channels, locks,
+/// times, calls of `blocking`, gangs, and a runtime that is built in the child. If a *task* forks, it goes on as a task in the child, with its
+/// one worker. Other waits for what the parent's tasks were to do (a message, a future, `block_on` of a handle) last for ever, as
+/// with threads.
 ///
 /// Dropping it shuts it down without patience: see [`shutdown`](Runtime::shutdown) with a deadline of zero.
 #[derive(Debug)]
@@ -42,9 +51,16 @@ pub struct Runtime {
 /// A way to spawn into a runtime, or one pool of it, from anywhere; a copy of a reference.
 ///
 /// A runtime's handle spawns into the pool `default`; [`Handle::pool`] gives that of another.
+///
+/// It may outlive its runtime. What is spawned then is dropped, and its handle says so
+/// ([`JoinError::is_shutdown`](crate::JoinError)); it never reaches another runtime, however alike the two are.
+//
+// Hubs are used again by later runtimes, so a handle says of which of them it is. That is compared where a task is queued from
+// elsewhere, under the lock that is taken there anyway; what a worker spawns for itself does not come by.
 #[derive(Debug, Clone, Copy)]
 pub struct Handle {
     hub: &'static Hub,
+    term: u64,
 }
 
 impl Runtime {
@@ -54,7 +70,7 @@ impl Runtime {
 
     /// A handle that spawns into this runtime.
     pub fn handle(&self) -> Handle {
-        Handle { hub: self.hub }
+        Handle::of(self.hub)
     }
 
     /// Runs `f` as a task of this runtime and returns its result.
@@ -64,6 +80,9 @@ impl Runtime {
     /// # Blocking
     /// Until `f` has ended (not the tasks that it spawned): a foreign thread sleeps, a task of another runtime is set
     /// aside.
+    ///
+    /// # Aborts
+    /// If the runtime ends while `f` is blocked in it: see [`shutdown`](Self::shutdown).
     ///
     /// # Panics
     /// If `f` panics, that panic goes on. If the runtime has been shut down.
@@ -83,12 +102,12 @@ impl Runtime {
         if self.is_inside() {
             return f();
         }
-        run_on(self.hub, Location::caller(), f)
+        run_on(self.handle(), Location::caller(), f)
     }
 
     /// Is the caller one of its tasks?
     fn is_inside(&self) -> bool {
-        pools::inside().is_some_and(|hub| hub.is_of_same_runtime(self.hub))
+        pools::inside().is_some_and(|mine| mine.is_of_now() && mine.hub.is_of_same_runtime(self.hub))
     }
 
     /// Starts a task; as [`spawn`](fn@crate::spawn), but in this runtime.
@@ -162,10 +181,15 @@ impl Runtime {
     ///
     /// What has not been started then is dropped, and so are waiting futures; their joiners get an error. Closures that
     /// are still blocked, or still running, cannot be ended from outside: their stacks stay as they are, and the report
-    /// names them. The workers' threads are joined, with their thread-locals, but for those that hold blocked closures.
+    /// names them. Who joins one that is blocked gets an error ([`JoinError::is_shutdown`](crate::JoinError); if a worker is
+    /// still in a task: when the last one has come back). The workers' threads are joined, with their thread-locals, but for those that hold blocked closures.
     ///
     /// # Blocking
     /// At most for about `patience`, and a moment more for workers that are in the middle of a task.
+    ///
+    /// # Aborts
+    /// If a task that is left blocked borrows from a frame of somebody who goes on: of a thread, or a task of another runtime, that
+    /// is in [`run`](Self::run), or owns a [`scope`](crate::scope()) with tasks here. They could only wait for ever.
     ///
     /// # Panics
     /// In one of its own tasks, which it would wait for.
@@ -204,8 +228,31 @@ impl Drop for Runtime {
 }
 
 impl Handle {
+    /// Of the runtime that uses this hub now, as the caller knows.
+    #[inline]
     pub(crate) fn of(hub: &'static Hub) -> Handle {
-        Handle { hub }
+        Handle { hub, term: hub.term() }
+    }
+
+    /// Which of the runtimes is meant that have used the hub.
+    pub(crate) fn term(self) -> u64 {
+        self.term
+    }
+
+    /// Has no other runtime the hub by now? (For a caller who wants to be certain, under the injector's lock.)
+    pub(crate) fn is_of_now(self) -> bool {
+        self.term == self.hub.term()
+    }
+
+    /// Do both mean the same pool of the same runtime?
+    pub(crate) fn is(self, other: Handle) -> bool {
+        std::ptr::eq(self.hub, other.hub) && self.term == other.term
+    }
+
+    /// Is this one of the pool's workers? (A worker works for the runtime that uses its hub now.)
+    #[inline]
+    pub(crate) fn has(self, w: &Worker) -> bool {
+        std::ptr::eq(w.hub, self.hub) && self.is_of_now()
     }
 
     /// The pool that it spawns into.
@@ -220,7 +267,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        spawn::spawn_on(self.hub, f, Location::caller())
+        spawn::spawn_on(*self, f, Location::caller())
     }
 
     /// As [`Runtime::spawn_async`].
@@ -230,7 +277,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        crate::task::spawn_async_on(self.hub, future, Location::caller())
+        crate::task::spawn_async_on(*self, future, Location::caller())
     }
 
     /// As [`Runtime::run`], but in this very pool: a task of another pool of the same runtime waits meanwhile.
@@ -240,25 +287,27 @@ impl Handle {
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        run_on(self.hub, Location::caller(), f)
+        run_on(*self, Location::caller(), f)
     }
 
     /// The runtime of the calling task, and in it the task's pool; `None` on a foreign thread.
     pub fn current() -> Option<Handle> {
-        pools::inside().map(|hub| Handle { hub })
+        pools::inside()
     }
 }
 
-/// Runs `f` in this hub, and waits on whatever thread.
-pub(crate) fn run_on<F, T>(hub: &'static Hub, place: &'static Location<'static>, f: F) -> T
+/// Runs `f` in this pool, and waits on whatever thread.
+pub(crate) fn run_on<F, T>(home: Handle, place: &'static Location<'static>, f: F) -> T
 where
     F: FnOnce() -> T + Send,
     T: Send,
 {
     let w = worker::current();
-    if w.as_ref().is_some_and(|w| std::ptr::eq(w.hub, hub)) {
+    if w.as_ref().is_some_and(|w| home.has(w)) {
         return f();
     }
+    let hub = home.hub;
+    hub.expect_here();
     let task = StackTask::new(f);
     task.begin_elsewhere(spawn::stack_flags(hub.number), place);
     let record: *mut Header = task.record();
@@ -271,7 +320,7 @@ where
     unsafe {
         assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
         hub.begin_run(record);
-        hub.inject(record, hub.comer());
+        home.inject(None, record);
         let stays = AbortOnUnwind::new(
             "a `run` was left by a panic while the task runs that is in its frame (a bug in Myriad)",
         );

@@ -15,23 +15,27 @@
 //! that looks after the others: there is none when all are stuck.
 
 use super::doze::{AWAKE, Doze};
+use super::fork;
 use super::hub::Hub;
 use super::relief::Watch;
 use super::stuck::{OnStuck, Stuck};
 use crate::sys::atomic::{AtomicUsize, Ordering::*};
 use crate::sys::thread;
+use crate::unwind;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{JoinHandle, Thread, park, park_timeout};
 use std::time::{Duration, Instant};
 
-struct Monitor {
+pub(super) struct Monitor {
+    /// Whose threads these are: see [`super::fork`].
+    era: u32,
     watched: Vec<Watch>,
     thread: Option<JoinHandle<()>>,
     /// Counts the threads: one that is not the newest ends.
     generation: usize,
 }
 
-static MONITOR: Mutex<Monitor> = Mutex::new(Monitor { watched: Vec::new(), thread: None, generation: 0 });
+static MONITOR: Mutex<Monitor> = Mutex::new(Monitor { era: 0, watched: Vec::new(), thread: None, generation: 0 });
 /// Generations begin with 1.
 #[cfg(not(loom))]
 static DOZE: Doze = Doze { asleep: AtomicUsize::new(AWAKE) };
@@ -45,9 +49,30 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
+/// For `fork`.
+pub(super) type Locks = (MutexGuard<'static, Monitor>, MutexGuard<'static, Option<Thread>>);
+
+/// For `fork`: nobody else is in the middle of anything meanwhile.
+pub(super) fn lock_all() -> Locks {
+    (locked(&MONITOR), locked(&THREAD))
+}
+
+/// The monitor of this process.
+fn monitor() -> MutexGuard<'static, Monitor> {
+    let mut monitor = locked(&MONITOR);
+    if monitor.era != fork::era() {
+        // The parent's thread, and its runtimes.
+        monitor.era = fork::era();
+        monitor.generation += 1;
+        std::mem::forget((std::mem::take(&mut monitor.watched), monitor.thread.take(), locked(&THREAD).take()));
+        DOZE.asleep.store(AWAKE, Relaxed);
+    }
+    monitor
+}
+
 /// A runtime begins.
 pub(super) fn watch(hub: &'static Hub) {
-    let mut monitor = locked(&MONITOR);
+    let mut monitor = monitor();
     monitor.watched.push(Watch::new(hub));
     if monitor.thread.is_none() {
         monitor.generation += 1;
@@ -56,7 +81,7 @@ pub(super) fn watch(hub: &'static Hub) {
         let body = move || {
             // Perhaps started by a worker that is pinned.
             _ = cpus.is_some_and(|cpus| thread::unpin(&cpus));
-            run(generation);
+            thread::never_unwinds("the monitor", || run(generation));
         };
         // Without a monitor all goes on, but stuck workers get no help.
         let builder = std::thread::Builder::new().name("myriad-monitor".into()).stack_size(256 << 10);
@@ -69,12 +94,13 @@ pub(super) fn watch(hub: &'static Hub) {
 
 /// A runtime ends: when this returns the monitor does not look at it any more, and starts no spare worker.
 pub(super) fn forget(hub: &'static Hub) {
-    let mut monitor = locked(&MONITOR);
-    if let Some(i) = monitor.watched.iter().position(|watch| watch.is_of(hub)) {
-        monitor.watched.swap_remove(i).end();
-    }
+    let mut monitor = monitor();
+    let place = monitor.watched.iter().position(|watch| watch.is_of(hub));
+    let mut ended_watch = place.map(|i| monitor.watched.swap_remove(i));
+    ended_watch.iter_mut().for_each(Watch::end);
     if !monitor.watched.is_empty() {
-        return;
+        drop(monitor);
+        return unwind::drop_quietly(ended_watch);
     }
     let ended = monitor.generation;
     monitor.generation += 1;
@@ -86,9 +112,10 @@ pub(super) fn forget(hub: &'static Hub) {
         // Not that of a newer one. If it is not asleep yet, it will find that it is not the newest.
         _ = DOZE.asleep.compare_exchange(ended, AWAKE, SeqCst, Relaxed);
         thread.thread().unpark();
-        // It does not panic: hooks are caught.
+        // It does not unwind.
         _ = thread.join();
     }
+    unwind::drop_quietly(ended_watch);
 }
 
 /// A worker has woken up, or has not fallen asleep; or a thread ends (and stands in the book).
@@ -110,6 +137,7 @@ fn wake() {
 
 fn run(generation: usize) {
     let mut stories: Vec<(OnStuck, Stuck)> = Vec::new();
+    let mut nameless: Vec<(&'static Hub, usize)> = Vec::new();
     loop {
         let mut pause: Option<Duration> = None;
         {
@@ -121,11 +149,20 @@ fn run(generation: usize) {
             for watch in &mut monitor.watched {
                 let until = watch.look(now, &mut stories);
                 pause = [pause, until].into_iter().flatten().min();
+                nameless.extend(watch.wanted());
             }
         }
-        // Without the lock: hooks are foreign code.
+        // Without the lock: hooks are foreign code, and so are the destructors of what they hold.
         for (who, stuck) in stories.drain(..) {
             who.tell(&stuck);
+            unwind::drop_quietly(who);
+        }
+        for (hub, index) in nameless.drain(..) {
+            let name = hub.name_spare(index);
+            // (If the runtime has ended meanwhile, nobody is there to have it.)
+            if let Some(watch) = locked(&MONITOR).watched.iter_mut().find(|watch| watch.is_of(hub)) {
+                watch.set_name(index, name);
+            }
         }
         match pause {
             Some(pause) => park_timeout(pause),

@@ -29,7 +29,7 @@ pub(super) const DEFAULT: &str = "default";
 
 /// The pools of a runtime, the default one first.
 #[derive(Debug)]
-pub(crate) struct Family(Box<[(Arc<str>, &'static Hub)]>);
+pub(crate) struct Family(Box<[(Arc<str>, Handle)]>);
 
 impl Family {
     /// Of a hub that no runtime uses yet.
@@ -39,15 +39,12 @@ impl Family {
 
     /// The hubs of all pools.
     pub(super) fn hubs(&self) -> Vec<&'static Hub> {
-        self.0.iter().map(|pool| pool.1).collect()
+        self.0.iter().map(|pool| pool.1.hub()).collect()
     }
 
-    fn find(&self, name: &str) -> Option<&'static Hub> {
-        self.0.iter().find(|pool| &*pool.0 == name).map(|pool| pool.1)
-    }
-
-    fn name_of(&self, hub: &Hub) -> Arc<str> {
-        self.0.iter().find(|pool| std::ptr::eq(pool.1, hub)).map_or_else(|| DEFAULT.into(), |pool| pool.0.clone())
+    /// The place of this pool. `None`: its runtime has ended, and another has its hub.
+    fn place_of(&self, handle: Handle) -> Option<usize> {
+        self.0.iter().position(|pool| pool.1.is(handle))
     }
 }
 
@@ -64,14 +61,15 @@ pub(super) fn start(configs: Vec<(Arc<str>, Config)>) -> io::Result<&'static Hub
         }
     }
     let lead = pools[0].1;
-    let family = Arc::new(Family(pools.into()));
-    family.0.iter().for_each(|pool| pool.1.join_family(lead, family.clone()));
-    for (i, (name, hub)) in family.0.iter().enumerate() {
+    let family = Arc::new(Family(pools.into_iter().map(|(name, hub)| (name, Handle::of(hub))).collect()));
+    let hubs = family.hubs();
+    hubs.iter().for_each(|hub| hub.join_family(lead, family.clone()));
+    for (i, ((name, _), &hub)) in family.0.iter().zip(&hubs).enumerate() {
         if let Err(error) = hub.start() {
             // It has ended itself. No task has begun anywhere: nobody has a handle yet.
-            family.0[i + 1..].iter().for_each(|pool| pool.1.give_back());
-            for (_, started) in &family.0[..i] {
-                started.join_family(started, Arc::new(Family(Box::new([(DEFAULT.into(), *started)]))));
+            hubs[i + 1..].iter().for_each(|hub| hub.give_back());
+            for &started in &hubs[..i] {
+                started.join_family(started, Arc::new(Family(Box::new([(DEFAULT.into(), Handle::of(started))]))));
                 drop(shutdown(started, Duration::ZERO));
             }
             return Err(match i {
@@ -80,48 +78,44 @@ pub(super) fn start(configs: Vec<(Arc<str>, Config)>) -> io::Result<&'static Hub
             });
         }
     }
-    family.0.iter().for_each(|pool| monitor::watch(pool.1));
+    hubs.iter().for_each(|hub| monitor::watch(hub));
     Ok(lead)
 }
 
-/// The hub of the calling task; the global runtime's for others.
-pub(crate) fn here() -> &'static Hub {
-    inside().unwrap_or_else(global::own_hub)
+/// The pool of the calling task; the global runtime's for others.
+pub(crate) fn here() -> Handle {
+    inside().unwrap_or_else(|| Handle::of(global::own_hub()))
 }
 
-/// The hub of the calling task, which may have a thread of its own.
-pub(crate) fn inside() -> Option<&'static Hub> {
-    worker::current().map_or_else(dedicated::home, |w| Some(w.hub))
+/// The pool of the calling task, which may have a thread of its own.
+pub(crate) fn inside() -> Option<Handle> {
+    worker::current().map_or_else(dedicated::home, |w| Some(Handle::of(w.hub)))
 }
 
-impl Hub {
+impl Handle {
     /// The pool of this name in the same runtime.
-    ///
-    /// # Errors
-    /// There is none.
-    pub(crate) fn pool(&self, name: &str) -> Result<&'static Hub, NoPool> {
-        let family = self.family();
-        family.find(name).ok_or_else(|| NoPool {
-            asked: name.into(),
-            there: family.0.iter().map(|pool| pool.0.to_string()).collect(),
-        })
-    }
-
-    /// The same.
     ///
     /// # Panics
     /// If there is none.
     #[track_caller]
-    pub(crate) fn expect_pool(&self, name: &str) -> &'static Hub {
+    pub(crate) fn expect_pool(self, name: &str) -> Handle {
         self.pool(name).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Who the caller is to this hub: a task of the same runtime may spawn until the very end.
-    pub(crate) fn comer(&self) -> Comer {
+    /// Who the caller is to this pool: a task of the same runtime may spawn until the very end.
+    pub(crate) fn comer(self) -> Comer {
+        let term = self.term();
         match inside() {
-            Some(hub) if hub.is_of_same_runtime(self) => Comer::Sibling,
-            _ => Comer::New,
+            Some(mine) if mine.is_of_now() && mine.hub().is_of_same_runtime(self.hub()) => Comer::Sibling(term),
+            _ => Comer::New(term),
         }
+    }
+}
+
+impl Hub {
+    /// The same, for a caller who knows that the runtime has not ended.
+    pub(crate) fn comer(&'static self) -> Comer {
+        Handle::of(self).comer()
     }
 }
 
@@ -133,7 +127,7 @@ pub struct NoPool {
 }
 
 impl NoPool {
-    /// The pools that there are.
+    /// The pools that there are; none if the runtime has ended and another one has taken its place.
     pub fn pools(&self) -> &[String] {
         &self.there
     }
@@ -141,6 +135,9 @@ impl NoPool {
 
 impl fmt::Display for NoPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.there.is_empty() {
+            return write!(f, "this runtime has no pool '{}' any more: it has ended", self.asked);
+        }
         let there: Vec<String> = self.there.iter().map(|name| format!("'{name}'")).collect();
         write!(
             f,
@@ -169,22 +166,29 @@ impl Handle {
     /// # std::io::Result::Ok(())
     /// ```
     pub fn pool(&self, name: &str) -> Result<Handle, NoPool> {
-        self.hub.pool(name).map(|hub| Handle { hub })
+        let family = self.hub().family();
+        let there = if family.place_of(*self).is_some() { &family.0[..] } else { &[] };
+        let found = there.iter().find(|pool| &*pool.0 == name);
+        found
+            .map(|pool| pool.1)
+            .ok_or_else(|| NoPool { asked: name.into(), there: there.iter().map(|pool| pool.0.to_string()).collect() })
     }
 
-    /// All pools of the same runtime, `default` first.
+    /// All pools of the same runtime, `default` first. (Once that has ended, and another has its place: this one alone.)
     pub fn pools(&self) -> Vec<Handle> {
-        self.hub.family().hubs().into_iter().map(|hub| Handle { hub }).collect()
+        let family = self.hub().family();
+        family.place_of(*self).map_or_else(|| vec![*self], |_| family.0.iter().map(|pool| pool.1).collect())
     }
 
     /// The name of the pool that it spawns into: `default` for the main workers.
     pub fn pool_name(&self) -> Arc<str> {
-        self.hub.family().name_of(self.hub)
+        let family = self.hub().family();
+        family.place_of(*self).map_or_else(|| DEFAULT.into(), |i| family.0[i].0.clone())
     }
 
     /// How many workers that pool has.
     pub fn workers(&self) -> usize {
-        self.hub.workers().len()
+        self.hub().workers().len()
     }
 }
 
@@ -214,7 +218,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    Handle { hub: here().expect_pool(pool) }.spawn(f)
+    here().expect_pool(pool).spawn(f)
 }
 
 /// Starts a task that drives a future in a pool of the runtime that the caller belongs to; as
@@ -236,5 +240,5 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    Handle { hub: here().expect_pool(pool) }.spawn_async(future)
+    here().expect_pool(pool).spawn_async(future)
 }

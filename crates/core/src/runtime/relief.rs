@@ -61,6 +61,10 @@ pub(super) struct Watch {
     extras: usize,
     /// Until the next look, while all who are awake wait in the system.
     pause: Duration,
+    /// The number and the name of the next spare, where the user gives names: asked for before it is needed, under no lock.
+    named: Option<(usize, String)>,
+    /// A spare was needed whose name is not known yet.
+    wants_name: bool,
 }
 
 /// What it knows of a worker.
@@ -113,7 +117,19 @@ impl Watch {
             last_urgent: None,
             extras: 0,
             pause: THRESHOLD,
+            named: None,
+            wants_name: false,
         }
+    }
+
+    /// The hub and the number of a spare that is needed, and whose name is to be asked for.
+    pub(super) fn wanted(&mut self) -> Option<(&'static Hub, usize)> {
+        std::mem::take(&mut self.wants_name).then(|| Some((self.hub, self.hub.next_spare()?))).flatten()
+    }
+
+    /// Its name.
+    pub(super) fn set_name(&mut self, index: usize, name: String) {
+        self.named = Some((index, name));
     }
 
     pub(super) fn is_of(&self, hub: &Hub) -> bool {
@@ -128,8 +144,8 @@ impl Watch {
         self.hub.crew.all_sleep() && self.last_stuck.is_none() && all_closed && !self.hub.threads_leave()
     }
 
-    /// The runtime ends.
-    pub(super) fn end(mut self) {
+    /// The runtime ends. (What is left of it may hold functions of the user: it is dropped under no lock.)
+    pub(super) fn end(&mut self) {
         let members = self.hub.crew.members();
         for (seen, member) in self.seen.iter_mut().zip(members) {
             Self::close(self.hub, seen, member);
@@ -171,6 +187,9 @@ impl Watch {
         let quiet = found.running == 0 && !found.waits;
         self.pause = if quiet { (self.pause * 2).min(LONGEST) } else { THRESHOLD };
         self.hub.reap();
+        if self.wants_name {
+            return Some(Duration::ZERO);
+        }
         (!self.sleeps()).then_some(if recent(self.last_urgent) { QUICK } else { self.pause })
     }
 
@@ -276,7 +295,7 @@ impl Watch {
     }
 
     /// One more spare on duty. False: there is none, and none can be made.
-    fn call_spare(&self) -> bool {
+    fn call_spare(&mut self) -> bool {
         let crew = &self.hub.crew;
         let resting = crew.members()[self.workers..].iter().find(|member| {
             let w = Worker::of(member);
@@ -288,8 +307,21 @@ impl Watch {
                 crew.call(member);
                 true
             }
-            None => self.hub.add_spare().is_ok(),
+            None => self.add_spare(),
         }
+    }
+
+    fn add_spare(&mut self) -> bool {
+        let Some(index) = self.hub.next_spare() else { return false };
+        let name = match self.named.take() {
+            Some((named, name)) if named == index => name,
+            _ if self.hub.config().threads.has_names() => {
+                self.wants_name = true;
+                return false;
+            }
+            _ => self.hub.name_spare(index),
+        };
+        self.hub.add_spare(index, name).is_ok()
     }
 
     /// So many spares of those that move, or sleep, go off duty.

@@ -7,13 +7,15 @@
 //! 4. What is left in the queues is dropped, then the waiting futures; their joiners are woken. Dropping runs the user's
 //!    destructors, so it is done again until nothing is left. (If a worker is still in a task, it does this itself when
 //!    it comes back, for only then the queues stand still.)
-//! 5. What is left then is blocked or running: it is named, and the hub is never used again.
+//! 5. What is left then is blocked or running: it is named, and the hub is never used again. Who joins a task that is left blocked is
+//!    told ([`super::left`]), if all workers of its pool have ended; else when the last of them has come back.
 //!
 //! Nothing counts tasks while they run: a look at all records says whether one is left, and costs only a shutdown. It says
 //! so only while all workers sleep, before the look and after it: records that come and go behind it are not missed.
 
 use super::grace;
 use super::hub::{Door, Hub};
+use super::left;
 use super::report::{Report, State, Unfinished};
 use crate::sched::policy::Arrival;
 use crate::sys::clock::Instant;
@@ -28,6 +30,10 @@ const LATE: Duration = Duration::from_secs(5);
 
 /// Shuts the runtime of this hub down, with all its pools.
 pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
+    if hub.is_elsewhere() {
+        // Nothing of it is here.
+        return Report::default();
+    }
     let hubs = hub.family().hubs();
     let until = Instant::real_now() + patience;
     hubs.iter().for_each(|hub| hub.set_door(Door::Known));
@@ -56,6 +62,8 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     }
     stopped.iter().for_each(|hub| name_left(hub, true, &mut report));
     late.iter().for_each(|hub| name_left(hub, false, &mut report));
+    // SAFETY: their workers have ended (the book's lock), and the queues are empty.
+    stopped.iter().for_each(|hub| unsafe { left::leave(hub) });
     let mut clean = late.is_empty() && report.unfinished.is_empty();
     for hub in &stopped {
         clean &= hub.join_leaving() && hub.blocked() == 0;
@@ -65,13 +73,26 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     // All or none: a task that is still there may hold on to any pool.
     if clean {
         hubs.iter().for_each(|hub| hub.give_back());
+    } else {
+        stopped.iter().for_each(|hub| give_number_back(hub));
     }
     report
 }
 
-/// The shutdown is over, and now the last worker has come back from its task.
+/// The shutdown is over, and now the last worker has come back from its task. On a thread that is no worker any more.
 pub(super) fn clean_up_late(hub: &'static Hub) {
     drop_left(&[hub], &mut Report::default());
+    // SAFETY: the workers have ended (the book's lock), and the queues are empty.
+    unsafe { left::leave(hub) };
+    give_number_back(hub);
+}
+
+/// The workers of this hub have ended, and its records are done: another hub may have its number. (Not if a task has a thread of
+/// its own yet: that task spawns.)
+fn give_number_back(hub: &'static Hub) {
+    if hub.dedicated.is_empty() {
+        hub.give_number_back();
+    }
 }
 
 /// Waits until no task of these hubs is left.

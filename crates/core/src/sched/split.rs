@@ -118,6 +118,6 @@ where
 {
     match worker::current() {
         Some(_) => f(),
-        None => crate::runtime::run_on(global::hub(), Location::caller(), f),
+        None => crate::runtime::run_on(global::home(), Location::caller(), f),
     }
 }

@@ -10,6 +10,7 @@ pub use cores::{Cores, available};
 pub use ticks::{ticks, ticks_per_us};
 
 use super::say::say;
+use crate::unwind;
 use std::ops::Range;
 
 /// Says what has gone wrong where going on would corrupt memory, and aborts.
@@ -17,6 +18,15 @@ use std::ops::Range;
 pub fn abort_with(message: &str) -> ! {
     say!("myriad: fatal: {message}");
     std::process::abort()
+}
+
+/// The body of a thread of ours that others rely on: a panic that nobody has caught ends the process, with a message. (Without the
+/// thread some would wait for ever, and nothing would say so.)
+pub fn never_unwinds<R>(who: &str, body: impl FnOnce() -> R) -> R {
+    unwind::catch(body).unwrap_or_else(|payload| {
+        let text = unwind::message(&*payload);
+        abort_with(&format!("a panic has come to the end of {who}, where nobody catches it (a bug in Myriad): {text}"))
+    })
 }
 
 /// Lets another thread run.

@@ -131,12 +131,12 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (hub, place) = (self.hub(), Location::caller());
+        let (home, place) = (self.home(), Location::caller());
         // SAFETY: `f` is 'static and Send.
         unsafe {
             match self.token.take() {
-                Some(token) => spawn::spawn_into(hub, move || token.run_task(f), place, self),
-                None => spawn::spawn_into(hub, f, place, self),
+                Some(token) => spawn::spawn_into(home, move || token.run_task(f), place, self),
+                None => spawn::spawn_into(home, f, place, self),
             }
         }
     }
@@ -159,12 +159,12 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (hub, place) = (self.hub(), Location::caller());
+        let (home, place) = (self.home(), Location::caller());
         // SAFETY: `f` is 'static and Send.
         unsafe {
             match self.token.take() {
-                Some(token) => dispatch::dispatch_into(hub, move || token.run_task(f), place, self),
-                None => dispatch::dispatch_into(hub, f, place, self),
+                Some(token) => dispatch::dispatch_into(home, move || token.run_task(f), place, self),
+                None => dispatch::dispatch_into(home, f, place, self),
             }
         }
     }
@@ -202,13 +202,13 @@ impl Builder {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let hub = self.hub();
+        let home = self.home();
         // SAFETY: the future is 'static and Send.
         unsafe {
             match self.priority {
-                Priority::Default => future::spawn_with::<F, Anywhere>(hub, future, place, self),
-                Priority::Interactive => future::spawn_with::<F, Interactive>(hub, future, place, self),
-                Priority::Background => future::spawn_with::<F, Background>(hub, future, place, self),
+                Priority::Default => future::spawn_with::<F, Anywhere>(home, future, place, self),
+                Priority::Interactive => future::spawn_with::<F, Interactive>(home, future, place, self),
+                Priority::Background => future::spawn_with::<F, Background>(home, future, place, self),
             }
         }
     }
@@ -235,9 +235,9 @@ impl Builder {
 
     /// The pool that it spawns into.
     #[track_caller]
-    pub(super) fn hub(&self) -> &'static Hub {
-        let hub = self.on.map_or_else(pools::here, Handle::hub);
-        self.pool.as_ref().map_or(hub, |name| hub.expect_pool(name))
+    pub(super) fn home(&self) -> Handle {
+        let home = self.on.unwrap_or_else(pools::here);
+        self.pool.as_ref().map_or(home, |name| home.expect_pool(name))
     }
 
     /// Gives a closure what it inherits, its seed, and its name: before it can run. Returns its record, which may be another

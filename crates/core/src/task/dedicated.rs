@@ -13,6 +13,7 @@ use super::handle::JoinHandle;
 use super::header::{DETACHED, Ended, Header, Kind, Mode, Outcome};
 use super::waker::wake_waiter;
 use super::{finish, memory, record, spawn, unhandled};
+use crate::runtime::Handle;
 use crate::runtime::hub::Hub;
 use crate::runtime::processors;
 use crate::sched::worker;
@@ -33,21 +34,23 @@ thread_local! {
     static ME: Cell<*mut Header> = const { Cell::new(null_mut()) };
 }
 
-/// The dedicated task that the calling thread is there for; null if it is not.
+/// The task that the calling thread is there for: a dedicated one, or one that makes a call here ([`super::keep_thread`]). Null if there is
+/// none.
 pub(crate) fn me() -> *mut Header {
     // (At the very end of a thread there is none any more.)
-    ME.try_with(Cell::get).unwrap_or(null_mut())
+    let me = ME.try_with(Cell::get).unwrap_or(null_mut());
+    if me.is_null() { super::keep_thread::lent().task } else { me }
 }
 
 /// Where a thread belongs that is no worker: where the dedicated task was started from, or whatever keeps its thread
 /// ([`super::keep_thread`]).
-pub(crate) fn home() -> Option<&'static Hub> {
-    let task = me();
+pub(crate) fn home() -> Option<Handle> {
+    let task = ME.try_with(Cell::get).unwrap_or(null_mut());
     if task.is_null() {
-        return super::keep_thread::lent();
+        return super::keep_thread::lent().pool;
     }
     // SAFETY: the running task's record lives; `runtime` does not change.
-    Some(Hub::of(unsafe { (*task).runtime }))
+    Some(Handle::of(Hub::of(unsafe { (*task).runtime })))
 }
 
 /// A hub's book of dedicated tasks.
@@ -99,7 +102,7 @@ impl Book {
         entries.threads = others;
         drop(entries);
         for thread in over {
-            // It does not panic: panics stop at the task.
+            // It does not unwind: panics stop at the task, and what goes on ends the process.
             _ = thread.join();
             map::thread_ended();
         }
@@ -163,7 +166,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (hub, place) = (self.hub(), Location::caller());
+        let (home, place) = (self.home(), Location::caller());
         let (inherited, token) = (Heirloom::new(self.seed()), self.take_token());
         let f = move || match token {
             Some(token) => token.run_task(f),
@@ -174,22 +177,19 @@ impl Builder {
             Err(payload) => unwind::resume(payload),
         };
         // SAFETY: the closure is 'static and Send.
-        unsafe { start(hub, body, place, self) }
+        unsafe { start(home, body, place, self) }
     }
 }
 
 /// # Safety
 /// What `f` and `T` borrow outlives the task.
-unsafe fn start<F, T>(
-    hub: &'static Hub,
-    f: F,
-    place: &'static Location<'static>,
-    with: Builder,
-) -> io::Result<JoinHandle<T>>
+unsafe fn start<F, T>(home: Handle, f: F, place: &'static Location<'static>, with: Builder) -> io::Result<JoinHandle<T>>
 where
     F: FnOnce() -> T + Send,
     T: Send,
 {
+    let hub = home.hub();
+    hub.expect_here();
     let (w, class) = (worker::current(), const { record::class::<F, T>() });
     let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
     let named = with.thread_name().unwrap_or_else(|| format!("{}-dedicated", hub.config().name));
@@ -202,7 +202,7 @@ where
     };
     hub.dedicated.join(false);
     let mut entries = hub.dedicated.locked();
-    if !hub.lets_in(hub.comer()) {
+    if !hub.lets_in(home.comer()) {
         drop(entries);
         // SAFETY: nobody else has it, but for the handle, which is told.
         unsafe { finish::drop_unstarted(task) };
@@ -210,7 +210,9 @@ where
     }
     let size = hub.config().stack_size.max(STACK);
     let address = task.expose_provenance();
-    let body = move || run(hub, std::ptr::with_exposed_provenance_mut(address));
+    let body = move || {
+        thread::never_unwinds("a dedicated task's thread", || run(hub, std::ptr::with_exposed_provenance_mut(address)));
+    };
     let started = map::thread_starts().and_then(|()| {
         let started = std::thread::Builder::new().name(named).stack_size(size).spawn(body);
         started.inspect_err(|_| map::thread_ended())

@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::spawn;
-use crate::runtime::hub::Hub;
+use crate::runtime::Handle;
 use crate::sched::worker::{self, Role};
 use std::panic::Location;
 
@@ -119,7 +119,7 @@ impl<T> JoinHandle<T> {
 /// # Safety
 /// As there.
 pub(super) unsafe fn dispatch_into<F, T>(
-    hub: &'static Hub,
+    home: Handle,
     f: F,
     place: &'static Location<'static>,
     with: Builder,
@@ -128,11 +128,11 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let w = worker::current().filter(|w| std::ptr::eq(w.hub, hub)).and_then(Role::may_enter);
+    let w = worker::current().filter(|w| home.has(w)).and_then(Role::may_enter);
     // SAFETY: the caller. A fresh record, which is in no queue.
     unsafe {
-        let Some(w) = w else { return spawn::spawn_into(hub, f, place, with) };
-        let task = with.equip(Some(&w), hub, spawn::unqueued_record::<F, T>(hub, f, place));
+        let Some(w) = w else { return spawn::spawn_into(home, f, place, with) };
+        let task = with.equip(Some(&w), w.hub, spawn::unqueued_record::<F, T>(w.hub, f, place));
         let handle = JoinHandle::new(task);
         _ = w.enter(task);
         handle

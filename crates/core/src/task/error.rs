@@ -18,6 +18,7 @@ enum Reason {
     Panicked(Payload),
     Cancelled,
     Shutdown,
+    Left,
     Itself,
     NoStack(String),
 }
@@ -37,6 +38,10 @@ impl JoinError {
         JoinError::new(Reason::Shutdown, place, name)
     }
     #[cold]
+    pub(crate) fn left(place: &'static Location<'static>, name: Option<String>) -> JoinError {
+        JoinError::new(Reason::Left, place, name)
+    }
+    #[cold]
     pub(crate) fn itself(place: &'static Location<'static>) -> JoinError {
         JoinError::new(Reason::Itself, place, None)
     }
@@ -53,9 +58,10 @@ impl JoinError {
     pub fn is_cancelled(&self) -> bool {
         matches!(self.0.reason, Reason::Cancelled)
     }
-    /// Was the runtime shut down before the task could start or end?
+    /// Was the runtime shut down before the task could start or end? (One that was blocked then stays where it is: its stack
+    /// and what it owns are left for good.)
     pub fn is_shutdown(&self) -> bool {
-        matches!(self.0.reason, Reason::Shutdown)
+        matches!(self.0.reason, Reason::Shutdown | Reason::Left)
     }
     /// Was there no stack on which the worker could have gone on while the caller waited? The task itself runs on, detached:
     /// its result is lost to this caller.
@@ -111,6 +117,7 @@ impl fmt::Display for JoinError {
             Reason::Panicked(payload) => write!(f, "panicked: {}", unwind::message(&**payload)),
             Reason::Cancelled => f.write_str("was cancelled"),
             Reason::Shutdown => f.write_str("was dropped: its runtime has been shut down"),
+            Reason::Left => f.write_str("was still blocked when its runtime ended, and never goes on"),
             Reason::Itself => f.write_str("cannot join itself: it would wait for ever"),
             Reason::NoStack(why) => write!(f, "cannot be waited for: {why}"),
         }

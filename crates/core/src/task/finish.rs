@@ -44,6 +44,10 @@ pub(crate) unsafe fn drop_outcome_as(
     // SAFETY: the task has ended, and its outcome is in the record, which nobody else uses. The role is that of the calling thread
     // after the destructor.
     unsafe {
+        if (*task).outcome == Outcome::Left {
+            Hub::of((*task).runtime).forget_left();
+            return w;
+        }
         let (w, dropped) = user_code::call_as(w, || _ = ((*task).run)(task, Mode::DropOutcome));
         let w = match dropped {
             Ok(()) => w,

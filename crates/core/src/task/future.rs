@@ -10,7 +10,7 @@ use super::handle::JoinHandle;
 use super::header::{Ended, Header, Kind, Marks, Mode, Outcome};
 use super::{record, spawn, state, waker};
 use crate::cancel;
-use crate::runtime::hub::Hub;
+use crate::runtime::Handle;
 use crate::sched::worker::Role;
 use crate::sched::{turn, worker};
 use crate::sys::atomic::Ordering::Relaxed;
@@ -110,12 +110,12 @@ unsafe fn spawn_here<F: Future>(w: Role, future: F, place: &'static Location<'st
 #[inline(always)]
 unsafe fn spawn_from_outside<F: Future>(future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
     let future = ManuallyDrop::new(future);
-    let hub = spawn::global_hub();
+    let home = spawn::global_home();
     // SAFETY: as in `spawn_here`.
     unsafe {
         let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
-        write_future::<F, Anywhere>(task, future, spawn::number_of(&hub), place);
-        inject(spawn::or_refuse(hub, task), task, Builder::new());
+        write_future::<F, Anywhere>(task, future, spawn::number_of(&home), place);
+        inject(spawn::or_refuse(home, task), task, Builder::new());
         JoinHandle::new(task)
     }
 }
@@ -126,7 +126,7 @@ unsafe fn spawn_from_outside<F: Future>(future: F, place: &'static Location<'sta
 /// As for [`spawn_here`].
 #[inline(always)] // As that of closures.
 pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
-    hub: &'static Hub,
+    home: Handle,
     future: F,
     place: &'static Location<'static>,
     with: Builder,
@@ -135,8 +135,8 @@ pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
     // SAFETY: as in `spawn_here`.
     unsafe {
         let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
-        write_future::<F, Q>(task, future, hub.number, place);
-        inject(hub, task, with);
+        write_future::<F, Q>(task, future, home.hub().number, place);
+        inject(home, task, with);
         JoinHandle::new(task)
     }
 }
@@ -145,14 +145,14 @@ pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
 /// A fresh future of this hub that is ready to run, and the caller's.
 #[cold]
 #[inline(never)]
-unsafe fn inject(hub: &'static Hub, task: *mut Header, with: Builder) {
+unsafe fn inject(home: Handle, task: *mut Header, with: Builder) {
     let (w, lane) = (worker::current(), with.class().lane());
     // SAFETY: the caller.
     unsafe {
-        with.equip_future(w.as_deref(), hub, task);
+        with.equip_future(w.as_deref(), home.hub(), task);
         match w {
-            Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push_future(task),
-            _ => hub.inject_into(lane, task, hub.comer()),
+            Some(w) if home.has(&w) && lane.is_none() => w.push_future(task),
+            _ => home.inject(lane, task),
         }
     }
 }
@@ -176,20 +176,16 @@ unsafe fn write_future<F: Future, Q: Queued>(
 }
 
 /// A future as a task of this runtime, from anywhere.
-pub(crate) fn spawn_async_on<F>(
-    hub: &'static Hub,
-    future: F,
-    place: &'static Location<'static>,
-) -> JoinHandle<F::Output>
+pub(crate) fn spawn_async_on<F>(home: Handle, future: F, place: &'static Location<'static>) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
     match worker::current() {
         // SAFETY: the future is 'static and Send.
-        Some(w) if std::ptr::eq(w.hub, hub) => unsafe { spawn_here(w, future, place) },
+        Some(w) if home.has(&w) => unsafe { spawn_here(w, future, place) },
         // SAFETY: as above.
-        _ => unsafe { spawn_with::<F, Anywhere>(hub, future, place, Builder::new()) },
+        _ => unsafe { spawn_with::<F, Anywhere>(home, future, place, Builder::new()) },
     }
 }
 

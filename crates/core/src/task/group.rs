@@ -22,7 +22,6 @@
 use super::builder::Builder;
 use super::handle::JoinHandle;
 use crate::runtime::Handle;
-use crate::runtime::hub::Hub;
 use crate::runtime::pools;
 use crate::sched::worker;
 use std::cell::RefCell;
@@ -64,7 +63,7 @@ pub struct Group<S = ()> {
 }
 
 struct Shared<S> {
-    hub: &'static Hub,
+    pool: Handle,
     /// The number of its worker.
     home: usize,
     state: RefCell<S>,
@@ -99,11 +98,11 @@ impl<S: Send + 'static> Group<S> {
 
     /// The same in the pool that this handle spawns into.
     pub fn on(handle: Handle, state: S) -> Group<S> {
-        Group::of(handle.hub(), state)
+        Group::of(handle, state)
     }
 
-    fn of(hub: &'static Hub, state: S) -> Group<S> {
-        Group { shared: Arc::new(Shared { hub, home: hub.next_home(), state: RefCell::new(state) }) }
+    fn of(pool: Handle, state: S) -> Group<S> {
+        Group { shared: Arc::new(Shared { pool, home: pool.hub().next_home(), state: RefCell::new(state) }) }
     }
 
     /// Starts a task in the group; as [`spawn`](crate::spawn) otherwise. `f` is lent the group, with its state.
@@ -153,9 +152,9 @@ impl<S: Send + 'static> Group<S> {
                 None => f(&local),
             }
         };
-        let Shared { hub, home, .. } = *self.shared;
+        let Shared { pool, home, .. } = *self.shared;
         // SAFETY: the closure is 'static and Send.
-        unsafe { super::spawn::spawn_pinned(hub, home, task, Location::caller(), builder) }
+        unsafe { super::spawn::spawn_pinned(pool, home, task, Location::caller(), builder) }
     }
 }
 
@@ -203,7 +202,7 @@ impl Held {
     fn new<S>(shared: &Shared<S>) -> Held {
         let w = worker::current().expect("a task of a group runs on a worker");
         assert!(
-            std::ptr::eq(w.hub, shared.hub) && w.member.index == shared.home,
+            shared.pool.has(&w) && w.member.index == shared.home,
             "a task of a group runs on another worker than the group's (a bug in Myriad)"
         );
         w.stacks.hold(true);

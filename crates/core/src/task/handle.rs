@@ -61,8 +61,8 @@ impl<T> JoinHandle<T> {
     /// calling task is set aside (a foreign thread sleeps) until the task's end wakes it.
     ///
     /// # Errors
-    /// [`JoinError`]: the task panicked, its runtime was shut down before it started, it tried to join itself, or the caller
-    /// cannot wait because there is no stack on which its worker could go on meanwhile
+    /// [`JoinError`]: the task panicked, its runtime was shut down before it started or while it was blocked, it tried to join
+    /// itself, or the caller cannot wait because there is no stack on which its worker could go on meanwhile
     /// ([`is_no_stack`](JoinError::is_no_stack)): then the task runs on, detached, and its result is dropped.
     ///
     /// # Examples
@@ -290,6 +290,10 @@ unsafe fn wait_and_take<T>(w: Option<Role>, task: *mut Header) -> Result<T, Join
             Some(w) if w.has_room() && w.claim(&*task) => return run_inline(w, task),
             w => w,
         };
+        if w.is_none() && Hub::of((*task).runtime).is_elsewhere() {
+            drop(JoinHandle::<T>::new(task));
+            Hub::of((*task).runtime).expect_here();
+        }
         match wait_done(w, &*task) {
             Ok(w) => take_result(w.as_deref(), task).map_err(passed_on),
             Err(no_stack) => {
@@ -433,10 +437,13 @@ unsafe fn take_error(w: Option<&Worker>, task: *mut Header) -> JoinError {
     unsafe {
         let place = (*task).place;
         let name = Hub::of((*task).runtime).name_of(task, true).map(|name| name.to_string());
-        let error = if (*task).outcome == Outcome::Panicked {
-            JoinError::panicked(record::take::<Payload>(task), place, name)
-        } else {
-            JoinError::shutdown(place, name)
+        let error = match (*task).outcome {
+            Outcome::Panicked => JoinError::panicked(record::take::<Payload>(task), place, name),
+            Outcome::Left => {
+                Hub::of((*task).runtime).forget_left();
+                return JoinError::left(place, name);
+            }
+            _ => JoinError::shutdown(place, name),
         };
         finish::free(w, task);
         error

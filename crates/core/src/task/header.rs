@@ -65,6 +65,9 @@ pub enum Outcome {
     Panicked,
     /// The runtime was shut down before the task started: there is no payload.
     Dropped,
+    /// The task was blocked when its runtime ended: there is no payload either, and the record stays the task's, whose stack and
+    /// waits refer to it. So nobody frees it.
+    Left,
 }
 
 /// The function of a task's type: runs or drops what is in the record.

@@ -7,32 +7,59 @@
 //! **Invariant.** While the worker is hidden nothing suspends on this stack, and nothing else runs on this worker: to the engine the
 //! task computes. So the worker is the same one afterwards, also in threads mode.
 
-use super::context::Loan;
-use crate::runtime::hub::Hub;
-use crate::sched::worker::{self, set_current};
+use super::context::{Loan, Word};
+use super::header::Header;
+use crate::runtime::Handle;
+use crate::sched::worker::{self, Worker, set_current};
 use crate::unwind;
 use std::cell::Cell;
+use std::ptr::null_mut;
 
 thread_local! {
-    /// The pool of what keeps this thread.
-    static LENT: Cell<Option<&'static Hub>> = const { Cell::new(None) };
+    static LENT: Cell<Lent> = const { Cell::new(Lent::NOTHING) };
 }
 
-/// The pool of what keeps the calling thread, if anything does.
-pub(super) fn lent() -> Option<&'static Hub> {
-    // (At the very end of a thread there is none any more.)
-    LENT.try_with(Cell::get).ok().flatten()
+/// To whom a thread belongs meanwhile that is no worker.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lent {
+    /// Where it spawns. (A call that nobody waits for may outlive the pool's runtime.)
+    pub(crate) pool: Option<Handle>,
+    /// The task that goes on here; null if it is another's, or nobody's.
+    pub(crate) task: *mut Header,
 }
 
-/// Calls `f` on a thread of our own that belongs to this pool meanwhile.
-pub(super) fn lend<T>(hub: Option<&'static Hub>, f: impl FnOnce() -> T) -> T {
-    struct Restore(Option<&'static Hub>);
+impl Lent {
+    /// To nobody.
+    pub(crate) const NOTHING: Lent = Lent { pool: None, task: null_mut() };
+
+    /// To this pool.
+    pub(crate) fn to_pool(pool: Option<Handle>) -> Lent {
+        Lent { pool, ..Lent::NOTHING }
+    }
+
+    /// To what runs on this worker.
+    pub(crate) fn to_running(w: &Worker) -> Lent {
+        // SAFETY: what runs; it stays the same task until it goes on here.
+        let task = unsafe { w.running.get().record() }.cast_mut();
+        Lent { pool: Some(Handle::of(w.hub)), task: if Word::is_nobody(task) { null_mut() } else { task } }
+    }
+}
+
+/// To whom the calling thread belongs.
+pub(super) fn lent() -> Lent {
+    // (At the very end of a thread there is nobody any more.)
+    LENT.try_with(Cell::get).unwrap_or(Lent::NOTHING)
+}
+
+/// Calls `f` on a thread that is no worker, and belongs to somebody meanwhile.
+pub(crate) fn lend<T>(to: Lent, f: impl FnOnce() -> T) -> T {
+    struct Restore(Lent);
     impl Drop for Restore {
         fn drop(&mut self) {
             LENT.set(self.0);
         }
     }
-    let _restore = Restore(LENT.replace(hub));
+    let _restore = Restore(LENT.replace(to));
     f()
 }
 
@@ -74,11 +101,12 @@ where
     F: FnOnce() -> T,
 {
     let Some(w) = worker::current() else { return f() };
+    let to = Lent::to_running(&w);
     let loan = Loan::on_this_thread();
     // SAFETY: nothing below asks for a role, or suspends on this stack, before the worker is back.
     unsafe { set_current(None) };
     // Nothing unwinds through here before the worker is back: `run_on_thread` catches.
-    let result = lend(Some(w.hub), || loan.run_on_thread(f));
+    let result = lend(to, || loan.run_on_thread(f));
     // SAFETY: nobody else was given the role: only a wait gives it away, and the thread had none.
     unsafe { set_current(Some(&w)) };
     loan.give_back();

@@ -83,7 +83,7 @@ struct Chunk {
     class: usize,
 }
 
-struct Pool {
+pub(crate) struct Pool {
     /// Full ones.
     magazines: [Vec<Magazine>; CLASSES],
     chunks: Vec<Chunk>,
@@ -97,6 +97,14 @@ static FOREIGN: Mutex<Memory> = Mutex::new(Memory::new());
 
 fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// For `fork`.
+pub(crate) type Locks = (MutexGuard<'static, Memory>, MutexGuard<'static, Pool>);
+
+/// For `fork`: nobody else changes a list meanwhile.
+pub(crate) fn lock_all() -> Locks {
+    (foreign(), pool())
 }
 
 /// The free lists that foreign threads share.

@@ -182,7 +182,7 @@ where
 {
     match w {
         Some(w) => on_fresh_stack(w, place, move || join_again(a, b, place)),
-        None => crate::runtime::run_on(global::hub(), place, move || join_again(a, b, place)),
+        None => crate::runtime::run_on(global::home(), place, move || join_again(a, b, place)),
     }
 }
 

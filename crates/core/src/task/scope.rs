@@ -20,8 +20,8 @@ use super::waker::wake_waiter_as;
 use super::{JoinError, finish, memory, record, spawn};
 use crate::cancel::frames::Frames;
 use crate::cancel::{self, ask, point};
-use crate::runtime::global;
 use crate::runtime::hub::Hub;
+use crate::runtime::{Handle, global};
 use crate::sched::node::Node;
 use crate::sched::worker::{self, Role, Worker, block_thread, wake_node};
 use crate::sys::atomic::{AtomicBool, AtomicIsize, Ordering::*};
@@ -55,7 +55,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 struct Counts {
     /// The owner's thread ([`Stacks::runner`](crate::sched::stacks::Stacks::runner)); null for a foreign one.
     owner: *const (),
-    hub: &'static Hub,
+    home: Handle,
     /// Touched only on the owner's thread, until `merged`.
     local: Cell<isize>,
     merged: Cell<bool>,
@@ -117,6 +117,10 @@ impl Counts {
 /// If the caller is cancelled, so are all tasks of the scope; it unwinds when they have ended. A task of the scope that was
 /// cancelled is no error of the scope. See [`try_scope`](super::try_scope) for a scope whose tasks are cancelled at the first error.
 ///
+/// # Aborts
+/// If the owner is a foreign thread or a task of another runtime than the scope's tasks, whose runtime ends while one of them is blocked: see
+/// [`Runtime::shutdown`](crate::Runtime::shutdown).
+///
 /// # Panics
 /// If `f` panics, that panic goes on after all tasks have ended; else the first panic of a task that was not joined.
 ///
@@ -147,7 +151,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Scope {
             counts: Counts {
                 owner: w.as_ref().map_or(std::ptr::null(), |w| w.stacks.runner()),
-                hub: w.as_ref().map_or_else(global::hub, |w| w.hub),
+                home: w.as_ref().map_or_else(global::home, |w| Handle::of(w.hub)),
                 local: Cell::new(0),
                 merged: Cell::new(false),
                 shared: AtomicIsize::new(OPEN),
@@ -210,7 +214,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         if self.cancelled.swap(true, AcqRel) {
             return;
         }
-        ask::ask_frames(self.counts.hub);
+        ask::ask_frames(self.counts.home.hub());
         let strangers = std::mem::take(&mut *self.strangers.lock().unwrap_or_else(|e| e.into_inner()));
         strangers.into_iter().for_each(ask::ask_frames);
     }
@@ -253,12 +257,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             // A worker of another runtime spawns into its own, as anywhere.
             let (task, hub) = match &w {
                 Some(w) => {
-                    if !std::ptr::eq(w.hub, self.counts.hub) {
+                    if !std::ptr::eq(w.hub, self.counts.home.hub()) {
                         self.note_stranger(w.hub);
                     }
                     (w.memory.alloc(class), w.hub)
                 }
-                None => (memory::foreign().alloc(class), self.counts.hub),
+                None => (memory::foreign().alloc(class), self.counts.home.hub()),
             };
             let task = task.cast::<Header>();
             spawn::write_header(task, run_job::<F, T>, kind, hub.number, place);
@@ -267,7 +271,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 Some(w) => w.push_new(task),
                 None => {
                     let task = inherit::closure(None, task, None);
-                    hub.inject(task, hub.comer());
+                    self.counts.home.inject(None, task);
                     task
                 }
             };
@@ -301,6 +305,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         });
         counts.merged.set(true);
         let less = OPEN - counts.local.get();
+        if w.is_none() && counts.home.hub().is_elsewhere() && counts.shared.load(Acquire) != less {
+            // Forked by its owner: its tasks are the parent's. (No unwinding leaves a frame that was lent.)
+            crate::sys::thread::abort_with(&counts.home.hub().elsewhere());
+        }
         match w {
             Some(w) if no_stack => _ = w.wait_without_stack(|| counts.shared.load(Acquire) == less),
             w => {
@@ -352,6 +360,18 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
         w
     }
+}
+
+/// The pool that a scope's owner belongs to, and whether the owner is a thread that is no worker. For who has found the scope by
+/// whether it is cancelled.
+///
+/// # Safety
+/// That of a scope that stands.
+pub(crate) unsafe fn owner_of(cancelled: *const AtomicBool) -> (Handle, bool) {
+    let scope = cancelled.cast::<u8>().wrapping_sub(std::mem::offset_of!(Scope<'static, 'static>, cancelled));
+    // SAFETY: the caller: it is in a scope; what is read does not change.
+    let counts = unsafe { &(*scope.cast::<Scope<'static, 'static>>()).counts };
+    (counts.home, counts.owner.is_null())
 }
 
 /// The owner's wait at the end.

@@ -5,7 +5,7 @@ use super::{JoinError, JoinHandle, spawn, spawn_async};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
 
 /// Tasks that end in any order. Dropping the set cancels those that are left, and waits for none.
@@ -29,6 +29,24 @@ pub struct JoinSet<T> {
     ended: Arc<Completions<u64>>,
     /// One that was taken out, and is not quite at its end.
     ending: Option<u64>,
+    /// It hears of tasks that were left ([`tell_of_left`]).
+    listens: bool,
+}
+
+/// Sets that have waited, by address. A task that its runtime has left blocked drops nothing, so its [`Member`] does not tell.
+static LISTENERS: Mutex<Vec<Arc<Completions<u64>>>> = Mutex::new(Vec::new());
+/// Among the numbers: look which tasks have ended.
+const LOOK: u64 = u64::MAX;
+
+fn listeners() -> MutexGuard<'static, Vec<Arc<Completions<u64>>>> {
+    // Nothing panics under it but on a failed allocation.
+    LISTENERS.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Tasks were left blocked, and their records say so: sets are to look. Without the lock: their takers' wakers may be foreign.
+pub(crate) fn tell_of_left() {
+    let sets = listeners().clone();
+    sets.iter().for_each(|set| set.push(LOOK));
 }
 
 /// Goes with the closure or future, however that ends.
@@ -72,7 +90,7 @@ impl<T: Send + 'static> JoinSet<T> {
 impl<T> JoinSet<T> {
     /// An empty set.
     pub fn new() -> JoinSet<T> {
-        JoinSet { tasks: HashMap::new(), next: 0, ended: Arc::new(Completions::new()), ending: None }
+        JoinSet { tasks: HashMap::new(), next: 0, ended: Arc::new(Completions::new()), ending: None, listens: false }
     }
 
     fn member(&mut self) -> Member {
@@ -115,17 +133,56 @@ impl<T> JoinSet<T> {
         Some(poll_fn(|cx| self.poll_next(cx)).await)
     }
 
+    /// Before the first wait.
+    fn listen(&mut self) {
+        self.listens = true;
+        listeners().push(self.ended.clone());
+        // What was left before that.
+        self.look();
+    }
+
+    fn look(&self) {
+        self.tasks.iter().filter(|(_, handle)| handle.is_finished()).for_each(|(&number, _)| self.ended.push(number));
+    }
+
+    fn listen_no_more(&mut self) {
+        if std::mem::take(&mut self.listens) {
+            let mut sets = listeners();
+            if let Some(i) = sets.iter().position(|set| Arc::ptr_eq(set, &self.ended)) {
+                sets.swap_remove(i);
+            }
+        }
+    }
+
     /// Of a set that is not empty.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
-        let number = match self.ending {
-            Some(number) => number,
-            None => *self.ending.insert(ready!(self.ended.poll_take(cx))),
-        };
-        let handle = self.tasks.get_mut(&number).expect("a task of the set");
-        let result = ready!(Pin::new(handle).poll(cx));
-        self.tasks.remove(&number);
-        self.ending = None;
-        Poll::Ready(result)
+        loop {
+            let number = match self.ending {
+                Some(number) => number,
+                None => ready!(self.poll_number(cx)),
+            };
+            self.ending = Some(number);
+            if number == LOOK {
+                self.look();
+            } else if let Some(handle) = self.tasks.get_mut(&number) {
+                let result = ready!(Pin::new(handle).poll(cx));
+                self.tasks.remove(&number);
+                self.ending = None;
+                return Poll::Ready(result);
+            }
+            // (One that a look has found ended may come a second time, by itself.)
+            self.ending = None;
+        }
+    }
+
+    fn poll_number(&mut self, cx: &mut Context<'_>) -> Poll<u64> {
+        if let Some(number) = self.ended.try_take() {
+            return Poll::Ready(number);
+        }
+        if !self.listens {
+            self.listen();
+        }
+        self.ended.poll_take(cx)
     }
 
     /// Cancels all tasks of the set. Their errors are still to be taken.
@@ -136,6 +193,7 @@ impl<T> JoinSet<T> {
     /// Lets all tasks go: they run on, and their results are dropped.
     pub fn detach_all(&mut self) {
         self.tasks.clear();
+        self.listen_no_more();
         self.ended = Arc::new(Completions::new());
         self.ending = None;
     }
@@ -149,6 +207,7 @@ impl<T> Default for JoinSet<T> {
 
 impl<T> Drop for JoinSet<T> {
     fn drop(&mut self) {
+        self.listen_no_more();
         self.cancel_all();
     }
 }

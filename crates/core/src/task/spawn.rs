@@ -5,6 +5,7 @@ use super::handle::JoinHandle;
 use super::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
 use super::{finish, memory, record};
 use crate::cancel;
+use crate::runtime::Handle;
 use crate::runtime::hub::Hub;
 use crate::sched::deque::UNCLAIMED;
 use crate::sched::worker::{self, Role};
@@ -50,7 +51,7 @@ where
 }
 
 /// Spawns into this runtime, from anywhere.
-pub(crate) fn spawn_on<F, T>(hub: &'static Hub, f: F, place: &'static Location<'static>) -> JoinHandle<T>
+pub(crate) fn spawn_on<F, T>(home: Handle, f: F, place: &'static Location<'static>) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
@@ -58,9 +59,9 @@ where
     match worker::current() {
         // As `spawn`: also during a shutdown.
         // SAFETY: `f` is 'static and Send.
-        Some(w) if std::ptr::eq(w.hub, hub) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
+        Some(w) if home.has(&w) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
         // SAFETY: as above.
-        _ => unsafe { spawn_into(hub, f, place, Builder::new()) },
+        _ => unsafe { spawn_into(home, f, place, Builder::new()) },
     }
 }
 
@@ -96,35 +97,35 @@ where
     T: Send,
 {
     let f = ManuallyDrop::new(f);
-    let hub = global_hub();
+    let home = global_home();
     let task = foreign_record(record::class::<F, T>());
     // SAFETY: as in `spawn_here`.
     unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), number_of(&hub), place);
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), number_of(&home), place);
         record::put(task, f);
-        JoinHandle::new(inject(or_refuse(hub, task), task, Builder::new()))
+        JoinHandle::new(inject(or_refuse(home, task), task, Builder::new()))
     }
 }
 
-/// The hub for a thread that is no worker; or why there is none, for [`or_refuse`].
+/// Where a thread that is no worker spawns; or why there is none, for [`or_refuse`].
 #[cold]
 #[inline(never)]
-pub(super) fn global_hub() -> Result<&'static Hub, Payload> {
-    unwind::catch(crate::runtime::global::hub)
+pub(super) fn global_home() -> Result<Handle, Payload> {
+    unwind::catch(crate::runtime::global::home)
 }
 
-pub(super) fn number_of(hub: &Result<&'static Hub, Payload>) -> u8 {
-    hub.as_ref().map_or(0, |hub| hub.number)
+pub(super) fn number_of(home: &Result<Handle, Payload>) -> u8 {
+    home.as_ref().map_or(0, |home| home.hub().number)
 }
 
-/// The hub; or drops what was to be spawned, and panics.
+/// That place; or drops what was to be spawned, and panics.
 ///
 /// # Safety
 /// A fresh record that is ready to run, and the caller's.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn or_refuse(hub: Result<&'static Hub, Payload>, task: *mut Header) -> &'static Hub {
-    hub.unwrap_or_else(|payload| {
+pub(super) unsafe fn or_refuse(home: Result<Handle, Payload>, task: *mut Header) -> Handle {
+    home.unwrap_or_else(|payload| {
         // SAFETY: the caller; nobody has a handle.
         unsafe {
             (*task).waiter.store(DETACHED, Relaxed);
@@ -145,7 +146,7 @@ pub(super) unsafe fn or_refuse(hub: Result<&'static Hub, Payload>, task: *mut He
 /// What `f` and `T` borrow outlives the task.
 #[inline(always)]
 pub(crate) unsafe fn spawn_into<F, T>(
-    hub: &'static Hub,
+    home: Handle,
     f: F,
     place: &'static Location<'static>,
     with: Builder,
@@ -158,9 +159,9 @@ where
     let task = foreign_record(record::class::<F, T>());
     // SAFETY: as in `spawn_here`.
     unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), home.hub().number, place);
         record::put(task, f);
-        JoinHandle::new(inject(hub, task, with))
+        JoinHandle::new(inject(home, task, with))
     }
 }
 
@@ -169,7 +170,7 @@ where
 /// # Safety
 /// As for [`spawn_into`].
 pub(crate) unsafe fn spawn_pinned<F, T>(
-    hub: &'static Hub,
+    home: Handle,
     worker: usize,
     f: F,
     place: &'static Location<'static>,
@@ -179,11 +180,12 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
+    let hub = home.hub();
     // SAFETY: as in `spawn_here`.
     unsafe {
         let task = unqueued_record::<F, T>(hub, f, place);
         let task = with.equip(worker::current().as_deref(), hub, task);
-        hub.pin(task, worker, hub.comer());
+        home.pin(task, worker);
         JoinHandle::new(task)
     }
 }
@@ -217,14 +219,14 @@ pub(crate) fn foreign_record(class: usize) -> *mut Header {
 /// A record of this hub that is ready to run, and the caller's.
 #[cold]
 #[inline(never)]
-unsafe fn inject(hub: &'static Hub, task: *mut Header, with: Builder) -> *mut Header {
+unsafe fn inject(home: Handle, task: *mut Header, with: Builder) -> *mut Header {
     let (w, lane) = (worker::current(), with.class().lane());
     // SAFETY: the caller.
     unsafe {
-        let task = with.equip(w.as_deref(), hub, task);
+        let task = with.equip(w.as_deref(), home.hub(), task);
         match w {
-            Some(w) if std::ptr::eq(w.hub, hub) && lane.is_none() => w.push(task),
-            _ => hub.inject_into(lane, task, hub.comer()),
+            Some(w) if home.has(&w) && lane.is_none() => w.push(task),
+            _ => home.inject(lane, task),
         }
         task
     }
@@ -415,7 +417,7 @@ pub(crate) unsafe fn drop_outcome<T>(task: *mut Header) {
         match (*task).outcome {
             Outcome::Returned => record::drop_in_place::<T>(task),
             Outcome::Panicked => record::drop_in_place::<Payload>(task),
-            Outcome::Dropped => {}
+            Outcome::Dropped | Outcome::Left => {}
         }
     }
 }

@@ -41,7 +41,7 @@ use std::time::Duration;
 #[track_caller]
 pub fn call_later(after: Duration, f: impl Fn() + Send + Sync + 'static) -> Timer {
     let state = Mutex::new(State { set: 0, pending: None });
-    let shared = Arc::new(Shared { f: Box::new(f), pool: Handle::of(pools::here()), state });
+    let shared = Arc::new(Shared { f: Box::new(f), pool: pools::here(), state });
     shared.locked().set(&shared, after);
     Timer { shared }
 }

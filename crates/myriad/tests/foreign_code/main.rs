@@ -4,7 +4,13 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod blocking_calls;
 mod destructors;
+mod hooks;
+mod payloads;
+mod runtime_ends;
+mod stale_handles;
 mod standard_error;
+mod thread_locals;
 mod wakers;
 mod waking;

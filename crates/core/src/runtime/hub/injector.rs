@@ -1,14 +1,61 @@
 //! The injector: where tasks come in from outside of the workers, and who is in `run`.
 
 use super::{Comer, Door, Hub, Injector, Task, locked};
+use crate::runtime::Handle;
 use crate::sched::policy::Arrival;
 use crate::sched::priority::Lane;
 use crate::sched::worker::Worker;
 use crate::sys::atomic::Ordering::*;
 use crate::task::finish;
-use crate::task::header::Header;
+use crate::task::header::{DETACHED, Header};
 use std::collections::VecDeque;
 use std::ptr::null_mut;
+
+impl Handle {
+    /// Queues a task for any worker of this pool, in the lane of a priority. If the runtime has been shut down, the task is dropped, and
+    /// its joiner told.
+    ///
+    /// # Panics
+    /// If the runtime is that of the process from which this one was forked. The task is dropped.
+    ///
+    /// # Safety
+    /// As for [`Hub::inject`]; nobody has a handle of the task yet.
+    pub(crate) unsafe fn inject(self, lane: Option<Lane>, task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe {
+            self.refuse_elsewhere(task);
+            self.hub().inject_into(lane, task, self.comer());
+        }
+    }
+
+    /// Queues a task that only this worker, which is no spare, may begin.
+    ///
+    /// # Panics
+    /// As [`inject`](Self::inject).
+    ///
+    /// # Safety
+    /// As for [`inject`](Self::inject).
+    pub(crate) unsafe fn pin(self, task: *mut Header, worker: usize) {
+        // SAFETY: the caller.
+        unsafe {
+            self.refuse_elsewhere(task);
+            self.hub().pin(task, worker, self.comer());
+        }
+    }
+
+    /// # Safety
+    /// As for [`inject`](Self::inject).
+    unsafe fn refuse_elsewhere(self, task: *mut Header) {
+        if self.hub().is_elsewhere() {
+            // SAFETY: the caller; nobody waits for it.
+            unsafe {
+                (*task).waiter.store(DETACHED, Relaxed);
+                finish::drop_unstarted(task);
+            }
+            self.hub().expect_here();
+        }
+    }
+}
 
 impl Hub {
     /// Opens or closes the injector.
@@ -18,11 +65,31 @@ impl Hub {
 
     /// May somebody begin a task that is in no queue?
     pub fn lets_in(&self, comer: Comer) -> bool {
-        match locked(&self.injector).door {
-            Door::Open => true,
-            Door::Known => comer != Comer::New,
-            Door::Shut => false,
+        self.admits(&locked(&self.injector), comer)
+    }
+
+    /// The same, with the lock.
+    fn admits(&self, injector: &Injector, comer: Comer) -> bool {
+        // Relaxed: written under this lock.
+        let is_of_now = |term| term == self.term.load(Relaxed);
+        match comer {
+            Comer::New(term) => injector.door == Door::Open && is_of_now(term),
+            Comer::Sibling(term) => injector.door != Door::Shut && is_of_now(term),
+            // (There is no waker of a future that has ended with its runtime: see `task::state`.)
+            Comer::Known => injector.door != Door::Shut,
         }
+    }
+
+    /// Which of the runtimes that have used it uses it now, or did last.
+    pub fn term(&self) -> u64 {
+        self.term.load(Relaxed)
+    }
+
+    /// Another runtime begins to use it.
+    pub(super) fn begin_term(&self) {
+        let _injector = locked(&self.injector);
+        // Relaxed: under the lock. Who belongs to a runtime reads its own term, and that was written before it began.
+        self.term.store(self.term.load(Relaxed) + 1, Relaxed);
     }
 
     /// Queues a task for any worker. If the runtime has been shut down, the task is dropped, and its joiner told.
@@ -40,7 +107,7 @@ impl Hub {
     /// As for [`inject`](Self::inject).
     pub unsafe fn inject_into(&self, lane: Option<Lane>, task: *mut Header, comer: Comer) {
         let mut injector = locked(&self.injector);
-        if injector.door == Door::Open || injector.door == Door::Known && comer != Comer::New {
+        if self.admits(&injector, comer) {
             // Counted under the lock, so that a hub in use is meant.
             match lane {
                 None => {
@@ -77,7 +144,7 @@ impl Hub {
     /// As for [`inject`](Self::inject).
     pub unsafe fn pin(&self, task: *mut Header, worker: usize, comer: Comer) {
         let mut injector = locked(&self.injector);
-        if injector.door == Door::Open || injector.door == Door::Known && comer != Comer::New {
+        if self.admits(&injector, comer) {
             injector.pinned.entry(worker).or_default().push_back(Task(task));
             let w = self.workers()[worker];
             // Under the lock, as above. Awake, it looks at its next turn.

@@ -58,6 +58,7 @@ impl Hub {
         self.reap();
         map::thread_starts()?;
         let mut book = locked(&self.book);
+        let body = move || thread::never_unwinds("a worker's thread", body);
         let started = std::thread::Builder::new().name(name).stack_size(size).spawn(body);
         let handle = started.inspect_err(|_| map::thread_ended())?;
         book.threads.insert(handle.thread().id(), handle);
@@ -87,8 +88,9 @@ impl Hub {
 
     /// Calls the hook of the user.
     fn tell(&self, which: impl FnOnce(&ThreadHooks) -> &Option<Hook>, w: &Worker) {
-        if let Some(hook) = which(&self.config().threads)
-            && let Err(payload) = unwind::catch(|| hook(w.member.index))
+        let config = self.config();
+        if let Some(hook) = which(&config.threads)
+            && let Err(payload) = config.threads.call(|| hook(w.member.index))
         {
             unwind::discard(payload);
         }
@@ -128,7 +130,12 @@ impl Hub {
         self.changed.notify_all();
         if book.late && book.ended == self.crew.members().len() {
             drop(book);
+            // What is dropped now may wait, and this worker has no stack to go on with: it waits as a thread that is none.
+            // SAFETY: the worker has ended, and the thread gives the role up for good after this.
+            unsafe { set_current(None) };
             crate::runtime::shutdown::clean_up_late(w.hub);
+            // SAFETY: as before.
+            unsafe { set_current(Some(w)) };
         }
     }
 
@@ -172,7 +179,7 @@ impl Hub {
             !leaving.is_empty()
         };
         for thread in ended {
-            // A worker's thread does not panic: panics stop at the tasks.
+            // It does not unwind: panics stop at the tasks, and what goes on ends the process.
             _ = thread.join();
             map::thread_ended();
         }
@@ -203,7 +210,7 @@ impl Hub {
             let thread = book.threads.remove(&id);
             drop(book);
             if let Some(thread) = thread {
-                // A worker's thread does not panic: panics stop at the tasks.
+                // It does not unwind: panics stop at the tasks, and what goes on ends the process.
                 _ = thread.join();
                 map::thread_ended();
             }

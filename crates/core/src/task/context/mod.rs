@@ -321,14 +321,17 @@ thread_local! {
 }
 
 /// Calls `f` with this context, or with none, as the thread's own; returns what is the thread's own after that. Not on a worker.
+///
+/// In a destructor of a thread-local the thread may have none any more: then `f` sees none, and the context comes back as it is.
 fn with_own<T>(context: *mut Context, f: impl FnOnce() -> T) -> (Result<T, unwind::Payload>, *mut Context) {
-    let before = OWN.with(|own| own.0.replace(context));
+    let before = OWN.try_with(|own| own.0.replace(context));
     let result = unwind::catch(f).map_err(|mut payload| {
         // It goes to the task that waits.
         cancel::settle(&mut payload);
         payload
     });
-    (result, OWN.with(|own| own.0.replace(before)))
+    let after = before.map_or(context, |before| OWN.try_with(|own| own.0.replace(before)).unwrap_or(null_mut()));
+    (result, after)
 }
 
 impl Drop for Own {

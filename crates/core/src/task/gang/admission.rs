@@ -10,33 +10,56 @@
 //! **Invariants.** `free` plus what the admitted gangs took is the number of processors. The first in line does not fit, else it
 //! would not be in line. A line's entry stands in the frame of one who waits, and goes when it is admitted or cancelled.
 //!
-//! **fork.** In a child none of these gangs exist: the state is that of a process, by its number ([`super::fork`]).
+//! **A runtime that ends** may leave a task blocked that waits in line, or has been admitted and does not go on: what it has, or would
+//! get, is for others ([`leave_all`]).
+//!
+//! **fork.** In a child none of these gangs exist: the state is that of one process ([`fork`]).
 
-use crate::runtime::processors;
+use crate::runtime::hub::Hub;
+use crate::runtime::{fork, processors};
 use crate::sched::node::Node;
+use crate::sched::worker::{self, Worker};
 use crate::stack::pool::NoStack;
 use crate::wait::{Target, Wait};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
-static STATE: Mutex<State> = Mutex::new(State { process: 0, most: 0, free: 0, line: VecDeque::new() });
+static STATE: Mutex<State> = Mutex::new(State { era: 0, most: 0, free: 0, line: VecDeque::new(), taken: Vec::new() });
 
-pub(super) struct State {
-    process: u32,
+pub(crate) struct State {
+    era: u32,
     most: usize,
     free: usize,
     line: VecDeque<Waiter>,
+    /// Who was admitted from the line, and has not been gone on with yet.
+    taken: Vec<Admitted>,
+}
+
+/// A gang that was admitted while its caller was set aside.
+#[derive(Debug, PartialEq)]
+struct Admitted {
+    want: usize,
+    node: usize,
+    home: Home,
+}
+
+/// The hub of the waiting task, to compare; `None` for a thread.
+type Home = Option<usize>;
+
+fn home_of(w: &Worker) -> usize {
+    std::ptr::from_ref(w.hub).addr()
 }
 
 struct Waiter {
     want: usize,
+    home: Home,
     target: Target,
     /// The address of its wait, to find it by.
     node: usize,
 }
 
 /// For `fork`: nobody else changes the state meanwhile.
-pub(super) type Lock = MutexGuard<'static, State>;
+pub(crate) type Lock = MutexGuard<'static, State>;
 
 pub(super) fn lock() -> Lock {
     // Nothing panics under it but on a failed allocation.
@@ -45,12 +68,12 @@ pub(super) fn lock() -> Lock {
 
 fn locked() -> Lock {
     let mut state = lock();
-    let process = std::process::id();
-    if state.process != process {
+    let era = fork::era();
+    if state.era != era {
         let most = processors().workers.max(1);
         // (Targets of another process: forgotten, for their owners are not here.)
         std::mem::forget(std::mem::take(&mut state.line));
-        *state = State { process, most, free: most, line: VecDeque::new() };
+        *state = State { era, most, free: most, line: VecDeque::new(), taken: Vec::new() };
     }
     state
 }
@@ -78,13 +101,16 @@ impl Places {
         wait.end_by(leave);
         let mut state = locked();
         let want = n.min(state.most);
-        state.line.push_back(Waiter { want, target: wait.target(), node: address(&wait) });
+        let home = worker::current().map(|w| home_of(&w));
+        state.line.push_back(Waiter { want, home, target: wait.target(), node: address(&wait) });
         // Somebody may have left meanwhile.
         let admitted = state.admit();
         drop(state);
         wake(admitted);
         // SAFETY: prepared; the target is in the line, and whoever takes it out wakes it, once.
         unsafe { wait.block() };
+        let here = address(&wait);
+        locked().taken.retain(|admitted| admitted.node != here);
         if wait.was_cancelled() {
             let admitted = locked().admit();
             wake(admitted);
@@ -111,10 +137,25 @@ impl State {
         while self.line.front().is_some_and(|first| first.want <= self.free) {
             let Some(first) = self.line.pop_front() else { break };
             self.free -= first.want;
+            self.taken.push(Admitted { want: first.want, node: first.node, home: first.home });
             admitted.push(first.target);
         }
         admitted
     }
+}
+
+/// The workers of this hub have ended: its tasks that wait, or were admitted and do not go on, never begin.
+pub(crate) fn leave_all(hub: &Hub) {
+    let home = Some(std::ptr::from_ref(hub).addr());
+    let mut state = locked();
+    // (Targets in frames that stay.)
+    state.line.retain(|waiter| waiter.home != home);
+    let places =
+        state.taken.extract_if(.., |admitted| admitted.home == home).map(|admitted| admitted.want).sum::<usize>();
+    state.free += places;
+    let admitted = state.admit();
+    drop(state);
+    wake(admitted);
 }
 
 fn wake(admitted: Vec<Target>) {

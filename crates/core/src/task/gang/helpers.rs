@@ -7,7 +7,7 @@
 //! **Invariants.** A helper is in the list only while its slot is empty and it waits there; who takes it out has it alone, and
 //! fills the slot once. So who has engaged `k` of them has `k` threads, which exist: nobody else's work stands before his.
 
-use crate::runtime::processors;
+use crate::runtime::{fork, processors};
 use crate::sys::{map, thread};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -18,11 +18,11 @@ const KEEP: Duration = Duration::from_secs(10);
 /// Its stack: what foreign libraries may expect. Address space only.
 const STACK: usize = 8 << 20;
 
-static IDLE: Mutex<Idle> = Mutex::new(Idle { process: 0, numbered: 0, helpers: Vec::new() });
+static IDLE: Mutex<Idle> = Mutex::new(Idle { era: 0, numbered: 0, helpers: Vec::new() });
 
-pub(super) struct Idle {
+pub(crate) struct Idle {
     /// Whose threads these are: a forked child has none of them.
-    process: u32,
+    era: u32,
     numbered: u64,
     helpers: Vec<Arc<Slot>>,
 }
@@ -41,7 +41,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// For `fork`: nobody else changes the list meanwhile.
-pub(super) type Lock = MutexGuard<'static, Idle>;
+pub(crate) type Lock = MutexGuard<'static, Idle>;
 
 pub(super) fn lock() -> Lock {
     locked(&IDLE)
@@ -49,10 +49,10 @@ pub(super) fn lock() -> Lock {
 
 fn idle() -> Lock {
     let mut idle = lock();
-    let process = std::process::id();
-    if idle.process != process {
+    let era = fork::era();
+    if idle.era != era {
         std::mem::forget(std::mem::take(&mut idle.helpers));
-        idle.process = process;
+        idle.era = era;
     }
     idle
 }

@@ -23,20 +23,20 @@
 //! Tests: `crates/myriad/tests/tasks/gangs.rs`; without threads: `test.rs`.
 
 mod admission;
-mod fork;
 mod helpers;
 #[cfg(all(test, not(loom)))]
 mod test;
 
 use super::context::inherit::Heirloom;
-use super::keep_thread::{keep_thread, lend};
-use crate::runtime::pools;
+use super::keep_thread::{Lent, keep_thread, lend};
+use crate::runtime::{fork, pools};
 use crate::sched::foreign;
 use crate::stack::pool::NoStack;
 use crate::sys::atomic::{AtomicUsize, Ordering::*};
 use crate::sys::futex::Gate;
 use crate::unwind::{self, AbortOnUnwind, Payload};
 use admission::Places;
+pub(crate) use admission::leave_all;
 use helpers::Helper;
 use std::cell::Cell;
 use std::fmt;
@@ -45,6 +45,14 @@ use std::sync::{Arc, Mutex};
 
 /// More jobs than this at a time are surely a mistake.
 const MOST: usize = 4096;
+
+/// For `fork`.
+pub(crate) type Locks = (admission::Lock, helpers::Lock);
+
+/// For `fork`: nobody else changes what gangs share meanwhile.
+pub(crate) fn lock_all() -> Locks {
+    (admission::lock(), helpers::lock())
+}
 
 thread_local! {
     /// Is this thread in a job?
@@ -203,7 +211,7 @@ where
 /// With its places taken, on a thread that is kept. Returns the panic of the first job, by number, that has panicked.
 fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<Option<(usize, Payload)>, GangError> {
     let helpers = Helper::engage(n - 1).map_err(GangError::NoThread)?;
-    let hub = pools::inside();
+    let pool = pools::inside();
     let shared = Arc::new(Shared { left: AtomicUsize::new(n), done: foreign::gate(), panic: Mutex::new(None) });
     let stays =
         AbortOnUnwind::new("a gang was left by a panic while its jobs run, which borrow from it (a bug in Myriad)");
@@ -214,7 +222,7 @@ fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<Option<(usize, Payload)>,
         helper.run(Box::new(move || {
             let f = f;
             // SAFETY: this job has not counted itself off.
-            lend(hub, || unsafe { job(i, f.0, inherited, &shared) });
+            lend(Lent::to_pool(pool), || unsafe { job(i, f.0, inherited, &shared) });
         }));
     }
     // SAFETY: as above.

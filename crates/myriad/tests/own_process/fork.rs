@@ -1,0 +1,233 @@
+//! `fork` without `exec`: what a child finds of its parent's runtimes, and what it can begin itself.
+//!
+//! Each child is forked by a plain thread, writes what it has found to a pipe, and leaves by `_exit`.
+
+#![cfg(unix)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use common::{PATIENCE, catch, quiet, text};
+use myriad::channel::{Receiver, bounded};
+use myriad::{Builder, JoinHandle, Runtime, blocking, compute, join, scope, spawn, spawn_async, task, time};
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::FromRawFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// One at a time: a child has a copy of all that other tests are in the middle of.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    quiet();
+    ONE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Runs `body` in a forked child, and returns what it says there; or what has become of the child.
+#[track_caller]
+fn in_fork(body: impl FnOnce() -> String) -> String {
+    let mut ends = [0; 2];
+    // SAFETY: the child does what these tests are about; it leaves by `_exit`.
+    let child = unsafe {
+        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+        let child = libc::fork();
+        if child == 0 {
+            let says = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            let says = says.unwrap_or_else(|payload| format!("panicked: {}", text(&*payload)));
+            libc::write(ends[1], says.as_ptr().cast(), says.len());
+            libc::_exit(0);
+        }
+        libc::close(ends[1]);
+        child
+    };
+    let until = Instant::now() + PATIENCE;
+    let mut status = 0;
+    // SAFETY: our own child.
+    while unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } == 0 {
+        if Instant::now() > until {
+            // SAFETY: as above.
+            unsafe {
+                libc::kill(child, libc::SIGKILL);
+                libc::waitpid(child, &mut status, 0);
+                libc::close(ends[0]);
+            }
+            return "HANGS".into();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let mut says = String::new();
+    // SAFETY: the reading end, ours.
+    unsafe { File::from_raw_fd(ends[0]) }.read_to_string(&mut says).unwrap();
+    if says.is_empty() { format!("status {status}") } else { says }
+}
+
+#[track_caller]
+fn assert_told(says: &str) {
+    assert!(says.contains("forked") && says.contains("has no workers here"), "{says}");
+}
+
+fn all_well() -> String {
+    "well".into()
+}
+
+/// What a panic of `f` says.
+fn told(f: impl FnOnce()) -> String {
+    text(&*catch(f)).to_string()
+}
+
+/// A task that waits for a message, in the parent.
+fn waits(rt: &Runtime) -> (JoinHandle<()>, myriad::channel::Sender<()>, Receiver<()>) {
+    let (tx, rx) = bounded::<()>(1);
+    let other = rx.clone();
+    (rt.spawn(move || _ = rx.recv()), tx, other)
+}
+
+/// The global runtime's workers are not there: each way to ask it says so.
+#[test]
+fn the_global_runtime_of_the_parent() {
+    let _alone = alone();
+    assert_eq!(spawn(|| 5).join().unwrap(), 5);
+    let ways: [fn(); 9] = [
+        || _ = join(|| 1, || 2),
+        || drop(spawn(|| ())),
+        || drop(spawn_async(async {})),
+        || scope(|s| drop(s.spawn(|| ()))),
+        || myriad::run(|| ()),
+        || drop(task::Builder::new().name("named").spawn(|| ())),
+        || drop(task::Group::new(()).spawn(|_| ())),
+        || drop(task::dedicated(|| ())),
+        || drop(time::call_later(Duration::ZERO, || ())),
+    ];
+    for (i, way) in ways.into_iter().enumerate() {
+        let says = in_fork(|| told(way));
+        assert!(says.contains("forked") && says.contains("has no workers here"), "way {i}: {says}");
+    }
+}
+
+/// So does a runtime of one's own, and a task of it that is joined.
+#[test]
+fn a_runtime_of_the_parent() {
+    let _alone = alone();
+    for mode in common::MODES {
+        let rt = mode.runtime(2);
+        let handle = rt.handle();
+        assert_told(&in_fork(|| told(|| drop(handle.spawn(|| ())))));
+        assert_told(&in_fork(|| told(|| handle.run(|| ()))));
+        let (h, _tx, _rx) = waits(&rt);
+        let says = in_fork(|| {
+            // SAFETY: the parent's copy of the handle is another process's.
+            let copy = unsafe { std::ptr::read(&h) };
+            told(|| drop(copy.join()))
+        });
+        assert_told(&says);
+        // To end it takes no time: there is nothing to wait for.
+        let says = in_fork(|| {
+            // SAFETY: as above.
+            drop(unsafe { std::ptr::read(&rt) });
+            all_well()
+        });
+        assert_eq!(says, "well");
+        drop(_tx);
+        h.join().unwrap();
+    }
+}
+
+/// What knows nothing of workers works.
+#[test]
+fn channels_locks_and_time_in_the_child() {
+    let _alone = alone();
+    assert_eq!(spawn(|| 5).join().unwrap(), 5);
+    let says = in_fork(|| {
+        let (tx, rx) = bounded(1);
+        let thread = std::thread::spawn(move || (0..10).for_each(|i| tx.send(i).unwrap()));
+        assert_eq!(rx.iter().sum::<u32>(), 45);
+        thread.join().unwrap();
+        time::sleep(Duration::from_millis(1));
+        assert!(rx.recv_timeout(Duration::from_millis(1)).is_err());
+        assert!(time::timeout(Duration::from_millis(1), || time::sleep(Duration::from_secs(3600))).is_err());
+        assert_eq!((blocking(|| 1), compute(|| 2)), (1, 2));
+        task::gang(2, |_| ());
+        let lock = myriad::sync::Mutex::new(1);
+        *lock.lock().unwrap() += 1;
+        all_well()
+    });
+    assert_eq!(says, "well");
+}
+
+/// The child builds a runtime of its own, in which all works: also what other threads of the process serve.
+#[test]
+fn a_new_runtime_in_the_child() {
+    let _alone = alone();
+    for mode in common::MODES {
+        let rt = mode.runtime(2);
+        // All pools of threads have some, and are in use meanwhile.
+        rt.run(|| (blocking(|| ()), compute(|| ()), task::gang(2, |_| ())));
+        let stop = AtomicBool::new(false);
+        let mut said = Vec::new();
+        std::thread::scope(|threads| {
+            for _ in 0..2 {
+                threads.spawn(|| {
+                    while !stop.load(SeqCst) {
+                        rt.spawn(|| blocking(|| compute(|| ()))).join().unwrap();
+                        drop(Builder::new().workers(1).build().unwrap());
+                    }
+                });
+            }
+            for _ in 0..3 {
+                let says = in_fork(|| {
+                    let rt = mode.runtime(2);
+                    let sum = rt.run(|| {
+                        let handles: Vec<_> = (0..100).map(|i| spawn(move || i)).collect();
+                        handles.into_iter().map(|h| h.join().unwrap()).sum::<i32>()
+                    });
+                    assert_eq!(sum, 4950);
+                    assert_eq!(rt.run(|| (blocking(|| 1), compute(|| 2))), (1, 2));
+                    rt.run(|| task::gang(2, |_| ()));
+                    rt.run(|| time::sleep(Duration::from_millis(1)));
+                    // Workers that are stuck get help: there is a monitor.
+                    let runs = Arc::new(AtomicUsize::new(0));
+                    let meet = |runs: Arc<AtomicUsize>| {
+                        move || {
+                            runs.fetch_add(1, SeqCst);
+                            common::compute_until(|| runs.load(SeqCst) == 3);
+                        }
+                    };
+                    let all: Vec<_> = (0..3).map(|_| rt.spawn(meet(runs.clone()))).collect();
+                    all.into_iter().for_each(|h| h.join().unwrap());
+                    let report = rt.shutdown(Duration::from_secs(5));
+                    assert!(report.is_clean(), "{report}");
+                    all_well()
+                });
+                said.push(says);
+            }
+            stop.store(true, SeqCst);
+        });
+        assert_eq!(said, ["well"; 3], "{mode}");
+    }
+}
+
+/// A child that is forked inside a task goes on as that task: its worker is there, and no other one.
+#[test]
+fn a_fork_inside_a_task() {
+    let _alone = alone();
+    for mode in common::MODES {
+        let rt = mode.runtime(2);
+        let says = rt.run(|| {
+            in_fork(|| {
+                assert_eq!(spawn(|| 5).join().unwrap(), 5);
+                assert_eq!(join(|| 1, || 2), (1, 2));
+                scope(|s| drop(s.spawn(|| ())));
+                time::sleep(Duration::from_millis(1));
+                let (tx, rx) = bounded(1);
+                spawn(move || (0..10).for_each(|i| tx.send(i).unwrap()));
+                assert_eq!(rx.iter().sum::<u32>(), 45);
+                let own = Builder::new().workers(1).build().unwrap();
+                assert_eq!(own.run(|| spawn(|| 7).join().unwrap()), 7);
+                all_well()
+            })
+        });
+        assert_eq!(says, "well", "{mode}");
+    }
+}
