@@ -5,6 +5,7 @@ mod common;
 #[path = "../sort_common/mod.rs"]
 mod sort_common;
 
+mod par_destructors;
 mod par_filter;
 mod par_loops;
 mod par_reduce;

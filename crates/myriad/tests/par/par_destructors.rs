@@ -4,9 +4,7 @@
 //! `|a, b| Sum::new(a.0 + b.0)`, the compiler itself leaks the result if an argument's destructor unwinds
 //! (<https://github.com/rust-lang/rust/issues/47949>).
 
-mod common;
-
-use common::each;
+use crate::common::each;
 use myriad::cancel::Token;
 use myriad::par;
 use std::sync::Mutex;
