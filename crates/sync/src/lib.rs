@@ -8,3 +8,4 @@ mod entry;
 pub mod lock;
 pub mod select;
 pub mod shared;
+mod values;
