@@ -39,6 +39,10 @@ struct Links<T> {
     target: Target,
 }
 
+const _: () = crate::values::no_drop_glue::<Entry<String>>();
+const _: () = crate::values::no_drop_glue::<Links<String>>();
+const _: () = crate::values::no_drop_glue::<List<String>>();
+
 impl<T> Entry<T> {
     #[inline]
     pub(crate) fn new() -> Entry<T> {

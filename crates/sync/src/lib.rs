@@ -10,3 +10,4 @@ mod entry;
 pub mod lock;
 pub mod select;
 pub mod shared;
+mod values;

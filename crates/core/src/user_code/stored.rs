@@ -26,6 +26,16 @@ impl<T> UserValue<T> {
         ManuallyDrop::into_inner(self.0)
     }
 
+    /// The value, out of a place that is not used any more.
+    ///
+    /// # Safety
+    /// Nobody gives, drops or looks at the value in this place afterwards.
+    #[inline(always)]
+    pub unsafe fn take(&mut self) -> T {
+        // SAFETY: the caller.
+        unsafe { ManuallyDrop::take(&mut self.0) }
+    }
+
     /// Looks at the value. What the user's code does with the reference it does under the caller's locks, so nothing of it may be
     /// called there.
     #[inline(always)]

@@ -5,8 +5,8 @@
 //! looks again; what it finds is its own, so nobody comes in vain but for changes that do not concern it. A *reader* knows what it
 //! has seen, and what it would take.
 //!
-//! **Invariants.** Under the lock nothing foreign runs: values stand in `Arc`s, which are cloned and moved there, but dropped (what a
-//! change throws out) without it.
+//! **Invariants.** Under the lock no user code runs: values stand in `Arc`s, which are cloned and moved there, but dropped (what a
+//! change throws out) without it. By accident neither: the content has them as [`UserValue`](myriad_core::user_code::UserValue)s.
 
 use super::entry::{CLOSED, DONE, Entry, LINKED, List};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
@@ -23,9 +23,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-pub(super) struct Board<S> {
+pub(super) struct Board<S: Content> {
     lock: BiasedLock,
     state: UnsafeCell<State<S>>,
+}
+
+/// What stands on a board.
+pub(super) trait Content {
+    /// Drops the values.
+    ///
+    /// # Safety
+    /// The content is not used afterwards.
+    unsafe fn drop_values(&mut self);
 }
 
 struct State<S> {
@@ -37,6 +46,8 @@ struct State<S> {
     waking: List<()>,
 }
 
+const _: () = crate::values::no_drop_glue::<State<()>>();
+
 impl<S> State<S> {
     /// All that wait have something to look at. False: nobody does.
     fn call_all(&mut self) -> bool {
@@ -47,28 +58,35 @@ impl<S> State<S> {
 }
 
 // SAFETY: the state is reached under the lock.
-unsafe impl<S: Send> Sync for Board<S> {}
+unsafe impl<S: Content + Send> Sync for Board<S> {}
 // SAFETY: as above.
-unsafe impl<S: Send> Send for Board<S> {}
+unsafe impl<S: Content + Send> Send for Board<S> {}
 
 /// What a reader has seen, and how it takes what it has not.
 pub(super) trait Reader {
-    type Content;
+    type Content: Content;
     type Item;
-    /// Takes what is new to it. Under the lock: no foreign code.
+    /// Takes what is new to it. Under the lock: no user code.
     fn take(&mut self, content: &Self::Content) -> Option<Self::Item>;
     /// Is something new to it?
     fn has_news(&self, content: &Self::Content) -> bool;
 }
 
-impl<S> Board<S> {
+impl<S: Content> Drop for Board<S> {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has it, and it goes.
+        self.state.with_mut(|state| unsafe { (*state).content.drop_values() });
+    }
+}
+
+impl<S: Content> Board<S> {
     pub(super) fn new(content: S) -> Board<S> {
         let state = State { content, closed: false, waiting: List::new(), waking: List::new() };
         Board { lock: BiasedLock::new(), state: UnsafeCell::new(state) }
     }
 
     fn locked<R>(&self, here: Here, f: impl FnOnce(&mut State<S>) -> R) -> R {
-        // SAFETY: the callers keep to the lock's rule: short, nothing foreign, no other lock.
+        // SAFETY: the callers keep to the lock's rule: short, no user code, no other lock.
         let _guard = unsafe { here.lock(&self.lock) };
         // SAFETY: under the lock.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
@@ -321,9 +339,9 @@ impl<R: Reader> fmt::Debug for Reading<'_, R> {
 }
 
 /// Closes its board when the last sender goes.
-pub(super) struct Closer<S>(pub(super) Arc<Board<S>>);
+pub(super) struct Closer<S: Content>(pub(super) Arc<Board<S>>);
 
-impl<S> Drop for Closer<S> {
+impl<S: Content> Drop for Closer<S> {
     fn drop(&mut self) {
         self.0.close();
     }

@@ -1,9 +1,11 @@
 //! Messages that every receiver gets.
 
-use super::board::{Board, Closer, Reader, Reading, receiving};
+use super::board::{Board, Closer, Content, Reader, Reading, receiving};
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use crate::select::Arm;
+use crate::values::drop_all;
 use myriad_core::time::{self, Instant};
+use myriad_core::user_code::UserValue;
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
@@ -69,10 +71,16 @@ impl<T> Clone for Heard<T> {
 }
 
 struct Log<T> {
-    messages: VecDeque<Arc<T>>,
+    messages: VecDeque<UserValue<Arc<T>>>,
     /// The number of the first message that is kept.
     first: u64,
     capacity: usize,
+}
+
+impl<T> Content for Log<T> {
+    unsafe fn drop_values(&mut self) {
+        drop_all(std::mem::take(&mut self.messages));
+    }
 }
 
 impl<T> Log<T> {
@@ -109,7 +117,7 @@ impl<T> Reader for From<T> {
         }
         let message = log.messages.get((self.next - log.first) as usize)?;
         self.next += 1;
-        Some(Heard::Message(message.clone()))
+        Some(Heard::Message(message.peek().clone()))
     }
     fn has_news(&self, log: &Log<T>) -> bool {
         self.next < log.end()
@@ -121,16 +129,22 @@ impl<T> BroadcastSender<T> {
     ///
     /// # Errors
     /// The channel is closed: the message comes back.
+    ///
+    /// # Panics
+    /// If the destructor of the oldest message does, which there is no room for any more; the new one is sent.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        let changed = self.closer.0.change(Arc::new(value), |log, value| {
+        let changed = self.closer.0.change(UserValue::new(Arc::new(value)), |log, value| {
             let oldest = if log.messages.len() == log.capacity { log.messages.pop_front() } else { None };
             log.first += u64::from(oldest.is_some());
             log.messages.push_back(value);
             oldest
         });
         match changed {
-            Ok(_oldest) => Ok(()),
-            Err(value) => Err(SendError(Arc::into_inner(value).expect("it is ours alone"))),
+            Ok(oldest) => {
+                drop(oldest.map(UserValue::give));
+                Ok(())
+            }
+            Err(value) => Err(SendError(Arc::into_inner(value.give()).expect("it is ours alone"))),
         }
     }
     /// A receiver of all messages from now on.

@@ -1,6 +1,7 @@
 //! Sending and receiving with a function that is called when it is done: core.async's `put!` and `take!`.
 
 use super::{Receiver, RecvError, SendError, Sender, TryRecvError, TrySendError};
+use myriad_core::user_code;
 use std::future::Future;
 use std::task::{Context, Waker};
 
@@ -35,7 +36,8 @@ impl<T: Send + 'static> Receiver<T> {
                 let end = self.clone();
                 spawn_in_line(async move {
                     let received = end.recv_async().await;
-                    drop(end);
+                    // It may be the last, and what is buffered goes with it; what becomes of that is none of `f`'s business.
+                    user_code::run("the destructor of a message", move || drop(end));
                     f(received);
                 });
             }

@@ -1,9 +1,10 @@
 //! A value that is set once, and that every receiver gets.
 
-use super::board::{Board, Closer, Reader, Reading, receiving};
+use super::board::{Board, Closer, Content, Reader, Reading, receiving};
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use crate::select::Arm;
 use myriad_core::time::{self, Instant};
+use myriad_core::user_code::UserValue;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -29,14 +30,25 @@ pub fn promise<T>() -> (PromiseSender<T>, PromiseReceiver<T>) {
     (PromiseSender { closer: Arc::new(Closer(board.clone())) }, PromiseReceiver { board, reader: Whole(PhantomData) })
 }
 
+/// Once it is set.
+type Value<T> = Option<UserValue<Arc<T>>>;
+
+const _: () = crate::values::no_drop_glue::<Value<String>>();
+
+impl<T> Content for Value<T> {
+    unsafe fn drop_values(&mut self) {
+        drop(self.take().map(UserValue::give));
+    }
+}
+
 /// Sets the value of a [`promise`].
 pub struct PromiseSender<T> {
-    closer: Arc<Closer<Option<Arc<T>>>>,
+    closer: Arc<Closer<Value<T>>>,
 }
 
 /// Gets the value of a [`promise`].
 pub struct PromiseReceiver<T> {
-    board: Arc<Board<Option<Arc<T>>>>,
+    board: Arc<Board<Value<T>>>,
     reader: Whole<T>,
 }
 
@@ -44,12 +56,12 @@ pub struct PromiseReceiver<T> {
 struct Whole<T>(PhantomData<fn() -> T>);
 
 impl<T> Reader for Whole<T> {
-    type Content = Option<Arc<T>>;
+    type Content = Value<T>;
     type Item = Arc<T>;
-    fn take(&mut self, content: &Option<Arc<T>>) -> Option<Arc<T>> {
-        content.clone()
+    fn take(&mut self, content: &Value<T>) -> Option<Arc<T>> {
+        content.as_ref().map(|value| value.peek().clone())
     }
-    fn has_news(&self, content: &Option<Arc<T>>) -> bool {
+    fn has_news(&self, content: &Value<T>) -> bool {
         content.is_some()
     }
 }
@@ -60,7 +72,7 @@ impl<T> PromiseSender<T> {
     /// # Errors
     /// A value is set already: this one comes back.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        let value = Arc::new(value);
+        let value = UserValue::new(Arc::new(value));
         let set = self.closer.0.change(value, |content, value| match content {
             None => {
                 *content = Some(value);
@@ -71,7 +83,7 @@ impl<T> PromiseSender<T> {
         match set {
             Ok(None) => Ok(()),
             // Nobody else has seen it.
-            Ok(Some(value)) | Err(value) => Err(SendError(Arc::into_inner(value).expect("it is ours alone"))),
+            Ok(Some(value)) | Err(value) => Err(SendError(Arc::into_inner(value.give()).expect("it is ours alone"))),
         }
     }
 }

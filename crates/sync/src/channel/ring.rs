@@ -17,6 +17,8 @@ pub(super) struct Ring<T> {
     capacity: usize,
 }
 
+const _: () = crate::values::no_drop_glue::<Ring<String>>();
+
 /// The first allocation holds about so many bytes.
 const FIRST_BYTES: usize = 128;
 

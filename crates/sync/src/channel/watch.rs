@@ -1,9 +1,10 @@
 //! The latest value of something, and the news that it has changed.
 
-use super::board::{Board, Closer, Reader, Reading, receiving};
+use super::board::{Board, Closer, Content, Reader, Reading, receiving};
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use crate::select::Arm;
 use myriad_core::time::{self, Instant};
+use myriad_core::user_code::UserValue;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -27,14 +28,23 @@ use std::time::Duration;
 /// ```
 #[must_use]
 pub fn watch<T>(value: T) -> (WatchSender<T>, WatchReceiver<T>) {
-    let board = Arc::new(Board::new(Latest { value: Arc::new(value), version: 0 }));
+    let board = Arc::new(Board::new(Latest { value: UserValue::new(Arc::new(value)), version: 0 }));
     let closer = Arc::new(Closer(board.clone()));
     (WatchSender { closer }, WatchReceiver { board, reader: Seen { version: 0, of: PhantomData } })
 }
 
 struct Latest<T> {
-    value: Arc<T>,
+    value: UserValue<Arc<T>>,
     version: u64,
+}
+
+const _: () = crate::values::no_drop_glue::<Latest<String>>();
+
+impl<T> Content for Latest<T> {
+    unsafe fn drop_values(&mut self) {
+        // SAFETY: the caller.
+        drop(unsafe { self.value.take() });
+    }
 }
 
 /// Replaces the value of a [`watch`].
@@ -60,7 +70,7 @@ impl<T> Reader for Seen<T> {
     fn take(&mut self, content: &Latest<T>) -> Option<Arc<T>> {
         self.has_news(content).then(|| {
             self.version = content.version;
-            content.value.clone()
+            content.value.peek().clone()
         })
     }
     fn has_news(&self, content: &Latest<T>) -> bool {
@@ -73,19 +83,25 @@ impl<T> WatchSender<T> {
     ///
     /// # Errors
     /// The watch is closed: the value comes back.
+    ///
+    /// # Panics
+    /// If the destructor of the old value does; the new one is set.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        let changed = self.closer.0.change(Arc::new(value), |latest, value| {
+        let changed = self.closer.0.change(UserValue::new(Arc::new(value)), |latest, value| {
             latest.version += 1;
             std::mem::replace(&mut latest.value, value)
         });
         match changed {
-            Ok(_old) => Ok(()),
-            Err(value) => Err(SendError(Arc::into_inner(value).expect("it is ours alone"))),
+            Ok(old) => {
+                drop(old.give());
+                Ok(())
+            }
+            Err(value) => Err(SendError(Arc::into_inner(value.give()).expect("it is ours alone"))),
         }
     }
     /// The value.
     pub fn get(&self) -> Arc<T> {
-        self.closer.0.look(|latest| latest.value.clone())
+        self.closer.0.look(|latest| latest.value.peek().clone())
     }
     /// A receiver that has seen the present value.
     pub fn subscribe(&self) -> WatchReceiver<T> {
@@ -101,7 +117,7 @@ impl<T> WatchSender<T> {
 impl<T> WatchReceiver<T> {
     /// The value, seen or not; also when the watch is closed.
     pub fn get(&self) -> Arc<T> {
-        self.board.look(|latest| latest.value.clone())
+        self.board.look(|latest| latest.value.peek().clone())
     }
     /// Is the value another than the last one that was received?
     pub fn has_changed(&self) -> bool {

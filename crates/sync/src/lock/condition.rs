@@ -68,6 +68,9 @@ struct Slot<T> {
     value: MaybeUninit<T>,
 }
 
+const _: () = crate::values::no_drop_glue::<State<String>>();
+const _: () = crate::values::no_drop_glue::<Slot<String>>();
+
 /// Instead of the generation, of one who was notified alone.
 const ALONE: u64 = u64::MAX;
 

@@ -43,6 +43,9 @@ pub(super) struct Crowd {
     generation: u64,
 }
 
+const _: () = crate::values::no_drop_glue::<Crowd>();
+const _: () = crate::values::no_drop_glue::<Batch>();
+
 /// Of one who is let go alone: greater than all generations.
 pub(super) static ALONE: u64 = u64::MAX;
 

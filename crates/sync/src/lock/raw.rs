@@ -94,6 +94,7 @@ unsafe impl Sync for RawMutex {}
 // SAFETY: nothing in it belongs to a thread.
 unsafe impl Send for RawMutex {}
 
+const _: () = crate::values::no_drop_glue::<RawMutex>();
 const _: () = assert!(cfg!(loom) || size_of::<RawMutex>() == 16 || size_of::<usize>() != 8);
 
 impl RawMutex {

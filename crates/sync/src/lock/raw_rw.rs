@@ -52,6 +52,9 @@ unsafe impl Sync for RawRwLock {}
 // SAFETY: nothing in it belongs to a thread.
 unsafe impl Send for RawRwLock {}
 
+const _: () = crate::values::no_drop_glue::<Lists>();
+const _: () = crate::values::no_drop_glue::<Next>();
+
 /// What is to be done when the spin lock is given back.
 enum Next {
     Nothing,

@@ -56,6 +56,8 @@ struct State {
     waiting: List<usize>,
 }
 
+const _: () = crate::values::no_drop_glue::<State>();
+
 impl Semaphore {
     const_fn! {
         /// A semaphore of so many permits.

@@ -1,11 +1,22 @@
 //! Doing something once for all who want it at the same time.
+//!
+//! ```text
+//!  key --hash--> under the lock: the works with this hash --their keys compared--> under the lock: join one, or begin one
+//! ```
+//! **No user code under the lock.** Hashing comes before it, destructors after it. Keys are compared between two looks: the second one
+//! finds whether the work that was chosen is still there, or, if none was, whether nothing has come that was not compared; else all
+//! begins anew. So a key's `Hash`, `Eq` and destructor may wait, panic, or use the same `SingleFlight`.
+//!
+//! **Rejected.** A map by keys: it compares them under its lock, and drops them there.
 
 use super::OnceLock;
+use crate::values::drop_all;
+use myriad_core::user_code::UserValue;
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::Hash;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Work that is done once for all callers that ask for the same key at the same time: the first one does it, the others wait for its
 /// result. Who asks when it is done has it done again: this is no cache.
@@ -33,13 +44,35 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// assert!(loads.into_inner() <= 100);
 /// ```
 pub struct SingleFlight<K, V> {
-    flights: Mutex<HashMap<K, Arc<OnceLock<V>>>>,
+    /// By the hashes of their keys.
+    works: Mutex<Works<K, V>>,
+    hasher: RandomState,
 }
 
-impl<K: Hash + Eq + Clone, V: Clone> SingleFlight<K, V> {
+/// The map's part in some work.
+struct UnderWay<K, V> {
+    work: UserValue<Arc<Work<K, V>>>,
+    /// How many do it or wait for it.
+    callers: usize,
+}
+
+const _: () = crate::values::no_drop_glue::<UnderWay<String, String>>();
+
+impl<K, V> UnderWay<K, V> {
+    fn is(&self, work: &Arc<Work<K, V>>) -> bool {
+        Arc::ptr_eq(self.work.peek(), work)
+    }
+}
+
+struct Work<K, V> {
+    key: K,
+    result: OnceLock<V>,
+}
+
+impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
     /// With nothing under way.
     pub fn new() -> Self {
-        SingleFlight { flights: Mutex::new(HashMap::new()) }
+        SingleFlight { works: Mutex::new(HashMap::new()), hasher: RandomState::new() }
     }
 
     /// The result of the work for this key that is under way; if none is, `f` is that work. With it: is it that of another caller?
@@ -49,13 +82,14 @@ impl<K: Hash + Eq + Clone, V: Clone> SingleFlight<K, V> {
     ///
     /// # Panics
     /// If `f` does. Then one of those who wait does the work with its own `f`, as for a [`OnceLock`]. If `f` asks for the same key.
+    /// If hashing or comparing keys does; then nothing has changed.
     ///
     /// # Cancellation
     /// Who waits and is cancelled leaves. If the one that works is cancelled, one of those who wait begins anew.
     pub fn run(&self, key: K, f: impl FnOnce() -> V) -> (V, bool) {
         let flight = self.flight(key);
         let mut shared = true;
-        let value = flight.result.get_or_init(|| {
+        let value = flight.work.result.get_or_init(|| {
             shared = false;
             f()
         });
@@ -70,6 +104,7 @@ impl<K: Hash + Eq + Clone, V: Clone> SingleFlight<K, V> {
         let flight = self.flight(key);
         let mut shared = true;
         let value = flight
+            .work
             .result
             .get_or_init_async(|| {
                 shared = false;
@@ -84,42 +119,116 @@ impl<K: Hash + Eq + Clone, V: Clone> SingleFlight<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.locked().remove(key);
+        let hash = self.hasher.hash_one(key);
+        let known = self.known(hash);
+        // (If it is not there any more, it was gone when it was looked for.)
+        if let Some(work) = known.iter().find(|work| work.key.borrow() == key) {
+            let forgotten = take(&mut self.locked(), hash, work, |_| true);
+            drop(forgotten.map(UserValue::give));
+        }
     }
 
     fn flight(&self, key: K) -> Flight<'_, K, V> {
-        let result = self.locked().entry(key.clone()).or_default().clone();
-        Flight { of: self, key, result }
-    }
-}
-
-/// A caller's part in some work.
-struct Flight<'a, K: Hash + Eq, V> {
-    of: &'a SingleFlight<K, V>,
-    key: K,
-    result: Arc<OnceLock<V>>,
-}
-
-impl<K: Hash + Eq, V> Drop for Flight<'_, K, V> {
-    /// No longer under way, if it is done, or if the last one gives it up.
-    fn drop(&mut self) {
-        let mut flights = self.of.locked();
-        // Two: the map's, and ours. More cannot come, for they come from the map.
-        let over = self.result.get().is_some() || Arc::strong_count(&self.result) == 2;
-        if over && flights.get(&self.key).is_some_and(|now| Arc::ptr_eq(now, &self.result)) {
-            flights.remove(&self.key);
+        let hash = self.hasher.hash_one(&key);
+        let mine = Arc::new(Work { key, result: OnceLock::new() });
+        loop {
+            let known = self.known(hash);
+            let same = known.iter().find(|work| work.key == mine.key);
+            let joined = match same {
+                Some(work) => join(&mut self.locked(), hash, work),
+                None => begin(&mut self.locked(), hash, &mine, &known),
+            };
+            if let Some(work) = joined {
+                return Flight { of: self, hash, work };
+            }
         }
     }
 }
 
-impl<K, V> SingleFlight<K, V> {
-    fn locked(&self) -> MutexGuard<'_, HashMap<K, Arc<OnceLock<V>>>> {
-        // A key's own code may panic under it, and leaves the map as it was.
-        self.flights.lock().unwrap_or_else(|e| e.into_inner())
+/// Of the works under way, by the hashes of their keys.
+type Works<K, V> = HashMap<u64, Vec<UnderWay<K, V>>>;
+
+/// One more caller of some work, if that is still there.
+fn join<K, V>(works: &mut Works<K, V>, hash: u64, work: &Arc<Work<K, V>>) -> Option<Arc<Work<K, V>>> {
+    let there = works.get_mut(&hash)?.iter_mut().find(|there| there.is(work))?;
+    there.callers += 1;
+    Some(work.clone())
+}
+
+/// The first caller of this work, if nothing has come that is not known.
+fn begin<K, V>(
+    works: &mut Works<K, V>,
+    hash: u64,
+    work: &Arc<Work<K, V>>,
+    known: &[Arc<Work<K, V>>],
+) -> Option<Arc<Work<K, V>>> {
+    let under_way = works.entry(hash).or_default();
+    let all_known = under_way.iter().all(|there| known.iter().any(|work| there.is(work)));
+    all_known.then(|| {
+        under_way.push(UnderWay { work: UserValue::new(work.clone()), callers: 1 });
+        work.clone()
+    })
+}
+
+/// Takes some work out, if it is there and is to go.
+fn take<K, V>(
+    works: &mut Works<K, V>,
+    hash: u64,
+    work: &Arc<Work<K, V>>,
+    goes: impl FnOnce(&mut UnderWay<K, V>) -> bool,
+) -> Option<UserValue<Arc<Work<K, V>>>> {
+    let under_way = works.get_mut(&hash)?;
+    let at = under_way.iter().position(|there| there.is(work))?;
+    if !goes(&mut under_way[at]) {
+        return None;
+    }
+    let taken = under_way.swap_remove(at).work;
+    if under_way.is_empty() {
+        works.remove(&hash);
+    }
+    Some(taken)
+}
+
+/// A caller's part in some work.
+struct Flight<'a, K, V> {
+    of: &'a SingleFlight<K, V>,
+    hash: u64,
+    work: Arc<Work<K, V>>,
+}
+
+impl<K, V> Drop for Flight<'_, K, V> {
+    /// No longer under way, if it is done, or if the last one gives it up.
+    fn drop(&mut self) {
+        let over = take(&mut self.of.locked(), self.hash, &self.work, |there| {
+            there.callers -= 1;
+            there.callers == 0 || self.work.result.get().is_some()
+        });
+        drop(over.map(UserValue::give));
     }
 }
 
-impl<K: Hash + Eq + Clone, V: Clone> Default for SingleFlight<K, V> {
+impl<K, V> SingleFlight<K, V> {
+    /// Under the lock no user code runs, and nothing panics.
+    fn locked(&self) -> MutexGuard<'_, Works<K, V>> {
+        self.works.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is under way for keys with this hash, to be compared without the lock.
+    fn known(&self, hash: u64) -> Vec<Arc<Work<K, V>>> {
+        let works = self.locked();
+        works.get(&hash).map_or_else(Vec::new, |known| known.iter().map(|there| there.work.peek().clone()).collect())
+    }
+}
+
+impl<K, V> Drop for SingleFlight<K, V> {
+    /// What is left belongs to futures that were forgotten.
+    fn drop(&mut self) {
+        let left = std::mem::take(self.works.get_mut().unwrap_or_else(PoisonError::into_inner));
+        drop_all(left.into_values().flatten().map(|there| there.work));
+    }
+}
+
+impl<K: Hash + Eq, V: Clone> Default for SingleFlight<K, V> {
     fn default() -> Self {
         SingleFlight::new()
     }
@@ -127,6 +236,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Default for SingleFlight<K, V> {
 
 impl<K, V> fmt::Debug for SingleFlight<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SingleFlight").field("under_way", &self.locked().len()).finish()
+        let under_way: usize = self.locked().values().map(Vec::len).sum();
+        f.debug_struct("SingleFlight").field("under_way", &under_way).finish()
     }
 }

@@ -4,10 +4,12 @@
 //!  thread -> its shelf: Mutex | up to `limit` objects       the others' shelves when it is empty
 //! ```
 //! A shelf is locked to take one object or to put one back, never waited for: who finds a shelf locked goes to the next, and at last
-//! makes an object, or drops it. Nothing foreign runs under the lock: objects are moved in and out.
+//! makes an object, or drops it. No user code runs under the lock: objects are moved in and out.
 
 use super::{Apart, parts};
 use crate::lock::Mutex;
+use crate::values::drop_all;
+use myriad_core::user_code::{self, UserValue};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
@@ -54,9 +56,15 @@ pub struct Pool<T> {
 type OnReturn<T> = Box<dyn Fn(&mut T) -> bool + Send + Sync>;
 
 struct Shelf<T> {
-    objects: Mutex<Vec<T>>,
+    objects: Mutex<Vec<UserValue<T>>>,
     /// How many; a hint for who looks from outside.
     len: AtomicUsize,
+}
+
+impl<T> Drop for Shelf<T> {
+    fn drop(&mut self) {
+        drop_all(std::mem::take(self.objects.get_mut().unwrap_or_else(PoisonError::into_inner)));
+    }
 }
 
 /// How many objects a shelf keeps if nothing else is said.
@@ -122,15 +130,18 @@ impl<T> Pool<T> {
     ///
     /// # Blocking
     /// As long as others take or put back.
+    ///
+    /// # Panics
+    /// If a destructor does; the other objects are dropped all the same.
     pub fn clear(&self) {
-        for Apart(shelf) in &self.shelves {
-            let objects = {
-                let mut objects = shelf.objects.lock().unwrap_or_else(PoisonError::into_inner);
-                shelf.len.store(0, Relaxed);
-                std::mem::take(&mut *objects)
-            };
-            drop(objects);
-        }
+        let take = |Apart(shelf): &Apart<Shelf<T>>| {
+            let mut objects = shelf.objects.lock().unwrap_or_else(PoisonError::into_inner);
+            shelf.len.store(0, Relaxed);
+            std::mem::take(&mut *objects)
+        };
+        // First all are taken out: if a destructor panics, none is left in the pool.
+        let objects: Vec<_> = self.shelves.iter().map(take).collect();
+        drop_all(objects.into_iter().flatten());
     }
 
     fn try_take(&self) -> Option<T> {
@@ -147,7 +158,7 @@ impl<T> Pool<T> {
 
 impl<T> Shelf<T> {
     /// Runs `f` with the objects, if nobody else does at this moment. (None of the two panics.)
-    fn locked<R>(&self, f: impl FnOnce(&mut Vec<T>) -> R) -> Option<R> {
+    fn locked<R>(&self, f: impl FnOnce(&mut Vec<UserValue<T>>) -> R) -> Option<R> {
         let mut objects = match self.objects.try_lock() {
             Ok(objects) => objects,
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
@@ -163,14 +174,14 @@ impl<T> Shelf<T> {
         if self.len.load(Relaxed) == 0 {
             return None;
         }
-        self.locked(Vec::pop)?
+        self.locked(Vec::pop)?.map(UserValue::give)
     }
 
     fn keep(&self, object: T, limit: usize) -> Option<T> {
         let mut object = Some(object);
         self.locked(|objects| {
             if objects.len() < limit {
-                objects.extend(object.take());
+                objects.extend(object.take().map(UserValue::new));
             }
         });
         object
@@ -217,7 +228,11 @@ impl<T> DerefMut for Pooled<'_, T> {
 
 impl<T> Drop for Pooled<'_, T> {
     fn drop(&mut self) {
-        if let Some(object) = self.object.take() {
+        let Some(object) = self.object.take() else { return };
+        if std::thread::panicking() {
+            // Its own panic would end the process.
+            user_code::run("what a Pool does with an object that comes back", || self.pool.put(object));
+        } else {
             self.pool.put(object);
         }
     }

@@ -83,6 +83,13 @@ impl<K, V> Table<K, V> {
     }
 }
 
+impl<K, V> Drop for Table<K, V> {
+    /// One by one: if a destructor panics, std's iterator drops the rest, where its map would forget it.
+    fn drop(&mut self) {
+        std::mem::take(&mut self.chains).into_values().for_each(drop);
+    }
+}
+
 impl<K, V> Drop for Entry<K, V> {
     /// One after the other: a long chain of bad hashes must not fill the stack.
     fn drop(&mut self) {

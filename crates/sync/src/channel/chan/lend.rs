@@ -35,6 +35,8 @@ pub(super) struct Lent<T> {
     doomed: bool,
 }
 
+const _: () = crate::values::no_drop_glue::<Lent<String>>();
+
 impl<T> Lent<T> {
     /// How many messages the channel holds.
     fn len(&self) -> usize {
