@@ -145,9 +145,8 @@ everywhere! {
     }
 }
 
-#[test]
-fn a_scope_in_an_own_pool_drops_what_gives_way_before_it_unwinds() {
-    in_own_pools("the scope's own", || {
+everywhere! {
+    a_scope_drops_what_gives_way_before_it_unwinds {
         forgotten(|| {
             rayon::scope(|s| {
                 s.spawn(|_| panic_any(PanicsWhenDropped));
@@ -160,7 +159,7 @@ fn a_scope_in_an_own_pool_drops_what_gives_way_before_it_unwinds() {
                 PanicsWhenDropped
             }));
         });
-    });
+    }
 }
 
 /// Handlers are dropped by whoever comes last.
