@@ -469,11 +469,9 @@ impl<T> Future for JoinHandle<T> {
                 }
                 // The clone is user code, whose panic is the caller's: before anything is changed.
                 let waiter = waker::to_waiter(cx.waker());
-                let (_, none_left) = take_back_waiter(worker::current(), header);
-                if none_left {
-                    if header.wait(waiter) {
-                        return Poll::Pending;
-                    }
+                let none_left = left.is_null() || take_back_waiter(worker::current(), header).1;
+                if none_left && header.wait(waiter) {
+                    return Poll::Pending;
                 }
                 waker::drop_waiter(waiter);
             }

@@ -95,7 +95,7 @@ pub fn local_scope<'env, T>(f: impl FnOnce(&LocalScope<'env>) -> T) -> T {
     match (result, unjoined) {
         (Err(payload), second) => {
             // Before the first goes on: a destructor that panics while it does would end the process.
-            second.map(unwind::discard);
+            second.into_iter().for_each(unwind::discard);
             unwind::resume(payload)
         }
         (Ok(value), Some(payload)) => {

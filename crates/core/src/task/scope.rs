@@ -174,7 +174,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         match (result, self.take_panic()) {
             (Err(payload), second) => {
                 // Before the first goes on: a destructor that panics while it does would end the process.
-                second.map(unwind::discard);
+                second.into_iter().for_each(unwind::discard);
                 unwind::resume(payload)
             }
             (Ok(value), Some(payload)) => {

@@ -144,9 +144,18 @@ pub(crate) unsafe fn wake_waiter_as(w: Role, waiter: *mut ()) -> Role {
         // SAFETY: tag TASK is a packed word.
         TASK => unsafe { wake(waiter.map_addr(|a| a & !TAG)) },
         // SAFETY: a box of ours.
-        _ => return unsafe { from_box(waiter) }.wake_as(w),
+        _ => return unsafe { wake_boxed(w, waiter) },
     }
     w
+}
+
+/// # Safety
+/// As for [`wake_waiter_as`], of a word with the tag [`BOXED`].
+#[cold]
+#[inline(never)]
+unsafe fn wake_boxed(w: Role, waiter: *mut ()) -> Role {
+    // SAFETY: the word is ours alone.
+    unsafe { from_box(waiter) }.wake_as(w)
 }
 
 /// The same on any thread.

@@ -110,27 +110,47 @@ impl StoredWaker {
     }
 
     /// Wakes. A panic of a foreign waker is reported.
-    #[inline]
+    #[inline(always)]
     pub fn wake(self) {
-        if self.is_ours() { self.give().wake() } else { super::run(WAKER, || self.give().wake()) }
+        if self.is_ours() { self.give().wake() } else { self.wake_foreign() }
     }
 
     /// The same for one who has a role.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wake_as(self, w: Role) -> Role {
-        if self.is_ours() {
-            self.give().wake();
-            return w;
+        if !self.is_ours() {
+            return self.wake_foreign_as(w);
         }
-        super::run_as(Some(w), WAKER, || self.give().wake()).expect("a worker stays one")
+        self.give().wake();
+        w
     }
 
     /// Drops the waker.
-    #[inline]
+    #[inline(always)]
     pub fn discard(self) {
         if !self.is_ours() {
-            super::run(WAKER, || drop(self.give()));
+            self.discard_foreign();
         }
+    }
+
+    // Apart, so that our own wakers cost one comparison, and no registers of the function around it.
+
+    #[cold]
+    #[inline(never)]
+    fn wake_foreign(self) {
+        super::run(WAKER, || self.give().wake());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_foreign_as(self, w: Role) -> Role {
+        super::run_as(Some(w), WAKER, || self.give().wake()).expect("a worker stays one")
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn discard_foreign(self) {
+        super::run(WAKER, || drop(self.give()));
     }
 }
 
