@@ -24,6 +24,7 @@ use crate::cancel::{self, region::Region};
 use crate::sched::worker;
 use crate::sys::clock::Instant;
 use crate::task::context::Loan;
+use crate::task::header::Header;
 use crate::task::{Lent, lend};
 use crate::unwind::{self, Payload};
 use crate::wait::{Node, Target, Wait};
@@ -208,5 +209,19 @@ unsafe fn run_call<F: FnOnce() -> T, T>(data: *mut ()) {
     if let Some(target) = target {
         // SAFETY: the wait has no limit, so it needs no claim; woken once.
         unsafe { target.wake() };
+    }
+}
+
+/// Drops a task that never starts, on a thread of the pool for blocking calls; right here if there is none.
+///
+/// # Safety
+/// As for [`drop_unstarted`](crate::task::finish::drop_unstarted).
+pub(crate) unsafe fn drop_elsewhere(task: *mut Header) {
+    unsafe fn drop_it(task: *mut ()) {
+        // SAFETY: the job is run once, and the task is its own.
+        unsafe { crate::task::finish::drop_unstarted(task.cast()) };
+    }
+    if let Err(job) = BLOCKING.submit(Job { run: drop_it, data: task.cast() }) {
+        job.run();
     }
 }

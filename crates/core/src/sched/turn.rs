@@ -250,8 +250,7 @@ unsafe fn end_detached(w: Role, task: *mut Header, ended: Ended) -> Role {
     unsafe {
         cancel::keep_off_for_good(&*task);
         let w = if ended == Ended::Panicked { unhandled::report(Some(w), task) } else { Some(w) };
-        let w = finish::drop_outcome_as(w, task, |w| w.running.set(Word::NOTHING));
-        w.expect("a worker stays one")
+        finish::drop_own_outcome(w.expect("a worker stays one"), task)
     }
 }
 

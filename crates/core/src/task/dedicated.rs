@@ -250,7 +250,7 @@ fn run(hub: &'static Hub, task: *mut Header) {
             if ended == Ended::Panicked {
                 _ = unhandled::report(None, task);
             }
-            _ = finish::drop_outcome_as(None, task, |_| ());
+            _ = finish::drop_outcome(None, task);
             ME.set(null_mut());
         } else {
             // The record may be another task's from here on.

@@ -1,5 +1,6 @@
 //! The ends of a record: dropping what nobody takes, and giving the memory back.
 
+use super::context::{self, Word};
 use super::header::{DETACHED, Header, Mode, Outcome};
 use super::waker::wake_waiter;
 use crate::runtime::hub::Hub;
@@ -29,17 +30,34 @@ pub(crate) unsafe fn free(w: Option<&Worker>, task: *mut Header) {
 /// The task has ended; nobody else uses the record.
 pub(crate) unsafe fn drop_outcome(w: Option<Role>, task: *mut Header) -> Option<Role> {
     // SAFETY: as said above.
-    unsafe { drop_outcome_as(w, task, |_| ()) }
+    unsafe { drop_outcome_as(w, task, |w| w) }
+}
+
+/// What was left of a task has run as the task: destructors, a hook. If these have made task-locals, those end here. Afterwards nothing
+/// runs on the worker.
+pub(crate) fn leave_task(w: Role) -> Role {
+    let w = if w.running.has_context() { context::end(w) } else { w };
+    w.running.set(Word::NOTHING);
+    w
+}
+
+/// The same of a task whose destructors run as the task, on a worker.
+///
+/// # Safety
+/// As for [`drop_outcome`]; the task is what the worker runs.
+pub(crate) unsafe fn drop_own_outcome(w: Role, task: *mut Header) -> Role {
+    // SAFETY: as said above.
+    unsafe { drop_outcome_as(Some(w), task, |w| w.map(leave_task)) }.expect("a worker stays one")
 }
 
 /// The same; `before_free` is called between the destructor and the end of the record.
 ///
 /// # Safety
 /// As for [`drop_outcome`].
-pub(crate) unsafe fn drop_outcome_as(
+unsafe fn drop_outcome_as(
     w: Option<Role>,
     task: *mut Header,
-    before_free: impl FnOnce(&Worker),
+    before_free: impl FnOnce(Option<Role>) -> Option<Role>,
 ) -> Option<Role> {
     // SAFETY: the task has ended, and its outcome is in the record, which nobody else uses. The role is that of the calling thread
     // after the destructor.
@@ -57,7 +75,7 @@ pub(crate) unsafe fn drop_outcome_as(
                 unwind::discard_as(w, payload)
             }
         };
-        w.as_deref().map(before_free);
+        let w = before_free(w);
         free(w.as_deref(), task);
         w
     }

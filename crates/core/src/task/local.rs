@@ -159,6 +159,14 @@ struct Signalled {
     at_end: Option<StoredWaker>,
 }
 
+impl Drop for Signals {
+    fn drop(&mut self) {
+        let signalled = self.0.get_mut().unwrap_or_else(|e| e.into_inner());
+        let (driver, at_end) = (signalled.driver.take(), signalled.at_end.take());
+        driver.into_iter().chain(at_end).for_each(StoredWaker::discard);
+    }
+}
+
 impl Signals {
     fn locked(&self) -> MutexGuard<'_, Signalled> {
         // No user code runs under it.
@@ -330,7 +338,9 @@ impl<'env> LocalScope<'env> {
     fn poll_all<F: Future>(&self, mut future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
         loop {
             if let Poll::Ready(value) = future.as_mut().poll(cx) {
-                // Others may wait for the local tasks: a `wait` below on this stack looks for itself.
+                // Others may wait for the local tasks: a `wait` below on this stack looks for itself. Nobody wakes this one any more.
+                let driver = self.0.signals.locked().driver.take();
+                driver.into_iter().for_each(StoredWaker::discard);
                 return Poll::Ready(value);
             }
             let turns = {

@@ -461,14 +461,12 @@ where
         if waiter == DETACHED {
             if (*task).outcome == Outcome::Panicked {
                 cancel::keep_off_for_good(&*task);
-                w = keep(w, &(*scope).panic, record::take::<Payload>(task));
-                w.running.set(Word::NOTHING);
+                w = finish::leave_task(keep(w, &(*scope).panic, record::take::<Payload>(task)));
                 finish::free(Some(&w), task);
             } else if std::mem::needs_drop::<T>() {
                 cancel::keep_off_for_good(&*task);
                 // Before the count: the result may borrow from the scope.
-                let nobody = |w: &Worker| w.running.set(Word::NOTHING);
-                w = finish::drop_outcome_as(Some(w), task, nobody).expect("a worker stays one");
+                w = finish::drop_own_outcome(w, task);
             } else {
                 finish::free(Some(&w), task);
             }

@@ -219,6 +219,36 @@ fn limits_in_destructors_of_task_locals() {
     });
 }
 
+/// What such destructors make of task-locals ends with them.
+#[test]
+fn task_locals_in_destructors_of_results() {
+    struct Counts(Arc<AtomicUsize>);
+    impl Drop for Counts {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    myriad::task_local!(static COUNTS: std::cell::RefCell<Option<Counts>> = std::cell::RefCell::new(None));
+    struct Uses(Arc<AtomicUsize>);
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            COUNTS.set(Some(Counts(self.0.clone())));
+        }
+    }
+    each(&[1, 2], |rt| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        rt.run(|| {
+            for _ in 0..10 {
+                let (a, b) = (dropped.clone(), dropped.clone());
+                drop(spawn(move || Uses(a)));
+                drop(myriad::spawn_async(async move { Uses(b) }));
+                scope(|s| drop(s.spawn(|| Uses(dropped.clone()))));
+            }
+        });
+        wait_until(|| dropped.load(SeqCst) == 30);
+    });
+}
+
 /// A lock that knows its owner, and initialisation that knows who runs it, take each destructor for a task of its own.
 #[test]
 fn owners_in_destructors_of_results() {

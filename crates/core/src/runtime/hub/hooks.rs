@@ -58,13 +58,12 @@ impl ThreadHooks {
 
     /// The name of a thread that works for this worker.
     pub fn name(&self, worker: usize, usual: impl FnOnce() -> String) -> String {
-        let named = self.name.as_ref().map(|name| self.call(|| name(worker)));
-        match named {
-            Some(Ok(name)) if !name.contains('\0') => name,
-            Some(Err(payload)) => {
-                unwind::discard(payload);
-                usual()
-            }
+        // A payload is dropped inside as well: its destructor may wait, and this is the middle of a wait of the worker's.
+        let ask = |name: &(dyn Fn(usize) -> String + Send + Sync)| {
+            unwind::catch(|| name(worker)).map_err(unwind::discard).ok()
+        };
+        match self.name.as_ref().map(|name| self.call(|| ask(&**name))) {
+            Some(Ok(Some(name))) if !name.contains('\0') => name,
             _ => usual(),
         }
     }

@@ -1,6 +1,7 @@
 //! The injector: where tasks come in from outside of the workers, and who is in `run`.
 
 use super::{Comer, Door, Hub, Injector, Task, locked};
+use crate::blocking;
 use crate::runtime::Handle;
 use crate::sched::policy::Arrival;
 use crate::sched::priority::Lane;
@@ -54,6 +55,22 @@ impl Handle {
             }
             self.hub().expect_here();
         }
+    }
+}
+
+/// A task has come too late. It is dropped; a future that was woken, on another thread: its waker is called in the middle of all kinds of
+/// things (a task that ends, a cancellation that holds another task's place), and is known to run no user code.
+///
+/// # Safety
+/// The task is in no queue, never starts, and nobody else uses it.
+#[cold]
+unsafe fn refuse(task: *mut Header, comer: Comer) {
+    if comer == Comer::Known {
+        // SAFETY: as said above.
+        unsafe { blocking::drop_elsewhere(task) };
+    } else {
+        // SAFETY: as said above.
+        unsafe { finish::drop_unstarted(task) };
     }
 }
 
@@ -134,7 +151,7 @@ impl Hub {
         } else {
             drop(injector);
             // SAFETY: the caller: it is ours, and never starts.
-            unsafe { finish::drop_unstarted(task) };
+            unsafe { refuse(task, comer) };
         }
     }
 
@@ -154,7 +171,7 @@ impl Hub {
         } else {
             drop(injector);
             // SAFETY: the caller: it is ours, and never starts.
-            unsafe { finish::drop_unstarted(task) };
+            unsafe { refuse(task, comer) };
         }
     }
 

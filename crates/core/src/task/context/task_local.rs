@@ -48,8 +48,9 @@ macro_rules! task_local {
 ///
 /// Each task has its own value, wherever it runs: a closure, a future (each of its polls sees it), the second closure of a
 /// `join`. A task does not inherit the values of the one that spawns it; for that see [`ScopedValue`](super::ScopedValue).
-/// A foreign thread has its own, as of a `thread_local!`; and so has a worker's thread where no task runs (there, say, the
-/// results of detached tasks are dropped).
+/// A foreign thread has its own, as of a `thread_local!`. The destructor of a result that nobody takes runs as its task, whose
+/// task-locals have ended by then: what such a destructor uses is made anew, and ends with it. The same goes for a waker that a worker calls
+/// between two tasks.
 ///
 /// An access costs a few nanoseconds, and is linear in the number of task-locals that the task uses.
 ///
