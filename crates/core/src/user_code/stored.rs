@@ -62,7 +62,7 @@ impl<T> UserValue<T> {
     #[inline]
     pub fn discard(self, what: &str) {
         if std::mem::needs_drop::<T>() {
-            super::run(what, move || drop(self.give()));
+            run(what, move || drop(self.give()));
         }
     }
 }
@@ -138,7 +138,7 @@ impl StoredWaker {
     #[cold]
     #[inline(never)]
     fn wake_foreign(self) {
-        super::run(WAKER, || self.give().wake());
+        run(WAKER, || self.give().wake());
     }
 
     #[cold]
@@ -150,11 +150,17 @@ impl StoredWaker {
     #[cold]
     #[inline(never)]
     fn discard_foreign(self) {
-        super::run(WAKER, || drop(self.give()));
+        run(WAKER, || drop(self.give()));
     }
 }
 
 const WAKER: &str = "a waker";
+
+/// Through the door. In a model the code is called as it is: what it finds wrong is the model's to hear, and threads have no marks of
+/// their own there.
+fn run(what: &str, f: impl FnOnce()) {
+    if cfg!(loom) { f() } else { super::run(what, f) }
+}
 
 impl fmt::Debug for StoredWaker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

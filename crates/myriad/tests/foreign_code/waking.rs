@@ -260,6 +260,55 @@ fn wakers_that_panic_at_handles() {
     }
 }
 
+/// A runtime has given up on a task that computes, so its idle futures are still there. One of them is woken by the end of another
+/// runtime's task, and its destructor waits.
+#[test]
+fn a_wake_of_a_future_whose_runtime_has_given_up() {
+    struct Waits(Arc<AtomicUsize>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            time::sleep(ms(3));
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    for mode in MODES {
+        case(
+            mode,
+            2,
+            |b| b,
+            |rt| {
+                for _ in 0..3 {
+                    let late = mode.builder().workers(1).spare_workers(0).build().unwrap();
+                    let (go, start) = channel::bounded::<()>(1);
+                    let (begun, done, dropped) = (Arc::default(), Arc::default(), Arc::<AtomicUsize>::default());
+                    let awaited = rt.spawn(move || _ = start.recv());
+                    let (polled, waits) = (Arc::<AtomicBool>::clone(&begun), Waits(dropped.clone()));
+                    drop(late.spawn_async(async move {
+                        let _waits = waits;
+                        polled.store(true, SeqCst);
+                        _ = awaited.await;
+                    }));
+                    wait_until(|| begun.load(SeqCst));
+                    let (computes, over) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::clone(&done));
+                    let computing = computes.clone();
+                    drop(late.spawn(move || {
+                        computing.store(true, SeqCst);
+                        while !over.load(SeqCst) {
+                            std::hint::spin_loop();
+                        }
+                    }));
+                    wait_until(|| computes.load(SeqCst));
+                    assert!(!late.shutdown(ms(1)).is_clean());
+                    go.send(()).unwrap();
+                    wait_until(|| dropped.load(SeqCst) == 1);
+                    assert_eq!(rt.spawn(|| 5).join().unwrap(), 5);
+                    done.store(true, SeqCst);
+                }
+            },
+        );
+    }
+}
+
 /// Ten that are due together; all but the last have wakers that panic.
 #[test]
 fn timers_whose_wakers_panic() {

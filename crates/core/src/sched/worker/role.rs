@@ -31,6 +31,16 @@ impl Deref for Role {
     type Target = Worker;
     #[inline(always)]
     fn deref(&self) -> &Worker {
+        // (Null where a worker is hidden: `keep_thread`, a hook.)
+        #[cfg(all(debug_assertions, not(loom)))]
+        super::CURRENT.with(|current| {
+            let now = current.get();
+            if !now.is_null() && !std::ptr::eq(now, self.worker) {
+                crate::sys::thread::abort_with(
+                    "a role was used on a thread that has another one by now (a bug in Myriad)",
+                );
+            }
+        });
         self.worker
     }
 }
