@@ -78,6 +78,7 @@ impl Frames {
         // SAFETY: the task's place is its runner's. The frame is in the list of the worker on which the task began, whatever worker
         // goes on with it: so that worker is asked below.
         unsafe {
+            let began = Worker::of(w.as_static());
             let before = (*task).idx.load(Relaxed);
             let mut frame = Frame { links: MaybeUninit::uninit(), task, scope, before };
             let this = &raw mut frame;
@@ -85,10 +86,10 @@ impl Frames {
             let result = f();
             // Relaxed: of our own.
             if (*task).marks.load(Relaxed) & Marks::FRAMED == 0 {
-                w.custody.unlink(&w, this);
+                began.custody.unlink(began, this);
                 // Those below forget the task before its record may go.
                 if let Place::On(below) = place::read(before) {
-                    point::forget_top(&w, Word::exposed(below));
+                    point::forget_top(began, Word::exposed(below));
                 }
             } else if !fault("frame-left") {
                 (*task).idx.store(place::RUNS, Relaxed);
