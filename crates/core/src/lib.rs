@@ -17,7 +17,6 @@ pub mod guest;
 pub mod lock;
 pub mod platform;
 pub mod runtime;
-pub mod sched;
 pub mod stack;
 pub mod sys;
 pub mod task;
@@ -25,6 +24,27 @@ pub mod time;
 pub mod unwind;
 pub mod user_code;
 pub mod wait;
+
+// Scheduler, records and pools are the engine's own: many of their functions may be called only by who owns a queue, has taken a task out
+// of one, or has a worker's role. The models look into them from outside. (So `pub` there says less than it does elsewhere.)
+#[cfg(not(loom))]
+#[allow(unreachable_pub)]
+mod sched;
+#[cfg(loom)]
+pub mod sched;
+
+/// What the crates above use of the scheduler: whom a loop asks who else wants work; and a counter's place in a cache line.
+pub mod engine {
+    pub use crate::sched::deque::Line;
+    pub use crate::sched::split;
+    pub use crate::task::id::owner;
+
+    /// The calling worker's address, and whether that worker reckons with task-locals of its tasks. `None` on a thread that is no worker. For
+    /// tests.
+    pub fn contexts() -> Option<(usize, bool)> {
+        crate::sched::worker::current().map(|w| (std::ptr::from_ref(&*w).addr(), w.member.deque.has_contexts()))
+    }
+}
 
 pub use blocking::{Blocking, blocking, blocking_async, compute, compute_async};
 pub use runtime::{

@@ -1,6 +1,5 @@
 //! What a worker knows of its tasks' contexts when a thread with a blocked task goes on with its role, in threads mode.
 
-use myriad_core::sched::worker;
 use myriad_core::task_local;
 use myriad_core::{Builder, spawn, time};
 use std::cell::Cell;
@@ -14,8 +13,7 @@ task_local! {
 
 /// Its address, and does it leave the shortest paths because of contexts?
 fn here() -> (usize, bool) {
-    let w = worker::current().unwrap();
-    (std::ptr::from_ref(w).addr(), w.member.deque.has_contexts())
+    myriad_core::engine::contexts().unwrap()
 }
 
 /// A task that waits and goes on with another worker, since its own is held up. Has that one contexts then? `None`: it did not move, as the

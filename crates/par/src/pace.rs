@@ -11,7 +11,7 @@
 //! anything is measured: ten times the price for short loops in a program with idle workers, and at most one iteration is
 //! won. Proportional control of the size: a division of 64 bits is 20 ns on older processors.
 
-use myriad_core::sched::split::{Hunger, hunger};
+use myriad_core::engine::split::{Hunger, hunger};
 use myriad_core::sys::thread::{ticks, ticks_per_us};
 
 /// A piece takes about so long: between half and twice that.

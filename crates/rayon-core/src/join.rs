@@ -4,7 +4,7 @@ use crate::own;
 use crate::own::worker::Worker;
 use crate::place::Pool;
 use myriad_core::guest;
-use myriad_core::sched::split;
+use myriad_core::engine::split;
 use std::fmt;
 use std::marker::PhantomData;
 

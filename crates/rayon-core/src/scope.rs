@@ -12,7 +12,7 @@ use crate::place::Pool;
 use crate::user_code::{self, FirstPanic};
 use crate::{shared, unwind};
 use myriad_core::Handle;
-use myriad_core::sched::split;
+use myriad_core::engine::split;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::null_mut;

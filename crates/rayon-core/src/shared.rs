@@ -11,7 +11,7 @@ use crate::own::latch::Latch;
 use crate::own::worker::{Fifo, StandIn};
 use crate::{global, unwind, user_code};
 use myriad_core::guest::{self, Seat};
-use myriad_core::sched::split;
+use myriad_core::engine::split;
 use myriad_core::{Handle, cancel};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -26,6 +26,7 @@
 //! **Where a panic aborts** (`panic = "abort"`) nothing is unwound: tasks are only asked, and look at [`is_cancelled`].
 //! Tasks that have not begun never do, and futures are dropped.
 pub(crate) mod ask;
+#[allow(unreachable_pub)] // as `sched`
 pub(crate) mod frames;
 pub(crate) mod place;
 pub(crate) mod point;

@@ -1,9 +1,17 @@
 //! Runtimes: building, running, shutting down.
 mod builder;
+#[cfg(not(loom))]
+#[allow(unreachable_pub)] // as `sched`
+pub(crate) mod doze;
+#[cfg(loom)]
 pub mod doze;
 pub(crate) mod fork;
 pub(crate) mod global;
 mod grace;
+#[cfg(not(loom))]
+#[allow(unreachable_pub)] // as `sched`
+pub(crate) mod hub;
+#[cfg(loom)]
 pub mod hub;
 mod left;
 pub(crate) mod monitor;

@@ -2,7 +2,12 @@
 mod block_on;
 mod builder;
 mod completions;
+#[cfg(not(loom))]
+#[allow(unreachable_pub)] // as `sched`
+pub(crate) mod context;
+#[cfg(loom)]
 pub mod context;
+#[allow(unreachable_pub)] // as `sched`
 pub(crate) mod dedicated;
 mod dispatch;
 mod error;
@@ -11,18 +16,31 @@ mod future;
 pub(crate) mod gang;
 mod group;
 mod handle;
+#[cfg(not(loom))]
+#[allow(unreachable_pub)] // as `sched`
+pub(crate) mod header;
+#[cfg(loom)]
 pub mod header;
+#[cfg(not(loom))]
+#[allow(unreachable_pub)] // as `sched`
+pub(crate) mod id;
+#[cfg(loom)]
 pub mod id;
 mod keep_thread;
 mod lane;
 mod local;
 mod map;
+#[allow(unreachable_pub)] // as `sched`
 pub(crate) mod memory;
 mod pair;
 pub(crate) mod record;
 mod scope;
 mod set;
 pub(crate) mod spawn;
+#[cfg(not(loom))]
+#[allow(unreachable_pub)] // as `sched`
+pub(crate) mod state;
+#[cfg(loom)]
 pub mod state;
 mod try_scope;
 pub(crate) mod unhandled;

@@ -2,6 +2,7 @@
 mod later;
 pub(crate) mod sleep;
 mod timeout;
+#[allow(unreachable_pub)] // as `sched`
 pub(crate) mod timers;
 pub(crate) mod wheel;
 

@@ -6,6 +6,7 @@ use myriad_core::lock::biased::BiasedLock;
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::mutant::on;
 use myriad_core::time::Instant;
+use myriad_core::user_code::StoredWaker;
 use myriad_core::wait::{Both, Group, Here, PollWait, Target, Wait};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -204,11 +205,11 @@ fn waker_replaced() {
     let wait = Arc::new(PollWait::new());
     let (first, second) = (Watched::new(), Watched::new());
     // SAFETY: over, and in no list.
-    unsafe { wait.open(first.waker()) };
+    unsafe { wait.open(StoredWaker::new(first.waker())) };
     assert_eq!(list.meet(wait.group()), None);
     let list2 = list.clone();
     let waker = thread::spawn(move || assert!(list2.take()));
-    let replaced = wait.replace(second.waker()).is_ok();
+    let replaced = wait.replace(StoredWaker::new(second.waker())).is_ok();
     waker.join().unwrap();
     assert_eq!((first.woken(), second.woken()), if replaced { (0, 1) } else { (1, 0) });
     list.leave(wait.group());
@@ -221,7 +222,7 @@ fn waker_handed_down() {
     let waits: Arc<[PollWait; 2]> = Arc::new([PollWait::new(), PollWait::new()]);
     let (first, second) = (Watched::new(), Watched::new());
     // SAFETY: over, and in no list.
-    unsafe { waits[0].open(first.waker()) };
+    unsafe { waits[0].open(StoredWaker::new(first.waker())) };
     let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);
     let (waits2, flags2) = (waits.clone(), flags.clone());
     let held = thread::spawn(move || {
@@ -239,7 +240,7 @@ fn waker_handed_down() {
         let taken = flags3[1].load(SeqCst) && unsafe { target.claim() };
         taken.then(|| unsafe { target.wake() }).is_some()
     });
-    assert!(waits[0].replace(second.waker()).is_ok());
+    assert!(waits[0].replace(StoredWaker::new(second.waker())).is_ok());
     flags[0].store(true, SeqCst);
     held.join().unwrap();
     let taken = usize::from(taken.join().unwrap());

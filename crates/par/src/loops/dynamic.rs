@@ -1,8 +1,8 @@
-//! Lazy binary splitting: see [`myriad_core::sched::split`] and [`crate::pace`].
+//! Lazy binary splitting: see [`myriad_core::engine::split`] and [`crate::pace`].
 
 use crate::pace::Pace;
 use crate::unwind::Stop;
-use myriad_core::sched::split::share;
+use myriad_core::engine::split::share;
 use myriad_core::{cancel, join};
 
 /// Runs the pieces of `0..len`.

@@ -1,7 +1,7 @@
 //! Schedules with a fixed number of tasks.
 
 use crate::unwind::Stop;
-use myriad_core::sched::split::share;
+use myriad_core::engine::split::share;
 use myriad_core::{cancel, join};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

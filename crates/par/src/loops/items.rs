@@ -3,7 +3,7 @@
 use super::fixed::fan_out;
 use crate::failures::{Collector, run_each};
 use myriad_core::cancel;
-use myriad_core::sched::split;
+use myriad_core::engine::split;
 use myriad_sync::lock::Mutex;
 
 /// Calls `body` for each item, in parallel: as many tasks as workers take the next one each.

@@ -20,7 +20,7 @@ pub use items::for_each_of;
 pub use slices::{for_each, for_each_chunk, for_each_chunk_mut, for_each_mut};
 
 use crate::failures::{Collector, Panics, run_each};
-use myriad_core::sched::split;
+use myriad_core::engine::split;
 use std::num::NonZero;
 use std::ops::Range;
 

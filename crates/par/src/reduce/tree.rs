@@ -14,7 +14,7 @@
 
 use crate::pace::Pace;
 use crate::unwind::Stop;
-use myriad_core::sched::split::{on_worker, share};
+use myriad_core::engine::split::{on_worker, share};
 use myriad_core::{cancel, join};
 
 /// Combines the values of leaves `0..count`, at least one.

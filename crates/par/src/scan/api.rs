@@ -6,7 +6,7 @@ use super::team;
 use crate::number::Number;
 use crate::raw::Parts;
 use crate::unwind::after;
-use myriad_core::sched::split::on_worker;
+use myriad_core::engine::split::on_worker;
 
 /// Each element becomes the combination of all from the first up to it, with an associative operator.
 ///

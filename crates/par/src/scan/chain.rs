@@ -23,7 +23,7 @@
 
 use super::kernel::Prefix;
 use crate::unwind::after;
-use myriad_core::sched::deque::Line;
+use myriad_core::engine::Line;
 use myriad_core::sys::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::*, Peek, fence};
 use myriad_core::sys::cell::UnsafeCell;
 use myriad_core::sys::mutant::{on, ord};

@@ -8,7 +8,7 @@ use super::chain::Chain;
 use super::kernel::{Kernel, Next, Prefix};
 use super::lines::elements_in;
 use crate::pace::Pace;
-use myriad_core::sched::split::{Hunger, hunger, share, workers};
+use myriad_core::engine::split::{Hunger, hunger, share, workers};
 use myriad_core::sys::thread::{relax, ticks, ticks_per_us};
 use myriad_core::wait::Here;
 use myriad_core::{cancel, join};

@@ -3,9 +3,9 @@
 use super::error::TimeoutError;
 use super::op::{self, Waiting};
 use super::raw::{Lock, RawMutex};
+use myriad_core::engine::owner;
 use myriad_core::sys::atomic::{AtomicU64, Ordering::Relaxed};
 use myriad_core::sys::const_fn;
-use myriad_core::task::id::owner;
 use myriad_core::time::{self, Instant};
 use myriad_core::wait::Here;
 use std::cell::Cell;
