@@ -642,7 +642,7 @@ pub(super) fn token(_: &Runtime) -> Case {
             let token = token.clone();
             async move { _ = token.run_async(pending::<()>()).await }
         },
-        move || _ = theirs.cancel(),
+        move || theirs.cancel(),
     )
 }
 pub(super) fn compute(_: &Runtime) -> Case {
