@@ -19,7 +19,7 @@ pub(crate) const AGAIN: u8 = crate::entry::CLOSED;
 /// # Safety
 /// `start` links the entry in the primitive's list, or does not touch it. Whoever takes it out ends it with [`DONE`] or
 /// [`AGAIN`] under the primitive's lock, and wakes its target without the lock. After `give_up` nobody knows it. Once the entry of one who
-/// blocks is linked, `start` runs nothing foreign any more, and does not unwind.
+/// blocks is linked, `start` runs no user code any more, and does not unwind.
 pub(crate) unsafe trait Op {
     /// What stands in an entry while it waits.
     type Slot;

@@ -354,21 +354,20 @@ impl<'a> Lock<'a> {
     }
 
     /// Under the spin lock: links the entry; unless the lock is free, then it is taken (true), and the target comes back.
-    unsafe fn begin(
-        &mut self,
-        waiting: &mut Waiting<'_>,
-        entry: *mut Entry<()>,
-        target: Target,
-    ) -> (bool, Option<Target>) {
+    ///
+    /// # Safety
+    /// As `Op::start`, under the spin lock.
+    unsafe fn begin(&mut self, waiting: &mut Waiting<'_>, entry: *mut Entry<()>, target: &mut Option<Target>) -> bool {
+        let Some(mine) = target.take() else { return false };
         // SAFETY: the caller: as `Op::start`, under the spin lock.
         unsafe {
             let before = waiting.watch.load(Relaxed);
             if self.competes {
                 waiting.notes.woken = false;
                 self.losses = self.losses.saturating_add(1);
-                waiting.list.push_first(entry, target);
+                waiting.list.push_first(entry, mine);
             } else {
-                waiting.list.push(entry, target);
+                waiting.list.push(entry, mine);
             }
             if !waiting.notes.woken && before != STARVING {
                 waiting.watch.store(if self.losses >= PATIENCE { STARVING } else { WAITERS }, Relaxed);
@@ -388,12 +387,12 @@ impl<'a> Lock<'a> {
             // A read-modify-write also if it changes nothing. AcqRel: Acquire as `try_lock`; Release: `watch`, for the swap of
             // an unlocker that comes later.
             if self.raw.state.swap(LOCKED, ord(AcqRel, "begin-swap")) == LOCKED {
-                return (false, None);
+                return false;
             }
-            let target = waiting.list.remove(entry);
+            *target = Some(waiting.list.remove(entry));
             (*entry).reset();
             self.left(waiting);
-            (true, Some(target))
+            true
         }
     }
 
@@ -417,16 +416,15 @@ unsafe impl Op for Lock<'_> {
             self.won();
             return true;
         }
-        let Some(mine) = target.take() else {
+        if target.is_none() {
             if self.competes {
                 self.leave();
             }
             return false;
-        };
+        }
         let raw = self.raw;
         // SAFETY: the caller; under the spin lock.
-        let (taken, unused) = raw.locked(|mut waiting| unsafe { self.begin(&mut waiting, entry, mine) });
-        *target = unused;
+        let taken = raw.locked(|mut waiting| unsafe { self.begin(&mut waiting, entry, target) });
         self.competes = false;
         taken
     }

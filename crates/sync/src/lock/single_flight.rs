@@ -13,9 +13,11 @@ use super::OnceLock;
 use crate::values::drop_all;
 use myriad_core::user_code::UserValue;
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Work that is done once for all callers that ask for the same key at the same time: the first one does it, the others wait for its
@@ -44,7 +46,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// assert!(loads.into_inner() <= 100);
 /// ```
 pub struct SingleFlight<K, V> {
-    /// By the hashes of their keys.
     works: Mutex<Works<K, V>>,
     hasher: RandomState,
 }
@@ -58,12 +59,6 @@ struct UnderWay<K, V> {
 
 const _: () = crate::values::no_drop_glue::<UnderWay<String, String>>();
 
-impl<K, V> UnderWay<K, V> {
-    fn is(&self, work: &Arc<Work<K, V>>) -> bool {
-        Arc::ptr_eq(self.work.peek(), work)
-    }
-}
-
 struct Work<K, V> {
     key: K,
     result: OnceLock<V>,
@@ -72,7 +67,7 @@ struct Work<K, V> {
 impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
     /// With nothing under way.
     pub fn new() -> Self {
-        SingleFlight { works: Mutex::new(HashMap::new()), hasher: RandomState::new() }
+        SingleFlight { works: Mutex::new(BTreeMap::new()), hasher: RandomState::new() }
     }
 
     /// The result of the work for this key that is under way; if none is, `f` is that work. With it: is it that of another caller?
@@ -131,9 +126,10 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
     fn flight(&self, key: K) -> Flight<'_, K, V> {
         let hash = self.hasher.hash_one(&key);
         let mine = Arc::new(Work { key, result: OnceLock::new() });
+        // Most often there is none.
+        let mut known = Vec::new();
         loop {
-            let known = self.known(hash);
-            let same = known.iter().find(|work| work.key == mine.key);
+            let same = known.iter().find(|work: &&Arc<Work<K, V>>| work.key == mine.key);
             let joined = match same {
                 Some(work) => join(&mut self.locked(), hash, work),
                 None => begin(&mut self.locked(), hash, &mine, &known),
@@ -141,17 +137,21 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
             if let Some(work) = joined {
                 return Flight { of: self, hash, work };
             }
+            known = self.known(hash);
         }
     }
 }
 
-/// Of the works under way, by the hashes of their keys.
-type Works<K, V> = HashMap<u64, Vec<UnderWay<K, V>>>;
+/// The works under way, by the hashes of their keys and their own addresses.
+type Works<K, V> = BTreeMap<(u64, usize), UnderWay<K, V>>;
+
+fn place<K, V>(hash: u64, work: &Arc<Work<K, V>>) -> (u64, usize) {
+    (hash, Arc::as_ptr(work).addr())
+}
 
 /// One more caller of some work, if that is still there.
 fn join<K, V>(works: &mut Works<K, V>, hash: u64, work: &Arc<Work<K, V>>) -> Option<Arc<Work<K, V>>> {
-    let there = works.get_mut(&hash)?.iter_mut().find(|there| there.is(work))?;
-    there.callers += 1;
+    works.get_mut(&place(hash, work))?.callers += 1;
     Some(work.clone())
 }
 
@@ -162,12 +162,12 @@ fn begin<K, V>(
     work: &Arc<Work<K, V>>,
     known: &[Arc<Work<K, V>>],
 ) -> Option<Arc<Work<K, V>>> {
-    let under_way = works.entry(hash).or_default();
-    let all_known = under_way.iter().all(|there| known.iter().any(|work| there.is(work)));
-    all_known.then(|| {
-        under_way.push(UnderWay { work: UserValue::new(work.clone()), callers: 1 });
-        work.clone()
-    })
+    let is_known = |there: &(u64, usize)| known.iter().any(|work| place(hash, work) == *there);
+    if !works.range(of(hash)).all(|(there, _)| is_known(there)) {
+        return None;
+    }
+    works.insert(place(hash, work), UnderWay { work: UserValue::new(work.clone()), callers: 1 });
+    Some(work.clone())
 }
 
 /// Takes some work out, if it is there and is to go.
@@ -177,16 +177,13 @@ fn take<K, V>(
     work: &Arc<Work<K, V>>,
     goes: impl FnOnce(&mut UnderWay<K, V>) -> bool,
 ) -> Option<UserValue<Arc<Work<K, V>>>> {
-    let under_way = works.get_mut(&hash)?;
-    let at = under_way.iter().position(|there| there.is(work))?;
-    if !goes(&mut under_way[at]) {
-        return None;
-    }
-    let taken = under_way.swap_remove(at).work;
-    if under_way.is_empty() {
-        works.remove(&hash);
-    }
-    Some(taken)
+    let Entry::Occupied(mut there) = works.entry(place(hash, work)) else { return None };
+    goes(there.get_mut()).then(|| there.remove().work)
+}
+
+/// All places of this hash.
+fn of(hash: u64) -> RangeInclusive<(u64, usize)> {
+    (hash, 0)..=(hash, usize::MAX)
 }
 
 /// A caller's part in some work.
@@ -216,7 +213,7 @@ impl<K, V> SingleFlight<K, V> {
     /// What is under way for keys with this hash, to be compared without the lock.
     fn known(&self, hash: u64) -> Vec<Arc<Work<K, V>>> {
         let works = self.locked();
-        works.get(&hash).map_or_else(Vec::new, |known| known.iter().map(|there| there.work.peek().clone()).collect())
+        works.range(of(hash)).map(|(_, there)| there.work.peek().clone()).collect()
     }
 }
 
@@ -224,7 +221,7 @@ impl<K, V> Drop for SingleFlight<K, V> {
     /// What is left belongs to futures that were forgotten.
     fn drop(&mut self) {
         let left = std::mem::take(self.works.get_mut().unwrap_or_else(PoisonError::into_inner));
-        drop_all(left.into_values().flatten().map(|there| there.work));
+        drop_all(left.into_values().map(|there| there.work));
     }
 }
 
@@ -236,7 +233,7 @@ impl<K: Hash + Eq, V: Clone> Default for SingleFlight<K, V> {
 
 impl<K, V> fmt::Debug for SingleFlight<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let under_way: usize = self.locked().values().map(Vec::len).sum();
+        let under_way = self.locked().len();
         f.debug_struct("SingleFlight").field("under_way", &under_way).finish()
     }
 }

@@ -98,17 +98,15 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
         if let Err(error) = wait.prepare() {
             panic!("{error}");
         }
-        let guard = Unwound(arms);
         // SAFETY: `arms` stays behind its reference, and `wait` in this frame, until the arms are unlinked; the wait is prepared. If
         // it was ended by another it is woken once, so we block even if we know that already; if by ourselves, it is not.
         let woken = unsafe {
-            match guard.0.link_all(order, here, Group::of(&wait)) {
+            match arms.link_all(order, here, Group::of(&wait)) {
                 Link::Linked => wait.block_until(deadline.unwrap_or(Instant::NEVER)),
                 Link::Over => wait.block_until(Instant::NEVER),
                 Link::Done => true,
             }
         };
-        std::mem::forget(guard);
         // Again: over a wait a task may have changed its worker.
         let here = Here::get();
         if let Some(output) = arms.unlink(here) {
@@ -124,15 +122,5 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
         if !woken && limit.is_some_and(|limit| time::now() >= limit) {
             return None;
         }
-    }
-}
-
-/// A partner's waker panics while arms are linked: they may not stay so, because the wait goes. (Nobody can have claimed it: we
-/// have, to end the partner's wait.)
-struct Unwound<'a, A: Arms>(&'a mut A);
-
-impl<A: Arms> Drop for Unwound<'_, A> {
-    fn drop(&mut self) {
-        self.0.abandon(Here::get());
     }
 }

@@ -176,7 +176,7 @@ struct Slot<A: Arm, F> {
     won: Option<A::Output>,
 }
 
-/// A [`Slot`] whose arm's type is forgotten. Two steps: the function is foreign code, which may run only when all arms are unlinked.
+/// A [`Slot`] whose arm's type is forgotten. Two steps: the function is user code, which may run only when all arms are unlinked.
 trait Erased<R> {
     /// # Safety
     /// As [`Arm::attempt`].

@@ -18,6 +18,8 @@ pub(super) type Waiter = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(super) struct Case {
     pub(super) waiters: [Waiter; 3],
     pub(super) go: Box<dyn FnOnce()>,
+    /// They wait for a time, which may have come already.
+    pub(super) has_a_time: bool,
 }
 
 pub(super) type Kind = fn(&Runtime) -> Case;
@@ -31,7 +33,15 @@ where
         let future = wait(i);
         Box::pin(async move { drop(future.await) })
     };
-    Case { waiters: [waiter(0), waiter(1), waiter(2)], go: Box::new(go) }
+    Case { waiters: [waiter(0), waiter(1), waiter(2)], go: Box::new(go), has_a_time: false }
+}
+
+/// The same with what waits for a time.
+fn timed<F>(wait: impl FnMut(usize) -> F, go: impl FnOnce() + 'static) -> Case
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    Case { has_a_time: true, ..case(wait, go) }
 }
 
 /// A task that holds something until it is told to let go, which this waits for.
@@ -243,11 +253,11 @@ boards! {
     broadcast_closed: channel::broadcast::<u32>(1), drop;
 }
 
-/// Short, and long enough for what is polled before it is over.
+/// Short, and most often long enough for what is polled before it is over.
 const SOON: Duration = Duration::from_millis(30);
 
 pub(super) fn ticks(_: &Runtime) -> Case {
-    case(
+    timed(
         |_| {
             let ticks = channel::after(SOON);
             async move { ticks.recv_async().await }
@@ -328,7 +338,7 @@ pub(super) fn select_future(_: &Runtime) -> Case {
 }
 pub(super) fn select_time(_: &Runtime) -> Case {
     let (tx, rx) = channel::bounded::<u32>(1);
-    case(
+    timed(
         move |_| {
             let rx = rx.clone();
             async move { _ = select::wait_async(Order::Fair, (rx.recv_arm(), select::after(SOON))).await }
@@ -619,10 +629,10 @@ pub(super) fn join_set(rt: &Runtime) -> Case {
     case(|_| wait(), || drop(go))
 }
 pub(super) fn sleep(_: &Runtime) -> Case {
-    case(|_| time::sleep_async(SOON), || std::thread::sleep(SOON))
+    timed(|_| time::sleep_async(SOON), || std::thread::sleep(SOON))
 }
 pub(super) fn timeout(_: &Runtime) -> Case {
-    case(|_| time::timeout_async(SOON, pending::<()>()), || std::thread::sleep(SOON))
+    timed(|_| time::timeout_async(SOON, pending::<()>()), || std::thread::sleep(SOON))
 }
 pub(super) fn token(_: &Runtime) -> Case {
     let token = cancel::Token::new();
@@ -632,7 +642,7 @@ pub(super) fn token(_: &Runtime) -> Case {
             let token = token.clone();
             async move { _ = token.run_async(pending::<()>()).await }
         },
-        move || _ = theirs.cancel(),
+        move || theirs.cancel(),
     )
 }
 pub(super) fn compute(_: &Runtime) -> Case {
