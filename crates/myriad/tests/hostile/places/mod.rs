@@ -1,0 +1,13 @@
+//! The places: each is one function.
+
+pub(crate) mod channels;
+pub(crate) mod groups;
+pub(crate) mod hooks;
+pub(crate) mod locks;
+pub(crate) mod parallel;
+pub(crate) mod scopes;
+pub(crate) mod shared;
+pub(crate) mod tasks;
+pub(crate) mod threads;
+pub(crate) mod timing;
+pub(crate) mod wakers;
