@@ -4,12 +4,22 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
-if [ $# -eq 0 ]; then
-    set -- --tests
-fi
 failed=0
-for switch in MYRIAD_NO_MEMBARRIER MYRIAD_NO_GUARD_INSTALL; do
+with() {
+    local switch=$1
+    shift
     echo "with $switch=1"
     env "$switch=1" cargo test -q -p myriad-rt "$@" || failed=1
-done
+}
+
+if [ $# -gt 0 ]; then
+    with MYRIAD_NO_MEMBARRIER "$@"
+    with MYRIAD_NO_GUARD_INSTALL "$@"
+else
+    # Fences stand between workers, in locks, in channels, and in scans.
+    with MYRIAD_NO_MEMBARRIER --test tasks --test runtime --test blocking_modes --test channels --test select --test locks --test cancel
+    with MYRIAD_NO_MEMBARRIER --test par par_scan::
+    # Guards stand below stacks.
+    with MYRIAD_NO_GUARD_INSTALL --test tasks --test blocking_modes --test cancel
+fi
 exit $failed
