@@ -76,7 +76,7 @@ if [ $# -eq 0 ]; then
     # Three programs at random: to build them all takes longer than to run them.
     binaries=$(shuf -n 3 <<<"$binaries")
     wanted=$(awk 'NR == FNR { chosen[$1]; next } $1 in chosen' <(echo "$binaries") <(echo "$wanted"))
-    echo "programs:" $binaries
+    echo "programs: ${binaries//$'\n'/ }"
 fi
 # shellcheck disable=SC2001 # each line
 binaries=$(sed 's/^/--test /' <<<"$binaries")
@@ -109,7 +109,7 @@ check() {
     fi
 }
 
-case "$(awk '$1 == "asan" { print $2 }' <<<"$list")" in /*) ;; *) list=$(sed "s, , $PWD/," <<<"$list") ;; esac
+case "$(awk '$1 == "asan" { print $2 }' <<<"$list")" in /*) ;; *) list=${list// / $PWD/} ;; esac
 check asan -
 echo "planted errors are found"
 end=$((SECONDS + seconds))
