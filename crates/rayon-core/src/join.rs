@@ -3,8 +3,8 @@
 use crate::own;
 use crate::own::worker::Worker;
 use crate::place::Pool;
-use myriad_core::guest;
 use myriad_core::engine::split;
+use myriad_core::guest;
 use std::fmt;
 use std::marker::PhantomData;
 

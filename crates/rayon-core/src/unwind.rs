@@ -14,13 +14,19 @@ pub(crate) fn never_left<R>(what: &'static str, f: impl FnOnce() -> R) -> R {
     result
 }
 
+/// As `eprintln!`, which would panic where the standard error is full or closed: then nothing is said.
+macro_rules! say {
+    ($($text:tt)*) => { myriad_core::sys::say::line(format_args!($($text)*)) };
+}
+pub(crate) use say;
+
 /// While it stands, nothing may unwind.
 pub(crate) struct AbortOnUnwind(pub(crate) &'static str);
 
 impl Drop for AbortOnUnwind {
     #[cold]
     fn drop(&mut self) {
-        eprintln!(
+        say!(
             "rayon (on Myriad): a panic was about to leave {}, while jobs that may still run borrow from the frames below it. \
              Aborting. This is a bug in Myriad: please report it, with the message of the panic above",
             self.0

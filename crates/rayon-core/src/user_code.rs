@@ -18,6 +18,7 @@
 //! Tasks of Myriad are called, and dropped uncalled, by the engine's own door.
 
 use crate::unwind::Payload;
+use crate::unwind::say;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::null_mut;
@@ -59,14 +60,14 @@ pub(crate) fn let_go_result<T>(result: Result<T, Payload>) {
 #[cold]
 pub(crate) fn tell(handler: Option<&PanicHandler>, payload: Payload) {
     let Some(handler) = handler else {
-        eprintln!(
+        say!(
             "rayon (on Myriad): a spawned job has panicked, and nobody waits for it; aborting. \
              `ThreadPoolBuilder::panic_handler` says what is to be done instead"
         );
         std::process::abort();
     };
     if let Err(second) = call(|| handler(payload)) {
-        eprintln!("rayon (on Myriad): the panic handler has panicked; aborting");
+        say!("rayon (on Myriad): the panic handler has panicked; aborting");
         std::mem::forget(second);
         std::process::abort();
     }

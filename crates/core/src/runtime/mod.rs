@@ -30,13 +30,16 @@ pub use stuck::{OnStuck, Stuck};
 
 use crate::sched::policy::Policy;
 use crate::sched::worker::{self, Worker};
+use crate::sys::atomic::Ordering::Relaxed;
 use crate::sys::clock::Instant;
 use crate::task::JoinWait;
-use crate::task::header::Header;
+use crate::task::header::{Header, Mode};
 use crate::task::{JoinHandle, StackTask, spawn};
 use crate::unwind::{self, AbortOnUnwind};
+use crate::user_code;
 use hub::Hub;
 use std::panic::Location;
+use std::ptr::null_mut;
 use std::time::Duration;
 
 /// A running set of workers. Several may exist at a time.
@@ -328,7 +331,15 @@ where
     unsafe {
         assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
         hub.begin_run(record);
-        home.inject(None, record);
+        if !home.try_inject(None, record) {
+            // Nobody else knows the record, and nobody waits: what is dropped here is the caller's, and may wait.
+            hub.end_run(record);
+            (*record).waiter.store(null_mut(), Relaxed);
+            if let Err(payload) = user_code::call(|| _ = ((*record).run)(record, Mode::DropUnstarted)) {
+                unwind::discard(payload);
+            }
+            panic!("{ENDED}");
+        }
         let stays = AbortOnUnwind::new(
             "a `run` was left by a panic while the task runs that is in its frame (a bug in Myriad)",
         );
@@ -338,7 +349,9 @@ where
         match task.take_result() {
             Ok(value) => value,
             Err(Some(payload)) => unwind::resume(payload),
-            Err(None) => panic!("the runtime has been shut down: it cannot run anything any more"),
+            Err(None) => panic!("{ENDED}"),
         }
     }
 }
+
+const ENDED: &str = "the runtime has been shut down: it cannot run anything any more";

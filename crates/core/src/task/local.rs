@@ -411,7 +411,11 @@ struct AtEnd<'env, T> {
 }
 
 impl<T> AtEnd<'_, T> {
-    fn end(&mut self, result: Result<T, Payload>) {
+    fn end(&mut self, mut result: Result<T, Payload>) {
+        if let Err(payload) = &mut result {
+            // It goes to whoever has the handle; the owner of the scope unwinds no more.
+            cancel::settle(payload);
+        }
         if let Some(inner) = self.inner.take() {
             self.state.end(&inner, result);
         }

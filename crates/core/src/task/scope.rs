@@ -459,6 +459,8 @@ where
         // What is left of the task runs as the task until its record is freed, and is cancelled no more. Once the end can be seen
         // without that, nothing runs here as this task: the record may be another one's.
         if waiter == DETACHED {
+            // (As in `turn::end_detached`.)
+            (*task).waiter.store(DETACHED, Relaxed);
             if (*task).outcome == Outcome::Panicked {
                 cancel::keep_off_for_good(&*task);
                 w = finish::leave_task(keep(w, &(*scope).panic, record::take::<Payload>(task)));

@@ -151,13 +151,18 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
     pub fn get_or_insert(&self, key: K, value: V) -> (Arc<V>, bool) {
         let (hash, part) = self.locate(&key);
         let (key, value) = (Arc::new(key), Arc::new(value));
-        write(part, |table| match table.find(hash, is(&*key)) {
-            Some(entry) => (entry.value.clone(), true),
+        let there = write(part, |table| match table.find(hash, is(&*key)) {
+            Some(entry) => Some(entry.value.clone()),
             None => {
                 table.add(hash, key.clone(), value.clone());
-                (value.clone(), false)
+                None
             }
-        })
+        });
+        let Some(there) = there else { return (value, false) };
+        // Before the answer is made: the destructors of what was refused are user code, and if one panicked, an answer that is complete
+        // already would leak.
+        drop((key, value));
+        (there, true)
     }
 
     /// The value of this key; if there is none, one that `make` makes, without a lock. If several make one at a time, the

@@ -29,6 +29,15 @@ impl Handle {
         }
     }
 
+    /// The same, but a task that has come too late stays the caller's (false): nothing is dropped.
+    ///
+    /// # Safety
+    /// As for [`Hub::inject`].
+    pub(crate) unsafe fn try_inject(self, lane: Option<Lane>, task: *mut Header) -> bool {
+        // SAFETY: the task is the caller's to queue.
+        unsafe { self.hub().try_inject_into(lane, task, self.comer()) }
+    }
+
     /// Queues a task that only this worker, which is no spare, may begin.
     ///
     /// # Panics
@@ -123,6 +132,17 @@ impl Hub {
     /// # Safety
     /// As for [`inject`](Self::inject).
     pub unsafe fn inject_into(&self, lane: Option<Lane>, task: *mut Header, comer: Comer) {
+        // SAFETY: the task is the caller's to queue; where it was refused, nobody else uses it, and it never starts.
+        unsafe {
+            if !self.try_inject_into(lane, task, comer) {
+                refuse(task, comer);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`inject`](Self::inject); where the result is false, the task is still the caller's.
+    unsafe fn try_inject_into(&self, lane: Option<Lane>, task: *mut Header, comer: Comer) -> bool {
         let mut injector = locked(&self.injector);
         if self.admits(&injector, comer) {
             // Counted under the lock, so that a hub in use is meant.
@@ -148,10 +168,9 @@ impl Hub {
                     self.crew.defer();
                 }
             }
+            true
         } else {
-            drop(injector);
-            // SAFETY: the caller: it is ours, and never starts.
-            unsafe { refuse(task, comer) };
+            false
         }
     }
 
