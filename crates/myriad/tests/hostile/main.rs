@@ -14,6 +14,7 @@
 //! | variable | |
 //! |---|---|
 //! | `MYRIAD_HOSTILE_ONLY` | only units whose name (`topic::place/mode/workers`) contains this |
+//! | `MYRIAD_HOSTILE_NOT` | not places whose name contains this |
 //! | `MYRIAD_HOSTILE_MODE` | only this mode: `fiber` or `threads` |
 //! | `MYRIAD_HOSTILE_WHOLE` | all units, which takes minutes |
 //! | `MYRIAD_HOSTILE_SECONDS`, `MYRIAD_HOSTILE_SEED` | units at random for so long (20 s else), and storms |

@@ -71,7 +71,8 @@ fn units() -> Vec<Unit> {
     let only = std::env::var("MYRIAD_HOSTILE_ONLY").unwrap_or_default();
     let wanted_mode = std::env::var("MYRIAD_HOSTILE_MODE").unwrap_or_default();
     let mut units = Vec::new();
-    for place in PLACES.iter() {
+    let not = std::env::var("MYRIAD_HOSTILE_NOT").unwrap_or_default();
+    for place in PLACES.iter().filter(|place| not.is_empty() || !place.name.contains(&not)) {
         for mode in MODES {
             for (workers, moves) in [(1, false), (2, false), (2, true)] {
                 let unit = Unit { place, mode, workers, moves };

@@ -25,7 +25,9 @@ static RUNNING: Mutex<[Option<(String, Instant)>; AT_ONCE]> = Mutex::new([const 
 
 fn places() -> Vec<&'static Place> {
     let only = std::env::var("MYRIAD_HOSTILE_ONLY").unwrap_or_default();
-    PLACES.iter().filter(|place| !ALONE.contains(&place.name) && place.name.contains(&only)).collect()
+    let not = std::env::var("MYRIAD_HOSTILE_NOT").unwrap_or_default();
+    let wanted = |name: &str| name.contains(&only) && (not.is_empty() || !name.contains(&not));
+    PLACES.iter().filter(|place| !ALONE.contains(&place.name) && wanted(place.name)).collect()
 }
 
 fn draw(rng: &mut Rng, places: &[&'static Place], mode: Mode, workers: usize) -> (Unit, Cell) {
@@ -127,7 +129,7 @@ pub(crate) fn storms() {
                 let errors = String::from_utf8_lossy(&output.stderr);
                 let noise = |line: &&str| !line.contains("planned: ") && !line.starts_with("myriad: ");
                 let lines: Vec<&str> =
-                    errors.lines().filter(noise).chain(out.lines().filter(|l| l.starts_with("@storm"))).collect();
+                    errors.lines().filter(noise).chain(out.lines().filter(|l| l.contains("@storm"))).collect();
                 let tail = lines[lines.len().saturating_sub(30)..].join("\n");
                 failures.push(format!("MYRIAD_HOSTILE_STORM={storm}: {}\n{tail}", output.status));
             }
