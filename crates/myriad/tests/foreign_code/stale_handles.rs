@@ -40,7 +40,8 @@ fn assert_refused(h: JoinHandle<Option<String>>) {
 /// Every way by which a handle spawns, from a foreign thread and from a task of the later runtime.
 #[test]
 fn handles() {
-    let ways: [fn(Handle) -> JoinHandle<Option<String>>; 8] = [
+    type Way = fn(Handle) -> JoinHandle<Option<String>>;
+    let ways: [Way; 8] = [
         |old| old.spawn(here),
         |old| old.spawn_async(async { here() }),
         |old| task::Builder::new().on(old).name("named").spawn(here),
@@ -54,7 +55,9 @@ fn handles() {
         for way in ways {
             assert_refused(way(old));
             assert_refused(second.run(|| way(old)));
-            assert_refused(second.spawn_async(async move { way(old) }).join().unwrap());
+            // The handle is what is wanted here, not its result.
+            let spawned = async move { Some(way(old)) };
+            assert_refused(second.spawn_async(spawned).join().unwrap().unwrap());
         }
         for run in [|old: Handle| catch(|| old.run(here)), |old: Handle| catch(|| myriad::run(move || old.run(here)))] {
             assert!(text(&*run(old)).contains("has been shut down"));
