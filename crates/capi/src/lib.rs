@@ -5,7 +5,7 @@
 //! program are `extern "C-unwind"`: so a C++ exception that leaves one is not undefined, but ends the process (std says "Rust cannot catch
 //! foreign exceptions").
 //!
-//! **Handles** of tasks, channels and locks are looked up in tables: one that is used too late is an error ([`handle`]).
+//! **Handles** of tasks, channels and locks are looked up in tables: one that is used too late is an error (`handle.rs`).
 
 // They panic where the output is full or closed: see `sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]

@@ -1,7 +1,7 @@
 //! The engine of Myriad: workers, tasks, stacks, waiting, timers.
 //!
 //! People use it through the crate `myriad`; the floors between build on [`wait`] and [`lock`]. To read it, begin with
-//! [`sched::turn`] (what a worker does), [`task::header`] (what a task is) and [`sched::deque`] (how work is shared).
+//! `sched::turn` (what a worker does), `task::header` (what a task is) and `sched::deque` (how work is shared).
 // They panic where the output is full or closed: see `sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 

@@ -8,9 +8,9 @@
 //!
 //! **What the door does.**
 //! 1. *It takes the worker's role by value and returns the role read anew.* So nothing that was known of the worker outlives
-//!    user code ([`Role`]).
+//!    user code (`Role`).
 //! 2. *It says who runs.* In a task that is the task, as it was. Where no task runs (a worker's loop fires a timer, or tells a
-//!    joiner), the code gets a task of its own for as long as it runs ([`alone`]): in fiber mode several pieces of such code are
+//!    joiner), the code gets a task of its own for as long as it runs (`alone`): in fiber mode several pieces of such code are
 //!    under way on one thread, and each needs regions, task-locals and a place to wait of its own.
 //! 3. *It keeps cancellations off*: the code is not part of what was cancelled. Limits inside work.
 //! 4. *It stops panics*, because what called it must go on. A panic nobody can receive is reported as the runtime's settings say.

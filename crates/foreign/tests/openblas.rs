@@ -250,7 +250,7 @@ fn inside_a_call() {
         std::process::exit(4);
     }
     let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-    let output = again.args(["--exact", "inside_a_call", "--nocapture"]).env(CHILD, "1").output().unwrap();
+    let output = again.args(["--exact", "openblas::inside_a_call", "--nocapture"]).env(CHILD, "1").output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && !err.contains("it hangs"), "{}: {err}", output.status);
     assert!(err.contains("a job of a gang has called OpenBLAS") && err.contains("cannot be run"), "{err}");

@@ -25,7 +25,7 @@ pub struct Node {
     pub saved: UnsafeCell<*mut u8>,
     /// The worker that runs it; `None` for a foreign thread, which sleeps on `gate`.
     pub home: Option<&'static Member>,
-    /// For a foreign thread: see [`foreign`].
+    /// For a foreign thread: see `foreign`.
     pub gate: Gate,
     /// 1: a cancellation has ended the wait. Written by the home (by a foreign thread itself) before it goes on.
     pub cancelled: Cell<u16>,
