@@ -199,6 +199,7 @@ impl Future for Sleep {
 }
 
 impl Drop for Sleep {
+    #[inline]
     fn drop(&mut self) {
         if let Some(locked) = self.lock() {
             // SAFETY: set in this wheel, or fired.
