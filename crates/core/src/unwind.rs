@@ -2,7 +2,7 @@
 
 use crate::cancel;
 use crate::sched::worker::{self, Role};
-use crate::user_code;
+use crate::user_code::{self, UserValue};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -66,12 +66,10 @@ impl Drop for AbortOnUnwind {
     }
 }
 
-/// Drops something of the user's where nothing may unwind. If its destructor panics, that is where the panic ends (std's hook has told).
+/// Drops something of the user's, through the door. If its destructor panics, that is where the panic ends (std's hook has told).
 #[cold]
 pub(crate) fn drop_quietly<T>(value: T) {
-    if let Err(payload) = catch(|| drop(value)) {
-        discard(payload);
-    }
+    _ = UserValue::new(value).drop_value().map_err(discard);
 }
 
 /// The text of a panic, if it has one.
