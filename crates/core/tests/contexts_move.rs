@@ -1,4 +1,5 @@
-//! What a worker knows of its tasks' contexts when a thread with a blocked task goes on with its role, in threads mode.
+//! What a worker knows of its tasks' contexts when a thread with a blocked task goes on with its
+//! role, in threads mode.
 
 use myriad_core::task_local;
 use myriad_core::{Builder, spawn, time};
@@ -16,8 +17,9 @@ fn here() -> (usize, bool) {
     myriad_core::engine::contexts().unwrap()
 }
 
-/// A task that waits and goes on with another worker, since its own is held up. Has that one contexts then? `None`: it did not move, as the
-/// system was so slow that a spare began what was to hold the worker up.
+/// A task that waits and goes on with another worker, since its own is held up. Has that one
+/// contexts then? `None`: it did not move, as the system was so slow that a spare began what was to
+/// hold the worker up.
 fn moves(with_context: bool) -> Option<bool> {
     let rt = Builder::new().workers(1).build().unwrap();
     let waits = rt.spawn(move || {
@@ -44,7 +46,8 @@ fn moves(with_context: bool) -> Option<bool> {
     waits.join().unwrap()
 }
 
-/// Else each `join` of each worker would leave its shortest path for ever, half as fast, as soon as one has waited.
+/// Else each `join` of each worker would leave its shortest path for ever, half as fast, as soon as
+/// one has waited.
 #[test]
 fn only_tasks_that_have_one_bring_it_along() {
     let each = |with_context| (0..100).find_map(|_| moves(with_context)).expect("it moves sometimes");

@@ -1,5 +1,6 @@
-//! Tasks with and without contexts that wait on workers that are held up, in threads mode: what each finds in its task-locals and scoped values
-//! is its own, whatever worker it goes on with. (The engine asserts that this worker knows of the context.)
+//! Tasks with and without contexts that wait on workers that are held up, in threads mode: what
+//! each finds in its task-locals and scoped values is its own, whatever worker it goes on with.
+//! (The engine asserts that this worker knows of the context.)
 
 use myriad_core::task::ScopedValue;
 use myriad_core::{Builder, join, scope, spawn, task_local, time};

@@ -1,8 +1,8 @@
 //! The overflow handler, each case in a process of its own: this test starts itself again.
 #![cfg(all(unix, not(loom), not(miri)))]
 
-use myriad_core::stack::pool::StackPool;
-use myriad_core::stack::{FIBERS_SUPPORTED, overflow, registry, switch};
+use myriad_base::stack::pool::StackPool;
+use myriad_base::stack::{FIBERS_SUPPORTED, overflow, registry, switch};
 use std::hint::black_box;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
@@ -196,7 +196,8 @@ fn a_wild_pointer_into_a_guard_is_no_overflow() {
     }
 }
 
-/// A signal that somebody sent has no address. (Std's own handler swallows the first one, so it is taken away here.)
+/// A signal that somebody sent has no address. (Std's own handler swallows the first one, so it is
+/// taken away here.)
 #[test]
 fn sent_signals_go_on() {
     let output = in_child("sent_signals_go_on", || {

@@ -1,15 +1,17 @@
-//! Who waits, at a channel or a lock: entries on the waiters' stacks or in their futures, in circular lists.
+//! Who waits, at a channel or a lock: entries on the waiters' stacks or in their futures, in
+//! circular lists.
 //!
-//! **Invariants.** An entry is linked only while its owner waits; it does not move meanwhile. Links, `target` and `slot`
-//! of a linked entry are touched under the primitive's lock. The one who ends the wait takes the target out, fills or
-//! empties the slot, and stores `state` last: from then on the entry is its owner's, who may free it at once.
+//! **Invariants.** An entry is linked only while its owner waits; it does not move meanwhile.
+//! Links, `target` and `slot` of a linked entry are touched under the primitive's lock. The one who
+//! ends the wait takes the target out, fills or empties the slot, and stores `state` last: from
+//! then on the entry is its owner's, who may free it at once.
 //!
 //! **Ordering.** `state`: the Release store with the owner's Acquire load: the slot.
 
-use myriad_core::sys::atomic::{AtomicU8, Ordering::*};
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::mutant::{on, ord};
-use myriad_core::wait::{Both, Group, Target};
+use myriad_base::sys::atomic::{AtomicU8, Ordering::*};
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::mutant::{on, ord};
+use myriad_core::engine::wait::{Both, Group, Target};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -125,7 +127,8 @@ impl<T> Entry<T> {
         unsafe { (*this).links.with_mut(|links| f((*links).assume_init_mut())) }
     }
 
-    /// Under the lock: replaces the target of a linked entry; the old one is to be discarded without the lock.
+    /// Under the lock: replaces the target of a linked entry; the old one is to be discarded
+    /// without the lock.
     ///
     /// # Safety
     /// Linked, and the channel is locked.
@@ -207,8 +210,8 @@ impl<T> List<T> {
     /// It is in this list, and the channel is locked.
     #[inline(always)]
     pub(crate) unsafe fn remove(&mut self, entry: *mut Entry<T>) -> Target {
-        // SAFETY: the caller; linked entries are live, and their links are written. They are read out once: it is in no
-        // list afterwards.
+        // SAFETY: the caller; linked entries are live, and their links are written. They are read
+        // out once: it is in no list afterwards.
         unsafe {
             let Links { next, prev, target } = (*entry).links.with_mut(|links| (*links).assume_init_read());
             if next == entry {
@@ -250,8 +253,8 @@ impl<T> List<T> {
         self.first == entry
     }
 
-    /// Takes out the first entry whose wait can still be ended, and decides that the caller ends it. Those whose time is
-    /// over are taken out on the way.
+    /// Takes out the first entry whose wait can still be ended, and decides that the caller ends
+    /// it. Those whose time is over are taken out on the way.
     ///
     /// # Safety
     /// The channel is locked.
@@ -290,7 +293,8 @@ impl<T> List<T> {
     /// # Safety
     /// It is in this list, and the channel is locked.
     unsafe fn skip(&mut self, entry: *mut Entry<T>) {
-        // SAFETY: the caller.
+        // SAFETY: it is in this list, and the lock is held: so it is live, and its owner waits
+        // until it is ended below.
         unsafe {
             let target = self.remove(entry);
             debug_assert!(!target.is_future(), "a future's wait in one list has no other end");
@@ -298,14 +302,16 @@ impl<T> List<T> {
         }
     }
 
-    /// Takes out the first entry of this list and the first of another that can meet: both waits are ended, or neither, and they are
-    /// not one. Those whose time is over are taken out on the way.
+    /// Takes out the first entry of this list and the first of another that can meet: both waits
+    /// are ended, or neither, and they are not one. Those whose time is over are taken out on the
+    /// way.
     ///
     /// # Safety
     /// Both lists are under one lock, which is held.
     pub(crate) unsafe fn claim_pair(&mut self, others: &mut List<T>) -> Option<[(*mut Entry<T>, Target); 2]> {
         let mut mine = self.first;
-        // SAFETY: the caller; linked entries are live, and what is behind one is asked for before it is taken out.
+        // SAFETY: the caller; linked entries are live, and what is behind one is asked for before
+        // it is taken out.
         unsafe {
             while !mine.is_null() {
                 let (my_next, mut other) = (self.behind(mine), others.first);
@@ -334,7 +340,8 @@ impl<T> List<T> {
         None
     }
 
-    /// As `claim_first`, for one who waits in other lists meanwhile: both waits are ended, or neither. Its own entries stay.
+    /// As `claim_first`, for one who waits in other lists meanwhile: both waits are ended, or
+    /// neither. Its own entries stay.
     ///
     /// # Safety
     /// The channel is locked; `me` is the caller's own wait.

@@ -1,12 +1,14 @@
 //! Channels, locks and select for the tasks of Myriad.
 //!
-//! People use them through the crate `myriad`. One implementation of each serves closures that block, futures and plain
-//! threads, in every pairing: all wait through [`myriad_core::wait`].
+//! People use them through the crate `myriad`. One implementation of each serves closures that
+//! block, futures and plain threads, in every pairing: all wait through
+//! [`myriad_core::engine::wait`].
 // They panic where the output is full or closed: see `sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod channel;
 mod entry;
+mod limit;
 pub mod lock;
 pub mod select;
 pub mod shared;

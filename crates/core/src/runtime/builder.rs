@@ -1,20 +1,20 @@
 //! Building a runtime.
 
-use super::Runtime;
-use super::global;
-use super::hub::{Config, Hub, MOST_SPARES, ThreadHooks};
-use super::pools;
-use super::stuck::OnStuck;
-use crate::sched::policy::{Policy, UnknownPolicy};
+use super::{Runtime, global, pools};
+use crate::queue::policy::{Policy, UnknownPolicy};
+use crate::record::word::Word;
+use crate::sched::fork;
+use crate::sched::hub::{Config, Hub, MOST_SPARES, ThreadHooks};
+use crate::sched::lent;
+use crate::sched::rescue::stuck::OnStuck;
+use crate::sched::unhandled::Unhandled;
 use crate::sched::worker;
-use crate::stack::pool::{DEFAULT_STACK, limit_from_environment};
-use crate::stack::{FIBERS_SUPPORTED, overflow};
-use crate::sys::{fence, thread, thread::Cores};
-use crate::task::context::Word;
-use crate::task::dedicated;
-use std::fmt;
-use std::io;
-use std::sync::{Arc, OnceLock};
+use myriad_base::stack::pool::{DEFAULT_STACK, limit_from_environment};
+use myriad_base::stack::{FIBERS_SUPPORTED, overflow};
+use myriad_base::sys::fence;
+use myriad_base::sys::thread::{self, Cores};
+use std::sync::Arc;
+use std::{fmt, io};
 
 /// Stack of a thread in threads mode: address space only, as std's.
 const THREAD_STACK: usize = 2 << 20;
@@ -25,31 +25,6 @@ const LEAST_THREAD: usize = 128 << 10;
 const MOST_WORKERS: usize = 1 << 14;
 /// The largest stack that can be asked for.
 const MOST_STACK: usize = 1 << 30;
-
-/// What becomes of the panic of a task whose handle was dropped.
-#[derive(Clone, Default)]
-pub enum Unhandled {
-    /// A line on the standard error.
-    #[default]
-    Report,
-    /// Nothing more than what std's panic hook says.
-    Ignore,
-    /// The process aborts.
-    Abort,
-    /// Calls this function with a line of text, on the worker.
-    Hook(Arc<dyn Fn(&str) + Send + Sync>),
-}
-
-impl fmt::Debug for Unhandled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Unhandled::Report => "Report",
-            Unhandled::Ignore => "Ignore",
-            Unhandled::Abort => "Abort",
-            Unhandled::Hook(_) => "Hook(..)",
-        })
-    }
-}
 
 /// The settings of a [`Runtime`].
 ///
@@ -86,8 +61,8 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// A runtime in threads mode, which is safe for any code: a task that blocks keeps its OS thread, and another thread
-    /// takes the worker's role.
+    /// A runtime in threads mode, which is safe for any code: a task that blocks keeps its OS
+    /// thread, and another thread takes the worker's role.
     pub fn new() -> Builder {
         Builder {
             workers: None,
@@ -106,36 +81,43 @@ impl Builder {
         }
     }
 
-    /// A runtime in fiber mode: a task that blocks is set aside with its stack, for a few nanoseconds and 4 KB.
+    /// A runtime in fiber mode: a task that blocks is set aside with its stack, for a few
+    /// nanoseconds and 4 KB.
     ///
     /// # Safety
-    /// No code that runs in tasks of this runtime blocks (in Myriad's sense: sets itself aside)
-    /// - inside a *thread-local scope*: a closure during which a crate has a thread-local changed and changes it back
-    ///   afterwards, in stack order (`scoped_tls`'s `set`, a tracing span that is entered, tokio's enter guards);
+    /// No code that runs in tasks of this runtime blocks (in Myriad's sense: sets itself aside; a
+    /// task's 256th operation in a row on channels and locks does so too, also if it only tries, as
+    /// `try_recv` does, and fails)
+    /// - inside a *thread-local scope*: a closure during which a crate has a thread-local changed
+    ///   and changes it back afterwards, in stack order (`scoped_tls`'s `set`, a tracing span that
+    ///   is entered, tokio's enter guards);
     /// - inside the lazy *initialiser of a thread-local*;
     /// - inside a *destructor that runs because of a panic*.
     ///
-    /// Several tasks take turns on one thread, so in such places one task would see, or free, what another has set.
-    /// `docs/SOUNDNESS.md` has the programs that show it. All else, thread-locals included, is as in threads mode: a task
-    /// that has blocked goes on on the same thread.
+    /// Several tasks take turns on one thread, so in such places one task would see, or free, what
+    /// another has set. `docs/SOUNDNESS.md` has the programs that show it. All else, thread-locals
+    /// included, is as in threads mode: a task that has blocked goes on on the same thread.
     pub unsafe fn fibers() -> Builder {
         Builder { fibers: true, ..Builder::new() }
     }
 
-    /// How many workers; by default as many as the process may use cores (affinity and cgroup quota counted).
+    /// How many workers; by default as many as the process may use cores (affinity and cgroup quota
+    /// counted).
     pub fn workers(mut self, n: usize) -> Builder {
         self.workers = Some(n);
         self
     }
 
-    /// One more pool of workers, with a name and so many workers of its own, beside the main ones, which are the pool `default`.
+    /// One more pool of workers, with a name and so many workers of its own, beside the main ones,
+    /// which are the pool `default`.
     ///
-    /// [`spawn_on`](crate::spawn_on) and [`Handle::pool`](crate::Handle::pool) start tasks there; what these spawn stays there.
-    /// No worker does work of another pool. So tasks of a pool `interactive` find its workers free, whatever the main ones are
-    /// busy with: the system has to share out the cores, and wakes who has slept before who computes.
+    /// [`spawn_on`](crate::spawn_on) and [`Handle::pool`](crate::Handle::pool) start tasks there;
+    /// what these spawn stays there. No worker does work of another pool. So tasks of a pool
+    /// `interactive` find its workers free, whatever the main ones are busy with: the system has to
+    /// share out the cores, and wakes who has slept before who computes.
     ///
-    /// All other settings hold for each pool, but the cores of one's own (see [`pin_workers`](Self::pin_workers)), which only main
-    /// workers have.
+    /// All other settings hold for each pool, but the cores of one's own (see
+    /// [`pin_workers`](Self::pin_workers)), which only main workers have.
     ///
     /// # Examples
     /// ```
@@ -153,17 +135,19 @@ impl Builder {
         self
     }
 
-    /// Bytes of each stack: of a fiber (default 64 KiB, 32 KiB at least), or in threads mode of a thread (default 2 MiB,
-    /// 128 KiB at least); 1 GiB at most. In both modes rounded up to a power of two, a fiber to four pages if these are
-    /// large. Only what is touched becomes memory. A task has at least half of a fiber, less a guard page (of a thread a
-    /// quarter), because it may run on top of another that waits for it.
+    /// Bytes of each stack: of a fiber (default 64 KiB, 32 KiB at least), or in threads mode of a
+    /// thread (default 2 MiB, 128 KiB at least); 1 GiB at most. In both modes rounded up to a power
+    /// of two, a fiber to four pages if these are large. Only what is touched becomes memory. A
+    /// task has at least half of a fiber, less a guard page (of a thread a quarter), because it may
+    /// run on top of another that waits for it.
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
         self
     }
 
-    /// At most so many stacks for each worker, that is, so many blocked closures; one more that would block panics
-    /// instead, with a message. At least 2: one to run on, one that waits. `MYRIAD_MAX_STACKS` can lower it from outside.
+    /// At most so many stacks for each worker, that is, so many blocked closures; one more that
+    /// would block panics instead, with a message. At least 2: one to run on, one that waits.
+    /// `MYRIAD_MAX_STACKS` can lower it from outside.
     pub fn max_stacks(mut self, n: usize) -> Builder {
         self.max_stacks = n;
         self
@@ -175,12 +159,14 @@ impl Builder {
         self
     }
 
-    /// What the threads are called that work for a worker, by its number: its own, and in threads mode those of tasks that wait.
-    /// Spares have the numbers from [`workers`](Self::workers) on. Instead of [`name`](Self::name).
+    /// What the threads are called that work for a worker, by its number: its own, and in threads
+    /// mode those of tasks that wait. Spares have the numbers from [`workers`](Self::workers) on.
+    /// Instead of [`name`](Self::name).
     ///
-    /// A name with a zero byte is none, and neither is a panic: the thread is called as without this. It is called by whoever needs the
-    /// thread, and what it waits for holds that one up: a worker on which a task is about to wait, or the thread of the process that
-    /// looks after stuck workers. Like a [hook](Self::on_thread_start) it is no task.
+    /// A name with a zero byte is none, and neither is a panic: the thread is called as without
+    /// this. It is called by whoever needs the thread, and what it waits for holds that one up: a
+    /// worker on which a task is about to wait, or the thread of the process that looks after stuck
+    /// workers. Like a [hook](Self::on_thread_start) it is no task.
     ///
     /// # Examples
     /// ```
@@ -195,12 +181,14 @@ impl Builder {
         self
     }
 
-    /// Called first on each thread that is to run tasks, with the number of the worker that it is started for: for what a library
-    /// wants to know of each thread, or a thread-local. In fiber mode there is one for each worker (and spare); in threads mode tasks
-    /// that wait keep theirs, so there may be more, and one may later work for another worker.
+    /// Called first on each thread that is to run tasks, with the number of the worker that it is
+    /// started for: for what a library wants to know of each thread, or a thread-local. In fiber
+    /// mode there is one for each worker (and spare); in threads mode tasks that wait keep theirs,
+    /// so there may be more, and one may later work for another worker.
     ///
-    /// The caller is no task: what it spawns goes to the global runtime, and what it waits for keeps the thread. (While the global runtime
-    /// itself is started, its hooks cannot spawn: that panics.) A panic in it is reported by std's hook, and goes no further.
+    /// The caller is no task: what it spawns goes to the global runtime, and what it waits for
+    /// keeps the thread. (While the global runtime itself is started, its hooks cannot spawn: that
+    /// panics.) A panic in it is reported by std's hook, and goes no further.
     ///
     /// # Examples
     /// ```
@@ -222,15 +210,16 @@ impl Builder {
         self
     }
 
-    /// Called last on each such thread, with the same number; see [`on_thread_start`](Self::on_thread_start). Not on one that a
-    /// task holds which is still blocked when its runtime has ended.
+    /// Called last on each such thread, with the same number; see
+    /// [`on_thread_start`](Self::on_thread_start). Not on one that a task holds which is still
+    /// blocked when its runtime has ended.
     pub fn on_thread_end(mut self, call: impl Fn(usize) + Send + Sync + 'static) -> Builder {
         self.threads.end = Some(Arc::new(call));
         self
     }
 
-    /// May each worker have a core of its own? (Default: yes, if there are as many workers as cores.) Unpinned, the kernel
-    /// at times puts a woken worker on a busy core, for milliseconds.
+    /// May each worker have a core of its own? (Default: yes, if there are as many workers as
+    /// cores.) Unpinned, the kernel at times puts a woken worker on a busy core, for milliseconds.
     pub fn pin_workers(mut self, yes: bool) -> Builder {
         self.pin = yes;
         self
@@ -242,31 +231,35 @@ impl Builder {
         self
     }
 
-    /// At most so many spare workers for when others are stuck (default 256; 0: none, so never more than
-    /// [`workers`](Self::workers) threads run tasks).
+    /// At most so many spare workers for when others are stuck (default 256; 0: none, so never more
+    /// than [`workers`](Self::workers) threads run tasks).
     ///
-    /// A worker is stuck when it is in one task for more than 10 ms without coming back to its loop: in a long computation, in a
-    /// lock or a system call that knows nothing of tasks. What waits behind it and can go on elsewhere does so: on other workers
-    /// that have nothing to do, else on spare ones. That is its unstarted tasks, futures, timers, and in threads mode also its
-    /// blocked closures that are ready; in fiber mode a blocked closure can go on only on its own worker.
+    /// A worker is stuck when it is in one task for more than 10 ms without coming back to its
+    /// loop: in a long computation, in a lock or a system call that knows nothing of tasks. What
+    /// waits behind it and can go on elsewhere does so: on other workers that have nothing to do,
+    /// else on spare ones. That is its unstarted tasks, futures, timers, and in threads mode also
+    /// its blocked closures that are ready; in fiber mode a blocked closure can go on only on its
+    /// own worker.
     ///
-    /// For a worker that is blocked in the system one spare begins as soon as there is work for it, so that as many workers
-    /// run as were asked for. Beside workers that *compute* one more begins after 10 ms (after 1 s if they spawn and join all the
-    /// time), another when none of all that run has come back for 1 s, then 2 s, 4 s and so on. They rest when the stuck ones
-    /// are well again.
+    /// For a worker that is blocked in the system one spare begins as soon as there is work for it,
+    /// so that as many workers run as were asked for. Beside workers that *compute* one more begins
+    /// after 10 ms (after 1 s if they spawn and join all the time), another when none of all that
+    /// run has come back for 1 s, then 2 s, 4 s and so on. They rest when the stuck ones are well
+    /// again.
     pub fn spare_workers(mut self, n: usize) -> Builder {
         self.spares = n;
         self
     }
 
-    /// Who is told when a worker has been stuck for a while: by default nobody, or, if `MYRIAD_STUCK_MS` is set, the standard
-    /// error, after so many milliseconds.
+    /// Who is told when a worker has been stuck for a while: by default nobody, or, if
+    /// `MYRIAD_STUCK_MS` is set, the standard error, after so many milliseconds.
     pub fn on_stuck(mut self, what: OnStuck) -> Builder {
         self.stuck = Some(what);
         self
     }
 
-    /// Which task a worker starts next (default: what `MYRIAD_POLICY` names, else [`Policy::WorkStealing`]).
+    /// Which task a worker starts next (default: what `MYRIAD_POLICY` names, else
+    /// [`Policy::WorkStealing`]).
     ///
     /// # Examples
     /// ```
@@ -280,7 +273,8 @@ impl Builder {
         self
     }
 
-    /// A clock that moves only by [`Runtime::advance`], for tests: a day of timeouts passes in no time.
+    /// A clock that moves only by [`Runtime::advance`], for tests: a day of timeouts passes in no
+    /// time.
     pub fn manual_clock(mut self) -> Builder {
         self.manual_clock = true;
         self
@@ -289,21 +283,25 @@ impl Builder {
     /// Starts the workers.
     ///
     /// # Errors
-    /// `InvalidInput`: no workers or too many, a stack too small or too large, fewer than two stacks, a zero byte in the name, a
-    /// pool without workers or with the name of another; the message says what is allowed. `Unsupported`: no fibers on this platform.
-    /// Else what the system says: no memory for stacks, no more threads.
+    /// `InvalidInput`: no workers or too many, a stack too small or too large, fewer than two
+    /// stacks, a zero byte in the name, a pool without workers or with the name of another; the
+    /// message says what is allowed. `Unsupported`: no fibers on this platform. Else what the
+    /// system says: no memory for stacks, no more threads.
     pub fn build(self) -> io::Result<Runtime> {
         let configs = self.check_pools(self.check()?)?;
         // Before there are many threads: registering for membarrier is quick then.
+        fork::watch();
         fence::membarrier_works();
         overflow::install(describe_current);
         Ok(Runtime::of(pools::start(configs)?))
     }
 
-    /// Makes this the global runtime, which [`spawn`](crate::spawn) on foreign threads and [`run`](crate::run) use.
+    /// Makes this the global runtime, which [`spawn`](crate::spawn) on foreign threads and
+    /// [`run`](crate::run) use.
     ///
     /// # Errors
-    /// As [`build`](Self::build); `AlreadyExists` if the global runtime runs already: install it before the first use.
+    /// As [`build`](Self::build); `AlreadyExists` if the global runtime runs already: install it
+    /// before the first use.
     pub fn install(self) -> io::Result<()> {
         global::install(self)
     }
@@ -410,7 +408,8 @@ impl Builder {
             let config = Config {
                 workers: *workers,
                 name: format!("{}-{name}", main.name),
-                // If the main ones are pinned, whoever starts the threads (a runtime in a task) may be pinned too.
+                // If the main ones are pinned, whoever starts the threads (a runtime in a task) may
+                // be pinned too.
                 roam: main.roam.clone(),
                 cpus: None,
                 ..main.clone()
@@ -421,31 +420,19 @@ impl Builder {
     }
 }
 
-static CORES: OnceLock<Cores> = OnceLock::new();
-
-/// What the process may use, as it was at the first question.
-pub(crate) fn processors() -> &'static Cores {
-    CORES.get_or_init(thread::available)
-}
-
-/// What the process may use, as it was at the first question: later the asking thread may be a pinned worker, which sees
-/// one core.
+/// What the process may use, as it was at the first question: later the asking thread may be a
+/// pinned worker, which sees one core.
 fn cores() -> Cores {
-    if worker::current().is_some() {
-        CORES.get_or_init(thread::available).clone()
-    } else {
-        let now = thread::available();
-        CORES.get_or_init(|| now.clone());
-        now
-    }
+    if worker::current().is_some() { thread::processors().clone() } else { thread::processors_now() }
 }
 
-/// For the message of a stack overflow: what the calling thread's worker was running. In a signal handler.
+/// For the message of a stack overflow: what the calling thread's worker was running. In a signal
+/// handler.
 fn describe_current(out: &mut dyn fmt::Write) {
     let task = match worker::current() {
         // SAFETY: of the calling thread's worker, whose task runs.
         Some(w) => unsafe { w.running.get().record() },
-        None => dedicated::me().cast_const(),
+        None => lent::me().cast_const(),
     };
     if task.is_null() || Word::is_nobody(task) {
         return;

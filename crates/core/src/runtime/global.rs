@@ -1,27 +1,82 @@
 //! The global runtime: started at the first use, never shut down.
 
-use super::hub::{Hub, is_in_hook_of_global};
-use super::{Builder, Handle, Runtime, run_on};
-use crate::task::dedicated;
+use super::{Builder, Runtime};
+use crate::sched::hub::{Handle, Hub, is_in_hook_of_global};
+use crate::sched::lent;
+use myriad_base::sys::fork::{self, GiveBack, Rank};
 use std::io;
-use std::panic::Location;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
 
 static GLOBAL: OnceLock<Runtime> = OnceLock::new();
-/// Held while it is started.
-static STARTING: Mutex<()> = Mutex::new(());
+/// The era of the process in which somebody starts it; 0: nobody does. No lock is held meanwhile,
+/// for a start calls hooks of the user's: a process that is forked in the middle has a start of its
+/// parent's here, which nobody of its own era makes.
+static STARTING: Mutex<u32> = Mutex::new(0);
+static STARTED: Condvar = Condvar::new();
+
+/// For `fork`: no other thread begins or ends a start meanwhile.
+fn take() -> GiveBack {
+    let held = lock();
+    Box::new(move |_| drop(held))
+}
+
+fn lock() -> MutexGuard<'static, u32> {
+    // Nothing panics under it.
+    STARTING.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The calling thread starts it, alone in this process; which is of this era.
+struct Starting(u32);
+
+impl Starting {
+    /// Waits while somebody else starts it. `None`: it runs.
+    fn begin() -> Option<Starting> {
+        fork::hold(Rank::Starting, take);
+        let mut starting = lock();
+        loop {
+            let era = fork::era();
+            if GLOBAL.get().is_some() {
+                return None;
+            }
+            if *starting != era {
+                *starting = era;
+                return Some(Starting(era));
+            }
+            starting = STARTED.wait(starting).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+
+    /// It runs now.
+    fn end(self, runtime: Runtime) -> bool {
+        // (Under the lock, for `fork`: a place that is just being filled is never filled in the
+        // child. What is not taken is dropped behind.)
+        let set = {
+            let _starting = lock();
+            GLOBAL.set(runtime)
+        };
+        set.is_ok()
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        let mut starting = lock();
+        if *starting == self.0 {
+            *starting = 0;
+        }
+        drop(starting);
+        STARTED.notify_all();
+    }
+}
 
 fn start(builder: Builder) -> io::Result<bool> {
     if is_in_hook_of_global() && GLOBAL.get().is_none() {
         let text = "it is just being started, and the caller is one of its hooks for threads, for which that waits";
         return Err(io::Error::new(io::ErrorKind::WouldBlock, text));
     }
-    let _starting = STARTING.lock().unwrap_or_else(|e| e.into_inner());
-    if GLOBAL.get().is_some() {
-        return Ok(false);
-    }
+    let Some(starting) = Starting::begin() else { return Ok(false) };
     let runtime = builder.for_global().build()?;
-    Ok(GLOBAL.set(runtime).is_ok())
+    Ok(starting.end(runtime))
 }
 
 pub(super) fn install(builder: Builder) -> io::Result<()> {
@@ -32,12 +87,13 @@ pub(super) fn install(builder: Builder) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::AlreadyExists, text))
 }
 
-/// Where a thread that is no worker spawns: into the global runtime, or, for a task with a thread of its own, where that was started.
+/// Where a thread that is no worker spawns: into the global runtime, or, for a task with a thread
+/// of its own, where that was started.
 ///
 /// # Panics
 /// If the global runtime cannot be started.
 pub(crate) fn home() -> Handle {
-    dedicated::home().unwrap_or_else(|| Handle::of(own_hub()))
+    lent::home().unwrap_or_else(|| Handle::of(own_hub()))
 }
 
 /// Does it run?
@@ -57,37 +113,4 @@ pub(crate) fn own_hub() -> &'static Hub {
         panic!("cannot start the global runtime: {error}");
     }
     GLOBAL.get().expect("started above").hub
-}
-
-/// Runs `f` as a task and returns its result: what `main` of a program of tasks calls.
-///
-/// On the global runtime, or, in a task, right there. `f` may borrow from the caller. Returns when `f` has ended, whatever
-/// else it has spawned.
-///
-/// # Blocking
-/// Until `f` has ended.
-///
-/// # Panics
-/// If `f` panics, that panic goes on. If the global runtime cannot be started.
-///
-/// # Examples
-/// ```
-/// let total = myriad_core::run(|| {
-///     let handles: Vec<_> = (0..10).map(|i| myriad_core::spawn(move || i)).collect();
-///     handles.into_iter().map(|h| h.join().unwrap()).sum::<i32>()
-/// });
-/// assert_eq!(total, 45);
-/// ```
-#[track_caller]
-pub fn run<F, T>(f: F) -> T
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
-    let place = Location::caller();
-    match crate::sched::worker::current() {
-        Some(_) => f(),
-        None if dedicated::home().is_some() => f(),
-        None => run_on(home(), place, f),
-    }
 }

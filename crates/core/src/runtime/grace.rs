@@ -1,15 +1,17 @@
 //! How long a worker in the middle of a task may take to come to its loop, when its runtime stops.
 //!
-//! Tasks that block, yield or end come there within microseconds *of their own time*. What passes on the clock until then is
-//! another matter: on a machine where many want to run, or while the process is stopped, no time of theirs passes. So the time is
-//! counted in waits of a millisecond each, of which a process that stands still has none; and where `k` times as many
-//! threads want to run as there are processors there are `k` times as many waits.
+//! Tasks that block, yield or end come there within microseconds *of their own time*. What passes
+//! on the clock until then is another matter: on a machine where many want to run, or while the
+//! process is stopped, no time of theirs passes. So the time is counted in waits of a millisecond
+//! each, of which a process that stands still has none; and where `k` times as many threads want to
+//! run as there are processors there are `k` times as many waits.
 //!
-//! **Rejected.** The processor time of the worker's thread: it may wait, in the engine, for a lock whose holder does not run.
+//! **Rejected.** The processor time of the worker's thread: it may wait, in the engine, for a lock
+//! whose holder does not run.
 
-use super::builder::processors;
-use super::hub::Hub;
-use crate::sys::clock::Instant;
+use crate::sched::hub::Hub;
+use myriad_base::sys::clock::Instant;
+use myriad_base::sys::thread::processors;
 use std::time::Duration;
 
 /// Waits of [`STEP`], on a machine with processors for all.
@@ -31,7 +33,8 @@ pub(super) fn wait(hubs: &[&'static Hub]) {
     }
 }
 
-/// How many times as many threads want to run as there are processors, at this moment. At least 1, and 1 where it cannot be told.
+/// How many times as many threads want to run as there are processors, at this moment. At least 1,
+/// and 1 where it cannot be told.
 fn crowding() -> usize {
     let running = std::fs::read_to_string("/proc/loadavg").ok().and_then(|text| runnable(&text));
     running.unwrap_or(1).div_ceil(processors().workers.max(1)).max(1)

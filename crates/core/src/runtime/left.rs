@@ -1,32 +1,57 @@
 //! Tasks that are blocked when their runtime ends, and never go on.
 //!
-//! A stack cannot be unwound from outside, so such a task keeps its stack, its record, and what it owns. Whoever holds its handle
-//! is told: the record is completed for the joiner ([`Outcome::Left`]), and nobody frees it.
+//! A stack cannot be unwound from outside, so such a task keeps its stack, its record, and what it
+//! owns. Whoever holds its handle is told: the record is completed for the joiner
+//! ([`Outcome::Left`]), and nobody frees it.
 //!
-//! **Who cannot be told.** Who has lent the task a frame: `run` from outside of the runtime, and the owner of a scope. What the
-//! task has borrowed there it may have lent to others (to a call on another thread, to a task of another runtime), which go on
-//! using it. So the frame must stand for ever, and its owner would wait for ever: the process ends instead, and says why.
-//! (An owner that is itself left for ever waits for nothing.)
+//! **Who cannot be told.** Who has lent the task a frame: `run` from outside of the runtime, and
+//! the owner of a scope. What the task has borrowed there it may have lent to others (to a call on
+//! another thread, to a task of another runtime), which go on using it. So the frame must stand for
+//! ever, and its owner would wait for ever: the process ends instead, and says why. (An owner that
+//! is itself left for ever waits for nothing.)
 //!
-//! **When.** The workers have ended: so nobody goes on with a task any more, and what a record says about its wait stays so.
+//! **When.** The workers have ended: so nobody goes on with a task any more, and what a record says
+//! about its wait stays so.
 
-use super::hub::Hub;
-use crate::cancel::place::{self, Place};
-use crate::sched::node::Node;
+use crate::queue::node::Node;
+use crate::record::header::{DETACHED, DONE, Header, Outcome};
+use crate::record::position::Place;
+use crate::record::{memory, position as place};
+use crate::sched::hub::Hub;
+use crate::sched::unwind;
+use crate::sched::waker::wake_waiter;
 use crate::sched::worker::{self, Worker};
-use crate::sys::thread::abort_with;
-use crate::task::header::{DETACHED, DONE, Header, Outcome};
-use crate::task::waker::wake_waiter;
-use crate::task::{gang, memory, owner_of, tell_of_left};
-use crate::unwind;
+use myriad_base::sys::thread::abort_with;
+use std::ptr::null_mut;
+use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::*;
+
+/// Who is told when tasks of a hub were left blocked, in this order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Told {
+    /// Sets of tasks: their members' records say so.
+    Sets,
+    /// Gangs: those of the hub's tasks never begin.
+    Gangs,
+}
+
+/// A `fn(&Hub)` each, or null.
+static TOLD: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
+
+/// From now on `told` is called when tasks of a hub were left blocked.
+pub(crate) fn when_left(who: Told, told: fn(&Hub)) {
+    // Release: pairs with the Acquire in `leave`.
+    TOLD[who as usize].store(told as *mut (), Release);
+}
 
 /// Leaves what is blocked in this hub, and tells who waits for it.
 ///
 /// # Safety
-/// All workers of the hub have ended, and their end happened before; what was queued has been dropped.
+/// All workers of the hub have ended, and their end happened before; what was queued has been
+/// dropped.
 pub(super) unsafe fn leave(hub: &'static Hub) {
-    // SAFETY: the caller.
+    // SAFETY: the workers have ended, so what runs or is blocked in them stays as it is; a live
+    // record is read through its atomic words.
     unsafe {
         refuse_lent_frames(hub);
         let mut left = Vec::new();
@@ -37,19 +62,27 @@ pub(super) unsafe fn leave(hub: &'static Hub) {
         });
         left.into_iter().for_each(|task| tell(hub, task));
     }
-    if let Err(payload) = unwind::catch(tell_of_left) {
-        unwind::discard(payload);
+    for told in &TOLD {
+        // Acquire: pairs with the Release in `when_left`.
+        let told = told.load(Acquire);
+        if !told.is_null() {
+            // SAFETY: what is not null was put there by `when_left`, from a function of this type.
+            let told = unsafe { std::mem::transmute::<*mut (), fn(&Hub)>(told) };
+            if let Err(payload) = unwind::catch(|| told(hub)) {
+                unwind::discard(payload);
+            }
+        }
     }
-    gang::leave_all(hub);
 }
 
-/// Has the task begun, and is it set aside? (A record that somebody else is just making for a task that will be refused is not.)
+/// Has the task begun, and is it set aside? (A record that somebody else is just making for a task
+/// that will be refused is not.)
 ///
 /// # Safety
 /// A live record.
 unsafe fn is_blocked(task: *const Header) -> bool {
     loop {
-        // SAFETY: the caller.
+        // SAFETY: record memory, which is never unmapped; the word is atomic.
         match unsafe { (*task).idx.load(Acquire) } {
             // By a canceller, for some instructions.
             place::HELD => std::hint::spin_loop(),
@@ -86,21 +119,22 @@ unsafe fn tell(hub: &'static Hub, task: *mut Header) {
 /// As for [`leave`].
 unsafe fn refuse_lent_frames(hub: &'static Hub) {
     let mut lent = None;
-    // SAFETY: the caller; who is in `run` stays there meanwhile, and scopes stand until their tasks have ended.
+    // SAFETY: the workers have ended, so their lists of frames stay as they are; who is in `run`
+    // stays there meanwhile, and scopes stand until their tasks have ended.
     unsafe {
         hub.for_each_run(|task| {
             let waiter = (*task).waiter.load(Acquire);
             if waiter != DONE
                 && !waiter.is_null()
-                && waits((*waiter.cast::<Node>()).home.map(|home| Worker::of(home).hub))
+                && waits((*waiter.cast::<Node>()).home.map(|home| Worker::of(home.member()).hub))
             {
                 lent = Some((task, "`run` waits for it"));
             }
         });
         for w in hub.all_workers() {
-            w.custody.for_each_scoped(|task, cancelled| {
-                let (home, foreign) = owner_of(cancelled);
-                if waits((!foreign).then(|| home.hub())) {
+            w.custody.for_each_scoped(|task, scope| {
+                // (What is read of the scope does not change.)
+                if waits((!(*scope).foreign).then(|| (*scope).home.hub())) {
                     lent = Some((task, "the owner of its scope waits for it"));
                 }
             });

@@ -1,77 +1,43 @@
 //! Runtimes: building, running, shutting down.
 mod builder;
-#[cfg(not(loom))]
-#[allow(unreachable_pub)] // as `sched`
-pub(crate) mod doze;
-#[cfg(loom)]
-pub mod doze;
-pub(crate) mod fork;
 pub(crate) mod global;
 mod grace;
-#[cfg(not(loom))]
-#[allow(unreachable_pub)] // as `sched`
-pub(crate) mod hub;
-#[cfg(loom)]
-pub mod hub;
-mod left;
-pub(crate) mod monitor;
+pub(crate) mod left;
 pub(crate) mod pools;
-mod relief;
 mod report;
-mod shutdown;
-mod stuck;
+pub(crate) mod shutdown;
 
-pub(crate) use builder::processors;
-pub use builder::{Builder, Unhandled};
-pub use global::run;
-pub use pools::{NoPool, spawn_async_on, spawn_on};
+pub(crate) use crate::sched::hub::Handle;
+pub use builder::Builder;
+pub use pools::NoPool;
 pub use report::{Report, State, Unfinished};
-pub use stuck::{OnStuck, Stuck};
 
-use crate::sched::policy::Policy;
-use crate::sched::worker::{self, Worker};
-use crate::sys::atomic::Ordering::Relaxed;
-use crate::sys::clock::Instant;
-use crate::task::JoinWait;
-use crate::task::header::{Header, Mode};
-use crate::task::{JoinHandle, StackTask, spawn};
-use crate::unwind::{self, AbortOnUnwind};
-use crate::user_code;
-use hub::Hub;
-use std::panic::Location;
-use std::ptr::null_mut;
+use crate::queue::policy::Policy;
+use crate::sched::hub::Hub;
+use myriad_base::sys::clock::Instant;
 use std::time::Duration;
 
 /// A running set of workers. Several may exist at a time.
 ///
 /// # After `fork`
-/// A forked child has none of its parent's workers. Whoever asks a runtime of the parent there (to spawn, to `run`, to join a task of
-/// it, by the global runtime's functions too) is told by a panic; to drop it does nothing. All that needs no worker works: channels, locks,
-/// times, calls of `blocking`, gangs, and a runtime that is built in the child. If a *task* forks, it goes on as a task in the child, with its
-/// one worker. Other waits for what the parent's tasks were to do (a message, a future, `block_on` of a handle) last for ever, as
-/// with threads.
+/// A forked child has none of its parent's workers. Whoever asks a runtime of the parent there (to
+/// spawn, to `run`, to join a task of it, by the global runtime's functions too) is told by a
+/// panic; to drop it does nothing. All that needs no worker works: channels, locks, times, calls of
+/// `blocking`, gangs, and a runtime that is built in the child. If a *task* forks, the child's
+/// thread is no worker any more: all this holds for it too (it has no task-locals, and nobody
+/// cancels it); what it borrows from other threads' stacks, by `run` or `scope`, is there only
+/// until the child starts a thread, which may get such a stack; and if it comes to the end of the
+/// task, the child aborts with a message: it is to call `exec` or `_exit` before. Other waits for
+/// what the parent's tasks were to do (a message, a future, `block_on` of a handle) last for ever,
+/// as with threads.
 ///
-/// Dropping it shuts it down without patience: see [`shutdown`](Runtime::shutdown) with a deadline of zero.
+/// Dropping it shuts it down without patience: see [`shutdown`](Runtime::shutdown) with a deadline
+/// of zero.
 #[derive(Debug)]
 pub struct Runtime {
-    hub: &'static Hub,
+    pub(crate) hub: &'static Hub,
     /// Shut down already.
     down: bool,
-}
-
-/// A way to spawn into a runtime, or one pool of it, from anywhere; a copy of a reference.
-///
-/// A runtime's handle spawns into the pool `default`; [`Handle::pool`] gives that of another.
-///
-/// It may outlive its runtime. What is spawned then is dropped, and its handle says so
-/// ([`JoinError::is_shutdown`](crate::JoinError)); it never reaches another runtime, however alike the two are.
-//
-// Hubs are used again by later runtimes, so a handle says of which of them it is. That is compared where a task is queued from
-// elsewhere, under the lock that is taken there anyway; what a worker spawns for itself does not come by.
-#[derive(Debug, Clone, Copy)]
-pub struct Handle {
-    hub: &'static Hub,
-    term: u64,
 }
 
 impl Runtime {
@@ -82,76 +48,6 @@ impl Runtime {
     /// A handle that spawns into this runtime.
     pub fn handle(&self) -> Handle {
         Handle::of(self.hub)
-    }
-
-    /// Runs `f` as a task of this runtime and returns its result.
-    ///
-    /// `f` may borrow from the caller. Called in a task of this very runtime, of whichever pool, it simply calls `f`.
-    ///
-    /// # Blocking
-    /// Until `f` has ended (not the tasks that it spawned): a foreign thread sleeps, a task of another runtime is set
-    /// aside.
-    ///
-    /// # Aborts
-    /// If the runtime ends while `f` is blocked in it: see [`shutdown`](Self::shutdown).
-    ///
-    /// # Panics
-    /// If `f` panics, that panic goes on. If the runtime has been shut down.
-    ///
-    /// # Examples
-    /// ```
-    /// let rt = myriad_core::Builder::new().workers(2).build().unwrap();
-    /// let word = String::from("borrowed");
-    /// assert_eq!(rt.run(|| word.len()), 8);
-    /// ```
-    #[track_caller]
-    pub fn run<F, T>(&self, f: F) -> T
-    where
-        F: FnOnce() -> T + Send,
-        T: Send,
-    {
-        if self.is_inside() {
-            return f();
-        }
-        run_on(self.handle(), Location::caller(), f)
-    }
-
-    /// Is the caller one of its tasks?
-    fn is_inside(&self) -> bool {
-        pools::inside().is_some_and(|mine| mine.is_of_now() && mine.hub.is_of_same_runtime(self.hub))
-    }
-
-    /// Starts a task; as [`spawn`](fn@crate::spawn), but in this runtime.
-    ///
-    /// # Errors
-    /// After a shutdown the task is dropped, and its handle says so ([`JoinError::is_shutdown`](crate::JoinError)).
-    #[track_caller]
-    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.handle().spawn(f)
-    }
-
-    /// Starts a task that drives a future; as [`spawn_async`](fn@crate::spawn_async), but in this runtime.
-    ///
-    /// # Errors
-    /// As for [`Runtime::spawn`].
-    ///
-    /// # Examples
-    /// ```
-    /// let rt = myriad_core::Builder::new().workers(1).build()?;
-    /// assert_eq!(rt.spawn_async(async { 6 * 7 }).join().unwrap(), 42);
-    /// # std::io::Result::Ok(())
-    /// ```
-    #[track_caller]
-    pub fn spawn_async<F>(&self, future: F) -> JoinHandle<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        self.handle().spawn_async(future)
     }
 
     /// How many workers it has, in all its pools. ([`Handle::workers`]: in one.)
@@ -169,7 +65,8 @@ impl Runtime {
         self.hub.config().fibers
     }
 
-    /// Moves the clock of a runtime with a [manual clock](Builder::manual_clock): sleepers whose time has come go on.
+    /// Moves the clock of a runtime with a [manual clock](Builder::manual_clock): sleepers whose
+    /// time has come go on.
     ///
     /// # Panics
     /// If its clock is the real one.
@@ -188,19 +85,24 @@ impl Runtime {
         self.hub.now()
     }
 
-    /// Ends the runtime: waits until all its tasks have ended, at most for `patience`, then stops the workers.
+    /// Ends the runtime: waits until all its tasks have ended, at most for `patience`, then stops
+    /// the workers.
     ///
-    /// What has not been started then is dropped, and so are waiting futures; their joiners get an error. Closures that
-    /// are still blocked, or still running, cannot be ended from outside: their stacks stay as they are, and the report
-    /// names them. Who joins one that is blocked gets an error ([`JoinError::is_shutdown`](crate::JoinError); if a worker is
-    /// still in a task: when the last one has come back). The workers' threads are joined, with their thread-locals, but for those that hold blocked closures.
+    /// What has not been started then is dropped, and so are waiting futures; their joiners get an
+    /// error. Closures that are still blocked, or still running, cannot be ended from outside:
+    /// their stacks stay as they are, and the report names them. Who joins one that is blocked gets
+    /// an error ([`JoinError::is_shutdown`](crate::JoinError); if a worker is still in a task: when
+    /// the last one has come back). The workers' threads are joined, with their thread-locals, but
+    /// for those that hold blocked closures.
     ///
     /// # Blocking
-    /// At most for about `patience`, and a moment more for workers that are in the middle of a task.
+    /// At most for about `patience`, and a moment more for workers that are in the middle of a
+    /// task.
     ///
     /// # Aborts
-    /// If a task that is left blocked borrows from a frame of somebody who goes on: of a thread, or a task of another runtime, that
-    /// is in [`run`](Self::run), or owns a [`scope`](crate::scope()) with tasks here. They could only wait for ever.
+    /// If a task that is left blocked borrows from a frame of somebody who goes on: of a thread, or
+    /// a task of another runtime, that is in [`run`](Self::run), or owns a
+    /// [`scope`](crate::scope()) with tasks here. They could only wait for ever.
     ///
     /// # Panics
     /// In one of its own tasks, which it would wait for.
@@ -231,7 +133,13 @@ impl Drop for Runtime {
         let hub = self.hub;
         if self.is_inside() {
             // The task that drops it must end first.
-            _ = std::thread::Builder::new().spawn(move || drop(shutdown::shutdown(hub, Duration::ZERO)));
+            let ends = std::thread::Builder::new().spawn(move || drop(shutdown::shutdown(hub, Duration::ZERO)));
+            if ends.is_err() {
+                // No thread can be had. Then the task does it: its worker counts as one that has
+                // not come back from a task in time, so the last worker that does comes behind and
+                // cleans up.
+                drop(shutdown::shutdown(hub, Duration::ZERO));
+            }
         } else {
             drop(shutdown::shutdown(hub, Duration::ZERO));
         }
@@ -239,119 +147,8 @@ impl Drop for Runtime {
 }
 
 impl Handle {
-    /// Of the runtime that uses this hub now, as the caller knows.
-    #[inline]
-    pub(crate) fn of(hub: &'static Hub) -> Handle {
-        Handle { hub, term: hub.term() }
-    }
-
-    /// Which of the runtimes is meant that have used the hub.
-    pub(crate) fn term(self) -> u64 {
-        self.term
-    }
-
-    /// Has no other runtime the hub by now? (For a caller who wants to be certain, under the injector's lock.)
-    pub(crate) fn is_of_now(self) -> bool {
-        self.term == self.hub.term()
-    }
-
-    /// Do both mean the same pool of the same runtime?
-    pub(crate) fn is(self, other: Handle) -> bool {
-        std::ptr::eq(self.hub, other.hub) && self.term == other.term
-    }
-
-    /// Is this one of the pool's workers? (A worker works for the runtime that uses its hub now.)
-    #[inline]
-    pub(crate) fn has(self, w: &Worker) -> bool {
-        std::ptr::eq(w.hub, self.hub) && self.is_of_now()
-    }
-
-    /// The pool that it spawns into.
-    pub(crate) fn hub(self) -> &'static Hub {
-        self.hub
-    }
-
-    /// As [`Runtime::spawn`].
-    #[track_caller]
-    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        spawn::spawn_on(*self, f, Location::caller())
-    }
-
-    /// As [`Runtime::spawn_async`].
-    #[track_caller]
-    pub fn spawn_async<F>(&self, future: F) -> JoinHandle<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        crate::task::spawn_async_on(*self, future, Location::caller())
-    }
-
-    /// As [`Runtime::run`], but in this very pool: a task of another pool of the same runtime waits meanwhile.
-    #[track_caller]
-    pub fn run<F, T>(&self, f: F) -> T
-    where
-        F: FnOnce() -> T + Send,
-        T: Send,
-    {
-        run_on(*self, Location::caller(), f)
-    }
-
     /// The runtime of the calling task, and in it the task's pool; `None` on a foreign thread.
     pub fn current() -> Option<Handle> {
         pools::inside()
     }
 }
-
-/// Runs `f` in this pool, and waits on whatever thread.
-pub(crate) fn run_on<F, T>(home: Handle, place: &'static Location<'static>, f: F) -> T
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
-    let w = worker::current();
-    if w.as_ref().is_some_and(|w| home.has(w)) {
-        return f();
-    }
-    let hub = home.hub;
-    hub.expect_here();
-    let task = StackTask::new(f);
-    task.begin_elsewhere(spawn::stack_flags(hub.number), place);
-    let record: *mut Header = task.record();
-    let wait = JoinWait::new(w.as_deref(), record);
-    if let Some(Err(error)) = w.as_ref().map(|w| w.ensure_stack()) {
-        panic!("{error}");
-    }
-    // SAFETY: the frame stands until the task is done: it waits for that below, whatever happens. The node is left
-    // before the task can end, so its end wakes the node, once.
-    unsafe {
-        assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
-        hub.begin_run(record);
-        if !home.try_inject(None, record) {
-            // Nobody else knows the record, and nobody waits: what is dropped here is the caller's, and may wait.
-            hub.end_run(record);
-            (*record).waiter.store(null_mut(), Relaxed);
-            if let Err(payload) = user_code::call(|| _ = ((*record).run)(record, Mode::DropUnstarted)) {
-                unwind::discard(payload);
-            }
-            panic!("{ENDED}");
-        }
-        let stays = AbortOnUnwind::new(
-            "a `run` was left by a panic while the task runs that is in its frame (a bug in Myriad)",
-        );
-        _ = wait.block(w);
-        stays.disarm();
-        hub.end_run(record);
-        match task.take_result() {
-            Ok(value) => value,
-            Err(Some(payload)) => unwind::resume(payload),
-            Err(None) => panic!("{ENDED}"),
-        }
-    }
-}
-
-const ENDED: &str = "the runtime has been shut down: it cannot run anything any more";

@@ -4,49 +4,29 @@
 //!  Runtime ──> hub of `default` ─┬─ family: [("default", hub), ("interactive", hub), ..]
 //!                                └─ lead of each: the hub of `default`
 //! ```
-//! A pool is a hub with workers of its own: its queues, its sleepers, its spares. No worker takes work of another pool, for
-//! that is what a pool is for. Waiting, waking, channels and locks know nothing of pools: a wake goes to the home of the one who
-//! waits, wherever that is. What the pools have in common: they start together, end together (a shutdown waits until *no* pool
-//! has a task left, because a task of one may spawn into another), and have one clock.
+//! A pool is a hub with workers of its own: its queues, its sleepers, its spares. No worker takes
+//! work of another pool, for that is what a pool is for. Waiting, waking, channels and locks know
+//! nothing of pools: a wake goes to the home of the one who waits, wherever that is. What the pools
+//! have in common: they start together, end together (a shutdown waits until *no* pool has a task
+//! left, because a task of one may spawn into another), and have one clock.
 //!
-//! **Rejected.** Pools inside a crew, as sets of workers that may not steal from each other: each search, each wake and each
-//! request for work would have to ask which pool it is for. To lend workers to a busy pool: then one that is to answer at once
-//! is in the middle of somebody else's task.
+//! **Rejected.** Pools inside a crew, as sets of workers that may not steal from each other: each
+//! search, each wake and each request for work would have to ask which pool it is for. To lend
+//! workers to a busy pool: then one that is to answer at once is in the middle of somebody else's
+//! task.
 
-use super::Handle;
-use super::hub::{Comer, Config, Hub};
+use super::global;
 use super::shutdown::shutdown;
-use super::{global, monitor};
+use crate::sched::hub::{Comer, Config, Family, Handle, Hub};
+use crate::sched::lent;
+use crate::sched::rescue::monitor;
 use crate::sched::worker;
-use crate::task::{JoinHandle, dedicated};
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 /// The name of the pool of the main workers.
 pub(super) const DEFAULT: &str = "default";
-
-/// The pools of a runtime, the default one first.
-#[derive(Debug)]
-pub(crate) struct Family(Box<[(Arc<str>, Handle)]>);
-
-impl Family {
-    /// Of a hub that no runtime uses yet.
-    pub(super) fn none() -> Family {
-        Family(Box::new([]))
-    }
-
-    /// The hubs of all pools.
-    pub(super) fn hubs(&self) -> Vec<&'static Hub> {
-        self.0.iter().map(|pool| pool.1.hub()).collect()
-    }
-
-    /// The place of this pool. `None`: its runtime has ended, and another has its hub.
-    fn place_of(&self, handle: Handle) -> Option<usize> {
-        self.0.iter().position(|pool| pool.1.is(handle))
-    }
-}
 
 /// Starts a runtime of these pools, the default one first; returns its hub.
 pub(super) fn start(configs: Vec<(Arc<str>, Config)>) -> io::Result<&'static Hub> {
@@ -89,7 +69,7 @@ pub(crate) fn here() -> Handle {
 
 /// The pool of the calling task, which may have a thread of its own.
 pub(crate) fn inside() -> Option<Handle> {
-    worker::current().map_or_else(dedicated::home, |w| Some(Handle::of(w.hub)))
+    worker::current().map_or_else(lent::home, |w| Some(Handle::of(w.hub)))
 }
 
 impl Handle {
@@ -151,11 +131,12 @@ impl fmt::Display for NoPool {
 impl std::error::Error for NoPool {}
 
 impl Handle {
-    /// The pool of this name in the same runtime. Its handle spawns there without looking for the name again.
+    /// The pool of this name in the same runtime. Its handle spawns there without looking for the
+    /// name again.
     ///
     /// # Errors
-    /// There is none; the message names those that there are. A library that wants one pool if its user has made it says
-    /// `handle.pool("interactive").unwrap_or(handle)`.
+    /// There is none; the message names those that there are. A library that wants one pool if its
+    /// user has made it says `handle.pool("interactive").unwrap_or(handle)`.
     ///
     /// # Examples
     /// ```
@@ -174,7 +155,8 @@ impl Handle {
             .ok_or_else(|| NoPool { asked: name.into(), there: there.iter().map(|pool| pool.0.to_string()).collect() })
     }
 
-    /// All pools of the same runtime, `default` first. (Once that has ended, and another has its place: this one alone.)
+    /// All pools of the same runtime, `default` first. (Once that has ended, and another has its
+    /// place: this one alone.)
     pub fn pools(&self) -> Vec<Handle> {
         let family = self.hub().family();
         family.place_of(*self).map_or_else(|| vec![*self], |_| family.0.iter().map(|pool| pool.1).collect())
@@ -190,55 +172,4 @@ impl Handle {
     pub fn workers(&self) -> usize {
         self.hub().workers().len()
     }
-}
-
-/// Starts a task in a pool of the runtime that the caller belongs to; as [`spawn`](fn@crate::spawn) otherwise.
-///
-/// `default` is the pool of the main workers; others are made by [`Builder::pool`](crate::Builder::pool). What the task spawns
-/// stays in its pool, unless it says otherwise. A task of another pool is waited for like any other.
-///
-/// # Blocking
-/// Never blocks.
-///
-/// # Panics
-/// If the runtime has no pool of this name; the message names those that there are. (To ask, use [`Handle::pool`].)
-///
-/// # Examples
-/// ```
-/// let rt = myriad_core::Builder::new().workers(2).pool("interactive", 1).build()?;
-/// rt.run(|| {
-///     let answer = myriad_core::spawn_on("interactive", || 6 * 7);
-///     assert_eq!(answer.join().unwrap(), 42);
-/// });
-/// # std::io::Result::Ok(())
-/// ```
-#[track_caller]
-pub fn spawn_on<F, T>(pool: &str, f: F) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    here().expect_pool(pool).spawn(f)
-}
-
-/// Starts a task that drives a future in a pool of the runtime that the caller belongs to; as
-/// [`spawn_async`](fn@crate::spawn_async) otherwise, and as [`spawn_on`]. The future stays in its pool.
-///
-/// # Panics
-/// As [`spawn_on`].
-///
-/// # Examples
-/// ```
-/// let rt = myriad_core::Builder::new().workers(1).pool("interactive", 1).build()?;
-/// let answer = rt.run(|| myriad_core::spawn_async_on("interactive", async { 6 * 7 }).join());
-/// assert_eq!(answer.unwrap(), 42);
-/// # std::io::Result::Ok(())
-/// ```
-#[track_caller]
-pub fn spawn_async_on<F>(pool: &str, future: F) -> JoinHandle<F::Output>
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-{
-    here().expect_pool(pool).spawn_async(future)
 }

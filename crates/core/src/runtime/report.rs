@@ -29,6 +29,9 @@ pub enum State {
     Running,
     /// It has a thread of its own, which runs or waits.
     Dedicated,
+    /// No task: a waker, a hook or a destructor that the runtime called where no task ran. It
+    /// waits, or has not come back.
+    UserCode,
     /// It had not been started: dropped.
     Unstarted,
     /// A future that waited: dropped.
@@ -55,7 +58,7 @@ impl Unfinished {
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
-    /// Where it was spawned.
+    /// Where it was spawned. (Of user code that is no task: a place in this library.)
     pub fn place(&self) -> &'static Location<'static> {
         self.place
     }
@@ -68,12 +71,16 @@ impl Unfinished {
 impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
+            _ if self.state == State::UserCode => {
+                f.write_str("a waker, a hook or a destructor, called where no task ran: ")?
+            }
             Some(name) => write!(f, "task '{name}' spawned at {}: ", self.place)?,
             None => write!(f, "task spawned at {}: ", self.place)?,
         }
         f.write_str(match self.state {
             State::Blocked => "blocked",
             State::Running => "still running",
+            State::UserCode => "it waits, or has not come back",
             State::Dedicated => "not ended, on a thread of its own",
             State::Unstarted => "not started, dropped",
             State::Waiting => "a waiting future, dropped",

@@ -1,27 +1,31 @@
 //! Shutting a runtime down.
 //!
-//! 1. The injector closes for newcomers: what others spawn from now on is dropped, and their handles say so. Tasks may
-//!    still spawn, and be woken: they need it to end.
+//! 1. The injector closes for newcomers: what others spawn from now on is dropped, and their
+//!    handles say so. Tasks may still spawn, and be woken: they need it to end.
 //! 2. Wait until no task is left, or the patience is at an end.
 //! 3. Stop: each worker leaves its loop at its next turn.
-//! 4. What is left in the queues is dropped, then the waiting futures; their joiners are woken. Dropping runs the user's
-//!    destructors, so it is done again until nothing is left. (If a worker is still in a task, it does this itself when
-//!    it comes back, for only then the queues stand still.)
-//! 5. What is left then is blocked or running: it is named, and the hub is never used again. Who joins a task that is left blocked is
-//!    told ([`super::left`]), if all workers of its pool have ended; else when the last of them has come back.
+//! 4. What is left in the queues is dropped, then the waiting futures; their joiners are woken.
+//!    Dropping runs the user's destructors, so it is done again until nothing is left. (If a worker
+//!    is still in a task, it does this itself when it comes back, for only then the queues stand
+//!    still.)
+//! 5. What is left then is blocked or running: it is named, and the hub is never used again. Who
+//!    joins a task that is left blocked is told ([`super::left`]), if all workers of its pool have
+//!    ended; else when the last of them has come back.
 //!
-//! Nothing counts tasks while they run: a look at all records says whether one is left, and costs only a shutdown. It says
-//! so only while all workers sleep, before the look and after it: records that come and go behind it are not missed.
+//! Nothing counts tasks while they run: a look at all records says whether one is left, and costs
+//! only a shutdown. It says so only while all workers sleep, before the look and after it: records
+//! that come and go behind it are not missed.
 
-use super::grace;
-use super::hub::{Door, Hub};
-use super::left;
 use super::report::{Report, State, Unfinished};
-use crate::sched::policy::Arrival;
-use crate::sys::clock::Instant;
-use crate::task::context::Word;
-use crate::task::header::{DONE, Header, Kind};
-use crate::task::{finish, memory, state};
+use super::{grace, left};
+use crate::queue::policy::Arrival;
+use crate::record::header::{DONE, Header, Kind};
+use crate::record::word::Word;
+use crate::record::{memory, state};
+use crate::sched::finish;
+use crate::sched::hub::{Door, Hub};
+use myriad_base::sys::clock::Instant;
+use std::panic::Location;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
 
@@ -39,20 +43,21 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     hubs.iter().for_each(|hub| hub.set_door(Door::Known));
     wait_until_empty(&hubs, until);
     // From here on no spare worker begins.
-    hubs.iter().for_each(|&hub| super::monitor::forget(hub));
+    hubs.iter().for_each(|&hub| crate::sched::rescue::monitor::forget(hub));
     hubs.iter().for_each(|hub| hub.crew.set_stop(true));
     for hub in &hubs {
         hub.wait_ended(hub.crew.members().len(), Some(until));
     }
     grace::wait(&hubs);
     for hub in &hubs {
-        // Who is in no task comes to its loop's end, if the system lets it run; a spare may just have been started.
+        // Who is in no task comes to its loop's end, if the system lets it run; a spare may just
+        // have been started.
         if hub.all_workers().all(|w| w.running.get() == Word::NOTHING) {
             hub.wait_ended(hub.crew.members().len(), Some(Instant::real_now() + LATE));
         }
     }
     hubs.iter().for_each(|hub| hub.set_door(Door::Shut));
-    let (stopped, late): (Vec<_>, Vec<_>) = hubs.iter().partition(|hub| hub.wait_no_longer());
+    let (stopped, late): (Vec<_>, Vec<_>) = hubs.iter().partition(|hub| hub.wait_no_longer(clean_up_late));
     let mut report = Report::default();
     drop_left(&stopped, &mut report);
     for &hub in &late {
@@ -79,16 +84,17 @@ pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
     report
 }
 
-/// The shutdown is over, and now the last worker has come back from its task. On a thread that is no worker any more.
-pub(super) fn clean_up_late(hub: &'static Hub) {
+/// The shutdown is over, and now the last worker has come back from its task. On a thread that is
+/// no worker any more.
+pub(crate) fn clean_up_late(hub: &'static Hub) {
     drop_left(&[hub], &mut Report::default());
     // SAFETY: the workers have ended (the book's lock), and the queues are empty.
     unsafe { left::leave(hub) };
     give_number_back(hub);
 }
 
-/// The workers of this hub have ended, and its records are done: another hub may have its number. (Not if a task has a thread of
-/// its own yet: that task spawns.)
+/// The workers of this hub have ended, and its records are done: another hub may have its number.
+/// (Not if a task has a thread of its own yet: that task spawns.)
 fn give_number_back(hub: &'static Hub) {
     if hub.dedicated.is_empty() {
         hub.give_number_back();
@@ -112,7 +118,11 @@ fn wait_until_empty(hubs: &[&'static Hub], until: Instant) {
 fn any_left(hubs: &[&'static Hub]) -> bool {
     let idle = || {
         hubs.iter().all(|hub| {
-            hub.crew.all_sleep() && !hub.crew.has_injected() && hub.nobody_runs() && hub.dedicated.is_empty()
+            hub.crew.all_sleep()
+                && !hub.crew.has_injected()
+                && hub.nobody_runs()
+                && hub.dedicated.is_empty()
+                && hub.user_code() == 0
         })
     };
     let mut any = !idle();
@@ -120,14 +130,15 @@ fn any_left(hubs: &[&'static Hub]) -> bool {
         if any {
             break;
         }
-        // SAFETY: looks at the atomic `waiter` only. If somebody spawns or frees meanwhile, whatever we see is not believed:
-        // the workers are looked at again.
+        // SAFETY: looks at the atomic `waiter` only. If somebody spawns or frees meanwhile,
+        // whatever we see is not believed: the workers are looked at again.
         unsafe { memory::for_each_live(hub.number, |task| any |= (*task).waiter.load(Relaxed) != DONE) };
     }
     any || !idle()
 }
 
-/// With all workers of these hubs stopped: drops what is in the queues, and waiting futures, until none is left.
+/// With all workers of these hubs stopped: drops what is in the queues, and waiting futures, until
+/// none is left.
 fn drop_left(hubs: &[&'static Hub], report: &mut Report) {
     loop {
         // Of all hubs before anything is dropped: a destructor wakes none of those that we have.
@@ -137,7 +148,8 @@ fn drop_left(hubs: &[&'static Hub], report: &mut Report) {
             left.extend(drain_queues(hub, false));
             for w in hub.all_workers() {
                 loop {
-                    // SAFETY: the worker has ended, and its end happened before (the book's lock): we act as the owner.
+                    // SAFETY: the worker has ended, and its end happened before (the book's lock):
+                    // we act as the owner.
                     let task = unsafe { w.member.deque.pop() };
                     if task.is_null() {
                         break;
@@ -148,7 +160,8 @@ fn drop_left(hubs: &[&'static Hub], report: &mut Report) {
         }
         let queued = left.len();
         for hub in hubs {
-            // SAFETY: the workers have stopped; a future that is seized is nobody else's, and is in no queue.
+            // SAFETY: the workers have stopped; a future that is seized is nobody else's, and is in
+            // no queue.
             unsafe {
                 memory::for_each_live(hub.number, |task| {
                     if (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
@@ -165,8 +178,9 @@ fn drop_left(hubs: &[&'static Hub], report: &mut Report) {
     hubs.iter().flat_map(|hub| hub.all_workers()).for_each(|w| w.timers.abandon());
 }
 
-/// Takes what is in the queues of another policy than work stealing. `some_run`: a task is still running somewhere; then what it
-/// has forked, in a `join` or a scope, stays for it, as under work stealing all does that is in its worker's deque.
+/// Takes what is in the queues of another policy than work stealing. `some_run`: a task is still
+/// running somewhere; then what it has forked, in a `join` or a scope, stays for it, as under work
+/// stealing all does that is in its worker's deque.
 fn drain_queues(hub: &'static Hub, some_run: bool) -> Vec<*mut Header> {
     let Some(queues) = hub.crew.queues() else { return Vec::new() };
     let left: Vec<_> = std::iter::repeat_with(|| queues.take(0, None)).take_while(|task| !task.is_null()).collect();
@@ -181,7 +195,7 @@ fn drain_queues(hub: &'static Hub, some_run: bool) -> Vec<*mut Header> {
     };
     let (stay, left): (Vec<_>, Vec<_>) = left.into_iter().partition(forked);
     for task in stay {
-        // SAFETY: as above.
+        // SAFETY: taken out of its queue, so it lives and is in none; the queues are this crew's.
         unsafe { hub.crew.put(queues, None, task, Arrival::Outside) };
     }
     left
@@ -193,7 +207,7 @@ fn drop_all(tasks: Vec<*mut Header>, queued: usize, report: &mut Report) {
         // SAFETY: taken out of its queue, or seized; live.
         unsafe {
             let waits = i >= queued || (*task).kind.has(Kind::FUTURE);
-            report.dropped.push(describe(
+            report.dropped.extend(describe(
                 Hub::of((*task).runtime),
                 task,
                 if waits { State::Waiting } else { State::Unstarted },
@@ -211,16 +225,20 @@ fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
         // A racy look at workers that did not come back: for the report only.
         hub.all_workers().map(|w| w.running.get().record_elsewhere()).collect()
     };
+    // (Of workers that have not come back the number is a guess.)
+    let user_code = Unfinished { name: None, place: Location::caller(), state: State::UserCode };
+    report.unfinished.extend(std::iter::repeat_n(user_code, hub.user_code()));
     let mut name = |task: *const Header| {
         let state = match () {
             () if hub.dedicated.has(task) => State::Dedicated,
             () if running.contains(&task) => State::Running,
             () => State::Blocked,
         };
-        // SAFETY: a live record of ours, whose workers have stopped or are stuck: name and place do not change.
-        report.unfinished.push(unsafe { describe(hub, task, state) });
+        // SAFETY: a record that was visited below.
+        report.unfinished.extend(unsafe { describe(hub, task, state) });
     };
-    // SAFETY: as above.
+    // SAFETY: the workers have stopped; or one has not come back, and may free and make records
+    // meanwhile: `waiter` is atomic, and `describe` allows for that.
     unsafe {
         memory::for_each_live(hub.number, |task| {
             if (*task).waiter.load(Acquire) != DONE {
@@ -235,10 +253,17 @@ fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
     }
 }
 
+/// `None`: the record is just being made, for another task, by a worker that has not come back.
+///
 /// # Safety
-/// A live record.
-unsafe fn describe(hub: &Hub, task: *const Header, state: State) -> Unfinished {
+/// A record in memory for records, or one that stays while it is looked at.
+unsafe fn describe(hub: &Hub, task: *const Header, state: State) -> Option<Unfinished> {
     let name = hub.name_of(task, true).map(|name| name.to_string());
-    // SAFETY: the caller; `place` does not change.
-    Unfinished { name, place: unsafe { (*task).place }, state }
+    // SAFETY: readable, by the contract. Volatile, and as an address: the record may become another
+    // task's meanwhile, whose place is not written yet.
+    let place = unsafe { (&raw const (*task).place).cast::<*const Location<'static>>().read_volatile() };
+    // SAFETY: null in memory that had no record yet; else the place of this task, or of another one
+    // in the same memory. Places stay.
+    let place = unsafe { place.as_ref() }?;
+    Some(Unfinished { name, place, state })
 }

@@ -7,41 +7,44 @@
 //! ```
 //! Whoever swaps `sleeping` to 0 takes one off the count: it never includes a worker already woken.
 //!
-//! A member can be a *spare* ([`super::relief`]): on duty it is a worker like any other; off duty it *rests*, a sleep from
-//! which only its own inbox, a stop or new duty wakes it.
+//! A member can be a *spare* ([`crate::sched::rescue::takeover`]): on duty it is a worker like any
+//! other; off duty it *rests*, a sleep from which only its own inbox, a stop or new duty wakes it.
 //!
-//! **Invariant.** If only sleepers are left, no task is unstarted, no inbox filled and nothing injected. `attention`
-//! stays set while `sleepers > 0`.
+//! **Invariant.** If only sleepers are left, no task is unstarted, no inbox filled and nothing
+//! injected. `attention` stays set while `sleepers > 0`.
 //!
-//! **Lifetime.** A crew and its members are never freed, only used again by a later runtime: a waker may still look at
-//! a worker's `sleeping` flag after the task that it woke has ended the whole runtime.
+//! **Lifetime.** A crew and its members are never freed, only used again by a later runtime: a
+//! waker may still look at a worker's `sleeping` flag after the task that it woke has ended the
+//! whole runtime.
 //!
-//! **Ordering.** Each Dekker race is named in the picture: store | LIGHT | load against store | HEAVY | load. A wake that
-//! is given to us shows us the push: `sleeping` (AcqRel swap) with our Acquire.
+//! **Ordering.** Each Dekker race is named in the picture: store | LIGHT | load against store |
+//! HEAVY | load. A wake that is given to us shows us the push: `sleeping` (AcqRel swap) with our
+//! Acquire.
 //!
-//! **Rejected.** "No wake while somebody searches": needs a last searcher that wakes the next, and saved nothing
-//! measurable on two cores; the wake is passed on instead ([`Crew::found`]).
+//! **Rejected.** "No wake while somebody searches": needs a last searcher that wakes the next, and
+//! saved nothing measurable on two cores; the wake is passed on instead ([`Crew::found`]).
 //!
 //! Tests: `tests/loom/sleep.rs`.
 
-use super::deque::{Deque, Line};
-use super::inbox::Inbox;
-use super::node::Node;
-use super::policy::{Arrival, Queues};
-use super::ready::ReadyQueue;
-use crate::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
-use crate::sys::fence::{Fence, heavy};
-use crate::sys::futex::Gate;
-use crate::sys::mutant::{on, ord, ord_to};
-use crate::task::header::Header;
+use crate::queue::deque::{Deque, Line};
+use crate::queue::inbox::Inbox;
+use crate::queue::node::{Home, Node};
+use crate::queue::policy::{Arrival, Queues};
+use crate::queue::ready::ReadyQueue;
+use crate::record::header::Header;
+use myriad_base::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
+use myriad_base::sys::fence::{Fence, heavy};
+use myriad_base::sys::futex::Gate;
+use myriad_base::sys::mutant::{on, ord, ord_to};
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// What the other workers and foreign threads see of a worker.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Member {
+pub(crate) struct Member {
     /// Its unstarted tasks.
     pub deque: Deque,
     /// What wakers write, on a line of its own: thieves poll what stands before it.
@@ -56,7 +59,7 @@ pub struct Member {
 
 /// Where a worker is reached from outside.
 #[derive(Debug)]
-pub struct Door {
+pub(crate) struct Door {
     /// Its blocked tasks that others have woken.
     pub inbox: Inbox,
     /// The word is not 0 while it sleeps or is about to: [`ASLEEP`] or [`RESTING`].
@@ -67,16 +70,34 @@ pub struct Door {
     pub pinned: AtomicUsize,
     /// A spare that could not begin to work.
     pub dead: AtomicBool,
+    /// It is stuck, in either mode, as the monitor has seen: others take what waits behind it, also
+    /// those that have something to do.
+    pub stuck: AtomicBool,
 }
 
 /// Sleeps, and looks for work when it is woken.
-pub const ASLEEP: u32 = 1;
+pub(crate) const ASLEEP: u32 = 1;
 /// A spare that is off duty.
-pub const RESTING: u32 = 2;
+pub(crate) const RESTING: u32 = 2;
+
+impl Home {
+    /// This worker.
+    #[inline(always)]
+    pub(crate) fn of(member: &'static Member) -> Home {
+        Home(NonNull::from_ref(member).cast())
+    }
+
+    /// The worker.
+    #[inline(always)]
+    pub(crate) fn member(self) -> &'static Member {
+        // SAFETY: a `Home` is made by `of` alone, of a member, and members are never freed.
+        unsafe { self.0.cast().as_ref() }
+    }
+}
 
 impl Member {
     /// Worker number `index` of this crew, with room for `capacity` tasks before its deque grows.
-    pub fn new(crew: &'static Crew, index: usize, capacity: usize) -> Member {
+    pub(crate) fn new(crew: &'static Crew, index: usize, capacity: usize) -> Member {
         let deque = Deque::new(Fence::new(index), capacity);
         if crew.queues().is_some() {
             // For good: each push comes to the policy.
@@ -90,6 +111,7 @@ impl Member {
                 open: AtomicBool::new(false),
                 pinned: AtomicUsize::new(0),
                 dead: AtomicBool::new(false),
+                stuck: AtomicBool::new(false),
             }),
             index,
             crew,
@@ -101,24 +123,25 @@ impl Member {
 impl Member {
     /// Does it sleep, as it has nothing to do? A hint.
     #[inline]
-    pub fn sleeps(&self) -> bool {
+    pub(crate) fn sleeps(&self) -> bool {
         self.door.sleeping.word.load(Relaxed) == ASLEEP
     }
 
     /// Does a task wait that only this worker may begin?
     #[inline(always)]
-    pub fn has_pinned(&self) -> bool {
+    pub(crate) fn has_pinned(&self) -> bool {
         self.door.pinned.load(Relaxed) > 0
     }
 }
 
 /// The workers of one runtime.
 #[derive(Debug)]
-pub struct Crew {
-    /// How many workers sleep, and, times [`AWAKE`], how many neither sleep nor rest: in one word, so that a look at it is
-    /// true of one moment.
+pub(crate) struct Crew {
+    /// How many workers sleep, and, times [`AWAKE`], how many neither sleep nor rest: in one word,
+    /// so that a look at it is true of one moment.
     counts: Line<AtomicU32>,
-    /// Tasks in the injector, and interactive ones; one more for good where a policy has queues, and they are to be looked at.
+    /// Tasks in the injector, and interactive ones; one more for good where a policy has queues,
+    /// and they are to be looked at.
     injected: AtomicUsize,
     /// Interactive tasks that wait ...
     urgent: AtomicUsize,
@@ -141,7 +164,7 @@ const SLEEPERS: u32 = AWAKE - 1;
 struct Members(Box<[std::cell::UnsafeCell<MaybeUninit<&'static Member>>]>);
 // SAFETY: a place is written before it is in use, and never after.
 unsafe impl Sync for Members {}
-// SAFETY: as above.
+// SAFETY: what is in a place is a reference to a `Member`, which is `Sync`.
 unsafe impl Send for Members {}
 
 impl Default for Crew {
@@ -161,19 +184,19 @@ impl Default for Crew {
 
 impl Crew {
     /// Gives the crew the queues of a policy; once, before it has members.
-    pub fn set_queues(&self, queues: Box<dyn Queues>) {
+    pub(crate) fn set_queues(&self, queues: Box<dyn Queues>) {
         self.queues.set(queues).expect("the queues are set once");
         self.injected.store(1, Relaxed);
     }
 
     /// The queues of the policy; `None` if it is work stealing.
     #[inline]
-    pub fn queues(&self) -> Option<&dyn Queues> {
+    pub(crate) fn queues(&self) -> Option<&dyn Queues> {
         self.queues.get().map(|queues| &**queues)
     }
 
     /// Says who belongs to the crew, for a start; once. So many spares may join it.
-    pub fn set_members(&self, members: Box<[&'static Member]>, spares: usize) {
+    pub(crate) fn set_members(&self, members: Box<[&'static Member]>, spares: usize) {
         let n = members.len();
         let rest = (0..spares).map(|_| MaybeUninit::uninit());
         let all = members.into_iter().map(MaybeUninit::new).chain(rest).map(std::cell::UnsafeCell::new);
@@ -182,13 +205,14 @@ impl Crew {
     }
 
     /// A runtime begins, with the first `n` members, all awake.
-    pub fn begin(&self, n: usize) {
+    pub(crate) fn begin(&self, n: usize) {
         self.in_use.store(n, Release);
         self.counts.store(n as u32 * AWAKE, Relaxed);
     }
 
-    /// Another member joins, awake. Only one thread at a time may call this and [`drop_last`](Self::drop_last).
-    pub fn join(&self, member: &'static Member) {
+    /// Another member joins, awake. Only one thread at a time may call this and
+    /// [`drop_last`](Self::drop_last).
+    pub(crate) fn join(&self, member: &'static Member) {
         let members = self.members.get().expect("set at the start");
         assert!(member.index == self.in_use.load(Relaxed) && member.index < members.0.len(), "no place for a spare");
         // SAFETY: the place is not in use yet, or (in an earlier runtime) held the same.
@@ -199,20 +223,20 @@ impl Crew {
     }
 
     /// The member that joined last could not start.
-    pub fn drop_last(&self) {
+    pub(crate) fn drop_last(&self) {
         self.in_use.fetch_sub(1, Release);
         self.counts.fetch_sub(AWAKE, Relaxed);
     }
 
     /// A member could not begin to work, and never will.
-    pub fn leave(&self, member: &Member) {
+    pub(crate) fn leave(&self, member: &Member) {
         member.door.dead.store(true, Relaxed);
         self.counts.fetch_sub(AWAKE, Relaxed);
     }
 
     /// All workers of the crew.
     #[inline]
-    pub fn members(&self) -> &[&'static Member] {
+    pub(crate) fn members(&self) -> &[&'static Member] {
         // Acquire: pairs with the Release in `join`: the places.
         let n = self.in_use.load(Acquire);
         let Some(members) = self.members.get() else { return &[] };
@@ -221,23 +245,25 @@ impl Crew {
     }
 
     /// The others, beginning with the next.
-    pub fn others(&self, me: &Member) -> impl Iterator<Item = &'static Member> {
+    pub(crate) fn others(&self, me: &Member) -> impl Iterator<Item = &'static Member> {
         let members = self.members();
         (1..members.len()).map(move |k| members[(me.index + k) % members.len()])
     }
 
-    // ------------------------------------------------------------------------------------------------- waking
+    // -------------------------------------------------------------------------------------------------
+    // waking
 
     /// Wakes this worker if it sleeps; says whether this call did it.
-    pub fn unpark(&self, member: &Member) -> bool {
-        // AcqRel. Release: what we did before (a push), for the woken one's Acquire. Acquire: its announcement, so that
-        // the subtraction comes after its addition.
+    pub(crate) fn unpark(&self, member: &Member) -> bool {
+        // AcqRel. Release: what we did before (a push), for the woken one's Acquire. Acquire: its
+        // announcement, so that the subtraction comes after its addition.
         let before = member.door.sleeping.word.swap(0, ord_to(AcqRel, Acquire, "unpark-release"));
         if before == 0 {
             return false;
         }
         self.woken_from(before);
-        Gate::wake(&member.door.sleeping);
+        // SAFETY: a reference: the gate stands, as the member does for ever.
+        unsafe { Gate::wake(&member.door.sleeping) };
         true
     }
 
@@ -248,7 +274,7 @@ impl Crew {
 
     /// Wakes one sleeper, if there is any; tries the next one when another waker was faster.
     #[cold]
-    pub fn wake_one(&self) {
+    pub(crate) fn wake_one(&self) {
         for member in self.members() {
             if member.door.sleeping.word.load(Relaxed) == ASLEEP && (self.unpark(member) || on("wake-gives-up")) {
                 return;
@@ -257,27 +283,21 @@ impl Crew {
     }
 
     /// Wakes all who sleep.
-    pub fn wake_all(&self) {
+    pub(crate) fn wake_all(&self) {
         self.members().iter().for_each(|m| _ = self.unpark(m));
     }
 
     /// Does anybody sleep?
     #[inline]
-    pub fn has_sleepers(&self) -> bool {
+    pub(crate) fn has_sleepers(&self) -> bool {
         self.counts.load(Relaxed) & SLEEPERS > 0
-    }
-
-    /// In a model, for a loop that waits for sleepers.
-    #[cfg(loom)]
-    pub fn peek_sleepers(&self) -> usize {
-        (crate::sys::atomic::Peek::peek(&*self.counts, Relaxed) & SLEEPERS) as usize
     }
 
     /// Does every worker sleep or rest?
     ///
-    /// The count alone does not say so: who wakes a worker takes the word of it, and counts it as awake only then; the worker may be
-    /// at work between the two.
-    pub fn all_sleep(&self) -> bool {
+    /// The count alone does not say so: who wakes a worker takes the word of it, and counts it as
+    /// awake only then; the worker may be at work between the two.
+    pub(crate) fn all_sleep(&self) -> bool {
         // Acquire: what the sleepers did before.
         let sleeps = |m: &&Member| m.door.sleeping.word.load(Acquire) != 0 || m.door.dead.load(Relaxed);
         self.counts.load(Acquire) < AWAKE && (on("count-alone") || self.members().iter().all(sleeps))
@@ -289,7 +309,7 @@ impl Crew {
     /// The caller is the worker of `me`.
     #[cold]
     #[inline(never)]
-    pub unsafe fn answer(&self, me: &Member) {
+    pub(crate) unsafe fn answer(&self, me: &Member) {
         // SAFETY: the caller.
         if !unsafe { me.deque.publish() } && on("answer-gives-up") {
             return;
@@ -297,21 +317,23 @@ impl Crew {
         self.have_answered(me);
     }
 
-    /// The same, at any time, of an owner that is in no hurry to come to its next push: also a lone task is published.
+    /// The same, at any time, of an owner that is in no hurry to come to its next push: also a lone
+    /// task is published.
     ///
     /// # Safety
     /// As for [`answer`](Self::answer).
     #[cold]
     #[inline(never)]
-    pub unsafe fn answer_fully(&self, me: &Member) {
+    pub(crate) unsafe fn answer_fully(&self, me: &Member) {
         // SAFETY: the caller.
         unsafe { me.deque.publish_lone() };
         self.have_answered(me);
     }
 
     fn have_answered(&self, me: &Member) {
-        // Clear the request, then look for sleepers: a sleeper's request that we clear shows us its count, one that comes
-        // later stays. While anybody sleeps the request stands. All this also when `publish` found the lock taken.
+        // Clear the request, then look for sleepers: a sleeper's request that we clear shows us its
+        // count, one that comes later stays. While anybody sleeps the request stands. All this also
+        // when `publish` found the lock taken.
         me.deque.take_request();
         if self.has_sleepers() {
             if !on("request-not-kept") {
@@ -322,7 +344,7 @@ impl Crew {
     }
 
     /// A searcher that took a task passes the wake on: its own may have been meant for the rest.
-    pub fn found(&self, victim: &Member) {
+    pub(crate) fn found(&self, victim: &Member) {
         if victim.deque.looks_busy() && self.has_sleepers() && !on("wake-not-passed-on") {
             self.wake_one();
         }
@@ -332,7 +354,7 @@ impl Crew {
     ///
     /// # Safety
     /// As for [`Inbox::push`]; `to` is the node's home.
-    pub unsafe fn send(&self, to: &'static Member, node: *mut Node, fence: &Fence) {
+    pub(crate) unsafe fn send(&self, to: &'static Member, node: *mut Node, fence: &Fence) {
         // SAFETY: the caller.
         unsafe { to.door.inbox.push(node) };
         if !on("inbox-light") {
@@ -346,11 +368,12 @@ impl Crew {
         }
     }
 
-    /// Gives a task to the policy, and wakes a worker for it. `me` is the calling worker, `None` on any other thread.
+    /// Gives a task to the policy, and wakes a worker for it. `me` is the calling worker, `None` on
+    /// any other thread.
     ///
     /// # Safety
     /// A live record in no queue, the caller's to queue. The queues are this crew's.
-    pub unsafe fn put(&self, queues: &dyn Queues, me: Option<&Member>, task: *mut Header, arrival: Arrival) {
+    pub(crate) unsafe fn put(&self, queues: &dyn Queues, me: Option<&Member>, task: *mut Header, arrival: Arrival) {
         // SAFETY: the caller.
         let to = unsafe { queues.put(me.map(|me| me.index), task, arrival) };
         if !on("put-light") {
@@ -366,18 +389,18 @@ impl Crew {
     }
 
     /// A task was put into the injector: counts it and wakes a worker. For any thread.
-    pub fn inject(&self) {
+    pub(crate) fn inject(&self) {
         self.count_and_wake(&self.injected);
     }
 
     /// The same of an interactive task.
-    pub fn inject_urgent(&self) {
+    pub(crate) fn inject_urgent(&self) {
         self.urgent.fetch_add(1, Relaxed);
         self.inject();
     }
 
     /// The same of a background task.
-    pub fn defer(&self) {
+    pub(crate) fn defer(&self) {
         self.count_and_wake(&self.deferred);
     }
 
@@ -393,12 +416,12 @@ impl Crew {
     }
 
     /// Tasks were taken out of the injector.
-    pub fn uninject(&self, tasks: usize) {
+    pub(crate) fn uninject(&self, tasks: usize) {
         self.injected.fetch_sub(tasks, Relaxed);
     }
 
     /// A task was queued that only this worker may begin. True: it was asleep, and is woken.
-    pub fn pin(&self, to: &Member) -> bool {
+    pub(crate) fn pin(&self, to: &Member) -> bool {
         to.door.pinned.fetch_add(1, Relaxed);
         if !on("pin-light") {
             // Pairs with the heavy fence in `sleep`: the count against `sleeping`.
@@ -408,42 +431,43 @@ impl Crew {
     }
 
     /// So many interactive tasks were taken.
-    pub fn take_urgent(&self, tasks: usize) {
+    pub(crate) fn take_urgent(&self, tasks: usize) {
         self.urgent.fetch_sub(tasks, Relaxed);
         self.uninject(tasks);
     }
 
     /// So many background tasks were taken.
-    pub fn take_deferred(&self, tasks: usize) {
+    pub(crate) fn take_deferred(&self, tasks: usize) {
         self.deferred.fetch_sub(tasks, Relaxed);
     }
 
     /// Does an interactive task wait?
     #[inline(always)]
-    pub fn has_urgent(&self) -> bool {
+    pub(crate) fn has_urgent(&self) -> bool {
         self.urgent.load(Relaxed) > 0
     }
 
     /// Does a background task wait?
     #[inline(always)]
-    pub fn has_deferred(&self) -> bool {
+    pub(crate) fn has_deferred(&self) -> bool {
         self.deferred.load(Relaxed) > 0
     }
 
-    /// Is there something in the injector, or in the policy's queues? True of the moment of a heavy fence before it.
+    /// Is there something in the injector, or in the policy's queues? True of the moment of a heavy
+    /// fence before it.
     #[inline(always)]
-    pub fn has_injected(&self) -> bool {
+    pub(crate) fn has_injected(&self) -> bool {
         self.may_have_injected() && self.queues().is_none_or(|queues| self.has_urgent() || !queues.is_empty())
     }
 
     /// Is it worth while to look?
     #[inline(always)]
-    pub fn may_have_injected(&self) -> bool {
+    pub(crate) fn may_have_injected(&self) -> bool {
         self.injected.load(Relaxed) > 0
     }
 
     /// Tells all workers to look up: to end, or (false) that they may work.
-    pub fn set_stop(&self, stop: bool) {
+    pub(crate) fn set_stop(&self, stop: bool) {
         self.stop.store(stop, Release);
         if !on("stop-light") {
             // Pairs with the heavy fence in `sleep`.
@@ -452,18 +476,27 @@ impl Crew {
         self.wake_all();
     }
 
+    /// For `fork`: the runtime stops for the calling thread, the only one that is here. (Nobody is
+    /// woken, by no lock.)
+    pub(crate) fn stop_in_child(&self) {
+        // Relaxed: the calling thread reads it.
+        self.stop.store(true, Relaxed);
+    }
+
     /// Are the workers to end?
     #[inline(always)]
-    pub fn stops(&self) -> bool {
+    pub(crate) fn stops(&self) -> bool {
         self.stop.load(Acquire)
     }
 
-    // ------------------------------------------------------------------------------------------------- sleeping
+    // -------------------------------------------------------------------------------------------------
+    // sleeping
 
     /// Says that `me` is about to sleep.
-    pub fn announce(&self, me: &Member) {
-        // Count first, then the flag: a waker that takes the flag subtracts, and must not do so before we have added
-        // (the count would hide another sleeper). Release: pairs with the waker's swap.
+    pub(crate) fn announce(&self, me: &Member) {
+        // Count first, then the flag: a waker that takes the flag subtracts, and must not do so
+        // before we have added (the count would hide another sleeper). Release: pairs with the
+        // waker's swap.
         if on("flag-before-count") {
             me.door.sleeping.word.swap(ASLEEP, Release);
             self.counts.fetch_sub(AWAKE - 1, Relaxed);
@@ -490,9 +523,9 @@ impl Crew {
         }
     }
 
-    /// Sleeps until somebody wakes this worker, or for the time that `timeout` says once all know that it sleeps. False:
-    /// there is something to do, it did not sleep.
-    pub fn sleep(&self, me: &Member, timeout: impl FnOnce() -> Option<Duration>) -> bool {
+    /// Sleeps until somebody wakes this worker, or for the time that `timeout` says once all know
+    /// that it sleeps. False: there is something to do, it did not sleep.
+    pub(crate) fn sleep(&self, me: &Member, timeout: impl FnOnce() -> Option<Duration>) -> bool {
         let falls_asleep = self.fall_asleep(me);
         if falls_asleep {
             self.stay_asleep(me, timeout());
@@ -501,7 +534,7 @@ impl Crew {
     }
 
     /// All know that `me` sleeps. False: there is something to do, and it does not.
-    pub fn fall_asleep(&self, me: &Member) -> bool {
+    pub(crate) fn fall_asleep(&self, me: &Member) -> bool {
         self.announce(me);
         for other in self.others(me) {
             other.deque.demand();
@@ -523,7 +556,7 @@ impl Crew {
     }
 
     /// Until somebody wakes `me`, which has fallen asleep, or for a time.
-    pub fn stay_asleep(&self, me: &Member, timeout: Option<Duration>) {
+    pub(crate) fn stay_asleep(&self, me: &Member, timeout: Option<Duration>) {
         // Acquire: a wake shows us what it is for.
         loop {
             let word = me.door.sleeping.word.load(ord(Acquire, "woken-acquire"));

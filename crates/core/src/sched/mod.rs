@@ -1,16 +1,25 @@
-//! The scheduler: deques, waking, idling, workers.
-pub mod deque;
-pub mod foreign;
-pub mod idle;
-pub mod inbox;
-pub mod node;
-pub mod policy;
-pub mod priority;
-pub mod ready;
-#[cfg(all(test, not(loom)))]
-mod records;
-pub mod relief;
-pub mod split;
-pub mod stacks;
-pub mod turn;
-pub mod worker;
+//! The scheduler: workers and their loop, sleeping and waking, waiting, timers, cancellation.
+//!
+//! One knot, for to block is to say where one waits, and to be cancelled is to be woken there.
+//! Begin with [`turn`].
+pub(crate) mod calls;
+pub(crate) mod cancel;
+pub(crate) mod context;
+pub(crate) mod finish;
+pub(crate) mod fork;
+pub(crate) mod hub;
+pub(crate) mod idle;
+pub(crate) mod lent;
+pub(crate) mod on_idle;
+pub(crate) mod priority;
+pub(crate) mod rescue;
+pub(crate) mod spare;
+pub(crate) mod stacks;
+pub(crate) mod timers;
+pub(crate) mod turn;
+pub(crate) mod unhandled;
+pub(crate) mod unwind;
+pub(crate) mod user_code;
+pub(crate) mod wait;
+pub(crate) mod waker;
+pub(crate) mod worker;

@@ -5,58 +5,64 @@
 //!  default     ──> deques, injector ── as in `turn.rs`
 //!  background  ──> lane of the pool ── who finds nothing else, not even at others; and every so many looks
 //! ```
-//! Two queues beside the injector, under its lock. The default class pays nothing: a worker looks at the first queue in its
-//! counted turn only (each 61st, [`super::turn`]), and who puts a task there makes the next turn of every worker a counted one,
-//! by the word that counts them, as the monitor does. (An owner may overwrite that; then it is the 61st after all.) It looks at the
+//! Two queues beside the injector, under its lock. The default class pays nothing: a worker looks
+//! at the first queue in its counted turn only (each 61st, [`super::turn`]), and who puts a task
+//! there makes the next turn of every worker a counted one, by the word that counts them, as the
+//! monitor does. (An owner may overwrite that; then it is the 61st after all.) It looks at the
 //! second queue where it would go hungry, and in a counted turn.
 //!
-//! **Bounds.** Of [`IN_A_ROW`] + 1 turns of a worker one at least is for the default class, however many interactive tasks
-//! come; of two such turns one takes what is ready or newest, the other by turns the oldest and the newest. Of [`LOOKS`] counted turns
-//! without interactive tasks one begins a background task.
+//! **Bounds.** Of [`IN_A_ROW`] + 1 turns of a worker one at least is for the default class, however
+//! many interactive tasks come; of two such turns one takes what is ready or newest, the other by
+//! turns the oldest and the newest. Of [`LOOKS`] counted turns without interactive tasks one begins
+//! a background task.
 //!
-//! **Pinned.** Tasks that only one worker may begin, those of groups ([`crate::task::Group`]), wait in a queue of that worker, which
-//! it looks at in the same places. While there are any, every fourth turn is theirs; a third of those that interactive tasks leave.
+//! **Pinned.** Tasks that only one worker may begin, those of groups ([`crate::task::Group`]), wait
+//! in a queue of that worker, which it looks at in the same places. While there are any, every
+//! fourth turn is theirs; a third of those that interactive tasks leave.
 //!
-//! **What is ordered** is what has not begun: closures, and each poll of a future. A closure that has waited goes on in
-//! the order of wakes, before all that has not begun, whatever its class.
+//! **What is ordered** is what has not begun: closures, and each poll of a future. A closure that
+//! has waited goes on in the order of wakes, before all that has not begun, whatever its class.
 //!
-//! **Sleeping.** A lane that is not empty is counted (in the crew) as an injected task is, and by the same protocol a worker that falls
-//! asleep sees the count, or is woken. The monitor knows nothing of background tasks: no spare worker begins for them.
+//! **Sleeping.** A lane that is not empty is counted (in the crew) as an injected task is, and by
+//! the same protocol a worker that falls asleep sees the count, or is woken. The monitor knows
+//! nothing of background tasks: no spare worker begins for them.
 //!
-//! **Rejected.** A queue for each class in each worker: thieves would look at three times as many places. A priority number: it
-//! begs the question what 7 means; and a total order starves. To let children inherit the class: what somebody answers with
-//! `interactive` haste may well start work that is not.
+//! **Rejected.** A queue for each class in each worker: thieves would look at three times as many
+//! places. A priority number: it begs the question what 7 means; and a total order starves. To let
+//! children inherit the class: what somebody answers with `interactive` haste may well start work
+//! that is not.
 
 use super::worker::Worker;
-use crate::runtime::hub::Hub;
-use crate::sys::atomic::Ordering::Relaxed;
-use crate::task::header::Header;
+use crate::record::header::Header;
+use crate::sched::hub::Hub;
+use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::cell::Cell;
 use std::ptr::null_mut;
 
 /// So many interactive tasks begin on a worker before others have a turn.
-pub const IN_A_ROW: u32 = 8;
+pub(crate) const IN_A_ROW: u32 = 8;
 /// One in so many counted turns begins a background task.
-pub const LOOKS: u32 = 4;
+pub(crate) const LOOKS: u32 = 4;
 
 /// When a task begins, among those that wait in the same pool: see
 /// [`Builder::priority`](crate::task::Builder::priority).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Priority {
-    /// Before all others that have not begun: for what somebody waits for, and what is short. Of 9 turns of a worker one is for others
-    /// all the same.
+    /// Before all others that have not begun: for what somebody waits for, and what is short. Of 9
+    /// turns of a worker one is for others all the same.
     Interactive,
     /// As [`spawn`](crate::spawn) does it.
     #[default]
     Default,
-    /// When a worker has nothing else to do; and one in some 250 turns of a worker, so that nothing is forgotten.
+    /// When a worker has nothing else to do; and one in some 250 turns of a worker, so that nothing
+    /// is forgotten.
     Background,
 }
 
 /// One of the two queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
+pub(crate) enum Lane {
     /// Of interactive tasks.
     Urgent,
     /// Of background tasks.
@@ -76,7 +82,7 @@ impl Priority {
 
 /// What a worker remembers of its turns.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub(crate) struct Turns {
     /// Interactive tasks that it has begun since others had a turn.
     in_a_row: Cell<u32>,
     /// Turns that others had in between.
@@ -97,12 +103,12 @@ pub(super) enum Whose {
 
 impl Turns {
     /// May it begin an interactive task?
-    pub fn may_be_urgent(&self) -> bool {
+    pub(crate) fn may_be_urgent(&self) -> bool {
         self.in_a_row.get() < IN_A_ROW
     }
 
     /// It begins one, or another one.
-    pub fn begins(&self, urgent: bool) {
+    pub(crate) fn begins(&self, urgent: bool) {
         self.in_a_row.set(if urgent { self.in_a_row.get() + 1 } else { 0 });
     }
 }

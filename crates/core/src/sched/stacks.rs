@@ -1,17 +1,19 @@
 //! The seam between the two blocking modes: a worker's stacks.
 //!
-//! A *stack* is a fiber's memory or a parked OS thread; a *switch* changes the stack pointer, or hands the worker's role
-//! to that thread and parks the own one. All above this file is one code path.
+//! A *stack* is a fiber's memory or a parked OS thread; a *switch* changes the stack pointer, or
+//! hands the worker's role to that thread and parks the own one. All above this file is one code
+//! path.
 //!
-//! Idle stacks are parked in the worker's loop, in a list: last in, first out, because the last one is warm.
+//! Idle stacks are parked in the worker's loop, in a list: last in, first out, because the last one
+//! is warm.
 
-use super::node::Node;
 use super::worker::{Role, Worker, set_current};
-use crate::runtime::hub::Config;
-use crate::stack::pool::{NoStack, StackPool};
-use crate::stack::switch;
-use crate::stack::threads::{Order, Turn};
-use crate::sys::thread;
+use crate::queue::node::Node;
+use crate::sched::hub::Config;
+use myriad_base::stack::pool::{NoStack, StackPool};
+use myriad_base::stack::switch;
+use myriad_base::stack::threads::{Order, Turn};
+use myriad_base::sys::thread;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
 // Numbers for the book, and not in a model.
@@ -26,11 +28,12 @@ const TRIM_AT_ONCE: usize = 512;
 
 /// See the module's header.
 #[derive(Debug)]
-pub struct Stacks {
+pub(crate) struct Stacks {
     idle: Cell<*mut Node>,
     idle_count: Cell<usize>,
-    /// Stacks made and not ended. (Atomic, and signed: a thread that goes on with another worker is counted there, by that
-    /// worker; only the sum over all workers is exact, once they have ended.)
+    /// Stacks made and not ended. (Atomic, and signed: a thread that goes on with another worker is
+    /// counted there, by that worker; only the sum over all workers is exact, once they have
+    /// ended.)
     made: AtomicIsize,
     /// Threads mode?
     threads: Cell<bool>,
@@ -41,14 +44,14 @@ pub struct Stacks {
     pool: UnsafeCell<Option<StackPool>>,
     /// Fiber mode: the stack of the worker's thread, while fibers run.
     thread_stack: UnsafeCell<*mut u8>,
-    /// Who has the role. In threads mode that thread; in fiber mode the worker stands for its only thread, and nobody looks
-    /// through the pointer.
+    /// Who has the role. In threads mode that thread; in fiber mode the worker stands for its only
+    /// thread, and nobody looks through the pointer.
     me: Cell<*const OsStack>,
 }
 
 /// A thread of threads mode, on its own stack.
 #[derive(Debug)]
-pub struct OsStack {
+pub(crate) struct OsStack {
     turn: Turn,
     /// Its place in the idle list before it first runs.
     fresh: Node,
@@ -58,7 +61,8 @@ pub struct OsStack {
     tid: Cell<u32>,
     /// A task of a group runs on it: only its own worker goes on with it.
     held: AtomicBool,
-    /// A task on it has had a context, and may have it yet: any worker that goes on with it has to know.
+    /// A task on it has had a context, and may have it yet: any worker that goes on with it has to
+    /// know.
     contexts: Cell<bool>,
     /// Whose role the thread is given; written by the giver before the turn.
     worker: Cell<*const Worker>,
@@ -83,12 +87,14 @@ impl OsStack {
         self.tid.set(thread::id());
     }
 
-    /// The calling thread, whose stack this is, was given a role: of the worker that it had before, or of another.
+    /// The calling thread, whose stack this is, was given a role: of the worker that it had before,
+    /// or of another.
     fn take_role(&self, before: &Worker) {
         // SAFETY: workers live for ever.
         let w = unsafe { &*self.worker.get() };
         if !std::ptr::eq(w, before) {
-            // SAFETY: the giver has left the role to this thread; who has waited in `switch` refreshes its role.
+            // SAFETY: the giver has left the role to this thread; who has waited in `switch`
+            // refreshes its role.
             unsafe { set_current(Some(w)) };
             w.hub.move_thread(w);
         }
@@ -117,7 +123,7 @@ impl Default for Stacks {
 
 impl Stacks {
     /// The worker's thread begins to work in this mode.
-    pub fn begin(&self, w: &Worker, config: &Config) {
+    pub(crate) fn begin(&self, w: &Worker, config: &Config) {
         self.threads.set(!config.fibers);
         // In threads mode its thread takes the role (`OsStack::take_role`).
         self.me.set(if config.fibers { std::ptr::from_ref(w).cast() } else { null() });
@@ -136,14 +142,14 @@ impl Stacks {
 
     /// Is a stack at hand?
     #[inline(always)]
-    pub fn has_idle(&self) -> bool {
+    pub(crate) fn has_idle(&self) -> bool {
         !self.idle.get().is_null()
     }
 
     /// Makes a stack and puts it on the idle list.
     #[cold]
     #[inline(never)]
-    pub fn add_fresh(&self, w: &Worker) -> Result<(), NoStack> {
+    pub(crate) fn add_fresh(&self, w: &Worker) -> Result<(), NoStack> {
         if self.threads.get() {
             self.add_thread(w)?
         } else {
@@ -154,47 +160,47 @@ impl Stacks {
     }
 
     /// So many stacks more.
-    pub fn count(&self, more: isize) {
+    pub(crate) fn count(&self, more: isize) {
         // Relaxed: a number; at the end of a runtime it is ordered by the book's lock.
         self.made.fetch_add(more, Relaxed);
     }
 
     /// Stacks that are neither ended nor counted elsewhere.
-    pub fn counted(&self) -> isize {
+    pub(crate) fn counted(&self) -> isize {
         self.made.load(Relaxed)
     }
 
-    /// Who has the role: the same for all that runs on one OS thread, and different for what does not.
+    /// Who has the role: the same for all that runs on one OS thread, and different for what does
+    /// not.
     #[inline(always)]
-    pub fn runner(&self) -> *const () {
+    pub(crate) fn runner(&self) -> *const () {
         self.me.get().cast()
     }
 
     /// Where the calling thread will be gone on with, in threads mode: known before it blocks.
     #[inline(always)]
-    pub fn here(&self) -> *mut u8 {
+    pub(crate) fn here(&self) -> *mut u8 {
         self.me.get().cast_mut().cast()
     }
 
-    /// In threads mode: only its own worker goes on with the calling thread from now on (or, with `false`, any may).
-    pub fn hold(&self, yes: bool) {
-        if self.threads.get() {
-            // Relaxed: who looks has found the thread in a queue, which it got into later.
-            // SAFETY: the calling thread's own.
-            unsafe { (*self.me.get()).held.store(yes, Relaxed) };
-        }
+    /// In threads mode: only its own worker goes on with the calling thread from now on (or, with
+    /// `false`, any may). Returns what held before: a task of a group may run on top of another
+    /// one, which goes on behind it.
+    pub(crate) fn hold(&self, yes: bool) -> bool {
+        // Relaxed: who looks has found the thread in a queue, which it got into later.
+        self.thread().is_some_and(|me| me.held.swap(yes, Relaxed))
     }
 
     /// A task on the running stack has a context. (A fiber has the same worker always.)
     #[inline]
-    pub fn bring_contexts(&self) {
+    pub(crate) fn bring_contexts(&self) {
         if let Some(me) = self.thread() {
             me.contexts.set(true);
         }
     }
 
     /// Has a task on the running stack had a context? In threads mode.
-    pub fn brings_contexts(&self) -> bool {
+    pub(crate) fn brings_contexts(&self) -> bool {
         self.thread().is_some_and(|me| me.contexts.get())
     }
 
@@ -204,7 +210,8 @@ impl Stacks {
         if !self.threads.get() {
             return None;
         }
-        // SAFETY: in threads mode it is null or the calling thread's own, which is there as long as that runs.
+        // SAFETY: in threads mode it is null or the calling thread's own, which is there as long as
+        // that runs.
         unsafe { self.me.get().as_ref() }
     }
 
@@ -257,15 +264,16 @@ impl Stacks {
         self.idle_count.set(self.idle_count.get() + 1);
     }
 
-    /// Puts the current stack, which is in the worker's loop, on the idle list; the caller switches away at once.
+    /// Puts the current stack, which is in the worker's loop, on the idle list; the caller switches
+    /// away at once.
     #[inline(always)]
-    pub fn park_idle(&self, node: &Node) {
+    pub(crate) fn park_idle(&self, node: &Node) {
         self.push_idle(std::ptr::from_ref(node).cast_mut());
     }
 
     /// Takes a stack that is parked in the loop. There is one: see [`Worker::ensure_stack`].
     #[inline(always)]
-    pub fn take_idle(&self, w: &Worker) -> *mut u8 {
+    pub(crate) fn take_idle(&self, w: &Worker) -> *mut u8 {
         if self.idle.get().is_null() {
             self.make_idle(w);
         }
@@ -286,8 +294,8 @@ impl Stacks {
         }
     }
 
-    /// In threads mode a task may have made sure of a stack with one worker, and block with another: if a waker, foreign
-    /// code, has blocked in between.
+    /// In threads mode a task may have made sure of a stack with one worker, and block with
+    /// another: if a waker, foreign code, has blocked in between.
     #[cold]
     #[inline(never)]
     fn make_idle(&self, w: &Worker) {
@@ -296,14 +304,15 @@ impl Stacks {
         }
     }
 
-    /// Saves the current stack to `save` (a thread's is there already) and goes on with `to`. False: this (idle) thread is to
-    /// end. In threads mode the calling thread may have another worker's role afterwards.
+    /// Saves the current stack to `save` (a thread's is there already) and goes on with `to`.
+    /// False: this (idle) thread is to end. In threads mode the calling thread may have another
+    /// worker's role afterwards.
     ///
     /// # Safety
-    /// `to` was saved by a switch, is blocked or fresh (in fiber mode: of this worker), and nobody else goes on with it. `save`
-    /// stays valid until somebody has switched back.
+    /// `to` was saved by a switch, is blocked or fresh (in fiber mode: of this worker), and nobody
+    /// else goes on with it. `save` stays valid until somebody has switched back.
     #[inline(always)]
-    pub unsafe fn switch(&self, w: &Worker, save: *mut *mut u8, to: *mut u8) -> bool {
+    pub(crate) unsafe fn switch(&self, w: &Worker, save: *mut *mut u8, to: *mut u8) -> bool {
         if self.threads.get() {
             // SAFETY: the caller.
             return unsafe { self.hand_over(w, to.cast()) };
@@ -318,7 +327,8 @@ impl Stacks {
     #[inline(never)]
     unsafe fn hand_over(&self, w: &Worker, to: *const OsStack) -> bool {
         let me = self.me.get();
-        // SAFETY: the caller: `to` waits, or will, and nobody else gives it a turn. `me` is this thread's own.
+        // SAFETY: the caller: `to` waits, or will, and nobody else gives it a turn. `me` is this
+        // thread's own.
         unsafe {
             (*to).worker.set(w);
             Turn::give(&raw const (*to).turn, Order::Go);
@@ -333,12 +343,12 @@ impl Stacks {
 
     /// Is there room to run another task on top of the current frame?
     #[inline(always)]
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         switch::stack_pointer() & self.room_mask.get() > self.room_floor.get()
     }
 
     /// With nothing to do: gives back what idle stacks hold beyond a reserve.
-    pub fn trim(&self) {
+    pub(crate) fn trim(&self) {
         if self.threads.get() {
             self.trim_threads(KEEP_THREADS);
         } else {
@@ -347,14 +357,14 @@ impl Stacks {
     }
 
     /// Idle threads beyond so many end, in threads mode.
-    pub fn trim_threads(&self, keep: usize) {
+    pub(crate) fn trim_threads(&self, keep: usize) {
         while self.threads.get() && self.idle_count.get() > keep {
             self.end_one_idle();
         }
     }
 
-    /// Idle fibers behind the warmest go back to the pool, which gives their memory to the system: both in portions, so
-    /// that work that comes up need not wait.
+    /// Idle fibers behind the warmest go back to the pool, which gives their memory to the system:
+    /// both in portions, so that work that comes up need not wait.
     fn trim_fibers(&self) {
         // SAFETY: owner only, and no reference to the pool outlives this call.
         let Some(pool) = (unsafe { &mut *self.pool.get() }) else { return };
@@ -365,8 +375,8 @@ impl Stacks {
                 last = unsafe { (*last).next.with(|next| *next) };
             }
             for _ in 0..TRIM_AT_ONCE.min(self.idle_count.get() - KEEP_FIBERS) {
-                // SAFETY: a parked node after `last`, taken out of the list: nobody will go on with its stack, on which
-                // only the loop's frame stands.
+                // SAFETY: a parked node after `last`, taken out of the list: nobody will go on with
+                // its stack, on which only the loop's frame stands.
                 unsafe {
                     let node = (*last).next.with(|next| *next);
                     let next = (*node).next.with(|next| *next);
@@ -388,12 +398,13 @@ impl Stacks {
         unsafe { Turn::give(&raw const (*stack).turn, Order::Exit) };
     }
 
-    /// Runs the worker's loop until the runtime stops, in fiber mode: from the worker's thread. Returns how many fibers
-    /// are still blocked.
+    /// Runs the worker's loop until the runtime stops, in fiber mode: from the worker's thread.
+    /// Returns how many fibers are still blocked.
     fn run_fibers(&self) -> usize {
         // SAFETY: the one that was just made.
         let first = unsafe { self.pop_idle() };
-        // SAFETY: a fresh stack of ours; `thread_stack` is owner only, and holds until `fiber_main` switches back.
+        // SAFETY: a fresh stack of ours; `thread_stack` is owner only, and holds until `fiber_main`
+        // switches back.
         unsafe { switch::switch(self.thread_stack.get(), first) };
         // The stack that switched back is neither idle nor blocked.
         let blocked = usize::try_from(self.counted()).unwrap_or(0) - self.idle_count.get() - 1;
@@ -415,14 +426,14 @@ impl Stacks {
 ///
 /// # Safety
 /// It was found in a ready ring that is shared, under the ring's lock.
-pub unsafe fn is_held(saved: *mut u8) -> bool {
+pub(crate) unsafe fn is_held(saved: *mut u8) -> bool {
     // SAFETY: the caller: it waits to go on, so it is there. (The nodes of models are no threads'.)
     !cfg!(loom) && unsafe { (*saved.cast::<OsStack>()).held.load(Relaxed) }
 }
 
 /// The role of the calling thread, which is one of the runtime.
 fn role() -> Role {
-    super::worker::current().expect("a thread of the runtime")
+    super::worker::current().unwrap_or_else(|| crate::sched::fork::end_of_child())
 }
 
 /// The first frame of a fiber's stack.
@@ -431,23 +442,28 @@ extern "C" fn fiber_main() -> ! {
     super::turn::run(role());
     // SAFETY: the worker's thread waits in `run_fibers`; nobody ever switches back here.
     unsafe { switch::switch_for_good(*role().stacks.thread_stack.get()) };
-    crate::sys::thread::abort_with("a stopped worker was resumed (a bug in Myriad)")
+    myriad_base::sys::thread::abort_with("a stopped worker was resumed (a bug in Myriad)")
 }
 
 /// The body of a further thread in threads mode.
 fn os_stack_main(w: &'static Worker, stack: *const OsStack) {
-    // SAFETY: made by `add_thread` for this thread, which frees it at its end.
-    let stack = unsafe { Box::from_raw(stack.cast_mut()) };
+    // SAFETY: made by `add_thread` for this thread, which frees it at its end. A reference until
+    // then, and no box: others write to it meanwhile, by pointers.
+    let me = unsafe { &*stack };
     w.hub.enter_thread(w);
-    stack.settle();
-    if stack.turn.wait() == Order::Go {
-        stack.take_role(w);
+    me.settle();
+    if me.turn.wait() == Order::Go {
+        me.take_role(w);
         work();
     }
     w.hub.leave_thread(w);
+    // SAFETY: a box, from `add_thread`. The thread was told to end, or has seen the stop: nobody
+    // gives it a turn any more.
+    drop(unsafe { Box::from_raw(stack.cast_mut()) });
 }
 
-/// Runs the worker's loop on this thread. The thread that sees the stop has the role, and ends the worker.
+/// Runs the worker's loop on this thread. The thread that sees the stop has the role, and ends the
+/// worker.
 fn work() {
     if super::turn::run(role()) == LoopEnd::Stopped {
         // Perhaps another worker by now.
@@ -462,7 +478,7 @@ fn work() {
 
 /// Why the worker's loop returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoopEnd {
+pub(crate) enum LoopEnd {
     /// The runtime stops, and this stack has seen it first.
     Stopped,
     /// This thread was idle and is not needed any more.
@@ -471,14 +487,14 @@ pub enum LoopEnd {
 
 /// Above this address a quarter of the thread's stack, and at least 64 KiB, is left.
 fn floor() -> usize {
-    match crate::sys::thread::current_stack_bounds() {
+    match myriad_base::sys::thread::current_stack_bounds() {
         Some(bounds) => bounds.start + (bounds.len() / 4).max(64 << 10),
         None => 0,
     }
 }
 
 /// The body of a worker's first thread.
-pub fn worker_main(w: &'static Worker) {
+pub(crate) fn worker_main(w: &'static Worker) {
     w.hub.enter_thread(w);
     w.prefer_locks(true);
     w.timers.reset(w);

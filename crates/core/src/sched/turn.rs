@@ -1,47 +1,55 @@
 //! The loop of a worker: what runs next.
 //!
-//! In this order: the blocked task that was handed a message last; those that are ready, first come, first served; the newest own
-//! unstarted task; the inbox; the injector; another worker's tasks; sleep. Every 61st turn (7th while timers are pending) the inbox and
-//! the clock are looked at, who was to go on next stands back, and by turns the oldest, the newest, or (seldom) any other unstarted
-//! task comes first, so that nothing starves. What has a priority ([`super::priority`]) comes first in such a turn, or last of all. A task
-//! that blocks switches to the next ready one directly; that counts as a turn.
+//! In this order: the blocked task that was handed a message last; those that are ready, first
+//! come, first served; the newest own unstarted task; the inbox; the injector; another worker's
+//! tasks; sleep. Every 61st turn (7th while timers are pending) the inbox and the clock are looked
+//! at, who was to go on next stands back, and by turns the oldest, the newest, or (seldom) any
+//! other unstarted task comes first, so that nothing starves. What has a priority
+//! ([`super::priority`]) comes first in such a turn, or last of all. A task that blocks switches to
+//! the next ready one directly; that counts as a turn.
 //!
-//! When the runtime stops nothing more is begun: the loop returns at its next turn, whatever is queued.
+//! As long as another worker is stuck (`runtime::relief`) such a turn also takes what waits behind
+//! that one: due timers, a ready task in threads mode, and by turns with the own ones a task that
+//! has not begun.
 //!
-//! Nothing of the loop lives across the run of a task but the worker, and a stack never leaves its worker.
+//! When the runtime stops nothing more is begun: the loop returns at its next turn, whatever is
+//! queued.
+//!
+//! Nothing of the loop lives across the run of a task but the worker, and a stack never leaves its
+//! worker.
 
-use super::foreign;
 use super::idle::Member;
-use super::node::Node;
 use super::priority::{self, Whose};
+use super::spare;
 use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Role, Worker};
-use crate::cancel;
-use crate::runtime::monitor;
-use crate::sys::atomic::Ordering::Acquire;
-use crate::sys::atomic::Ordering::Relaxed;
-use crate::sys::fence::heavy_ticks;
-use crate::sys::thread::{relax, ticks, ticks_per_us};
-use crate::task::context::{self, Word};
-use crate::task::header::{DETACHED, Ended, Header, Mode, Outcome};
-use crate::task::waker::wake_waiter_as;
-use crate::task::{finish, unhandled};
-use crate::time::timers::Timers;
+use crate::queue::node::Node;
+use crate::record::header::{DETACHED, Ended, Header, Mode, Outcome};
+use crate::record::word::Word;
+use crate::sched::rescue::monitor;
+use crate::sched::timers::Timers;
+use crate::sched::wait::foreign;
+use crate::sched::waker::wake_waiter_as;
+use crate::sched::{cancel, context, finish, unhandled};
+use myriad_base::sys::atomic::Ordering::{Acquire, Relaxed};
+use myriad_base::sys::fence::heavy_ticks;
+use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
 use std::ptr::null_mut;
 
 /// An idle worker looks around for so long before it sleeps.
-const SPIN_US: u64 = 50;
+pub(super) const SPIN_US: u64 = 50;
 /// It forces a steal when it has been hungry for so long.
-const FORCE_US: u64 = 10;
-/// One look in so many is for tasks between the ends of the queue. Seldom, for each opens a subtree before its time: one in three
-/// took 40 % more memory in a tree of tasks that wait for messages, and 16 % more time.
+pub(super) const FORCE_US: u64 = 10;
+/// One look in so many is for tasks between the ends of the queue. Seldom, for each opens a subtree
+/// before its time: one in three took 40 % more memory in a tree of tasks that wait for messages,
+/// and 16 % more time.
 const BETWEEN: u8 = 16;
-/// After a forced steal it lets so many times pass that its fence took: an owner that keeps only one task at a time, which it
-/// would have run itself at once, is not interrupted all the time.
+/// After a forced steal it lets so many times pass that its fence took: an owner that keeps only
+/// one task at a time, which it would have run itself at once, is not interrupted all the time.
 const FORCE_PAUSE: u64 = 8;
 
 /// Works until the runtime stops. Returns on whatever stack sees the stop.
-pub fn run(w: Role) -> LoopEnd {
+pub(crate) fn run(w: Role) -> LoopEnd {
     let mut w = w;
     loop {
         let left = w.turns_left.load(Relaxed);
@@ -103,12 +111,14 @@ pub fn run(w: Role) -> LoopEnd {
     }
 }
 
-/// Every so many turns: inbox, clock, who asks for work (else only a push looks, and one who has spawned many tasks and now
-/// starts them does not push), and by turns the oldest and the newest unstarted task, now and then another one. True: that was run.
+/// Every so many turns: inbox, clock, who asks for work (else only a push looks, and one who has
+/// spawned many tasks and now starts them does not push), and by turns the oldest and the newest
+/// unstarted task, now and then another one. True: that was run.
 ///
-/// The newest too, because ready tasks may never run out: then the loop would come to the others only here, and a future
-/// that wakes itself, which goes to the oldest end, would be all that it finds there. And those between, because the newest end may be
-/// as busy, with tasks that spawn their successors.
+/// The newest too, because ready tasks may never run out: then the loop would come to the others
+/// only here, and a future that wakes itself, which goes to the oldest end, would be all that it
+/// finds there. And those between, because the newest end may be as busy, with tasks that spawn
+/// their successors.
 #[cold]
 #[inline(never)]
 fn look(w: Role) -> (Role, bool) {
@@ -121,7 +131,15 @@ fn look(w: Role) -> (Role, bool) {
     // Only we write it.
     w.looks.store(w.looks.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();
-    let w = Timers::poll(w);
+    let mut w = Timers::poll(w);
+    let others_stuck = w.hub.any_stuck.load(Relaxed);
+    if others_stuck {
+        // (Less often, as it asks for the time.)
+        if w.looks.load(Relaxed).is_multiple_of(4) {
+            w = Timers::poll_all(w).0;
+        }
+        adopt(&w);
+    }
     if w.member.deque.should_share() {
         // SAFETY: we are the owner.
         unsafe { w.hub.crew.answer(&w.member) };
@@ -134,23 +152,62 @@ fn look(w: Role) -> (Role, bool) {
     let look_for = w.look_for.get();
     w.look_for.set((look_for + 1) % BETWEEN);
     if let Some(queues) = w.hub.crew.queues() {
-        if w.is_held_back() {
-            return (w, false);
-        }
-        let task = queues.take(w.member.index, Some(w.looks.load(Relaxed)));
+        let task = if !w.passes_jobs_over() {
+            queues.take(w.member.index, Some(w.looks.load(Relaxed)))
+        } else if others_stuck {
+            w.hub.take_injected(&w, false)
+        } else {
+            null_mut()
+        };
         return start_taken(w, task);
     }
     let mut task = match look_for {
         // SAFETY: we are the owner.
         0 => unsafe { w.member.deque.pop_between() },
-        // SAFETY: as above: the newest of our own unstarted tasks.
+        // SAFETY: we are the owner: the newest of our own unstarted tasks.
         n if n % 2 == 0 => unsafe { w.member.deque.pop() },
+        // (Before all that is its own, for that may never run out.)
+        1 | 5 | 9 | 13 if others_stuck => take_from_stuck(&w),
         _ => null_mut(),
     };
     if task.is_null() {
         task = take_oldest(&w);
     }
+    if task.is_null() && others_stuck {
+        task = take_from_stuck(&w);
+    }
     start_taken(w, task)
+}
+
+/// A task that waits behind a stuck worker; null if there is none.
+///
+/// Who moves takes it, and does not wait until it has nothing else to do: a task that polls may be
+/// all that it ever does, and may wait for just that one. (The monitor counts who moves among those
+/// that run, and calls no spare beside it.)
+#[cold]
+fn take_from_stuck(w: &Worker) -> *mut Header {
+    let crew = &w.hub.crew;
+    if crew.queues().is_some() {
+        return null_mut();
+    }
+    // (Who computes is not interrupted all the time.)
+    let force = ticks() >= w.force_at.get();
+    let stuck = |other: &&Member| other.door.stuck.load(Relaxed) && other.deque.looks_busy();
+    for victim in crew.others(&w.member).filter(stuck) {
+        if force {
+            pause_force(w);
+        }
+        let task = if w.passes_jobs_over() {
+            spare::steal(w, victim, force)
+        } else {
+            spare::unless_job(w, victim, steal_one(victim, force))
+        };
+        if !task.is_null() {
+            crew.found(victim);
+            return task;
+        }
+    }
+    null_mut()
 }
 
 /// Starts what was taken out of a queue, if anything was.
@@ -162,7 +219,8 @@ fn start_taken(w: Role, task: *mut Header) -> (Role, bool) {
     (unsafe { start(w, task) }, true)
 }
 
-/// Parks this stack in the idle list and goes on with a blocked task. `None`: this thread is not needed any more.
+/// Parks this stack in the idle list and goes on with a blocked task. `None`: this thread is not
+/// needed any more.
 ///
 /// # Safety
 /// `node` is ready and out of the queues.
@@ -170,7 +228,8 @@ fn start_taken(w: Role, task: *mut Header) -> (Role, bool) {
 unsafe fn resume(w: Role, node: *mut Node) -> Option<Role> {
     let me = Node::saved(None, w.stacks.here());
     w.stacks.park_idle(&me);
-    // SAFETY: the caller: the node's stack is saved; `me` is in the idle list, from which only this worker takes it.
+    // SAFETY: the caller: the node's stack is saved; `me` is in the idle list, from which only this
+    // worker takes it.
     let needed = unsafe {
         let to = (*node).saved.with(|saved| *saved);
         me.saved.with_mut(|saved| w.stacks.switch(&w, saved, to))
@@ -182,7 +241,8 @@ impl Role {
     /// Runs a task's record: its body is user code, so the role is read anew.
     ///
     /// # Safety
-    /// The task was taken out of its queue, or claimed, and is what the worker [runs](Worker::running).
+    /// The task was taken out of its queue, or claimed, and is what the worker
+    /// [runs](Worker::running).
     #[inline(always)]
     pub(crate) unsafe fn run(self, task: *mut Header) -> (Role, Ended) {
         // SAFETY: the task is ours to run.
@@ -191,12 +251,13 @@ impl Role {
     }
 }
 
-/// Runs a task from the loop, to its end or until it blocks (then another stack goes on with the loop).
+/// Runs a task from the loop, to its end or until it blocks (then another stack goes on with the
+/// loop).
 ///
 /// # Safety
 /// The task was taken out of its queue.
 #[inline(always)]
-pub unsafe fn start(w: Role, task: *mut Header) -> Role {
+pub(crate) unsafe fn start(w: Role, task: *mut Header) -> Role {
     w.running.set(Word::of_task(task));
     w.budget.set(BUDGET);
     // SAFETY: the task was taken out of its queue, so it is ours to run and to complete.
@@ -215,17 +276,18 @@ pub unsafe fn start(w: Role, task: *mut Header) -> Role {
     }
 }
 
-/// After a task has run to its end: outcome, waiter, memory. Nothing runs on the worker any more: the record may be another task's
-/// as soon as the end can be seen.
+/// After a task has run to its end: outcome, waiter, memory. Nothing runs on the worker any more:
+/// the record may be another task's as soon as the end can be seen.
 ///
 /// # Safety
 /// The task has run, and said how it ended.
 #[inline(always)]
-pub unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role {
+pub(crate) unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role {
     // SAFETY: the caller: until `complete` the record is ours; after it only if it was detached.
     unsafe {
         (*task).outcome = if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned };
-        // Detached for good, most often, before it ran: no need to swap. Acquire: as in `Header::complete`.
+        // Detached for good, most often, before it ran: no need to swap. Acquire: as in
+        // `Header::complete`.
         let before = (*task).waiter.load(Acquire);
         let waiter = if before == DETACHED { before } else { Header::complete(task) };
         if waiter == DETACHED {
@@ -244,11 +306,13 @@ pub unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role {
 /// As for `complete`, of a detached task.
 #[inline(never)]
 unsafe fn end_detached(w: Role, task: *mut Header, ended: Ended) -> Role {
-    // What is left is the task's own code: its destructors run as the task, which is cancelled no more.
+    // What is left is the task's own code: its destructors run as the task, which is cancelled no
+    // more.
     w.running.set(Word::of_task(task));
     // SAFETY: the task has ended and is detached, so the record is ours until it is freed.
     unsafe {
-        // (The exchange in `complete` has said that it has ended: for a shutdown it has not, before its destructors have.)
+        // (The exchange in `complete` has said that it has ended: for a shutdown it has not, before
+        // its destructors have.)
         (*task).waiter.store(DETACHED, Relaxed);
         cancel::keep_off_for_good(&*task);
         let w = if ended == Ended::Panicked { unhandled::report(Some(w), task) } else { Some(w) };
@@ -278,8 +342,9 @@ fn start_injected(w: Role) -> (Role, bool) {
     start_taken(w, task)
 }
 
-/// What a spare does when it has nothing of its own: it goes on with blocked tasks of stuck workers before it starts anything,
-/// which might be stuck in the same lock; off duty it rests. False: it is to look further.
+/// What a spare does when it has nothing of its own: it goes on with blocked tasks of stuck workers
+/// before it starts anything, which might be stuck in the same lock; off duty it rests. False: it
+/// is to look further.
 #[cold]
 #[inline(never)]
 fn spare_turn(w: Role) -> (Role, bool) {
@@ -304,7 +369,7 @@ fn spare_turn(w: Role) -> (Role, bool) {
 }
 
 /// Takes over a ready task of a worker that is stuck (threads mode): it goes on next, as ours.
-fn adopt(w: &Worker) -> bool {
+pub(super) fn adopt(w: &Worker) -> bool {
     if !w.member.ready.is_shared() || !w.hub.any_open() {
         return false;
     }
@@ -315,31 +380,15 @@ fn adopt(w: &Worker) -> bool {
     true
 }
 
-/// A spare that begins nothing has nothing to do: it looks for something to go on with, for as long as others look for work, and goes
-/// off duty. (It does not sleep as others do: who wakes a sleeper means one who takes what there is.)
-fn search_held_back(w: &Worker) {
-    let began = ticks();
-    while !adopt(w) {
-        if ticks() - began > SPIN_US * ticks_per_us() {
-            w.on_duty.store(false, Relaxed);
-            return;
-        }
-        if !w.member.door.inbox.is_empty() || w.hub.crew.stops() {
-            return;
-        }
-        relax();
-    }
-}
-
-/// Looks for work elsewhere: polls, then steals by force, then sleeps. Null: look at your own queues again.
+/// Looks for work elsewhere: polls, then steals by force, then sleeps. Null: look at your own
+/// queues again.
 #[cold]
 #[inline(never)]
 fn search(w: Role) -> (Role, *mut Header) {
     // As in `look`.
     w.running.set(Word::NOTHING);
-    if w.is_held_back() {
-        search_held_back(&w);
-        return (w, null_mut());
+    if w.passes_jobs_over() {
+        return spare::search(w);
     }
     let crew = &w.hub.crew;
     let me = w.as_static();
@@ -360,7 +409,7 @@ fn search(w: Role) -> (Role, *mut Header) {
             return (w, null_mut());
         }
         for victim in crew.others(me) {
-            let task = steal(&w, victim);
+            let task = spare::unless_job(&w, victim, steal(&w, victim));
             if !task.is_null() {
                 return (w, task);
             }
@@ -384,15 +433,17 @@ fn search(w: Role) -> (Role, *mut Header) {
                 return (w, null_mut());
             }
         }
-        // Who must not yet force a steal does not sleep either, if there is something that only force can take.
+        // Who must not yet force a steal does not sleep either, if there is something that only
+        // force can take.
         if now - began > SPIN_US * per_us && (now >= w.force_at.get() || !crew.others(me).any(|m| m.deque.looks_busy()))
         {
             w.stacks.trim();
             let slept = crew.sleep(me, || {
-                crate::guest::tell_idle(&w);
+                crate::sched::on_idle::tell_idle(&w);
                 Timers::until_next(&w)
             });
-            // Also if it did not: the monitor may have looked while all others slept and it was about to.
+            // Also if it did not: the monitor may have looked while all others slept and it was
+            // about to.
             monitor::worker_awake();
             if !slept {
                 // Somebody is busy: perhaps with tasks that only force can take.
@@ -405,10 +456,11 @@ fn search(w: Role) -> (Role, *mut Header) {
             return (Timers::poll_all(w).0, null_mut());
         }
         if now - began > FORCE_US * per_us || foreign::was_called_lately(now) {
-            // Whoever waits for what this worker has just ended, a thread that is no worker, may stand behind it on its processor.
-            // (Without that a call from such a thread took 60 us where there are no more processors than workers: as long as they
-            // spin. And 10 us where the first microseconds went without yields.)
-            crate::sys::thread::yield_now();
+            // Whoever waits for what this worker has just ended, a thread that is no worker, may
+            // stand behind it on its processor. (Without that a call from such a thread took 60 us
+            // where there are no more processors than workers: as long as they spin. And 10 us
+            // where the first microseconds went without yields.)
+            myriad_base::sys::thread::yield_now();
         } else {
             for _ in 0..4 {
                 if !me.door.inbox.is_empty() {
@@ -421,12 +473,12 @@ fn search(w: Role) -> (Role, *mut Header) {
 }
 
 /// The ordinary steal: the first task to run now, the others into our own deque.
-pub fn steal(w: &Worker, victim: &Member) -> *mut Header {
+pub(crate) fn steal(w: &Worker, victim: &Member) -> *mut Header {
     if w.hub.crew.queues().is_some() {
         // What others have is in the policy's queues.
         return null_mut();
     }
-    let mut tasks = [null_mut(); super::deque::BATCH];
+    let mut tasks = [null_mut(); crate::queue::deque::BATCH];
     // A spare holds nothing back: it may be stuck soon.
     let most = if w.spare { 1 } else { tasks.len() };
     let taken = victim.deque.steal(&mut tasks[..most]);
@@ -435,12 +487,26 @@ pub fn steal(w: &Worker, victim: &Member) -> *mut Header {
         return null_mut();
     }
     for &task in &tasks[1..taken] {
-        // SAFETY: we are the owner of our deque; the steal made the tasks ours. Each push looks at our own request: a
-        // sleeper that scanned while they were in flight hears of them.
+        // SAFETY: we are the owner of our deque; the steal made the tasks ours. Each push looks at
+        // our own request: a sleeper that scanned while they were in flight hears of them.
         unsafe { w.push_any(task) };
     }
     w.hub.crew.found(victim);
     tasks[0]
+}
+
+/// The oldest task of this worker, and no other; what is private, only by force.
+pub(super) fn steal_one(victim: &Member, force: bool) -> *mut Header {
+    let mut one = [null_mut()];
+    match victim.deque.steal(&mut one) {
+        0 if force => victim.deque.steal_forced(),
+        _ => one[0],
+    }
+}
+
+/// It forces a steal now, and the next one after a while.
+fn pause_force(w: &Worker) {
+    w.force_at.set(ticks() + (FORCE_PAUSE * heavy_ticks()).max(FORCE_US * ticks_per_us()));
 }
 
 #[cold]
@@ -448,12 +514,12 @@ fn steal_forced(w: &Worker) -> *mut Header {
     if w.hub.crew.queues().is_some() {
         return null_mut();
     }
-    w.force_at.set(ticks() + (FORCE_PAUSE * heavy_ticks()).max(FORCE_US * ticks_per_us()));
+    pause_force(w);
     for victim in w.hub.crew.others(&w.member) {
         let task = victim.deque.steal_forced();
         if !task.is_null() {
             w.hub.crew.found(victim);
-            return task;
+            return spare::unless_job(w, victim, task);
         }
     }
     null_mut()

@@ -3,66 +3,72 @@
 //! ```text
 //!  [member: what others see] [owner only: current, ready, stacks, record memory, budget]
 //! ```
-//! A worker always runs [`super::turn::run`] on some pooled stack; a task is a plain call from it. A task that blocks saves
-//! its stack into a node and switches to (a) the first ready task, or (b) an idle stack parked in the loop, which may be a
-//! fresh one. Only the home worker resumes a node, out of its own queues, that is after the switch:
-//! so "woken before saved" needs no care.
+//! A worker always runs [`super::turn::run`] on some pooled stack; a task is a plain call from it.
+//! A task that blocks saves its stack into a node and switches to (a) the first ready task, or (b)
+//! an idle stack parked in the loop, which may be a fresh one. Only the home worker resumes a node,
+//! out of its own queues, that is after the switch: so "woken before saved" needs no care.
 //!
-//! **Invariant (stacks).** Whoever is about to block has first called [`Worker::ensure_stack`], so that the idle list is
-//! not empty: the switch itself cannot fail.
+//! **Invariant (stacks).** Whoever is about to block has first called [`Worker::ensure_stack`], so
+//! that the idle list is not empty: the switch itself cannot fail.
 //!
 //! **Lifetime.** Workers live for ever and are used again by later runtimes (see [`super::idle`]).
 //!
-//! **Who may touch what.** All but `member` belongs to the thread that has the worker's role: in fiber mode its one
-//! thread, in threads mode the thread whose turn it is. `Worker` is `Sync` only so that a reference can stand in a
-//! thread-local; methods are reached through [`current`], that is, by that thread.
+//! **Who may touch what.** All but `member` belongs to the thread that has the worker's role: in
+//! fiber mode its one thread, in threads mode the thread whose turn it is. `Worker` is `Sync` only
+//! so that a reference can stand in a thread-local; methods are reached through [`current`], that
+//! is, by that thread.
 //!
-//! **The role is a token.** In threads mode a task that has blocked may go on with *another* worker's role, when its own
-//! is stuck ([`super::relief`]): on the same thread, but the worker is a different one. So whoever acts as a worker holds a
-//! [`Role`], and gives it away to all that may wait: see there. [`crate::wait::Here`] asks anew at each use.
+//! **The role is a token.** In threads mode a task that has blocked may go on with *another*
+//! worker's role, when its own is stuck ([`crate::sched::rescue::takeover`]): on the same thread,
+//! but the worker is a different one. So whoever acts as a worker holds a [`Role`], and gives it
+//! away to all that may wait: see there. [`crate::sched::wait::Here`] asks anew at each use.
 
 mod blocked;
 mod dispatch;
 mod role;
 mod unstarted;
 
-pub use role::Role;
+use crate::record::create;
+pub(crate) use role::Role;
 
-use super::foreign;
 use super::idle::Member;
-use super::node::Node;
 use super::priority::Turns;
 use super::stacks::Stacks;
-use crate::cancel::frames::Frames;
-use crate::cancel::place;
-use crate::lock::biaser::{self, Biaser};
-use crate::runtime::hub::{Comer, Hub};
-use crate::sys::atomic::{AtomicU32, Ordering::*};
-use crate::sys::fence::Fence;
-use crate::task::context::{Running, Word};
-use crate::task::header::{Header, Kind};
-use crate::task::memory::{self, Memory};
-use crate::task::spawn;
-use crate::time::timers::Timers;
+use crate::queue::node::{Home, Node};
+use crate::record::header::{Header, Kind};
+use crate::record::memory::{self, Memory};
+use crate::record::position as place;
+use crate::record::word::{Running, Word};
+use crate::sched::cancel::frames::Frames;
+use crate::sched::hub::{Comer, Hub};
+use crate::sched::timers::Timers;
+use crate::sched::wait::foreign;
+use myriad_base::lock::biaser::Biaser;
+use myriad_base::sys::atomic::{AtomicU32, Ordering::*};
+use myriad_base::sys::fence::Fence;
 use std::cell::Cell;
 use std::ptr::{null, null_mut};
 
-/// Channel operations of a task before it lets others run. (Some 2 µs. With half of it a relay of futures on two workers takes an
-/// eighth longer: after each round a channel's lines move to the other processor. Twice as much wins little, and the others wait.)
-pub const BUDGET: u32 = 256;
+/// Channel operations of a task before it lets others run. (Some 2 µs. With half of it a relay of
+/// futures on two workers takes an eighth longer: after each round a channel's lines move to the
+/// other processor. Twice as much wins little, and the others wait.)
+pub(crate) const BUDGET: u32 = 256;
 
 /// See the module's header.
 #[repr(C)]
-pub struct Worker {
+pub(crate) struct Worker {
     /// What others see. First, so that a pointer to the one is a pointer to the other.
     pub member: Member,
-    /// The task that runs now, or its context; see [`Running`]. A switch saves and restores the word, whatever it is. Others
-    /// look at it when the worker is stuck: [`Hub::name_running`](crate::runtime::hub::Hub::name_running).
+    /// The task that runs now, or its context; see [`Running`]. A switch saves and restores the
+    /// word, whatever it is. Others look at it when the worker is stuck:
+    /// [`Hub::name_running`](crate::sched::hub::Hub::name_running).
     pub running: Running,
-    /// The blocked task that goes on before those in the ready queue, or null: see [`Worker::make_next`]. Fiber mode only.
+    /// The blocked task that goes on before those in the ready queue, or null: see
+    /// [`Worker::make_next`]. Fiber mode only.
     pub next: Cell<*mut Node>,
-    /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest task. A shutdown
-    /// sets it to 0 from outside, again and again, for the owner may overwrite that.
+    /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest
+    /// task. A shutdown sets it to 0 from outside, again and again, for the owner may overwrite
+    /// that.
     pub turns_left: AtomicU32,
     /// How many turns there are between two looks.
     pub turns: Cell<u32>,
@@ -88,17 +94,24 @@ pub struct Worker {
     pub hub: &'static Hub,
     /// Its number.
     pub number: u8,
-    /// What the [flags](spawn::flags) of its tasks have in common.
+    /// What the [flags](create::flags) of its tasks have in common.
     pub(crate) flags: u32,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
+    /// The same of jobs of a [guest](Kind::GUEST).
+    pub guest_stack_flags: u32,
     /// Says in a record that its task is blocked here: see `cancel::place`.
     pub here: usize,
     /// Tasks of scopes and frames that have begun here.
     pub custody: Frames,
     /// How many tasks have ended on it whose records are in others' frames, and how many contexts.
     pub frames: AtomicU32,
-    /// How often it has come to look at inbox and clock: for the monitor, which sees whether it moves.
+    /// Pieces of user code under way that began here where no task ran, less those that have ended
+    /// here: for shutdowns. (Signed, for in threads mode such code may end as another worker: only
+    /// the sum over all workers says something, while they sleep or have ended.)
+    pub alone: std::sync::atomic::AtomicIsize,
+    /// How often it has come to look at inbox and clock: for the monitor, which sees whether it
+    /// moves.
     pub looks: AtomicU32,
     /// The system's number of the thread that has the role.
     pub thread: std::sync::atomic::AtomicU32,
@@ -107,6 +120,9 @@ pub struct Worker {
     /// One more than the runtime's workers, for when they are stuck.
     pub spare: bool,
 }
+
+// `Worker::of` finds the whole by the member's address.
+const _: () = assert!(std::mem::offset_of!(Worker, member) == 0);
 
 // SAFETY: see "Who may touch what" in the header.
 unsafe impl Sync for Worker {}
@@ -125,28 +141,31 @@ thread_local! {
 
 /// The worker whose role the calling thread has.
 #[inline(always)]
-pub fn current() -> Option<Role> {
+pub(crate) fn current() -> Option<Role> {
     // In a model all threads are foreign.
     if cfg!(loom) {
         return None;
     }
     let worker = CURRENT.with(Cell::get);
-    // SAFETY: set to a worker by `set_current`, and workers live for ever. What the thread-local of the calling thread names is
-    // the worker whose role that thread has.
+    // SAFETY: set to a worker by `set_current`, and workers live for ever. What the thread-local of
+    // the calling thread names is the worker whose role that thread has.
     unsafe { worker.as_ref().map(|worker| Role::new(worker)) }
 }
 
 /// Makes the calling thread one of this worker's.
 ///
 /// # Safety
-/// The thread has that worker's role from here on, and no [`Role`] of another worker is used on it any more.
-pub unsafe fn set_current(worker: Option<&Worker>) {
+/// The thread has that worker's role from here on, and no [`Role`] of another worker is used on it
+/// any more.
+pub(crate) unsafe fn set_current(worker: Option<&Worker>) {
+    // (A worker that was hidden while its process was forked is the parent's: it stays hidden.)
+    let worker = worker.filter(|worker| !worker.hub.is_elsewhere());
     CURRENT.with(|c| c.set(worker.map_or(null(), std::ptr::from_ref)));
 }
 
 impl Worker {
     /// Worker `index` of a hub.
-    pub fn new(hub: &'static Hub, index: usize, spare: bool) -> Worker {
+    pub(crate) fn new(hub: &'static Hub, index: usize, spare: bool) -> Worker {
         Worker {
             member: Member::new(&hub.crew, index, 256),
             running: Running::nothing(),
@@ -164,11 +183,13 @@ impl Worker {
             timers: Timers::default(),
             hub,
             number: hub.number,
-            flags: spawn::flags(Kind(0), hub.number),
-            stack_flags: spawn::stack_flags(hub.number),
+            flags: create::flags(Kind(0), hub.number),
+            stack_flags: create::stack_flags(hub.number),
+            guest_stack_flags: create::guest_stack_flags(hub.number),
             here: place::here(index),
             custody: Frames::default(),
             frames: AtomicU32::new(0),
+            alone: std::sync::atomic::AtomicIsize::new(0),
             looks: AtomicU32::new(0),
             thread: std::sync::atomic::AtomicU32::new(0),
             on_duty: std::sync::atomic::AtomicBool::new(false),
@@ -178,67 +199,77 @@ impl Worker {
 
     /// The worker of a member of a hub's crew.
     #[inline(always)]
-    pub fn of(member: &'static Member) -> &'static Worker {
-        // SAFETY: outside of models all members are in workers, as their first field; workers live for ever. (Made from a
-        // reference to the member alone, so in the terms of Stacked Borrows it is the exposed address that counts.)
+    pub(crate) fn of(member: &'static Member) -> &'static Worker {
+        // SAFETY: outside of models all members are in workers, as their first field; workers live
+        // for ever. (Made from a reference to the member alone, so in the terms of Stacked Borrows
+        // it is the exposed address that counts.)
         unsafe { &*std::ptr::from_ref(member).cast() }
     }
 
-    /// The running task, whose record is in the frame of another, is about to complete, and the frame may go: whoever asks
-    /// what we run must not look at it, or not believe what it has read ([`Hub::name_running`]).
+    /// The running task, whose record is in the frame of another, is about to complete, and the
+    /// frame may go: whoever asks what we run must not look at it, or not believe what it has read
+    /// ([`Hub::name_running`]).
     #[inline]
-    pub fn forget_frame(&self) {
+    pub(crate) fn forget_frame(&self) {
         self.running.set(Word::NOTHING);
         self.forget();
     }
 
     /// What `running` said until now may go: a frame, or a context.
     #[inline]
-    pub fn forget(&self) {
-        // Release: `running`, for the Acquire in `name_running`; and before all that becomes of the memory.
+    pub(crate) fn forget(&self) {
+        // Release: `running`, for the Acquire in `name_running`; and before all that becomes of the
+        // memory.
         self.frames.store(self.frames.load(Relaxed).wrapping_add(1), Release);
     }
 
-    /// What runs here, or is about to, has a context: from now on tasks are pushed, joined and ended with that in mind. For good.
+    /// What runs here, or is about to, has a context: from now on tasks are pushed, joined and
+    /// ended with that in mind. For good.
     #[inline]
-    pub fn meet_context(&self) {
+    pub(crate) fn meet_context(&self) {
         self.member.deque.set_contexts();
         self.stacks.bring_contexts();
     }
 
-    /// (C2) of [`crate::task::context`].
+    /// (C2) of [`crate::sched::context`].
     #[inline(always)]
-    pub fn debug_assert_knows_context(&self) {
+    pub(crate) fn debug_assert_knows_context(&self) {
         debug_assert!(
             !self.running.has_context() || self.member.deque.has_contexts(),
             "the running task has a context"
         );
     }
 
-    /// A spare that begins nothing: see [`Hub::hold_spares_back`].
-    pub fn is_held_back(&self) -> bool {
-        self.spare && self.hub.holds_spares_back()
+    /// Is it a spare that may meet jobs which it does not begin? See [`crate::sched::spare`].
+    #[inline]
+    pub(crate) fn passes_jobs_over(&self) -> bool {
+        self.spare && self.hub.has_guests()
     }
 
     /// The worker's thread begins (or, with `false`, ends) to work.
-    pub fn prefer_locks(&self, yes: bool) {
+    pub(crate) fn prefer_locks(&self, yes: bool) {
         if yes {
             #[cfg(not(loom))]
-            self.biaser.set(biaser::take());
+            self.biaser.set(myriad_base::lock::biaser::take());
         } else if let Some(_biaser) = self.biaser.take() {
             #[cfg(not(loom))]
-            biaser::give_back(_biaser);
+            // SAFETY: the worker's own right, which is taken out of it; the calling thread, which
+            // is at the end of that worker's loop, is in no biased lock.
+            unsafe {
+                myriad_base::lock::biaser::give_back(_biaser);
+            }
         }
     }
 
     /// Does it work in fiber mode? For all.
     #[inline(always)]
-    pub fn are_fibers(&self) -> bool {
+    pub(crate) fn are_fibers(&self) -> bool {
         !self.member.ready.is_shared()
     }
 
-    /// The record whose cancellation counts for what runs now ([`Word::seat`]); null where no task runs.
-    pub fn task(&self) -> *const Header {
+    /// The record whose cancellation counts for what runs now ([`Word::seat`]); null where no task
+    /// runs.
+    pub(crate) fn task(&self) -> *const Header {
         // SAFETY: what runs now.
         let task = unsafe { self.running.get().seat() };
         if Word::is_nobody(task) { null() } else { task }
@@ -246,19 +277,19 @@ impl Worker {
 }
 
 /// Turns between two looks at inbox, clock and the oldest task, while no timers are pending.
-pub const SELDOM: u32 = 61;
+pub(crate) const SELDOM: u32 = 61;
 /// The same while timers are.
-pub const OFTEN: u32 = 7;
+pub(crate) const OFTEN: u32 = 7;
 
 /// Wakes a blocked task or thread. `worker` is the calling thread's, if it is one.
 ///
 /// # Safety
-/// The node is blocked, or about to block having published itself, is in no list, and is woken by nobody else. It may be
-/// gone when this returns.
+/// The node is blocked, or about to block having published itself, is in no list, and is woken by
+/// nobody else. It may be gone when this returns.
 #[inline(always)]
-pub unsafe fn wake_node(worker: Option<&Worker>, node: *mut Node) {
+pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Node) {
     // SAFETY: the caller: the node stands until it is woken.
-    let home = unsafe { (*node).home };
+    let home = unsafe { (*node).home }.map(Home::member);
     match (home, worker) {
         (Some(home), Some(worker)) if worker.is(home) => worker.make_ready(node),
         // SAFETY: the caller.
@@ -266,14 +297,15 @@ pub unsafe fn wake_node(worker: Option<&Worker>, node: *mut Node) {
     }
 }
 
-/// The same for one to whom the caller has handed what it will work on: if it is on this worker it goes on next.
+/// The same for one to whom the caller has handed what it will work on: if it is on this worker it
+/// goes on next.
 ///
 /// # Safety
 /// As for [`wake_node`].
 #[inline(always)]
-pub unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Node) {
+pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Node) {
     // SAFETY: the caller: the node stands until it is woken.
-    let home = unsafe { (*node).home };
+    let home = unsafe { (*node).home }.map(Home::member);
     match (home, worker) {
         // SAFETY: the caller, and we are its home.
         (Some(home), Some(worker)) if worker.is(home) => unsafe { worker.make_next(node) },
@@ -298,12 +330,19 @@ unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&Worker>,
 }
 
 /// Blocks the calling foreign thread until its node is woken.
-pub fn block_thread(node: &Node) {
-    if crate::cancel::thread::block(node, crate::sys::clock::Instant::NEVER).is_some() {
+///
+/// # Safety
+/// The node is that of a wait of the calling thread's, which stands. The pointer was made of the
+/// whole wait, which its [`End`](crate::queue::node::End) looks at.
+pub(crate) unsafe fn block_thread(node: *const Node) {
+    // SAFETY: what `block` asks for is this function's contract.
+    if unsafe { crate::sched::cancel::thread::block(node, myriad_base::sys::clock::Instant::NEVER) }.is_some() {
         return;
     }
-    while !foreign::is_open(&node.gate) {
-        foreign::wait(&node.gate, None);
+    // SAFETY: the wait stands.
+    let gate = unsafe { &(*node).gate };
+    while !foreign::is_open(gate) {
+        foreign::wait(gate, None);
     }
 }
 
@@ -312,7 +351,7 @@ pub fn block_thread(node: &Node) {
 /// # Safety
 /// `task` is a live record in no queue, and the caller's to queue.
 #[inline]
-pub unsafe fn schedule(task: *mut Header) {
+pub(crate) unsafe fn schedule(task: *mut Header) {
     // SAFETY: the caller.
     let runtime = unsafe { (*task).runtime };
     match current() {
@@ -328,7 +367,7 @@ pub unsafe fn schedule(task: *mut Header) {
 /// # Safety
 /// As for `Memory::dealloc`: the record is the caller's, and its payload is gone.
 #[inline(always)]
-pub unsafe fn free_record(worker: Option<&Worker>, task: *mut Header) {
+pub(crate) unsafe fn free_record(worker: Option<&Worker>, task: *mut Header) {
     // SAFETY: the caller: the record is still ours.
     let class = unsafe { (*task).kind.class() };
     match worker {

@@ -1,15 +1,15 @@
 //! Scripts of the biased lock: mutual exclusion, and each holder sees what all earlier ones did.
 //!
-//! Not here: two that revoke at the same time. One spins on the word and the other on `in_op`, and loom does not come to an
-//! end; the second does what the first did, after it.
+//! Not here: two that revoke at the same time. One spins on the word and the other on `in_op`, and
+//! loom does not come to an end; the second does what the first did, after it.
 
 use super::{SCRIPT, Script};
 use loom::thread;
-use myriad_core::lock::biased::BiasedLock;
-use myriad_core::lock::biaser::{find, set_sweeps};
-use myriad_core::lock::spin::SpinLock;
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::mutant::on;
+use myriad_base::lock::biased::BiasedLock;
+use myriad_base::lock::biaser::{find, set_sweeps};
+use myriad_base::lock::spin::SpinLock;
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::mutant::on;
 use std::sync::Arc;
 
 /// Two locks, and what each protects.
@@ -24,7 +24,8 @@ unsafe impl Sync for World {}
 unsafe impl Send for World {}
 
 impl World {
-    /// Both locks biased to this worker (from 1), to bias again after `1 << threshold` acquisitions in a row.
+    /// Both locks biased to this worker (from 1), to bias again after `1 << threshold` acquisitions
+    /// in a row.
     fn new(bias: u16, threshold: u8) -> Arc<World> {
         set_sweeps(false);
         Arc::new(World {
@@ -39,7 +40,8 @@ impl World {
     }
     /// The same, and does something else inside first.
     fn count_inside(&self, worker: u16, l: usize, inside: impl FnOnce()) {
-        // SAFETY: each worker of a script is one thread, and nothing but the cell is touched inside.
+        // SAFETY: each worker of a script is one thread, and nothing but the cell is touched
+        // inside.
         let guard = unsafe { self.locks[l].lock((worker > 0).then(|| find(worker))) };
         inside();
         // SAFETY: loom has checked that nobody else is in the cell.
@@ -122,8 +124,8 @@ fn rebias() {
     w.assert_counts([4, 0]);
 }
 
-/// The owner is inside one lock or the other while another worker, for the one, ends all its biases, and then finds the other
-/// one free.
+/// The owner is inside one lock or the other while another worker, for the one, ends all its
+/// biases, and then finds the other one free.
 fn sweep() {
     let w = World::new(1, 4);
     set_sweeps(true);
@@ -137,8 +139,8 @@ fn sweep() {
     w.assert_counts([2, 2]);
 }
 
-/// One worker ends all biases of the owner, and a third finds an old key in another lock. (Only then it takes part: two that
-/// wait for the owner would not come to an end.)
+/// One worker ends all biases of the owner, and a third finds an old key in another lock. (Only
+/// then it takes part: two that wait for the owner would not come to an end.)
 fn sweep_seen_by_a_third() {
     let w = World::new(1, 4);
     third_party(&w, |w| w.count(1, 1), 1);

@@ -1,17 +1,18 @@
 //! Scripts of a cancellation that comes while its task blocks, is woken, and goes on.
 //!
-//! A task of one home waits twice, on nodes that are gone afterwards. A waker hands it one message; a canceller marks it and
-//! asks its home. So it must get the message or be cancelled in the first wait, and be cancelled in the second at the latest.
+//! A task of one home waits twice, on nodes that are gone afterwards. A waker hands it one message;
+//! a canceller marks it and asks its home. So it must get the message or be cancelled in the first
+//! wait, and be cancelled in the second at the latest.
 
 use super::tasks::Task;
 use super::{SCRIPT, Script};
+use crate::queue::inbox::Inbox;
+use crate::queue::node::Node;
+use crate::sched::cancel::model;
 use loom::thread;
-use myriad_core::cancel::model;
-use myriad_core::lock::biased::BiasedLock;
-use myriad_core::sched::inbox::Inbox;
-use myriad_core::sched::node::Node;
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::mutant::on;
+use myriad_base::lock::biased::BiasedLock;
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::mutant::on;
 use std::sync::Arc;
 
 const MESSAGE: u32 = 7;
@@ -119,7 +120,8 @@ impl World {
             }
         });
     }
-    /// The task, and its home's loop. `serves`: its home also looks into the inbox while it runs (a yield).
+    /// The task, and its home's loop. `serves`: its home also looks into the inbox while it runs (a
+    /// yield).
     fn home(&self, serves: bool) {
         let mut got = 0;
         let (mut over, mut cancelled) = ([0, 0], false);

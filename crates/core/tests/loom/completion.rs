@@ -1,25 +1,28 @@
-//! Scripts of a task's end: the result is seen, the waiter woken once, the record given back once, after its last use.
+//! Scripts of a task's end: the result is seen, the waiter woken once, the record given back once,
+//! after its last use.
 
 use super::tasks::{Life, Task, Tasks, start};
 use super::{SCRIPT, Script};
+use crate::queue::deque::Deque;
+use crate::queue::node::Node;
+use crate::record::header::{DETACHED, Header};
+use crate::sched::worker::{block_thread, wake_node};
 use loom::thread;
-use myriad_core::sched::deque::Deque;
-use myriad_core::sched::node::Node;
-use myriad_core::sched::worker::{block_thread, wake_node};
-use myriad_core::sys::atomic::{AtomicU32, Ordering::*, Peek};
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::fence::Fence;
-use myriad_core::sys::mutant::on;
-use myriad_core::task::header::{DETACHED, Header};
+use myriad_base::sys::atomic::{AtomicU32, Ordering::*, Peek};
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::fence::Fence;
+use myriad_base::sys::mutant::on;
 use std::sync::Arc;
 
 /// One task in a deque, and what the joiner waits with.
 struct World {
     deque: Deque,
     tasks: Tasks,
-    /// Parts of the record that running does not change: the holder of the handle may look at them until it gives it up.
+    /// Parts of the record that running does not change: the holder of the handle may look at them
+    /// until it gives it up.
     place: UnsafeCell<()>,
-    /// The node on the joiner's stack: written before it is left in the record, read by who wakes it.
+    /// The node on the joiner's stack: written before it is left in the record, read by who wakes
+    /// it.
     node: UnsafeCell<u32>,
     /// The joiner's inbox, down to one flag.
     woken: AtomicU32,
@@ -90,7 +93,8 @@ impl World {
     }
 }
 
-/// A forced steal against what the holder of the handle does; then the owner's loop runs what is left.
+/// A forced steal against what the holder of the handle does; then the owner's loop runs what is
+/// left.
 fn play(holder: fn(&World)) {
     let w = World::new();
     w.task().write();
@@ -151,7 +155,8 @@ fn foreign_join() {
     if !header.is_done() {
         let node = Node::new(None);
         if header.wait((&raw const node).cast_mut().cast()) {
-            block_thread(&node);
+            // SAFETY: the node stands in this frame, and has no `End`.
+            unsafe { block_thread(&raw const node) };
         }
     }
     w.free();

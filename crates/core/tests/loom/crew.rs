@@ -1,10 +1,10 @@
 //! A crew of workers for scripts, and what a worker does that has nothing to do.
 
 use super::tasks::{Tasks, start};
+use crate::queue::policy::Policy;
+use crate::record::header::Header;
+use crate::sched::idle::{Crew, Member};
 use loom::thread;
-use myriad_core::sched::idle::{Crew, Member};
-use myriad_core::sched::policy::Policy;
-use myriad_core::task::header::Header;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -70,8 +70,8 @@ impl Workers {
         !task.is_null()
     }
 
-    /// Worker `w` looks for one task of the others until it has one, and sleeps in between. Null: there is something in
-    /// its inbox or in the injector, or all is to end.
+    /// Worker `w` looks for one task of the others until it has one, and sleeps in between. Null:
+    /// there is something in its inbox or in the injector, or all is to end.
     pub fn find(&self, w: usize) -> *mut Header {
         let me = self.member(w);
         loop {
@@ -98,8 +98,8 @@ impl Workers {
         assert!(!task.is_null());
         start(task);
     }
-    /// Worker `w` sleeps: a directed start, for a thread that goes on with [`Workers::sleep_on`], or for none, where it is
-    /// enough to look at the end whether it was forgotten.
+    /// Worker `w` sleeps: a directed start, for a thread that goes on with [`Workers::sleep_on`],
+    /// or for none, where it is enough to look at the end whether it was forgotten.
     pub fn put_to_sleep(&self, w: usize) {
         assert!(self.crew.fall_asleep(self.member(w)));
     }

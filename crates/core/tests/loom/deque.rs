@@ -2,10 +2,10 @@
 
 use super::tasks::{Life, Tasks, start};
 use super::{SCRIPT, Script};
+use crate::queue::deque::Deque;
+use crate::record::header::Header;
 use loom::thread;
-use myriad_core::sched::deque::Deque;
-use myriad_core::sys::fence::Fence;
-use myriad_core::task::header::Header;
+use myriad_base::sys::fence::Fence;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ impl World {
         Arc::new(World { deque: Deque::new(Fence::new(0), capacity), tasks: Tasks::new(n) })
     }
 
-    // ------------------------------------------------------------------------------------------------- owner
+    // -------------------------------------------------------------------------------------------------
+    // owner
 
     fn push(&self, number: usize) {
         let task = self.tasks.get(number);
@@ -73,7 +74,8 @@ impl World {
         unsafe { self.deque.publish_lone() };
     }
 
-    // ------------------------------------------------------------------------------------------------- thieves
+    // -------------------------------------------------------------------------------------------------
+    // thieves
 
     fn steal(&self) -> bool {
         let mut room = [null_mut(); 2];
@@ -93,7 +95,8 @@ fn run(task: *mut Header) -> bool {
     !task.is_null()
 }
 
-/// Runs `owner` on this thread and each of `thieves` on its own; then the owner drains, and all tasks must have run.
+/// Runs `owner` on this thread and each of `thieves` on its own; then the owner drains, and all
+/// tasks must have run.
 fn play(world: &Arc<World>, thieves: &[fn(&World)], owner: impl FnOnce(&World)) {
     play_and_check(world, thieves, owner, |()| ());
 }
@@ -184,8 +187,9 @@ fn forced_middle() {
     });
 }
 
-/// A tombstone lies below the newest task. The owner takes that, drops the tombstone and pushes two more tasks while the
-/// thief is between its guess and its fence: the older of the two must not stay below `head`.
+/// A tombstone lies below the newest task. The owner takes that, drops the tombstone and pushes two
+/// more tasks while the thief is between its guess and its fence: the older of the two must not
+/// stay below `head`.
 fn forced_tombstone() {
     let w = World::new(4, 4);
     w.push(1);
@@ -239,7 +243,8 @@ fn public_part() {
     });
 }
 
-/// A lone task is made public, and its owner wants it back: by a claim, then (another one) by a pop.
+/// A lone task is made public, and its owner wants it back: by a claim, then (another one) by a
+/// pop.
 fn lone_public() {
     play(&World::new(4, 2), &[ordinary], |w| {
         w.push(1);
@@ -261,8 +266,8 @@ fn two_thieves() {
     });
 }
 
-/// Positions wrap around a ring of two slots while a thief empties the public part: either slot 0 is used again, or the
-/// ring grows.
+/// Positions wrap around a ring of two slots while a thief empties the public part: either slot 0
+/// is used again, or the ring grows.
 fn wrap_around() {
     let w = World::new(2, 4);
     w.push(1);
@@ -275,8 +280,8 @@ fn wrap_around() {
     });
 }
 
-/// A task is started by the loop while the frame that pushed it is blocked, and its position is used again: the frame
-/// must not take the newcomer for its own. (One thread is enough.)
+/// A task is started by the loop while the frame that pushed it is blocked, and its position is
+/// used again: the frame must not take the newcomer for its own. (One thread is enough.)
 fn position_reused() {
     play(&World::new(4, 2), &[], |w| {
         w.push(1);
@@ -286,9 +291,9 @@ fn position_reused() {
     });
 }
 
-/// A task was stolen in a batch and lies in another deque, at a position that here is below `head`. Its record had been
-/// popped here in an earlier life, so the slot that the position is masked to still holds its address as garbage: the
-/// owner must not claim that. (One thread is enough.)
+/// A task was stolen in a batch and lies in another deque, at a position that here is below `head`.
+/// Its record had been popped here in an earlier life, so the slot that the position is masked to
+/// still holds its address as garbage: the owner must not claim that. (One thread is enough.)
 fn moved_away() {
     const MOVED: usize = 13;
     let (home, other) = (World::new(4, 13), World::new(4, 2));
@@ -342,7 +347,8 @@ fn oldest_forced() {
     });
 }
 
-/// Adding the oldest task wraps around a ring of two slots, or makes it grow, while a thief empties it.
+/// Adding the oldest task wraps around a ring of two slots, or makes it grow, while a thief empties
+/// it.
 fn oldest_wraps_around() {
     let w = World::new(2, 4);
     w.push(1);

@@ -1,10 +1,11 @@
-//! Scripts of a future's state word: a wake is never lost, and one for an earlier future does nothing.
+//! Scripts of a future's state word: a wake is never lost, and one for an earlier future does
+//! nothing.
 
 use super::{SCRIPT, Script};
+use crate::record::state::{self, IDLE, SCHEDULED};
 use loom::thread;
-use myriad_core::sys::atomic::{AtomicU32, Ordering::*, Peek};
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::task::state::{self, IDLE, SCHEDULED};
+use myriad_base::sys::atomic::{AtomicU8, AtomicU32, Ordering::*, Peek};
+use myriad_base::sys::cell::UnsafeCell;
 use std::sync::Arc;
 
 struct World {
@@ -73,7 +74,8 @@ fn wake_or_poll() {
     waker.join().unwrap();
 }
 
-/// Polled on one worker, woken and then polled on another: what the first poll did is seen by the second.
+/// Polled on one worker, woken and then polled on another: what the first poll did is seen by the
+/// second.
 fn moves() {
     let w = World::new(SCHEDULED);
     let other = thread::spawn({
@@ -111,6 +113,34 @@ fn first_poll() {
     waker.join().unwrap();
 }
 
+/// A cancellation meets the first poll, which is pending: the mark is seen by a poll.
+fn cancelled_at_first() {
+    let w = World::new(0);
+    let marks = Arc::new(AtomicU8::new(0));
+    state::begin(&w.state);
+    let canceller = thread::spawn({
+        let (w, marks) = (w.clone(), marks.clone());
+        move || {
+            marks.fetch_or(1, SeqCst);
+            if state::for_cancellation(&w.state) {
+                w.queued.store(1, Relaxed);
+            }
+        }
+    });
+    assert!(state::start_poll(&w.state));
+    if marks.load(Relaxed) == 0 {
+        if !state::end_first_poll(&w.state, &marks, 1) {
+            // A cancellation that is lost leaves us here for ever.
+            while w.queued.peek(Relaxed) == 0 {
+                thread::yield_now();
+            }
+        }
+        assert!(!state::start_poll(&w.state));
+        assert_eq!(marks.load(Relaxed), 1, "the poll after the wake does not see the mark");
+    }
+    canceller.join().unwrap();
+}
+
 /// A future ends, and another begins in its memory, while a waker of the first is used.
 fn stale_wake() {
     let w = World::new(0);
@@ -138,5 +168,12 @@ pub static SCRIPTS: &[Script] = &[
     },
     Script { name: "async.moves", run: moves, mutants: &["pending-release", "wake-only-loads"], ..SCRIPT },
     Script { name: "async.first_poll", run: first_poll, ..SCRIPT },
+    Script {
+        name: "async.cancelled_at_first",
+        run: cancelled_at_first,
+        bound: (Some(4), Some(5)),
+        mutants: &["first-poll-looks-once"],
+        ..SCRIPT
+    },
     Script { name: "async.stale_wake", run: stale_wake, mutants: &["wake-any-generation"], ..SCRIPT },
 ];

@@ -1,13 +1,13 @@
 //! Scripts of waits that stand in several lists: two claims at once, a waker that is replaced.
 
 use super::{SCRIPT, Script};
+use crate::api::time::Instant;
+use crate::sched::user_code::StoredWaker;
+use crate::sched::wait::{Both, Group, Here, PollWait, Target, Wait};
 use loom::thread;
-use myriad_core::lock::biased::BiasedLock;
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::mutant::on;
-use myriad_core::time::Instant;
-use myriad_core::user_code::StoredWaker;
-use myriad_core::wait::{Both, Group, Here, PollWait, Target, Wait};
+use myriad_base::lock::biased::BiasedLock;
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::mutant::on;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::task::{RawWaker, RawWakerVTable, Waker};
@@ -93,10 +93,10 @@ fn visit(wait: &Wait, lists: &[&List], until: Instant) -> Visit {
     let visit = match over {
         Some(true) => Visit::Met,
         Some(false) => {
-            assert!(unsafe { wait.block_until(Instant::NEVER) }, "a wait that was ended is woken");
+            assert!(unsafe { Wait::block_until(wait, Instant::NEVER) }, "a wait that was ended is woken");
             Visit::WasMet
         }
-        None if unsafe { wait.block_until(until) } => Visit::WasMet,
+        None if unsafe { Wait::block_until(wait, until) } => Visit::WasMet,
         None => Visit::Nobody,
     };
     lists.iter().for_each(|list| list.leave(me));
@@ -125,7 +125,8 @@ unsafe impl Sync for Pair {}
 // SAFETY: they stay behind their box.
 unsafe impl Send for Pair {}
 
-/// One withdraws while the other meets it: what was held for that is as it was, and who comes to it finds it open.
+/// One withdraws while the other meets it: what was held for that is as it was, and who comes to it
+/// finds it open.
 fn one_withdraws(lower: usize) {
     let [a, b] = lists();
     let pair = Arc::new(Pair([Here::get().timed_wait(), Here::get().timed_wait()]));
@@ -141,7 +142,7 @@ fn one_withdraws(lower: usize) {
             return true;
         }
         // SAFETY: claimed, so it is woken.
-        assert!(unsafe { wait.block_until(Instant::NEVER) });
+        assert!(unsafe { Wait::block_until(wait, Instant::NEVER) });
         false
     });
     let visit = visit(&pair.0[ours], &[&b], Instant::NEVER);
@@ -157,7 +158,8 @@ fn the_higher_stays() {
     one_withdraws(1);
 }
 
-// ------------------------------------------------------------------------------------------------------- wakers
+// -------------------------------------------------------------------------------------------------------
+// wakers
 
 /// A waker that the model watches: made, and used up, with order.
 struct Watched {
@@ -215,8 +217,8 @@ fn waker_replaced() {
     list.leave(wait.group());
 }
 
-/// A waker is replaced; then another holds the claim for a moment and gives it back; then a third takes the waker. In this order
-/// in some executions, by flags that order nothing.
+/// A waker is replaced; then another holds the claim for a moment and gives it back; then a third
+/// takes the waker. In this order in some executions, by flags that order nothing.
 fn waker_handed_down() {
     // The future's is the lower, so it is held first; the other is over.
     let waits: Arc<[PollWait; 2]> = Arc::new([PollWait::new(), PollWait::new()]);
@@ -258,7 +260,7 @@ fn by_ourselves() {
     // SAFETY: alive. Claimed by another, it is woken.
     let ours = unsafe { me.claim() };
     if !ours {
-        assert!(unsafe { wait.block_until(Instant::NEVER) });
+        assert!(unsafe { Wait::block_until(&raw const wait, Instant::NEVER) });
     }
     a.leave(me);
     assert_ne!(ours, other.join().unwrap());
@@ -278,7 +280,7 @@ fn held_at_the_deadline() {
         b2.leave(me);
         // SAFETY: nobody knows the wait any more when it is retracted; else it is woken.
         if over.is_none() && !wait.retract() {
-            assert!(unsafe { wait.block_until(Instant::NEVER) });
+            assert!(unsafe { Wait::block_until(&raw const wait, Instant::NEVER) });
         }
         a2.leave(me);
     });
@@ -287,8 +289,9 @@ fn held_at_the_deadline() {
     assert_eq!(visit == Visit::WasMet, met.load(SeqCst), "{visit:?}");
 }
 
-/// A wait in a wheel and in a list: the timer comes while a partner does. One of the two ends it, and wakes it once; after that the
-/// wait's memory is the owner's again, and the other has not touched it.
+/// A wait in a wheel and in a list: the timer comes while a partner does. One of the two ends it,
+/// and wakes it once; after that the wait's memory is the owner's again, and the other has not
+/// touched it.
 fn timer_or_waker() {
     let [wheel, list] = lists();
     let (wheel2, list2) = (wheel.clone(), list.clone());
@@ -299,7 +302,7 @@ fn timer_or_waker() {
         let timer = thread::spawn(move || wheel2.take());
         let partner = thread::spawn(move || list2.take());
         // SAFETY: published; woken once, by the one or the other.
-        assert!(unsafe { wait.block_until(Instant::NEVER) });
+        assert!(unsafe { Wait::block_until(&raw const wait, Instant::NEVER) });
         // Under their locks: who is late finds nothing, or is done with it.
         wheel.leave(me);
         list.leave(me);

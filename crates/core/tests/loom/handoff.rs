@@ -1,13 +1,13 @@
 //! Scripts of a blocked task's way back to its worker, in both blocking modes.
 
 use super::{SCRIPT, Script};
+use crate::queue::inbox::Inbox;
+use crate::queue::node::Node;
 use loom::thread;
-use myriad_core::sched::inbox::Inbox;
-use myriad_core::sched::node::Node;
-use myriad_core::stack::threads::{Order, Turn};
-use myriad_core::sys::atomic::{AtomicPtr, Ordering::*};
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::mutant::on;
+use myriad_base::stack::threads::{Order, Turn};
+use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::mutant::on;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::Arc;
 
@@ -58,7 +58,8 @@ impl Home {
         // SAFETY: as above.
         self.node.saved.with(|saved| unsafe { *saved })
     }
-    /// On another worker: takes the node off the list and sends it home, perhaps before its stack is saved.
+    /// On another worker: takes the node off the list and sends it home, perhaps before its stack
+    /// is saved.
     fn wake(&self) {
         let node = self.list.swap(null_mut(), Acquire);
         if on("waker-resumes") {

@@ -1,8 +1,8 @@
-//! What a script is, and how one is explored: shared by the models of the engine and those of channels and locks
-//! (`crates/sync/tests/loom/main.rs`).
+//! What a script is, and how one is explored: shared by the models of the engine and those of
+//! channels and locks (`crates/sync/tests/loom/main.rs`).
 
-use myriad_core::sys::fence::{self, Meaning};
-use myriad_core::sys::{atomic, futex, mutant};
+use myriad_base::sys::fence::{self, Meaning};
+use myriad_base::sys::{atomic, futex, mutant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
@@ -39,8 +39,8 @@ pub const SCRIPT: Script = Script {
 
 pub const MEANINGS: [Meaning; 2] = [Meaning::PerOwner, Meaning::SeqCst];
 
-/// Explores a script with this mutant planted ("" for none); returns the number of executions. Panics when an execution
-/// breaks an invariant.
+/// Explores a script with this mutant planted ("" for none); returns the number of executions.
+/// Panics when an execution breaks an invariant.
 pub fn explore(script: &Script, mutant: &'static str, meaning: Meaning) -> u64 {
     let thorough = std::env::var_os("MYRIAD_LOOM_THOROUGH").is_some();
     let mut builder = loom::model::Builder::new();

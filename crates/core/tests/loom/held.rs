@@ -1,18 +1,19 @@
-//! Scripts of a cancellation in threads mode, where whoever cancels looks at the blocked task itself, from any thread, while it may be
-//! woken and go on.
+//! Scripts of a cancellation in threads mode, where whoever cancels looks at the blocked task
+//! itself, from any thread, while it may be woken and go on.
 //!
-//! A task waits once or twice, on nodes that are gone when it has left them. A waker hands it one message; a canceller marks it and
-//! looks. So it gets the message or is cancelled in the first wait, and is cancelled in the second at the latest.
+//! A task waits once or twice, on nodes that are gone when it has left them. A waker hands it one
+//! message; a canceller marks it and looks. So it gets the message or is cancelled in the first
+//! wait, and is cancelled in the second at the latest.
 
 use super::tasks::Task;
 use super::{SCRIPT, Script};
+use crate::queue::node::Node;
+use crate::sched::cancel::model;
+use crate::sched::wait::foreign;
+use crate::sched::worker;
 use loom::thread;
-use myriad_core::cancel::model;
-use myriad_core::lock::biased::BiasedLock;
-use myriad_core::sched::foreign;
-use myriad_core::sched::node::Node;
-use myriad_core::sched::worker;
-use myriad_core::sys::cell::UnsafeCell;
+use myriad_base::lock::biased::BiasedLock;
+use myriad_base::sys::cell::UnsafeCell;
 use std::sync::Arc;
 
 /// What the primitive's lock protects.

@@ -1,15 +1,17 @@
-//! Scripts of what waits beside the deques: tasks with a priority, and those that only one worker may begin. When only sleepers are
-//! left, none of them waits.
+//! Scripts of what waits beside the deques: tasks with a priority, and those that only one worker
+//! may begin. When only sleepers are left, none of them waits.
 //!
-//! The queues themselves stand under a lock of the system's, and are no part of the protocol: here they are numbers.
+//! The queues themselves stand under a lock of the system's, and are no part of the protocol: here
+//! they are numbers.
 
 use super::crew::{Workers, spawn_part};
 use super::{SCRIPT, Script};
+use crate::sched::idle::Crew;
 use loom::thread;
-use myriad_core::sched::idle::Crew;
 use std::sync::{Arc, Mutex};
 
-/// How many tasks wait in the injector, in the lane of the interactive, and in that of the background.
+/// How many tasks wait in the injector, in the lane of the interactive, and in that of the
+/// background.
 #[derive(Default)]
 struct Queues {
     injected: usize,
@@ -28,7 +30,8 @@ fn world(workers: usize) -> Arc<World> {
 
 impl World {
     fn put(&self, into: impl FnOnce(&mut Queues) -> &mut usize, count: fn(&Crew)) {
-        // As in `Hub::inject_into`, but for the lock over the count, which hides nothing that is asked here.
+        // As in `Hub::inject_into`, but for the lock over the count, which hides nothing that is
+        // asked here.
         *into(&mut self.queues.lock().unwrap()) += 1;
         count(self.w.crew);
     }
@@ -79,7 +82,8 @@ fn urgent() {
     assert!(!world.w.crew.has_urgent() && !world.w.crew.may_have_injected());
 }
 
-/// A task that only worker 0 may begin comes while that is going to sleep; worker 1 sleeps already, and is no help.
+/// A task that only worker 0 may begin comes while that is going to sleep; worker 1 sleeps already,
+/// and is no help.
 fn pinned() {
     let world = world(2);
     world.w.put_to_sleep(1);

@@ -1,9 +1,10 @@
 //! The harness of the loom models: scripts, how they are explored, and what they share.
 //!
-//! A *script* is a closed program of two or three threads over the engine's own code, with the invariants of a protocol as
-//! assertions. It is explored under both meanings of the asymmetric fences (`sys::fence`); only `PerOwner` is proof.
-//! A *mutant* is one ordering weakened, one fence left out or one rule dropped, planted by name (`sys::mutant`) in the
-//! code under test or in the script itself. Each script names the mutants that it has to catch.
+//! A *script* is a closed program of two or three threads over the engine's own code, with the
+//! invariants of a protocol as assertions. It is explored under both meanings of the asymmetric
+//! fences (`sys::fence`); only `PerOwner` is proof. A *mutant* is one ordering weakened, one fence
+//! left out or one rule dropped, planted by name (`sys::mutant`) in the code under test or in the
+//! script itself. Each script names the mutants that it has to catch.
 //!
 //! ```text
 //! deque, sleep, ...   every script of one protocol, without mutants                   scripts/loom.sh
@@ -12,17 +13,19 @@
 //!
 //! # Rules for scripts
 //!
-//! - Two or three threads, few steps. A start that needs many preemptions is directed: wait for it, or begin there.
+//! - Two or three threads, few steps. A start that needs many preemptions is directed: wait for it,
+//!   or begin there.
 //! - What must be ordered stands in a watched cell (`sys::cell`); plain fields are not watched.
-//! - `std`'s `Arc`, not loom's; no loom mutex, channel or `unpark` where an ordering is under test: they order more than the
-//!   product does. Join the threads at the end only.
+//! - `std`'s `Arc`, not loom's; no loom mutex, channel or `unpark` where an ordering is under test:
+//!   they order more than the product does. Join the threads at the end only.
 //! - A spin loop uses `peek` and yields. Two that spin while a third could go on may not end.
-//! - What is forgotten is seen: every script says at its end that all tasks ran, and a sleeper that nobody wakes is a
-//!   deadlock or a panic (`sys::futex`).
+//! - What is forgotten is seen: every script says at its end that all tasks ran, and a sleeper that
+//!   nobody wakes is a deadlock or a panic (`sys::futex`).
 //!
 //! # Faults, and the scripts that catch them
 //!
-//! Each was once in an early form of the engine or of one of its ancestors, and each is a mutant now.
+//! Each was once in an early form of the engine or of one of its ancestors, and each is a mutant
+//! now.
 //!
 //! | fault | mutant | script |
 //! |---|---|---|
@@ -41,7 +44,6 @@
 //! | a worker that does not fall asleep after all tells nobody, or is not counted yet: the monitor sleeps beside one that is stuck | `retract-not-told`, `count-alone` | `monitor.nearly_asleep`, `monitor.woken` |
 //! | a future's wake only loads, or its poll begins with a store: the wake is lost | `wake-only-loads`, `poll-stores` | `async.wake_or_poll` |
 
-#![cfg(loom)]
 #![allow(unreachable_pub)]
 
 mod biased;

@@ -1,10 +1,11 @@
-//! Scripts of the monitor's sleep: it does not sleep beside a worker that is awake, which may get stuck.
+//! Scripts of the monitor's sleep: it does not sleep beside a worker that is awake, which may get
+//! stuck.
 
 use super::crew::{Workers, spawn_part};
 use super::{SCRIPT, Script};
-use myriad_core::runtime::doze::{AWAKE, Doze};
-use myriad_core::sys::atomic::{AtomicUsize, Ordering::*};
-use myriad_core::sys::mutant::on;
+use crate::sched::rescue::doze::{AWAKE, Doze};
+use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
+use myriad_base::sys::mutant::on;
 use std::sync::Arc;
 
 struct World {
@@ -12,8 +13,9 @@ struct World {
     doze: Doze,
 }
 
-/// Something comes while the only worker is going to sleep, or sleeps, and the monitor looks whether it may sleep, too. The worker
-/// then works for long; what others do in time, here nobody does.
+/// Something comes while the only worker is going to sleep, or sleeps, and the monitor looks
+/// whether it may sleep, too. The worker then works for long; what others do in time, here nobody
+/// does.
 fn looks(asleep: bool) {
     let world = Arc::new(World { w: Workers::new(1, 0), doze: Doze { asleep: AtomicUsize::new(AWAKE) } });
     if asleep {

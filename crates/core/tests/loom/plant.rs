@@ -1,10 +1,10 @@
 //! Plants each mutant in each script that has to catch it: shared by the crates that have models.
 //!
-//! Every case runs in a process of its own, because a model that fails may abort, and under a time limit. A mutant that no script
-//! catches makes the test fail, unless it is named with a reason.
+//! Every case runs in a process of its own, because a model that fails may abort, and under a time
+//! limit. A mutant that no script catches makes the test fail, unless it is named with a reason.
 
 use super::{MEANINGS, Script, explore};
-use myriad_core::sys::fence::Meaning;
+use myriad_base::sys::fence::Meaning;
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 /// A case that takes longer has no verdict, which fails.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A mutant that no script can catch under this meaning of the fences, and why the ordering is still right to have.
+/// A mutant that no script can catch under this meaning of the fences, and why the ordering is
+/// still right to have.
 pub type Survivor = (&'static str, Meaning, &'static str);
 
 /// Plants every mutant. `MYRIAD_LOOM_ONLY=part` restricts it to scripts whose name contains this;
@@ -54,11 +55,21 @@ pub fn each(scripts: impl Iterator<Item = &'static Script>, survivors: &[Survivo
     assert!(wrong.is_empty(), "not as expected:\n{}", wrong.join("\n"));
 }
 
+/// The name of a test in a module beside this one: the engine's models are a module of its crate,
+/// the others a program.
+fn beside(test: &str) -> String {
+    let here = module_path!();
+    match here.strip_suffix("::plant").and_then(|parent| parent.split_once("::")) {
+        Some((_, parent)) => format!("{parent}::{test}"),
+        None => test.to_owned(),
+    }
+}
+
 /// Runs one case in a process of its own. It begins with "killed" when the model failed.
 fn plant(script: &Script, mutant: &str, meaning: Meaning) -> String {
     let start = Instant::now();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "mutants::one_case", "--nocapture"])
+        .args(["--exact", &beside("mutants::one_case"), "--nocapture"])
         .env("MYRIAD_LOOM_CASE", format!("{} {mutant} {meaning:?}", script.name))
         .env("RUST_BACKTRACE", "0")
         .stdout(Stdio::null())
@@ -112,7 +123,8 @@ pub fn one_case(mut scripts: impl Iterator<Item = &'static Script>) {
     println!("{n} executions");
 }
 
-/// Every mutant that the sources in these folders name is planted by some script, and no script names one that does not exist.
+/// Every mutant that the sources in these folders name is planted by some script, and no script
+/// names one that does not exist.
 pub fn all_are_planted(scripts: impl Iterator<Item = &'static Script>, folders: &[&Path]) {
     let mut named = BTreeSet::new();
     folders.iter().for_each(|folder| collect(folder, &mut named));
@@ -144,7 +156,8 @@ fn collect(folder: &Path, named: &mut BTreeSet<String>) {
     }
 }
 
-/// The string literal that is the last argument of a call; `arguments` begins after its parenthesis.
+/// The string literal that is the last argument of a call; `arguments` begins after its
+/// parenthesis.
 fn last_literal(arguments: &str) -> Option<String> {
     let mut depth = 1;
     let end = arguments.find(|c| {

@@ -1,14 +1,14 @@
-//! Scripts of the policies' seam: a task is put into a queue while a worker falls asleep; a joiner claims its task while a worker
-//! takes it.
+//! Scripts of the policies' seam: a task is put into a queue while a worker falls asleep; a joiner
+//! claims its task while a worker takes it.
 //!
-//! The queues themselves are sequential code under a lock. What is explored is what stands outside of it: the look without the
-//! lock, the fences, and the record's word that says where it is.
+//! The queues themselves are sequential code under a lock. What is explored is what stands outside
+//! of it: the look without the lock, the fences, and the record's word that says where it is.
 
 use super::crew::{Workers, spawn_part};
 use super::tasks::start;
 use super::{SCRIPT, Script};
+use crate::queue::policy::{Arrival, Policy};
 use loom::thread;
-use myriad_core::sched::policy::{Arrival, Policy};
 use std::ptr::null_mut;
 
 /// Worker `w` looks for a task until it has run one, and sleeps in between.
@@ -36,7 +36,8 @@ fn put_from_outside(policy: Policy) {
     w.tasks.assert_all_ran();
 }
 
-/// A worker spawns, and then computes, while the other is going to sleep: the push comes to the policy.
+/// A worker spawns, and then computes, while the other is going to sleep: the push comes to the
+/// policy.
 fn put_by_a_worker(policy: Policy) {
     let w = Workers::under(policy, 2, 1);
     let sleeper = spawn_part(&w, |w| take_and_run(w, 1));

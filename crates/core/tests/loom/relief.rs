@@ -1,13 +1,14 @@
-//! Scripts of relief: ready tasks of a worker that is stuck go on elsewhere, once, and none is forgotten.
+//! Scripts of relief: ready tasks of a worker that is stuck go on elsewhere, once, and none is
+//! forgotten.
 
 use super::crew::{Workers, spawn_part};
 use super::{SCRIPT, Script};
+use crate::queue::node::{Home, Node};
+use crate::sched::idle::Member;
 use loom::thread;
-use myriad_core::sched::idle::Member;
-use myriad_core::sched::node::Node;
-use myriad_core::stack::threads::{Order, Turn};
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::fence::Fence;
+use myriad_base::stack::threads::{Order, Turn};
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::fence::Fence;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -28,7 +29,7 @@ impl Ward {
     fn new(workers: usize, nodes: usize) -> Arc<Ward> {
         let w = Workers::new(workers, 0);
         w.crew.members().iter().for_each(|member| member.ready.set_shared(true));
-        let nodes = (0..nodes).map(|_| Box::into_raw(Box::new(Node::new(Some(w.member(0)))))).collect();
+        let nodes = (0..nodes).map(|_| Box::into_raw(Box::new(Node::new(Some(Home::of(w.member(0))))))).collect();
         Arc::new(Ward { w, nodes, taken: AtomicUsize::new(0) })
     }
     /// A waker on another worker, or a foreign thread.
@@ -136,7 +137,8 @@ fn opened_meanwhile() {
     assert!(!ward.w.crew.has_sleepers(), "the helper is forgotten");
 }
 
-/// A helper moves two tasks from the inbox to the ring and takes one, while the worker itself comes back and goes to sleep.
+/// A helper moves two tasks from the inbox to the ring and takes one, while the worker itself comes
+/// back and goes to sleep.
 fn left_in_the_ring() {
     let ward = Ward::new(2, 2);
     ward.open();
@@ -173,7 +175,8 @@ impl Roles {
     }
 }
 
-/// A helper takes a task whose thread has not yet handed its worker's role over: it gives it the helper's, which waits.
+/// A helper takes a task whose thread has not yet handed its worker's role over: it gives it the
+/// helper's, which waits.
 fn early_turn() {
     let ward = Ward::new(2, 1);
     ward.open();

@@ -1,13 +1,15 @@
-//! Scripts of idling: when only sleepers are left, no task is unstarted, no inbox filled, and nothing injected.
+//! Scripts of idling: when only sleepers are left, no task is unstarted, no inbox filled, and
+//! nothing injected.
 //!
-//! Worker 0 spawns and does not run what it pushed, as one that computes for long; a sleeper that is forgotten panics.
+//! Worker 0 spawns and does not run what it pushed, as one that computes for long; a sleeper that
+//! is forgotten panics.
 
 use super::crew::{Workers, spawn_part};
 use super::tasks::start;
 use super::{SCRIPT, Script};
-use myriad_core::sched::node::Node;
-use myriad_core::sys::atomic::{AtomicPtr, Ordering::*};
-use myriad_core::sys::mutant::on;
+use crate::queue::node::{Home, Node};
+use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
+use myriad_base::sys::mutant::on;
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +39,7 @@ fn remote_wake() {
     let w = Workers::new(2, 0);
     let home = w.member(1);
     // In a box that outlives the sleeper's thread.
-    let node = Box::into_raw(Box::new(Node::new(Some(home))));
+    let node = Box::into_raw(Box::new(Node::new(Some(Home::of(home)))));
     let sleeper = spawn_part(&w, |w| {
         assert!(w.find(1).is_null());
         let mut woken = 0;
@@ -71,8 +73,8 @@ fn injected() {
     w.tasks.assert_all_ran();
 }
 
-/// Two tasks are injected; worker 1 sleeps, and 0 is going to. A wake shows worker 0 what it is for: else it would sleep
-/// again, be woken for the second task too, and take only one.
+/// Two tasks are injected; worker 1 sleeps, and 0 is going to. A wake shows worker 0 what it is
+/// for: else it would sleep again, be woken for the second task too, and take only one.
 fn injected_twice() {
     let w = Workers::new(2, 0);
     w.put_to_sleep(1);
@@ -95,8 +97,8 @@ fn stopped() {
     sleeper.join().unwrap();
 }
 
-/// The spawner answers an older request while another worker makes a new one and falls asleep; it takes everything back,
-/// and spawns again.
+/// The spawner answers an older request while another worker makes a new one and falls asleep; it
+/// takes everything back, and spawns again.
 fn request_cleared() {
     let w = Workers::new(2, 2);
     w.member(0).deque.demand(); // somebody was hungry before
@@ -114,8 +116,8 @@ fn request_cleared() {
     w.tasks.assert_all_ran();
 }
 
-/// The same while a hungry thief asks: its request may come after the sleeper's, and must not hide that one from the
-/// spawner who clears both.
+/// The same while a hungry thief asks: its request may come after the sleeper's, and must not hide
+/// that one from the spawner who clears both.
 fn asked_meanwhile() {
     let w = Workers::new(2, 1);
     let sleeper = spawn_part(&w, |w| _ = w.crew.fall_asleep(w.member(1)));
@@ -140,7 +142,8 @@ fn two_sleepers() {
     w.assert_none_forgotten();
 }
 
-/// Worker 2 sleeps. Worker 1 was woken for task 1, and may hold the lock when the spawner answers for task 2.
+/// Worker 2 sleeps. Worker 1 was woken for task 1, and may hold the lock when the spawner answers
+/// for task 2.
 fn lock_taken() {
     let w = Workers::new(3, 2);
     w.put_to_sleep(2);
@@ -151,8 +154,8 @@ fn lock_taken() {
     w.assert_none_forgotten();
 }
 
-/// Worker 2 sleeps. Worker 1 was woken for task 1, found the lock taken, and is about to sleep: it will find task 1 by
-/// itself, so a wake for task 2 that is given to it must be passed on.
+/// Worker 2 sleeps. Worker 1 was woken for task 1, found the lock taken, and is about to sleep: it
+/// will find task 1 by itself, so a wake for task 2 that is given to it must be passed on.
 fn wake_passed_on() {
     let w = Workers::new(3, 2);
     w.put_to_sleep(2);
@@ -201,7 +204,8 @@ fn timed() {
     assert!(!w.crew.has_sleepers());
 }
 
-/// A thief moves a task to its own deque and then computes: a sleeper that looked while it was in flight hears of it.
+/// A thief moves a task to its own deque and then computes: a sleeper that looked while it was in
+/// flight hears of it.
 fn batch_in_flight() {
     let w = Workers::new(3, 2);
     w.push(0, 1);
@@ -223,6 +227,36 @@ fn batch_in_flight() {
         }
     });
     thief.join().unwrap();
+    sleeper.join().unwrap();
+    w.tasks.assert_all_ran();
+}
+
+/// A spare takes a job out of a deque, passes it over, and puts it into the injector: a worker that
+/// is going to sleep, and has looked while the job was in neither, hears of it. (As `sched::spare`
+/// and `Hub::put_aside` do it.)
+fn passed_over() {
+    let w = Workers::new(3, 1);
+    w.push(0, 1);
+    let injector = Arc::new(AtomicPtr::new(null_mut()));
+    let sleeper = spawn_part(&w, {
+        let injector = injector.clone();
+        move |w| {
+            let mut task = w.find(1);
+            if task.is_null() {
+                task = injector.swap(null_mut(), Acquire);
+                w.crew.uninject(1);
+            }
+            start(task);
+        }
+    });
+    let spare = spawn_part(&w, move |w| {
+        let job = w.member(0).deque.steal_forced();
+        if !job.is_null() {
+            injector.store(job, Release);
+            w.crew.inject();
+        }
+    });
+    spare.join().unwrap();
     sleeper.join().unwrap();
     w.tasks.assert_all_ran();
 }
@@ -342,6 +376,16 @@ pub static SCRIPTS: &[Script] = &[
         owners: 3,
         bound: (Some(3), Some(4)),
         mutants: &["batch-not-asked"],
+        ..SCRIPT
+    },
+    Script {
+        name: "sleep.passed_over",
+        run: passed_over,
+        threads: 3,
+        owners: 2,
+        foreign: true,
+        bound: (Some(3), Some(4)),
+        mutants: &["inject-light"],
         ..SCRIPT
     },
     Script {

@@ -1,8 +1,8 @@
 //! Tasks of a script: real headers, each with a watched cell that says what became of the task.
 
-use myriad_core::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize};
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::task::header::{Ended, Header, Kind, Mode, Outcome};
+use crate::record::header::{Ended, Header, Kind, Mode, Outcome};
+use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize};
+use myriad_base::sys::cell::UnsafeCell;
 use std::panic::Location;
 use std::ptr::null_mut;
 

@@ -1,15 +1,16 @@
 //! Sending and receiving as arms of a select: see [`crate::select`].
 //!
-//! As in the futures, the entry stands in the arm, which does not move while it is linked. An arm that goes (with a future that
-//! is dropped, or by a panic) takes its entry out, and gives back what was handed to it.
+//! As in the futures, the entry stands in the arm, which does not move while it is linked. An arm
+//! that goes (with a future that is dropped, or by a panic) takes its entry out, and gives back
+//! what was handed to it.
 
-use super::chan::{Chan, Received, Sent, Side};
+use super::chan::{Chan, Locked, Received, Sent, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
 use super::error::{RecvError, SendError};
 use super::{Receiver, Sender};
 use crate::select::{Arm, Link};
-use myriad_core::sys::mutant::on;
-use myriad_core::wait::{Group, Here};
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::wait::{Group, Here};
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::task::Waker;
@@ -27,7 +28,8 @@ unsafe impl<T: Send> Send for RecvArm<'_, T> {}
 unsafe impl<T: Send> Sync for RecvArm<'_, T> {}
 
 impl<T> Receiver<T> {
-    /// An arm of a [select](mod@crate::select) that receives the next message; `select!` writes it as `rx.recv()`.
+    /// An arm of a [select](mod@crate::select) that receives the next message; `select!` writes it
+    /// as `rx.recv()`.
     ///
     /// A closed channel in which nothing is left is ready, with an error.
     #[inline(always)]
@@ -36,13 +38,27 @@ impl<T> Receiver<T> {
     }
 }
 
-impl<T> RecvArm<'_, T> {
+impl<'a, T> RecvArm<'a, T> {
+    #[inline(always)]
+    fn attempt_locked(&mut self, here: Here, mut state: Locked<'a, T>) -> Option<Result<T, RecvError>> {
+        if state.receives_quickly() {
+            // SAFETY: found under the same lock.
+            return Some(Ok(unsafe { state.quick_recv() }));
+        }
+        if state.has_nothing() {
+            return None;
+        }
+        drop(state);
+        self.attempt_slow(here)
+    }
+
     /// Not in the shortest way.
     #[inline(never)]
     fn attempt_slow(&mut self, here: Here) -> Option<Result<T, RecvError>> {
         let mut value = MaybeUninit::uninit();
         let place = value.as_mut_ptr();
-        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and is woken once, without the lock.
+        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and
+        // is woken once, without the lock.
         unsafe {
             match self.chan.locked(here, |state| state.try_recv(place)) {
                 Received::Done(None) => {}
@@ -61,16 +77,13 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
 
     #[inline(always)]
     unsafe fn attempt(&mut self, here: Here, _: Option<&Waker>) -> Option<Self::Output> {
-        let mut state = self.chan.lock(here);
-        if state.receives_quickly() {
-            // SAFETY: found under the same lock.
-            return Some(Ok(unsafe { state.quick_recv() }));
-        }
-        if state.has_nothing() {
-            return None;
-        }
-        drop(state);
-        self.attempt_slow(here)
+        self.attempt_locked(here, self.chan.lock(here))
+    }
+
+    unsafe fn reattempt(&mut self, here: Here, _: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
+        let state = self.chan.lock(here);
+        *seen = seen.wrapping_add(state.version());
+        self.attempt_locked(here, state)
     }
 
     unsafe fn link(&mut self, here: Here, me: Group) -> Link {
@@ -102,7 +115,8 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
 
     fn abandon(&mut self, here: Here) {
         let at = &raw mut self.entry;
-        // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it is ours.
+        // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it
+        // is ours.
         unsafe {
             drop(self.chan.give_up(here, at, Side::Receive));
             let done = self.entry.state() == DONE && !on("arm-not-given-back");
@@ -140,17 +154,19 @@ unsafe impl<T: Send> Send for SendArm<'_, T> {}
 unsafe impl<T: Send> Sync for SendArm<'_, T> {}
 
 impl<T> Sender<T> {
-    /// An arm of a [select](mod@crate::select) that sends a message; `select!` writes it as `tx.send(value)`.
+    /// An arm of a [select](mod@crate::select) that sends a message; `select!` writes it as
+    /// `tx.send(value)`.
     ///
-    /// If another arm wins, the message is dropped; [`send_from_arm`](Self::send_from_arm) keeps it. A closed channel is ready,
-    /// with an error that has the message.
+    /// If another arm wins, the message is dropped; [`send_from_arm`](Self::send_from_arm) keeps
+    /// it. A closed channel is ready, with an error that has the message.
     #[inline(always)]
     pub fn send_arm(&self, value: T) -> SendArm<'_, T> {
         SendArm { chan: self.chan(), entry: Entry::with(value), full: true, back: None }
     }
 
-    /// An arm of a [select](mod@crate::select) that takes the message out of `place` if it is sent, and leaves it there else;
-    /// `select!` writes it as `tx.send_from(place)`. With nothing in `place` it is never ready.
+    /// An arm of a [select](mod@crate::select) that takes the message out of `place` if it is sent,
+    /// and leaves it there else; `select!` writes it as `tx.send_from(place)`. With nothing in
+    /// `place` it is never ready.
     pub fn send_from_arm<'a>(&'a self, place: &'a mut Option<T>) -> SendArm<'a, T> {
         match place.take() {
             Some(value) => SendArm { chan: self.chan(), entry: Entry::with(value), full: true, back: Some(place) },
@@ -159,11 +175,27 @@ impl<T> Sender<T> {
     }
 }
 
-impl<T> SendArm<'_, T> {
+impl<'a, T> SendArm<'a, T> {
+    /// Its slot is full.
+    #[inline(always)]
+    fn attempt_locked(&mut self, here: Here, mut state: Locked<'a, T>) -> Option<Result<(), SendError<T>>> {
+        // SAFETY: the slot is full, and ours. What does not go is still in it.
+        if state.quick_send(ManuallyDrop::new(unsafe { self.entry.take() })).is_ok() {
+            self.full = false;
+            return Some(Ok(()));
+        }
+        if state.has_no_room() {
+            return None;
+        }
+        drop(state);
+        self.attempt_slow(here)
+    }
+
     #[inline(never)]
     fn attempt_slow(&mut self, here: Here) -> Option<Result<(), SendError<T>>> {
         let place = self.entry_place();
-        // SAFETY: the slot is full and ours, and its message is moved out once. A target was claimed, and is woken once.
+        // SAFETY: the slot is full and ours, and its message is moved out once. A target was
+        // claimed, and is woken once.
         unsafe {
             match self.chan.locked(here, |state| state.try_send(place)) {
                 Sent::Full => None,
@@ -202,17 +234,16 @@ unsafe impl<T> Arm for SendArm<'_, T> {
         if !self.full {
             return None;
         }
-        let mut state = self.chan.lock(here);
-        // SAFETY: the slot is full, and ours. What does not go is still in it.
-        if state.quick_send(ManuallyDrop::new(unsafe { self.entry.take() })).is_ok() {
-            self.full = false;
-            return Some(Ok(()));
-        }
-        if state.has_no_room() {
+        self.attempt_locked(here, self.chan.lock(here))
+    }
+
+    unsafe fn reattempt(&mut self, here: Here, _: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
+        if !self.full {
             return None;
         }
-        drop(state);
-        self.attempt_slow(here)
+        let state = self.chan.lock(here);
+        *seen = seen.wrapping_add(state.version());
+        self.attempt_locked(here, state)
     }
 
     unsafe fn link(&mut self, here: Here, me: Group) -> Link {

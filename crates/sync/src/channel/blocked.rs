@@ -1,8 +1,9 @@
-//! A task or thread that is blocked at a channel: its wait and its entry, side by side, so that a cancellation finds both.
+//! A task or thread that is blocked at a channel: its wait and its entry, side by side, so that a
+//! cancellation finds both.
 
 use super::chan::{Chan, Side};
 use super::entry::Entry;
-use myriad_core::wait::{Here, Node, Wait};
+use myriad_core::engine::wait::{Here, Node, Wait};
 
 /// Stands on the stack of who waits. The wait comes first: see [`Wait::end_by`].
 #[repr(C)]
@@ -17,10 +18,13 @@ impl<T> Blocked<T> {
     #[inline(always)]
     pub(super) fn new(here: Here, chan: &Chan<T>, side: Side) -> Blocked<T> {
         let blocked = Blocked { wait: here.wait(), entry: Entry::new(), chan };
-        blocked.wait.end_by(match side {
+        let ends = match side {
             Side::Send => end::<T, true>,
             Side::Receive => end::<T, false>,
-        });
+        };
+        // SAFETY: the wait is the first field of a `Blocked` for good (checked in `end`), at this
+        // side of its channel, which its owner keeps while it waits.
+        unsafe { blocked.wait.end_by(ends) };
         blocked
     }
 
@@ -34,6 +38,12 @@ impl<T> Blocked<T> {
         if deadline { Blocked::timed(here, chan) } else { Blocked::new(here, chan, side) }
     }
 
+    /// What is blocked on: the wait, by a pointer to all that stands here, which `end` looks at.
+    #[inline(always)]
+    pub(super) fn whole(&self) -> *const Wait {
+        std::ptr::from_ref(self).cast()
+    }
+
     /// Where it stands in the channel's list.
     #[inline(always)]
     pub(super) fn at(&self) -> *mut Entry<T> {
@@ -41,13 +51,17 @@ impl<T> Blocked<T> {
     }
 }
 
-/// The waiting task is cancelled: takes it off the channel's list. False: somebody has ended its wait already.
+/// The waiting task is cancelled: takes it off the channel's list. False: somebody has ended its
+/// wait already.
 ///
 /// # Safety
-/// As for every [`End`](myriad_core::wait::End); the node is that of a `Blocked`, at this side of its channel.
+/// As for every [`End`](myriad_core::engine::wait::End); the node is that of a `Blocked`, at this
+/// side of its channel.
 unsafe fn end<T, const SEND: bool>(node: *const Node) -> bool {
+    const { assert!(std::mem::offset_of!(Blocked<T>, wait) == 0) };
     let blocked = node.cast::<Blocked<T>>();
     let side = if SEND { Side::Send } else { Side::Receive };
-    // SAFETY: the caller: it stands, and its owner, who keeps the channel, does not go on meanwhile.
+    // SAFETY: the caller: it stands, and its owner, who keeps the channel, does not go on
+    // meanwhile.
     unsafe { (*(*blocked).chan).give_up(Here::get(), (*blocked).at(), side).is_some() }
 }

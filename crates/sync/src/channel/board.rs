@@ -1,21 +1,23 @@
-//! What several receivers see, each for itself: the common part of [`promise`](super::promise), [`watch`](super::watch)
-//! and [`broadcast`](super::broadcast).
+//! What several receivers see, each for itself: the common part of [`promise`](super::promise),
+//! [`watch`](super::watch) and [`broadcast`](super::broadcast).
 //!
-//! A *board* is a state under a biased lock, and a list of those who wait for a change. Who changes it wakes all of them, and each
-//! looks again; what it finds is its own, so nobody comes in vain but for changes that do not concern it. A *reader* knows what it
-//! has seen, and what it would take.
+//! A *board* is a state under a biased lock, and a list of those who wait for a change. Who changes
+//! it wakes all of them, and each looks again; what it finds is its own, so nobody comes in vain
+//! but for changes that do not concern it. A *reader* knows what it has seen, and what it would
+//! take.
 //!
-//! **Invariants.** Under the lock no user code runs: values stand in `Arc`s, which are cloned and moved there, but dropped (what a
-//! change throws out) without it. By accident neither: the content has them as [`UserValue`](myriad_core::user_code::UserValue)s.
+//! **Invariants.** Under the lock no user code runs: values stand in `Arc`s, which are cloned and
+//! moved there, but dropped (what a change throws out) without it. By accident neither: the content
+//! has them as [`UserValue`](myriad_core::engine::user_code::UserValue)s.
 
 use super::entry::{CLOSED, DONE, Entry, LINKED, List};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::select::{Arm, Link};
-use myriad_core::lock::biased::BiasedLock;
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::mutant::on;
+use myriad_base::lock::biased::BiasedLock;
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::wait::{Group, Here, InHand, Target, Wait};
 use myriad_core::time::Instant;
-use myriad_core::wait::{Group, Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -41,8 +43,8 @@ struct State<S> {
     content: S,
     closed: bool,
     waiting: List<()>,
-    /// Those who waited at the last change, and are not woken yet. Who comes later (perhaps one of them again) is not among them,
-    /// so waking comes to an end.
+    /// Those who waited at the last change, and are not woken yet. Who comes later (perhaps one of
+    /// them again) is not among them, so waking comes to an end.
     waking: List<()>,
 }
 
@@ -59,7 +61,7 @@ impl<S> State<S> {
 
 // SAFETY: the state is reached under the lock.
 unsafe impl<S: Content + Send> Sync for Board<S> {}
-// SAFETY: as above.
+// SAFETY: what is inside is `Send`, and whoever has the board alone has the lists too.
 unsafe impl<S: Content + Send> Send for Board<S> {}
 
 /// What a reader has seen, and how it takes what it has not.
@@ -100,7 +102,8 @@ impl<S: Content> Board<S> {
         self.locked(Here::get(), |state| state.closed)
     }
 
-    /// Changes the content unless the board is closed, and wakes all that wait. What `f` returns is dropped by the caller.
+    /// Changes the content unless the board is closed, and wakes all that wait. What `f` returns is
+    /// dropped by the caller.
     pub(super) fn change<A, R>(&self, argument: A, f: impl FnOnce(&mut S, A) -> R) -> Result<R, A> {
         let here = Here::get();
         let changed = self.locked(here, |state| {
@@ -144,8 +147,8 @@ impl<S: Content> Board<S> {
         }
     }
 
-    /// Takes what is new; if nothing is, and nothing will be, says so; else links the entry, if there is one. Its target comes back if it
-    /// was not needed.
+    /// Takes what is new; if nothing is, and nothing will be, says so; else links the entry, if
+    /// there is one. Its target comes back if it was not needed.
     ///
     /// # Safety
     /// The entry is in no list, and stays where it is while it is linked.
@@ -220,11 +223,15 @@ impl<S: Content> Board<S> {
                 panic!("{error}");
             }
             // SAFETY: prepared and published.
-            if !unsafe { wait.block_until(deadline) } {
+            if !unsafe { Wait::block_until(&raw const wait, deadline) } {
                 // SAFETY: our own.
                 drop(unsafe { self.give_up(Here::get(), at) });
                 wait.arrive();
-                return Err(RecvTimeoutError::Timeout);
+                // Once more: what came before the time was over may not have been told to us yet.
+                return self.try_receive(reader).map_err(|error| match error {
+                    TryRecvError::Empty => RecvTimeoutError::Timeout,
+                    TryRecvError::Closed => RecvTimeoutError::Closed,
+                });
             }
         }
     }
@@ -347,6 +354,11 @@ impl<S: Content> Drop for Closer<S> {
     }
 }
 
+/// A receive that only tries has failed.
+pub(super) fn tried_in_vain() {
+    Here::get().spend_in_vain();
+}
+
 /// The receiving methods, in all endings.
 macro_rules! receiving {
     ($receiver:ident<$t:ident>, $item:ty) => {
@@ -354,8 +366,8 @@ macro_rules! receiving {
             /// Waits for what is new to this receiver.
             ///
             /// # Blocking
-            /// Until there is something, or the last sender is gone. The calling task is set aside meanwhile, a foreign thread
-            /// sleeps.
+            /// Until there is something, or the last sender is gone. The calling task is set aside
+            /// meanwhile, a foreign thread sleeps.
             ///
             /// # Errors
             /// The channel is closed, and nothing is left in it for this receiver.
@@ -367,10 +379,14 @@ macro_rules! receiving {
             }
             /// What is new, if something is there now.
             ///
+            /// # Blocking
+            /// It waits for nothing; in a closure each 256th attempt in a row that fails lets
+            /// others go first, as that of a [`Receiver`](crate::channel::Receiver::try_recv).
+            ///
             /// # Errors
             /// Nothing is new, or the channel is closed.
             pub fn try_recv(&mut self) -> Result<$item, TryRecvError> {
-                self.board.try_receive(&mut self.reader)
+                self.board.try_receive(&mut self.reader).inspect_err(|_| $crate::channel::board::tried_in_vain())
             }
             /// As [`recv`](Self::recv), for at most `timeout`.
             ///

@@ -4,8 +4,8 @@ use super::board::{Board, Closer, Content, Reader, Reading, receiving};
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use crate::select::Arm;
 use crate::values::drop_all;
+use myriad_core::engine::user_code::UserValue;
 use myriad_core::time::{self, Instant};
-use myriad_core::user_code::UserValue;
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
@@ -13,8 +13,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A channel whose messages all receivers get, each from when it was made on. It keeps the newest `capacity` messages; a
-/// receiver that comes too late is told how many it has missed. Sending never waits.
+/// A channel whose messages all receivers get, each from when it was made on. It keeps the newest
+/// `capacity` messages; a receiver that comes too late is told how many it has missed. Sending
+/// never waits.
 ///
 /// # Panics
 /// If the capacity is 0.
@@ -125,13 +126,15 @@ impl<T> Reader for From<T> {
 }
 
 impl<T> BroadcastSender<T> {
-    /// Sends a message to all receivers that there are. Never waits; it does not matter whether there are any.
+    /// Sends a message to all receivers that there are. Never waits; it does not matter whether
+    /// there are any.
     ///
     /// # Errors
     /// The channel is closed: the message comes back.
     ///
     /// # Panics
-    /// If the destructor of the oldest message does, which there is no room for any more; the new one is sent.
+    /// If the destructor of the oldest message does, which there is no room for any more; the new
+    /// one is sent.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         let changed = self.closer.0.change(UserValue::new(Arc::new(value)), |log, value| {
             let oldest = if log.messages.len() == log.capacity { log.messages.pop_front() } else { None };
@@ -152,7 +155,8 @@ impl<T> BroadcastSender<T> {
         let next = self.closer.0.look(Log::end);
         BroadcastReceiver { board: self.closer.0.clone(), reader: From { next, of: PhantomData } }
     }
-    /// Closes the channel for all: receivers get what they have not received yet. True: it was open.
+    /// Closes the channel for all: receivers get what they have not received yet. True: it was
+    /// open.
     pub fn close(&self) -> bool {
         self.closer.0.close()
     }

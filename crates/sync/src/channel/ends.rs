@@ -1,12 +1,16 @@
 //! The two ends' hold on a channel: who closes it, who frees it.
 //!
-//! Each side has a count. The last end of a side closes the channel; the last receiver also drops what is buffered, since
-//! somebody may wait for that (a request that holds the way to answer it); the last side to leave frees the channel.
+//! Each side has a count. The last end of a side closes the channel; the last receiver also drops
+//! what is buffered, since somebody may wait for that (a request that holds the way to answer it).
+//!
+//! Each side that has ends, and each [weak end](super::weak), *holds* the channel; the last holder
+//! frees it.
 
 use super::chan::{Chan, Side, State, WhenFull};
+use super::ring::Messages;
 use super::{Receiver, Sender};
-use myriad_core::sys::atomic::Ordering::*;
-use myriad_core::sys::mutant::ord;
+use myriad_base::sys::atomic::Ordering::*;
+use myriad_base::sys::mutant::ord;
 use std::ptr::NonNull;
 
 /// One end's share of a channel.
@@ -14,11 +18,27 @@ pub(super) struct Share<T>(NonNull<Chan<T>>);
 
 // SAFETY: a share is a counted reference to a channel, which is Send and Sync for T: Send.
 unsafe impl<T: Send> Send for Share<T> {}
-// SAFETY: as above.
+// SAFETY: a shared one gives `&Chan`, and a channel is `Sync` for `T: Send`.
 unsafe impl<T: Send> Sync for Share<T> {}
 
-/// More ends than this of one side surely leak.
+/// One end, in a count of them.
+const ONE: u32 = 2;
+/// In a count of ends: there are weak ones of this side, or were, which may make ends of
+/// themselves.
+const WEAK: u32 = 1;
+/// A count above this surely leaks.
 const MOST: u32 = u32::MAX / 2;
+/// The count of a side that has one end.
+pub(super) const FIRST: u32 = ONE;
+
+/// How many ends a count says.
+pub(super) fn ends(count: u32) -> usize {
+    (count / ONE) as usize
+}
+
+fn too_many() -> ! {
+    myriad_base::sys::thread::abort_with("a channel has more than a thousand million ends")
+}
 
 pub(super) fn new<T>(limit: usize, when_full: WhenFull) -> (Sender<T>, Receiver<T>) {
     // A box, not an Arc: the two counts know when it is free.
@@ -36,38 +56,126 @@ impl<T> Share<T> {
     /// One more end of this side.
     pub(super) fn share(&self, of: Side) -> Share<T> {
         // Relaxed: as any reference count; the new end is handed on by other means.
-        if self.chan().count(of).fetch_add(1, Relaxed) > MOST {
-            myriad_core::sys::thread::abort_with("a channel has more than two thousand million ends");
+        if self.chan().count(of).fetch_add(ONE, Relaxed) > MOST {
+            too_many();
         }
         Share(self.0)
+    }
+
+    /// One more holder, which may become an end of this side again.
+    pub(super) fn downgrade(&self, of: Side) -> Hold<T> {
+        // Relaxed: as in `share`; nobody looks for the mark but the ends that go, of which this is
+        // none.
+        self.chan().count(of).fetch_or(WEAK, Relaxed);
+        self.chan().holders.fetch_add(1, Relaxed);
+        Hold(self.0)
     }
 
     /// An end of this side goes.
     ///
     /// # Safety
     /// The share is not used afterwards.
+    #[inline]
     pub(super) unsafe fn leave(&self, of: Side) {
         let chan = self.chan();
-        // The only end of its side, most often: nobody else can change the count, so no read-modify-write (6 ns). Acquire
-        // and AcqRel: what the other ends of this side did comes before the close and the free.
+        // The only end of its side, most often: nobody else can change the count, so no
+        // read-modify-write (6 ns), unless there are weak ones. Acquire and AcqRel: what the other
+        // ends of this side did comes before the close and the free.
         let count = chan.count(of);
-        if count.load(ord(Acquire, "count-load")) != 1 && count.fetch_sub(1, ord(AcqRel, "count-sub")) > 1 {
+        if count.load(ord(Acquire, "count-load")) == ONE {
+            count.store(0, Relaxed);
+        } else if count.fetch_sub(ONE, ord(AcqRel, "count-sub")) >= 2 * ONE {
             return;
         }
-        let (mut unread, mut rest) = (None, None);
-        // Acquire: pairs with the other side's swap below. It has left for good: nothing to close.
-        if !chan.left.load(ord(Acquire, "left-load")) {
+        // SAFETY: the caller; it was the last.
+        unsafe { self.leave_for_good(of) }
+    }
+
+    /// The last end of this side goes. (Apart, so that one of many goes quickly.)
+    ///
+    /// # Safety
+    /// As said; the share is not used afterwards.
+    #[inline(never)]
+    unsafe fn leave_for_good(&self, of: Side) {
+        let chan = self.chan();
+        let mut unread = None;
+        // Acquire: pairs with the other holders' release below. They have left for good: nothing to
+        // close.
+        if chan.holders.load(ord(Acquire, "left-load")) != 1 {
             match of {
                 Side::Send => _ = chan.close(),
                 Side::Receive => unread = Some(chan.close_and(State::drain).1),
             }
         }
-        // AcqRel: what the first side did comes before the second's free.
-        if chan.left.load(ord(Acquire, "left-load")) || chan.left.swap(true, ord(AcqRel, "left-swap")) {
-            // SAFETY: both sides are gone, so nobody has a share any more.
-            rest = Some(unsafe { Box::from_raw(self.0.as_ptr()) }.take_rest());
-        }
-        // Without the channel: a message's destructor is user code, may be that of the other side, and may panic.
+        // SAFETY: the side is gone, and its hold.
+        let rest = unsafe { release(self.0) };
+        // Without the channel: a message's destructor is user code, may be that of the other side,
+        // and may panic.
         drop((unread, rest));
+    }
+}
+
+/// A holder goes. The last one frees the channel; what was left in it is for the caller to drop.
+///
+/// # Safety
+/// It was one, and does not use the channel any more.
+#[inline(always)]
+unsafe fn release<T>(chan: NonNull<Chan<T>>) -> Option<Messages<T>> {
+    // SAFETY: the caller: held until now.
+    let holders = unsafe { &chan.as_ref().holders };
+    // AcqRel: what the others did comes before the last one's free.
+    if holders.load(ord(Acquire, "left-load")) == 1 || holders.fetch_sub(1, ord(AcqRel, "left-swap")) == 1 {
+        // SAFETY: nobody holds it any more.
+        return Some(unsafe { Box::from_raw(chan.as_ptr()) }.take_rest());
+    }
+    None
+}
+
+/// A weak end's hold on a channel: it keeps the memory, and nothing open.
+pub(super) struct Hold<T>(NonNull<Chan<T>>);
+
+// SAFETY: as of a share, which it may become.
+unsafe impl<T: Send> Send for Hold<T> {}
+// SAFETY: a shared one gives no more than a share would: `&Chan`.
+unsafe impl<T: Send> Sync for Hold<T> {}
+
+impl<T> Hold<T> {
+    pub(super) fn chan(&self) -> &Chan<T> {
+        // SAFETY: held.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// An end of this side, unless the last one has gone.
+    pub(super) fn upgrade(&self, of: Side) -> Option<Share<T>> {
+        let count = self.chan().count(of);
+        let mut ends = count.load(Relaxed);
+        while ends >= ONE {
+            if ends > MOST {
+                too_many();
+            }
+            // Acquire: as std's `Weak`: what was done before the ends were handed on.
+            match count.compare_exchange(ends, ends + ONE, Acquire, Relaxed) {
+                Ok(_) => return Some(Share(self.0)),
+                Err(now) => ends = now,
+            }
+        }
+        None
+    }
+}
+
+impl<T> Clone for Hold<T> {
+    fn clone(&self) -> Self {
+        // Relaxed: as any reference count.
+        if self.chan().holders.fetch_add(1, Relaxed) > MOST {
+            too_many();
+        }
+        Hold(self.0)
+    }
+}
+
+impl<T> Drop for Hold<T> {
+    fn drop(&mut self) {
+        // SAFETY: its own hold. (Nothing is left in it: the last receiver has dropped what was.)
+        drop(unsafe { release(self.0) });
     }
 }

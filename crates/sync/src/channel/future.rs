@@ -1,14 +1,16 @@
 //! Sending and receiving as futures.
 //!
-//! The entry stands in the future (or the stream, or the sink) itself, pinned while it is linked; dropping that unlinks it. A message
-//! that was handed to a receive that is then dropped goes to the next receiver: nothing is lost. Between the two it is
-//! neither buffered nor received: if the channel is closed meanwhile, another receiver finds nothing and hears `Closed`.
+//! The entry stands in the future (or the stream, or the sink) itself, pinned while it is linked;
+//! dropping that unlinks it. A message that was handed to a receive that is then dropped goes to
+//! the next receiver: nothing is lost. Between the two it is neither buffered nor received: if the
+//! channel is closed meanwhile, another receiver finds nothing and hears `Closed`.
 
-use super::chan::{Chan, Received, Sent, Side};
+use super::chan::{Chan, Received, Sent, Side, State};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
-use super::error::{RecvError, SendError};
-use myriad_core::sys::mutant::on;
-use myriad_core::wait::{Here, InHand};
+use super::error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError};
+use crate::limit::Stop;
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::wait::{Here, InHand};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -16,10 +18,11 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A receive that may stand in line: what is linked. It knows no channel, so that it may stand beside a borrowed one, in a
-/// future, or beside its owner, in a stream.
+/// A receive that may stand in line: what is linked. It knows no channel, so that it may stand
+/// beside a borrowed one, in a future, or beside its owner, in a stream.
 ///
-/// **Invariant.** Whoever has it calls all methods with the same channel, and `give_up` before it goes, or the channel does.
+/// **Invariant.** Whoever has it calls all methods with the same channel, and `give_up` before it
+/// goes, or the channel does.
 pub(super) struct Receiving<T> {
     entry: Entry<T>,
     _pinned: PhantomPinned,
@@ -36,7 +39,8 @@ impl<T> Receiving<T> {
         Receiving { entry: Entry::new(), _pinned: PhantomPinned }
     }
 
-    /// Polled again after it was ready, it receives the next message. (What is done most often stands in the caller's code.)
+    /// Polled again after it was ready, it receives the next message. (What is done most often
+    /// stands in the caller's code.)
     ///
     /// # Safety
     /// The invariant.
@@ -68,17 +72,24 @@ impl<T> Receiving<T> {
                 // SAFETY: it was handed over, and is ours.
                 return Poll::Ready(Ok(unsafe { self.entry.take() }));
             }
-            CLOSED => return Poll::Ready(Err(RecvError)),
+            CLOSED => {
+                // Polled again, it looks anew: a message that was handed to another one may have
+                // come back since.
+                self.entry.reset();
+                return Poll::Ready(Err(RecvError));
+            }
             _ => {}
         }
         let here = Here::get();
         let at = &raw mut self.entry;
         let mut value = MaybeUninit::<T>::uninit();
         let place = value.as_mut_ptr();
-        // Cloned without the lock: wakers are user code. Unused, or an older one, it is discarded last, without the lock.
+        // Cloned without the lock: wakers are user code. Unused, or an older one, it is discarded
+        // last, without the lock.
         let mut target = InHand::future(cx.waker());
-        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. The place is empty, or holds
-        // a message if it is done. A target was claimed, and is woken once, without the lock.
+        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. The place
+        // is empty, or holds a message if it is done. A target was claimed, and is woken once,
+        // without the lock.
         unsafe {
             let received = chan.locked(here, |state| match (*at).state() {
                 DONE => {
@@ -86,7 +97,10 @@ impl<T> Receiving<T> {
                     place.copy_from_nonoverlapping((*at).place(), 1);
                     Received::Done(None)
                 }
-                CLOSED => Received::Closed,
+                CLOSED => {
+                    (*at).reset();
+                    Received::Closed
+                }
                 LINKED if on("waker-kept") => Received::Empty,
                 LINKED => {
                     *target = target.take().map(|new| (*at).replace_target(new));
@@ -110,6 +124,38 @@ impl<T> Receiving<T> {
         }
     }
 
+    /// Its time is over: leaves the line, with the message that was handed over, or that is there
+    /// now.
+    ///
+    /// # Safety
+    /// The invariant. It is not polled afterwards.
+    unsafe fn stop(self: Pin<&mut Self>, chan: &Chan<T>) -> Result<T, RecvTimeoutError> {
+        let here = Here::get();
+        // SAFETY: the entry is not moved.
+        let at = &raw mut unsafe { self.get_unchecked_mut() }.entry;
+        let mut value = MaybeUninit::<T>::uninit();
+        let place = value.as_mut_ptr();
+        // SAFETY: our own entry. The place is empty, or holds a message if it is done. A target was
+        // claimed, and is woken once, without the lock.
+        unsafe {
+            let look = |state: &mut State<T>| match (*at).state() {
+                DONE => {
+                    (*at).reset();
+                    place.copy_from_nonoverlapping((*at).place(), 1);
+                    Received::Done(None)
+                }
+                CLOSED => Received::Closed,
+                _ => state.try_recv(place),
+            };
+            match chan.give_up_late(here, at, Side::Receive, look) {
+                Received::Done(target) => target.into_iter().for_each(|target| here.wake(target)),
+                Received::Closed => return Err(RecvTimeoutError::Closed),
+                Received::Empty => return Err(RecvTimeoutError::Timeout),
+            }
+            Ok(value.assume_init())
+        }
+    }
+
     /// Leaves the line. A message that was handed over goes to the next.
     ///
     /// # Safety
@@ -129,7 +175,8 @@ impl<T> Receiving<T> {
     #[inline(never)]
     unsafe fn leave_line(&mut self, chan: &Chan<T>) {
         let here = Here::get();
-        // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it is ours.
+        // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it
+        // is ours.
         unsafe {
             let _target = chan.give_up(here, &raw mut self.entry, Side::Receive);
             if self.entry.state() == DONE && !on("not-given-back") {
@@ -139,7 +186,8 @@ impl<T> Receiving<T> {
     }
 }
 
-/// A send that may stand in line, as [`Receiving`], with the same invariant: with a message, or empty.
+/// A send that may stand in line, as [`Receiving`], with the same invariant: with a message, or
+/// empty.
 pub(super) struct Sending<T> {
     entry: Entry<T>,
     /// Is the message in the slot?
@@ -212,8 +260,8 @@ impl<T> Sending<T> {
         let at = &raw mut self.entry;
         // As there: discarded last.
         let mut target = InHand::future(cx.waker());
-        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. Its slot is full unless it is
-        // done. A target was claimed, and is woken once, without the lock.
+        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. Its slot is
+        // full unless it is done. A target was claimed, and is woken once, without the lock.
         unsafe {
             let sent = chan.locked(here, |state| match (*at).state() {
                 DONE => Sent::Done(None),
@@ -245,6 +293,36 @@ impl<T> Sending<T> {
         }
     }
 
+    /// Its time is over: leaves the line, and the message comes back unless it was taken, or can be
+    /// sent now.
+    ///
+    /// # Safety
+    /// The invariant; it is full. It is not polled afterwards.
+    unsafe fn stop(self: Pin<&mut Self>, chan: &Chan<T>) -> Result<(), SendTimeoutError<T>> {
+        let here = Here::get();
+        // SAFETY: the entry is not moved.
+        let this = unsafe { self.get_unchecked_mut() };
+        let at = &raw mut this.entry;
+        // SAFETY: our own entry, whose slot is full unless it is done. A target was claimed, and is
+        // woken once, without the lock.
+        unsafe {
+            let sent = chan.give_up_late(here, at, Side::Send, |state| match (*at).state() {
+                DONE => Sent::Done(None),
+                CLOSED => Sent::Closed,
+                _ => state.try_send((*at).place()),
+            });
+            this.full = false;
+            this.entry.reset();
+            match sent {
+                Sent::Done(target) => target.into_iter().for_each(|target| here.wake(target)),
+                Sent::Dropped => this.entry.place().drop_in_place(),
+                Sent::Closed => return Err(SendTimeoutError::Closed(this.entry.take())),
+                Sent::Full => return Err(SendTimeoutError::Timeout(this.entry.take())),
+            }
+            Ok(())
+        }
+    }
+
     /// Leaves the line, and drops the message unless it was taken.
     ///
     /// # Safety
@@ -262,7 +340,8 @@ impl<T> Sending<T> {
     #[cold]
     #[inline(never)]
     unsafe fn leave_line(&mut self, chan: &Chan<T>) {
-        // SAFETY: our own entry; afterwards nobody else knows it. The message is still in the slot unless it was taken.
+        // SAFETY: our own entry; afterwards nobody else knows it. The message is still in the slot
+        // unless it was taken.
         unsafe {
             let linked = self.entry.state() == LINKED;
             let _target = linked.then(|| chan.give_up(Here::get(), &raw mut self.entry, Side::Send));
@@ -313,6 +392,20 @@ impl<T> Future for RecvFuture<'_, T> {
     }
 }
 
+impl<T> Stop for RecvFuture<'_, T> {
+    type InTime = Result<T, RecvTimeoutError>;
+    fn in_time(output: Result<T, RecvError>) -> Self::InTime {
+        output.map_err(|RecvError| RecvTimeoutError::Closed)
+    }
+    fn stop(self: Pin<&mut Self>) -> Self::InTime {
+        // SAFETY: the part is pinned as the whole; its channel is ours, to our end.
+        unsafe {
+            let this = self.get_unchecked_mut();
+            Pin::new_unchecked(&mut this.receiving).stop(this.chan)
+        }
+    }
+}
+
 impl<T> Drop for RecvFuture<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
@@ -346,6 +439,20 @@ impl<T> Future for SendFuture<'_, T> {
         unsafe {
             let this = self.get_unchecked_mut();
             Pin::new_unchecked(&mut this.sending).poll(this.chan, cx)
+        }
+    }
+}
+
+impl<T> Stop for SendFuture<'_, T> {
+    type InTime = Result<(), SendTimeoutError<T>>;
+    fn in_time(output: Result<(), SendError<T>>) -> Self::InTime {
+        output.map_err(|SendError(value)| SendTimeoutError::Closed(value))
+    }
+    fn stop(self: Pin<&mut Self>) -> Self::InTime {
+        // SAFETY: as of `RecvFuture`. Pending, it is full.
+        unsafe {
+            let this = self.get_unchecked_mut();
+            Pin::new_unchecked(&mut this.sending).stop(this.chan)
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Receivers that look at the first message before they take it, or leave it.
 //!
-//! The message is *lent* to who looks: moved into its frame or its future ([`super::chan`] has the protocol), so that the
-//! closure runs without the channel's lock, and may panic, wait or use the channel.
+//! The message is *lent* to who looks: moved into its frame or its future ([`super::chan`] has the
+//! protocol), so that the closure runs without the channel's lock, and may panic, wait or use the
+//! channel.
 
 use super::Receiver;
 use super::blocked::Blocked;
@@ -9,9 +10,9 @@ use super::chan::{Chan, Received, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LOOKS};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::IN_HAND;
-use myriad_core::sys::mutant::on;
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::wait::{Here, InHand, Target, Wait};
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, InHand, Target};
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -27,7 +28,8 @@ struct Loan<'a, T> {
 
 impl<'a, T> Loan<'a, T> {
     /// # Safety
-    /// The channel has lent the message in `place`, which stays there, and is not used otherwise, as long as this lives.
+    /// The channel has lent the message in `place`, which stays there, and is not used otherwise,
+    /// as long as this lives.
     unsafe fn new(chan: &'a Chan<T>, place: *mut T) -> Self {
         Loan { chan, place }
     }
@@ -66,29 +68,33 @@ fn take_if<T>(wanted: impl FnOnce(&T) -> bool) -> impl FnOnce(&T) -> (bool, ()) 
 }
 
 impl<T> Receiver<T> {
-    /// Looks at the next message, and receives it only if it is `wanted`; otherwise it stays the first (`None`).
+    /// Looks at the next message, and receives it only if it is `wanted`; otherwise it stays the
+    /// first (`None`).
     ///
-    /// The closure runs in the calling task, without any lock, and may do what it likes: wait, too. Meanwhile the message is
-    /// *lent* to it. Sends go on as long as there is room (the message has its place still). Nobody receives: who comes to receive, or to look,
-    /// stands in line, and `try_recv` finds nothing; for no later message is received before this one. So it is also how to
-    /// hold the receiving side of a channel for a while. The closure itself must not wait to receive from this channel: that
-    /// would be for ever.
+    /// The closure runs in the calling task, without any lock, and may do what it likes: wait, too.
+    /// Meanwhile the message is *lent* to it. Sends go on as long as there is room (the message has
+    /// its place still). Nobody receives: who comes to receive, or to look, stands in line, and
+    /// `try_recv` finds nothing; for no later message is received before this one. So it is also
+    /// how to hold the receiving side of a channel for a while. The closure itself must not wait to
+    /// receive from this channel: that would be for ever.
     ///
-    /// At a [rendezvous](super::rendezvous) looking ends the send. A message that is not taken stays in the channel, as one that
-    /// a cancelled receive gives back.
+    /// At a [rendezvous](super::rendezvous) looking ends the send. A message that is not taken
+    /// stays in the channel, as one that a cancelled receive gives back.
     ///
     /// # Blocking
-    /// As [`recv`](Self::recv): while the channel is empty, in line with those that receive; and while somebody else looks.
+    /// As [`recv`](Self::recv): while the channel is empty, in line with those that receive; and
+    /// while somebody else looks.
     ///
     /// # Cancellation
-    /// A task that is cancelled while it waits unwinds, and has taken no message; cancelled at a wait within the closure, it
-    /// unwinds as by a panic.
+    /// A task that is cancelled while it waits unwinds, and has taken no message; cancelled at a
+    /// wait within the closure, it unwinds as by a panic.
     ///
     /// # Errors
     /// The channel is closed, and nothing is left in it.
     ///
     /// # Panics
-    /// If the closure does: the message stays where it was. If it must wait and there is no memory for a stack.
+    /// If the closure does: the message stays where it was. If it must wait and there is no memory
+    /// for a stack.
     ///
     /// # Examples
     /// ```
@@ -108,7 +114,8 @@ impl<T> Receiver<T> {
     /// The same if a message is there.
     ///
     /// # Errors
-    /// Nothing is there now, somebody else looks at it, or the channel is closed and nothing is left in it.
+    /// Nothing is there now, somebody else looks at it, or the channel is closed and nothing is
+    /// left in it.
     pub fn try_recv_if(&self, wanted: impl FnOnce(&T) -> bool) -> Result<Option<T>, TryRecvError> {
         self.try_look(take_if(wanted)).map(|(message, ())| message)
     }
@@ -116,7 +123,8 @@ impl<T> Receiver<T> {
     /// The same, and waits for at most `timeout`. (The closure may take longer.)
     ///
     /// # Errors
-    /// The time has passed before there was a message to look at; or the channel is closed and nothing is left in it.
+    /// The time has passed before there was a message to look at; or the channel is closed and
+    /// nothing is left in it.
     pub fn recv_if_timeout(
         &self,
         timeout: Duration,
@@ -140,8 +148,8 @@ impl<T> Receiver<T> {
     /// A future of [`recv_if`](Self::recv_if). The closure runs when it is polled.
     ///
     /// # Cancellation
-    /// Dropped before it is ready, it has taken nothing. Once polled it stands in line; when the message is lent to it,
-    /// nobody receives any until it is polled or dropped.
+    /// Dropped before it is ready, it has taken nothing. Once polled it stands in line; when the
+    /// message is lent to it, nobody receives any until it is polled or dropped.
     pub fn recv_if_async<F>(&self, wanted: F) -> impl Future<Output = Result<Option<T>, RecvError>>
     where
         F: FnOnce(&T) -> bool,
@@ -150,7 +158,8 @@ impl<T> Receiver<T> {
         async move { looking.await.map(|(message, ())| message) }
     }
 
-    /// Looks at the next message, and leaves it where it is; what holds of [`recv_if`](Self::recv_if) holds here.
+    /// Looks at the next message, and leaves it where it is; what holds of
+    /// [`recv_if`](Self::recv_if) holds here.
     ///
     /// # Errors
     /// The channel is closed, and nothing is left in it.
@@ -202,7 +211,8 @@ impl<T> Receiver<T> {
         async move { looking.await.map(|(_, result)| result) }
     }
 
-    /// A copy of the next message, which stays where it is: [`peek_with`](Self::peek_with) and `clone`.
+    /// A copy of the next message, which stays where it is: [`peek_with`](Self::peek_with) and
+    /// `clone`.
     ///
     /// # Errors
     /// The channel is closed, and nothing is left in it.
@@ -307,12 +317,19 @@ impl<T> Receiver<T> {
         let (here, chan) = (Here::get(), self.chan());
         let mut message = MaybeUninit::uninit();
         let place = message.as_mut_ptr();
-        // SAFETY: the place is empty, in this frame, and holds the message that is lent if it is done.
+        // SAFETY: the place is empty, in this frame, and holds the message that is lent if it is
+        // done.
         unsafe {
             match chan.locked(here, |state| state.try_borrow(place)) {
                 Received::Done(target) => Ok(lent(here, chan, place, target).look(look)),
-                Received::Closed => Err(TryRecvError::Closed),
-                Received::Empty => Err(TryRecvError::Empty),
+                Received::Closed => {
+                    here.spend_in_vain();
+                    Err(TryRecvError::Closed)
+                }
+                Received::Empty => {
+                    here.spend_in_vain();
+                    Err(TryRecvError::Empty)
+                }
             }
         }
     }
@@ -327,8 +344,9 @@ impl<T> Receiver<T> {
         let blocked = Blocked::until(deadline.is_some(), here, chan, Side::Receive);
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
-        // SAFETY: the entry stands in this frame until the wait is over, and then, ours again, until the loan is. The wait is prepared
-        // and published, of the kind that it is. The slot is empty, and holds the message that is lent if it is done.
+        // SAFETY: the entry stands in this frame until the wait is over, and then, ours again,
+        // until the loan is. The wait is prepared and published, of the kind that it is. The slot
+        // is empty, and holds the message that is lent if it is done.
         unsafe {
             let received = chan.locked(here, |state| {
                 let received = state.try_borrow(entry.place());
@@ -343,10 +361,16 @@ impl<T> Receiver<T> {
                 (Received::Empty, Err(error)) => panic!("{error}"),
                 (Received::Empty, Ok(())) => {}
             }
-            if !wait.block_by(deadline) {
-                drop(chan.give_up(here, at, Side::Receive));
-                wait.arrive();
-                return Err(RecvTimeoutError::Timeout);
+            if !Wait::block_by(blocked.whole(), deadline) {
+                if wait.was_cancelled() {
+                    drop(chan.give_up(here, at, Side::Receive));
+                    wait.arrive();
+                }
+                return match chan.give_up_late(here, at, Side::Receive, |state| state.try_borrow(entry.place())) {
+                    Received::Done(target) => Ok(lent(here, chan, entry.place(), target).look(look)),
+                    Received::Closed => Err(RecvTimeoutError::Closed),
+                    Received::Empty => Err(RecvTimeoutError::Timeout),
+                };
             }
             if entry.state() != DONE {
                 wait.arrive();
@@ -403,8 +427,8 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
         }
         // Cloned, and discarded when it is not needed, without the lock: wakers are user code.
         let mut target = InHand::future(cx.waker());
-        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned; its slot holds the message that is lent
-        // if it is done, until the loan is over.
+        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned; its slot
+        // holds the message that is lent if it is done, until the loan is over.
         unsafe {
             let received = chan.locked(here, |state| match (*at).state() {
                 DONE => Received::Done(None),
@@ -443,7 +467,8 @@ impl<T, F> Drop for Looking<'_, T, F> {
             return;
         }
         let at = &raw mut self.entry;
-        // SAFETY: our own entry; afterwards nobody else knows it. If the message was lent it is in the slot.
+        // SAFETY: our own entry; afterwards nobody else knows it. If the message was lent it is in
+        // the slot.
         unsafe {
             let _target = self.chan.give_up(Here::get(), at, Side::Receive);
             if (*at).state() == DONE && !on("loan-kept") {

@@ -1,15 +1,16 @@
 //! Channels: typed queues between tasks, futures and threads; many senders, many receivers.
 //!
-//! [`bounded`] holds so many messages, and a sender waits while it is full; [`unbounded`] never makes a sender wait;
-//! [`rendezvous`] holds none: a send ends when a receiver has the message.
+//! [`bounded`] holds so many messages, and a sender waits while it is full; [`unbounded`] never
+//! makes a sender wait; [`rendezvous`] holds none: a send ends when a receiver has the message.
 //!
-//! Each operation exists in the same endings: `send` waits, `try_send` never does, `send_timeout` and `send_deadline` wait
-//! so long, `send_async` is a future. Messages arrive in the order in which their sends took effect, and waiters are
-//! served first come, first served.
+//! Each operation exists in the same endings: `send` waits, `try_send` never does, `send_timeout`
+//! and `send_deadline` wait so long, `send_async` is a future. Messages arrive in the order in
+//! which their sends took effect, and waiters are served first come, first served.
 //!
-//! A channel is *closed* by [`Sender::close`], [`Receiver::close`], or when all ends of one side are dropped. Then sends
-//! fail, with the message in the error, and receivers get what is buffered before they fail. No message is lost but by
-//! dropping it: a receive that is cancelled, by a timeout or by dropping its future, has had no effect.
+//! A channel is *closed* by [`Sender::close`], [`Receiver::close`], or when all ends of one side
+//! are dropped. Then sends fail, with the message in the error, and receivers get what is buffered
+//! before they fail. No message is lost but by dropping it: a receive that is cancelled, by a
+//! timeout or by dropping its future, has had no effect.
 //!
 //! # Examples
 //! ```
@@ -27,6 +28,7 @@ mod board;
 mod broadcast;
 mod callback;
 mod chan;
+mod closed;
 mod ends;
 mod error;
 mod future;
@@ -41,6 +43,7 @@ mod stream;
 mod time;
 mod transform;
 mod watch;
+mod weak;
 
 use crate::entry;
 
@@ -64,11 +67,12 @@ pub use stream::{IntoSink, IntoStream, RecvStream, SendSink};
 pub use time::{Ticks, after, never, tick};
 pub use transform::TransformSender;
 pub use watch::{WatchReceiver, WatchSender, watch};
+pub use weak::{WeakReceiver, WeakSender};
 
 /// A channel that holds up to `capacity` messages.
 ///
-/// A capacity of 0 makes a [`rendezvous`]; memory is taken as messages come, so a huge capacity (up to `usize::MAX`, which
-/// is as good as [`unbounded`]) costs nothing before it is used.
+/// A capacity of 0 makes a [`rendezvous`]; memory is taken as messages come, so a huge capacity (up
+/// to `usize::MAX`, which is as good as [`unbounded`]) costs nothing before it is used.
 #[must_use]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     ends::new(capacity, WhenFull::Wait)
@@ -86,7 +90,8 @@ pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
     ends::new(0, WhenFull::Wait)
 }
 
-/// A channel that holds the newest `capacity` messages: a send to a full one drops the oldest, and never waits.
+/// A channel that holds the newest `capacity` messages: a send to a full one drops the oldest, and
+/// never waits.
 ///
 /// # Panics
 /// If the capacity is 0. A send panics if the destructor of what it drops does.
@@ -103,7 +108,8 @@ pub fn sliding<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     ends::new(capacity, WhenFull::DropOldest)
 }
 
-/// A channel that holds the oldest `capacity` messages: a send to a full one drops its message, and never waits.
+/// A channel that holds the oldest `capacity` messages: a send to a full one drops its message, and
+/// never waits.
 ///
 /// # Panics
 /// If the capacity is 0. A send panics if the destructor of what it drops does.

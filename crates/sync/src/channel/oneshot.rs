@@ -3,7 +3,8 @@
 use super::error::SendError;
 use super::{Receiver, Sender};
 
-/// A channel for one message: sending uses up the sender, and never waits. The receiver is a usual one.
+/// A channel for one message: sending uses up the sender, and never waits. The receiver is a usual
+/// one.
 ///
 /// # Examples
 /// ```
@@ -30,6 +31,11 @@ impl<T> OnceSender<T> {
     pub fn send(self, value: T) -> Result<(), SendError<T>> {
         // The only message of a channel with room for one: it never waits.
         self.0.send(value)
+    }
+    /// A future that is ready when nobody is there any more who would receive it: see
+    /// [`Sender::closed_async`].
+    pub fn closed_async(&self) -> impl Future<Output = ()> + use<'_, T> {
+        self.0.closed_async()
     }
     /// Is nobody there any more who would receive it?
     pub fn is_closed(&self) -> bool {

@@ -5,11 +5,12 @@ use myriad_core::{JoinError, JoinHandle};
 use std::fmt;
 use std::sync::Mutex;
 
-/// Starts a task that sends, and returns what it sends to. The task's end closes the channel; if it panics, whoever comes
-/// to the end hears that. (Julia's `Channel(f, n)`.)
+/// Starts a task that sends, and returns what it sends to. The task's end closes the channel; if it
+/// panics, whoever comes to the end hears that. (Julia's `Channel(f, n)`.)
 ///
 /// # Cancellation
-/// If the [`Produced`] is dropped, the task's next send fails; what it makes of that is its own business.
+/// If the [`Produced`] is dropped, the task's next send fails; what it makes of that is its own
+/// business.
 ///
 /// # Examples
 /// ```
@@ -36,7 +37,8 @@ where
     Produced { receiver, producer }
 }
 
-/// What a producer sends; see [`produce`]. An iterator of messages, at whose end a failure is an error.
+/// What a producer sends; see [`produce`]. An iterator of messages, at whose end a failure is an
+/// error.
 pub struct Produced<T> {
     receiver: Receiver<T>,
     /// Until somebody has come to the end. (Not held while anybody waits.)
@@ -72,8 +74,8 @@ impl<T> Produced<T> {
         }
     }
 
-    /// The receiving end, for all else: trying, time limits, selects. It says of a failure only that the channel is closed;
-    /// [`end`](Self::end) says more.
+    /// The receiving end, for all else: trying, time limits, selects. It says of a failure only
+    /// that the channel is closed; [`end`](Self::end) says more.
     pub fn receiver(&self) -> &Receiver<T> {
         &self.receiver
     }

@@ -3,17 +3,19 @@
 use super::board::{Board, Closer, Content, Reader, Reading, receiving};
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use crate::select::Arm;
+use myriad_core::engine::user_code::UserValue;
 use myriad_core::time::{self, Instant};
-use myriad_core::user_code::UserValue;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A promise: the first value that is set stays, and all receivers get it, also those that come later, and as often as they ask.
+/// A promise: the first value that is set stays, and all receivers get it, also those that come
+/// later, and as often as they ask.
 ///
-/// When all senders are gone and none has set a value, receivers fail. (As core.async's `promise-chan`.)
+/// When all senders are gone and none has set a value, receivers fail. (As core.async's
+/// `promise-chan`.)
 ///
 /// # Examples
 /// ```

@@ -6,15 +6,17 @@ use super::ends::Share;
 use super::entry::DONE;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::RecvFuture;
+use crate::limit::Limited;
+use myriad_core::engine::wait::{Here, Wait};
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, Wait};
 use std::fmt;
+use std::future::Future;
 use std::mem::MaybeUninit;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
 
-/// Receives messages. Clone it for more receivers, each message goes to one of them; when all are dropped, the channel
-/// closes, and what is buffered is dropped with it.
+/// Receives messages. Clone it for more receivers, each message goes to one of them; when all are
+/// dropped, the channel closes, and what is buffered is dropped with it.
 pub struct Receiver<T> {
     share: Share<T>,
 }
@@ -37,11 +39,16 @@ impl<T> Receiver<T> {
         self.share.chan()
     }
 
+    pub(super) fn share(&self) -> &Share<T> {
+        &self.share
+    }
+
     /// Receives the next message.
     ///
     /// # Blocking
-    /// While the channel is empty. A send or a close wakes it; the calling task is set aside meanwhile, a foreign thread
-    /// sleeps. A task that has sent or received 256 messages without blocking lets others run.
+    /// While the channel is empty. A send or a close wakes it; the calling task is set aside
+    /// meanwhile, a foreign thread sleeps. A task that has sent or received 256 messages without
+    /// blocking lets others run.
     ///
     /// # Cancellation
     /// A task that is cancelled while it waits unwinds, and has taken no message.
@@ -51,8 +58,9 @@ impl<T> Receiver<T> {
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack.
-    // Inlined with the switch to another stack: a function that the processor enters for one task and leaves for another
-    // makes it predict the wrong return, 6 ns each. Not unoptimised: there each call would add ten messages to the frame.
+    // Inlined with the switch to another stack: a function that the processor enters for one task
+    // and leaves for another makes it predict the wrong return, 6 ns each. Not unoptimised: there
+    // each call would add ten messages to the frame.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn recv(&self) -> Result<T, RecvError> {
         let here = Here::get();
@@ -77,8 +85,8 @@ impl<T> Receiver<T> {
     #[inline(never)]
     fn recv_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>) -> Came<T> {
         let mut value = MaybeUninit::uninit();
-        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and is woken once, without the
-        // lock.
+        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and
+        // is woken once, without the lock.
         unsafe {
             match state.try_recv(value.as_mut_ptr()) {
                 Received::Done(None) => {}
@@ -104,12 +112,12 @@ impl<T> Receiver<T> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn recv_blocking(here: Here, chan: &Chan<T>, mut state: Locked<'_, T>) -> Came<T> {
         let blocked = Blocked::new(here, chan, Side::Receive);
-        // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and published before the lock goes.
-        // Afterwards the entry is ours again.
+        // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and
+        // published before the lock goes. Afterwards the entry is ours again.
         unsafe {
             state.wait(Side::Receive, blocked.at(), blocked.wait.target());
             drop(state);
-            blocked.wait.block();
+            Wait::block(blocked.whole());
             if blocked.entry.state() == DONE {
                 Came::Message(blocked.entry.take())
             } else if blocked.wait.was_cancelled() {
@@ -122,9 +130,16 @@ impl<T> Receiver<T> {
 
     /// Receives a message if one is there.
     ///
+    /// # Blocking
+    /// It waits for nothing. But in a closure each 256th attempt in a row that fails lets others go
+    /// first, as [`yield_now`](myriad_core::yield_now) does, so that who tries again and again does
+    /// not keep a worker from those who would send. (Not while a panic unwinds, nor in
+    /// [`keep_thread`](myriad_core::task::keep_thread); and not in a future, which is to wait by
+    /// [`recv_async`](Self::recv_async).) No cancellation is found there.
+    ///
     /// # Errors
-    /// Nothing is there now (or somebody [looks](Self::recv_if) at the first message, before which nobody receives a later one),
-    /// or the channel is closed and nothing is left in it.
+    /// Nothing is there now (or somebody [looks](Self::recv_if) at the first message, before which
+    /// nobody receives a later one), or the channel is closed and nothing is left in it.
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let here = Here::get();
@@ -133,18 +148,29 @@ impl<T> Receiver<T> {
             // SAFETY: found under the same lock.
             return Ok(unsafe { state.quick_recv() });
         }
+        self.try_recv_slow(here, state)
+    }
+
+    #[inline(never)]
+    fn try_recv_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>) -> Result<T, TryRecvError> {
         let mut value = MaybeUninit::uninit();
         let place = value.as_mut_ptr();
-        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and is woken once, without the
-        // lock.
+        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and
+        // is woken once, without the lock.
         unsafe {
             let received = state.try_recv(place);
             drop(state);
             match received {
                 Received::Done(None) => {}
                 Received::Done(Some(target)) => here.wake(target),
-                Received::Closed => return Err(TryRecvError::Closed),
-                Received::Empty => return Err(TryRecvError::Empty),
+                Received::Closed => {
+                    here.spend_in_vain();
+                    return Err(TryRecvError::Closed);
+                }
+                Received::Empty => {
+                    here.spend_in_vain();
+                    return Err(TryRecvError::Empty);
+                }
             }
             Ok(value.assume_init())
         }
@@ -156,7 +182,8 @@ impl<T> Receiver<T> {
     /// As [`recv`](Self::recv), up to the time limit.
     ///
     /// # Errors
-    /// The time has passed, and no message was taken; or the channel is closed and nothing is left in it.
+    /// The time has passed, and no message was taken; or the channel is closed and nothing is left
+    /// in it.
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.recv_deadline(time::now() + timeout)
     }
@@ -186,13 +213,61 @@ impl<T> Receiver<T> {
     /// A future that receives the next message.
     ///
     /// # Cancellation
-    /// Dropped before it is ready, it has taken nothing: a message that was just handed to it goes to the next receiver
-    /// (which may have received later ones already), or back before all that are buffered.
-    /// So drop it, or poll it on: once polled it stands in line, and keeps a message from the others as long as it is
-    /// neither (for ever, if it is forgotten).
+    /// Dropped before it is ready, it has taken nothing: a message that was just handed to it goes
+    /// to the next receiver (which may have received later ones already), or back before all that
+    /// are buffered.
+    ///
+    /// *A pending future may hold a message: poll it or drop it.* Once polled it stands in line,
+    /// and the message that comes when it is first there is its own, although it does not know that
+    /// before it is polled again. As long as it is neither polled nor dropped (for ever, if it is
+    /// forgotten) nobody else receives that message. So a loop that keeps such a future, and waits
+    /// for something else by `select_async!`, has to come back to it.
     #[inline]
     pub fn recv_async(&self) -> RecvFuture<'_, T> {
         RecvFuture::new(self.chan())
+    }
+
+    /// A future that receives the next message, for at most `timeout` from this call.
+    ///
+    /// It is exact, as [`recv_timeout`](Self::recv_timeout) and unlike
+    /// [`timeout_async`](myriad_core::time::timeout_async): when it says that the time has passed
+    /// no message was there at a moment since then.
+    ///
+    /// # Cancellation
+    /// As of [`recv_async`](Self::recv_async).
+    ///
+    /// # Errors
+    /// As of [`recv_timeout`](Self::recv_timeout).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_sync::channel::{RecvTimeoutError, bounded};
+    /// use std::time::Duration;
+    /// let (tx, rx) = bounded(1);
+    /// let late = rx.recv_timeout_async(Duration::from_millis(1));
+    /// assert_eq!(myriad_core::block_on(late), Err(RecvTimeoutError::Timeout));
+    /// tx.send(7).unwrap();
+    /// assert_eq!(myriad_core::block_on(rx.recv_timeout_async(Duration::ZERO)), Ok(7));
+    /// ```
+    pub fn recv_timeout_async(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<T, RecvTimeoutError>> + use<'_, T> {
+        self.recv_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Cancellation
+    /// As of [`recv_async`](Self::recv_async).
+    ///
+    /// # Errors
+    /// As of [`recv_timeout`](Self::recv_timeout).
+    pub fn recv_deadline_async(
+        &self,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<T, RecvTimeoutError>> + use<'_, T> {
+        Limited::new(self.recv_async(), deadline)
     }
 
     /// Receives, and waits if it must.
@@ -203,8 +278,9 @@ impl<T> Receiver<T> {
         let blocked = Blocked::until(deadline.is_some(), here, self.chan(), Side::Receive);
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
-        // SAFETY: the caller. The entry stands in this frame until the wait is over. A target was claimed, and is woken once.
-        // The wait is prepared and published, of the kind that it is; when it is over the entry is ours again.
+        // SAFETY: the caller. The entry stands in this frame until the wait is over. A target was
+        // claimed, and is woken once. The wait is prepared and published, of the kind that it is;
+        // when it is over the entry is ours again.
         unsafe {
             let received = self.chan().locked(here, |state| {
                 let received = state.try_recv(place);
@@ -223,9 +299,19 @@ impl<T> Receiver<T> {
                 (Received::Empty, Err(error)) => panic!("{error}"),
                 (Received::Empty, Ok(())) => {}
             }
-            if !wait.block_by(deadline) {
-                drop(self.chan().give_up(here, at, Side::Receive));
-                return if wait.was_cancelled() { Waited::Cancelled } else { Waited::Timeout };
+            if !Wait::block_by(blocked.whole(), deadline) {
+                if wait.was_cancelled() {
+                    drop(self.chan().give_up(here, at, Side::Receive));
+                    return Waited::Cancelled;
+                }
+                return match self.chan().give_up_late(here, at, Side::Receive, |state| state.try_recv(place)) {
+                    Received::Done(target) => {
+                        target.into_iter().for_each(|target| here.wake(target));
+                        Waited::Done
+                    }
+                    Received::Closed => Waited::Closed,
+                    Received::Empty => Waited::Timeout,
+                };
             }
             if entry.state() != DONE {
                 return if wait.was_cancelled() { Waited::Cancelled } else { Waited::Closed };
@@ -248,14 +334,26 @@ impl<T> Receiver<T> {
     pub fn len(&self) -> usize {
         self.chan().len()
     }
-    /// Would a receive go on at once (with a message, or because the channel is closed)? Another receiver may be faster.
-    /// [`wait_ready`](Self::wait_ready) waits for a message.
+    /// Would a receive go on at once (with a message, or because the channel is closed)? Another
+    /// receiver may be faster. [`wait_ready`](Self::wait_ready) waits for a message.
     pub fn is_ready(&self) -> bool {
         self.chan().locked(Here::get(), |state| state.receives_now())
     }
     /// Is nothing buffered?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+    /// Is the buffer full? (Always so of a rendezvous.)
+    pub fn is_full(&self) -> bool {
+        self.chan().is_full()
+    }
+    /// How many sending ends there are now. Others may be made or dropped meanwhile.
+    pub fn sender_count(&self) -> usize {
+        self.chan().ends(Side::Send)
+    }
+    /// How many receiving ends there are now. Others may be made or dropped meanwhile.
+    pub fn receiver_count(&self) -> usize {
+        self.chan().ends(Side::Receive)
     }
     /// How many messages it can hold; `None` if any number.
     pub fn capacity(&self) -> Option<usize> {
@@ -270,7 +368,8 @@ impl<T> Receiver<T> {
     pub fn iter(&self) -> Iter<'_, T> {
         Iter(self)
     }
-    /// Messages that are there now; never waits.
+    /// Messages that are there now; waits for none. Its end is a [`try_recv`](Self::try_recv) that
+    /// fails.
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter(self)
     }

@@ -1,16 +1,19 @@
 //! The buffer of a channel: a ring that grows as messages come, to both ends of use.
 //!
-//! But for the shortest paths messages are moved from place to place, not passed by value: a copy for each call would fill
-//! a small stack when they are large and the compiler does not optimise.
+//! But for the shortest paths messages are moved from place to place, not passed by value: a copy
+//! for each call would fill a small stack when they are large and the compiler does not optimise.
 
+use myriad_core::engine::user_code::UserValue;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::NonNull;
 
-/// A queue of messages. Takes no memory while it was never used. What is in it is dropped as [`Messages`]: dropping the ring itself
-/// does nothing.
+/// A queue of messages. Takes no memory while it was never used. What is in it is dropped as
+/// [`Messages`]: dropping the ring itself does nothing.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     slots: NonNull<MaybeUninit<T>>,
+    /// Masked, the place of the first message. It counts: up with each message that is taken out,
+    /// down with each that comes back.
     first: usize,
     len: usize,
     /// A power of two, or 0.
@@ -37,6 +40,19 @@ impl<T> Ring<T> {
         let at = self.first.wrapping_add(i) & (self.capacity - 1);
         // SAFETY: masked, so within the allocation.
         unsafe { self.slots.as_ptr().add(at).cast() }
+    }
+
+    /// How many messages were taken out so far, less those that came back in
+    /// [front](Self::push_front); wraps.
+    #[inline(always)]
+    pub(super) fn taken(&self) -> usize {
+        self.first
+    }
+
+    /// Of an empty ring that takes the place of another: it counts on from there.
+    pub(super) fn count_on_from(&mut self, other: &Ring<T>) {
+        debug_assert_eq!(self.len, 0, "a ring that is not empty is asked to count anew");
+        self.first = other.first;
     }
 
     /// For how many messages there is memory.
@@ -129,7 +145,8 @@ impl<T> Ring<T> {
     /// # Safety
     /// There is one; `place` holds a message, which is the caller's to move.
     pub(super) unsafe fn replace_first(&mut self, place: *mut T) {
-        // SAFETY: the caller. The slot of the first becomes that behind the last if the memory is full; else both are valid.
+        // SAFETY: the caller. The slot of the first becomes that behind the last if the memory is
+        // full; else both are valid.
         unsafe {
             let first = self.slot(0);
             let behind = self.slot(self.len);
@@ -149,13 +166,14 @@ impl<T> Ring<T> {
         let least = (FIRST_BYTES / size_of::<T>().max(1)).clamp(2, 16);
         let capacity = (self.capacity * 2).max(least.next_power_of_two());
         let mut slots = Box::<[T]>::new_uninit_slice(capacity);
-        for (i, slot) in slots.iter_mut().take(self.len).enumerate() {
+        for i in 0..self.len {
+            let slot = &mut slots[self.first.wrapping_add(i) & (capacity - 1)];
             // SAFETY: moved over to the new memory.
             unsafe { slot.as_mut_ptr().copy_from_nonoverlapping(self.slot(i), 1) };
         }
         self.free();
         self.slots = NonNull::from(Box::leak(slots)).cast();
-        (self.first, self.capacity) = (0, capacity);
+        self.capacity = capacity;
     }
 
     /// Gives the memory back; the messages have been moved.
@@ -169,27 +187,35 @@ impl<T> Ring<T> {
 }
 
 /// The messages of a ring that was taken out of its channel: dropped in order with this.
+///
+/// All are dropped, whatever their destructors do. The first panic of one goes on to whoever drops
+/// this, and can be caught there; those of later ones, which nobody could receive, are reported
+/// through the door of user code. So are all while a panic unwinds already.
 #[derive(Debug)]
 pub(super) struct Messages<T>(pub(super) Ring<T>);
 
+impl<T> Messages<T> {
+    fn next(&mut self) -> Option<UserValue<T>> {
+        // SAFETY: not empty. No longer in the ring when its destructor runs.
+        (self.0.len > 0).then(|| UserValue::new(unsafe { self.0.pop_value() }))
+    }
+}
+
 impl<T> Drop for Messages<T> {
     fn drop(&mut self) {
-        /// What is left when a message's destructor panics: dropped all the same.
-        struct Rest<'a, T>(&'a mut Ring<T>);
-        impl<T> Rest<'_, T> {
-            fn drop_all(&mut self) {
-                while self.0.len > 0 {
-                    // SAFETY: not empty. No longer in the ring when its destructor runs.
-                    drop(unsafe { self.0.pop_value() });
-                }
-            }
-        }
+        /// What is left when a message's destructor panics, or because of a panic.
+        struct Rest<'a, T>(&'a mut Messages<T>);
         impl<T> Drop for Rest<'_, T> {
             fn drop(&mut self) {
-                self.drop_all();
-                self.0.free();
+                while let Some(message) = self.0.next() {
+                    message.discard("the destructor of a message");
+                }
+                self.0.0.free();
             }
         }
-        Rest(&mut self.0).drop_all();
+        let rest = Rest(self);
+        while rest.0.0.len > 0 && !std::thread::panicking() {
+            drop(rest.0.next().map(UserValue::give));
+        }
     }
 }

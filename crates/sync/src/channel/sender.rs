@@ -6,9 +6,11 @@ use super::ends::Share;
 use super::entry::DONE;
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::future::SendFuture;
+use crate::limit::Limited;
+use myriad_core::engine::wait::{Here, Wait};
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::Here;
 use std::fmt;
+use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Duration;
@@ -28,12 +30,16 @@ impl<T> Sender<T> {
         self.share.chan()
     }
 
+    pub(super) fn share(&self) -> &Share<T> {
+        &self.share
+    }
+
     /// Sends a message.
     ///
     /// # Blocking
-    /// While the channel is full (at a rendezvous: until a receiver takes the message). A receive or a close wakes it; the
-    /// calling task is set aside meanwhile, a foreign thread sleeps. A task that has sent or received 256 messages
-    /// without blocking lets others run.
+    /// While the channel is full (at a rendezvous: until a receiver takes the message). A receive
+    /// or a close wakes it; the calling task is set aside meanwhile, a foreign thread sleeps. A
+    /// task that has sent or received 256 messages without blocking lets others run.
     ///
     /// # Cancellation
     /// A task that is cancelled while it waits unwinds: the message was not sent, and is dropped.
@@ -116,18 +122,19 @@ impl<T> Sender<T> {
         place: *mut T,
     ) -> Result<(), SendError<T>> {
         let blocked = Blocked::new(here, chan, Side::Send);
-        // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and published before the lock goes.
-        // Afterwards the entry is ours again.
+        // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and
+        // published before the lock goes. Afterwards the entry is ours again.
         unsafe {
             blocked.entry.put(place);
             state.wait(Side::Send, blocked.at(), blocked.wait.target());
             drop(state);
-            blocked.wait.block();
+            Wait::block(blocked.whole());
             if blocked.entry.state() == DONE { Ok(()) } else { Err(Self::not_sent(&blocked)) }
         }
     }
 
-    /// A wait has ended, and the message is still there. If because of a cancellation, it is dropped in the unwinding.
+    /// A wait has ended, and the message is still there. If because of a cancellation, it is
+    /// dropped in the unwinding.
     ///
     /// # Safety
     /// As said; it is taken once.
@@ -141,14 +148,23 @@ impl<T> Sender<T> {
 
     /// Sends a message if that is possible at once.
     ///
+    /// # Blocking
+    /// It waits for nothing. But in a closure each 256th attempt in a row that fails lets others go
+    /// first, as [`yield_now`](myriad_core::yield_now) does, so that who tries again and again does
+    /// not keep a worker from those who would make room. (Not while a panic unwinds, nor in
+    /// [`keep_thread`](myriad_core::task::keep_thread); and not in a future, which is to wait by
+    /// [`send_async`](Self::send_async).) No cancellation is found there.
+    ///
     /// # Errors
-    /// The channel is full, no receiver waits at the rendezvous, or it is closed: the message comes back.
+    /// The channel is full, no receiver waits at the rendezvous, or it is closed: the message comes
+    /// back.
     #[inline]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let here = Here::get();
         let mut value = ManuallyDrop::new(value);
         let place = &raw mut *value;
-        // SAFETY: the message is in its place, and is moved out of it once. A target was claimed, and is woken once.
+        // SAFETY: the message is in its place, and is moved out of it once. A target was claimed,
+        // and is woken once.
         unsafe {
             match self.chan().locked(here, |state| state.try_send(place)) {
                 Sent::Done(None) => Ok(()),
@@ -160,8 +176,14 @@ impl<T> Sender<T> {
                     place.drop_in_place();
                     Ok(())
                 }
-                Sent::Closed => Err(TrySendError::Closed(place.read())),
-                Sent::Full => Err(TrySendError::Full(place.read())),
+                Sent::Closed => {
+                    here.spend_in_vain();
+                    Err(TrySendError::Closed(place.read()))
+                }
+                Sent::Full => {
+                    here.spend_in_vain();
+                    Err(TrySendError::Full(place.read()))
+                }
             }
         }
     }
@@ -189,7 +211,8 @@ impl<T> Sender<T> {
         here.spend();
         let mut value = ManuallyDrop::new(value);
         let blocked = Blocked::timed(here, self.chan());
-        // SAFETY: the message is in its place, and is moved out of it once; the entry stands in this frame.
+        // SAFETY: the message is in its place, and is moved out of it once; the entry stands in
+        // this frame.
         unsafe {
             match self.wait(here, &raw mut *value, Some(deadline), &blocked) {
                 Waited::Done => Ok(()),
@@ -202,23 +225,72 @@ impl<T> Sender<T> {
     /// A future that sends a message.
     ///
     /// # Cancellation
-    /// Dropped while its message waits for room or a receiver, it has sent nothing, and drops the message. It may have been
-    /// taken since the last poll, though: then it is sent, and it is not known to whoever drops the future.
+    /// Dropped while its message waits for room or a receiver, it has sent nothing, and drops the
+    /// message. It may have been taken since the last poll, though: then it is sent, and it is not
+    /// known to whoever drops the future. With a time limit,
+    /// [`send_timeout_async`](Self::send_timeout_async) does know.
     #[inline]
     pub fn send_async(&self, value: T) -> SendFuture<'_, T> {
         SendFuture::new(self.chan(), value)
+    }
+
+    /// A future that sends a message, and waits for at most `timeout` from this call.
+    ///
+    /// It is exact, as [`send_timeout`](Self::send_timeout) and unlike
+    /// [`timeout_async`](myriad_core::time::timeout_async): when it says that the time has passed
+    /// the message was not sent, and comes back; so it may be sent again.
+    ///
+    /// # Cancellation
+    /// As of [`send_async`](Self::send_async).
+    ///
+    /// # Errors
+    /// As of [`send_timeout`](Self::send_timeout).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_sync::channel::{SendTimeoutError, bounded};
+    /// use std::time::Duration;
+    /// let (tx, rx) = bounded(1);
+    /// tx.send(1).unwrap();
+    /// let late = tx.send_timeout_async(2, Duration::from_millis(1));
+    /// assert_eq!(myriad_core::block_on(late), Err(SendTimeoutError::Timeout(2)));
+    /// assert_eq!((rx.recv(), rx.try_recv().is_err()), (Ok(1), true));
+    /// ```
+    pub fn send_timeout_async(
+        &self,
+        value: T,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<(), SendTimeoutError<T>>> + use<'_, T> {
+        self.send_deadline_async(value, time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Cancellation
+    /// As of [`send_async`](Self::send_async).
+    ///
+    /// # Errors
+    /// As of [`send_timeout`](Self::send_timeout).
+    pub fn send_deadline_async(
+        &self,
+        value: T,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<(), SendTimeoutError<T>>> + use<'_, T> {
+        Limited::new(self.send_async(value), deadline)
     }
 
     /// Sends, and waits if it must. Unless it is done the message is in the entry's slot
     /// afterwards; also if a cancellation has ended the wait, which the caller asks.
     ///
     /// # Safety
-    /// `place` holds a message, which is moved out. `blocked` is new, of this deadline, and stays where it is until this returns.
+    /// `place` holds a message, which is moved out. `blocked` is new, of this deadline, and stays
+    /// where it is until this returns.
     unsafe fn wait(&self, here: Here, place: *mut T, deadline: Option<Instant>, blocked: &Blocked<T>) -> Waited {
         let (wait, entry) = (&blocked.wait, blocked.at());
         let prepared = wait.prepare();
-        // SAFETY: the caller; the entry is ours until it is linked. A target was claimed, and is woken once. The wait is
-        // prepared and published, of the kind that it is; when it is over the entry is ours again.
+        // SAFETY: the caller; the entry is ours until it is linked. A target was claimed, and is
+        // woken once. The wait is prepared and published, of the kind that it is; when it is over
+        // the entry is ours again.
         unsafe {
             let sent = self.chan().locked(here, |state| {
                 let sent = state.try_send(place);
@@ -247,15 +319,70 @@ impl<T> Sender<T> {
                 }
                 (Sent::Full, Ok(())) => {}
             }
-            if !wait.block_by(deadline) {
-                drop(self.chan().give_up(here, entry, Side::Send));
-                return Waited::Timeout;
+            if !Wait::block_by(blocked.whole(), deadline) {
+                if wait.was_cancelled() {
+                    drop(self.chan().give_up(here, entry, Side::Send));
+                    return Waited::Cancelled;
+                }
+                return match self.chan().give_up_late(here, entry, Side::Send, |state| state.try_send((*entry).place()))
+                {
+                    Sent::Done(target) => {
+                        target.into_iter().for_each(|target| here.wake_next(target));
+                        Waited::Done
+                    }
+                    Sent::Dropped => {
+                        (*entry).place().drop_in_place();
+                        Waited::Done
+                    }
+                    Sent::Closed => Waited::Closed,
+                    Sent::Full => Waited::Timeout,
+                };
             }
             if (*entry).state() == DONE { Waited::Done } else { Waited::Closed }
         }
     }
 
-    /// Closes the channel for all: sends fail from now on, and receivers get what is buffered. True: it was open.
+    /// Sends a message at once; if the buffer is full its oldest message makes room, and comes
+    /// back. So the channel holds the newest, as a [`sliding`](super::sliding) one, but nothing is
+    /// dropped unseen.
+    ///
+    /// Those who wait to send stay in line. At a rendezvous, which holds nothing, the message
+    /// itself comes back unless a receiver waits. (If somebody [looks at](super::Receiver::recv_if)
+    /// the oldest message, that is dropped when they are done, unless they take it, and nothing
+    /// comes back here.)
+    ///
+    /// # Blocking
+    /// Never. O(1).
+    ///
+    /// # Errors
+    /// The channel is closed: the message comes back.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = myriad_sync::channel::bounded(2);
+    /// assert_eq!([1, 2, 3].map(|n| tx.force_send(n).unwrap()), [None, None, Some(1)]);
+    /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [2, 3]);
+    /// ```
+    pub fn force_send(&self, value: T) -> Result<Option<T>, SendError<T>> {
+        let here = Here::get();
+        let mut value = ManuallyDrop::new(value);
+        let place = &raw mut *value;
+        // SAFETY: the message is in its place, and is moved out of it once. A target was claimed,
+        // and is woken once.
+        unsafe {
+            match self.chan().locked(here, |state| state.force_send(place)) {
+                Sent::Done(target) => {
+                    target.into_iter().for_each(|target| here.wake_next(target));
+                    Ok(None)
+                }
+                Sent::Dropped | Sent::Full => Ok(Some(place.read())),
+                Sent::Closed => Err(SendError(place.read())),
+            }
+        }
+    }
+
+    /// Closes the channel for all: sends fail from now on, and receivers get what is buffered.
+    /// True: it was open.
     ///
     /// Whoever waits is woken: senders with their message, receivers because nothing will come.
     pub fn close(&self) -> bool {
@@ -270,7 +397,8 @@ impl<T> Sender<T> {
     pub fn len(&self) -> usize {
         self.chan().len()
     }
-    /// Would a send go on at once (or fail, because the channel is closed)? Another sender may be faster.
+    /// Would a send go on at once (or fail, because the channel is closed)? Another sender may be
+    /// faster.
     pub fn is_ready(&self) -> bool {
         self.chan().locked(Here::get(), |state| state.sends_now())
     }
@@ -280,7 +408,15 @@ impl<T> Sender<T> {
     }
     /// Is the buffer full? (Always so of a rendezvous.)
     pub fn is_full(&self) -> bool {
-        self.capacity().is_some_and(|capacity| self.len() >= capacity)
+        self.chan().is_full()
+    }
+    /// How many sending ends there are now. Others may be made or dropped meanwhile.
+    pub fn sender_count(&self) -> usize {
+        self.chan().ends(Side::Send)
+    }
+    /// How many receiving ends there are now. Others may be made or dropped meanwhile.
+    pub fn receiver_count(&self) -> usize {
+        self.chan().ends(Side::Receive)
     }
     /// How many messages it can hold; `None` if any number.
     pub fn capacity(&self) -> Option<usize> {

@@ -6,8 +6,8 @@
 //!  Sender::sink            SendSink    as the streams
 //!  Sender::into_sink       IntoSink
 //! ```
-//! What stands in line ([`Receiving`], [`Sending`]) must not move. In the owning forms it has a box, so that they may: nearly all
-//! combinators (`next`, `send`, `select`) ask for that.
+//! What stands in line ([`Receiving`], [`Sending`]) must not move. In the owning forms it has a
+//! box, so that they may: nearly all combinators (`next`, `send`, `select`) ask for that.
 
 use super::error::SendError;
 use super::future::{Receiving, Sending};
@@ -25,7 +25,8 @@ pub struct RecvStream<'a, T> {
     receiving: Receiving<T>,
 }
 
-/// Messages until the channel is closed and drained, as a stream that owns its receiver: [`Receiver::into_stream`].
+/// Messages until the channel is closed and drained, as a stream that owns its receiver:
+/// [`Receiver::into_stream`].
 #[must_use = "streams do nothing unless polled"]
 pub struct IntoStream<T> {
     receiver: Receiver<T>,
@@ -36,14 +37,16 @@ impl<T> Receiver<T> {
     /// A stream of messages, until the channel is closed and drained. It needs to be pinned.
     ///
     /// # Cancellation
-    /// As of [`recv_async`](Self::recv_async): polled and then left alone, it stands in line, and what is handed to it there
-    /// nobody else gets. Dropped, it gives that to the next.
+    /// As of [`recv_async`](Self::recv_async): polled and then left alone, it stands in line, and
+    /// what is handed to it there nobody else gets. Dropped, it gives that to the next. So a stream
+    /// that has ended may bring a message when it is polled again: one that another stream, or
+    /// future, had been handed and gave back.
     pub fn stream(&self) -> RecvStream<'_, T> {
         RecvStream { receiver: self, receiving: Receiving::new() }
     }
 
-    /// A stream of messages that owns this receiver. It need not be pinned, for one allocation. Dropped, it drops the receiver,
-    /// which closes the channel if it was the last.
+    /// A stream of messages that owns this receiver. It need not be pinned, for one allocation.
+    /// Dropped, it drops the receiver, which closes the channel if it was the last.
     ///
     /// # Cancellation
     /// As of [`stream`](Self::stream).
@@ -98,7 +101,8 @@ impl<T> Drop for RecvStream<'_, T> {
 
 impl<T> Drop for IntoStream<T> {
     fn drop(&mut self) {
-        // SAFETY: as above, and the receiver goes after this. Nothing is moved out of its pin.
+        // SAFETY: its channel is that of our receiver, which goes after this. Nothing is moved out
+        // of its pin.
         unsafe { self.receiving.as_mut().get_unchecked_mut().give_up(self.receiver.chan()) };
     }
 }
@@ -120,11 +124,13 @@ pub struct IntoSink<T> {
 }
 
 impl<T> Sender<T> {
-    /// A sink that sends to this channel, and holds one message more than that, until it is flushed. It needs to be pinned.
-    /// Closing it waits until all that was fed is sent; the channel stays open.
+    /// A sink that sends to this channel, and holds one message more than that, until it is
+    /// flushed. It needs to be pinned. Closing it waits until all that was fed is sent; the channel
+    /// stays open.
     ///
     /// # Errors
-    /// The channel is closed: the message that could not be sent comes back, from the next operation.
+    /// The channel is closed: the message that could not be sent comes back, from the next
+    /// operation.
     ///
     /// # Cancellation
     /// Dropped before it is flushed, it may drop the last message.
@@ -132,8 +138,9 @@ impl<T> Sender<T> {
         SendSink { sender: self, sending: Sending::empty() }
     }
 
-    /// A sink that owns this sender. It need not be pinned, for one allocation. Closing it waits until all that was fed is sent,
-    /// and then drops the sender, which closes the channel if it was the last; what it is fed later comes back.
+    /// A sink that owns this sender. It need not be pinned, for one allocation. Closing it waits
+    /// until all that was fed is sent, and then drops the sender, which closes the channel if it
+    /// was the last; what it is fed later comes back.
     ///
     /// # Errors
     /// As of [`sink`](Self::sink).
@@ -258,7 +265,8 @@ impl<T> Drop for SendSink<'_, T> {
 impl<T> Drop for IntoSink<T> {
     fn drop(&mut self) {
         if let Some(sender) = &self.sender {
-            // SAFETY: as above, and the sender goes after this. Nothing is moved out of its pin.
+            // SAFETY: its channel is that of our sender, which goes after this. Nothing is moved
+            // out of its pin.
             unsafe { self.sending.as_mut().get_unchecked_mut().give_up(sender.chan()) };
         }
     }

@@ -5,7 +5,7 @@
 use super::chan::{Chan, Received, Sent, Side, WhenFull};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED, List, SKIPPED};
 use super::ring::{Messages, Ring};
-use myriad_core::wait::{Here, Target, Wait};
+use myriad_core::engine::wait::{Here, Target, Wait};
 use std::collections::VecDeque;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::rc::Rc;

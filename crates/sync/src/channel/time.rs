@@ -1,26 +1,30 @@
 //! Channels whose messages are times: [`after`], [`tick`], [`never`].
 //!
-//! There is no sender, no task and no buffer: a receiver looks at the clock, and who waits sets a timer of its own. So one that is
-//! dropped, or that nobody asks, costs nothing.
+//! There is no sender, no task and no buffer: a receiver looks at the clock, and who waits sets a
+//! timer of its own. So one that is dropped, or that nobody asks, costs nothing.
 
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::select::Arm;
+use myriad_core::engine::wait::Here;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::Here;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Waker;
 use std::time::Duration;
 
-/// A channel with one message, the time, which comes after `duration`; then none ever comes. Clones share it.
+/// A channel with one message, which comes after `duration`; then none ever comes. Clones share it.
+///
+/// The message is the time at which it came, not that at which it is received: the difference says
+/// how late the receiver is.
 ///
 /// # Examples
 /// ```
 /// use std::time::Duration;
 /// use myriad_sync::channel::after;
+/// let begin = myriad_core::time::now();
 /// let timer = after(Duration::from_millis(2));
 /// assert!(timer.try_recv().is_err());
-/// assert!(timer.recv().unwrap() <= myriad_core::time::now());
+/// assert!(timer.recv().unwrap() >= begin + Duration::from_millis(2));
 /// assert!(timer.recv_timeout(Duration::from_millis(1)).is_err(), "there was one");
 /// ```
 #[must_use]
@@ -28,8 +32,12 @@ pub fn after(duration: Duration) -> Ticks {
     Ticks::new(time::now() + duration, Duration::MAX)
 }
 
-/// A channel whose messages are times: the first comes after `period`, and then one in each period. One that nobody has received
-/// when the next is due is lost: a slow receiver is told the time, not how often it was late. Clones share the messages.
+/// A channel whose messages are times: the first comes after `period`, and then one in each period,
+/// as long as the one before was received. Clones share the messages.
+///
+/// A message is the time at which it came. As long as nobody receives it no other one comes, so a
+/// slow receiver is told of the first that it was late for; the next comes at the next multiple of
+/// the period. (As in Go, and in crossbeam, where however the period is counted from the receive.)
 ///
 /// # Panics
 /// If the period is zero.
@@ -37,9 +45,10 @@ pub fn after(duration: Duration) -> Ticks {
 /// # Examples
 /// ```
 /// use std::time::Duration;
-/// let ticks = myriad_sync::channel::tick(Duration::from_millis(1));
+/// let period = Duration::from_millis(1);
+/// let ticks = myriad_sync::channel::tick(period);
 /// let (first, second) = (ticks.recv().unwrap(), ticks.recv().unwrap());
-/// assert!(second > first);
+/// assert!(second - first >= period);
 /// ```
 #[must_use]
 pub fn tick(period: Duration) -> Ticks {
@@ -73,21 +82,33 @@ impl Ticks {
 
     /// The message, if one is there now.
     ///
+    /// # Blocking
+    /// It waits for nothing; in a closure each 256th attempt in a row that fails lets others go
+    /// first, as that of a [`Receiver`](super::Receiver::try_recv).
+    ///
     /// # Errors
     /// None is there now. (Never that it is closed.)
     pub fn try_recv(&self) -> Result<Instant, TryRecvError> {
-        let mut next = self.next();
-        if next == Instant::NEVER {
+        self.take().inspect_err(|_| Here::get().spend_in_vain())
+    }
+
+    fn take(&self) -> Result<Instant, TryRecvError> {
+        if self.next() == Instant::NEVER {
             return Err(TryRecvError::Empty);
         }
-        let now = time::now();
-        while now >= next {
+        self.take_at(time::now())
+    }
+
+    /// The message, if one is there at this time, which is now.
+    fn take_at(&self, now: Instant) -> Result<Instant, TryRecvError> {
+        let mut next = self.next();
+        while now >= next && next != Instant::NEVER {
             // In step with the first, as far as possible: the one after that which is due now.
             let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
             let late = (now - next).as_nanos() as u64 / period;
             let following = next + Duration::from_nanos(period.saturating_mul(late + 1));
             match self.next.compare_exchange(next.as_nanos(), following.as_nanos(), Relaxed, Relaxed) {
-                Ok(_) => return Ok(now),
+                Ok(_) => return Ok(next),
                 Err(_) => next = self.next(),
             }
         }
@@ -119,10 +140,11 @@ impl Ticks {
     /// The time has passed.
     pub fn recv_deadline(&self, deadline: Instant) -> Result<Instant, RecvTimeoutError> {
         loop {
-            if let Ok(time) = self.try_recv() {
+            let now = time::now();
+            if let Ok(time) = self.take_at(now) {
                 return Ok(time);
             }
-            if deadline != Instant::NEVER && time::now() >= deadline {
+            if deadline != Instant::NEVER && now >= deadline {
                 return Err(RecvTimeoutError::Timeout);
             }
             time::sleep_until(self.next().min(deadline));
@@ -135,7 +157,7 @@ impl Ticks {
     /// Dropped before it is ready, it has taken nothing.
     pub async fn recv_async(&self) -> Result<Instant, RecvError> {
         loop {
-            if let Ok(time) = self.try_recv() {
+            if let Ok(time) = self.take() {
                 return Ok(time);
             }
             time::sleep_until_async(self.next()).await;
@@ -160,7 +182,13 @@ struct TicksArm<'a>(&'a Ticks);
 unsafe impl Arm for TicksArm<'_> {
     type Output = Result<Instant, RecvError>;
     unsafe fn attempt(&mut self, _: Here, _: Option<&Waker>) -> Option<Self::Output> {
-        self.0.try_recv().ok().map(Ok)
+        self.0.take().ok().map(Ok)
+    }
+    /// A clone may take a message; then the time of the next grows.
+    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
+        *seen = seen.wrapping_add(self.0.next().as_nanos());
+        // SAFETY: the caller.
+        unsafe { self.attempt(here, waker) }
     }
     fn deadline(&mut self) -> Option<Instant> {
         Some(self.0.next())

@@ -5,7 +5,8 @@ use super::error::SendError;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Sends what a function makes of its messages: none, one, or several for each. Made by [`Sender::transform`].
+/// Sends what a function makes of its messages: none, one, or several for each. Made by
+/// [`Sender::transform`].
 pub struct TransformSender<A, B, I, F> {
     sender: Sender<B>,
     f: F,
@@ -13,10 +14,11 @@ pub struct TransformSender<A, B, I, F> {
 }
 
 impl<B> Sender<B> {
-    /// A sender of other messages: `f` makes of each the messages of this channel. An `Option` filters and maps, a `Vec`
-    /// or any other iterator expands. (core.async's transducers, but for two things. The function runs where the send is
-    /// called, not under the channel's lock, so it may do what it wants, also wait; two senders may be in it at a time. And
-    /// the channel's capacity holds also for what one message expands to: the send waits.)
+    /// A sender of other messages: `f` makes of each the messages of this channel. An `Option`
+    /// filters and maps, a `Vec` or any other iterator expands. (core.async's transducers, but for
+    /// two things. The function runs where the send is called, not under the channel's lock, so it
+    /// may do what it wants, also wait; two senders may be in it at a time. And the channel's
+    /// capacity holds also for what one message expands to: the send waits.)
     ///
     /// # Examples
     /// ```
@@ -48,7 +50,8 @@ where
     /// As [`Sender::send`], for each of its messages.
     ///
     /// # Errors
-    /// The channel is closed: the message that could not be sent comes back; those before it are sent, those behind it dropped.
+    /// The channel is closed: the message that could not be sent comes back; those before it are
+    /// sent, those behind it dropped.
     ///
     /// # Panics
     /// If the function does; then nothing more is sent, and the sender may be used further.
@@ -73,7 +76,8 @@ where
         }
     }
 
-    /// The channel's own sender: for messages that are as they should be, to close it, to ask how full it is.
+    /// The channel's own sender: for messages that are as they should be, to close it, to ask how
+    /// full it is.
     pub fn inner(&self) -> &Sender<B> {
         &self.sender
     }

@@ -3,16 +3,16 @@
 use super::board::{Board, Closer, Content, Reader, Reading, receiving};
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use crate::select::Arm;
+use myriad_core::engine::user_code::UserValue;
 use myriad_core::time::{self, Instant};
-use myriad_core::user_code::UserValue;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A value that senders replace and receivers look at: each receiver hears that it has changed, and gets the latest value;
-/// those in between are lost to it.
+/// A value that senders replace and receivers look at: each receiver hears that it has changed, and
+/// gets the latest value; those in between are lost to it.
 ///
 /// # Examples
 /// ```
@@ -42,7 +42,8 @@ const _: () = crate::values::no_drop_glue::<Latest<String>>();
 
 impl<T> Content for Latest<T> {
     unsafe fn drop_values(&mut self) {
-        // SAFETY: the caller.
+        // SAFETY: the content goes with its board, and is not used afterwards: so the value is
+        // taken once.
         drop(unsafe { self.value.take() });
     }
 }

@@ -4,19 +4,20 @@ use super::crowd::{Crowd, Guarded, let_go, retarget};
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
 use crate::entry::{DONE, Entry};
-use myriad_core::sys::const_fn;
+use crate::limit::Limited;
+use myriad_base::sys::const_fn;
+use myriad_core::engine::wait::{Here, InHand, Target};
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// Lets tasks wait for each other: when so many have come, all go on, and it may be used again.
 ///
-/// As `std::sync::Barrier`, for tasks: thousands may meet on one worker. What each did before is visible to all afterwards. They
-/// go on in the order in which they came.
+/// As `std::sync::Barrier`, for tasks: thousands may meet on one worker. What each did before is
+/// visible to all afterwards. They go on in the order in which they came.
 ///
 /// # Examples
 /// ```
@@ -64,8 +65,8 @@ impl Barrier {
     /// Waits until all have come.
     ///
     /// # Blocking
-    /// Until the last one comes, which does not wait. The calling task is set aside meanwhile, a foreign thread sleeps. O(1), and for
-    /// the last one O(parties).
+    /// Until the last one comes, which does not wait. The calling task is set aside meanwhile, a
+    /// foreign thread sleeps. O(1), and for the last one O(parties).
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack: then it has not come.
@@ -75,7 +76,8 @@ impl Barrier {
         BarrierWaitResult(op.leads)
     }
 
-    /// Waits for at most `timeout`.
+    /// Waits for at most `timeout`. When that has passed the caller leaves, and looks once more: if
+    /// all others have come meanwhile, the caller is the last, and leads.
     ///
     /// # Errors
     /// The time has passed: the caller has not come, the barrier waits for as many as before.
@@ -98,6 +100,44 @@ impl Barrier {
     /// Dropped before all have come, it has not come.
     pub fn wait_async(&self) -> BarrierFuture<'_> {
         BarrierFuture(Waiting::new(Arrive::new(self)))
+    }
+
+    /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call. It
+    /// comes when it is first polled.
+    ///
+    /// # Errors
+    /// The time has passed: it has not come. The barrier itself decides, not the poll: either all
+    /// have met, or this one has not come.
+    ///
+    /// # Cancellation
+    /// As [`wait_async`](Self::wait_async).
+    pub fn wait_timeout_async(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<BarrierWaitResult, TimeoutError>> {
+        self.wait_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    pub fn wait_deadline_async(
+        &self,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<BarrierWaitResult, TimeoutError>> {
+        let waiting = Waiting::new(Arrive::new(self));
+        async move {
+            let mut waiting = pin!(waiting);
+            if Limited::new(waiting.as_mut(), deadline).await {
+                Ok(BarrierWaitResult(waiting.op().leads))
+            } else {
+                Err(TimeoutError)
+            }
+        }
     }
 
     /// For how many it is.
@@ -162,18 +202,22 @@ unsafe impl Op for Arrive<'_> {
         self.barrier.inner.locked(here, |_| unsafe { retarget(entry, target) });
     }
 
-    /// Done after all if the others have come meanwhile.
-    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
-        let (met, left) = self.barrier.inner.locked(here, |state| {
-            let met = state.crowd.generation() != self.generation;
-            if !met {
+    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<u64>) -> u8 {
+        let (outcome, target) = self.barrier.inner.locked(here, |state| {
+            // SAFETY: the caller; under the lock.
+            let left = unsafe { state.crowd.leave(entry) };
+            if left.0 != DONE {
                 state.arrived -= 1;
             }
-            // SAFETY: the caller; under the lock.
-            (met, unsafe { state.crowd.leave(entry) })
+            left
         });
-        drop(InHand::new(left));
-        met
+        drop(InHand::new(target));
+        outcome
+    }
+
+    /// The others have come, and gone on.
+    unsafe fn undo(&mut self, _: u8, _: *mut u64) -> bool {
+        true
     }
 }
 

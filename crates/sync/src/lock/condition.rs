@@ -2,8 +2,8 @@
 
 use super::crowd::Guarded;
 use crate::entry::{DONE, Entry, List};
-use myriad_core::sys::const_fn;
-use myriad_core::wait::{Here, Target};
+use myriad_base::sys::const_fn;
+use myriad_core::engine::wait::{Here, Target};
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 
@@ -14,21 +14,26 @@ pub use future::{NotifiedFuture, NotifiedWithFuture};
 
 /// Tasks wait here until they are notified, and are told a value with it.
 ///
-/// Notifications are *edges*: one that comes when nobody waits has no effect, and its value comes back to who sent it. To
-/// make waits fail, send errors: a `Condition<Result<V, E>>`. Who waits longest is notified first;
-/// [`first`](Condition::first) stands before all others. Nobody is woken for nothing.
+/// Notifications are *edges*: one that comes when nobody waits has no effect, and its value comes
+/// back to who sent it. To make waits fail, send errors: a `Condition<Result<V, E>>`. Who waits
+/// longest is notified first; [`first`](Condition::first) stands before all others. Nobody is woken
+/// for nothing.
 ///
-/// Without a lock nothing says whether somebody waits already when the notification comes. With one ([`wait_with`](Condition::wait_with),
-/// [`wait_with_reentrant`](Condition::wait_with_reentrant)) who notifies under the same lock is not missed: the lock is given
-/// back when the caller stands in line, and taken again afterwards.
+/// Without a lock nothing says whether somebody waits already when the notification comes. With one
+/// ([`wait_with`](Condition::wait_with), [`wait_with_reentrant`](Condition::wait_with_reentrant))
+/// who notifies under the same lock is not missed: the lock is given back when the caller stands in
+/// line, and taken again afterwards.
 ///
 /// # Cancellation
-/// A notification and the end of a wait (by a time limit, or a cancellation) are decided against each other once. Either the wait
-/// has the value and returns it (the cancellation arrives at the next blocking point), or the notification goes to another.
-/// A value that was sent to one alone, and whose future is dropped before it is ready or which cannot take its lock again, goes to
-/// the next that waits; if none does, it is dropped. So no notification is lost as long as somebody waits for it.
+/// A notification and the end of a wait (by a time limit, or a cancellation) are decided against
+/// each other once. Either the wait has the value and returns it (the cancellation arrives at the
+/// next blocking point), or the notification goes to another. A value that was sent to one alone,
+/// and whose future is dropped before it is ready or which cannot take its lock again, goes to the
+/// next that waits; if none does, it is dropped. So no notification is lost as long as somebody
+/// waits for it.
 ///
-/// *Source.* Julia's `Condition` and `Threads.Condition`: `notify(c, v; all, error)`, `wait(c; first)`.
+/// *Source.* Julia's `Condition` and `Threads.Condition`: `notify(c, v; all, error)`,
+/// `wait(c; first)`.
 ///
 /// # Examples
 /// ```
@@ -85,8 +90,8 @@ impl<T> Condition<T> {
         }
     }
 
-    /// Lets the one go on that has waited longest, with this value. Never blocks. O(1), but for those whose time is over and who are still
-    /// in line.
+    /// Lets the one go on that has waited longest, with this value. Never blocks. O(1), but for
+    /// those whose time is over and who are still in line.
     ///
     /// # Errors
     /// Nobody waits: the value comes back.
@@ -101,8 +106,10 @@ impl<T> Condition<T> {
         }
     }
 
-    /// Lets all go on that wait now, each with a clone of this value. Returns how many. Never blocks, unless cloning does. O(waiters), and those who
-    /// [jumped the queue](Self::first) meanwhile.
+    /// Lets all go on that wait now, each with a clone of this value. Returns how many. Never
+    /// blocks, unless cloning does. O(waiters), and those who [jumped the queue](Self::first)
+    /// meanwhile. The clones are made one after the other: a wait whose time is over before its
+    /// turn ends without one, when others have theirs.
     ///
     /// # Panics
     /// If cloning does, or the destructor of a clone; those who have had no value yet wait on.
@@ -136,13 +143,13 @@ impl<T> Condition<T> {
         First(self)
     }
 
-    /// Moves the value to the first who waits, of those up to this generation or of all. The target is to be woken; and does
-    /// another one wait of whom that is true?
+    /// Moves the value to the first who waits, of those up to this generation or of all. The target
+    /// is to be woken; and does another one wait of whom that is true?
     fn hand_over(&self, value: T, upto: Option<u64>) -> Result<(Target, bool), T> {
         let value = ManuallyDrop::new(value);
         let met = self.inner.locked(Here::get(), |state| {
-            // SAFETY: under the lock; linked entries are live and their generations written. The value is moved out of
-            // its place once, if somebody is met.
+            // SAFETY: under the lock; linked entries are live and their generations written. The
+            // value is moved out of its place once, if somebody is met.
             unsafe {
                 let (entry, target) = state.claim(upto)?;
                 let slot = (*entry).place();

@@ -1,29 +1,33 @@
 //! Waiting for what a mutex protects to change.
 
-use super::crowd::{ALONE, Crowd, Guarded, let_go, retarget, was_alone};
+use super::crowd::{ALONE, Crowd, Guarded, let_go, retarget};
 use super::mutex::{LockFuture, MutexGuard};
 use super::op::{self, Op, Waiting};
 use super::raw::RawMutex;
 use crate::entry::{DONE, Entry};
-use myriad_core::sys::const_fn;
-use myriad_core::sys::mutant::on;
+use crate::limit::Limited;
+use myriad_base::sys::const_fn;
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::wait::{Here, InHand, Target};
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::mem::ManuallyDrop;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{LockResult, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Lets tasks that hold a [`Mutex`](super::Mutex) give it back, wait until another one notifies them, and take it again.
+/// Lets tasks that hold a [`Mutex`](super::Mutex) give it back, wait until another one notifies
+/// them, and take it again.
 ///
-/// As `std::sync::Condvar`, but *nobody wakes for nothing*: a wait ends by a notification that was meant for it, or by its time
-/// limit. What it waits for may have changed back before the lock was taken again, though: so `wait_while` is still the form of
-/// choice. Any mutex will do, also several for one condition variable.
+/// As `std::sync::Condvar`, but *nobody wakes for nothing*: a wait ends by a notification that was
+/// meant for it, or by its time limit. What it waits for may have changed back before the lock was
+/// taken again, though: so `wait_while` is still the form of choice. Any mutex will do, also
+/// several for one condition variable.
 ///
-/// Who waits longest is notified first. A notification when nobody waits is lost: an [`Event`](super::Event) keeps it.
+/// Who waits longest is notified first. A notification when nobody waits is lost: an
+/// [`Event`](super::Event) keeps it.
 ///
 /// # Examples
 /// ```
@@ -63,15 +67,16 @@ impl Condvar {
         }
     }
 
-    /// Gives the lock back, waits for a notification, and takes the lock again. Whoever takes the lock after it was given back and
-    /// notifies then is not missed.
+    /// Gives the lock back, waits for a notification, and takes the lock again. Whoever takes the
+    /// lock after it was given back and notifies then is not missed.
     ///
     /// # Blocking
-    /// Until notified, and then until the lock is free. The calling task is set aside meanwhile, a foreign thread sleeps.
+    /// Until notified, and then until the lock is free. The calling task is set aside meanwhile, a
+    /// foreign thread sleeps.
     ///
     /// # Cancellation
-    /// A task that is cancelled while it waits unwinds, and does not hold the lock. A notification that was meant for it alone goes
-    /// to the next that waits.
+    /// A task that is cancelled while it waits unwinds, and does not hold the lock. A notification
+    /// that was meant for it alone goes to the next that waits.
     ///
     /// # Errors
     /// The mutex is poisoned when it is taken again.
@@ -86,7 +91,8 @@ impl Condvar {
         locked
     }
 
-    /// Waits as long as `condition` is true. It is called with the lock held, at first and after each notification.
+    /// Waits as long as `condition` is true. It is called with the lock held, at first and after
+    /// each notification.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -155,7 +161,8 @@ impl Condvar {
     /// A future that waits as [`wait`](Self::wait). It gives the lock back when it is first polled.
     ///
     /// # Cancellation
-    /// Dropped before it is ready, the lock is not held. A notification that was meant for it alone goes to the next that waits.
+    /// Dropped before it is ready, the lock is not held. A notification that was meant for it alone
+    /// goes to the next that waits.
     pub fn wait_async<'a: 'b, 'b, T: ?Sized>(&'b self, guard: MutexGuard<'a, T>) -> ConditionFuture<'a, 'b, T> {
         let mutex = guard.mutex;
         let notified = Waiting::new(Notified { condvar: self, raw: mutex.raw(), unlocked: false, alone: false });
@@ -166,6 +173,38 @@ impl Condvar {
             was_notified: false,
             alone: false,
         }
+    }
+
+    /// A future that waits as [`wait_timeout`](Self::wait_timeout), whose limit is counted from
+    /// this call. It gives the lock back when it is first polled.
+    ///
+    /// # Cancellation
+    /// As [`wait_async`](Self::wait_async). Whether it was notified or its time was over, the
+    /// condition variable itself decides, not the poll.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_timeout_async<'a: 'b, 'b, T: ?Sized>(
+        &'b self,
+        guard: MutexGuard<'a, T>,
+        timeout: Duration,
+    ) -> impl Future<Output = Timed<MutexGuard<'a, T>>> {
+        self.wait_deadline_async(guard, time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    pub fn wait_deadline_async<'a: 'b, 'b, T: ?Sized>(
+        &'b self,
+        guard: MutexGuard<'a, T>,
+        deadline: Instant,
+    ) -> impl Future<Output = Timed<MutexGuard<'a, T>>> {
+        self.wait_async(guard).until(deadline)
     }
 
     /// Lets one go on: the one that has waited longest.
@@ -228,8 +267,8 @@ struct Notified<'a> {
     alone: bool,
 }
 
-/// One that was received. Dropped before the lock was taken again (which may be cancelled, and may panic), it goes to the next, if
-/// it was for one alone.
+/// One that was received. Dropped before the lock was taken again (which may be cancelled, and may
+/// panic), it goes to the next, if it was for one alone.
 struct Notification<'a> {
     condvar: &'a Condvar,
     alone: bool,
@@ -275,13 +314,17 @@ unsafe impl Op for Notified<'_> {
         self.condvar.inner.locked(here, |_| unsafe { retarget(entry, target) });
     }
 
-    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
-        // SAFETY: the caller; under the lock. The slot is full since `join`.
-        unsafe {
-            let _target = InHand::new(self.condvar.inner.locked(here, |crowd| crowd.leave(entry)));
-            if (*entry).state() == DONE && was_alone(entry) && !on("notification-lost") {
-                self.condvar.notify_one();
-            }
+    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<u64>) -> u8 {
+        // SAFETY: the caller; under the lock.
+        let (outcome, target) = self.condvar.inner.locked(here, |crowd| unsafe { crowd.leave(entry) });
+        drop(InHand::new(target));
+        outcome
+    }
+
+    unsafe fn undo(&mut self, _: u8, slot: *mut u64) -> bool {
+        // SAFETY: the caller: full since `join`.
+        if unsafe { *slot } == ALONE && !on("notification-lost") {
+            self.condvar.notify_one();
         }
         false
     }
@@ -296,8 +339,10 @@ where
     /// Until `notified` has unlocked it.
     guard: ManuallyDrop<MutexGuard<'a, T>>,
     notified: Waiting<Notified<'b>>,
+    /// The wait is over, by a notification or its time limit.
     was_notified: bool,
-    /// By a notification for it alone, which goes to another if it is dropped before it has the lock.
+    /// By a notification for it alone, which goes to another if it is dropped before it has the
+    /// lock.
     alone: bool,
     lock: LockFuture<'a, T>,
 }
@@ -319,6 +364,27 @@ impl<'a, T: ?Sized> Future for ConditionFuture<'a, '_, T> {
         let locked = ready!(unsafe { Pin::new_unchecked(&mut this.lock) }.poll(cx));
         this.alone = false;
         Poll::Ready(locked)
+    }
+}
+
+impl<'a, T: ?Sized> ConditionFuture<'a, '_, T> {
+    /// Waits for a notification until the deadline, and then takes the lock again.
+    async fn until(self, deadline: Instant) -> Timed<MutexGuard<'a, T>> {
+        let mut this = pin!(self);
+        // SAFETY: pinned with the whole.
+        let waiting = unsafe { this.as_mut().map_unchecked_mut(|this| &mut this.notified) };
+        let notified = Limited::new(waiting, deadline).await;
+        // SAFETY: nothing is moved. Notified, which is after a wait.
+        unsafe {
+            let this = this.as_mut().get_unchecked_mut();
+            this.was_notified = true;
+            this.alone = notified && *this.notified.slot() == ALONE;
+        }
+        let result = WaitTimeoutResult(!notified);
+        match this.await {
+            Ok(guard) => Ok((guard, result)),
+            Err(error) => Err(PoisonError::new((error.into_inner(), result))),
+        }
     }
 }
 

@@ -1,12 +1,13 @@
-//! A count that is waited for until it is zero: what [`Latch`](super::Latch) and [`WaitGroup`](super::WaitGroup) are made of.
+//! A count that is waited for until it is zero: what [`Latch`](super::Latch) and
+//! [`WaitGroup`](super::WaitGroup) are made of.
 
 use super::crowd::{Crowd, Guarded, let_go, retarget};
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
 use crate::entry::{DONE, Entry};
-use myriad_core::sys::const_fn;
+use myriad_base::sys::const_fn;
+use myriad_core::engine::wait::{Here, InHand, Target};
 use myriad_core::time::Instant;
-use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -60,6 +61,11 @@ impl Countdown {
     pub(super) fn wait_async(&self) -> ZeroFuture<'_> {
         ZeroFuture(Waiting::new(Zero(self)))
     }
+
+    pub(super) fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<(), TimeoutError>> {
+        let waiting = Waiting::new(Zero(self));
+        async move { waiting.until(deadline).await.then_some(()).ok_or(TimeoutError) }
+    }
 }
 
 struct Zero<'a>(&'a Countdown);
@@ -86,10 +92,11 @@ unsafe impl Op for Zero<'_> {
         self.0.inner.locked(here, |_| unsafe { retarget(entry, target) });
     }
 
-    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
+    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<u64>) -> u8 {
         // SAFETY: the caller; under the lock.
-        drop(InHand::new(self.0.inner.locked(here, |state| unsafe { state.crowd.leave(entry) })));
-        false
+        let (outcome, target) = self.0.inner.locked(here, |state| unsafe { state.crowd.leave(entry) });
+        drop(InHand::new(target));
+        outcome
     }
 }
 

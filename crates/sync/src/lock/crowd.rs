@@ -1,13 +1,16 @@
 //! State under a biased lock, and those who wait at it for the same thing and go on together.
 //!
-//! **Generations.** Each who joins a crowd bears its number; letting it go raises the number, so those who come meanwhile are not
-//! let go with it. Targets are woken in batches, without the lock, first come, first served.
+//! **Generations.** Each who joins a crowd bears its number; letting it go raises the number, so
+//! those who come meanwhile are not let go with it. Targets are woken in batches, without the lock,
+//! first come, first served. One whose time is over meanwhile was let go if its number is lower,
+//! whether its waker has come to it or not.
 
 use crate::entry::{DONE, Entry, LINKED, List};
-use myriad_core::lock::biased::BiasedLock;
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::const_fn;
-use myriad_core::wait::{Here, Target};
+use myriad_base::lock::biased::BiasedLock;
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::const_fn;
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::wait::{Here, Target};
 
 /// A state that is reached under a lock.
 pub(super) struct Guarded<S> {
@@ -17,7 +20,7 @@ pub(super) struct Guarded<S> {
 
 // SAFETY: the state is reached under the lock.
 unsafe impl<S: Send> Sync for Guarded<S> {}
-// SAFETY: as above.
+// SAFETY: the state goes with the whole, and is `Send`; nobody holds the lock of what is moved.
 unsafe impl<S: Send> Send for Guarded<S> {}
 
 impl<S> Guarded<S> {
@@ -75,18 +78,19 @@ impl Crowd {
         }
     }
 
-    /// Takes an entry out that is still linked, with its target.
+    /// For [`Op::withdraw`](super::op::Op::withdraw): takes an entry out that is still linked, with
+    /// its target. `DONE` also if its generation was let go, and [`let_go`] has not come to it yet.
     ///
     /// # Safety
-    /// It is in no other list.
-    pub(super) unsafe fn leave(&mut self, entry: *mut Entry<u64>) -> Option<Target> {
-        // SAFETY: the caller; linked, it stays so under the lock.
+    /// It was linked by `join`.
+    pub(super) unsafe fn leave(&mut self, entry: *mut Entry<u64>) -> (u8, Option<Target>) {
+        // SAFETY: the caller; linked, it stays so under the lock; its slot is full since `join`.
         unsafe {
-            ((*entry).state() == LINKED).then(|| {
-                let target = self.list.remove(entry);
-                (*entry).reset();
-                target
-            })
+            let state = (*entry).state();
+            let target = (state == LINKED).then(|| self.list.remove(entry));
+            (*entry).reset();
+            let let_go = *(*entry).place() < self.generation && !on("let-go-forgotten");
+            (if let_go { DONE } else { state }, target)
         }
     }
 
@@ -109,12 +113,7 @@ impl Crowd {
     }
 
     /// Some of those who came up to this generation.
-    fn take(&mut self, upto: u64, outcome: u8, batch: &mut Batch) {
-        self.take_counted(upto, outcome, batch, || ());
-    }
-
-    /// The same, with a call for each before it may go on.
-    pub(super) fn take_counted(&mut self, upto: u64, outcome: u8, batch: &mut Batch, mut count: impl FnMut()) {
+    pub(super) fn take(&mut self, upto: u64, outcome: u8, batch: &mut Batch) {
         while batch.has_room() && !self.list.is_empty() {
             let entry = self.list.first();
             // SAFETY: under the lock; linked entries are live and their slots full.
@@ -123,22 +122,12 @@ impl Crowd {
                     return;
                 }
                 if let Some(target) = self.list.claim(entry) {
-                    count();
                     Entry::end(entry, outcome);
                     batch.add(target);
                 }
             }
         }
     }
-}
-
-/// Was this wait ended for it alone?
-///
-/// # Safety
-/// The entry is its owner's again, and was ended.
-pub(super) unsafe fn was_alone(entry: *mut Entry<u64>) -> bool {
-    // SAFETY: the caller.
-    unsafe { *(*entry).place() == ALONE }
 }
 
 /// Under the lock: a linked entry gets a new target, and leaves the old one.
@@ -196,7 +185,8 @@ impl Batch {
         self.targets[self.len] = Some(target);
         self.len += 1;
     }
-    /// Wakes them, in order. (A waker is user code, after which we may have another worker's role: so each asks anew where it is.)
+    /// Wakes them, in order. (A waker is user code, after which we may have another worker's role:
+    /// so each asks anew where it is.)
     pub(super) fn wake(&mut self) {
         for target in &mut self.targets[..self.len] {
             if let Some(target) = target.take() {

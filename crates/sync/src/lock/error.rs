@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::PoisonError;
 
-/// The time has passed, and nothing was changed.
+/// The time has passed, and nothing was changed: at some moment since then it was not possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeoutError;
 
@@ -16,11 +16,14 @@ impl std::error::Error for TimeoutError {}
 
 /// Why a lock was not taken within its time.
 pub enum LockTimeoutError<G> {
-    /// The time has passed; the lock is still held by others.
+    /// The time has passed, and at some moment since then the lock was held by others.
     Timeout,
     /// The lock was taken, and is held by the guard inside; but an earlier holder has panicked.
     Poisoned(PoisonError<G>),
 }
+
+/// A lock with a time limit.
+pub(super) type TimedResult<G> = Result<G, LockTimeoutError<G>>;
 
 impl<G> LockTimeoutError<G> {
     /// Has the time passed?

@@ -1,12 +1,12 @@
 //! A flag that can be waited for.
 
-use super::crowd::{Crowd, Guarded, let_go, retarget, was_alone};
+use super::crowd::{ALONE, Crowd, Guarded, let_go, retarget};
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
 use crate::entry::{DONE, Entry};
-use myriad_core::sys::const_fn;
+use myriad_base::sys::const_fn;
+use myriad_core::engine::wait::{Here, InHand, Target};
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -15,9 +15,10 @@ use std::time::Duration;
 
 /// A flag that tasks wait for until it is set.
 ///
-/// [`Event::new`] makes one that stays set until it is [`reset`](Event::reset): setting it lets all go on that wait, and all that come
-/// until then. [`Event::auto_reset`] makes one that lets *one* go on each time that it is set: the one that has waited longest, or,
-/// if none waits, the next that comes.
+/// [`Event::new`] makes one that stays set until it is [`reset`](Event::reset): setting it lets all
+/// go on that wait, and all that come until then. [`Event::auto_reset`] makes one that lets *one*
+/// go on each time that it is set: the one that has waited longest, or, if none waits, the next
+/// that comes.
 ///
 /// What was done before [`set`](Event::set) is visible to whoever it lets go on.
 ///
@@ -127,9 +128,33 @@ impl Event {
     /// A future that is ready when the flag is set.
     ///
     /// # Cancellation
-    /// Dropped before it is ready, it has changed nothing: was it let go by an event with automatic reset, another is.
+    /// Dropped before it is ready, it has changed nothing: was it let go by an event with automatic
+    /// reset, another is.
     pub fn wait_async(&self) -> EventFuture<'_> {
         EventFuture(Waiting::new(Set(self)))
+    }
+
+    /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call.
+    ///
+    /// # Errors
+    /// The time has passed. The event itself decides, not the poll: no setting is lost with it.
+    ///
+    /// # Cancellation
+    /// As [`wait_async`](Self::wait_async).
+    pub fn wait_timeout_async(&self, timeout: Duration) -> impl Future<Output = Result<(), TimeoutError>> {
+        self.wait_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    pub fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<(), TimeoutError>> {
+        let waiting = Waiting::new(Set(self));
+        async move { waiting.until(deadline).await.then_some(()).ok_or(TimeoutError) }
     }
 }
 
@@ -177,13 +202,17 @@ unsafe impl Op for Set<'_> {
         self.0.inner.locked(here, |_| unsafe { retarget(entry, target) });
     }
 
-    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
-        // SAFETY: the caller; under the lock. The slot is full since `join`.
-        unsafe {
-            let _target = InHand::new(self.0.inner.locked(here, |state| state.crowd.leave(entry)));
-            if (*entry).state() == DONE && was_alone(entry) {
-                self.0.set();
-            }
+    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<u64>) -> u8 {
+        // SAFETY: the caller; under the lock.
+        let (outcome, target) = self.0.inner.locked(here, |state| unsafe { state.crowd.leave(entry) });
+        drop(InHand::new(target));
+        outcome
+    }
+
+    unsafe fn undo(&mut self, _: u8, slot: *mut u64) -> bool {
+        // SAFETY: the caller: full since `join`.
+        if unsafe { *slot } == ALONE {
+            self.0.set();
         }
         false
     }

@@ -2,15 +2,17 @@
 
 use super::countdown::{Countdown, ZeroFuture};
 use super::error::TimeoutError;
-use myriad_core::sys::const_fn;
+use myriad_base::sys::const_fn;
 use myriad_core::time::{self, Instant};
 use std::fmt;
+use std::future::Future;
 use std::time::Duration;
 
 /// Opens when it was counted down to zero, and stays open.
 ///
-/// For "go on when these five things are done"; a [`Barrier`](super::Barrier) is for those who wait for each other, a
-/// [`WaitGroup`](super::WaitGroup) for a number that is not known before. What was done before a count down is visible after the wait.
+/// For "go on when these five things are done"; a [`Barrier`](super::Barrier) is for those who wait
+/// for each other, a [`WaitGroup`](super::WaitGroup) for a number that is not known before. What
+/// was done before a count down is visible after the wait.
 ///
 /// # Examples
 /// ```
@@ -98,6 +100,28 @@ impl Latch {
     /// Dropped, it has had no effect.
     pub fn wait_async(&self) -> ZeroFuture<'_> {
         self.0.wait_async()
+    }
+
+    /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call.
+    ///
+    /// # Errors
+    /// The time has passed, and the count was not zero.
+    ///
+    /// # Cancellation
+    /// Dropped, it has had no effect.
+    pub fn wait_timeout_async(&self, timeout: Duration) -> impl Future<Output = Result<(), TimeoutError>> {
+        self.wait_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    pub fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<(), TimeoutError>> {
+        self.0.wait_deadline_async(deadline)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A value that is made when it is first used.
 
 use super::once_lock::OnceLock;
-use myriad_core::sys::const_fn;
+use myriad_base::sys::const_fn;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::ops::Deref;
@@ -9,8 +9,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A value that is made by a closure when it is first used.
 ///
-/// As `std::sync::LazyLock`, for tasks: the closure may block, and those who come meanwhile are set aside. If it panics the value is
-/// poisoned: each later use panics.
+/// As `std::sync::LazyLock`, for tasks: the closure may block, and those who come meanwhile are set
+/// aside. If it panics the value is poisoned: each later use panics.
 ///
 /// # Examples
 /// ```
@@ -39,10 +39,12 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     /// The value; makes it if nobody has. The same as to dereference it.
     ///
     /// # Blocking
-    /// While another one makes it. The calling task is set aside meanwhile, a foreign thread sleeps. The closure runs on the caller.
+    /// While another one makes it. The calling task is set aside meanwhile, a foreign thread
+    /// sleeps. The closure runs on the caller.
     ///
     /// # Panics
-    /// If the closure does, now or earlier, or uses the value itself. If it must wait and there is no memory for a stack.
+    /// If the closure does, now or earlier, or uses the value itself. If it must wait and there is
+    /// no memory for a stack.
     #[inline]
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> &T {

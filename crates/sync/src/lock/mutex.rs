@@ -1,34 +1,40 @@
 //! Mutual exclusion.
 
-use super::error::LockTimeoutError;
+use super::error::{LockTimeoutError, TimedResult};
+use super::mapped::{MappedGuard, whole};
 use super::op::{self, Waiting};
 use super::poison::{Since, told};
 use super::raw::{Lock, RawMutex};
-use myriad_core::sys::atomic::Ordering::Relaxed;
-use myriad_core::sys::const_fn;
+use myriad_base::sys::atomic::Ordering::Relaxed;
+use myriad_base::sys::const_fn;
+use myriad_core::engine::wait::Here;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::Here;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
-use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// Protects a value: whoever holds the lock has it alone.
 ///
-/// As `std::sync::Mutex`, in name and shape, but for tasks: one that waits for it is set aside, and its worker goes on. So
-/// it may be held over any wait: a `recv`, a `join`, an `await`. Its guard is `Send`, for futures that hold it over an `await`
-/// move between workers.
+/// As `std::sync::Mutex`, in name and shape, but for tasks: one that waits for it is set aside, and
+/// its worker goes on. So it may be held over any wait: a `recv`, a `join`, an `await`. Its guard
+/// is `Send`, for futures that hold it over an `await` move between workers.
 ///
-/// Whoever comes when it is free gets it, before those who wait; but who was woken four times without getting it is handed it.
-/// So nobody starves. A task that locks it and has it already waits for itself, for ever: [`ReentrantLock`] is for that.
+/// Whoever comes when it is free gets it, before those who wait; but who was woken four times
+/// without getting it is handed it. So nobody starves. A task that locks it and has it already
+/// waits for itself, for ever: [`ReentrantLock`] is for that.
 ///
-/// Unlocked, locking and unlocking cost a read-modify-write and a store: 7 ns. 16 bytes beside the value.
+/// Unlocked, locking and unlocking cost a read-modify-write and a store: 7 ns. 16 bytes beside the
+/// value.
 ///
-/// *Source.* Barging with a hand-over for those who starve: Go's `sync.Mutex`. The rest: see the module `raw`.
+/// *Source.* Barging with a hand-over for those who starve: Go's `sync.Mutex`. The rest: see the
+/// module `raw`.
 ///
 /// # Examples
 /// ```
@@ -50,23 +56,29 @@ pub struct Mutex<T: ?Sized> {
 
 // SAFETY: the value is reached by the holder of the lock alone, which may be on any thread.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
-// SAFETY: as above.
+// SAFETY: the value goes with the lock, and is `Send`.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // As std's: a value whose holder has panicked is marked.
 impl<T: ?Sized> std::panic::UnwindSafe for Mutex<T> {}
 impl<T: ?Sized> std::panic::RefUnwindSafe for Mutex<T> {}
 
-/// The lock is held until this is dropped; the way to the value.
+/// The lock is held until this is dropped; the way to the value. `O` says whose the lock is:
+/// borrowed, or in an `Arc`.
 #[must_use = "if it is not kept, the lock is given back at once"]
-pub struct MutexGuard<'a, T: ?Sized> {
-    pub(super) mutex: &'a Mutex<T>,
+pub struct MutexGuard<'a, T: ?Sized, O: Deref<Target = Mutex<T>> = &'a Mutex<T>> {
+    pub(super) mutex: O,
     since: Since,
+    _borrow: PhantomData<&'a ()>,
 }
 
-// SAFETY: whoever has the guard has the value alone; unlocking is not bound to a thread.
-unsafe impl<T: ?Sized + Send> Send for MutexGuard<'_, T> {}
-// SAFETY: `&MutexGuard` gives `&T`.
-unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
+/// A [`MutexGuard`] with a share of its lock: see [`MutexGuard::into_owned`].
+pub type OwnedMutexGuard<T> = MutexGuard<'static, T, Arc<Mutex<T>>>;
+
+// SAFETY: whoever has the guard has the value alone; unlocking is not bound to a thread. An owner
+// is a reference or an `Arc`, for which `T: Send` is enough.
+unsafe impl<T: ?Sized + Send, O: Deref<Target = Mutex<T>>> Send for MutexGuard<'_, T, O> {}
+// SAFETY: `&MutexGuard` gives `&T`, and no way to the owner.
+unsafe impl<T: ?Sized + Sync, O: Deref<Target = Mutex<T>>> Sync for MutexGuard<'_, T, O> {}
 
 impl<T> Mutex<T> {
     const_fn! {
@@ -91,8 +103,8 @@ impl<T: ?Sized> Mutex<T> {
     /// Takes the lock.
     ///
     /// # Blocking
-    /// While others hold it. The calling task is set aside meanwhile, a foreign thread sleeps. Each 128th operation of a task
-    /// that has not blocked lets others run first.
+    /// While others hold it. The calling task is set aside meanwhile, a foreign thread sleeps. Each
+    /// 128th operation of a task that has not blocked lets others run first.
     ///
     /// # Errors
     /// A holder has panicked. The lock is held all the same, by the guard in the error.
@@ -121,7 +133,7 @@ impl<T: ?Sized> Mutex<T> {
     /// The caller has the lock.
     #[inline(always)]
     fn guard(&self) -> LockResult<MutexGuard<'_, T>> {
-        told(&self.raw.poisoned, MutexGuard { mutex: self, since: Since::now() })
+        told(&self.raw.poisoned, MutexGuard { mutex: self, since: Since::now(), _borrow: PhantomData })
     }
 
     /// Takes the lock if it is free. Never blocks.
@@ -140,7 +152,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Errors
     /// The time has passed; or a holder has panicked.
-    pub fn lock_timeout(&self, timeout: Duration) -> Result<MutexGuard<'_, T>, LockTimeoutError<MutexGuard<'_, T>>> {
+    pub fn lock_timeout(&self, timeout: Duration) -> TimedResult<MutexGuard<'_, T>> {
         self.lock_deadline(time::now() + timeout)
     }
 
@@ -151,7 +163,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Errors
     /// As [`lock_timeout`](Self::lock_timeout).
-    pub fn lock_deadline(&self, deadline: Instant) -> Result<MutexGuard<'_, T>, LockTimeoutError<MutexGuard<'_, T>>> {
+    pub fn lock_deadline(&self, deadline: Instant) -> TimedResult<MutexGuard<'_, T>> {
         Here::get().spend();
         if !self.raw.try_lock() && !self.lock_slow(Some(deadline)) {
             return Err(LockTimeoutError::Timeout);
@@ -165,10 +177,35 @@ impl<T: ?Sized> Mutex<T> {
     /// As [`lock`](Self::lock).
     ///
     /// # Cancellation
-    /// Dropped before it is ready, it has taken nothing; was it woken or handed the lock meanwhile, the next one is.
-    /// Once polled it stands in line: poll it on, or drop it. One that is kept and not polled keeps the others waiting.
+    /// Dropped before it is ready, it has taken nothing; was it woken or handed the lock meanwhile,
+    /// the next one is. Once polled it stands in line: poll it on, or drop it. One that is kept and
+    /// not polled keeps the others waiting.
     pub fn lock_async(&self) -> LockFuture<'_, T> {
         LockFuture { mutex: self, waiting: Waiting::new(Lock::new(&self.raw)) }
+    }
+
+    /// A future that takes the lock, and waits for at most `timeout`, counted from this call.
+    ///
+    /// # Errors
+    /// As [`lock_timeout`](Self::lock_timeout).
+    ///
+    /// # Cancellation
+    /// As [`lock_async`](Self::lock_async). After a timeout it has taken nothing: the lock itself
+    /// decides, not the poll.
+    pub fn lock_timeout_async(&self, timeout: Duration) -> impl Future<Output = TimedResult<MutexGuard<'_, T>>> {
+        self.lock_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`lock_timeout_async`](Self::lock_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`lock_timeout_async`](Self::lock_timeout_async).
+    pub fn lock_deadline_async(&self, deadline: Instant) -> impl Future<Output = TimedResult<MutexGuard<'_, T>>> {
+        let waiting = Waiting::new(Lock::new(&self.raw));
+        async move { if waiting.until(deadline).await { Ok(self.guard()?) } else { Err(LockTimeoutError::Timeout) } }
     }
 
     /// Does somebody hold it now?
@@ -196,10 +233,12 @@ impl<T: ?Sized> Mutex<T> {
         if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
     }
 
-    /// Unlocks without a guard, which was forgotten: for interfaces that lock and unlock in two calls.
+    /// Unlocks without a guard, which was forgotten: for interfaces that lock and unlock in two
+    /// calls.
     ///
     /// # Safety
-    /// The caller has the lock by a guard that was forgotten ([`std::mem::forget`]), and uses what it gave no more.
+    /// The caller has the lock by a guard that was forgotten ([`std::mem::forget`]), and uses what
+    /// it gave no more.
     ///
     /// # Panics
     /// If it is not locked.
@@ -213,7 +252,56 @@ impl<T: ?Sized> Mutex<T> {
     }
 }
 
-impl<T: ?Sized> Deref for MutexGuard<'_, T> {
+impl<T: ?Sized> MutexGuard<'_, T> {
+    /// The same with a share of the lock, for tasks that outlive the borrow. Never blocks.
+    ///
+    /// # Panics
+    /// If it is the guard of another mutex; the lock is given back then.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_sync::lock::{Mutex, MutexGuard};
+    /// use std::sync::Arc;
+    /// let total = Arc::new(Mutex::new(0));
+    /// let mut guard = MutexGuard::into_owned(total.lock().unwrap(), &total);
+    /// myriad_core::spawn(move || *guard += 1).join().unwrap();
+    /// assert_eq!(*total.lock().unwrap(), 1);
+    /// ```
+    pub fn into_owned(this: Self, mutex: &Arc<Mutex<T>>) -> OwnedMutexGuard<T> {
+        assert!(
+            std::ptr::addr_eq(this.mutex, Arc::as_ptr(mutex)),
+            "MutexGuard::into_owned was given another Mutex than the one that the guard is of"
+        );
+        let this = ManuallyDrop::new(this);
+        MutexGuard { mutex: mutex.clone(), since: this.since, _borrow: PhantomData }
+    }
+}
+
+impl<T: ?Sized, O: Deref<Target = Mutex<T>>> MutexGuard<'_, T, O> {
+    /// A guard of a part of the value: the lock is held on.
+    ///
+    /// # Panics
+    /// If `part` does; the lock is given back then, and poisoned.
+    pub fn map<U: ?Sized>(this: Self, part: impl FnOnce(&mut T) -> &mut U) -> MappedGuard<Self, U> {
+        whole(MappedGuard::unique(this, |value| Some(part(value))))
+    }
+
+    /// The same of a part that there may not be.
+    ///
+    /// # Errors
+    /// There is none; the guard comes back.
+    ///
+    /// # Panics
+    /// As [`map`](Self::map).
+    pub fn filter_map<U: ?Sized>(
+        this: Self,
+        part: impl FnOnce(&mut T) -> Option<&mut U>,
+    ) -> Result<MappedGuard<Self, U>, Self> {
+        MappedGuard::unique(this, part)
+    }
+}
+
+impl<T: ?Sized, O: Deref<Target = Mutex<T>>> Deref for MutexGuard<'_, T, O> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
@@ -222,7 +310,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+impl<T: ?Sized, O: Deref<Target = Mutex<T>>> DerefMut for MutexGuard<'_, T, O> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the guard has the lock, and is borrowed alone.
@@ -230,7 +318,7 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+impl<T: ?Sized, O: Deref<Target = Mutex<T>>> Drop for MutexGuard<'_, T, O> {
     #[inline]
     fn drop(&mut self) {
         self.since.end(&self.mutex.raw.poisoned);
@@ -280,12 +368,12 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
         s.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
     }
 }
-impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+impl<T: ?Sized + fmt::Debug, O: Deref<Target = Mutex<T>>> fmt::Debug for MutexGuard<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
-impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
+impl<T: ?Sized + fmt::Display, O: Deref<Target = Mutex<T>>> fmt::Display for MutexGuard<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

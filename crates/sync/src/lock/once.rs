@@ -4,15 +4,16 @@ use super::crowd::{Crowd, Guarded, let_go, retarget};
 use super::error::TimeoutError;
 use super::op::{self, AGAIN, Op, Waiting};
 use crate::entry::{DONE, Entry};
+use crate::limit::Limited;
+use myriad_base::sys::atomic::{AtomicU8, Ordering::*};
+use myriad_base::sys::const_fn;
+use myriad_base::sys::mutant::ord;
 use myriad_core::engine::owner;
-use myriad_core::sys::atomic::{AtomicU8, Ordering::*};
-use myriad_core::sys::const_fn;
-use myriad_core::sys::mutant::ord;
+use myriad_core::engine::wait::{Here, InHand, Target};
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -26,9 +27,10 @@ pub(super) const COMPLETE: u8 = 3;
 
 /// Runs something once, whoever comes first; the others wait until it is done.
 ///
-/// As `std::sync::Once`, for tasks. It may block, and take long: those who wait are set aside. If it panics it is *poisoned*, and each
-/// later [`call_once`](Once::call_once) panics, as with std; in Go it counts as done. [`call_once_force`](Once::call_once_force) tries
-/// again. A call inside itself, which would wait for itself for ever, panics.
+/// As `std::sync::Once`, for tasks. It may block, and take long: those who wait are set aside. If
+/// it panics it is *poisoned*, and each later [`call_once`](Once::call_once) panics, as with std;
+/// in Go it counts as done. [`call_once_force`](Once::call_once_force) tries again. A call inside
+/// itself, which would wait for itself for ever, panics.
 ///
 /// # Examples
 /// ```
@@ -118,10 +120,12 @@ impl Once {
     /// Runs `f` if nobody has; then it is done.
     ///
     /// # Blocking
-    /// While another one runs it. The calling task is set aside meanwhile, a foreign thread sleeps. `f` runs on the caller.
+    /// While another one runs it. The calling task is set aside meanwhile, a foreign thread sleeps.
+    /// `f` runs on the caller.
     ///
     /// # Panics
-    /// If `f` does, now or earlier. If it is called inside itself. If it must wait and there is no memory for a stack.
+    /// If `f` does, now or earlier. If it is called inside itself. If it must wait and there is no
+    /// memory for a stack.
     #[inline]
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
@@ -133,7 +137,8 @@ impl Once {
     /// The same, also if an earlier try has panicked.
     ///
     /// # Panics
-    /// If `f` does. If it is called inside itself. If it must wait and there is no memory for a stack.
+    /// If `f` does. If it is called inside itself. If it must wait and there is no memory for a
+    /// stack.
     #[inline]
     #[track_caller]
     pub fn call_once_force(&self, f: impl FnOnce(&OnceState)) {
@@ -151,7 +156,8 @@ impl Once {
         }
     }
 
-    /// The turn to do it; `None`: it is done. If the turn is dropped, it was in vain, as by a panic.
+    /// The turn to do it; `None`: it is done. If the turn is dropped, it was in vain, as by a
+    /// panic.
     #[track_caller]
     pub(super) fn begin(&self, force: bool) -> Option<(Running<'_>, OnceState)> {
         let mut turn = Turn { once: self, force, only_wait: false, runner: owner().get(), outcome: Outcome::Complete };
@@ -162,7 +168,7 @@ impl Once {
     /// The same in a future.
     pub(super) async fn begin_async(&self, force: bool) -> Option<(Running<'_>, OnceState)> {
         let turn = Turn { once: self, force, only_wait: false, runner: 0, outcome: Outcome::Complete };
-        let mut waiting = std::pin::pin!(Waiting::new(turn));
+        let mut waiting = pin!(Waiting::new(turn));
         waiting.as_mut().await;
         self.turn(waiting.op().outcome)
     }
@@ -258,6 +264,53 @@ impl Once {
         OnceFuture(Waiting::new(turn))
     }
 
+    /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call.
+    ///
+    /// # Errors
+    /// The time has passed, and it was not done.
+    ///
+    /// # Panics
+    /// When polled, if a try has panicked.
+    ///
+    /// # Cancellation
+    /// Dropped, it has had no effect.
+    pub fn wait_timeout_async(&self, timeout: Duration) -> impl Future<Output = Result<(), TimeoutError>> {
+        self.wait_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    ///
+    /// # Panics
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    pub fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<(), TimeoutError>> {
+        self.only_wait_deadline_async(false, deadline)
+    }
+
+    pub(super) fn only_wait_deadline_async(
+        &self,
+        force: bool,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<(), TimeoutError>> {
+        let turn = Turn { once: self, force, only_wait: true, runner: 0, outcome: Outcome::Complete };
+        let waiting = Waiting::new(turn);
+        async move {
+            let mut waiting = pin!(waiting);
+            if !Limited::new(waiting.as_mut(), deadline).await {
+                return Err(TimeoutError);
+            }
+            if waiting.op().outcome == Outcome::Poisoned {
+                poisoned();
+            }
+            Ok(())
+        }
+    }
+
     /// Nobody else has it: back to the beginning. True: it was done.
     pub(super) fn reset(&mut self) -> bool {
         let was = self.is_completed();
@@ -317,10 +370,11 @@ unsafe impl Op for Turn<'_> {
         self.once.inner.locked(here, |_| unsafe { retarget(entry, target) });
     }
 
-    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<u64>) -> bool {
+    /// Always `AGAIN`: what has become of it says the state.
+    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<u64>) -> u8 {
         // SAFETY: the caller; under the lock.
-        drop(InHand::new(self.once.inner.locked(here, |state| unsafe { state.crowd.leave(entry) })));
-        false
+        drop(InHand::new(self.once.inner.locked(here, |state| unsafe { state.crowd.leave(entry) }.1)));
+        AGAIN
     }
 }
 

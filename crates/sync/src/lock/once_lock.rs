@@ -2,7 +2,7 @@
 
 use super::error::TimeoutError;
 use super::once::{COMPLETE, NEW, Once, OnceFuture, Running};
-use myriad_core::sys::const_fn;
+use myriad_base::sys::const_fn;
 use myriad_core::time::{self, Instant};
 use std::cell::UnsafeCell;
 use std::convert::Infallible;
@@ -16,8 +16,9 @@ use std::time::Duration;
 
 /// A place for a value that is written once, by whoever comes first, and then read by all.
 ///
-/// As `std::sync::OnceLock`, for tasks and futures: what makes the value may block, and those who come meanwhile are set aside. If it
-/// panics, fails, or is a future that is dropped, the place stays empty and the next one tries. (Also known as `OnceCell`.)
+/// As `std::sync::OnceLock`, for tasks and futures: what makes the value may block, and those who
+/// come meanwhile are set aside. If it panics, fails, or is a future that is dropped, the place
+/// stays empty and the next one tries. (Also known as `OnceCell`.)
 ///
 /// # Examples
 /// ```
@@ -32,9 +33,10 @@ pub struct OnceLock<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: the value is written by one, whose turn it is, read by all afterwards, and dropped by the last.
+// SAFETY: the value is written by one, whose turn it is, read by all afterwards, and dropped by the
+// last.
 unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
-// SAFETY: as above.
+// SAFETY: the value goes with the whole, and is `Send`; who moves it has it alone.
 unsafe impl<T: Send> Send for OnceLock<T> {}
 impl<T: RefUnwindSafe + UnwindSafe> RefUnwindSafe for OnceLock<T> {}
 impl<T: UnwindSafe> UnwindSafe for OnceLock<T> {}
@@ -100,11 +102,12 @@ impl<T> OnceLock<T> {
     /// The value; if there is none, `f` makes it.
     ///
     /// # Blocking
-    /// While another one makes it. The calling task is set aside meanwhile, a foreign thread sleeps. `f` runs on the caller.
+    /// While another one makes it. The calling task is set aside meanwhile, a foreign thread
+    /// sleeps. `f` runs on the caller.
     ///
     /// # Panics
-    /// If `f` does: then there is no value, and the next one tries. If `f` asks for the value itself. If it must wait and there is no
-    /// memory for a stack.
+    /// If `f` does: then there is no value, and the next one tries. If `f` asks for the value
+    /// itself. If it must wait and there is no memory for a stack.
     #[inline]
     #[track_caller]
     pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
@@ -194,6 +197,29 @@ impl<T> OnceLock<T> {
     /// Dropped, it has had no effect.
     pub fn wait_async(&self) -> OnceLockFuture<'_, T> {
         OnceLockFuture { cell: self, done: self.once.wait_force_async() }
+    }
+
+    /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call.
+    ///
+    /// # Errors
+    /// The time has passed, and there was no value.
+    ///
+    /// # Cancellation
+    /// Dropped, it has had no effect.
+    pub fn wait_timeout_async(&self, timeout: Duration) -> impl Future<Output = Result<&T, TimeoutError>> {
+        self.wait_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    pub fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<&T, TimeoutError>> {
+        let done = self.once.only_wait_deadline_async(true, deadline);
+        async move { done.await.map(|()| self.filled()) }
     }
 
     /// Takes the value out; the place is empty again.

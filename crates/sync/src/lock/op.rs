@@ -1,14 +1,22 @@
 //! Waiting, once for all locks: as a call, with a deadline, as a future.
 //!
-//! A primitive says in an [`Op`] what it does under its own lock; [`wait`] and [`Waiting`] do the rest. So each ending of each
-//! operation behaves alike, and what is true of one is true of all: a wait that is given up has had no effect.
+//! A primitive says in an [`Op`] what it does under its own lock; [`wait`] and [`Waiting`] do the
+//! rest. So each ending of each operation behaves alike, and what is true of one is true of all: a
+//! wait that is given up has had no effect.
+//!
+//! **The end of a time limit** is decided under the primitive's lock, for closures and for futures:
+//! what was done for the wait until then counts, also if its waker has not come to this entry yet;
+//! else the operation is tried once more. So who hears of a timeout knows that, at some moment
+//! after the deadline, the operation was not possible.
 
 use crate::entry::{DONE, Entry, IDLE, LINKED, SKIPPED};
+use crate::limit::{Limited, Stop};
+use myriad_base::sys::mutant::fault;
+use myriad_core::engine::wait::{Here, InHand, Node, Target, Wait};
 use myriad_core::time::Instant;
-use myriad_core::wait::{Here, InHand, Node, Target, Wait};
 use std::future::Future;
 use std::marker::PhantomPinned;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 /// Ended by a partner, who has not done it: the owner tries once more.
@@ -17,17 +25,20 @@ pub(crate) const AGAIN: u8 = crate::entry::CLOSED;
 /// An operation that may have to wait.
 ///
 /// # Safety
-/// `start` links the entry in the primitive's list, or does not touch it. Whoever takes it out ends it with [`DONE`] or
-/// [`AGAIN`] under the primitive's lock, and wakes its target without the lock. After `give_up` nobody knows it. Once the entry of one who
-/// blocks is linked, `start` runs no user code any more, and does not unwind.
+/// `start` links the entry in the primitive's list, or does not touch it. Whoever takes it out ends
+/// it with [`DONE`] or [`AGAIN`] under the primitive's lock, and wakes its target without the lock.
+/// After `withdraw` nobody knows it. Once the entry of one who blocks is linked, `start` runs no
+/// user code any more, and does not unwind.
 pub(crate) unsafe trait Op {
     /// What stands in an entry while it waits.
     type Slot;
 
-    /// Does it at once (true), or links the entry with the target, if there is one.
+    /// Does it at once (true), or links the entry with the target, if there is one. Without a
+    /// target it only tries.
     ///
     /// # Safety
-    /// The entry is idle, and stays where it is until it is ended or given up; the target is its owner's.
+    /// The entry is idle, and stays where it is until it is ended or given up; the target is its
+    /// owner's.
     unsafe fn start(&mut self, here: Here, entry: *mut Entry<Self::Slot>, target: &mut Option<Target>) -> bool;
 
     /// The wait was ended with `AGAIN`: the next `start` follows.
@@ -40,22 +51,69 @@ pub(crate) unsafe trait Op {
     #[inline(always)]
     unsafe fn ended(&mut self, _slot: *mut Self::Slot) {}
 
-    /// Under the primitive's lock: a linked entry gets a new target; the old one is left in its place, for the caller to discard.
+    /// Under the primitive's lock: a linked entry gets a new target; the old one is left in its
+    /// place, for the caller to discard.
     ///
     /// # Safety
     /// The entry was linked by `start`.
     unsafe fn retarget(&self, here: Here, entry: *mut Entry<Self::Slot>, target: &mut Option<Target>);
 
-    /// Gives a wait up that was begun: takes the entry out if it is still linked. What a partner has done since is undone, or,
-    /// if it cannot be, the answer is true: it is done after all.
+    /// Ends a wait that was begun: takes the entry out if it is still linked. What has become of
+    /// the wait: [`DONE`], also if a partner has decided so and has not come to this entry yet;
+    /// [`AGAIN`]; anything else: nothing was done, and nothing will be. The entry is idle
+    /// afterwards; its slot stays as it is.
     ///
     /// # Safety
-    /// The entry was linked by `start`; its state says what has become of it.
-    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<Self::Slot>) -> bool;
+    /// The entry was linked by `start`.
+    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<Self::Slot>) -> u8;
+
+    /// What has become of a wait that was withdrawn, `DONE` or `AGAIN`, is undone or passed on.
+    /// True: it cannot be, and is done.
+    ///
+    /// # Safety
+    /// `withdraw` said so just now; `slot` is that of the entry.
+    unsafe fn undo(&mut self, _outcome: u8, _slot: *mut Self::Slot) -> bool {
+        false
+    }
 }
 
-/// A wait, its entry and its operation, side by side, so that a cancellation finds all. The wait comes first: see
-/// [`Wait::end_by`].
+/// Gives a wait up. True: it is done all the same.
+///
+/// # Safety
+/// The entry was linked by `start`.
+unsafe fn give_up<O: Op>(op: &mut O, here: Here, entry: *mut Entry<O::Slot>) -> bool {
+    // SAFETY: the caller; afterwards the entry is its owner's.
+    unsafe {
+        match op.withdraw(here, entry) {
+            outcome @ (DONE | AGAIN) => op.undo(outcome, (*entry).place()),
+            _ => false,
+        }
+    }
+}
+
+/// The time of a wait is over. True: it is done.
+///
+/// # Safety
+/// As [`give_up`].
+unsafe fn run_out<O: Op>(op: &mut O, here: Here, entry: *mut Entry<O::Slot>, blocks: bool) -> bool {
+    // SAFETY: the caller; afterwards the entry is its owner's.
+    unsafe {
+        match op.withdraw(here, entry) {
+            DONE => {
+                if blocks {
+                    op.ended((*entry).place());
+                }
+                return true;
+            }
+            AGAIN => op.again(),
+            _ => {}
+        }
+        !fault("no-last-try") && op.start(here, entry, &mut None)
+    }
+}
+
+/// A wait, its entry and its operation, side by side, so that a cancellation finds all. The wait
+/// comes first: see [`Wait::end_by`].
 #[repr(C)]
 struct Blocked<O: Op> {
     wait: Wait,
@@ -64,16 +122,21 @@ struct Blocked<O: Op> {
 }
 
 impl<O: Op> Blocked<O> {
-    /// The waiting task is cancelled: from here on its entry has a target that nobody is behind, so that whoever ends it wakes
-    /// nobody; its owner gives it up, like one whose time is over. False: it was ended already.
+    /// The waiting task is cancelled: from here on its entry has a target that nobody is behind, so
+    /// that whoever ends it wakes nobody; its owner gives it up, like one whose time is over.
+    /// False: it was ended already.
     ///
     /// # Safety
-    /// As for every [`End`](myriad_core::wait::End); the node is that of a `Blocked`, which was begun.
+    /// As for every [`End`](myriad_core::engine::wait::End); the node is that of a `Blocked`, which
+    /// was begun.
     unsafe fn end(node: *const Node) -> bool {
+        const { assert!(std::mem::offset_of!(Self, wait) == 0) };
         let blocked = node.cast::<Self>();
-        // (A waker with nothing to drop, and not through the door: this is in the middle of a cancellation.)
+        // (A waker with nothing to drop, and not through the door: this is in the middle of a
+        // cancellation.)
         let mut target = Some(Target::future(Waker::noop()));
-        // SAFETY: the caller: it stands, and its owner, who has the primitive, does not go on meanwhile. Linked by `start`.
+        // SAFETY: the caller: it stands, and its owner, who has the primitive, does not go on
+        // meanwhile. Linked by `start`.
         unsafe { (*(*blocked).op).retarget(Here::get(), (&raw const (*blocked).entry).cast_mut(), &mut target) };
         // The one that came back was the task's.
         target.is_some_and(|target| !target.is_future())
@@ -83,7 +146,8 @@ impl<O: Op> Blocked<O> {
 /// Waits until it is done (true), or until the deadline (false: without effect).
 ///
 /// # Cancellation
-/// If the caller is cancelled meanwhile, the wait is given up, without effect, and this unwinds; or it is done after all.
+/// If the caller is cancelled meanwhile, the wait is given up, without effect, and this unwinds; or
+/// it is done after all.
 ///
 /// # Panics
 /// If it must wait and there is no memory for a stack.
@@ -96,13 +160,17 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
         let blocked = Blocked { wait, entry: Entry::new(), op };
         let (wait, entry) = (&blocked.wait, &blocked.entry);
         if deadline.is_none() {
-            wait.end_by(Blocked::<O>::end);
+            // SAFETY: the wait is the first field of this `Blocked` (checked in `end`), which
+            // stands in this frame until the wait is over; the operation is the caller's, who keeps
+            // the primitive.
+            unsafe { wait.end_by(Blocked::<O>::end) };
         }
         let prepared = wait.prepare();
         let at = (&raw const blocked.entry).cast_mut();
         let mut target = prepared.is_ok().then(|| wait.target());
-        // SAFETY: the entry stands in this frame until the wait is over. It is prepared and published, and of the kind that it is.
-        // After a timeout or a cancellation nobody wakes it, and it is taken off the list. The operation is the caller's.
+        // SAFETY: the entry stands in this frame until the wait is over. It is prepared and
+        // published, and of the kind that it is. After a timeout or a cancellation nobody wakes it,
+        // and it is taken off the list. The operation is the caller's.
         unsafe {
             if (*op).start(here, at, &mut target) {
                 return true;
@@ -110,8 +178,12 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
             if let Err(error) = prepared {
                 panic!("{error}");
             }
-            if !wait.block_by(deadline) || wait.was_cancelled() {
-                let done = (*op).give_up(Here::get(), at);
+            if !Wait::block_by((&raw const blocked).cast(), deadline) || wait.was_cancelled() {
+                let here = Here::get();
+                if !wait.was_cancelled() {
+                    return run_out(&mut *op, here, at, true);
+                }
+                let done = give_up(&mut *op, here, at);
                 if !done {
                     wait.arrive();
                 }
@@ -136,7 +208,8 @@ pub(crate) struct Waiting<O: Op> {
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the entry is touched under the primitive's lock, or by the future's holder; the operation is itself Send.
+// SAFETY: the entry is touched under the primitive's lock, or by the future's holder; the operation
+// is itself Send.
 unsafe impl<O: Op + Send> Send for Waiting<O> where O::Slot: Send {}
 // SAFETY: nothing can be done with `&Waiting` but to look at what the operation lets one see.
 unsafe impl<O: Op + Sync> Sync for Waiting<O> where O::Slot: Send {}
@@ -164,6 +237,35 @@ impl<O: Op> Waiting<O> {
     pub(crate) fn op(&self) -> &O {
         &self.op
     }
+
+    /// Waits until the deadline. True: it is done.
+    pub(crate) async fn until(self, deadline: Instant) -> bool {
+        Limited::new(pin!(self), deadline).await
+    }
+}
+
+impl<O: Op> Stop for Pin<&mut Waiting<O>> {
+    type InTime = bool;
+
+    fn in_time((): ()) -> bool {
+        true
+    }
+
+    fn stop(self: Pin<&mut Self>) -> bool {
+        // SAFETY: the entry is not moved. It is idle, or was linked by `start`.
+        unsafe {
+            let this = self.get_mut().as_mut().get_unchecked_mut();
+            let (here, at) = (Here::get(), &raw mut this.entry);
+            if this.entry.state() == IDLE {
+                // It has only let others go first: it begins now, to leave at once.
+                let mut target = InHand::future(Waker::noop());
+                if this.op.start(here, at, &mut target) {
+                    return true;
+                }
+            }
+            run_out(&mut this.op, here, at, false)
+        }
+    }
 }
 
 impl<O: Op> Future for Waiting<O> {
@@ -183,8 +285,9 @@ impl<O: Op> Future for Waiting<O> {
                 this.entry.reset();
                 return Poll::Ready(());
             }
-            // Cloned when nothing is locked, and discarded when nothing is any more: wakers are user code. And before anything is
-            // changed: if the clone panics, this may be dropped as it is.
+            // Cloned when nothing is locked, and discarded when nothing is any more: wakers are
+            // user code. And before anything is changed: if the clone panics, this may be dropped
+            // as it is.
             let mut target = InHand::future(cx.waker());
             match state {
                 IDLE => {}
@@ -203,7 +306,8 @@ impl<O: Op> Future for Waiting<O> {
                     this.op.again();
                 }
             }
-            // SAFETY: the entry is idle; the future is pinned, so it stays where it is, and its drop gives it up.
+            // SAFETY: the entry is idle; the future is pinned, so it stays where it is, and its
+            // drop gives it up.
             let done = unsafe { this.op.start(here, at, &mut target) };
             return if done { Poll::Ready(()) } else { Poll::Pending };
         }
@@ -214,7 +318,7 @@ impl<O: Op> Drop for Waiting<O> {
     fn drop(&mut self) {
         if self.entry.state() != IDLE {
             // SAFETY: linked by `start`. Afterwards nobody else knows the entry.
-            unsafe { self.op.give_up(Here::get(), &raw mut self.entry) };
+            unsafe { give_up(&mut self.op, Here::get(), &raw mut self.entry) };
         }
     }
 }

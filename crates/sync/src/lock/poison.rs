@@ -1,6 +1,7 @@
-//! Poisoning, as std has it: a value whose holder has panicked is marked, and later holders hear of it.
+//! Poisoning, as std has it: a value whose holder has panicked is marked, and later holders hear of
+//! it.
 
-use myriad_core::sys::atomic::{AtomicBool, Ordering::*};
+use myriad_base::sys::atomic::{AtomicBool, Ordering::*};
 use std::sync::{LockResult, PoisonError};
 use std::thread::panicking;
 
@@ -14,7 +15,8 @@ impl Since {
         Since(panicking())
     }
 
-    /// The guard goes, its lock is still held: marks the value if this is because of a panic in the section.
+    /// The guard goes, its lock is still held: marks the value if this is because of a panic in the
+    /// section.
     #[inline(always)]
     pub(super) fn end(self, poisoned: &AtomicBool) {
         if !self.0 && panicking() {

@@ -8,44 +8,52 @@
 //!          STARVING  the first has had no luck too often: who unlocks hands the lock over to it
 //!  list    who waits, first come, first served; under a spin lock, as is what follows
 //! ```
-//! **Unlocking is a store, not a read-modify-write.** It must not miss one who begins to wait at that moment (Dekker's pattern:
-//! `state = FREE`, then a look at `watch`, against `watch = WAITERS`, then a look at `state`). While nobody has waited for some
-//! time, the unlocker's fence is a *light* one, and the first to wait pays the *heavy* one (`sys::fence`). From then on, `watch`
-//! is not `QUICK`, and unlocking is an exchange; after so many unlockings in a row that found nobody, it is quick again; twice as
-//! many each time, for a heavy fence costs as much as thousands of exchanges save.
+//! **Unlocking is a store, not a read-modify-write.** It must not miss one who begins to wait at
+//! that moment (Dekker's pattern: `state = FREE`, then a look at `watch`, against
+//! `watch = WAITERS`, then a look at `state`). While nobody has waited for some time, the
+//! unlocker's fence is a *light* one, and the first to wait pays the *heavy* one (`sys::fence`).
+//! From then on, `watch` is not `QUICK`, and unlocking is an exchange; after so many unlockings in
+//! a row that found nobody, it is quick again; twice as many each time, for a heavy fence costs as
+//! much as thousands of exchanges save.
 //!
-//! **Fairness.** Whoever comes may take a free lock, before those who wait: with two threads that lock and unlock in turn,
-//! handing it over each time would cost a wake for each section. One who was woken and finds the lock taken waits on as the first.
-//! The fourth time it is *starving*, and is handed the lock. So a waiter gets it after at most four wakes from the day it is first,
-//! and that one before it, each of which a section ends. There is one on its way at a time; unlocking meanwhile wakes nobody.
+//! **Fairness.** Whoever comes may take a free lock, before those who wait: with two threads that
+//! lock and unlock in turn, handing it over each time would cost a wake for each section. One who
+//! was woken and finds the lock taken waits on as the first. The fourth time it is *starving*, and
+//! is handed the lock. So a waiter gets it after at most four wakes from the day it is first, and
+//! that one before it, each of which a section ends. There is one on its way at a time; unlocking
+//! meanwhile wakes nobody.
 //!
-//! **Invariants**, under the spin lock. `woken`: one whose wait was ended with `AGAIN` has not yet taken the lock, waited again, or
-//! given up; each of these clears it. `watch` is `WAITERS` or `STARVING` exactly if some wait and not `woken`; `QUICK` only if nobody
-//! waits and not `woken`. `STARVING`: the first of the list has lost so often.
+//! **Invariants**, under the spin lock. `woken`: one whose wait was ended with `AGAIN` has not yet
+//! taken the lock, waited again, or given up; each of these clears it. `watch` is `WAITERS` or
+//! `STARVING` exactly if some wait and not `woken`; `QUICK` only if nobody waits and not `woken`.
+//! `STARVING`: the first of the list has lost so often.
 //!
-//! **Ordering.** The sections: the Release of who unlocks with the Acquire of who locks; a hand-over goes by the entry.
-//! Unlocking against waiting: (quick) `state` | light | `watch` against `watch` | heavy | swap of `state`; (else) swap of
-//! `state`, `watch` against `watch`, swap of `state`: two read-modify-writes of one word, and the later sees what came before
-//! the earlier. An unlocker that began quickly and finds that it is not quick any more does not know whether its store was in
-//! time for one who waits without the heavy fence: so both also have a full fence.
+//! **Ordering.** The sections: the Release of who unlocks with the Acquire of who locks; a
+//! hand-over goes by the entry. Unlocking against waiting: (quick) `state` | light | `watch`
+//! against `watch` | heavy | swap of `state`; (else) swap of `state`, `watch` against `watch`, swap
+//! of `state`: two read-modify-writes of one word, and the later sees what came before the earlier.
+//! An unlocker that began quickly and finds that it is not quick any more does not know whether its
+//! store was in time for one who waits without the heavy fence: so both also have a full fence.
 //!
-//! **Rejected.** An exchange for unlocking too, as std and parking_lot have: 11 ns instead of 7. The biased lock for whole
-//! sections: what is inside may suspend, and lock others. One byte and a table of waiters by address: the table's locks are shared
-//! by locks that have nothing to do with each other.
+//! **Rejected.** An exchange for unlocking too, as std and parking_lot have: 11 ns instead of 7.
+//! The biased lock for whole sections: what is inside may suspend, and lock others. One byte and a
+//! table of waiters by address: the table's locks are shared by locks that have nothing to do with
+//! each other.
 //!
-//! After the unlocking store another thread may have the lock, and this one still looks at `watch`: so memory of a mutex must not
-//! be freed because its value says so, but when no reference to it is left; as the compiler sees to in safe code.
+//! After the unlocking store another thread may have the lock, and this one still looks at `watch`:
+//! so memory of a mutex must not be freed because its value says so, but when no reference to it is
+//! left; as the compiler sees to in safe code.
 
 use super::op::{AGAIN, Op};
 use crate::entry::{DONE, Entry, LINKED, List};
-use myriad_core::lock::spin::SpinLock;
-use myriad_core::sys::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::*, Overwrite, Peek, fence};
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::const_fn;
-use myriad_core::sys::fence::{heavy_any, light_any};
-use myriad_core::sys::mutant::{on, ord};
-use myriad_core::sys::thread::{relax, ticks, ticks_per_us};
-use myriad_core::wait::{Here, InHand, Target};
+use myriad_base::lock::spin::SpinLock;
+use myriad_base::sys::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::*, Overwrite, Peek, fence};
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::const_fn;
+use myriad_base::sys::fence::{heavy_any, light_any};
+use myriad_base::sys::mutant::{on, ord};
+use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
+use myriad_core::engine::wait::{Here, InHand, Target};
 
 const FREE: u8 = 0;
 const LOCKED: u8 = 1;
@@ -60,7 +68,8 @@ const PATIENCE: u8 = 4;
 /// Unlockings in a row that make it quick again, as a power of two: at first, and at most.
 const FIRST_CALM: u8 = 6;
 const LAST_CALM: u8 = 15;
-/// Looks at the lock before a wait; each pause, of 1/8 µs at first, is twice as long as the one before.
+/// Looks at the lock before a wait; each pause, of 1/8 µs at first, is twice as long as the one
+/// before.
 const SPINS: u32 = 4;
 
 pub(crate) struct RawMutex {
@@ -158,9 +167,10 @@ impl RawMutex {
         None
     }
 
-    /// Gives the lock back, by one whose own wait stands in a list already. Until it is blocked no user code may run on its
-    /// stack: a waker that waits would leave it in another wait than the one by which it is found. So a waker that is not ours is called
-    /// by a task of its own. (A foreign thread may well sleep twice.)
+    /// Gives the lock back, by one whose own wait stands in a list already. Until it is blocked no
+    /// user code may run on its stack: a waker that waits would leave it in another wait than the
+    /// one by which it is found. So a waker that is not ours is called by a task of its own. (A
+    /// foreign thread may well sleep twice.)
     ///
     /// # Safety
     /// As [`unlock`](Self::unlock).
@@ -211,7 +221,8 @@ impl RawMutex {
             CALM => self.calm_down(),
             _ => {}
         }
-        // AcqRel: Release for `try_lock`; Acquire: pairs with the swap in `begin`: if that came first, we see its `watch`.
+        // AcqRel: Release for `try_lock`; Acquire: pairs with the swap in `begin`: if that came
+        // first, we see its `watch`.
         self.state.swap(FREE, ord(AcqRel, "unlock-swap"));
         if self.watch.load(Relaxed) >= WAITERS { self.claim_first() } else { None }
     }
@@ -282,9 +293,10 @@ impl RawMutex {
         })
     }
 
-    /// Tries for some two microseconds, where another processor may unlock meanwhile. It looks seldom, and ever more so: each
-    /// look takes the word's cache line away from who holds the lock. While it does not look the other may have dozens of sections,
-    /// so two that fight for a lock take turns by the dozen: 14 ns for each section, against 35 when it looks all the time.
+    /// Tries for some two microseconds, where another processor may unlock meanwhile. It looks
+    /// seldom, and ever more so: each look takes the word's cache line away from who holds the
+    /// lock. While it does not look the other may have dozens of sections, so two that fight for a
+    /// lock take turns by the dozen: 14 ns for each section, against 35 when it looks all the time.
     #[cold]
     fn spin(&self, here: Here) -> bool {
         if cfg!(loom) || !here.may_spin() {
@@ -353,7 +365,8 @@ impl<'a> Lock<'a> {
         }
     }
 
-    /// Under the spin lock: links the entry; unless the lock is free, then it is taken (true), and the target comes back.
+    /// Under the spin lock: links the entry; unless the lock is free, then it is taken (true), and
+    /// the target comes back.
     ///
     /// # Safety
     /// As `Op::start`, under the spin lock.
@@ -380,12 +393,12 @@ impl<'a> Lock<'a> {
                     heavy_any();
                 }
             } else {
-                // SeqCst: pairs with the one in `unlocked_late`. (No mutant: in a model the unlocker's store is a read-modify-write,
-                // which needs no fence.)
+                // SeqCst: pairs with the one in `unlocked_late`. (No mutant: in a model the
+                // unlocker's store is a read-modify-write, which needs no fence.)
                 fence(SeqCst);
             }
-            // A read-modify-write also if it changes nothing. AcqRel: Acquire as `try_lock`; Release: `watch`, for the swap of
-            // an unlocker that comes later.
+            // A read-modify-write also if it changes nothing. AcqRel: Acquire as `try_lock`;
+            // Release: `watch`, for the swap of an unlocker that comes later.
             if self.raw.state.swap(LOCKED, ord(AcqRel, "begin-swap")) == LOCKED {
                 return false;
             }
@@ -407,12 +420,13 @@ impl<'a> Lock<'a> {
     }
 }
 
-// SAFETY: entries are linked and taken out under the spin lock; see `give_up` for what becomes of those that were ended.
+// SAFETY: entries are linked and taken out under the spin lock; see `undo` for what becomes of
+// those that were ended.
 unsafe impl Op for Lock<'_> {
     type Slot = ();
 
     unsafe fn start(&mut self, here: Here, entry: *mut Entry<()>, target: &mut Option<Target>) -> bool {
-        if self.raw.try_lock() || self.raw.spin(here) {
+        if self.raw.try_lock() || target.is_some() && self.raw.spin(here) {
             self.won();
             return true;
         }
@@ -444,7 +458,7 @@ unsafe impl Op for Lock<'_> {
         });
     }
 
-    unsafe fn give_up(&mut self, _: Here, entry: *mut Entry<()>) -> bool {
+    unsafe fn withdraw(&mut self, _: Here, entry: *mut Entry<()>) -> u8 {
         // SAFETY: the caller; under the spin lock.
         let (state, target) = self.raw.locked(|mut waiting| unsafe {
             let state = (*entry).state();
@@ -456,11 +470,15 @@ unsafe impl Op for Lock<'_> {
             (*entry).reset();
             (state, target)
         });
-        let _target = InHand::new(target);
-        if state == DONE {
+        drop(InHand::new(target));
+        state
+    }
+
+    unsafe fn undo(&mut self, outcome: u8, _: *mut ()) -> bool {
+        if outcome == DONE {
             // SAFETY: it was handed over.
             unsafe { self.raw.unlock() };
-        } else if state == AGAIN && !on("wake-not-passed-on") {
+        } else if !on("wake-not-passed-on") {
             self.leave();
         }
         false

@@ -1,32 +1,38 @@
 //! The read-write lock without its value.
 //!
 //! ```text
-//!  word    WRITER | WAITING | number of readers
+//!  word    WRITER | WAITING | number of readers, also of those who are to be woken
 //!  lists   waiting writers; waiting readers; under a spin lock
 //! ```
-//! **Without waiters** each operation is one exchange on the word. `WAITING` sends all who come to the lists, and who leaves last to
-//! them, to *hand the lock over*: so who waits gets it without asking again, and nobody passes.
+//! **Without waiters** each operation is one exchange on the word. `WAITING` sends all who come to
+//! the lists, and who leaves last to them, to *hand the lock over*: so who waits gets it without
+//! asking again, and nobody passes.
 //!
-//! **Who is next.** When the last reader leaves: the first writer. When a writer leaves: all readers that wait at that moment; then
-//! the next writer. So writers are preferred to readers that come later, and neither side starves.
+//! **Who is next.** When the last reader leaves: the first writer. When a writer leaves: all
+//! readers that wait at that moment; then the next writer. So writers are preferred to readers that
+//! come later, and neither side starves.
 //!
-//! **Invariants**, under the spin lock. `WAITING` exactly if some wait. `WAITING` alone, with neither readers nor writer: somebody who
-//! has just left is on the way to hand over. While `WAITING` is set, only leaving readers change the word without the spin lock.
-//! A reader that lets others in counts as one of them until all are in, so the last of these cannot leave before.
+//! **Invariants**, under the spin lock. `WAITING` exactly if some wait who are not let in.
+//! `WAITING` alone, with neither readers nor writer: somebody who has just left is on the way to
+//! hand over. While `WAITING` is set, only leaving readers change the word without the spin lock.
+//! Readers that are let in count at once, all of them, before the first is woken: who lets them in
+//! holds nothing while it wakes. A reader whose generation (see [`Crowd`]) was let in reads,
+//! whether it knows or not: given up, it leaves. `outside`: the others.
 //!
-//! **Ordering.** Taking is Acquire, leaving Release; all changes are read-modify-writes, so they form one release sequence: a writer sees
-//! what all readers before it have read and what the writer before them wrote. Handed over, it goes by the entry: the one who
-//! hands over has acquired the word.
+//! **Ordering.** Taking is Acquire, leaving Release; all changes are read-modify-writes, so they
+//! form one release sequence: a writer sees what all readers before it have read and what the
+//! writer before them wrote. Handed over, it goes by the entry: the one who hands over has acquired
+//! the word.
 
 use super::crowd::{Batch, Crowd, let_go_of};
 use super::op::Op;
 use crate::entry::{DONE, Entry, LINKED, List};
-use myriad_core::lock::spin::SpinLock;
-use myriad_core::sys::atomic::{AtomicBool, AtomicU32, Ordering::*};
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::const_fn;
-use myriad_core::sys::mutant::ord;
-use myriad_core::wait::{Here, InHand, Target};
+use myriad_base::lock::spin::SpinLock;
+use myriad_base::sys::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::const_fn;
+use myriad_base::sys::mutant::{on, ord};
+use myriad_core::engine::wait::{Here, InHand, Target};
 
 const WRITER: u32 = 1 << 31;
 const WAITING: u32 = 1 << 30;
@@ -45,6 +51,8 @@ pub(super) struct RawRwLock {
 struct Lists {
     writers: List<()>,
     readers: Crowd,
+    /// How many of the readers are not let in yet: those of the crowd's current generation.
+    outside: u32,
 }
 
 // SAFETY: the lists are reached under the spin lock.
@@ -59,7 +67,7 @@ const _: () = crate::values::no_drop_glue::<Next>();
 enum Next {
     Nothing,
     Wake(Target),
-    /// Readers up to this generation are let in; this one counts as a reader meanwhile.
+    /// Readers up to this generation were let in, and are to be woken.
     LetIn(u64),
 }
 
@@ -70,7 +78,7 @@ impl RawRwLock {
                 word: AtomicU32::new(0),
                 queue: SpinLock::new(),
                 poisoned: AtomicBool::new(false),
-                lists: UnsafeCell::new(Lists { writers: List::new(), readers: Crowd::new() }),
+                lists: UnsafeCell::new(Lists { writers: List::new(), readers: Crowd::new(), outside: 0 }),
             }
         }
     }
@@ -133,7 +141,7 @@ impl RawRwLock {
         let next = self.locked(|lists| {
             self.word.fetch_add(1, Relaxed);
             self.word.fetch_and(!WRITER, AcqRel);
-            self.let_in_if(lists.writers.is_empty(), lists)
+            if lists.writers.is_empty() { self.let_in(lists) } else { Next::Nothing }
         });
         self.follow(next);
     }
@@ -150,8 +158,8 @@ impl RawRwLock {
             if self.word.load(Acquire) != WAITING {
                 return Next::Nothing;
             }
-            if wrote && !lists.readers.is_empty() {
-                return self.let_in_if(true, lists);
+            if wrote && lists.outside > 0 {
+                return self.let_in(lists);
             }
             // SAFETY: under the spin lock.
             if let Some((entry, target)) = unsafe { lists.writers.claim_first() } {
@@ -161,27 +169,24 @@ impl RawRwLock {
                 unsafe { Entry::end(entry, DONE) };
                 return Next::Wake(target);
             }
-            let next = self.let_in_if(true, lists);
-            self.still_waiting(lists);
-            next
+            self.let_in(lists)
         });
         self.follow(next);
     }
 
-    /// Under the spin lock: is there still somebody who waits?
+    /// Under the spin lock: is there still somebody who waits, and is not let in?
     fn still_waiting(&self, lists: &mut Lists) {
-        if lists.writers.is_empty() && lists.readers.is_empty() {
+        if lists.writers.is_empty() && lists.outside == 0 {
             self.word.fetch_and(!WAITING, AcqRel);
         }
     }
 
-    /// Under the spin lock, nobody writes: the readers that wait are to be let in, if so.
-    fn let_in_if(&self, yes: bool, lists: &mut Lists) -> Next {
-        if !yes || lists.readers.is_empty() {
-            return Next::Nothing;
-        }
-        self.word.fetch_add(1, AcqRel);
-        Next::LetIn(lists.readers.all())
+    /// Under the spin lock, nobody writes: the readers that wait read from now on.
+    fn let_in(&self, lists: &mut Lists) -> Next {
+        let n = std::mem::take(&mut lists.outside);
+        self.word.fetch_add(if on("place-held") && n > 0 { n + 1 } else { n }, AcqRel);
+        self.still_waiting(lists);
+        if n == 0 { Next::Nothing } else { Next::LetIn(lists.readers.all()) }
     }
 
     fn follow(&self, next: Next) {
@@ -189,19 +194,12 @@ impl RawRwLock {
             Next::Nothing => {}
             // SAFETY: claimed, and woken once.
             Next::Wake(target) => unsafe { Here::get().wake(target) },
-            Next::LetIn(mut upto) => {
-                let_go_of(|batch: &mut Batch| {
-                    self.locked(|lists| {
-                        if lists.writers.is_empty() {
-                            // Those who came meanwhile, for nobody else would let them in before the readers leave.
-                            upto = lists.readers.generation();
-                        }
-                        lists.readers.take_counted(upto, DONE, batch, || _ = self.word.fetch_add(1, AcqRel));
-                        self.still_waiting(lists);
-                    });
-                });
-                // SAFETY: counted in `let_in_if`.
-                unsafe { self.leave_read() };
+            Next::LetIn(upto) => {
+                let_go_of(|batch: &mut Batch| self.locked(|lists| lists.readers.take(upto, DONE, batch)));
+                if on("place-held") {
+                    // SAFETY: counted in `let_in`.
+                    unsafe { self.leave_read() };
+                }
             }
         }
     }
@@ -214,7 +212,8 @@ impl RawRwLock {
         self.lists.with_mut(|lists| f(unsafe { &mut *lists }))
     }
 
-    /// Under the spin lock: takes it now (true), or sees to it that it is handed over to who joins the lists now.
+    /// Under the spin lock: takes it now (true), or sees to it that it is handed over to who joins
+    /// the lists now.
     fn take_or_mark(&self, free: impl Fn(u32) -> bool, taken: u32, may_wait: bool) -> bool {
         let mut word = self.word.load(Relaxed);
         loop {
@@ -236,7 +235,8 @@ impl RawRwLock {
         self.still_waiting(lists);
         let word = self.word.load(Acquire);
         // With no reader and no writer, somebody is on the way to hand over.
-        self.let_in_if(lists.writers.is_empty() && word & WRITER == 0 && word & READERS != 0, lists)
+        let may_read = lists.writers.is_empty() && word & WRITER == 0 && word & READERS != 0;
+        if may_read { self.let_in(lists) } else { Next::Nothing }
     }
 }
 
@@ -255,6 +255,7 @@ unsafe impl Op for Read<'_> {
                 if let (false, Some(target)) = (taken, target.take_if(|_| !taken)) {
                     // SAFETY: the caller; under the spin lock.
                     unsafe { lists.readers.join(entry, target) };
+                    lists.outside += 1;
                 }
                 taken
             })
@@ -265,19 +266,23 @@ unsafe impl Op for Read<'_> {
         self.0.locked(|_| unsafe { super::crowd::retarget(entry, target) });
     }
 
-    unsafe fn give_up(&mut self, _: Here, entry: *mut Entry<u64>) -> bool {
-        // SAFETY: the caller; under the spin lock.
-        let (state, target) = self.0.locked(|lists| unsafe {
-            let state = (*entry).state();
-            let target = lists.readers.leave(entry);
-            self.0.still_waiting(lists);
-            (state, target)
+    unsafe fn withdraw(&mut self, _: Here, entry: *mut Entry<u64>) -> u8 {
+        let (outcome, target) = self.0.locked(|lists| {
+            // SAFETY: the caller; under the spin lock.
+            let left = unsafe { lists.readers.leave(entry) };
+            if left.0 != DONE {
+                lists.outside -= 1;
+                self.0.still_waiting(lists);
+            }
+            left
         });
-        let _target = InHand::new(target);
-        if state == DONE {
-            // SAFETY: it was let in.
-            unsafe { self.0.leave_read() };
-        }
+        drop(InHand::new(target));
+        outcome
+    }
+
+    unsafe fn undo(&mut self, _: u8, _: *mut u64) -> bool {
+        // SAFETY: it was let in.
+        unsafe { self.0.leave_read() };
         false
     }
 }
@@ -307,7 +312,7 @@ unsafe impl Op for Write<'_> {
         self.0.locked(|_| unsafe { super::crowd::retarget(entry, target) });
     }
 
-    unsafe fn give_up(&mut self, _: Here, entry: *mut Entry<()>) -> bool {
+    unsafe fn withdraw(&mut self, _: Here, entry: *mut Entry<()>) -> u8 {
         // SAFETY: the caller; under the spin lock.
         let (state, target, next) = self.0.locked(|lists| unsafe {
             let state = (*entry).state();
@@ -315,12 +320,14 @@ unsafe impl Op for Write<'_> {
             (*entry).reset();
             (state, target, self.0.gone(lists))
         });
-        let _target = InHand::new(target);
+        drop(InHand::new(target));
         self.0.follow(next);
-        if state == DONE {
-            // SAFETY: it was handed over.
-            unsafe { self.0.leave_write() };
-        }
+        state
+    }
+
+    unsafe fn undo(&mut self, _: u8, _: *mut ()) -> bool {
+        // SAFETY: it was handed over.
+        unsafe { self.0.leave_write() };
         false
     }
 }

@@ -3,11 +3,11 @@
 use super::error::TimeoutError;
 use super::op::{self, Waiting};
 use super::raw::{Lock, RawMutex};
+use myriad_base::sys::atomic::{AtomicU64, Ordering::Relaxed};
+use myriad_base::sys::const_fn;
 use myriad_core::engine::owner;
-use myriad_core::sys::atomic::{AtomicU64, Ordering::Relaxed};
-use myriad_core::sys::const_fn;
+use myriad_core::engine::wait::Here;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::Here;
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
@@ -19,13 +19,13 @@ use std::time::Duration;
 
 /// A lock that its owner may take again.
 ///
-/// The owner is the *task*, or the foreign thread, not the worker it runs on: another task on the same worker waits. It is free when
-/// it was given back as often as it was taken. As it may be held twice, it gives a shared reference only: put a `Cell` or a `RefCell`
-/// in it.
+/// The owner is the *task*, or the foreign thread, not the worker it runs on: another task on the
+/// same worker waits. It is free when it was given back as often as it was taken. As it may be held
+/// twice, it gives a shared reference only: put a `Cell` or a `RefCell` in it.
 ///
-/// Its guard is not `Send`: it is given back by who took it. Of the sides of `join(a, b)` the first counts as the caller, the second as
-/// a task of its own, wherever it runs: it should not want what the caller holds. There is no poisoning: who panics gives the
-/// lock back.
+/// Its guard is not `Send`: it is given back by who took it. Of the sides of `join(a, b)` the first
+/// counts as the caller, the second as a task of its own, wherever it runs: it should not want what
+/// the caller holds. There is no poisoning: who panics gives the lock back.
 ///
 /// *Source.* Julia's `ReentrantLock`.
 ///
@@ -53,9 +53,10 @@ pub struct ReentrantLock<T: ?Sized> {
     value: T,
 }
 
-// SAFETY: value and depth are reached by the owner alone: by one thread at a time, which sees what the one before did.
+// SAFETY: value and depth are reached by the owner alone: by one thread at a time, which sees what
+// the one before did.
 unsafe impl<T: ?Sized + Send> Sync for ReentrantLock<T> {}
-// SAFETY: as above.
+// SAFETY: nobody has the lock of what is moved, and value and depth go with it: `T` is `Send`.
 unsafe impl<T: ?Sized + Send> Send for ReentrantLock<T> {}
 // As it has no poisoning, `T` has to be safe itself.
 impl<T: ?Sized + std::panic::RefUnwindSafe> std::panic::RefUnwindSafe for ReentrantLock<T> {}
@@ -91,7 +92,8 @@ impl<T: ?Sized> ReentrantLock<T> {
     /// While another one has it. The calling task is set aside meanwhile, a foreign thread sleeps.
     ///
     /// # Panics
-    /// If the owner has taken it 4,294,967,295 times. If it must wait and there is no memory for a stack.
+    /// If the owner has taken it 4,294,967,295 times. If it must wait and there is no memory for a
+    /// stack.
     #[inline]
     pub fn lock(&self) -> ReentrantLockGuard<'_, T> {
         let me = owner().get();
@@ -148,6 +150,45 @@ impl<T: ?Sized> ReentrantLock<T> {
         ReentrantLockFuture { lock: self, waiting: Waiting::new(Lock::new(&self.raw)) }
     }
 
+    /// A future that takes the lock, for the task that polls it, and waits for at most `timeout`,
+    /// counted from this call.
+    ///
+    /// # Errors
+    /// The time has passed.
+    ///
+    /// # Cancellation
+    /// As [`lock_async`](Self::lock_async). After a timeout it has taken nothing: the lock itself
+    /// decides, not the poll.
+    pub fn lock_timeout_async(
+        &self,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<ReentrantLockGuard<'_, T>, TimeoutError>> {
+        self.lock_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`lock_timeout_async`](Self::lock_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`lock_timeout_async`](Self::lock_timeout_async).
+    pub fn lock_deadline_async(
+        &self,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<ReentrantLockGuard<'_, T>, TimeoutError>> {
+        let waiting = Waiting::new(Lock::new(&self.raw));
+        async move {
+            if !self.again(owner().get()) {
+                if !waiting.until(deadline).await {
+                    return Err(TimeoutError);
+                }
+                self.own(owner().get());
+            }
+            Ok(self.guard())
+        }
+    }
+
     /// Is it the caller's?
     pub fn is_held_by_me(&self) -> bool {
         // Relaxed: one's own identity is written there by oneself only.
@@ -164,10 +205,12 @@ impl<T: ?Sized> ReentrantLock<T> {
         &mut self.value
     }
 
-    /// Gives the lock back once without a guard, which was forgotten: for interfaces that lock and unlock in two calls.
+    /// Gives the lock back once without a guard, which was forgotten: for interfaces that lock and
+    /// unlock in two calls.
     ///
     /// # Safety
-    /// A guard of the caller was forgotten ([`std::mem::forget`]), and what it gave is not used any more, unless by another one.
+    /// A guard of the caller was forgotten ([`std::mem::forget`]), and what it gave is not used any
+    /// more, unless by another one.
     ///
     /// # Panics
     /// If the caller is not the owner.
@@ -181,17 +224,16 @@ impl<T: ?Sized> ReentrantLock<T> {
         unsafe { self.release() };
     }
 
-    /// The caller, who gives the raw lock back next, does not own it any more. How often it had it.
-    pub(super) fn disown(&self) -> u32 {
-        debug_assert!(self.is_held_by_me());
-        self.owner.store(0, Relaxed);
-        self.depth.replace(0)
+    /// Is it the caller's, by one guard alone?
+    pub(super) fn is_held_once_by_me(&self) -> bool {
+        self.is_held_by_me() && self.depth.get() == 1
     }
 
-    /// The caller, who has the raw lock, owns it so often.
-    pub(super) fn own_again(&self, depth: u32) {
-        self.own(owner().get());
-        self.depth.set(depth);
+    /// The caller, who gives the raw lock back next, does not own it any more.
+    pub(super) fn disown(&self) {
+        debug_assert!(self.is_held_once_by_me());
+        self.owner.store(0, Relaxed);
+        self.depth.set(0);
     }
 
     pub(super) fn raw(&self) -> &RawMutex {

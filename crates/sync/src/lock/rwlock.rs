@@ -1,31 +1,33 @@
 //! Many readers, or one writer.
 
-use super::error::LockTimeoutError;
+use super::error::{LockTimeoutError, TimedResult};
+use super::mapped::{MappedGuard, whole};
 use super::op::{self, Waiting};
 use super::poison::{Since, told};
 use super::raw_rw::{RawRwLock, Read, Write};
-use myriad_core::sys::atomic::Ordering::Relaxed;
-use myriad_core::sys::const_fn;
+use myriad_base::sys::atomic::Ordering::Relaxed;
+use myriad_base::sys::const_fn;
+use myriad_core::engine::wait::Here;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::Here;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
-use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// Protects a value that many may read at a time, or one may write.
 ///
-/// As `std::sync::RwLock`, in name and shape, but for tasks: one that waits for it is set aside, and its worker goes on. Guards are
-/// `Send`.
+/// As `std::sync::RwLock`, in name and shape, but for tasks: one that waits for it is set aside,
+/// and its worker goes on. Guards are `Send`.
 ///
-/// *Writers are preferred*: while one waits, those who come to read wait behind it. When it has written, all readers that wait then are
-/// let in before the next writer. So neither side starves. A task that reads, and reads again while a writer waits, waits for itself:
-/// do not take it twice.
+/// *Writers are preferred*: while one waits, those who come to read wait behind it. When it has
+/// written, all readers that wait then are let in before the next writer. So neither side starves.
+/// A task that reads, and reads again while a writer waits, waits for itself: do not take it twice.
 ///
 /// *Source.* The order is that of Go's `sync.RWMutex`.
 ///
@@ -44,34 +46,43 @@ pub struct RwLock<T: ?Sized> {
 
 // SAFETY: the value is read by many threads, or written by one.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
-// SAFETY: as above.
+// SAFETY: the value goes with the lock, and is `Send`.
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 impl<T: ?Sized> std::panic::UnwindSafe for RwLock<T> {}
 impl<T: ?Sized> std::panic::RefUnwindSafe for RwLock<T> {}
 
-/// The lock is read until this is dropped.
+/// The lock is read until this is dropped. `O` says whose the lock is: borrowed, or in an `Arc`.
 #[must_use = "if it is not kept, the lock is given back at once"]
-pub struct RwLockReadGuard<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
+pub struct RwLockReadGuard<'a, T: ?Sized, O: Deref<Target = RwLock<T>> = &'a RwLock<T>> {
+    lock: O,
+    _borrow: PhantomData<&'a ()>,
 }
 
-/// The lock is written until this is dropped.
+/// The lock is written until this is dropped. `O` says whose the lock is: borrowed, or in an `Arc`.
 #[must_use = "if it is not kept, the lock is given back at once"]
-pub struct RwLockWriteGuard<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
+pub struct RwLockWriteGuard<'a, T: ?Sized, O: Deref<Target = RwLock<T>> = &'a RwLock<T>> {
+    lock: O,
     since: Since,
+    _borrow: PhantomData<&'a ()>,
 }
+
+/// A [`RwLockReadGuard`] with a share of its lock: see [`RwLockReadGuard::into_owned`].
+pub type OwnedRwLockReadGuard<T> = RwLockReadGuard<'static, T, Arc<RwLock<T>>>;
+/// A [`RwLockWriteGuard`] with a share of its lock: see [`RwLockWriteGuard::into_owned`].
+pub type OwnedRwLockWriteGuard<T> = RwLockWriteGuard<'static, T, Arc<RwLock<T>>>;
 
 // SAFETY: it gives `&T` only, and leaving is not bound to a thread.
-unsafe impl<T: ?Sized + Sync> Send for RwLockReadGuard<'_, T> {}
-// SAFETY: as above.
-unsafe impl<T: ?Sized + Sync> Sync for RwLockReadGuard<'_, T> {}
-// SAFETY: whoever has the guard has the value alone; leaving is not bound to a thread. (`Sync` too: downgraded, it is shared.)
-unsafe impl<T: ?Sized + Send + Sync> Send for RwLockWriteGuard<'_, T> {}
-// SAFETY: `&RwLockWriteGuard` gives `&T`.
-unsafe impl<T: ?Sized + Sync> Sync for RwLockWriteGuard<'_, T> {}
-
-type Timed<G> = Result<G, LockTimeoutError<G>>;
+unsafe impl<T: ?Sized + Sync> Send for RwLockReadGuard<'_, T, &RwLock<T>> {}
+// SAFETY: it gives `&T` only, and leaving is not bound to a thread; it may be the last that has the
+// lock, and drops the value: `T` is `Send`.
+unsafe impl<T: ?Sized + Send + Sync> Send for RwLockReadGuard<'_, T, Arc<RwLock<T>>> {}
+// SAFETY: `&RwLockReadGuard` gives `&T`, and no way to the owner.
+unsafe impl<T: ?Sized + Sync, O: Deref<Target = RwLock<T>>> Sync for RwLockReadGuard<'_, T, O> {}
+// SAFETY: whoever has the guard has the value alone; leaving is not bound to a thread. (`Sync` too:
+// downgraded, it is shared.) An owner is a reference or an `Arc`, for which that is enough.
+unsafe impl<T: ?Sized + Send + Sync, O: Deref<Target = RwLock<T>>> Send for RwLockWriteGuard<'_, T, O> {}
+// SAFETY: `&RwLockWriteGuard` gives `&T`, and no way to the owner.
+unsafe impl<T: ?Sized + Sync, O: Deref<Target = RwLock<T>>> Sync for RwLockWriteGuard<'_, T, O> {}
 
 impl<T> RwLock<T> {
     const_fn! {
@@ -96,7 +107,8 @@ impl<T: ?Sized> RwLock<T> {
     /// Takes the lock to read.
     ///
     /// # Blocking
-    /// While one writes, or waits to. The calling task is set aside meanwhile, a foreign thread sleeps.
+    /// While one writes, or waits to. The calling task is set aside meanwhile, a foreign thread
+    /// sleeps.
     ///
     /// # Errors
     /// A writer has panicked. The lock is held all the same, by the guard in the error.
@@ -115,7 +127,8 @@ impl<T: ?Sized> RwLock<T> {
     /// Takes the lock to write.
     ///
     /// # Blocking
-    /// While others read or write. The calling task is set aside meanwhile, a foreign thread sleeps.
+    /// While others read or write. The calling task is set aside meanwhile, a foreign thread
+    /// sleeps.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -134,13 +147,13 @@ impl<T: ?Sized> RwLock<T> {
     /// The caller reads.
     #[inline(always)]
     fn reader(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        told(&self.raw.poisoned, RwLockReadGuard { lock: self })
+        told(&self.raw.poisoned, RwLockReadGuard { lock: self, _borrow: PhantomData })
     }
 
     /// The caller writes.
     #[inline(always)]
     fn writer(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        told(&self.raw.poisoned, RwLockWriteGuard { lock: self, since: Since::now() })
+        told(&self.raw.poisoned, RwLockWriteGuard { lock: self, since: Since::now(), _borrow: PhantomData })
     }
 
     /// Takes the lock to read if nobody writes or waits to. Never blocks.
@@ -165,7 +178,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Errors
     /// The time has passed; or a writer has panicked.
-    pub fn read_timeout(&self, timeout: Duration) -> Timed<RwLockReadGuard<'_, T>> {
+    pub fn read_timeout(&self, timeout: Duration) -> TimedResult<RwLockReadGuard<'_, T>> {
         self.read_deadline(time::now() + timeout)
     }
 
@@ -173,7 +186,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Errors
     /// As [`read_timeout`](Self::read_timeout).
-    pub fn read_deadline(&self, deadline: Instant) -> Timed<RwLockReadGuard<'_, T>> {
+    pub fn read_deadline(&self, deadline: Instant) -> TimedResult<RwLockReadGuard<'_, T>> {
         Here::get().spend();
         if !op::wait(&mut Read(&self.raw), Some(deadline)) {
             return Err(LockTimeoutError::Timeout);
@@ -185,7 +198,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Errors
     /// The time has passed: readers that waited behind go on. Or a writer has panicked.
-    pub fn write_timeout(&self, timeout: Duration) -> Timed<RwLockWriteGuard<'_, T>> {
+    pub fn write_timeout(&self, timeout: Duration) -> TimedResult<RwLockWriteGuard<'_, T>> {
         self.write_deadline(time::now() + timeout)
     }
 
@@ -193,7 +206,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Errors
     /// As [`write_timeout`](Self::write_timeout).
-    pub fn write_deadline(&self, deadline: Instant) -> Timed<RwLockWriteGuard<'_, T>> {
+    pub fn write_deadline(&self, deadline: Instant) -> TimedResult<RwLockWriteGuard<'_, T>> {
         Here::get().spend();
         if !op::wait(&mut Write(&self.raw), Some(deadline)) {
             return Err(LockTimeoutError::Timeout);
@@ -204,7 +217,8 @@ impl<T: ?Sized> RwLock<T> {
     /// A future that takes the lock to read.
     ///
     /// # Cancellation
-    /// Dropped before it is ready, it has taken nothing. Once polled it stands in line: poll it on, or drop it.
+    /// Dropped before it is ready, it has taken nothing. Once polled it stands in line: poll it on,
+    /// or drop it.
     pub fn read_async(&self) -> ReadFuture<'_, T> {
         ReadFuture { lock: self, waiting: Waiting::new(Read(&self.raw)) }
     }
@@ -212,10 +226,63 @@ impl<T: ?Sized> RwLock<T> {
     /// A future that takes the lock to write.
     ///
     /// # Cancellation
-    /// Dropped before it is ready, it has taken nothing, and readers that waited behind it go on. Once polled it stands in line: poll
-    /// it on, or drop it.
+    /// Dropped before it is ready, it has taken nothing, and readers that waited behind it go on.
+    /// Once polled it stands in line: poll it on, or drop it.
     pub fn write_async(&self) -> WriteFuture<'_, T> {
         WriteFuture { lock: self, waiting: Waiting::new(Write(&self.raw)) }
+    }
+
+    /// A future that takes the lock to read, and waits for at most `timeout`, counted from this
+    /// call.
+    ///
+    /// # Errors
+    /// As [`read_timeout`](Self::read_timeout).
+    ///
+    /// # Cancellation
+    /// As [`read_async`](Self::read_async). After a timeout it has taken nothing: the lock itself
+    /// decides, not the poll.
+    pub fn read_timeout_async(&self, timeout: Duration) -> impl Future<Output = TimedResult<RwLockReadGuard<'_, T>>> {
+        self.read_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`read_timeout_async`](Self::read_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`read_timeout_async`](Self::read_timeout_async).
+    pub fn read_deadline_async(&self, deadline: Instant) -> impl Future<Output = TimedResult<RwLockReadGuard<'_, T>>> {
+        let waiting = Waiting::new(Read(&self.raw));
+        async move { if waiting.until(deadline).await { Ok(self.reader()?) } else { Err(LockTimeoutError::Timeout) } }
+    }
+
+    /// A future that takes the lock to write, and waits for at most `timeout`, counted from this
+    /// call.
+    ///
+    /// # Errors
+    /// As [`write_timeout`](Self::write_timeout).
+    ///
+    /// # Cancellation
+    /// As [`write_async`](Self::write_async). After a timeout it has taken nothing: the lock itself
+    /// decides, not the poll.
+    pub fn write_timeout_async(&self, timeout: Duration) -> impl Future<Output = TimedResult<RwLockWriteGuard<'_, T>>> {
+        self.write_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`write_timeout_async`](Self::write_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`write_timeout_async`](Self::write_timeout_async).
+    pub fn write_deadline_async(
+        &self,
+        deadline: Instant,
+    ) -> impl Future<Output = TimedResult<RwLockWriteGuard<'_, T>>> {
+        let waiting = Waiting::new(Write(&self.raw));
+        async move { if waiting.until(deadline).await { Ok(self.writer()?) } else { Err(LockTimeoutError::Timeout) } }
     }
 
     /// Does somebody read or write now?
@@ -244,17 +311,96 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// Goes on reading: no other writer comes between. Readers that wait are let in, unless a writer waits before them.
-    pub fn downgrade(this: RwLockWriteGuard<'a, T>) -> RwLockReadGuard<'a, T> {
-        let this = ManuallyDrop::new(this);
-        // SAFETY: the guard writes, and is not dropped.
-        unsafe { this.lock.raw.downgrade() };
-        RwLockReadGuard { lock: this.lock }
+impl<T: ?Sized> RwLockReadGuard<'_, T> {
+    /// The same with a share of the lock, for tasks that outlive the borrow. Never blocks.
+    ///
+    /// # Panics
+    /// If it is the guard of another lock; it is given back then.
+    pub fn into_owned(this: Self, lock: &Arc<RwLock<T>>) -> OwnedRwLockReadGuard<T> {
+        same(this.lock, lock);
+        _ = ManuallyDrop::new(this);
+        RwLockReadGuard { lock: lock.clone(), _borrow: PhantomData }
     }
 }
 
-impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
+impl<T: ?Sized, O: Deref<Target = RwLock<T>>> RwLockReadGuard<'_, T, O> {
+    /// A guard of a part of the value: the lock is read on.
+    ///
+    /// # Panics
+    /// If `part` does; the lock is given back then.
+    pub fn map<U: ?Sized>(this: Self, part: impl FnOnce(&T) -> &U) -> MappedGuard<Self, U> {
+        whole(MappedGuard::shared(this, |value| Some(part(value))))
+    }
+
+    /// The same of a part that there may not be.
+    ///
+    /// # Errors
+    /// There is none; the guard comes back.
+    ///
+    /// # Panics
+    /// As [`map`](Self::map).
+    pub fn filter_map<U: ?Sized>(
+        this: Self,
+        part: impl FnOnce(&T) -> Option<&U>,
+    ) -> Result<MappedGuard<Self, U>, Self> {
+        MappedGuard::shared(this, part)
+    }
+}
+
+impl<T: ?Sized> RwLockWriteGuard<'_, T> {
+    /// The same with a share of the lock, for tasks that outlive the borrow. Never blocks.
+    ///
+    /// # Panics
+    /// If it is the guard of another lock; it is given back then.
+    pub fn into_owned(this: Self, lock: &Arc<RwLock<T>>) -> OwnedRwLockWriteGuard<T> {
+        same(this.lock, lock);
+        let this = ManuallyDrop::new(this);
+        RwLockWriteGuard { lock: lock.clone(), since: this.since, _borrow: PhantomData }
+    }
+}
+
+fn same<T: ?Sized>(lock: &RwLock<T>, owned: &Arc<RwLock<T>>) {
+    assert!(
+        std::ptr::addr_eq(lock, Arc::as_ptr(owned)),
+        "into_owned was given another RwLock than the one that the guard is of"
+    );
+}
+
+impl<'a, T: ?Sized, O: Deref<Target = RwLock<T>>> RwLockWriteGuard<'a, T, O> {
+    /// Goes on reading: no other writer comes between. Readers that wait are let in, unless a
+    /// writer waits before them.
+    pub fn downgrade(this: Self) -> RwLockReadGuard<'a, T, O> {
+        let this = ManuallyDrop::new(this);
+        // SAFETY: the guard writes, and is not dropped.
+        unsafe { this.lock.raw.downgrade() };
+        // SAFETY: the guard is in a `ManuallyDrop`, so its owner is moved out once.
+        RwLockReadGuard { lock: unsafe { std::ptr::read(&raw const this.lock) }, _borrow: PhantomData }
+    }
+
+    /// A guard of a part of the value: the lock is written on.
+    ///
+    /// # Panics
+    /// If `part` does; the lock is given back then, and poisoned.
+    pub fn map<U: ?Sized>(this: Self, part: impl FnOnce(&mut T) -> &mut U) -> MappedGuard<Self, U> {
+        whole(MappedGuard::unique(this, |value| Some(part(value))))
+    }
+
+    /// The same of a part that there may not be.
+    ///
+    /// # Errors
+    /// There is none; the guard comes back.
+    ///
+    /// # Panics
+    /// As [`map`](Self::map).
+    pub fn filter_map<U: ?Sized>(
+        this: Self,
+        part: impl FnOnce(&mut T) -> Option<&mut U>,
+    ) -> Result<MappedGuard<Self, U>, Self> {
+        MappedGuard::unique(this, part)
+    }
+}
+
+impl<T: ?Sized, O: Deref<Target = RwLock<T>>> Deref for RwLockReadGuard<'_, T, O> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
@@ -263,7 +409,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
+impl<T: ?Sized, O: Deref<Target = RwLock<T>>> Deref for RwLockWriteGuard<'_, T, O> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
@@ -272,7 +418,7 @@ impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
+impl<T: ?Sized, O: Deref<Target = RwLock<T>>> DerefMut for RwLockWriteGuard<'_, T, O> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the guard writes, and is borrowed alone.
@@ -280,7 +426,7 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
+impl<T: ?Sized, O: Deref<Target = RwLock<T>>> Drop for RwLockReadGuard<'_, T, O> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: the guard reads, and goes.
@@ -288,7 +434,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
+impl<T: ?Sized, O: Deref<Target = RwLock<T>>> Drop for RwLockWriteGuard<'_, T, O> {
     #[inline]
     fn drop(&mut self) {
         self.since.end(&self.lock.raw.poisoned);
@@ -353,12 +499,12 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
         s.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
     }
 }
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
+impl<T: ?Sized + fmt::Debug, O: Deref<Target = RwLock<T>>> fmt::Debug for RwLockReadGuard<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
+impl<T: ?Sized + fmt::Debug, O: Deref<Target = RwLock<T>>> fmt::Debug for RwLockWriteGuard<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

@@ -4,12 +4,15 @@ use super::crowd::{Batch, Guarded, retarget};
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
 use crate::entry::{DONE, Entry, LINKED, List};
-use myriad_core::sys::const_fn;
+use myriad_base::sys::const_fn;
+use myriad_base::sys::mutant::fault;
+use myriad_core::engine::wait::{Here, InHand, Target};
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Here, InHand, Target};
 use std::fmt;
 use std::future::Future;
-use std::mem::{ManuallyDrop, forget};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -17,8 +20,9 @@ use std::time::Duration;
 
 /// Permits for so many at a time, or for so much of something: each takes one, or several at once.
 ///
-/// *Weighted, first come, first served*: who waits for many is not passed by those who want few, so nobody starves; the permits
-/// that it waits for gather meanwhile. A permit is a guard, which gives back what it holds when it is dropped, also by a panic.
+/// *Weighted, first come, first served*: who waits for many is not passed by those who want few, so
+/// nobody starves; the permits that it waits for gather meanwhile. A permit is a guard, which gives
+/// back what it holds when it is dropped, also by a panic.
 ///
 /// # Examples
 /// At most four at a time:
@@ -69,10 +73,12 @@ impl Semaphore {
     /// Takes one permit.
     ///
     /// # Blocking
-    /// While none is free, or others wait. The calling task is set aside meanwhile, a foreign thread sleeps.
+    /// While none is free, or others wait. The calling task is set aside meanwhile, a foreign
+    /// thread sleeps.
     ///
     /// # Panics
-    /// If the semaphore has no permit at all, not even one that is held. If it must wait and there is no memory for a stack.
+    /// If the semaphore has no permit at all, not even one that is held. If it must wait and there
+    /// is no memory for a stack.
     #[track_caller]
     pub fn acquire(&self) -> Permit<'_> {
         self.acquire_many(1)
@@ -94,21 +100,16 @@ impl Semaphore {
     }
 
     /// Takes one permit if one is free and nobody waits.
-    #[track_caller]
     pub fn try_acquire(&self) -> Option<Permit<'_>> {
         self.try_acquire_many(1)
     }
 
-    /// Takes `n` permits if so many are free and nobody waits.
-    ///
-    /// # Panics
-    /// If the semaphore has less than `n` permits in all.
-    #[track_caller]
+    /// Takes `n` permits if so many are free and nobody waits. (Not either if the semaphore has
+    /// less in all, for which those that wait panic: this one does not wait.)
     pub fn try_acquire_many(&self, n: usize) -> Option<Permit<'_>> {
         match self.inner.locked(Here::get(), |state| state.take(n)) {
-            Took::All => Some(Permit { semaphore: self, n }),
-            Took::None => None,
-            Took::TooMany(total) => too_many(n, total),
+            Took::All => Some(Permit::new(self, n)),
+            Took::None | Took::TooMany(_) => None,
         }
     }
 
@@ -167,13 +168,74 @@ impl Semaphore {
     /// A future that takes `n` permits at once.
     ///
     /// # Cancellation
-    /// Dropped before it is ready, it has taken nothing: permits that it was given meanwhile go to the next. Once polled it stands
-    /// in line: poll it on, or drop it.
+    /// Dropped before it is ready, it has taken nothing: permits that it was given meanwhile go to
+    /// the next. Once polled it stands in line: poll it on, or drop it.
     ///
     /// # Panics
     /// When polled, if the semaphore has less than `n` permits in all.
     pub fn acquire_many_async(&self, n: usize) -> AcquireFuture<'_> {
         AcquireFuture(Waiting::new(Acquire::new(self, n)))
+    }
+
+    /// A future that takes one permit, and waits for at most `timeout`, counted from this call.
+    ///
+    /// # Errors
+    /// The time has passed.
+    ///
+    /// # Cancellation
+    /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async).
+    pub fn acquire_timeout_async(&self, timeout: Duration) -> impl Future<Output = Result<Permit<'_>, TimeoutError>> {
+        self.acquire_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`acquire_timeout_async`](Self::acquire_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`acquire_timeout_async`](Self::acquire_timeout_async).
+    pub fn acquire_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<Permit<'_>, TimeoutError>> {
+        self.acquire_many_deadline_async(1, deadline)
+    }
+
+    /// A future that takes `n` permits at once, and waits for at most `timeout`, counted from this
+    /// call.
+    ///
+    /// # Errors
+    /// The time has passed.
+    ///
+    /// # Cancellation
+    /// As [`acquire_many_async`](Self::acquire_many_async). After a timeout it has taken nothing:
+    /// the semaphore itself decides, not the poll.
+    ///
+    /// # Panics
+    /// When polled, if the semaphore has less than `n` permits in all.
+    pub fn acquire_many_timeout_async(
+        &self,
+        n: usize,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<Permit<'_>, TimeoutError>> {
+        self.acquire_many_deadline_async(n, time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async).
+    ///
+    /// # Panics
+    /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`acquire_many_timeout_async`](Self::acquire_many_timeout_async).
+    pub fn acquire_many_deadline_async(
+        &self,
+        n: usize,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Permit<'_>, TimeoutError>> {
+        let waiting = Waiting::new(Acquire::new(self, n));
+        async move { if waiting.until(deadline).await { Ok(Permit::new(self, n)) } else { Err(TimeoutError) } }
     }
 
     /// Adds `n` permits for good.
@@ -190,6 +252,17 @@ impl Semaphore {
             panic!("a Semaphore has at most {} permits, and {n} more were added to {}", usize::MAX, self.total());
         }
         self.give(n);
+    }
+
+    /// Takes up to `n` of the free permits away for good; how many they were. Never blocks. (Those
+    /// who wait for more than are left then wait until permits are added.)
+    pub fn forget_permits(&self, n: usize) -> usize {
+        self.inner.locked(Here::get(), |state| {
+            let n = n.min(state.free);
+            state.free -= n;
+            state.total -= n;
+            n
+        })
     }
 
     /// How many permits are free now.
@@ -237,6 +310,25 @@ impl State {
         Took::All
     }
 
+    /// Is there enough for all up to this one? Then whoever gives permits back, and serves those
+    /// who wait in batches, has not come to it yet.
+    ///
+    /// # Safety
+    /// Under the lock; the entry is in the list.
+    unsafe fn reaches(&self, entry: *mut Entry<usize>) -> bool {
+        let (mut left, mut at) = (self.free, self.waiting.first());
+        // SAFETY: the caller; linked entries are live and their slots full.
+        unsafe {
+            loop {
+                let Some(rest) = left.checked_sub(*(*at).place()) else { return false };
+                if at == entry {
+                    return true;
+                }
+                (left, at) = (rest, self.waiting.behind(at));
+            }
+        }
+    }
+
     /// Gives the first of those who wait what they want, as long as there is enough.
     fn serve(&mut self, batch: &mut Batch) {
         while batch.has_room() && !self.waiting.is_empty() {
@@ -275,7 +367,7 @@ impl<'a> Acquire<'a> {
         Acquire { semaphore, n }
     }
     fn permit(&self) -> Permit<'a> {
-        Permit { semaphore: self.semaphore, n: self.n }
+        Permit::new(self.semaphore, self.n)
     }
 }
 
@@ -301,6 +393,8 @@ unsafe impl Op for Acquire<'_> {
         match took {
             Took::All => true,
             Took::None => false,
+            // A last try, of a wait that began when there were as many.
+            Took::TooMany(_) if target.is_none() => false,
             Took::TooMany(total) => too_many(self.n, total),
         }
     }
@@ -310,17 +404,29 @@ unsafe impl Op for Acquire<'_> {
         self.semaphore.inner.locked(here, |_| unsafe { retarget(entry, target) });
     }
 
-    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<usize>) -> bool {
+    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<usize>) -> u8 {
         // SAFETY: the caller; under the lock.
-        let (state, target) = self.semaphore.inner.locked(here, |state| unsafe {
+        let (outcome, target) = self.semaphore.inner.locked(here, |state| unsafe {
             let was = (*entry).state();
-            let target = (was == LINKED).then(|| state.waiting.remove(entry));
+            let linked = was == LINKED;
+            let reached = linked && state.reaches(entry) && !fault("reached-forgotten");
+            if reached {
+                state.free -= self.n;
+            }
+            let target = linked.then(|| state.waiting.remove(entry));
             (*entry).reset();
-            (was, target)
+            (if reached { DONE } else { was }, target)
         });
-        let _target = InHand::new(target);
-        // What it was given goes back. If it was the first, and wanted much, there may be enough for the next.
-        self.semaphore.give(if state == DONE { self.n } else { 0 });
+        drop(InHand::new(target));
+        if outcome != DONE {
+            // If it was the first, and wanted much, there may be enough for the next.
+            self.semaphore.give(0);
+        }
+        outcome
+    }
+
+    unsafe fn undo(&mut self, _: u8, _: *mut usize) -> bool {
+        self.semaphore.give(self.n);
         false
     }
 }
@@ -344,36 +450,68 @@ impl fmt::Debug for AcquireFuture<'_> {
     }
 }
 
-/// Permits that are held; dropping it gives them back.
+/// Permits that are held; dropping it gives them back. `O` says whose the semaphore is: borrowed,
+/// or in an `Arc`.
 #[must_use = "if it is not kept, the permits are given back at once"]
-pub struct Permit<'a> {
-    semaphore: &'a Semaphore,
+pub struct Permit<'a, O: Deref<Target = Semaphore> = &'a Semaphore> {
+    semaphore: O,
     n: usize,
+    _borrow: PhantomData<&'a ()>,
 }
 
-impl<'a> Permit<'a> {
+/// Permits that are held, with a share of the semaphore: see [`Permit::into_owned`].
+pub type OwnedPermit = Permit<'static, Arc<Semaphore>>;
+
+impl<O: Deref<Target = Semaphore>> Permit<'_, O> {
+    fn new(semaphore: O, n: usize) -> Self {
+        Permit { semaphore, n, _borrow: PhantomData }
+    }
+
     /// How many they are.
     pub fn count(&self) -> usize {
         self.n
     }
 
-    /// The permits are gone for good: the semaphore has less than before. (Those who wait for more than it has then wait until
-    /// permits are added.)
-    pub fn forget(self) {
-        self.semaphore.inner.locked(Here::get(), |state| state.total -= self.n);
-        forget(self);
+    /// Of which semaphore they are.
+    pub fn semaphore(&self) -> &O {
+        &self.semaphore
+    }
+
+    /// The permits are gone for good: the semaphore has less than before. (Those who wait for more
+    /// than it has then wait until permits are added.)
+    pub fn forget(mut self) {
+        let n = std::mem::take(&mut self.n);
+        self.semaphore.inner.locked(Here::get(), |state| state.total -= n);
     }
 
     /// A permit for `n` of these, which this one holds no more.
     ///
     /// # Panics
     /// If it holds less.
-    pub fn split(&mut self, n: usize) -> Permit<'a> {
+    pub fn split(&mut self, n: usize) -> Self
+    where
+        O: Clone,
+    {
         assert!(n <= self.n, "{n} permits are split from a Permit that holds {}", self.n);
+        let semaphore = self.semaphore.clone();
         self.n -= n;
-        Permit { semaphore: self.semaphore, n }
+        Permit::new(semaphore, n)
     }
 
+    /// Takes over what another permit of the same semaphore holds.
+    ///
+    /// # Panics
+    /// If it is a permit of another semaphore; it is given back then.
+    pub fn merge(&mut self, mut other: Self) {
+        assert!(
+            std::ptr::eq(&raw const *self.semaphore, &raw const *other.semaphore),
+            "Permit::merge was given a permit of another Semaphore"
+        );
+        self.n += std::mem::take(&mut other.n);
+    }
+}
+
+impl Permit<'_> {
     /// The same, for tasks that outlive the borrow.
     ///
     /// # Panics
@@ -384,45 +522,19 @@ impl<'a> Permit<'a> {
             "Permit::into_owned was given another Semaphore than the one that the permit is of"
         );
         let permit = ManuallyDrop::new(self);
-        OwnedPermit { semaphore: semaphore.clone(), n: permit.n }
+        Permit::new(semaphore.clone(), permit.n)
     }
 }
 
-impl Drop for Permit<'_> {
+impl<O: Deref<Target = Semaphore>> Drop for Permit<'_, O> {
     fn drop(&mut self) {
         self.semaphore.give(self.n);
     }
 }
 
-impl fmt::Debug for Permit<'_> {
+impl<O: Deref<Target = Semaphore>> fmt::Debug for Permit<'_, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit").field("count", &self.n).finish_non_exhaustive()
-    }
-}
-
-/// Permits that are held, with the semaphore: see [`Permit::into_owned`].
-#[must_use = "if it is not kept, the permits are given back at once"]
-pub struct OwnedPermit {
-    semaphore: Arc<Semaphore>,
-    n: usize,
-}
-
-impl OwnedPermit {
-    /// How many they are.
-    pub fn count(&self) -> usize {
-        self.n
-    }
-}
-
-impl Drop for OwnedPermit {
-    fn drop(&mut self) {
-        self.semaphore.give(self.n);
-    }
-}
-
-impl fmt::Debug for OwnedPermit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnedPermit").field("count", &self.n).finish_non_exhaustive()
     }
 }
 

@@ -3,15 +3,16 @@
 //! ```text
 //!  key --hash--> under the lock: the works with this hash --their keys compared--> under the lock: join one, or begin one
 //! ```
-//! **No user code under the lock.** Hashing comes before it, destructors after it. Keys are compared between two looks: the second one
-//! finds whether the work that was chosen is still there, or, if none was, whether nothing has come that was not compared; else all
-//! begins anew. So a key's `Hash`, `Eq` and destructor may wait, panic, or use the same `SingleFlight`.
+//! **No user code under the lock.** Hashing comes before it, destructors after it. Keys are
+//! compared between two looks: the second one finds whether the work that was chosen is still
+//! there, or, if none was, whether nothing has come that was not compared; else all begins anew. So
+//! a key's `Hash`, `Eq` and destructor may wait, panic, or use the same `SingleFlight`.
 //!
 //! **Rejected.** A map by keys: it compares them under its lock, and drops them there.
 
 use super::OnceLock;
 use crate::values::drop_all;
-use myriad_core::user_code::UserValue;
+use myriad_core::engine::user_code::UserValue;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,8 +21,9 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Work that is done once for all callers that ask for the same key at the same time: the first one does it, the others wait for its
-/// result. Who asks when it is done has it done again: this is no cache.
+/// Work that is done once for all callers that ask for the same key at the same time: the first one
+/// does it, the others wait for its result. Who asks when it is done has it done again: this is no
+/// cache.
 ///
 /// For a cache that misses: a hundred tasks that want the same page load it once.
 ///
@@ -70,17 +72,21 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         SingleFlight { works: Mutex::new(BTreeMap::new()), hasher: RandomState::new() }
     }
 
-    /// The result of the work for this key that is under way; if none is, `f` is that work. With it: is it that of another caller?
+    /// The result of the work for this key that is under way; if none is, `f` is that work. With
+    /// it: is it that of another caller?
     ///
     /// # Blocking
-    /// While another caller does the work: the task is set aside, a foreign thread sleeps. `f` runs on the caller.
+    /// While another caller does the work: the task is set aside, a foreign thread sleeps. `f` runs
+    /// on the caller.
     ///
     /// # Panics
-    /// If `f` does. Then one of those who wait does the work with its own `f`, as for a [`OnceLock`]. If `f` asks for the same key.
-    /// If hashing or comparing keys does; then nothing has changed.
+    /// If `f` does. Then one of those who wait does the work with its own `f`, as for a
+    /// [`OnceLock`]. If `f` asks for the same key. If hashing or comparing keys does; then nothing
+    /// has changed.
     ///
     /// # Cancellation
-    /// Who waits and is cancelled leaves. If the one that works is cancelled, one of those who wait begins anew.
+    /// Who waits and is cancelled leaves. If the one that works is cancelled, one of those who wait
+    /// begins anew.
     pub fn run(&self, key: K, f: impl FnOnce() -> V) -> (V, bool) {
         let flight = self.flight(key);
         let mut shared = true;
@@ -109,7 +115,8 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         (value.clone(), shared)
     }
 
-    /// The next caller does the work anew, also if it is under way. Who waits for that gets its result all the same.
+    /// The next caller does the work anew, also if it is under way. Who waits for that gets its
+    /// result all the same.
     pub fn forget<Q: Hash + Eq + ?Sized>(&self, key: &Q)
     where
         K: Borrow<Q>,

@@ -2,15 +2,16 @@
 
 use super::countdown::{Countdown, ZeroFuture};
 use super::error::TimeoutError;
-use myriad_core::sys::const_fn;
+use myriad_base::sys::const_fn;
 use myriad_core::time::{self, Instant};
 use std::fmt;
+use std::future::Future;
 use std::time::Duration;
 
 /// Waits until all that were added are done; then it may be used again.
 ///
-/// As Go's `sync.WaitGroup`. Add before you start what is counted, not within it, or the wait may be over before. Where tasks are
-/// counted that borrow, `scope` does the same without counting.
+/// As Go's `sync.WaitGroup`. Add before you start what is counted, not within it, or the wait may
+/// be over before. Where tasks are counted that borrow, `scope` does the same without counting.
 ///
 /// # Examples
 /// ```
@@ -74,8 +75,9 @@ impl WaitGroup {
     /// Waits until all are done.
     ///
     /// # Blocking
-    /// Until the count is zero; at once if it is. The calling task is set aside meanwhile, a foreign thread sleeps. Whoever waited
-    /// goes on even if more are added at once after it was zero.
+    /// Until the count is zero; at once if it is. The calling task is set aside meanwhile, a
+    /// foreign thread sleeps. Whoever waited goes on even if more are added at once after it was
+    /// zero.
     ///
     /// # Panics
     /// If it must wait and there is no memory for a stack.
@@ -105,6 +107,28 @@ impl WaitGroup {
     /// Dropped, it has had no effect.
     pub fn wait_async(&self) -> ZeroFuture<'_> {
         self.0.wait_async()
+    }
+
+    /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call.
+    ///
+    /// # Errors
+    /// The time has passed, and the count was not zero.
+    ///
+    /// # Cancellation
+    /// Dropped, it has had no effect.
+    pub fn wait_timeout_async(&self, timeout: Duration) -> impl Future<Output = Result<(), TimeoutError>> {
+        self.wait_deadline_async(time::now() + timeout)
+    }
+
+    /// The same until `deadline`.
+    ///
+    /// # Errors
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    ///
+    /// # Cancellation
+    /// As [`wait_timeout_async`](Self::wait_timeout_async).
+    pub fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<(), TimeoutError>> {
+        self.0.wait_deadline_async(deadline)
     }
 }
 

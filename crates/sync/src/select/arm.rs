@@ -1,19 +1,21 @@
 //! What an arm is, and several of them: the tuples that `select!` makes.
 
 use super::order;
+use myriad_core::engine::wait::{Group, Here};
 use myriad_core::time::Instant;
-use myriad_core::wait::{Group, Here};
 use std::convert::Infallible;
 use std::task::Waker;
 
 /// One of the things that a [select](mod@super) waits for.
 ///
-/// This library's types implement it: [`RecvArm`](crate::channel::RecvArm), [`SendArm`](crate::channel::SendArm), what
-/// [`after`](super::after), [`join`](super::join) and [`future`](super::future) return; and an `Option` of an arm, which is never
-/// ready if it is `None`. Its methods are the select's.
+/// This library's types implement it: [`RecvArm`](crate::channel::RecvArm),
+/// [`SendArm`](crate::channel::SendArm), what [`after`](super::after), [`join`](super::join) and
+/// [`future`](super::future) return; and an `Option` of an arm, which is never ready if it is
+/// `None`. Its methods are the select's.
 ///
 /// # Safety
-/// For implementors: an arm that was linked may move, and be freed, after `unlink`, and after it was dropped.
+/// For implementors: an arm that was linked may move, and be freed, after `unlink`, and after it
+/// was dropped.
 pub unsafe trait Arm {
     /// What it brings when it wins.
     type Output;
@@ -25,10 +27,26 @@ pub unsafe trait Arm {
     #[doc(hidden)]
     unsafe fn attempt(&mut self, here: Here, waker: Option<&Waker>) -> Option<Self::Output>;
 
-    /// Does it now, if that is possible and the wait is not over, which it then ends; or begins to wait for it.
+    /// As [`attempt`](Self::attempt), in a pass after another one that has found nothing; adds a
+    /// number to `seen`, which is read before or with the attempt. The number has grown if the arm
+    /// may have been ready for a while since the pass before. Arms that stay ready once they are
+    /// need none.
     ///
     /// # Safety
-    /// It is not linked, and does not move until `unlink` or the destructor has returned. `me` is alive until then, or over.
+    /// As there.
+    #[doc(hidden)]
+    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
+        _ = seen;
+        // SAFETY: the caller.
+        unsafe { self.attempt(here, waker) }
+    }
+
+    /// Does it now, if that is possible and the wait is not over, which it then ends; or begins to
+    /// wait for it.
+    ///
+    /// # Safety
+    /// It is not linked, and does not move until `unlink` or the destructor has returned. `me` is
+    /// alive until then, or over.
     #[doc(hidden)]
     unsafe fn link(&mut self, here: Here, me: Group) -> Link {
         _ = (here, me);
@@ -81,6 +99,10 @@ unsafe impl<A: Arm> Arm for Option<A> {
         // SAFETY: the caller.
         unsafe { self.as_mut()?.attempt(here, waker) }
     }
+    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> Option<A::Output> {
+        // SAFETY: the caller.
+        unsafe { self.as_mut()?.reattempt(here, waker, seen) }
+    }
     unsafe fn link(&mut self, here: Here, me: Group) -> Link {
         // SAFETY: the caller.
         self.as_mut().map_or(Link::Linked, |arm| unsafe { arm.link(here, me) })
@@ -101,7 +123,7 @@ unsafe impl<A: Arm> Arm for Option<A> {
     }
 }
 
-/// Several arms: a tuple of one to sixteen.
+/// Several arms: a tuple of one to 32.
 ///
 /// # Safety
 /// For implementors: as [`Arm`].
@@ -117,6 +139,18 @@ pub unsafe trait Arms {
     /// As [`Arm::attempt`].
     #[doc(hidden)]
     unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<Self::Output>;
+    /// Attempts the arm with this number once more.
+    ///
+    /// # Safety
+    /// As [`Arm::reattempt`].
+    #[doc(hidden)]
+    unsafe fn reattempt(
+        &mut self,
+        number: usize,
+        here: Here,
+        waker: Option<&Waker>,
+        seen: &mut u64,
+    ) -> Option<Self::Output>;
     /// Links the arm with this number.
     ///
     /// # Safety
@@ -144,6 +178,17 @@ pub unsafe trait Arms {
     unsafe fn attempt_all(&mut self, order: super::Order, here: Here, waker: Option<&Waker>) -> Option<Self::Output> {
         // SAFETY: the caller.
         unsafe { order::attempt_all(self, order, here, waker) }
+    }
+
+    /// Attempts all again, after a pass that has found nothing. `None`: nothing was ready at one
+    /// and the same moment since the call.
+    ///
+    /// # Safety
+    /// As [`Arm::attempt`].
+    #[doc(hidden)]
+    unsafe fn reattempt_all(&mut self, order: super::Order, here: Here, waker: Option<&Waker>) -> Option<Self::Output> {
+        // SAFETY: the caller.
+        unsafe { order::reattempt_all(self, order, here, waker) }
     }
 
     /// Links one after the other, until the wait is over.
@@ -196,6 +241,19 @@ macro_rules! tuples {
                     _ => None,
                 }
             }
+            unsafe fn reattempt(
+                &mut self,
+                number: usize,
+                here: Here,
+                waker: Option<&Waker>,
+                seen: &mut u64,
+            ) -> Option<Self::Output> {
+                match number {
+                    // SAFETY: the caller.
+                    $($i => unsafe { self.$i.reattempt(here, waker, seen) }.map(Won::$a),)*
+                    _ => None,
+                }
+            }
             unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link {
                 match number {
                     // SAFETY: the caller.
@@ -225,7 +283,10 @@ macro_rules! tuples {
     };
 }
 tuples!(
-    A0 0, A1 1, A2 2, A3 3, A4 4, A5 5, A6 6, A7 7, A8 8, A9 9, A10 10, A11 11, A12 12, A13 13, A14 14, A15 15
+    A0 0, A1 1, A2 2, A3 3, A4 4, A5 5, A6 6, A7 7,
+    A8 8, A9 9, A10 10, A11 11, A12 12, A13 13, A14 14, A15 15,
+    A16 16, A17 17, A18 18, A19 19, A20 20, A21 21, A22 22, A23 23,
+    A24 24, A25 25, A26 26, A27 27, A28 28, A29 29, A30 30, A31 31
 );
 
 /// No arms: never ready.
@@ -236,6 +297,9 @@ unsafe impl Arms for () {
         0
     }
     unsafe fn attempt(&mut self, _: usize, _: Here, _: Option<&Waker>) -> Option<Infallible> {
+        None
+    }
+    unsafe fn reattempt(&mut self, _: usize, _: Here, _: Option<&Waker>, _: &mut u64) -> Option<Infallible> {
         None
     }
     unsafe fn link(&mut self, _: usize, _: Here, _: Group) -> Link {
@@ -253,8 +317,8 @@ unsafe impl Arms for () {
     }
 }
 
-/// Arms that stand elsewhere and stay there until they are dropped. (Not `&mut A` itself: a future of that could be forgotten
-/// while they are linked, and the arms moved.)
+/// Arms that stand elsewhere and stay there until they are dropped. (Not `&mut A` itself: a future
+/// of that could be forgotten while they are linked, and the arms moved.)
 pub(super) struct InPlace<'a, A>(&'a mut A);
 
 impl<'a, A: Arms> InPlace<'a, A> {
@@ -276,6 +340,16 @@ unsafe impl<A: Arms> Arms for InPlace<'_, A> {
     unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<A::Output> {
         // SAFETY: the caller.
         unsafe { self.0.attempt(number, here, waker) }
+    }
+    unsafe fn reattempt(
+        &mut self,
+        number: usize,
+        here: Here,
+        waker: Option<&Waker>,
+        seen: &mut u64,
+    ) -> Option<A::Output> {
+        // SAFETY: the caller.
+        unsafe { self.0.reattempt(number, here, waker, seen) }
     }
     unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link {
         // SAFETY: the caller.

@@ -1,16 +1,22 @@
 //! Arms that are no channels: times, futures, and what makes one arm of another.
 
 use super::Arm;
+use myriad_core::engine::wait::Here;
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::Here;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// An arm that is ready after `duration`, counted from when the select begins; it brings nothing. (Of a
-/// [`Select`](super::Select), which may be waited for again: from its first wait that finds nothing ready.)
+/// An arm that is ready after `duration`, counted from when the select begins; it brings nothing.
+/// (Of a [`Select`](super::Select), which may be waited for again: from its first wait that finds
+/// nothing ready.)
+///
+/// It is an arm like the others. Where others are ready at the same time it wins as often as they
+/// do: after `Duration::ZERO`, which is ready at once, as often as a message that is there.
+/// (`recv_timeout` with no time takes a message that is there always.) Who wants what is there, and
+/// else nothing, writes `default`; or `biased`, and the time last.
 pub fn after(duration: Duration) -> Time {
     Time { duration, deadline: if duration.is_zero() { Some(Instant::from_nanos(0)) } else { None } }
 }
@@ -25,7 +31,8 @@ pub fn at(deadline: Instant) -> Time {
 #[must_use = "an arm does nothing outside of a select"]
 pub struct Time {
     duration: Duration,
-    /// Of [`after`]: since it was found that nothing is ready. (To ask for the time takes longer than all else.)
+    /// Of [`after`]: since it was found that nothing is ready. (To ask for the time takes longer
+    /// than all else.)
     deadline: Option<Instant>,
 }
 
@@ -42,13 +49,14 @@ unsafe impl Arm for Time {
 
 /// An arm that is ready when a future is; it brings the future's output.
 ///
-/// While another arm is ready the future may not be polled at all. If another wins it is dropped: to keep it, give
-/// a reference to a pinned one.
+/// While another arm is ready the future may not be polled at all. If another wins it is dropped:
+/// to keep it, give a reference to a pinned one.
 pub fn future<F: Future>(future: F) -> FutureArm<F> {
     FutureArm { future, done: false }
 }
 
-/// An arm that is ready when a task has ended, by its handle; `select!` writes it as `handle.join()`.
+/// An arm that is ready when a task has ended, by its handle; `select!` writes it as
+/// `handle.join()`.
 ///
 /// It brings the result. If another arm wins, the handle is as it was.
 pub fn join<H: Future + Unpin>(handle: &mut H) -> FutureArm<&mut H> {

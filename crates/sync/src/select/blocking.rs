@@ -3,8 +3,9 @@
 use super::arm::{Arms, InPlace, Link, earlier};
 use super::future::Polled;
 use super::order::Order;
+use myriad_core::engine::wait::{Group, Here, Wait};
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Group, Here};
+use std::task::Waker;
 use std::time::Duration;
 
 /// Waits until one of the arms is done, and does no other. What `select!` calls.
@@ -36,18 +37,48 @@ pub fn wait<A: Arms>(order: Order, mut arms: A) -> A::Output {
     // SAFETY: not linked; they stand in this frame.
     match unsafe { attempt_first(&mut arms, order, here) } {
         Some(output) => output,
-        // SAFETY: as above.
+        // SAFETY: the arms are not linked, as the attempt has left them; they stand in this frame.
         None => unsafe { block(&mut arms, order, None) }.expect("there is no time limit"),
     }
 }
 
 /// Does one of the arms if that is possible now: the select with a default.
+///
+/// `None` says that at one moment during the call none of the arms was ready. So it does not come
+/// as long as at every moment one of them is, however they take turns. To find nothing takes as
+/// long as three looks at each arm, or one at a single arm.
+///
+/// # Blocking
+/// It waits for nothing. But in a closure each 256th call in a row that does nothing lets others go
+/// first, as [`Receiver::try_recv`](crate::channel::Receiver::try_recv).
 #[inline(always)]
 pub fn try_wait<A: Arms>(order: Order, mut arms: A) -> Option<A::Output> {
     let here = Here::get();
-    let waker = arms.needs_polling().then_some(std::task::Waker::noop());
+    let waker = arms.needs_polling().then_some(Waker::noop());
     // SAFETY: not linked; they stand in this frame.
-    unsafe { arms.attempt_all(order, here, waker) }
+    unsafe {
+        match arms.attempt_all(order, here, waker) {
+            None => missed(&mut arms, order, here, waker),
+            done => done,
+        }
+    }
+}
+
+/// A first pass has found nothing. (One arm was looked at at one moment.)
+///
+/// # Safety
+/// As [`Arms::attempt`].
+#[inline(always)]
+unsafe fn missed<A: Arms>(arms: &mut A, order: Order, here: Here, waker: Option<&Waker>) -> Option<A::Output> {
+    if arms.count() > 1 {
+        // SAFETY: the caller.
+        let done = unsafe { arms.reattempt_all(order, here, waker) };
+        if done.is_some() {
+            return done;
+        }
+    }
+    here.spend_in_vain();
+    None
 }
 
 /// As [`wait`], for at most `timeout`. `None`: the time has passed, and nothing was done.
@@ -70,8 +101,8 @@ pub(super) unsafe fn until<A: Arms>(arms: &mut A, order: Order, limit: Option<In
     unsafe { attempt_first(arms, order, here).or_else(|| block(arms, order, limit)) }
 }
 
-/// Before anything is made ready for a wait. With arms that need a waker there is none yet; all have the same chance, so then
-/// none is attempted.
+/// Before anything is made ready for a wait. With arms that need a waker there is none yet; all
+/// have the same chance, so then none is attempted.
 ///
 /// # Safety
 /// As [`until`].
@@ -98,12 +129,13 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
         if let Err(error) = wait.prepare() {
             panic!("{error}");
         }
-        // SAFETY: `arms` stays behind its reference, and `wait` in this frame, until the arms are unlinked; the wait is prepared. If
-        // it was ended by another it is woken once, so we block even if we know that already; if by ourselves, it is not.
+        // SAFETY: `arms` stays behind its reference, and `wait` in this frame, until the arms are
+        // unlinked; the wait is prepared. If it was ended by another it is woken once, so we block
+        // even if we know that already; if by ourselves, it is not.
         let woken = unsafe {
             match arms.link_all(order, here, Group::of(&wait)) {
-                Link::Linked => wait.block_until(deadline.unwrap_or(Instant::NEVER)),
-                Link::Over => wait.block_until(Instant::NEVER),
+                Link::Linked => Wait::block_until(&raw const wait, deadline.unwrap_or(Instant::NEVER)),
+                Link::Over => Wait::block_until(&raw const wait, Instant::NEVER),
                 Link::Done => true,
             }
         };
@@ -114,12 +146,14 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
         }
         // Unlinked, and nothing was done.
         wait.arrive();
-        // A time has come; perhaps not ours. What is ready now is better than none.
-        // SAFETY: unlinked; the caller.
+        // A time has come; perhaps not ours. What is ready now is better than none. (And a channel
+        // that was closed before may not have told us yet.) SAFETY: unlinked; the caller.
         if let Some(output) = unsafe { arms.attempt_all(order, here, None) } {
             return Some(output);
         }
-        if !woken && limit.is_some_and(|limit| time::now() >= limit) {
+        // When our own limit ended the wait we stood in all lists: at that moment nothing was
+        // possible.
+        if !woken && limit.is_some() && limit == deadline {
             return None;
         }
     }

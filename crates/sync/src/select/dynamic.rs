@@ -5,18 +5,19 @@ use super::blocking;
 use super::future::Polled;
 use super::order::Order;
 use crate::channel::{Receiver, RecvError, SendError, Sender};
+use myriad_core::engine::wait::{Group, Here};
 use myriad_core::time::{self, Instant};
-use myriad_core::wait::{Group, Here};
 use std::fmt;
 use std::future::Future;
 use std::task::Waker;
 use std::time::Duration;
 
-/// A select over any number of arms, which are added at run time, and may be waited for again and again.
+/// A select over any number of arms, which are added at run time, and may be waited for again and
+/// again.
 ///
-/// Each arm has a function that makes the result of what the arm brings; it is called by [`wait`](Self::wait), on the thread that
-/// waits, when all is decided. Arms that receive stay; one that has sent its message, or whose future is ready, is used up and never
-/// ready again.
+/// Each arm has a function that makes the result of what the arm brings; it is called by
+/// [`wait`](Self::wait), on the thread that waits, when all is decided. Arms that receive stay; one
+/// that has sent its message, or whose future is ready, is used up and never ready again.
 ///
 /// # Panics
 /// A function that panics panics out of `wait`. The select may be used further.
@@ -41,7 +42,8 @@ pub struct Select<'a, R> {
 }
 
 impl<'a, R> Select<'a, R> {
-    /// Without arms, which would wait for ever. Of several arms that are ready each wins with equal chances.
+    /// Without arms, which would wait for ever. Of several arms that are ready each wins with equal
+    /// chances.
     pub fn new() -> Select<'a, R> {
         Select { arms: Vec::new(), order: Order::Fair, lent: false }
     }
@@ -71,8 +73,8 @@ impl<'a, R> Select<'a, R> {
         self.add(receiver.recv_arm(), f)
     }
 
-    /// Adds an arm that sends a message, once. If the select goes before, the message is dropped; see
-    /// [`send_from`](Self::send_from).
+    /// Adds an arm that sends a message, once. If the select goes before, the message is dropped;
+    /// see [`send_from`](Self::send_from).
     pub fn send<T: Send>(
         &mut self,
         sender: &'a Sender<T>,
@@ -82,7 +84,8 @@ impl<'a, R> Select<'a, R> {
         self.add(sender.send_arm(value), f)
     }
 
-    /// Adds an arm that sends a message, once. If the select goes before, the message is in `place` again.
+    /// Adds an arm that sends a message, once. If the select goes before, the message is in `place`
+    /// again.
     pub fn send_from<T: Send>(
         &mut self,
         sender: &'a Sender<T>,
@@ -109,19 +112,22 @@ impl<'a, R> Select<'a, R> {
         self.until(None).expect("there is no time limit")
     }
 
-    /// Does one of the arms if that is possible now.
+    /// Does one of the arms if that is possible now. `None`: at one moment none of them was ready;
+    /// see [`try_wait`](super::try_wait).
     pub fn try_wait(&mut self) -> Option<R> {
         self.settle();
         let number = blocking::try_wait(self.order, List(&mut self.arms))?;
         Some(self.arms[number].finish())
     }
 
-    /// As [`wait`](Self::wait), for at most `timeout`. `None`: the time has passed, and nothing was done.
+    /// As [`wait`](Self::wait), for at most `timeout`. `None`: the time has passed, and nothing was
+    /// done.
     pub fn wait_timeout(&mut self, timeout: Duration) -> Option<R> {
         self.wait_deadline(time::now() + timeout)
     }
 
-    /// As [`wait`](Self::wait), until `deadline` at the latest. `None`: the time has passed, and nothing was done.
+    /// As [`wait`](Self::wait), until `deadline` at the latest. `None`: the time has passed, and
+    /// nothing was done.
     pub fn wait_deadline(&mut self, deadline: Instant) -> Option<R> {
         self.until(Some(deadline))
     }
@@ -176,11 +182,15 @@ struct Slot<A: Arm, F> {
     won: Option<A::Output>,
 }
 
-/// A [`Slot`] whose arm's type is forgotten. Two steps: the function is user code, which may run only when all arms are unlinked.
+/// A [`Slot`] whose arm's type is forgotten. Two steps: the function is user code, which may run
+/// only when all arms are unlinked.
 trait Erased<R> {
     /// # Safety
     /// As [`Arm::attempt`].
     unsafe fn attempt(&mut self, here: Here, waker: Option<&Waker>) -> bool;
+    /// # Safety
+    /// As [`Arm::reattempt`].
+    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> bool;
     /// # Safety
     /// As [`Arm::link`].
     unsafe fn link(&mut self, here: Here, me: Group) -> Link;
@@ -195,6 +205,11 @@ impl<R, A: Arm, F: FnMut(A::Output) -> R> Erased<R> for Slot<A, F> {
     unsafe fn attempt(&mut self, here: Here, waker: Option<&Waker>) -> bool {
         // SAFETY: the caller.
         self.won = unsafe { self.arm.attempt(here, waker) };
+        self.won.is_some()
+    }
+    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> bool {
+        // SAFETY: the caller.
+        self.won = unsafe { self.arm.reattempt(here, waker, seen) };
         self.won.is_some()
     }
     unsafe fn link(&mut self, here: Here, me: Group) -> Link {
@@ -231,6 +246,10 @@ unsafe impl<R> Arms for List<'_, '_, R> {
     unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<usize> {
         // SAFETY: the caller.
         unsafe { self.0[number].attempt(here, waker) }.then_some(number)
+    }
+    unsafe fn reattempt(&mut self, number: usize, here: Here, waker: Option<&Waker>, seen: &mut u64) -> Option<usize> {
+        // SAFETY: the caller.
+        unsafe { self.0[number].reattempt(here, waker, seen) }.then_some(number)
     }
     unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link {
         // SAFETY: the caller.

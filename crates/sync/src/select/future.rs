@@ -1,26 +1,28 @@
 //! The select as a future.
 //!
-//! The arms stand in the future, and stay linked from poll to poll as long as none of them has to be polled itself. Else (and when
-//! a time has come) the future ends its own wait first, and begins anew: so that what it then finds ready it may take.
-//! It costs its channels' arms their place in line.
+//! The arms stand in the future, and stay linked from poll to poll as long as none of them has to
+//! be polled itself. Else (and when a time has come) the future ends its own wait first, and begins
+//! anew: so that what it then finds ready it may take. It costs its channels' arms their place in
+//! line.
 
 use super::arm::{Arms, Link, earlier};
 use super::order::Order;
-use myriad_core::sys::mutant::on;
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::user_code::StoredWaker;
+use myriad_core::engine::wait::{Here, PollWait};
 use myriad_core::time::{self, Instant, Sleep};
-use myriad_core::user_code::StoredWaker;
-use myriad_core::wait::{Here, PollWait};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// A future that is ready when one of the arms is done, and does no other. What `select_async!` calls.
+/// A future that is ready when one of the arms is done, and does no other. What `select_async!`
+/// calls.
 ///
 /// # Cancellation
-/// Dropped before it is ready, it has received nothing; a message that it was to send may have been taken since the last poll:
-/// see [`Sender::send_async`](crate::channel::Sender::send_async).
+/// Dropped before it is ready, it has received nothing; a message that it was to send may have been
+/// taken since the last poll: see [`Sender::send_async`](crate::channel::Sender::send_async).
 ///
 /// # Examples
 /// ```
@@ -77,7 +79,8 @@ impl<A: Arms> Polled<A> {
         Polled { arms, wait: PollWait::new(), sleep: None, limit, order, linked: false, _pinned: PhantomPinned }
     }
 
-    /// It was linked. `Some`: it has won, or waits on; `None`: it is not linked any more, and may begin anew.
+    /// It was linked. `Some`: it has won, or waits on; `None`: it is not linked any more, and may
+    /// begin anew.
     fn poll_linked(&mut self, here: Here, waker: &Waker) -> Option<Poll<A::Output>> {
         let is_time = |deadline: &Sleep| time::now() >= deadline.deadline();
         if !self.arms.needs_polling() && !self.sleep.as_ref().is_some_and(is_time) {
@@ -85,17 +88,25 @@ impl<A: Arms> Polled<A> {
             match self.wait.replace(StoredWaker::clone_of(waker)) {
                 Ok(old) => {
                     old.into_iter().for_each(StoredWaker::discard);
-                    self.set_alarm(waker);
-                    return Some(Poll::Pending);
+                    if self.set_alarm(waker) {
+                        return Some(Poll::Pending);
+                    }
                 }
-                Err(unused) => unused.discard(),
+                Err(unused) => {
+                    unused.discard();
+                    return self.unlink(here).map(Poll::Ready);
+                }
             }
-        } else {
-            // Whoever has ended it before us has left a winner.
-            // SAFETY: ours, and alive.
-            let _ours = unsafe { self.wait.group().claim() };
         }
-        self.unlink(here).map(Poll::Ready)
+        self.end(here).map(Poll::Ready)
+    }
+
+    /// Ends the wait. What has won, if something has.
+    fn end(&mut self, here: Here) -> Option<A::Output> {
+        // SAFETY: the group is this future's, and alive. Whoever has claimed it before has left a
+        // winner.
+        let _ours = unsafe { self.wait.group().claim() };
+        self.unlink(here)
     }
 
     /// Waits no more. What has won, if something has.
@@ -108,19 +119,21 @@ impl<A: Arms> Polled<A> {
 
     /// The arms are in no list any more, and so is the wait.
     fn close(&mut self) {
-        // SAFETY: as said.
+        // SAFETY: `unlink` and `abandon` have taken the arms out of all lists, so the wait is in
+        // none.
         unsafe { self.wait.close() }.into_iter().for_each(StoredWaker::discard);
     }
 
-    /// Begins to wait, or goes on: at the earliest deadline we are polled again.
-    fn set_alarm(&mut self, waker: &Waker) {
-        if let Some(sleep) = &mut self.sleep {
-            // SAFETY: pinned as the whole; set anew only by dropping the old one in its place.
-            let sleep = unsafe { Pin::new_unchecked(sleep) };
-            if sleep.poll(&mut Context::from_waker(waker)).is_ready() {
-                waker.wake_by_ref();
-            }
-        }
+    /// Begins to wait, or goes on: at the earliest deadline the task is polled again. False: that
+    /// time is over.
+    ///
+    /// (The poll goes on then. To wake its own task instead would run a waker, user code, in the
+    /// middle of this poll.)
+    fn set_alarm(&mut self, waker: &Waker) -> bool {
+        let Some(sleep) = &mut self.sleep else { return true };
+        // SAFETY: pinned as the whole; set anew only by dropping the old one in its place.
+        let sleep = unsafe { Pin::new_unchecked(sleep) };
+        sleep.poll(&mut Context::from_waker(waker)).is_pending()
     }
 
     fn begin(&mut self, here: Here, waker: &Waker) -> Poll<Option<A::Output>> {
@@ -130,20 +143,28 @@ impl<A: Arms> Polled<A> {
                 return Poll::Ready(Some(output));
             }
             if self.limit.is_some_and(|limit| time::now() >= limit) {
-                return Poll::Ready(None);
+                // SAFETY: the arms are not linked; they are pinned, or behind a reference to what
+                // does not move.
+                return Poll::Ready(unsafe { self.arms.reattempt_all(self.order, here, Some(waker)) });
             }
             let deadline = earlier(self.arms.deadline(), self.limit);
             // SAFETY: the wait is over, and in no list; it has no waker, since it was closed.
             let _none = unsafe { self.wait.open(StoredWaker::clone_of(waker)) };
             self.linked = true;
-            // SAFETY: not linked; the arms and the wait are pinned, and go only after they were unlinked.
+            // SAFETY: not linked; the arms and the wait are pinned, and go only after they were
+            // unlinked.
             let link = unsafe { self.arms.link_all(self.order, here, self.wait.group()) };
             if link == Link::Linked {
                 if self.sleep.as_ref().map(Sleep::deadline) != deadline {
                     self.sleep = deadline.map(time::sleep_until_async);
                 }
-                self.set_alarm(waker);
-                return Poll::Pending;
+                if self.set_alarm(waker) {
+                    return Poll::Pending;
+                }
+                if let Some(output) = self.end(here) {
+                    return Poll::Ready(Some(output));
+                }
+                continue;
             }
             if let Some(output) = self.unlink(here) {
                 return Poll::Ready(Some(output));

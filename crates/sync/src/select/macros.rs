@@ -1,7 +1,9 @@
-//! The macros. They only sort what is written: each arm becomes a call of a public function that makes an arm, all together
-//! a tuple, and the bodies the arms of a `match` on which of them has won (so `return`, `?` and `break` mean what they mean there).
+//! The macros. They only sort what is written: each arm becomes a call of a public function that
+//! makes an arm, all together a tuple, and the bodies the arms of a `match` on which of them has
+//! won (so `return`, `?` and `break` mean what they mean there).
 
-/// Waits for several things at once, and does exactly one of them: see [the module](mod@crate::select).
+/// Waits for several things at once, and does exactly one of them: see [the
+/// module](mod@crate::select).
 ///
 /// ```text
 /// select! {
@@ -14,14 +16,18 @@
 ///     at(instant) => ..,
 ///     output = future => ..,                        // any other expression is a future
 ///     message = rx.recv(), if condition => ..,      // an arm that is there only if this is so
-///     default => ..,                                // optional: nothing is ready now
+///     default => ..,                                // optional: at one moment nothing was ready
 /// }
 /// ```
-/// Up to sixteen arms; [`Select`](crate::select::Select) has any number. The expressions are evaluated once, in their order, before
-/// anything is waited for. The value is that of the body.
+/// Up to 32 arms; [`Select`](crate::select::Select) has any number. The expressions are evaluated
+/// once, in their order, before anything is waited for. The value is that of the body.
 ///
 /// # Blocking
-/// Until an arm is ready, if there is no `default`. In a future write [`select_async!`](crate::select_async).
+/// Until an arm is ready, if there is no `default`. In a future write
+/// [`select_async!`](crate::select_async).
+///
+/// With `default` it waits for nothing, and takes that only if at one moment none of the arms was
+/// ready: as [`try_wait`](crate::select::try_wait), also in what each 256th time in a row does.
 ///
 /// # Examples
 /// ```
@@ -39,8 +45,8 @@
 /// ```
 #[macro_export]
 macro_rules! select {
-    (biased; $($arms:tt)*) => { $crate::__select!(@next [Biased blocking] [] [A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15] $($arms)*) };
-    ($($arms:tt)*) => { $crate::__select!(@next [Fair blocking] [] [A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15] $($arms)*) };
+    (biased; $($arms:tt)*) => { $crate::__select!(@next [Biased blocking] [] [A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 A21 A22 A23 A24 A25 A26 A27 A28 A29 A30 A31] $($arms)*) };
+    ($($arms:tt)*) => { $crate::__select!(@next [Fair blocking] [] [A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 A21 A22 A23 A24 A25 A26 A27 A28 A29 A30 A31] $($arms)*) };
 }
 
 /// [`select!`](crate::select!) for futures: the same, but it awaits instead of blocking.
@@ -63,11 +69,12 @@ macro_rules! select {
 /// ```
 #[macro_export]
 macro_rules! select_async {
-    (biased; $($arms:tt)*) => { $crate::__select!(@next [Biased awaiting] [] [A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15] $($arms)*) };
-    ($($arms:tt)*) => { $crate::__select!(@next [Fair awaiting] [] [A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15] $($arms)*) };
+    (biased; $($arms:tt)*) => { $crate::__select!(@next [Biased awaiting] [] [A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 A21 A22 A23 A24 A25 A26 A27 A28 A29 A30 A31] $($arms)*) };
+    ($($arms:tt)*) => { $crate::__select!(@next [Fair awaiting] [] [A0 A1 A2 A3 A4 A5 A6 A7 A8 A9 A10 A11 A12 A13 A14 A15 A16 A17 A18 A19 A20 A21 A22 A23 A24 A25 A26 A27 A28 A29 A30 A31] $($arms)*) };
 }
 
-/// The sorting. `@next [order how] [arms so far] [names left] what is written..`, where an arm is `{name} {pattern} {arm} {body}`.
+/// The sorting. `@next [order how] [arms so far] [names left] what is written..`, where an arm is
+/// `{name} {pattern} {arm} {body}`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __select {
@@ -79,7 +86,27 @@ macro_rules! __select {
         compile_error!("`default` is the last arm of a `select!`, and there is one only")
     };
     (@next $how:tt $arms:tt [] $($rest:tt)+) => {
-        compile_error!("a `select!` has at most 16 arms; `Select` takes any number")
+        compile_error!("a `select!` has at most 32 arms; `Select` takes any number")
+    };
+    // ---- what is written most often, in one step, so that 32 arms stay below the compiler's limit
+    // of 128
+    (@next $how:tt $arms:tt $names:tt $p:ident = $c:ident . recv () => $($rest:tt)+) => {
+        $crate::__select!(@body $how $arms $names [$p] [$c.recv_arm()] $($rest)+)
+    };
+    (@next $how:tt $arms:tt $names:tt _ = $c:ident . recv () => $($rest:tt)+) => {
+        $crate::__select!(@body $how $arms $names [_] [$c.recv_arm()] $($rest)+)
+    };
+    (@next $how:tt $arms:tt $names:tt $c:ident . recv () => $($rest:tt)+) => {
+        $crate::__select!(@body $how $arms $names [_] [$c.recv_arm()] $($rest)+)
+    };
+    (@next $how:tt $arms:tt $names:tt $p:ident = $c:ident . send ($x:expr) => $($rest:tt)+) => {
+        $crate::__select!(@body $how $arms $names [$p] [$c.send_arm($x)] $($rest)+)
+    };
+    (@next $how:tt $arms:tt $names:tt _ = $c:ident . send ($x:expr) => $($rest:tt)+) => {
+        $crate::__select!(@body $how $arms $names [_] [$c.send_arm($x)] $($rest)+)
+    };
+    (@next $how:tt $arms:tt $names:tt $c:ident . send ($x:expr) => $($rest:tt)+) => {
+        $crate::__select!(@body $how $arms $names [_] [$c.send_arm($x)] $($rest)+)
     };
     // ---- the pattern, where it is easy to see
     (@next $how:tt $arms:tt $names:tt $p:ident = $($rest:tt)+) => {
@@ -179,7 +206,8 @@ macro_rules! __select {
     // ---- what comes out
     (@emit $how:tt [$({$name:ident [$($p:tt)+] [$($arm:tt)+] $body:expr})*]) => {
         match {
-            // By name, so that what the arms borrow for a moment is given back before the body runs.
+            // By name, so that what the arms borrow for a moment is given back before the body
+            // runs.
             let won = $crate::__select!(@wait $how ($($($arm)+,)*));
             won
         } {

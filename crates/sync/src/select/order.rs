@@ -1,10 +1,13 @@
 //! In which order arms are attempted, and stand in lists.
 //!
-//! Fair: a new permutation each time, drawn as far as it is needed (Fisher and Yates), so the first that is ready is one of the
-//! ready ones with equal chances; and of several arms that wait in one list each is as often the first of them. One multiplication gives a number and leaves the rest of the randomness for the next.
+//! Fair: a new permutation each time, drawn as far as it is needed (Fisher and Yates), so the first
+//! that is ready is one of the ready ones with equal chances; and of several arms that wait in one
+//! list each is as often the first of them. One multiplication gives a number and leaves the rest
+//! of the randomness for the next.
 
 use super::{Arms, Link};
-use myriad_core::wait::{Group, Here};
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::wait::{Group, Here};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Waker;
@@ -36,6 +39,42 @@ pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
     in_order(n, order, |i| unsafe { arms.attempt(i, here, waker) })
 }
 
+/// Attempts all arms again, after a pass that has found none ready. `None`: none was ready at one
+/// and the same moment.
+///
+/// One pass cannot say that: it looks at an arm, that arm becomes ready, the next one ceases to be,
+/// and the pass looks at that. So each further pass adds up what its arms
+/// [note](super::Arm::reattempt): numbers that only grow. Two passes in a row with the same sum
+/// have found each arm not ready twice, and none has been ready in between: so none was when the
+/// first of the two ended.
+///
+/// Another pass is made only because somebody has sent, received or begun to wait meanwhile.
+///
+/// # Safety
+/// As [`Arm::attempt`](super::Arm::attempt).
+#[inline(never)]
+pub(super) unsafe fn reattempt_all<A: Arms + ?Sized>(
+    arms: &mut A,
+    order: Order,
+    here: Here,
+    waker: Option<&Waker>,
+) -> Option<A::Output> {
+    let n = arms.count();
+    let mut before = None;
+    while !on("default-at-once") {
+        let mut seen = 0;
+        // SAFETY: the caller.
+        let output = in_order(n, order, |i| unsafe { arms.reattempt(i, here, waker, &mut seen) });
+        if output.is_some() {
+            return output;
+        }
+        if before.replace(seen) == Some(seen) {
+            break;
+        }
+    }
+    None
+}
+
 /// # Safety
 /// As [`Arm::link`](super::Arm::link).
 #[inline(always)]
@@ -57,8 +96,14 @@ fn in_order<R>(n: usize, order: Order, mut try_arm: impl FnMut(usize) -> Option<
         return (0..n).find_map(try_arm);
     }
     if n == 2 {
-        let first = (random() >> 63) as usize;
-        return try_arm(first).or_else(|| try_arm(1 - first));
+        let mut number = (random() >> 63) as usize;
+        for _ in 0..2 {
+            if let Some(output) = try_arm(number) {
+                return Some(output);
+            }
+            number = 1 - number;
+        }
+        return None;
     }
     if n > FEW {
         return among_many(n, try_arm);

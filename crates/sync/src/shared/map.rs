@@ -3,15 +3,18 @@
 //! ```text
 //!  hash of the key --> a part: RwLock | table: hash --> Arc<K>, Arc<V>
 //! ```
-//! A part is locked for one step alone: to find, to put in, to take out. User code runs without a lock: hashing before it,
-//! destructors after it, and whatever is done with a value, because it leaves the map as an `Arc`. But for the keys' `Eq`, which
-//! runs under the lock of the part: one of ours, so that a comparison that waits sets its task aside, and one that panics has
-//! changed nothing.
+//! A part is locked for one step alone: to find, to put in, to take out. User code runs without a
+//! lock: hashing before it, destructors after it, and whatever is done with a value, because it
+//! leaves the map as an `Arc`. But for the keys' `Eq`, which runs under the lock of the part: one
+//! of ours, so that a comparison that waits sets its task aside, and one that panics has changed
+//! nothing.
 //!
-//! **Rejected.** References into the map under a guard (dashmap): a task that waits while it holds one keeps a spinning lock, and another
-//! task of the same worker then spins for ever. Guards of an epoch (papaya): they are tied to their thread, and what is dropped
-//! meanwhile stays as long as a task waits with one; a lookup is some 10 ns faster. Values that are cloned under the lock: `Clone` is user
-//! code. Comparing without the lock, as a `SingleFlight` does: another count of a key's `Arc` for each lookup.
+//! **Rejected.** References into the map under a guard (dashmap): a task that waits while it holds
+//! one keeps a spinning lock, and another task of the same worker then spins for ever. Guards of an
+//! epoch (papaya): they are tied to their thread, and what is dropped meanwhile stays as long as a
+//! task waits with one; a lookup is some 10 ns faster. Values that are cloned under the lock:
+//! `Clone` is user code. Comparing without the lock, as a `SingleFlight` does: another count of a
+//! key's `Arc` for each lookup.
 
 use super::table::Table;
 use super::{Apart, parts};
@@ -21,27 +24,32 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Arc, PoisonError};
 
-/// A hash map that many tasks read and change at the same time. Values are `Arc`s: what one has got stays, whatever becomes of
-/// the map, and may be kept over any wait.
+/// A hash map that many tasks read and change at the same time. Values are `Arc`s: what one has got
+/// stays, whatever becomes of the map, and may be kept over any wait.
 ///
-/// Each operation on a key is one step, and happens at one moment between its call and its return. What concerns the whole map, as
-/// [`len`](Map::len), [`is_empty`](Map::is_empty), [`clear`](Map::clear) and an [`iteration`](Map::iter), is one step for each part: what
-/// others change meanwhile may be seen or not.
-/// Tasks whose keys fall into different parts (four for each processor) do not meet; those that read the same part do not wait for each other.
+/// Each operation on a key is one step, and happens at one moment between its call and its return.
+/// What concerns the whole map, as [`len`](Map::len), [`is_empty`](Map::is_empty),
+/// [`clear`](Map::clear) and an [`iteration`](Map::iter), is one step for each part: what others
+/// change meanwhile may be seen or not. Tasks whose keys fall into different parts (four for each
+/// processor) do not meet; those that read the same part do not wait for each other.
 ///
 /// # Blocking
-/// While another task changes the same part, which takes as long as a lookup. The calling task is set aside meanwhile, a foreign
-/// thread sleeps.
+/// While another task changes the same part, which takes as long as a lookup. The calling task is
+/// set aside meanwhile, a foreign thread sleeps.
 ///
 /// # Cancellation
-/// A task that is cancelled while it waits unwinds, and has changed nothing (by [`clear`](Map::clear): has cleared some of the parts).
+/// A task that is cancelled while it waits unwinds, and has changed nothing (by
+/// [`clear`](Map::clear): has cleared some of the parts).
 ///
 /// # Panics
-/// If hashing or comparing keys does; then nothing has changed. A comparison must not use the same map: it would wait for itself.
+/// If hashing or comparing keys does; then nothing has changed. A comparison must not use the same
+/// map: it would wait for itself.
 ///
-/// *Source.* Go's `sync.Map`: `Load` is [`get`](Self::get), `Store` and `Swap` are [`insert`](Self::insert), `LoadOrStore` is
-/// [`get_or_insert`](Self::get_or_insert), `Delete` and `LoadAndDelete` are [`remove`](Self::remove), `CompareAndSwap` is
-/// [`replace_if`](Self::replace_if), `CompareAndDelete` is [`remove_if`](Self::remove_if), `Range` is [`iter`](Self::iter).
+/// *Source.* Go's `sync.Map`: `Load` is [`get`](Self::get), `Store` and `Swap` are
+/// [`insert`](Self::insert), `LoadOrStore` is [`get_or_insert`](Self::get_or_insert), `Delete` and
+/// `LoadAndDelete` are [`remove`](Self::remove), `CompareAndSwap` is
+/// [`replace_if`](Self::replace_if), `CompareAndDelete` is [`remove_if`](Self::remove_if), `Range`
+/// is [`iter`](Self::iter).
 ///
 /// # Examples
 /// ```
@@ -97,12 +105,14 @@ impl<K, V, S> Map<K, V, S> {
     /// # Panics
     /// If a destructor does; all other entries are dropped all the same.
     pub fn clear(&self) {
-        // Dropped without a lock, when all are out: if a destructor panics, nothing is left in the map.
+        // Dropped without a lock, when all are out: if a destructor panics, nothing is left in the
+        // map.
         drop(self.parts.iter().map(|part| write(part, std::mem::take)).collect::<Vec<_>>());
     }
 
-    /// All entries, in no order. Those of one part are as they were at one moment, when the iteration came to it. None comes
-    /// twice; what is put in or taken out meanwhile may come or not. No lock is held between two of them. O(entries).
+    /// All entries, in no order. Those of one part are as they were at one moment, when the
+    /// iteration came to it. None comes twice; what is put in or taken out meanwhile may come or
+    /// not. No lock is held between two of them. O(entries).
     pub fn iter(&self) -> Iter<'_, K, V> {
         Iter { parts: self.parts.iter(), entries: Vec::new().into_iter() }
     }
@@ -133,7 +143,8 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
     pub fn insert(&self, key: K, value: V) -> Option<Arc<V>> {
         let (hash, part) = self.locate(&key);
         let (key, mut value) = (Arc::new(key), Arc::new(value));
-        // Both are borrowed inside: what is not needed is dropped after the lock, also if a comparison panics.
+        // Both are borrowed inside: what is not needed is dropped after the lock, also if a
+        // comparison panics.
         let replaced = write(part, |table| match table.find_mut(hash, is(&*key)) {
             Some(entry) => {
                 std::mem::swap(&mut entry.value, &mut value);
@@ -159,14 +170,15 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
             }
         });
         let Some(there) = there else { return (value, false) };
-        // Before the answer is made: the destructors of what was refused are user code, and if one panicked, an answer that is complete
-        // already would leak.
+        // Before the answer is made: the destructors of what was refused are user code, and if one
+        // panicked, an answer that is complete already would leak.
         drop((key, value));
         (there, true)
     }
 
-    /// The value of this key; if there is none, one that `make` makes, without a lock. If several make one at a time, the
-    /// first is taken by all. (Where making is dear: [`SingleFlight`](crate::lock::SingleFlight), or a map of
+    /// The value of this key; if there is none, one that `make` makes, without a lock. If several
+    /// make one at a time, the first is taken by all. (Where making is dear:
+    /// [`SingleFlight`](crate::lock::SingleFlight), or a map of
     /// [`OnceLock`](crate::lock::OnceLock)s.)
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> Arc<V> {
         match self.get(&key) {
@@ -190,7 +202,8 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
         entry.map(|entry| entry.value.clone())
     }
 
-    /// Sets the value of this key if the one that is there is `old`, the very same `Arc`: so nobody has changed it since it was got.
+    /// Sets the value of this key if the one that is there is `old`, the very same `Arc`: so nobody
+    /// has changed it since it was got.
     ///
     /// # Errors
     /// What is there is another one, or nothing: it is in the error.
@@ -215,7 +228,8 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
     {
         let (hash, part) = self.locate(key);
         let mut new = Arc::new(new);
-        // What is not in the map afterwards is dropped after the lock. (The old one is the caller's, too.)
+        // What is not in the map afterwards is dropped after the lock. (The old one is the
+        // caller's, too.)
         write(part, |table| match table.find_mut(hash, is(key)) {
             Some(entry) if Arc::ptr_eq(&entry.value, old) => {
                 std::mem::swap(&mut entry.value, &mut new);
@@ -247,7 +261,8 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
 
     fn locate<Q: Hash + ?Sized>(&self, key: &Q) -> (u64, &Apart<Part<K, V>>) {
         let hash = self.hasher.hash_one(key);
-        // By a product's upper bits, which depend on all: the tables use the lower ones and the uppermost seven.
+        // By a product's upper bits, which depend on all: the tables use the lower ones and the
+        // uppermost seven.
         let at = (hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (self.parts.len() - 1);
         (hash, &self.parts[at])
     }

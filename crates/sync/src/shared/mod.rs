@@ -1,4 +1,5 @@
-//! Objects in common: a [`Map`] for all tasks, a [`Pool`] of objects for reuse. No task waits for another one's use of them.
+//! Objects in common: a [`Map`] for all tasks, a [`Pool`] of objects for reuse. No task waits for
+//! another one's use of them.
 
 mod map;
 mod pool;

@@ -3,13 +3,14 @@
 //! ```text
 //!  thread -> its shelf: Mutex | up to `limit` objects       the others' shelves when it is empty
 //! ```
-//! A shelf is locked to take one object or to put one back, never waited for: who finds a shelf locked goes to the next, and at last
-//! makes an object, or drops it. No user code runs under the lock: objects are moved in and out.
+//! A shelf is locked to take one object or to put one back, never waited for: who finds a shelf
+//! locked goes to the next, and at last makes an object, or drops it. No user code runs under the
+//! lock: objects are moved in and out.
 
 use super::{Apart, parts};
 use crate::lock::Mutex;
 use crate::values::drop_all;
-use myriad_core::user_code::{self, UserValue};
+use myriad_core::engine::user_code::{self, UserValue};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
@@ -18,14 +19,16 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Keeps objects that are dear to make, buffers for one, to be used again by any task or thread.
 ///
-/// [`get`](Self::get) takes one that was put back, of this thread if possible (its memory is warm), or makes a new one. The guard puts
-/// it back when it is dropped, also by a panic, and may be held over any wait. There are as many objects in use as are asked for;
-/// of those that are not, each shelf (one for each processor) keeps up to a [limit](Self::limit), and the rest is dropped.
+/// [`get`](Self::get) takes one that was put back, of this thread if possible (its memory is warm),
+/// or makes a new one. The guard puts it back when it is dropped, also by a panic, and may be held
+/// over any wait. There are as many objects in use as are asked for; of those that are not, each
+/// shelf (one for each processor) keeps up to a [limit](Self::limit), and the rest is dropped.
 ///
-/// Nothing blocks, and there is no poisoning: what a panic may have left behind is the business of [`on_return`](Self::on_return).
+/// Nothing blocks, and there is no poisoning: what a panic may have left behind is the business of
+/// [`on_return`](Self::on_return).
 ///
-/// *Source.* Go's `sync.Pool`, but for its garbage collector, which empties pools now and then: here a limit does, and
-/// [`clear`](Self::clear).
+/// *Source.* Go's `sync.Pool`, but for its garbage collector, which empties pools now and then:
+/// here a limit does, and [`clear`](Self::clear).
 ///
 /// # Examples
 /// ```
@@ -77,14 +80,16 @@ impl<T> Pool<T> {
         Pool { shelves: (0..parts(1)).map(shelf).collect(), limit: LIMIT, make: Box::new(make), on_return: None }
     }
 
-    /// Each processor's shelf keeps up to so many objects that are not in use (64 if nothing is said).
+    /// Each processor's shelf keeps up to so many objects that are not in use (64 if nothing is
+    /// said).
     #[must_use]
     pub fn limit(mut self, objects: usize) -> Self {
         self.limit = objects;
         self
     }
 
-    /// What is done with an object that comes back, by who brings it. False: it is dropped, and not kept. If it panics, too.
+    /// What is done with an object that comes back, by who brings it. False: it is dropped, and not
+    /// kept. If it panics, too.
     #[must_use]
     pub fn on_return(mut self, f: impl Fn(&mut T) -> bool + Send + Sync + 'static) -> Self {
         self.on_return = Some(Box::new(f));

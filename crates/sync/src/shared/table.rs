@@ -1,7 +1,9 @@
-//! One part of a [map](super::Map): entries by the hashes of their keys, which is all that it compares by itself.
+//! One part of a [map](super::Map): entries by the hashes of their keys, which is all that it
+//! compares by itself.
 //!
-//! std's hash map from whole hashes to entries; those of the same hash (seldom two, if the hashes are any good) stand in a chain. So
-//! neither hashing nor growing calls anything foreign, and a comparison that panics does so before anything has changed.
+//! std's hash map from whole hashes to entries; those of the same hash (seldom two, if the hashes
+//! are any good) stand in a chain. So neither hashing nor growing calls anything foreign, and a
+//! comparison that panics does so before anything has changed.
 
 use std::collections::HashMap;
 use std::collections::hash_map;
@@ -84,7 +86,8 @@ impl<K, V> Table<K, V> {
 }
 
 impl<K, V> Drop for Table<K, V> {
-    /// One by one: if a destructor panics, std's iterator drops the rest, where its map would forget it.
+    /// One by one: if a destructor panics, std's iterator drops the rest, where its map would
+    /// forget it.
     fn drop(&mut self) {
         std::mem::take(&mut self.chains).into_values().for_each(drop);
     }

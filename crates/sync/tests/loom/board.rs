@@ -1,13 +1,13 @@
-//! Scripts of promises, watches and broadcasts: a reader waits against a write, a close, a drop; nobody is forgotten, and
-//! what is read was written.
+//! Scripts of promises, watches and broadcasts: a reader waits against a write, a close, a drop;
+//! nobody is forgotten, and what is read was written.
 //!
-//! Values are shared by `std`'s `Arc`, which orders nothing in a model: so they hold a watched cell that is written before the send and
-//! only read after it.
+//! Values are shared by `std`'s `Arc`, which orders nothing in a model: so they hold a watched cell
+//! that is written before the send and only read after it.
 
 use super::channel::{Flag, PAST, both, poll};
 use super::{SYNC, Script};
 use loom::thread;
-use myriad_core::sys::cell::UnsafeCell;
+use myriad_base::sys::cell::UnsafeCell;
 use myriad_sync::channel::*;
 use myriad_sync::select::{Order, Won, wait, wait_deadline};
 use std::future::Future;
@@ -76,7 +76,8 @@ fn given_up_promise() {
     assert_eq!(read, None);
 }
 
-/// Closed while a value is written: the reader hears of both, or of the end alone, and nothing comes later.
+/// Closed while a value is written: the reader hears of both, or of the end alone, and nothing
+/// comes later.
 fn write_or_close() {
     let (set, mut get) = watch(Value::new(0));
     let set2 = set.clone();
@@ -268,7 +269,8 @@ fn reader_dropped() {
     assert_eq!(tally.0.load(SeqCst), 0, "a waker is left");
 }
 
-/// A select waits for a promise and a message: the promise is kept, or the message comes, and nothing is lost by it.
+/// A select waits for a promise and a message: the promise is kept, or the message comes, and
+/// nothing is lost by it.
 fn in_a_select() {
     let (set, mut get) = promise();
     let mut get2 = get.clone();

@@ -1,11 +1,12 @@
-//! Scripts of channels: each message is received, comes back, or is left, once; who waits is woken; the channel is freed
-//! once, after its last use.
+//! Scripts of channels: each message is received, comes back, or is left, once; who waits is woken;
+//! the channel is freed once, after its last use.
 //!
-//! A message holds a watched cell, so that one that comes over without order is seen, and counts its drops.
+//! A message holds a watched cell, so that one that comes over without order is seen, and counts
+//! its drops.
 
 use super::{SYNC, Script};
 use loom::thread;
-use myriad_core::sys::cell::UnsafeCell;
+use myriad_base::sys::cell::UnsafeCell;
 use myriad_core::time::Instant;
 use myriad_sync::channel::*;
 use std::future::Future;
@@ -154,7 +155,8 @@ fn hand_over_blocking() {
     book.assert_all_dropped();
 }
 
-/// A receiver looks at its entry when nobody has woken it: what it finds there must be ordered by the entry alone.
+/// A receiver looks at its entry when nobody has woken it: what it finds there must be ordered by
+/// the entry alone.
 fn polled_without_a_wake() {
     let book = Arc::new(Book::default());
     let (tx, rx) = bounded(1);
@@ -177,7 +179,8 @@ fn polled_without_a_wake() {
     book.assert_all_dropped();
 }
 
-/// Two senders go, one of them after a message; the receiver waits, and frees the channel, or the last sender does.
+/// Two senders go, one of them after a message; the receiver waits, and frees the channel, or the
+/// last sender does.
 fn last_sender_goes() {
     let book = Arc::new(Book::default());
     let (tx, rx) = unbounded();
@@ -254,6 +257,60 @@ fn two_receivers() {
     sender.join().unwrap();
     drop((first, second));
     drop(rx);
+    book.assert_all_dropped();
+}
+
+/// A sender waits when the channel is closed. Who hears of that finds what is buffered, and no
+/// message of that sender.
+fn nothing_is_sent_after_the_close() {
+    let book = Arc::new(Book::default());
+    let (tx, rx) = bounded(1);
+    assert!(tx.try_send(book.message(1)).is_ok());
+    let (tx2, message) = (tx.clone(), book.message(2));
+    let mut sending = Box::pin(async move { tx2.send_async(message).await });
+    assert!(poll(sending.as_mut(), Waker::noop()).is_pending());
+    let (closed, ()) = both(
+        move || tx.close(),
+        || {
+            if rx.is_closed() {
+                assert_eq!(received(rx.try_recv()), Some(1));
+                assert_eq!(received(rx.try_recv()), None, "sent after the close");
+            }
+        },
+    );
+    assert!(closed);
+    assert!(matches!(poll(sending.as_mut(), Waker::noop()), Poll::Ready(Err(SendError(_)))));
+    drop((sending, rx));
+    book.assert_all_dropped();
+}
+
+/// Closed while somebody begins to wait for that: it is told.
+fn close_watched() {
+    let (tx, rx) = bounded::<usize>(1);
+    let ((), ()) = both(move || block_on(tx.closed_async()), move || drop(rx));
+}
+
+/// The last sender goes while a weak one becomes a sender: either the channel is closed, or that
+/// one can send. The channel is freed once, after the last use.
+fn upgraded_or_closed() {
+    let book = Arc::new(Book::default());
+    let (tx, rx) = bounded(1);
+    let (weak, message) = (tx.downgrade(), book.message(7));
+    let (sent, ()) = both(move || weak.upgrade().map(|tx| tx.try_send(message).is_ok()), move || drop(tx));
+    assert_ne!(sent, Some(false), "there is a receiver");
+    assert_eq!(received(rx.try_recv()), sent.map(|_| 7));
+    assert!(rx.is_closed());
+    drop(rx);
+    book.assert_all_dropped();
+}
+
+/// All ends and a weak one go at a time.
+fn all_ends_go() {
+    let book = Arc::new(Book::default());
+    let (tx, rx) = bounded(1);
+    let (weak, weak2) = (rx.downgrade(), tx.downgrade());
+    assert!(tx.try_send(book.message(1)).is_ok());
+    both(move || drop((tx, weak)), move || drop((rx, weak2)));
     book.assert_all_dropped();
 }
 
@@ -474,4 +531,8 @@ pub const SCRIPTS: &[Script] = &[
     script("channel.both_time_out", both_time_out, &[]),
     script("channel.who_times_out_is_skipped", who_times_out_is_skipped, &["claim-not-asked"]),
     script("channel.time_out_or_close", time_out_or_close, &[]),
+    script("channel.close_watched", close_watched, &["close-unwatched"]),
+    script("channel.upgraded_or_closed", upgraded_or_closed, &[]),
+    script("channel.all_ends_go", all_ends_go, &["left-swap", "left-load"]),
+    script("channel.nothing_is_sent_after_the_close", nothing_is_sent_after_the_close, &["served-though-closed"]),
 ];

@@ -1,11 +1,13 @@
-//! Scripts of locks: one at a time, each sees what those before did; who waits is woken; what is given up has had no effect.
+//! Scripts of locks: one at a time, each sees what those before did; who waits is woken; what is
+//! given up has had no effect.
 //!
-//! A third waiter is a future that one of the two threads polls: of three threads that want a spin lock two may spin for ever.
+//! A third waiter is a future that one of the two threads polls: of three threads that want a spin
+//! lock two may spin for ever.
 
 use super::channel::{Book, Flag, Message, PAST, block_on, both, poll, received};
 use super::{SYNC, Script};
 use loom::thread;
-use myriad_core::sys::cell::UnsafeCell;
+use myriad_base::sys::cell::UnsafeCell;
 use myriad_sync::lock::*;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -63,7 +65,8 @@ fn polled_once(lock: &Mutex<Count>) -> std::pin::Pin<Box<LockFuture<'_, Count>>>
     waiting
 }
 
-/// One unlocks while another begins to wait, gives up, and a third begins: the unlocker may have begun when nobody waited.
+/// One unlocks while another begins to wait, gives up, and a third begins: the unlocker may have
+/// begun when nobody waited.
 fn mutex_given_up_between() {
     let lock = counter();
     let guard = lock.lock().unwrap();
@@ -408,6 +411,41 @@ fn rwlock_writer_leaves() {
     free(lock);
 }
 
+/// When the reader that a leaving writer has woken is gone, nobody has the lock, though the writer
+/// may not have returned.
+fn rwlock_writer_holds_nothing() {
+    let lock = rw();
+    let writing = lock.write().unwrap();
+    let (flag, waker) = Flag::new();
+    let mut reader = Box::pin(lock.read_async());
+    assert!(poll(reader.as_mut(), &waker).is_pending());
+    let leaver = thread::spawn(move || {
+        add(&writing.0);
+        drop(writing);
+    });
+    flag.wait();
+    let Poll::Ready(guard) = poll(reader.as_mut(), &waker) else { panic!("woken for nothing") };
+    assert_eq!(get(&guard.unwrap().0), 1);
+    drop(reader);
+    add(&lock.try_write().expect("nobody reads, nobody writes").0);
+    leaver.join().unwrap();
+    free(lock);
+}
+
+/// A reader gives up while a leaving writer lets it in, before or after it is woken: it does not
+/// stay counted.
+fn rwlock_let_in_and_given_up() {
+    let lock = rw();
+    let writing = lock.write().unwrap();
+    let mut reader = Box::pin(lock.read_async());
+    assert!(poll(reader.as_mut(), Waker::noop()).is_pending());
+    let dropper = thread::spawn(move || drop(reader));
+    drop(writing);
+    dropper.join().unwrap();
+    assert!(lock.try_write().is_ok());
+    free(lock);
+}
+
 /// A writer that waits gives up while the reader leaves; a reader behind it is let in.
 fn rwlock_given_up() {
     let lock = rw();
@@ -502,6 +540,8 @@ pub const SCRIPTS: &[Script] = &[
     script("lock.rwlock_two", rwlock_two, &["read-acquire", "write-acquire", "leave-write"]),
     script("lock.rwlock_reader_leaves", rwlock_reader_leaves, &["leave-read"]),
     script("lock.rwlock_writer_leaves", rwlock_writer_leaves, &["leave-write-slow"]),
+    script("lock.rwlock_writer_holds_nothing", rwlock_writer_holds_nothing, &["place-held"]),
+    script("lock.rwlock_let_in_and_given_up", rwlock_let_in_and_given_up, &["let-go-forgotten"]),
     script("lock.rwlock_given_up", rwlock_given_up, &[]),
     script("lock.rwlock_times_out", rwlock_times_out, &[]),
     script("lock.event_given_up", event_given_up, &[]),

@@ -1,5 +1,5 @@
-//! Scripts of looks at a channel's first message, against sends, receives, time limits and ends: nobody receives a later one
-//! before it, nobody is forgotten, nothing is lost.
+//! Scripts of looks at a channel's first message, against sends, receives, time limits and ends:
+//! nobody receives a later one before it, nobody is forgotten, nothing is lost.
 
 use super::channel::{Book, Flag, Message, PAST, block_on, both, poll, received};
 use super::{SYNC, Script};
@@ -131,7 +131,8 @@ fn full() {
     book.assert_all_dropped();
 }
 
-/// At a rendezvous a receiver waits, and another sender comes, while a message that came before is looked at.
+/// At a rendezvous a receiver waits, and another sender comes, while a message that came before is
+/// looked at.
 fn meeting_behind() {
     let book = Arc::new(Book::default());
     let (tx, rx) = rendezvous();

@@ -1,5 +1,6 @@
-//! The loom models of channels and locks: the harness is that of the engine (`crates/core/tests/loom/`, whose `main.rs` has the rules for
-//! scripts), with foreign threads and hand-made wakers. The lock below is never biased here: it has models of its own.
+//! The loom models of channels and locks: the harness is that of the engine
+//! (`crates/core/tests/loom/`, whose `main.rs` has the rules for scripts), with foreign threads and
+//! hand-made wakers. The lock below is never biased here: it has models of its own.
 //!
 //! ```text
 //! channels, locks  their scripts (select's and boards' with the channels'), without mutants    scripts/loom.sh
@@ -22,8 +23,8 @@ mod select;
 
 use harness::*;
 
-/// What these have in common: each thread is an owner of a light fence (mutexes have those), and sleepers spin, since loom's
-/// `unpark` would order what a wake must not need to.
+/// What these have in common: each thread is an owner of a light fence (mutexes have those), and
+/// sleepers spin, since loom's `unpark` would order what a wake must not need to.
 const SYNC: Script = Script { owners: 2, spins: true, ..SCRIPT };
 
 fn scripts() -> impl Iterator<Item = &'static Script> {

@@ -1,10 +1,11 @@
-//! Scripts of selects: one arm has an effect, the others none; who waits is woken; selects meet each other.
+//! Scripts of selects: one arm has an effect, the others none; who waits is woken; selects meet
+//! each other.
 
 use super::channel::{Book, Flag, Message, PAST, block_on, both, poll, received};
 use super::{SYNC, Script};
 use loom::thread;
 use myriad_sync::channel::*;
-use myriad_sync::select::{Order, Won, try_wait, wait, wait_async, wait_deadline};
+use myriad_sync::select::{Arm, Order, Won, future, try_wait, wait, wait_async, wait_deadline};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -19,7 +20,8 @@ fn outcome(won: Won<Result<(), SendError<Message>>, Result<Message, RecvError>>)
     }
 }
 
-/// One channel is closed while a message comes to the other: either wins, and the message is received or left.
+/// One channel is closed while a message comes to the other: either wins, and the message is
+/// received or left.
 fn against_close() {
     let book = Arc::new(Book::default());
     let (tx, rx) = bounded::<Message>(1);
@@ -103,7 +105,8 @@ fn send_against_a_timer() {
     book.assert_all_dropped();
 }
 
-/// Two selects meet at one of two rendezvous; each offers to send at one and to receive at the other.
+/// Two selects meet at one of two rendezvous; each offers to send at one and to receive at the
+/// other.
 fn meeting(crosswise: bool) {
     let book = Arc::new(Book::default());
     let (tx, rx) = rendezvous::<Message>();
@@ -192,7 +195,8 @@ fn against_a_plain_send() {
     book.assert_all_dropped();
 }
 
-/// A future is polled again with another waker while a message comes: it is ready, or that waker is woken.
+/// A future is polled again with another waker while a message comes: it is ready, or that waker is
+/// woken.
 fn polled_again() {
     let book = Arc::new(Book::default());
     let (tx, rx) = bounded::<Message>(1);
@@ -262,6 +266,104 @@ fn tried() {
     book.assert_all_dropped();
 }
 
+/// A message is in one of two channels at each moment: it is put into the second one before it is
+/// taken out of the first. A select with a default finds it.
+fn default_between_two() {
+    let book = Arc::new(Book::default());
+    let (tx, rx) = bounded::<Message>(1);
+    let (tx2, rx2) = bounded::<Message>(1);
+    // So that it is not closed when one goes.
+    let _ends = (tx.clone(), tx2.clone(), rx.clone(), rx2.clone());
+    assert!(tx.try_send(book.message(1)).is_ok());
+    let (taker, message) = (rx.clone(), book.message(2));
+    let (found, ()) = both(
+        move || try_wait(BIASED, (rx2.recv_arm(), rx.recv_arm())).is_some(),
+        move || {
+            assert!(tx2.try_send(message).is_ok());
+            drop(taker.try_recv());
+        },
+    );
+    assert!(found, "nothing, it says");
+    drop(_ends);
+    book.assert_all_dropped();
+}
+
+/// Two arms take turns to be ready, within the passes of a select: `turn(true)` makes the first one
+/// ready and then ends the second one's readiness, `turn(false)` the other way round. The second is
+/// ready at first.
+fn take_turns(a: impl Arm, b: impl Arm, mut turn: impl FnMut(bool)) {
+    let turn = std::cell::RefCell::new((8, &mut turn));
+    let pass = |to_first| {
+        let turn = &turn;
+        future(std::future::poll_fn(move |_| {
+            let (left, turn) = &mut *turn.borrow_mut();
+            if *left > 0 {
+                *left -= 1;
+                turn(to_first);
+            }
+            Poll::<()>::Pending
+        }))
+    };
+    assert!(try_wait(BIASED, (a, pass(true), b, pass(false))).is_some(), "nothing, it says");
+}
+
+/// The number of messages that were taken out says so.
+fn default_and_buffers() {
+    let book = Arc::new(Book::default());
+    let (tx, rx) = bounded::<Message>(1);
+    let (tx2, rx2) = bounded::<Message>(1);
+    assert!(tx2.try_send(book.message(1)).is_ok());
+    take_turns(rx.recv_arm(), rx2.recv_arm(), |to_first| {
+        let (to, from) = if to_first { (&tx, &rx2) } else { (&tx2, &rx) };
+        assert!(to.try_send(book.message(2)).is_ok());
+        drop(from.try_recv());
+    });
+    drop((tx, rx, tx2, rx2));
+    book.assert_all_dropped();
+}
+
+/// Senders that wait and go are counted.
+fn default_and_rendezvous() {
+    let book = Arc::new(Book::default());
+    let (tx, rx) = rendezvous::<Message>();
+    let (tx2, rx2) = rendezvous::<Message>();
+    let waiting = |tx: &Sender<Message>| {
+        let (tx, message) = (tx.clone(), book.message(1));
+        let mut sending = Box::pin(async move { tx.send_async(message).await });
+        assert!(poll(sending.as_mut(), Waker::noop()).is_pending());
+        sending
+    };
+    let mut one = waiting(&tx2);
+    take_turns(rx.recv_arm(), rx2.recv_arm(), |to_first| one = waiting(if to_first { &tx } else { &tx2 }));
+    drop((one, tx, rx, tx2, rx2));
+    book.assert_all_dropped();
+}
+
+/// Messages that come back in front are counted.
+fn default_and_gifts() {
+    let book = Arc::new(Book::default());
+    let (tx, rx) = bounded::<Message>(1);
+    let (tx2, rx2) = bounded::<Message>(1);
+    // Each has been handed a message, and gives it back when it is dropped.
+    let handed = |tx: &Sender<Message>, rx: &Receiver<Message>| {
+        let rx = rx.clone();
+        let mut receiving = Box::pin(async move { rx.recv_async().await });
+        assert!(poll(receiving.as_mut(), Waker::noop()).is_pending());
+        assert!(tx.try_send(book.message(1)).is_ok());
+        receiving
+    };
+    let mut of_first: Vec<_> = (0..5).map(|_| handed(&tx, &rx)).collect();
+    let mut of_second: Vec<_> = (0..5).map(|_| handed(&tx2, &rx2)).collect();
+    drop(of_second.pop());
+    take_turns(rx.recv_arm(), rx2.recv_arm(), |to_first| {
+        let (back, from) = if to_first { (&mut of_first, &rx2) } else { (&mut of_second, &rx) };
+        drop(back.pop());
+        drop(from.try_recv());
+    });
+    drop((of_first, of_second, tx, rx, tx2, rx2));
+    book.assert_all_dropped();
+}
+
 const SCRIPT: Script = Script { bound: (Some(3), Some(5)), ..SYNC };
 
 pub const SCRIPTS: &[Script] = &[
@@ -278,4 +380,13 @@ pub const SCRIPTS: &[Script] = &[
     Script { name: "select.polled_again", run: polled_again, mutants: &["select-polled-anew"], ..SCRIPT },
     Script { name: "select.dropped", run: dropped, mutants: &["arm-not-given-back"], ..SCRIPT },
     Script { name: "select.tried", run: tried, ..SCRIPT },
+    Script { name: "select.default_between_two", run: default_between_two, mutants: &["default-at-once"], ..SCRIPT },
+    Script { name: "select.default_and_buffers", run: default_and_buffers, mutants: &["taken-not-counted"], ..SCRIPT },
+    Script {
+        name: "select.default_and_rendezvous",
+        run: default_and_rendezvous,
+        mutants: &["waits-not-counted"],
+        ..SCRIPT
+    },
+    Script { name: "select.default_and_gifts", run: default_and_gifts, mutants: &["back-not-counted"], ..SCRIPT },
 ];

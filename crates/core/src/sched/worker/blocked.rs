@@ -1,22 +1,22 @@
 //! A worker and its blocked tasks: setting stacks aside, and which goes on next.
 
 use super::super::idle::Member;
-use super::super::node::Node;
-use super::super::ready::Ready;
-use super::super::ready::prefetch;
 use super::{BUDGET, Role, Worker};
-use crate::cancel::ask;
-use crate::cancel::point;
-use crate::stack::pool::NoStack;
-use crate::stack::switch::switch;
-use crate::sys::atomic::Ordering::*;
-use crate::time::timers::Timers;
+use crate::queue::node::{Home, Node};
+use crate::queue::ready::{Ready, prefetch};
+use crate::record::header::Kind;
+use crate::sched::cancel::{ask, point};
+use crate::sched::timers::Timers;
+use myriad_base::stack::pool::NoStack;
+use myriad_base::stack::switch::switch;
+use myriad_base::sys::atomic::Ordering::*;
 use std::ptr::null_mut;
 
 impl Worker {
-    /// A blocked task of this worker goes on, behind all that are ready: first come, first served, so nobody starves.
+    /// A blocked task of this worker goes on, behind all that are ready: first come, first served,
+    /// so nobody starves.
     #[inline(always)]
-    pub fn make_ready(&self, node: *mut Node) {
+    pub(crate) fn make_ready(&self, node: *mut Node) {
         if self.member.ready.is_shared() {
             self.member.push_ready(node);
         } else {
@@ -25,23 +25,26 @@ impl Worker {
         }
     }
 
-    /// A blocked task of this worker goes on before all that are ready: it was handed something to work on. Whoever was to go
-    /// on next before it is behind the others now.
+    /// A blocked task of this worker goes on before all that are ready: it was handed something to
+    /// work on. Whoever was to go on next before it is behind the others now.
     ///
-    /// Downstream first: a pipeline finishes what it has begun before it begins more, with data that is warm. For who waits for
-    /// *room*, which is upstream, first come, first served is the better order (docs/DESIGN.md, (b)).
+    /// Downstream first: a pipeline finishes what it has begun before it begins more, with data
+    /// that is warm. For who waits for *room*, which is upstream, first come, first served is the
+    /// better order (docs/DESIGN.md, (b)).
     ///
-    /// In threads mode a switch costs so much more than a cold cache that there is nothing to win: one queue.
+    /// In threads mode a switch costs so much more than a cold cache that there is nothing to win:
+    /// one queue.
     ///
     /// # Safety
     /// The node is blocked, in no list, and of this worker; the caller is the worker.
     #[inline(always)]
-    pub unsafe fn make_next(&self, node: *mut Node) {
+    pub(crate) unsafe fn make_next(&self, node: *mut Node) {
         if self.member.ready.is_shared() {
             self.member.push_ready(node);
         } else {
             // Its stack may be cold, and the caller goes on for a while.
-            // SAFETY: the caller: the node stands until it is gone on with, and nobody else writes it.
+            // SAFETY: the caller: the node stands until it is gone on with, and nobody else writes
+            // it.
             prefetch(unsafe { (*node).saved.with(|saved| *saved) }.wrapping_add(64));
             let before = self.next.replace(node);
             if !before.is_null() {
@@ -51,9 +54,10 @@ impl Worker {
         }
     }
 
-    /// Who was to go on next is behind the others now: two who hand each other messages for ever must not keep the worker.
+    /// Who was to go on next is behind the others now: two who hand each other messages for ever
+    /// must not keep the worker.
     #[inline(always)]
-    pub fn spill_next(&self) {
+    pub(crate) fn spill_next(&self) {
         let node = self.next.replace(null_mut());
         if !node.is_null() {
             // SAFETY: we are the owner, and no call is within another.
@@ -63,7 +67,7 @@ impl Worker {
 
     /// The blocked task that goes on next; null if none is ready.
     #[inline(always)]
-    pub fn take_ready(&self) -> *mut Node {
+    pub(crate) fn take_ready(&self) -> *mut Node {
         if self.member.ready.is_shared() { self.member.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
     }
 
@@ -80,7 +84,7 @@ impl Worker {
     }
 
     /// Is no blocked task ready?
-    pub fn nothing_ready(&self) -> bool {
+    pub(crate) fn nothing_ready(&self) -> bool {
         if self.member.ready.is_shared() {
             self.member.ready.locked(|ready| ready.is_empty())
         } else {
@@ -91,7 +95,7 @@ impl Worker {
 
     /// Takes the inbox over into the ready ring. False if it was empty.
     #[inline(always)]
-    pub fn drain_inbox(&self) -> bool {
+    pub(crate) fn drain_inbox(&self) -> bool {
         !self.member.door.inbox.is_empty() && self.drain_full_inbox()
     }
 
@@ -109,28 +113,28 @@ impl Worker {
         true
     }
 
-    /// Makes sure that the next block finds a stack to go on with. Call it before anything is published that must be
-    /// waited for.
+    /// Makes sure that the next block finds a stack to go on with. Call it before anything is
+    /// published that must be waited for.
     #[inline(always)]
-    pub fn ensure_stack(&self) -> Result<(), NoStack> {
+    pub(crate) fn ensure_stack(&self) -> Result<(), NoStack> {
         if self.stacks.has_idle() { Ok(()) } else { self.stacks.add_fresh(self) }
     }
 
     /// A node for what runs on this worker now.
     #[inline(always)]
-    pub fn node(&self) -> Node {
-        Node::saved(Some(self.as_static()), self.stacks.here())
+    pub(crate) fn node(&self) -> Node {
+        Node::saved(Some(Home::of(self.as_static())), self.stacks.here())
     }
 
     /// Is there enough stack left to run another task on top of this frame?
     #[inline(always)]
-    pub fn has_room(&self) -> bool {
+    pub(crate) fn has_room(&self) -> bool {
         self.stacks.has_room()
     }
 
     /// The member, for ever.
     #[inline(always)]
-    pub fn as_static(&self) -> &'static Member {
+    pub(crate) fn as_static(&self) -> &'static Member {
         // SAFETY: workers live for ever (made by `Hub` in leaked memory).
         unsafe { &*std::ptr::from_ref(&self.member) }
     }
@@ -144,13 +148,15 @@ impl Worker {
 
 /// What waits: it takes the role, and returns the one with which the caller goes on.
 impl Role {
-    /// Sets the current stack aside until `node` is woken. Returns the role with which the caller goes on.
+    /// Sets the current stack aside until `node` is woken. Returns the role with which the caller
+    /// goes on.
     ///
     /// # Safety
-    /// The caller runs on this worker and has called `ensure_stack`. `node` is on the current stack or stays alive, has
-    /// this worker as its home, and will be woken exactly once (it may have been already).
+    /// The caller runs on this worker and has called `ensure_stack`. `node` is on the current stack
+    /// or stays alive, has this worker as its home, and will be woken exactly once (it may have
+    /// been already).
     #[inline(always)]
-    pub unsafe fn suspend(self, node: *const Node) -> Role {
+    pub(crate) unsafe fn suspend(self, node: *const Node) -> Role {
         if !self.are_fibers() {
             // SAFETY: the caller.
             return unsafe { self.suspend_thread(node) };
@@ -183,7 +189,8 @@ impl Role {
             // SAFETY: a ready node is blocked, its stack is saved, and it is in no queue any more.
             unsafe { (*ready).saved.with(|saved| *saved) }
         };
-        // SAFETY: `to` is a saved stack of a fiber that nobody else goes on with; `node` outlives the wait.
+        // SAFETY: `to` is a saved stack of a fiber that nobody else goes on with; `node` outlives
+        // the wait.
         unsafe { (*node).saved.with_mut(|saved| switch(saved, to)) };
         // SAFETY: the running task.
         unsafe { point::leave_fiber(task) };
@@ -192,7 +199,8 @@ impl Role {
         self
     }
 
-    /// The same in threads mode. (To find out once, and first, costs a fiber less than to ask at each step.)
+    /// The same in threads mode. (To find out once, and first, costs a fiber less than to ask at
+    /// each step.)
     ///
     /// # Safety
     /// As for `suspend`.
@@ -220,10 +228,12 @@ impl Role {
         let to = if ready.is_null() {
             self.stacks.take_idle(&self)
         } else {
-            // SAFETY: as above. (Its thread may be about to park: see `relief`.)
+            // SAFETY: a ready node stands until its task goes on, and this worker has taken it.
+            // (Its thread may be about to park: see `relief`.)
             unsafe { (*ready).saved.with(|saved| *saved) }
         };
-        // SAFETY: as above, of a thread.
+        // SAFETY: the node is that of the wait below, which stands in this thread's stack until the
+        // switch comes back; the role goes to a thread of this worker's.
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(&self, saved, to)) };
         let w = self.refresh();
         // SAFETY: the running task.
@@ -235,42 +245,48 @@ impl Role {
     }
 
     /// Lets all ready tasks run first.
-    pub fn yield_now(self) -> Role {
-        let mut w = self;
-        let task = point::running(&w);
-        // (A yield promises nothing: with no memory for a stack, it goes on.)
-        if w.ensure_stack().is_ok() {
-            w.drain_inbox();
-            let node = w.node();
-            w.make_ready(&raw const node as *mut Node);
-            // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
-            w = unsafe { w.suspend(&node) };
-        }
+    pub(crate) fn yield_now(self) -> Role {
+        let task = point::running(&self);
+        let w = self.let_others_go_first();
         // SAFETY: it runs again.
         unsafe { point::check_of(task) };
         w
     }
 
-    /// Waits with a frame that must stand, when there is no stack on which the worker could go on meanwhile. What it waits for
-    /// has been started, here or elsewhere, and may need other tasks of this worker: those that are ready have stacks of
-    /// their own. (Unstarted ones need another worker.)
+    /// The same, but it is no cancellation point.
+    fn let_others_go_first(self) -> Role {
+        // (A yield promises nothing: with no memory for a stack, it goes on.)
+        if self.ensure_stack().is_err() {
+            return self;
+        }
+        self.drain_inbox();
+        let node = self.node();
+        self.make_ready(&raw const node as *mut Node);
+        // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
+        unsafe { self.suspend(&node) }
+    }
+
+    /// Waits with a frame that must stand, when there is no stack on which the worker could go on
+    /// meanwhile. What it waits for has been started, here or elsewhere, and may need other tasks
+    /// of this worker: those that are ready have stacks of their own. (Unstarted ones need another
+    /// worker.)
     #[cold]
-    pub fn wait_without_stack(self, is_over: impl Fn() -> bool) -> Role {
+    pub(crate) fn wait_without_stack(self, is_over: impl Fn() -> bool) -> Role {
         let mut w = self.refresh();
         while !is_over() {
             w.drain_inbox();
             w = Timers::poll(w);
             let ready = w.take_ready();
             if ready.is_null() {
-                crate::sys::thread::yield_now();
+                myriad_base::sys::thread::yield_now();
                 continue;
             }
             let running = w.running.get();
             let node = w.node();
             w.make_ready(&raw const node as *mut Node);
             // Straight to the other one: the loop, as in `suspend`, would need a stack.
-            // SAFETY: a ready node is blocked, with its stack saved, and in no queue any more. Ours is in the ready ring, where
-            // it is found exactly once.
+            // SAFETY: a ready node is blocked, with its stack saved, and in no queue any more. Ours
+            // is in the ready ring, where it is found exactly once.
             unsafe {
                 let to = (*ready).saved.with(|saved| *saved);
                 node.saved.with_mut(|saved| w.stacks.switch(&w, saved, to));
@@ -281,22 +297,25 @@ impl Role {
         w
     }
 
-    /// One operation of the running task's budget is used. When none is left, lets others run.
-    #[inline(always)]
-    pub fn spend(self) -> Role {
-        let left = self.budget.get();
-        if left == 0 {
-            return self.spent();
-        }
-        self.budget.set(left - 1);
-        self
-    }
-
+    /// The budget is used up by operations that try, and fail: what they tried may become possible
+    /// only when others go on. They wait for nothing, so this is no cancellation point, and
+    /// concerns only closures: a future that polls lets others go on by being pending.
     #[cold]
     #[inline(never)]
-    fn spent(self) -> Role {
+    pub(crate) fn spent_in_vain(self) -> Role {
         self.budget.set(BUDGET);
-        // A destructor that runs because of a panic may use a lock or a channel as long as it need not wait: it is not made to.
+        // SAFETY: what runs.
+        let is_closure = unsafe { (*self.running.get().record()).kind.has(Kind::CLOSURE) };
+        if !is_closure || std::thread::panicking() { self } else { self.let_others_go_first() }
+    }
+
+    /// The running task's budget of operations is used up: others run.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn spent(self) -> Role {
+        self.budget.set(BUDGET);
+        // A destructor that runs because of a panic may use a lock or a channel as long as it need
+        // not wait: it is not made to.
         if std::thread::panicking() { self } else { self.yield_now() }
     }
 }

@@ -1,29 +1,34 @@
-//! A task that is entered at once, in place of the running one: [`dispatch`](crate::task::dispatch), `JoinHandle::yield_to`.
+//! A task that is entered at once, in place of the running one:
+//! [`dispatch`](crate::task::dispatch), `JoinHandle::yield_to`.
 //!
-//! The task stands in no queue meanwhile, but in a slot of the worker: no thief takes it, no policy sorts it in. The caller makes
-//! its next turn one with a look at this and that (`turns_left` 0), and blocks behind the ready tasks. So the loop
-//! comes by, finds the slot, and puts the number of turns back: between two tasks nothing has been asked that was not asked before.
+//! The task stands in no queue meanwhile, but in a slot of the worker: no thief takes it, no policy
+//! sorts it in. The caller makes its next turn one with a look at this and that (`turns_left` 0),
+//! and blocks behind the ready tasks. So the loop comes by, finds the slot, and puts the number of
+//! turns back: between two tasks nothing has been asked that was not asked before.
 //!
-//! **Fairness.** A task that is entered and enters another one has neither ended nor blocked, so a chain of them takes no turns. Every
-//! [`IN_A_ROW`] of them the caller gives way first, to all that is ready and, by a look, to what is queued.
+//! **Fairness.** A task that is entered and enters another one has neither ended nor blocked, so a
+//! chain of them takes no turns. Every [`IN_A_ROW`] of them the caller gives way first, to all that
+//! is ready and, by a look, to what is queued.
 //!
-//! **Invariant.** The slot is full only between [`Role::enter`] and the next turn of the same worker. If that is its last, the task goes
-//! to the injector, where the end of the runtime finds it.
+//! **Invariant.** The slot is full only between [`Role::enter`] and the next turn of the same
+//! worker. If that is its last, the task goes to the injector, where the end of the runtime finds
+//! it.
 
 use super::{Role, SELDOM, Worker};
-use crate::cancel::point;
-use crate::sched::node::Node;
-use crate::sys::atomic::Ordering::Relaxed;
-use crate::task::header::Header;
+use crate::queue::node::Node;
+use crate::record::header::Header;
+use crate::sched::cancel::point;
+use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::cell::Cell;
 use std::fmt;
 use std::ptr::null_mut;
 
-/// So many tasks are entered between two looks, at most. (Where they end or block there are never so many.)
+/// So many tasks are entered between two looks, at most. (Where they end or block there are never
+/// so many.)
 const IN_A_ROW: u32 = 2 * SELDOM;
 
 /// The slot.
-pub struct Entering {
+pub(crate) struct Entering {
     task: Cell<*mut Header>,
     /// The worker's `turns_left` before.
     turns_left: Cell<u32>,
@@ -56,19 +61,15 @@ impl Entering {
 }
 
 impl Role {
-    /// May the running task be set aside, and another one be begun here? By the worker that is returned, which may be another one.
+    /// May the running task be set aside, and another one be begun here? By the worker that is
+    /// returned, which may be another one.
     ///
     /// # Blocking
-    /// Gives way, if too many tasks were entered in a row. (Before the task is taken out of its queue; a cancellation of the caller arrives
-    /// after it has begun, as always.)
-    pub fn may_enter(self) -> Option<Role> {
-        // Not in a destructor that runs because of a panic; nor on a spare that begins nothing.
-        let may = |w: &Worker| {
-            w.entering.task.get().is_null()
-                && !std::thread::panicking()
-                && !w.is_held_back()
-                && w.ensure_stack().is_ok()
-        };
+    /// Gives way, if too many tasks were entered in a row. (Before the task is taken out of its
+    /// queue; a cancellation of the caller arrives after it has begun, as always.)
+    pub(crate) fn may_enter(self) -> Option<Role> {
+        // Not in a destructor that runs because of a panic.
+        let may = |w: &Worker| w.entering.task.get().is_null() && !std::thread::panicking() && w.ensure_stack().is_ok();
         if !may(&self) {
             return None;
         }
@@ -79,20 +80,24 @@ impl Role {
         may(&w).then_some(w)
     }
 
-    /// Sets the running task aside, behind all that are ready; the worker's next turn is one with a look.
+    /// Sets the running task aside, behind all that are ready; the worker's next turn is one with a
+    /// look.
     fn set_aside(self) -> Role {
         self.turns_left.store(0, Relaxed);
         let node = self.node();
         self.make_ready(&raw const node as *mut Node);
-        // SAFETY: there is a stack, as `may_enter` says; the node is ours, in the ready ring, where it is found exactly once.
+        // SAFETY: there is a stack, as `may_enter` says; the node is ours, in the ready ring, where
+        // it is found exactly once.
         unsafe { self.suspend(&node) }
     }
 
-    /// Begins this task in place of the running one, which goes on behind all that are ready, and arrives at its cancellation then.
+    /// Begins this task in place of the running one, which goes on behind all that are ready, and
+    /// arrives at its cancellation then.
     ///
     /// # Safety
-    /// The worker [may](Self::may_enter); the task is a closure's that is ready to run, the caller's, and in no queue.
-    pub unsafe fn enter(self, task: *mut Header) -> Role {
+    /// The worker [may](Self::may_enter); the task is a closure's that is ready to run, the
+    /// caller's, and in no queue.
+    pub(crate) unsafe fn enter(self, task: *mut Header) -> Role {
         let running = point::running(&self);
         self.entering.task.set(task);
         self.entering.turns_left.set(self.turns_left.load(Relaxed));
@@ -105,7 +110,7 @@ impl Role {
 
 impl Worker {
     /// The task that is to be entered with this turn; null if there is none.
-    pub fn take_entering(&self) -> *mut Header {
+    pub(crate) fn take_entering(&self) -> *mut Header {
         let task = self.entering.task.replace(null_mut());
         if !task.is_null() {
             self.turns_left.store(self.entering.turns_left.get(), Relaxed);
@@ -114,7 +119,7 @@ impl Worker {
     }
 
     /// The loop ends.
-    pub fn give_entering_back(&self) {
+    pub(crate) fn give_entering_back(&self) {
         let task = self.entering.task.replace(null_mut());
         if !task.is_null() {
             // SAFETY: it was in the slot, so it is in no queue, and ours.

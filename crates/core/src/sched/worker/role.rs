@@ -1,24 +1,28 @@
-//! The role of a worker, as a token: the right to act as the worker that the calling thread is at the moment.
+//! The role of a worker, as a token: the right to act as the worker that the calling thread is at
+//! the moment.
 //!
-//! In threads mode a task that has waited may go on with *another* worker's role ([`crate::sched::relief`]), and every piece of
-//! user code may wait. So a reference to "my worker" that was taken before user code ran, or before a wait, says nothing afterwards.
-//! The token makes that a compile error: a `Role` is neither `Copy` nor `Clone`, a `&Worker` borrows from one, and all that runs
-//! user code or waits takes the role by value and returns it read anew ([`crate::user_code`], [`Role::suspend`], [`Role::yield_now`]).
+//! In threads mode a task that has waited may go on with *another* worker's role
+//! ([`crate::sched::rescue::takeover`]), and every piece of user code may wait. So a reference to
+//! "my worker" that was taken before user code ran, or before a wait, says nothing afterwards. The
+//! token makes that a compile error: a `Role` is neither `Copy` nor `Clone`, a `&Worker` borrows
+//! from one, and all that runs user code or waits takes the role by value and returns it read anew
+//! ([`crate::sched::user_code`], [`Role::suspend`], [`Role::yield_now`]).
 //!
-//! **Invariant.** While a `Role` is alive, the calling thread has the role of that worker. It is made by
-//! [`current`](super::current) alone, at the beginning of an operation and where one goes on after foreign code; it is never kept
-//! in a place that outlives the call, and it is not `Send`.
+//! **Invariant.** While a `Role` is alive, the calling thread has the role of that worker. It is
+//! made by [`current`](super::current) alone, at the beginning of an operation and where one goes
+//! on after foreign code; it is never kept in a place that outlives the call, and it is not `Send`.
 //!
-//! **Rejected.** A closure `with(|worker| ..)`: what runs inside may wait as well, so nothing would be gained.
+//! **Rejected.** A closure `with(|worker| ..)`: what runs inside may wait as well, so nothing would
+//! be gained.
 
 use super::Worker;
-use crate::sys::mutant::fault;
+use myriad_base::sys::mutant::fault;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// See the module's header.
 #[derive(Debug)]
-pub struct Role {
+pub(crate) struct Role {
     worker: &'static Worker,
     /// Of the thread that asked.
     thread: PhantomData<*mut ()>,
@@ -36,7 +40,7 @@ impl Deref for Role {
         super::CURRENT.with(|current| {
             let now = current.get();
             if !now.is_null() && !std::ptr::eq(now, self.worker) {
-                crate::sys::thread::abort_with(
+                myriad_base::sys::thread::abort_with(
                     "a role was used on a thread that has another one by now (a bug in Myriad)",
                 );
             }
@@ -46,13 +50,26 @@ impl Deref for Role {
 }
 
 impl Worker {
-    /// The role that the calling thread has now, where it had this worker's before. In fiber mode that is one branch.
+    /// The role that the calling thread has now, where it had this worker's before. In fiber mode
+    /// that is one branch.
     ///
     /// # Safety
     /// The calling thread has had this worker's role.
     #[inline(always)]
     pub(crate) unsafe fn role_again(&'static self) -> Role {
         Role { worker: self, thread: PhantomData }.refresh()
+    }
+
+    /// The same for one who may hold this worker over code that hides it. `None`: the role is
+    /// hidden. In fiber mode a hidden role is not found out, which is one branch less: who suspends
+    /// by it asks [`current`](super::current).
+    ///
+    /// # Safety
+    /// As for [`role_again`](Self::role_again).
+    #[inline(always)]
+    pub(crate) unsafe fn role_if_any(&'static self) -> Option<Role> {
+        let before = Role { worker: self, thread: PhantomData };
+        if !self.member.ready.is_shared() || fault("stale-role") { Some(before) } else { before.now() }
     }
 }
 
@@ -66,19 +83,26 @@ impl Role {
         Role { worker, thread: PhantomData }
     }
 
-    /// The role that the calling thread has now, where it had this one before a wait or before user code. In fiber mode that is
-    /// one branch: there a thread has one worker for good.
+    /// The role that the calling thread has now, where it had this one before a wait or before user
+    /// code. In fiber mode that is one branch: there a thread has one worker for good.
     #[inline(always)]
     #[must_use = "the role that was given away says nothing any more"]
-    pub fn refresh(self) -> Role {
+    pub(crate) fn refresh(self) -> Role {
         if !self.worker.member.ready.is_shared() || fault("stale-role") {
             return self;
         }
-        let now = super::current().expect("a thread of the runtime");
+        self.now().unwrap_or_else(|| crate::sched::fork::end_of_child())
+    }
+
+    /// The role that the thread has now, in threads mode.
+    #[inline(always)]
+    fn now(self) -> Option<Role> {
+        let now = super::current()?;
         if !std::ptr::eq(now.worker, self.worker) && now.stacks.brings_contexts() {
-            // The task may have a context, or one below it on this stack, which it had on the other worker.
+            // The task may have a context, or one below it on this stack, which it had on the other
+            // worker.
             now.member.deque.set_contexts();
         }
-        now
+        Some(now)
     }
 }

@@ -1,20 +1,19 @@
 //! A worker and the tasks that have not begun: its deque, and what they inherit.
 
-use super::super::policy::Arrival;
 use super::Worker;
-use crate::task::context::inherit;
-use crate::task::header::Header;
-use crate::task::header::Kind;
-use crate::task::state;
+use crate::queue::policy::Arrival;
+use crate::record::header::{Header, Kind};
+use crate::record::state;
+use crate::sched::context::inherit;
 
 impl Worker {
-    /// Queues a closure that the running task spawns: it inherits from the task's context. Returns the record, which may
-    /// have become another one for that.
+    /// Queues a closure that the running task spawns: it inherits from the task's context. Returns
+    /// the record, which may have become another one for that.
     ///
     /// # Safety
     /// As for `push`; the record is on no stack, and nobody else knows it.
     #[inline(always)]
-    pub unsafe fn push_new(&self, task: *mut Header) -> *mut Header {
+    pub(crate) unsafe fn push_new(&self, task: *mut Header) -> *mut Header {
         self.debug_assert_knows_context();
         if !self.member.deque.is_plain() {
             // SAFETY: the caller.
@@ -46,7 +45,7 @@ impl Worker {
     /// # Safety
     /// As for `push`; the record is a `StackTask`'s, and nobody else knows it.
     #[inline(always)]
-    pub unsafe fn push_nested(&self, task: *mut Header) {
+    pub(crate) unsafe fn push_nested(&self, task: *mut Header) {
         self.debug_assert_knows_context();
         if !self.member.deque.is_plain() {
             // SAFETY: the caller.
@@ -71,12 +70,13 @@ impl Worker {
         }
     }
 
-    /// Lets `change` write to this task, if it is the one that was queued last and nobody has begun it. False: it was not called.
+    /// Lets `change` write to this task, if it is the one that was queued last and nobody has begun
+    /// it. False: it was not called.
     ///
     /// # Safety
     /// The caller is this worker; the record is live.
     #[inline(always)]
-    pub unsafe fn change_newest(&self, task: *mut Header, change: impl FnOnce()) -> bool {
+    pub(crate) unsafe fn change_newest(&self, task: *mut Header, change: impl FnOnce()) -> bool {
         // SAFETY: the caller.
         let Some(asked) = (unsafe { self.member.deque.change_newest(task, change) }) else { return false };
         if asked {
@@ -91,7 +91,7 @@ impl Worker {
     /// # Safety
     /// The caller is this worker; `task` is a record in no queue.
     #[inline(always)]
-    pub unsafe fn push(&self, task: *mut Header) {
+    pub(crate) unsafe fn push(&self, task: *mut Header) {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push(task) } {
             // SAFETY: the caller.
@@ -104,7 +104,7 @@ impl Worker {
     /// # Safety
     /// As for `push`.
     #[inline(always)]
-    pub unsafe fn push_future(&self, task: *mut Header) {
+    pub(crate) unsafe fn push_future(&self, task: *mut Header) {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push_unclaimed(task) } {
             // SAFETY: the caller.
@@ -116,7 +116,7 @@ impl Worker {
     ///
     /// # Safety
     /// As for `push`.
-    pub unsafe fn push_any(&self, task: *mut Header) {
+    pub(crate) unsafe fn push_any(&self, task: *mut Header) {
         // SAFETY: the caller.
         unsafe { if (*task).kind.has(Kind::FUTURE) { self.push_future(task) } else { self.push(task) } }
     }
@@ -125,7 +125,7 @@ impl Worker {
     ///
     /// # Safety
     /// As for `push`.
-    pub unsafe fn push_last(&self, task: *mut Header) {
+    pub(crate) unsafe fn push_last(&self, task: *mut Header) {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push_oldest(task) } {
             // SAFETY: the caller.
@@ -137,7 +137,7 @@ impl Worker {
     ///
     /// # Safety
     /// As for `push`; nobody claims it.
-    pub unsafe fn push_next(&self, task: *mut Header) {
+    pub(crate) unsafe fn push_next(&self, task: *mut Header) {
         // SAFETY: the caller.
         if unsafe { self.member.deque.push(task) } {
             // SAFETY: the caller.
@@ -145,7 +145,8 @@ impl Worker {
         }
     }
 
-    /// A push has found that somebody asks for work; or the policy has set that word for good, to have the task.
+    /// A push has found that somebody asks for work; or the policy has set that word for good, to
+    /// have the task.
     ///
     /// # Safety
     /// The caller is this worker, and has just pushed.
@@ -160,7 +161,8 @@ impl Worker {
     /// As for `answer`.
     unsafe fn answer_for(&self, arrival: Option<Arrival>) {
         let crew = &self.hub.crew;
-        // SAFETY: the caller. Under another policy nobody steals, and what was pushed before has been passed on.
+        // SAFETY: the caller. Under another policy nobody steals, and what was pushed before has
+        // been passed on.
         unsafe {
             let Some(queues) = crew.queues() else { return crew.answer(&self.member) };
             let task = self.member.deque.pass_on();
@@ -170,11 +172,13 @@ impl Worker {
         }
     }
 
-    /// Takes a closure out of whatever queue it is in, to run it on top of its joiner. False: it has begun, or is not to be found.
+    /// Takes a closure out of whatever queue it is in, to run it on top of its joiner. False: it
+    /// has begun, or is not to be found.
     ///
     /// # Safety
-    /// As for [`Deque::claim`](crate::sched::deque::Deque::claim): the caller has the task's handle, or the record is its own.
-    pub unsafe fn claim(&self, task: &Header) -> bool {
+    /// As for [`Deque::claim`](crate::queue::deque::Deque::claim): the caller has the task's
+    /// handle, or the record is its own.
+    pub(crate) unsafe fn claim(&self, task: &Header) -> bool {
         // SAFETY: the caller; we are the owner of the deque.
         unsafe { self.member.deque.claim(task) || self.claim_queued(task) }
     }
@@ -183,7 +187,7 @@ impl Worker {
     ///
     /// # Safety
     /// As for `claim`.
-    pub unsafe fn claim_queued(&self, task: &Header) -> bool {
+    pub(crate) unsafe fn claim_queued(&self, task: &Header) -> bool {
         self.hub.crew.queues().is_some_and(|queues| queues.claim(task))
     }
 }

@@ -1,23 +1,25 @@
-//! The first message is lent to somebody who looks at it: without the lock, because looking is user code.
+//! The first message is lent to somebody who looks at it: without the lock, because looking is user
+//! code.
 //!
 //! ```text
 //!   buffer [1 2 3]  --look-->  1 with who looks;  buffer [],  behind [2 3]  --back, or taken-->  buffer [1 2 3] or [2 3]
 //! ```
-//! **Invariants** while a message is lent (`LENT`). `buffer` is empty and `quick` is 0, so none of the shortest paths does anything
-//! and all come here; what is sent goes into `behind`. Receivers may wait although something is there; so may senders, at
-//! a full channel (the lent message counts). Nobody receives what was sent after it, before it is back or taken; then all that
+//! **Invariants** while a message is lent (`LENT`). `buffer` is empty and `quick` is 0, so none of
+//! the shortest paths does anything and all come here; what is sent goes into `behind`. Receivers
+//! may wait although something is there; so may senders, at a full channel (the lent message
+//! counts). Nobody receives what was sent after it, before it is back or taken; then all that
 //! waited meanwhile are served, under one lock, in their order. It is lent to one at a time.
 //!
-//! Who finds nothing to look at stands in the receivers' line ([`LOOKS`]), and is lent the message that it would have received. As
-//! long as one may stand there (`SOUGHT`) sends come here too.
+//! Who finds nothing to look at stands in the receivers' line ([`LOOKS`]), and is lent the message
+//! that it would have received. As long as one may stand there (`SOUGHT`) sends come here too.
 //!
-//! **Rejected.** Looking under the lock: a `Clone` or a closure may panic, use the same channel, or let another task of
-//! the worker run, which has the lock's bias. Handing the message over as to a receiver, and giving it back: others would have
-//! received later ones meanwhile. A list of those who only look, told when something is there: it may be gone
-//! when they come, again and again.
+//! **Rejected.** Looking under the lock: a `Clone` or a closure may panic, use the same channel, or
+//! let another task of the worker run, which has the lock's bias. Handing the message over as to a
+//! receiver, and giving it back: others would have received later ones meanwhile. A list of those
+//! who only look, told when something is there: it may be gone when they come, again and again.
 
 use super::*;
-use myriad_core::user_code::UserValue;
+use myriad_core::engine::user_code::UserValue;
 
 /// `State::odd`: no sends any more.
 const SHUT: u8 = 1;
@@ -28,7 +30,8 @@ const SOUGHT: u8 = 4;
 
 /// What there is beside a message that is lent.
 pub(super) struct Lent<T> {
-    /// What was sent after it; and, first, what came [back](Chan::give_back) that was sent before it.
+    /// What was sent after it; and, first, what came [back](Chan::give_back) that was sent before
+    /// it.
     behind: Ring<T>,
     returned: usize,
     /// It was the oldest when a newer one pushed it out: it is dropped when it comes back.
@@ -55,10 +58,12 @@ pub(in super::super) struct Back<T> {
 }
 
 impl<T> Chan<T> {
-    /// Who looked at the lent message has taken it, or it is moved back out of its place. Wakes whoever is served by that.
+    /// Who looked at the lent message has taken it, or it is moved back out of its place. Wakes
+    /// whoever is served by that.
     ///
     /// # Safety
-    /// It was lent to the caller, who has it in `place` (unless it is taken), and does not use it any more.
+    /// It was lent to the caller, who has it in `place` (unless it is taken), and does not use it
+    /// any more.
     pub(in super::super) unsafe fn end_loan(&self, here: Here, place: *const T, taken: bool) {
         // SAFETY: the caller; locked.
         let back = self.locked(here, |state| unsafe { state.end_loan(place, taken) });
@@ -159,11 +164,13 @@ impl<T> State<T> {
         debug_assert!(!self.is_lent());
         let lent = self.lent.get_or_insert_with(|| Box::new(Lent { behind: Ring::new(), returned: 0, doomed: false }));
         std::mem::swap(&mut lent.behind, &mut self.buffer);
+        self.buffer.count_on_from(&lent.behind);
         self.odd |= LENT;
         self.quick = 0;
     }
 
-    /// What is lent does not come back. (So those who stand in line, forgotten too, are ended as ever by the close.)
+    /// What is lent does not come back. (So those who stand in line, forgotten too, are ended as
+    /// ever by the close.)
     pub(super) fn forget_loan(&mut self) {
         self.odd &= !LENT;
     }
@@ -246,7 +253,8 @@ impl<T> State<T> {
         Sent::Done(None)
     }
 
-    /// Receives, where nothing is buffered, from a channel that is closed, or whose first message is lent.
+    /// Receives, where nothing is buffered, from a channel that is closed, or whose first message
+    /// is lent.
     ///
     /// # Safety
     /// As [`try_recv`](Self::try_recv).
@@ -279,6 +287,8 @@ impl<T> State<T> {
         loan.returned -= 1;
         // SAFETY: the caller; one that came back is the first.
         unsafe { loan.behind.pop(place) };
+        // (The ring that counts is the other one, which stands aside.)
+        self.changes = self.changes.wrapping_add(1);
         true
     }
 
@@ -308,6 +318,7 @@ impl<T> State<T> {
                 None => self.buffer.push_front(place),
             }
         }
+        self.has_come_back();
         None
     }
 
@@ -382,6 +393,9 @@ impl<T> State<T> {
             let unused = std::mem::replace(&mut self.buffer, behind);
             debug_assert_eq!(unused.capacity(), 0, "what is sent meanwhile goes behind");
         }
+        // The message may be in front again, and more than at the loan's begin may be possible.
+        self.has_come_back();
+        self.changes = self.changes.wrapping_add(1);
         self.odd &= !LENT;
         self.quick = if self.is_closed() { 0 } else { self.limit.min(self.buffer.capacity()) };
         let mut served = Vec::new();
@@ -391,12 +405,14 @@ impl<T> State<T> {
         Back { served, doomed, ends }
     }
 
-    /// Serves those that have waited while a message was lent, until the usual invariants hold, or another one is lent.
+    /// Serves those that have waited while a message was lent, until the usual invariants hold, or
+    /// another one is lent.
     ///
     /// # Safety
     /// Locked.
     unsafe fn serve(&mut self, served: &mut Vec<Target>) {
-        // SAFETY: locked; entries are ours until `end`, and what is moved out of one place is moved into another.
+        // SAFETY: locked; entries are ours until `end`, and what is moved out of one place is moved
+        // into another.
         unsafe {
             loop {
                 // Into the buffer, as long as there is room.

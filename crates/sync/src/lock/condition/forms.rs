@@ -1,11 +1,14 @@
 //! The forms of waiting, at the end of the line and before it.
 
 use super::{Condition, First, NotifiedFuture, NotifiedWithFuture};
+use crate::limit::Limited;
 use crate::lock::error::TimeoutError;
 use crate::lock::mutex::MutexGuard;
 use crate::lock::op::Waiting;
 use crate::lock::reentrant::ReentrantLockGuard;
 use myriad_core::time::{self, Instant};
+use std::future::Future;
+use std::pin::pin;
 use std::sync::{LockResult, PoisonError};
 use std::time::Duration;
 
@@ -54,8 +57,41 @@ macro_rules! waits {
                 NotifiedFuture(Waiting::new($get.waits($first, None)))
             }
 
-            /// Gives the lock back, waits for a notification, and takes the lock again. Whoever takes the lock after it was given
-            /// back and notifies then is not missed.
+            /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this
+            /// call. It stands in line when it is first polled.
+            ///
+            /// # Errors
+            /// The time has passed, and no notification has come: the condition itself decides, not
+            /// the poll.
+            ///
+            /// # Cancellation
+            /// As the [condition](Condition) says.
+            pub fn wait_timeout_async(&self, timeout: Duration) -> impl Future<Output = Result<T, TimeoutError>> {
+                self.wait_deadline_async(time::now() + timeout)
+            }
+
+            /// The same until `deadline`.
+            ///
+            /// # Errors
+            /// As [`wait_timeout_async`](Self::wait_timeout_async).
+            ///
+            /// # Cancellation
+            /// As [`wait_timeout_async`](Self::wait_timeout_async).
+            pub fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<T, TimeoutError>> {
+                let $condition = self;
+                let waiting = Waiting::new($get.waits($first, None));
+                async move {
+                    let mut waiting = pin!(waiting);
+                    if !Limited::new(waiting.as_mut(), deadline).await {
+                        return Err(TimeoutError);
+                    }
+                    // SAFETY: done, which is after a wait; taken once.
+                    Ok(unsafe { (*waiting.slot()).value.as_ptr().read() })
+                }
+            }
+
+            /// Gives the lock back, waits for a notification, and takes the lock again. Whoever
+            /// takes the lock after it was given back and notifies then is not missed.
             ///
             /// # Blocking
             /// Until notified, and then until the lock is free.
@@ -79,7 +115,8 @@ macro_rules! waits {
                 }
             }
 
-            /// The same for at most `timeout`; taking the lock again may take longer. `None`: the time has passed.
+            /// The same for at most `timeout`; taking the lock again may take longer. `None`: the
+            /// time has passed.
             ///
             /// # Errors
             /// As [`wait_with`](Self::wait_with).
@@ -104,10 +141,12 @@ macro_rules! waits {
                 $get.wait_mutex($first, guard, Some(deadline))
             }
 
-            /// A future of [`wait_with`](Self::wait_with). It gives the lock back when it is first polled.
+            /// A future of [`wait_with`](Self::wait_with). It gives the lock back when it is first
+            /// polled.
             ///
             /// # Cancellation
-            /// As the [condition](Condition) says. Dropped before it is ready, the lock is not held.
+            /// As the [condition](Condition) says. Dropped before it is ready, the lock is not
+            /// held.
             pub fn wait_with_async<'c, 'm: 'c, U: ?Sized>(
                 &'c self,
                 guard: MutexGuard<'m, U>,
@@ -116,62 +155,94 @@ macro_rules! waits {
                 NotifiedWithFuture::new($get.waits($first, Some(guard.mutex.raw())), guard)
             }
 
-            /// Gives a reentrant lock back, however often the caller has taken it, waits for a notification, and takes the lock
-            /// again as often.
+            /// A future of [`wait_with_timeout`](Self::wait_with_timeout), whose limit is counted
+            /// from this call. It gives the lock back when it is first polled.
+            ///
+            /// # Cancellation
+            /// As [`wait_with_async`](Self::wait_with_async).
+            ///
+            /// # Errors
+            /// As [`wait_with`](Self::wait_with).
+            pub fn wait_with_timeout_async<'c, 'm: 'c, U: ?Sized>(
+                &'c self,
+                guard: MutexGuard<'m, U>,
+                timeout: Duration,
+            ) -> impl Future<Output = LockResult<(MutexGuard<'m, U>, Option<T>)>> {
+                self.wait_with_deadline_async(guard, time::now() + timeout)
+            }
+
+            /// The same until `deadline`.
+            ///
+            /// # Cancellation
+            /// As [`wait_with_async`](Self::wait_with_async).
+            ///
+            /// # Errors
+            /// As [`wait_with`](Self::wait_with).
+            pub fn wait_with_deadline_async<'c, 'm: 'c, U: ?Sized>(
+                &'c self,
+                guard: MutexGuard<'m, U>,
+                deadline: Instant,
+            ) -> impl Future<Output = LockResult<(MutexGuard<'m, U>, Option<T>)>> {
+                self.wait_with_async(guard).until(deadline)
+            }
+
+            /// Gives a reentrant lock back, waits for a notification, and takes the lock again.
+            ///
+            /// The caller has taken the lock once: a second guard would give access to the value
+            /// while others have the lock.
             ///
             /// # Blocking
             /// Until notified, and then until the lock is free.
             ///
             /// # Cancellation
-            /// As the [condition](Condition) says. A task that unwinds takes the lock again first, because its guards are
-            /// there still; nothing interrupts that.
+            /// As the [condition](Condition) says. A task that unwinds does not hold the lock.
             ///
             /// # Panics
-            /// If the lock is not the caller's, but that of another task, which has lent it its guard. If there is no memory for a
-            /// stack. (The process ends if there is none to take the lock again.)
+            /// If the caller has taken the lock more than once, or the guard is another task's; the
+            /// guard is dropped. If there is no memory for a stack; the lock is given back then.
             ///
             /// # Examples
             /// ```
             /// use myriad_sync::lock::{Condition, ReentrantLock};
-            /// let (lock, done) = (ReentrantLock::new(()), Condition::new());
+            /// use std::cell::Cell;
+            /// let (lock, done) = (ReentrantLock::new(Cell::new(1)), Condition::new());
             /// myriad_core::scope(|s| {
-            ///     let (outer, inner) = (lock.lock(), lock.lock());
+            ///     let guard = lock.lock();
             ///     s.spawn(|| {
-            ///         let _guard = lock.lock();
+            ///         lock.lock().set(2);
             ///         done.notify_one("done").unwrap();
             ///     });
-            ///     assert_eq!(done.wait_with_reentrant(&inner), "done");
-            ///     drop((inner, outer));
+            ///     let (guard, said) = done.wait_with_reentrant(guard);
+            ///     assert_eq!((guard.get(), said), (2, "done"));
             /// });
             /// ```
-            pub fn wait_with_reentrant<U: ?Sized>(&self, guard: &ReentrantLockGuard<'_, U>) -> T {
+            pub fn wait_with_reentrant<'m, U: ?Sized>(
+                &self,
+                guard: ReentrantLockGuard<'m, U>,
+            ) -> (ReentrantLockGuard<'m, U>, T) {
                 let $condition = self;
-                notified($get.wait_reentrant($first, guard, None))
+                let (guard, value) = $get.wait_reentrant($first, guard, None);
+                (guard, notified(value))
             }
 
-            /// The same for at most `timeout`; taking the lock again may take longer.
-            ///
-            /// # Errors
-            /// The time has passed. The lock is held.
-            pub fn wait_with_reentrant_timeout<U: ?Sized>(
+            /// The same for at most `timeout`; taking the lock again may take longer. `None`: the
+            /// time has passed.
+            pub fn wait_with_reentrant_timeout<'m, U: ?Sized>(
                 &self,
-                guard: &ReentrantLockGuard<'_, U>,
+                guard: ReentrantLockGuard<'m, U>,
                 timeout: Duration,
-            ) -> Result<T, TimeoutError> {
+            ) -> (ReentrantLockGuard<'m, U>, Option<T>) {
                 self.wait_with_reentrant_deadline(guard, time::now() + timeout)
             }
 
             /// The same until `deadline` at the latest.
-            ///
-            /// # Errors
-            /// The time has passed. The lock is held.
-            pub fn wait_with_reentrant_deadline<U: ?Sized>(
+            pub fn wait_with_reentrant_deadline<'m, U: ?Sized>(
                 &self,
-                guard: &ReentrantLockGuard<'_, U>,
+                guard: ReentrantLockGuard<'m, U>,
                 deadline: Instant,
-            ) -> Result<T, TimeoutError> {
+            ) -> (ReentrantLockGuard<'m, U>, Option<T>) {
                 let $condition = self;
-                $get.wait_reentrant($first, guard, Some(deadline)).ok_or(TimeoutError)
+                $get.wait_reentrant($first, guard, Some(deadline))
             }
         }
     };

@@ -3,12 +3,14 @@
 use super::ALONE;
 use super::forms::notified;
 use super::notified::Notified;
+use crate::limit::Limited;
 use crate::lock::mutex::{LockFuture, MutexGuard};
 use crate::lock::op::Waiting;
+use myriad_core::time::Instant;
 use std::fmt;
 use std::future::Future;
 use std::mem::ManuallyDrop;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{LockResult, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -69,11 +71,10 @@ impl<'m, U: ?Sized, T> Future for NotifiedWithFuture<'m, '_, U, T> {
         // A second wait would give back the lock, which is the guard's that came of the first.
         assert!(!this.done, "a wait with a lock that was ready is polled again");
         if this.got.is_none() {
-            // SAFETY: pinned with the whole; ready, which is after a wait; taken once.
+            // SAFETY: pinned with the whole; ready.
             unsafe {
                 ready!(Pin::new_unchecked(&mut this.waiting).poll(cx));
-                let slot = this.waiting.slot();
-                this.got = Some(((*slot).value.as_ptr().read(), (*slot).generation == ALONE));
+                this.receive();
             }
         }
         // SAFETY: pinned with the whole.
@@ -84,6 +85,37 @@ impl<'m, U: ?Sized, T> Future for NotifiedWithFuture<'m, '_, U, T> {
             Ok(guard) => Ok((guard, value)),
             Err(error) => Err(PoisonError::new((error.into_inner(), value))),
         })
+    }
+}
+
+impl<'m, U: ?Sized, T> NotifiedWithFuture<'m, '_, U, T> {
+    /// Waits for a notification until the deadline, and then takes the lock again.
+    pub(super) async fn until(self, deadline: Instant) -> LockResult<(MutexGuard<'m, U>, Option<T>)> {
+        let mut this = pin!(self);
+        // SAFETY: pinned with the whole.
+        let waiting = unsafe { this.as_mut().map_unchecked_mut(|this| &mut this.waiting) };
+        if Limited::new(waiting, deadline).await {
+            // SAFETY: nothing is moved.
+            unsafe { this.as_mut().get_unchecked_mut().receive() };
+        }
+        // SAFETY: pinned with the whole.
+        let locked = unsafe { this.as_mut().map_unchecked_mut(|this| &mut this.lock) }.await;
+        // SAFETY: nothing that is pinned is moved.
+        let value = unsafe { this.get_unchecked_mut() }.got.take().map(|(value, _)| value);
+        match locked {
+            Ok(guard) => Ok((guard, value)),
+            Err(error) => Err(PoisonError::new((error.into_inner(), value))),
+        }
+    }
+
+    /// # Safety
+    /// The wait was ready; called once.
+    unsafe fn receive(&mut self) {
+        // SAFETY: the caller: ready, which is after a wait; taken once.
+        unsafe {
+            let slot = self.waiting.slot();
+            self.got = Some(((*slot).value.as_ptr().read(), (*slot).generation == ALONE));
+        }
     }
 }
 

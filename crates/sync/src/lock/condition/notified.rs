@@ -1,18 +1,15 @@
 //! One wait at a [`Condition`]: what it does under the condition's lock, and what blocks with it.
 
 use super::{ALONE, Condition, Slot};
-use crate::entry::{DONE, Entry, LINKED};
+use crate::entry::{Entry, LINKED};
 use crate::lock::crowd::retarget;
 use crate::lock::mutex::MutexGuard;
 use crate::lock::op::{self, Op};
-use crate::lock::raw::{Lock, RawMutex};
-use crate::lock::reentrant::ReentrantLockGuard;
-use myriad_core::cancel::shield;
-use myriad_core::sys::mutant::on;
-use myriad_core::sys::thread::abort_with;
+use crate::lock::raw::RawMutex;
+use crate::lock::reentrant::{ReentrantLock, ReentrantLockGuard};
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::wait::{Here, InHand, Target};
 use myriad_core::time::Instant;
-use myriad_core::unwind;
-use myriad_core::wait::{Here, InHand, Target};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::{LockResult, PoisonError};
 
@@ -22,7 +19,8 @@ pub(super) struct Notified<'a, T> {
     /// Locked by the caller, until `unlocked`.
     raw: Option<&'a RawMutex>,
     pub(super) unlocked: bool,
-    /// The value that came, and was it for this wait alone? Dropped before it was taken, it goes to the next then.
+    /// The value that came, and was it for this wait alone? Dropped before it was taken, it goes to
+    /// the next then.
     got: Option<(T, bool)>,
 }
 
@@ -87,23 +85,23 @@ unsafe impl<T> Op for Notified<'_, T> {
         self.condition.inner.locked(here, |_| unsafe { retarget(entry, target) });
     }
 
-    /// True: it was notified, and has the value.
-    unsafe fn give_up(&mut self, here: Here, entry: *mut Entry<Slot<T>>) -> bool {
-        // SAFETY: the caller; under the lock a linked entry stays linked. What was ended is our own.
-        unsafe {
-            let target = InHand::new(self.condition.inner.locked(here, |state| {
-                ((*entry).state() == LINKED).then(|| {
-                    let target = state.list.remove(entry);
-                    (*entry).reset();
-                    target
-                })
-            }));
-            let notified = target.is_none() && (*entry).state() == DONE;
-            if notified {
-                self.receive((*entry).place());
-            }
-            notified
-        }
+    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<Slot<T>>) -> u8 {
+        // SAFETY: the caller; under the lock a linked entry stays linked.
+        let (outcome, target) = self.condition.inner.locked(here, |state| unsafe {
+            let outcome = (*entry).state();
+            let target = (outcome == LINKED).then(|| state.list.remove(entry));
+            (*entry).reset();
+            (outcome, target)
+        });
+        drop(InHand::new(target));
+        outcome
+    }
+
+    /// It has the value: if it does not take it, it goes to the next.
+    unsafe fn undo(&mut self, _: u8, slot: *mut Slot<T>) -> bool {
+        // SAFETY: the caller.
+        unsafe { self.receive(slot) };
+        true
     }
 }
 
@@ -145,29 +143,35 @@ impl<T> Condition<T> {
         }
     }
 
-    pub(super) fn wait_reentrant<U: ?Sized>(
+    pub(super) fn wait_reentrant<'a, U: ?Sized>(
         &self,
         first: bool,
-        guard: &ReentrantLockGuard<'_, U>,
+        guard: ReentrantLockGuard<'a, U>,
         deadline: Option<Instant>,
-    ) -> Option<T> {
+    ) -> (ReentrantLockGuard<'a, U>, Option<T>) {
+        /// Gives the lock back if the wait did not come to it.
+        struct Held<'a, 'b, U: ?Sized, T>(&'a ReentrantLock<U>, Notified<'b, T>);
+        impl<U: ?Sized, T> Drop for Held<'_, '_, U, T> {
+            fn drop(&mut self) {
+                if !self.1.unlocked {
+                    // SAFETY: the raw lock is held in the name of the guard, which was forgotten.
+                    unsafe { self.0.raw().unlock() };
+                }
+            }
+        }
         let lock = guard.lock;
-        // A reference to a guard of another task, or thread, may be here.
+        // A second guard may stand where others find it, in a thread-local for one: they would have
+        // the value without the lock.
         assert!(
-            lock.is_held_by_me(),
-            "a wait with a ReentrantLock that another task holds: who waits gives back the lock that it holds itself"
+            lock.is_held_once_by_me(),
+            "a wait with a ReentrantLock that another task holds, or that the caller has taken more than once: it gives the lock \
+             back, and no other guard may be there meanwhile. Drop the other guards first"
         );
-        let mut notified = self.waits(first, Some(lock.raw()));
-        let depth = lock.disown();
-        // The guards of the caller are there still, also if it unwinds: so it has the lock in any case when it goes on.
-        let waited = unwind::catch(|| op::wait(&mut notified, deadline));
-        if notified.unlocked && unwind::catch(|| shield(|| op::wait(&mut Lock::new(lock.raw()), None))).is_err() {
-            abort_with("no memory for a stack while a task waits for a ReentrantLock that its guards hold");
-        }
-        lock.own_again(depth);
-        match waited {
-            Ok(_) => notified.take(),
-            Err(payload) => unwind::resume(payload),
-        }
+        std::mem::forget(guard);
+        lock.disown();
+        let mut held = Held(lock, self.waits(first, Some(lock.raw())));
+        op::wait(&mut held.1, deadline);
+        // If this unwinds, what was received goes to the next.
+        (lock.lock(), held.1.take())
     }
 }

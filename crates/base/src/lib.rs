@@ -1,0 +1,28 @@
+//! The ground floor of Myriad: the system, locks, stacks and the timing wheel. Nothing here knows
+//! what a task is.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`sys`] | atomics, cells, fences, futexes, memory maps, threads, the clock; under `--cfg loom` those of the model checker |
+//! | [`lock`] | the spin lock and the biased lock, on which channels and locks are built |
+//! | [`stack`] | switching between stacks, their memory, what happens at an overflow |
+//! | [`wheel`] | timers in the order of their deadlines |
+//! | [`unwind`] | catching panics; places that must not be left by one |
+//! | [`platform`] | what the engine found on this machine |
+//!
+//! The crate is for the other crates of this workspace. Its interface may change at any time.
+// They panic where the output is full or closed: see `sys::say`.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "Myriad needs a 64-bit processor: wakers keep a generation above an address, and positions in queues never wrap around. \
+     docs/PLATFORM.md lists the platforms."
+);
+
+pub mod lock;
+pub mod platform;
+pub mod stack;
+pub mod sys;
+pub mod unwind;
+pub mod wheel;

@@ -1,0 +1,282 @@
+//! Whom biased locks prefer: a worker's right, the end of all its biases at once, and what ending
+//! them may cost.
+//!
+//! A lock is biased to a *key*: a worker's number and how often all biases of that number have been
+//! ended. To end one bias takes a heavy fence, which costs from 1 to 20 µs (dear in virtual
+//! machines, whose processors interrupt each other by way of the host). To end *all* biases of a
+//! worker takes one heavy fence too (a *sweep*): its key changes, and locks that bear an old key
+//! are taken by their word alone. A million channels that one worker filled and another empties
+//! cost one fence instead of a million (14 s of them, on such a machine).
+//!
+//! **What it may cost.** Each fence is timed. As long as a worker's fences took more than a
+//! sixteenth of the time, no lock becomes biased to it; and if they come so fast that it is deep in
+//! debt, the next one sweeps. So the worst case costs a few per cent, whatever a fence costs and
+//! whatever the program does; and who never shares a lock pays nothing.
+//!
+//! **Invariants.** (B1) `key` changes only under `sweeping`, or by its own worker. (B2) No lock
+//! becomes biased to a key that is not settled: so from the change of `key` until it is settled its
+//! worker is in no lock by a bias, or on its way out. (B3) `settled` goes to a new key only after
+//! the worker was seen out of all locks since a heavy fence after the change of `key`: whoever
+//! acquires it sees what was done under older keys.
+//!
+//! **Ordering.** Sweep against entering: `key` | heavy | `in_op` against `in_op` | light | `key`:
+//! as for one lock's bias. `settled` (Release) with the Acquire of who finds an older key in a
+//! lock: the worker's operations under that key.
+//!
+//! **The end of a number's epochs.** A lock that bears a key of 4 million sweeps ago may be taken
+//! for one that is biased now, rightly so: nobody has had it in the meantime, for taking it wipes
+//! the key out.
+
+use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, Peek};
+use crate::sys::fence::{Fence, heavy};
+use crate::sys::mutant::{on, ord};
+use crate::sys::thread::ticks;
+use std::ptr::null_mut;
+
+/// Nobody's key.
+pub(super) const NOBODY: u32 = 0;
+/// The part of a key that is the number.
+const NUMBER: u32 = (1 << 10) - 1;
+/// Fences may take this part of the time.
+const SHARE: u64 = 16;
+/// So many fences at once are not yet a debt that a sweep should end.
+#[cfg(not(loom))]
+const PATIENCE: u64 = 4;
+
+/// A worker's right to be preferred by locks. Lives for ever.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Biaser {
+    /// What locks that are biased to it bear now.
+    pub(super) key: AtomicU32,
+    /// The biased lock that its worker is in.
+    pub(super) in_op: AtomicPtr<()>,
+    pub(super) fence: Fence,
+    /// Are biases worth while here?
+    biases: bool,
+    /// All biases of older keys have ended.
+    settled: AtomicU32,
+    /// Somebody changes the key.
+    sweeping: AtomicBool,
+    /// Until then, in [`ticks`], its fences have taken more than their share of the time.
+    in_debt_until: AtomicU64,
+}
+
+impl Biaser {
+    /// Number `number`, not 0, is this one's for ever.
+    pub fn new(number: u16, fence: Fence, biases: bool) -> Biaser {
+        let number = u32::from(number);
+        assert!(number != NOBODY && number <= NUMBER);
+        Biaser {
+            key: AtomicU32::new(number),
+            in_op: AtomicPtr::new(null_mut()),
+            fence,
+            biases,
+            settled: AtomicU32::new(number),
+            sweeping: AtomicBool::new(false),
+            in_debt_until: AtomicU64::new(0),
+        }
+    }
+
+    /// The number in a key.
+    pub(super) fn number_of(key: u32) -> u16 {
+        (key & NUMBER) as u16
+    }
+
+    /// For a lock that its worker has by the word: may it become biased, and with which key?
+    pub(super) fn may_bias(&self) -> Option<u32> {
+        let key = self.key.load(Relaxed);
+        // (B2). Relaxed: `settled` only says that nobody is at it; the bias is set under the word.
+        let is_settled = self.settled.load(Relaxed) == key || on("bias-unsettled");
+        (self.biases && is_settled && !self.is_in_debt()).then_some(key)
+    }
+
+    #[cfg(loom)]
+    pub(super) fn peek_settled(&self) -> u32 {
+        self.settled.load(Relaxed)
+    }
+
+    fn is_in_debt(&self) -> bool {
+        if cfg!(loom) {
+            return false;
+        }
+        let until = self.in_debt_until.load(Relaxed);
+        until != 0 && ticks() < until
+    }
+
+    /// Is the worker out of all locks that bear this older key?
+    pub(super) fn has_settled(&self, key: u32) -> bool {
+        // Acquire: pairs with the Release in `sweep`: what the worker did inside.
+        self.settled.load(ord(Acquire, "settled-acquire")) != key || on("settled-always")
+    }
+
+    /// Ends what this worker has of a lock at `address`, whose bias the caller has wiped out under
+    /// its word: waits until it is out. Or all its biases at once, if there were too many such
+    /// waits of late.
+    pub(super) fn evict(&self, address: *mut ()) {
+        let began = if cfg!(loom) { 0 } else { ticks() };
+        if !(self.is_deep_in_debt(began) && self.sweep()) {
+            if !on("revoke-no-heavy") {
+                heavy();
+            }
+            let mut spins = 0;
+            // Acquire: what the worker did inside.
+            while !on("revoke-no-wait") && self.in_op.peek(ord(Acquire, "revoke-acquire")) == address {
+                pause(&mut spins);
+            }
+        }
+        if !cfg!(loom) {
+            // Relaxed, and lost updates do not matter: an estimate.
+            let debt = self.in_debt_until.load(Relaxed).max(began);
+            self.in_debt_until.store(debt + SHARE * (ticks() - began), Relaxed);
+        }
+    }
+
+    fn is_deep_in_debt(&self, _now: u64) -> bool {
+        #[cfg(loom)]
+        return SWEEPS.get();
+        #[cfg(not(loom))]
+        {
+            let debt = self.in_debt_until.load(Relaxed).saturating_sub(_now);
+            debt > SHARE * PATIENCE * crate::sys::fence::heavy_ticks()
+        }
+    }
+
+    /// Ends all biases to this worker. False: somebody else is at it.
+    fn sweep(&self) -> bool {
+        // Acquire: pairs with the Release below: the key that the last one left.
+        if self.sweeping.compare_exchange(false, true, Acquire, Relaxed).is_err() {
+            return false;
+        }
+        let key = self.key.load(Relaxed).wrapping_add(NUMBER + 1);
+        self.key.store(key, Relaxed);
+        if !on("sweep-no-heavy") {
+            heavy();
+        }
+        let mut spins = 0;
+        // Null, not only another address: it may be in any lock. It comes to an end, for nothing is
+        // biased to the new key (B2). Acquire: what the worker did inside, in this lock or any
+        // other one before.
+        while !on("sweep-no-wait") && !self.in_op.peek(ord(Acquire, "sweep-acquire")).is_null() {
+            pause(&mut spins);
+        }
+        self.settled.store(key, ord(Release, "settled-release"));
+        self.sweeping.store(false, Release);
+        true
+    }
+
+    /// Its worker ends, and calls this: no lock is biased to it any more. No fence: the worker is
+    /// in none.
+    ///
+    /// # Safety
+    /// The right is the calling thread's, which is in no biased lock.
+    #[cfg(not(loom))]
+    unsafe fn renounce(&self) {
+        debug_assert!(self.in_op.load(Relaxed).is_null());
+        if self.sweeping.compare_exchange(false, true, Acquire, Relaxed).is_ok() {
+            let key = self.key.load(Relaxed).wrapping_add(NUMBER + 1);
+            self.key.store(key, Relaxed);
+            // Release: what the worker did inside, which is this thread.
+            self.settled.store(key, Release);
+            self.sweeping.store(false, Release);
+        }
+    }
+}
+
+/// One turn of a spin loop: the processor's hint, now and then a yield.
+#[inline]
+pub fn pause(spins: &mut u32) {
+    *spins += 1;
+    if spins.is_multiple_of(256) || cfg!(loom) {
+        crate::sys::thread::yield_now();
+    } else {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(loom)]
+thread_local! {
+    static SWEEPS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// In a model: from now on each eviction sweeps, or none.
+#[cfg(loom)]
+pub fn set_sweeps(sweeps: bool) {
+    SWEEPS.set(sweeps);
+}
+
+#[cfg(not(loom))]
+pub use registry::{FreeNumbers, give_back, lock_free, take};
+
+#[cfg(not(loom))]
+mod registry {
+    use super::{Biaser, Fence, NUMBER};
+    use crate::sys::fence::membarrier_works;
+    use std::sync::{Mutex, MutexGuard, OnceLock};
+
+    /// At most this many workers are preferred at a time; the others always go by the word.
+    const MOST: usize = NUMBER as usize + 1;
+    static ALL: [OnceLock<Biaser>; MOST] = [const { OnceLock::new() }; MOST];
+    /// Numbers given back, and how many were ever taken.
+    static FREE: Mutex<(Vec<u16>, u16)> = Mutex::new((Vec::new(), 0));
+
+    /// The locked list of free numbers.
+    #[derive(Debug)]
+    #[must_use = "the list is locked as long as this stands"]
+    pub struct FreeNumbers {
+        list: MutexGuard<'static, (Vec<u16>, u16)>,
+    }
+
+    /// Locks the list of free numbers. (A `fork` must find that no other thread is changing the
+    /// list.)
+    pub fn lock_free() -> FreeNumbers {
+        FreeNumbers { list: FREE.lock().unwrap_or_else(|e| e.into_inner()) }
+    }
+
+    /// A number for a new worker; `None` when all are taken.
+    pub fn take() -> Option<&'static Biaser> {
+        let mut free = lock_free().list;
+        let number = free.0.pop().or_else(|| {
+            (usize::from(free.1) + 1 < MOST).then(|| {
+                free.1 += 1;
+                free.1
+            })
+        })?;
+        Some(ALL[usize::from(number)].get_or_init(|| Biaser::new(number, Fence::new(0), membarrier_works())))
+    }
+
+    /// The worker ends, on the calling thread; another may have its number.
+    ///
+    /// # Safety
+    /// The right came from [`take`], is the calling thread's, and is used no more. The thread is in
+    /// no biased lock.
+    pub unsafe fn give_back(biaser: &'static Biaser) {
+        let number = Biaser::number_of(biaser.key.load(super::Relaxed));
+        // SAFETY: the calling thread has the right, and is in no biased lock, as this function's
+        // contract says.
+        unsafe { biaser.renounce() };
+        lock_free().list.0.push(number);
+    }
+
+    pub(in crate::lock) fn find(number: u16) -> &'static Biaser {
+        ALL[usize::from(number)].get().expect("a lock is biased to a number that was taken")
+    }
+}
+
+#[cfg(loom)]
+mod registry {
+    use super::{Biaser, Fence};
+    loom::lazy_static! {
+        static ref ALL: [Biaser; 3] = std::array::from_fn(|i| Biaser::new(i as u16 + 1, Fence::new(i), true));
+    }
+    /// In a model: the worker of this number, from 1.
+    pub fn find(number: u16) -> &'static Biaser {
+        // SAFETY: loom drops its lazies only after the execution has ended, and no reference
+        // outlives that.
+        unsafe { std::mem::transmute::<&Biaser, &'static Biaser>(&ALL[usize::from(number) - 1]) }
+    }
+}
+#[cfg(not(loom))]
+pub(super) use registry::find;
+#[cfg(loom)]
+pub use registry::find;

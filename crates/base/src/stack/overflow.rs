@@ -1,0 +1,72 @@
+//! Stack overflow: the message that names the task, before the abort.
+//!
+//! ```text
+//!  a frame too many ─▶ touches the guard page ─▶ SIGSEGV, handled on the thread's alternate stack
+//!     ─▶ in a guard of `registry`, or in this thread's own guard, and near the stack pointer?
+//!          yes: message to fd 2, abort          no: the handler that was there before us (std's, a debugger's)
+//! ```
+//! **In the handler** nothing allocates, locks or panics: it reads the registry and a thread-local
+//! without a destructor, formats into an array, and calls `write`. The task's part of the message
+//! comes from the `describe` function that [`install`] was given, which must keep to the same
+//! rules.
+//!
+//! **Alternate stacks.** [`enter_thread`] gives the thread one of 64 KiB with a guard (std's has
+//! some 8 KiB, too little for formatting with wide vector registers on top), and [`leave_thread`]
+//! puts the old one back. They nest.
+//!
+//! **Rejected.** To go on after an overflow by unwinding from the handler: the frame that faulted
+//! may be anywhere in a prologue, and its landing pads were not compiled for that.
+//!
+//! Tests: `tests/stack_overflow_handler.rs`.
+
+#[cfg(all(unix, not(loom), not(miri)))]
+#[path = "overflow/unix.rs"]
+mod imp;
+
+/// Nothing to handle: the system's own message has to do.
+#[cfg(not(all(unix, not(loom), not(miri))))]
+mod imp {
+    pub(super) fn install(_describe: super::Describe) {}
+    pub(super) fn enter_thread() {}
+    pub(super) fn leave_thread() {}
+    pub(super) fn register_thread() {}
+    pub(super) fn lock() {}
+}
+
+/// Writes the task that runs on this thread, like `task 'parse' spawned at src/main.rs:12:5`, or
+/// nothing if there is none. Runs in a signal handler: it must not allocate, lock or panic.
+pub type Describe = fn(&mut dyn std::fmt::Write);
+
+/// Handles overflows in this process from now on. The first call counts.
+pub fn install(describe: Describe) {
+    imp::install(describe);
+}
+
+/// For `fork`: nobody is in the middle of [`install`] meanwhile.
+#[cfg(all(unix, not(loom), not(miri)))]
+pub type Lock = std::sync::MutexGuard<'static, bool>;
+#[cfg(not(all(unix, not(loom), not(miri))))]
+#[allow(missing_docs)]
+pub type Lock = ();
+
+/// For `fork`.
+pub fn lock() -> Lock {
+    imp::lock()
+}
+
+/// Makes the calling thread ready for handling overflows: an alternate signal stack, and its own
+/// guard (as by [`register_thread`]). Before the thread runs tasks, in either mode.
+pub fn enter_thread() {
+    imp::enter_thread();
+    imp::register_thread();
+}
+
+/// Takes back what [`enter_thread`] did last on this thread. Not on a fiber that overflows.
+pub fn leave_thread() {
+    imp::leave_thread();
+}
+
+/// Tells the handler where the calling thread's own stack ends. Once is enough; some 10 µs.
+pub fn register_thread() {
+    imp::register_thread();
+}

@@ -1,0 +1,283 @@
+//! The handler, on unixes.
+
+use super::Describe;
+use crate::stack::registry;
+use crate::sys::{map, thread};
+use std::cell::Cell;
+use std::fmt::Write;
+use std::mem::{MaybeUninit, zeroed};
+use std::ptr::{NonNull, null, null_mut};
+// Std's own atomics: statics that a signal handler reads, and no model covers.
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
+use std::sync::{Mutex, MutexGuard};
+
+/// An alternate stack of ours. The kernel's part, with AMX registers, can be 11 KiB.
+const ALT_STACK: usize = 64 << 10;
+/// What is enough if somebody else made one.
+const ENOUGH: usize = 32 << 10;
+/// A frame may begin so far below its stack pointer: red zone, a probe that is one page ahead, a
+/// call's push.
+const REACH: usize = 64 << 10;
+
+/// The thread's own stack: where its guard may begin, where it has ended for sure, its high end.
+/// All 0: not known.
+#[derive(Debug, Clone, Copy)]
+struct Own {
+    guard: usize,
+    low: usize,
+    high: usize,
+    /// As the system tells it.
+    size: usize,
+}
+
+thread_local! {
+    // Const and without destructors, so that the handler's access is a plain load.
+    static OWN: Cell<Own> = const { Cell::new(Own { guard: 0, low: 0, high: 0, size: 0 }) };
+    static ALT: Cell<*mut Alt> = const { Cell::new(null_mut()) };
+}
+
+/// An alternate stack that [`enter_thread`] made, or decided not to make.
+struct Alt {
+    below: *mut Alt,
+    made: Option<(NonNull<u8>, usize, libc::stack_t)>,
+}
+
+/// What was installed for SIGSEGV and SIGBUS before us. Written once, before our handler is
+/// installed.
+static PREVIOUS: [AtomicPtr<libc::sigaction>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
+/// The `Describe`, as a pointer.
+static DESCRIBE: AtomicPtr<()> = AtomicPtr::new(null_mut());
+/// Threads that found an overflow: the second waits for the first one's abort.
+static REPORTING: AtomicU32 = AtomicU32::new(0);
+
+pub(super) fn install(describe: Describe) {
+    // Under a lock that a fork holds: with a `Once` a child that is forked in the middle would wait
+    // for ever.
+    let mut installed = lock();
+    if !std::mem::replace(&mut *installed, true) {
+        // Release: nothing to publish but the pointer itself; the handler loads it with acquire.
+        DESCRIBE.store(describe as *mut (), Release);
+        for (signal, previous) in [libc::SIGSEGV, libc::SIGBUS].into_iter().zip(&PREVIOUS) {
+            // SAFETY: a plain C structure.
+            let mut old: libc::sigaction = unsafe { zeroed() };
+            // SAFETY: only reads what is installed.
+            unsafe { libc::sigaction(signal, null(), &mut old) };
+            // Release: the content, for the handler's acquire.
+            previous.store(Box::into_raw(Box::new(old)), Release);
+            // SAFETY: a plain C structure.
+            let mut new: libc::sigaction = unsafe { zeroed() };
+            new.sa_sigaction = handler as *const () as usize;
+            new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            // SAFETY: a mask of our own.
+            unsafe { libc::sigemptyset(&mut new.sa_mask) };
+            // SAFETY: the handler keeps to the rules for signal handlers, see the module's header.
+            unsafe { libc::sigaction(signal, &new, null_mut()) };
+        }
+    }
+}
+
+static INSTALLED: Mutex<bool> = Mutex::new(false);
+
+/// For `fork`: nobody is in the middle of [`install`]. A leaf.
+pub(super) fn lock() -> MutexGuard<'static, bool> {
+    // Nothing panics under it.
+    INSTALLED.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel gives a filled siginfo to a SA_SIGINFO handler.
+    let code = unsafe { (*info).si_code };
+    // Not above 0: sent by kill, where the address means nothing.
+    if code > 0 {
+        // SAFETY: the kernel gives a filled siginfo to a SA_SIGINFO handler; SIGSEGV and SIGBUS
+        // carry an address.
+        let address = unsafe { (*info).si_addr() }.addr();
+        // SAFETY: the kernel's context.
+        let sp = unsafe { stack_pointer_of(context) };
+        if let Some(size) = overflowed(address, sp) {
+            report(size);
+        }
+    }
+    // SAFETY: our own arguments.
+    unsafe { go_on_with_previous(signal, info, context) };
+}
+
+/// If the fault at `address` is the overflow of the stack at `sp`: the stack's size.
+fn overflowed(address: usize, sp: Option<usize>) -> Option<usize> {
+    let near = sp.is_none_or(|sp| address < sp.saturating_add(REACH) && sp < address.saturating_add(REACH));
+    if let Some(place) = registry::find(address) {
+        // A probe of a big frame may have moved sp to below the guard already, or not at all yet.
+        let on_it = sp.is_some_and(|sp| sp.wrapping_sub(place.start) < place.size);
+        return (place.in_guard && (near || on_it)).then_some(place.size);
+    }
+    let own = OWN.get();
+    let on_it = sp.is_some_and(|sp| (own.guard..own.high).contains(&sp));
+    ((own.guard..own.low).contains(&address) && (near || on_it)).then_some(own.size)
+}
+
+/// Prints the message and aborts.
+fn report(size: usize) -> ! {
+    // Relaxed: a count.
+    if REPORTING.fetch_add(1, Relaxed) > 0 {
+        loop {
+            // SAFETY: takes no pointers; waits for a signal, here for the process's end.
+            unsafe { libc::pause() };
+        }
+    }
+    let mut line = Line { text: [0; 1024], len: 0 };
+    _ = line.write_str("\nmyriad: stack overflow: ");
+    let before = line.len;
+    // Acquire: pairs with the release in `install`.
+    let describe = DESCRIBE.load(Acquire);
+    if !describe.is_null() {
+        // SAFETY: `install` stored a `Describe` before it installed this handler.
+        let describe = unsafe { std::mem::transmute::<*mut (), Describe>(describe) };
+        describe(&mut line);
+    }
+    if line.len == before {
+        _ = line.write_str("a thread of the runtime, outside of tasks,");
+    }
+    _ = writeln!(
+        line,
+        " overflowed its stack of {} KiB; a larger one is made by Builder::stack_size (for all tasks), \
+         large local arrays belong in a Box or a Vec, and endless recursion helps neither",
+        size >> 10
+    );
+    line.print();
+    std::process::abort()
+}
+
+/// Text in an array; what does not fit is cut off.
+struct Line {
+    text: [u8; 1024],
+    len: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, s: &str) -> std::fmt::Result {
+        let n = s.len().min(self.text.len() - self.len);
+        self.text[self.len..self.len + n].copy_from_slice(&s.as_bytes()[..n]);
+        self.len += n;
+        Ok(())
+    }
+}
+
+impl Line {
+    fn print(&self) {
+        let mut rest = &self.text[..self.len];
+        while !rest.is_empty() {
+            // SAFETY: the kernel reads what `rest` has.
+            match unsafe { libc::write(2, rest.as_ptr().cast(), rest.len()) } {
+                n if n > 0 => rest = &rest[n as usize..],
+                _ => return,
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The handler's own arguments.
+unsafe fn go_on_with_previous(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // Acquire: pairs with the release in `install`.
+    let previous = PREVIOUS[usize::from(signal == libc::SIGBUS)].load(Acquire);
+    // SAFETY: a leaked box, written before the handler was installed.
+    let previous = unsafe { &*previous };
+    match previous.sa_sigaction {
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // SAFETY: a plain C structure; all zeros is SIG_DFL.
+            let default: libc::sigaction = unsafe { zeroed() };
+            // The instruction faults again and the process ends as if we had never been there; a
+            // signal that was sent by kill is gone, so send it again.
+            // SAFETY: installs no handler.
+            unsafe { libc::sigaction(signal, &default, null_mut()) };
+            // SAFETY: as in `handler`.
+            if unsafe { (*info).si_code } <= 0 {
+                // SAFETY: takes no pointers.
+                unsafe { libc::raise(signal) };
+            }
+        }
+        action if previous.sa_flags & libc::SA_SIGINFO != 0 => {
+            type Action = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
+            // SAFETY: whoever installed it with SA_SIGINFO gave a function of this type.
+            let action = unsafe { std::mem::transmute::<usize, Action>(action) };
+            action(signal, info, context);
+        }
+        action => {
+            // SAFETY: whoever installed it without SA_SIGINFO gave a function of this type.
+            let action = unsafe { std::mem::transmute::<usize, extern "C" fn(i32)>(action) };
+            action(signal);
+        }
+    }
+}
+
+/// The interrupted code's stack pointer, where we know how to read it.
+///
+/// # Safety
+/// `context` is what the kernel gave to the handler.
+unsafe fn stack_pointer_of(context: *mut libc::c_void) -> Option<usize> {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    // SAFETY: the caller.
+    return Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RSP as usize] as usize });
+    #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+    // SAFETY: the caller.
+    return Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.sp as usize });
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    {
+        _ = context;
+        None
+    }
+}
+
+pub(super) fn enter_thread() {
+    let mut old = MaybeUninit::<libc::stack_t>::uninit();
+    // SAFETY: only reads what is set.
+    let known = unsafe { libc::sigaltstack(null(), old.as_mut_ptr()) } == 0;
+    // SAFETY: filled if `known`; read only then.
+    let old = known.then(|| unsafe { old.assume_init() });
+    let small = old.filter(|old| old.ss_flags & libc::SS_DISABLE != 0 || old.ss_size < ENOUGH);
+    let made = small.and_then(|old| {
+        let page = map::page_size();
+        let len = ALT_STACK.next_multiple_of(page) + page;
+        let start = map::reserve(len, page).ok()?;
+        // SAFETY: a new mapping, in which nobody is yet. Without a guard it works as well.
+        _ = unsafe { map::guard_of_thread(start, page) };
+        // SAFETY: a plain C structure.
+        let mut new: libc::stack_t = unsafe { zeroed() };
+        new.ss_sp = start.as_ptr().wrapping_add(page).cast();
+        new.ss_size = len - page;
+        // SAFETY: the mapping lives until `leave_thread` has put the old stack back.
+        if unsafe { libc::sigaltstack(&new, null_mut()) } != 0 {
+            // SAFETY: nobody has it.
+            unsafe { map::release(start, len) };
+            return None;
+        }
+        Some((start, len, old))
+    });
+    ALT.set(Box::into_raw(Box::new(Alt { below: ALT.get(), made })));
+}
+
+pub(super) fn leave_thread() {
+    let Some(alt) = NonNull::new(ALT.get()) else { return };
+    // SAFETY: made by `enter_thread` on this thread, and taken off the list in the next line.
+    let alt = unsafe { Box::from_raw(alt.as_ptr()) };
+    ALT.set(alt.below);
+    if let Some((start, len, old)) = alt.made {
+        // SAFETY: what was set before us, whose owner outlives our stay.
+        unsafe { libc::sigaltstack(&old, null_mut()) };
+        // SAFETY: not the alternate stack any more, and we do not run on it.
+        unsafe { map::release(start, len) };
+    }
+}
+
+pub(super) fn register_thread() {
+    if OWN.get().high > 0 {
+        return;
+    }
+    if let Some((bounds, guard)) = thread::stack_and_guard() {
+        let page = map::page_size();
+        // C libraries differ in whether the bounds hold the guard, and the first thread's stack
+        // grows down to a gap that is no mapping at all: so a bit on either side.
+        let guard_start = bounds.start - guard.max(page);
+        OWN.set(Own { guard: guard_start, low: bounds.start + guard.max(page), high: bounds.end, size: bounds.len() });
+    }
+}

@@ -1,0 +1,65 @@
+//! Threads mode: a stack is an OS thread, and a switch hands it the worker's role.
+//!
+//! ```text
+//!  A: save own address; B.turn = GO; wake B; wait for own turn   B: (waiting) turn: GO -> 0; B has the role
+//! ```
+//! Entirely safe for the code that runs in tasks: each blocked task keeps its thread, with its
+//! thread-locals and its stack. The number of *running* threads stays the number of workers.
+//!
+//! **Invariant.** The worker's owner-only state is touched only by the thread that has the role:
+//! after handing over, a thread touches nothing of it until its own turn comes.
+//!
+//! **Ordering.** `turn`: the Release store in [`Turn::give`] with the Acquire swap in
+//! [`Turn::wait`] carries all of the worker's state. The word makes spurious wake-ups harmless.
+//!
+//! Tests: `tests/loom/handoff.rs`; every behaviour test runs in both modes.
+
+use crate::sys::atomic::{Ordering::*, Overwrite};
+use crate::sys::futex::Gate;
+use crate::sys::mutant::ord;
+
+/// What a waiting thread is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Order {
+    /// You have the role: go on.
+    Go = 1,
+    /// You are not needed any more: end.
+    Exit = 2,
+}
+
+/// Where a thread waits for its turn.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// 0, or an [`Order`].
+    gate: Gate,
+}
+
+impl Turn {
+    /// Gives the turn. The thread may go on, end, and free the `Turn` at once: a raw pointer for
+    /// that reason.
+    ///
+    /// # Safety
+    /// The thread waits or will wait, and `turn` lives until it has seen the order.
+    pub unsafe fn give(turn: *const Turn, order: Order) {
+        // SAFETY: the caller; after the store only the address is used.
+        unsafe {
+            let gate = &raw const (*turn).gate;
+            // Release: pairs with the Acquire in `wait`.
+            (*gate).word.overwrite(order as u32, ord(Release, "hand-over-release"));
+            Gate::wake(gate);
+        }
+    }
+
+    /// Waits for the turn.
+    pub fn wait(&self) -> Order {
+        loop {
+            // Acquire: all that the giver did with the worker.
+            match self.gate.word.swap(0, ord(Acquire, "turn-acquire")) {
+                0 => self.gate.wait(0, None),
+                go if go == Order::Go as u32 => return Order::Go,
+                _ => return Order::Exit,
+            }
+        }
+    }
+}

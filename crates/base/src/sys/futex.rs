@@ -1,0 +1,217 @@
+//! A word that a thread sleeps on: 0 means "go on".
+//!
+//! Linux: the futex call. Elsewhere: a thread handle and `park`/`unpark` in a side cell. In a model
+//! a sleeper that nobody wakes makes the model fail.
+//!
+//! A gate orders nothing: whoever comes back from [`Gate::wait`] looks at the word again, with the
+//! ordering it needs.
+
+#[cfg(all(target_os = "linux", not(loom)))]
+pub use linux::Gate;
+#[cfg(loom)]
+pub use model::Gate;
+#[cfg(all(not(target_os = "linux"), not(loom)))]
+pub use portable::Gate;
+
+#[cfg(all(target_os = "linux", not(loom)))]
+mod linux {
+    use crate::sys::atomic::{AtomicU32, Ordering::*};
+    use std::time::Duration;
+
+    /// Sleeps while its word has a given value; the word's meaning belongs to the caller.
+    #[derive(Debug, Default)]
+    pub struct Gate {
+        /// The word. Whoever changes it so that a sleeper should go on calls [`Gate::wake`]
+        /// afterwards.
+        pub word: AtomicU32,
+    }
+
+    impl Gate {
+        /// A gate whose word has this value.
+        pub const fn new(value: u32) -> Gate {
+            Gate { word: AtomicU32::new(value) }
+        }
+        /// Sleeps until the word is not `value`; may also return early. `None`: no time limit.
+        #[cold]
+        pub fn wait(&self, value: u32, timeout: Option<Duration>) {
+            if self.word.load(Acquire) != value {
+                return;
+            }
+            let spec = timeout.map(|d| libc::timespec {
+                tv_sec: d.as_secs().min(i32::MAX as u64) as _,
+                tv_nsec: d.subsec_nanos() as _,
+            });
+            let spec = spec.as_ref().map_or(std::ptr::null(), |s| s as *const libc::timespec);
+            // SAFETY: the word lives in `self`; `spec` is null or points to a timespec that lives
+            // until the call returns.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_futex,
+                    self.word.as_ptr(),
+                    libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                    value,
+                    spec,
+                );
+            }
+        }
+        /// Wakes one thread that sleeps on the gate at `gate`. The gate may be freed by whoever saw
+        /// the word change before this call: the kernel uses the address only as a key.
+        ///
+        /// A raw pointer for that reason; nothing is dereferenced.
+        ///
+        /// # Safety
+        /// The gate stood until its word was changed, before this call. (A model dereferences it.)
+        pub unsafe fn wake(gate: *const Gate) {
+            // SAFETY: FUTEX_WAKE does not read the memory; a stale address at worst wakes a waiter
+            // that looks again.
+            unsafe {
+                libc::syscall(libc::SYS_futex, gate, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
+            }
+        }
+    }
+}
+
+#[cfg(all(not(target_os = "linux"), not(loom)))]
+mod portable {
+    use crate::sys::atomic::{AtomicU32, Ordering::*, Peek};
+    use std::collections::HashMap;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use std::thread::{Thread, current, park, park_timeout};
+
+    /// Who sleeps on which gate. (A side table, so that waking needs only the address, as with
+    /// futexes.)
+    static SLEEPING: Mutex<Option<HashMap<usize, Thread>>> = Mutex::new(None);
+
+    /// Sleeps while its word has a given value; the word's meaning belongs to the caller.
+    #[derive(Debug)]
+    pub struct Gate {
+        /// The word. Whoever changes it so that a sleeper should go on calls [`Gate::wake`]
+        /// afterwards.
+        pub word: AtomicU32,
+    }
+
+    impl Default for Gate {
+        fn default() -> Self {
+            Gate::new(0)
+        }
+    }
+
+    impl Gate {
+        /// A gate whose word has this value.
+        pub fn new(value: u32) -> Gate {
+            Gate { word: AtomicU32::new(value) }
+        }
+        /// Sleeps until the word is not `value`; may also return early.
+        pub fn wait(&self, value: u32, timeout: Option<Duration>) {
+            let key = self as *const Gate as usize;
+            SLEEPING.lock().unwrap().get_or_insert_default().insert(key, current());
+            if self.word.peek(Acquire) == value {
+                match timeout {
+                    None => park(),
+                    Some(d) => park_timeout(d),
+                }
+            }
+            SLEEPING.lock().unwrap().get_or_insert_default().remove(&key);
+        }
+        /// Wakes the thread that sleeps on the gate at this address, if any; the address is only a
+        /// key.
+        ///
+        /// # Safety
+        /// The gate stood until its word was changed, before this call. (A model dereferences it.)
+        pub unsafe fn wake(gate: *const Gate) {
+            let thread = SLEEPING.lock().unwrap().get_or_insert_default().get(&(gate as usize)).cloned();
+            if let Some(thread) = thread {
+                thread.unpark();
+            }
+        }
+    }
+}
+
+#[cfg(loom)]
+pub use model::begin;
+
+#[cfg(loom)]
+mod model {
+    #![allow(missing_docs)]
+    use crate::sys::atomic::{AtomicU32, Ordering::*};
+    use loom::thread::{Thread, current, park, yield_now};
+    use std::cell::Cell;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    /// Turns after which a sleeper that spins counts as forgotten. (Loom lets all others run
+    /// between two of them.)
+    const PATIENCE: u32 = 100;
+
+    // Of the thread that explores, on which all threads of a model run.
+    thread_local! {
+        static SPINS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// An execution begins in which sleepers spin, or park. Parked ones are explored in a fraction
+    /// of the time, and loom reports a forgotten one as a deadlock. But loom's `unpark` orders what
+    /// was before it with what comes after the sleep, whatever the accesses to the word are; where
+    /// these are under test, sleepers spin.
+    pub fn begin(spins: bool) {
+        SPINS.set(spins);
+    }
+
+    #[derive(Debug)]
+    pub struct Gate {
+        pub word: AtomicU32,
+        /// Who sleeps, as the kernel would know it. In std's mutex, which orders nothing in a
+        /// model.
+        asleep: Mutex<Option<Thread>>,
+    }
+
+    impl Default for Gate {
+        fn default() -> Self {
+            Gate::new(0)
+        }
+    }
+
+    impl Gate {
+        pub fn new(value: u32) -> Gate {
+            Gate { word: AtomicU32::new(value), asleep: Mutex::new(None) }
+        }
+        fn is_asleep(&self) -> bool {
+            self.asleep.lock().unwrap().is_some()
+        }
+        /// With a time limit: lets others run once, and has waited long enough.
+        pub fn wait(&self, value: u32, timeout: Option<Duration>) {
+            // A read-modify-write reads the newest value, as the kernel does when it has the queue
+            // locked. One that never succeeds: its store would be mixed up with a waker's plain
+            // one.
+            if self.word.compare_exchange(u32::MAX, u32::MAX, Relaxed, Relaxed) != Err(value) {
+                return;
+            }
+            *self.asleep.lock().unwrap() = Some(current());
+            if timeout.is_some() {
+                yield_now();
+                *self.asleep.lock().unwrap() = None;
+            }
+            let mut turns = 0;
+            while self.is_asleep() {
+                if SPINS.get() {
+                    assert!(turns < PATIENCE, "a sleeper is forgotten");
+                    turns += 1;
+                    yield_now();
+                } else {
+                    park();
+                }
+            }
+        }
+        /// # Safety
+        /// The gate stood until its word was changed, before this call.
+        pub unsafe fn wake(gate: *const Gate) {
+            // SAFETY: unlike the kernel's, a model's wake needs the gate; between the change of the
+            // word and this call no other thread runs, or the script keeps the gate.
+            let sleeper = unsafe { &(*gate).asleep }.lock().unwrap().take();
+            if let Some(sleeper) = sleeper.filter(|_| !SPINS.get()) {
+                sleeper.unpark();
+            }
+        }
+    }
+}

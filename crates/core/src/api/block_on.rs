@@ -1,0 +1,110 @@
+//! Waiting for a future from blocking code.
+
+use crate::queue::node::Node;
+use crate::sched::cancel::point;
+use crate::sched::worker::{self, block_thread, wake_node};
+use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
+use std::future::Future;
+use std::pin::pin;
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Null: nothing; [`NOTIFIED`]; or the node of the one who waits.
+struct Signal(AtomicPtr<Node>);
+
+const NOTIFIED: *mut Node = std::ptr::without_provenance_mut(1);
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        // AcqRel. Release: the waker's data, for the poll. Acquire: the node. A read-modify-write
+        // in every state.
+        let waiting = self.0.swap(NOTIFIED, AcqRel);
+        if !waiting.is_null() && waiting != NOTIFIED {
+            // SAFETY: taken out by this swap alone; its owner blocks until it is woken.
+            unsafe { wake_node(worker::current().as_deref(), waiting) };
+        }
+    }
+}
+
+/// A wait for a signal.
+#[repr(C)]
+struct SignalWait<'a> {
+    node: Node,
+    signal: &'a Signal,
+}
+
+// `end` finds the whole by the node's address.
+const _: () = assert!(std::mem::offset_of!(SignalWait<'static>, node) == 0);
+
+impl SignalWait<'_> {
+    /// Takes the node back. False: a waker has it.
+    ///
+    /// # Safety
+    /// As for every [`End`](crate::queue::node::End); the node is that of a `SignalWait`.
+    unsafe fn end(node: *const Node) -> bool {
+        // SAFETY: the caller.
+        let signal = unsafe { (*node.cast::<SignalWait<'_>>()).signal };
+        signal.0.compare_exchange(node.cast_mut(), null_mut(), Acquire, Relaxed).is_ok()
+    }
+}
+
+/// Drives a future to its end on the caller's stack, and returns its output.
+///
+/// In a task, which may itself be a future's poll: nothing is "within a runtime". Never moves the
+/// future.
+///
+/// # Blocking
+/// While the future is pending: a task is set aside, a foreign thread sleeps, until the future's
+/// waker is called.
+///
+/// # Cancellation
+/// If the caller is cancelled while it waits, the future is dropped, in the unwinding.
+///
+/// # Panics
+/// If the future panics. If there is no memory for a stack.
+///
+/// # Examples
+/// ```
+/// let h = myriad_core::spawn(|| 6 * 7);
+/// assert_eq!(myriad_core::block_on(h).unwrap(), 42);
+/// ```
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let signal = Arc::new(Signal(AtomicPtr::new(null_mut())));
+    let waker = Waker::from(signal.clone());
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        // Acquire: pairs with the Release in `wake_by_ref`: the poll sees what the waker did.
+        signal.0.swap(null_mut(), Acquire);
+        if let Poll::Ready(value) = future.as_mut().poll(&mut cx) {
+            return value;
+        }
+        let w = worker::current();
+        if let Some(w) = &w
+            && let Err(error) = w.ensure_stack()
+        {
+            panic!("{error}");
+        }
+        let wait = SignalWait { node: w.as_ref().map_or_else(|| Node::new(None), |w| w.node()), signal: &signal };
+        wait.node.end.set(Some(SignalWait::end));
+        // (Of the whole wait: `end` looks behind the node.)
+        let node = (&raw const wait).cast::<Node>();
+        let published = signal.0.compare_exchange(null_mut(), node.cast_mut(), Release, Relaxed);
+        if published.is_ok() {
+            match w {
+                // SAFETY: a stack is ensured; the node is published, and `wake_by_ref` takes it out
+                // once.
+                Some(w) => _ = unsafe { w.suspend(node) },
+                // SAFETY: the wait is this thread's, and stands; the pointer is that of the whole.
+                None => unsafe { block_thread(node) },
+            }
+            if wait.node.was_cancelled() {
+                point::arrive();
+            }
+        }
+    }
+}

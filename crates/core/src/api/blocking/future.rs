@@ -1,0 +1,136 @@
+//! The same as a future.
+
+use crate::runtime::pools;
+use crate::sched::calls::Job;
+use crate::sched::calls::{BLOCKING, Pool};
+use crate::sched::context::inherit::Heirloom;
+use crate::sched::lent::{Lent, lend};
+use crate::sched::unwind::{self, Payload};
+use crate::sched::user_code::{StoredWaker, UserValue};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
+
+/// The result of a call on another thread: see [`blocking_async`] and
+/// [`compute_async`](super::compute_async). Dropping it does not stop the call; its result is then
+/// dropped by the thread that made it.
+#[derive(Debug)]
+#[must_use = "the call is made in any case, but only the future says when it has ended"]
+pub struct Blocking<T>(Arc<Shared<T>>);
+
+#[derive(Debug)]
+struct Shared<T>(Mutex<State<T>>);
+
+#[derive(Debug)]
+enum State<T> {
+    Running(Option<StoredWaker>),
+    Ended(Result<T, Payload>),
+    Taken,
+}
+
+impl<T> Shared<T> {
+    fn locked(&self) -> MutexGuard<'_, State<T>> {
+        // No user code runs under it.
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// Calls `f` on a thread of the same pool as [`blocking`](super::blocking), beginning now, and
+/// returns its result as a future.
+///
+/// The call inherits scoped values and random numbers like a task that is spawned, and its
+/// task-locals are its own. It is no task; what it spawns goes to the runtime and pool of the
+/// caller.
+///
+/// If the system has no thread for the pool, the call is made here, before this returns.
+///
+/// # Blocking
+/// Never blocks otherwise. The future is woken when `f` has ended.
+///
+/// # Panics
+/// If `f` panics, its panic goes on where the future is polled.
+///
+/// # Examples
+/// ```
+/// let sum = myriad_core::block_on(async { myriad_core::blocking_async(|| (1..=10).sum::<u32>()).await });
+/// assert_eq!(sum, 55);
+/// ```
+pub fn blocking_async<F, T>(f: F) -> Blocking<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    begin_on(&BLOCKING, f)
+}
+
+/// Begins a call on a thread of this pool.
+pub(super) fn begin_on<F, T>(pool: &'static Pool, f: F) -> Blocking<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let shared = Arc::new(Shared(Mutex::new(State::Running(None))));
+    let to = Lent::to_pool(pools::inside());
+    let data = Box::into_raw(Box::new((f, to, Heirloom::new(None), shared.clone()))).cast();
+    if let Err(job) = pool.submit(Job { run: run_boxed::<F, T>, data }) {
+        job.run();
+    }
+    Blocking(shared)
+}
+
+/// # Safety
+/// `data` is a box of this closure and its future's state.
+unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
+    // SAFETY: the caller.
+    let (f, to, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Lent, Heirloom, Arc<Shared<T>>)>()) };
+    lend(to, || {
+        let result = heirloom.run(f);
+        let before = std::mem::replace(&mut *shared.locked(), State::Ended(result));
+        if let State::Running(Some(waker)) = before {
+            waker.wake();
+        }
+        // If the future is gone the result is dropped here; its destructor must not end the thread.
+        UserValue::new(shared).discard("the result of a call that nobody waits for");
+    });
+}
+
+impl<T> Future for Blocking<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        // Wakers are cloned and dropped without the lock: they are user code.
+        let new = StoredWaker::clone_of(cx.waker());
+        let mut state = self.0.locked();
+        match &mut *state {
+            State::Running(waker) => {
+                let old = waker.replace(new);
+                drop(state);
+                old.into_iter().for_each(StoredWaker::discard);
+                Poll::Pending
+            }
+            State::Taken => {
+                drop(state);
+                new.discard();
+                panic!("polled again after it was ready")
+            }
+            State::Ended(_) => {
+                let State::Ended(result) = std::mem::replace(&mut *state, State::Taken) else { unreachable!() };
+                drop(state);
+                new.discard();
+                match result {
+                    Ok(value) => Poll::Ready(value),
+                    Err(payload) => unwind::resume(payload),
+                }
+            }
+        }
+    }
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        if let State::Running(waker) = self.0.get_mut().unwrap_or_else(|e| e.into_inner()) {
+            waker.take().into_iter().for_each(StoredWaker::discard);
+        }
+    }
+}

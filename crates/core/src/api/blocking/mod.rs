@@ -1,0 +1,205 @@
+//! Calls that hold up their thread (system calls, foreign libraries) or keep it busy
+//! (computations), made on threads that are there for it.
+//!
+//! ```text
+//!  caller's frame: Call { closure, result, wait } <--- Job { run, call } ---> pool's queue ---> a thread of the pool
+//!  caller: put the job in, block                        thread: run the closure, store the result, wake the caller
+//! ```
+//! **Invariant.** The frame stands until the job has run: the caller waits without a limit, and the
+//! pool never drops a job.
+//!
+//! **Cancellation.** A caller that is cancelled passes that on, as a join does: the thread is in a
+//! [region](crate::sched::cancel::region) while it runs the closure, and that is cancelled.
+//!
+//! **Ordering.** The job goes by the pool's mutex; the result by the wake ([`crate::sched::wait`]).
+//! The thread touches the frame last when it takes the target out of it; after the wake the frame
+//! may be gone.
+
+mod compute;
+mod future;
+
+pub use compute::{compute, compute_async};
+pub use future::{Blocking, blocking_async};
+
+pub(crate) use crate::sched::calls::works_here;
+use crate::sched::calls::{BLOCKING, Job, Pool};
+use crate::sched::cancel::region::Region;
+use crate::sched::context::Loan;
+use crate::sched::lent::{Lent, lend};
+use crate::sched::unwind::{self, Payload};
+use crate::sched::wait::{Node, Target, Wait};
+use crate::sched::{cancel, worker};
+use myriad_base::sys::clock::Instant;
+use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
+use std::sync::{Mutex, MutexGuard};
+
+/// A call whose caller waits. The wait comes first: see [`Wait::end_by`].
+#[repr(C)]
+struct Call<F, T> {
+    wait: Wait,
+    /// The region of the thread, once and as long as it runs the closure.
+    asked: Mutex<Asked>,
+    closure: UnsafeCell<ManuallyDrop<F>>,
+    result: UnsafeCell<Option<Result<T, Payload>>>,
+    /// The caller goes on there, with what belongs to it ...
+    loan: Loan,
+    /// ... and as itself.
+    caller: Lent,
+    target: UnsafeCell<Option<Target>>,
+}
+
+#[derive(Default)]
+struct Asked {
+    cancelled: bool,
+    region: Option<*const Region>,
+}
+
+impl<F, T> Call<F, T> {
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The caller is cancelled: so is the closure, for which it waits on.
+    ///
+    /// # Safety
+    /// As for every [`End`](crate::sched::wait::End); the node is that of a `Call`.
+    unsafe fn pass_on(node: *const Node) -> bool {
+        const { assert!(std::mem::offset_of!(Self, wait) == 0) };
+        // SAFETY: the node is that of a `Call`'s wait, by the contract; the call stands as long as
+        // its owner waits.
+        let call = unsafe { &*node.cast::<Self>() };
+        let mut asked = call.asked();
+        asked.cancelled = true;
+        if let Some(region) = asked.region {
+            // Nobody is left to ask: a thread has been told by this.
+            // SAFETY: it is there only while the thread is in it, and the thread takes this lock to
+            // take it out.
+            _ = unsafe { Region::cancel(region) };
+        }
+        false
+    }
+
+    /// Calls the closure on a thread of the pool, in a region.
+    fn run_in_region<R>(&self, f: impl FnOnce() -> R) -> Result<R, Payload> {
+        let mut region = Region::new(false, Instant::NEVER);
+        region.enter();
+        let region = &region;
+        let cancelled = {
+            let mut asked = self.asked();
+            asked.region = Some(region);
+            asked.cancelled
+        };
+        // Where a panic aborts it is only asked.
+        let result = if cancelled && !cfg!(panic = "abort") { cancel::never_start(f) } else { unwind::catch(f) };
+        self.asked().region = None;
+        region.leave();
+        result.map_err(|mut payload| {
+            cancel::settle(&mut payload);
+            payload
+        })
+    }
+}
+
+/// Calls `f` on a thread where it may block the thread itself, and returns its result.
+///
+/// For system calls, libraries that wait by themselves, and locks that know nothing of tasks. (For
+/// long computations there is [`compute`], with a table of what is for what.) The thread comes from
+/// an elastic pool of the process: idle ones are used again, new ones are started when all are
+/// busy, up to 512; further calls wait for their turn; one that has been idle for 10 s ends. `f`
+/// may borrow from the caller, which does not go on before it has ended.
+///
+/// It is still the caller that runs: `f` sees the task's own number and name
+/// ([`task::current`](crate::task::current)), task-locals, scoped values and random numbers, and
+/// what it spawns goes to the task's own runtime and pool.
+///
+/// On a foreign thread, which is there to be blocked, `f` is simply called; so it is if the system
+/// has no thread for the pool, or no memory for the stack on which the worker would go on
+/// meanwhile.
+///
+/// # Blocking
+/// Until `f` has ended; the calling task is set aside. What `f` itself waits for, it waits for as a
+/// foreign thread does.
+///
+/// # Cancellation
+/// A task that is cancelled meanwhile passes that on to `f`, and waits on: `f` unwinds from its
+/// next wait in this library, may ask [`is_cancelled`](crate::cancel::is_cancelled), or never
+/// begins. What the system waits for is not interrupted.
+///
+/// # Panics
+/// If `f` panics, its panic goes on here.
+///
+/// # Examples
+/// ```
+/// let path = std::env::temp_dir();
+/// let entries = myriad_core::run(|| myriad_core::blocking(|| std::fs::read_dir(&path).unwrap().count()));
+/// # let _ = entries;
+/// ```
+pub fn blocking<F, T>(f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    call_on(&BLOCKING, f)
+}
+
+/// Calls `f` on a thread of this pool.
+fn call_on<F, T>(pool: &'static Pool, f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let wait = Wait::new();
+    if wait.prepare().is_err() {
+        return f();
+    }
+    // (Asked for after that, which may start a thread.)
+    let Some(w) = worker::current() else { return f() };
+    // SAFETY: the wait is moved into the `Call` below, as its first field (checked in `pass_on`),
+    // before anybody knows it; the call stands in this frame until the wait is over.
+    unsafe { wait.end_by(Call::<F, T>::pass_on) };
+    let call = Call {
+        wait,
+        asked: Mutex::default(),
+        closure: UnsafeCell::new(ManuallyDrop::new(f)),
+        result: UnsafeCell::new(None),
+        caller: Lent::to_running(&w),
+        loan: Loan::new(),
+        target: UnsafeCell::new(None),
+    };
+    // SAFETY: nobody else knows the call yet.
+    unsafe { *call.target.get() = Some(call.wait.target()) };
+    let job = Job { run: run_call::<F, T>, data: (&raw const call).cast_mut().cast() };
+    match pool.submit(job) {
+        // SAFETY: prepared; the pool runs the job, which wakes the target, once.
+        Ok(()) => unsafe { Wait::block((&raw const call).cast()) },
+        // Nobody else has it: the call is made here.
+        Err(_) => {
+            call.loan.give_back();
+            return ManuallyDrop::into_inner(call.closure.into_inner())();
+        }
+    }
+    call.loan.give_back();
+    match call.result.into_inner().expect("the call has ended") {
+        Ok(value) => value,
+        Err(payload) => unwind::resume(payload),
+    }
+}
+
+/// # Safety
+/// `data` is a `Call<F, T>` that stands until its target is woken, and has not run.
+unsafe fn run_call<F: FnOnce() -> T, T>(data: *mut ()) {
+    let call = data.cast::<Call<F, T>>();
+    // SAFETY: the caller: ours alone until the wake.
+    let target = unsafe {
+        let f = ManuallyDrop::take(&mut *(*call).closure.get());
+        let call = &*call;
+        let result = lend(call.caller, || call.loan.run_on_thread(|| call.run_in_region(f)));
+        *call.result.get() = Some(result.and_then(|result| result));
+        (*call.target.get()).take()
+    };
+    if let Some(target) = target {
+        // SAFETY: the wait has no limit, so it needs no claim; woken once.
+        unsafe { target.wake() };
+    }
+}

@@ -1,0 +1,284 @@
+//! Tasks with more than the usual: a name, a seed, a token, a place to run.
+
+use super::future::{self, Anywhere};
+use super::handle::JoinHandle;
+use super::lane::{Background, Interactive};
+use super::{dispatch, spawn};
+use crate::api::token::Token;
+use crate::record::header::{Header, Kind};
+use crate::runtime::pools;
+use crate::sched::cancel::point;
+use crate::sched::context::inherit;
+use crate::sched::hub::{Handle, Hub};
+use crate::sched::priority::Priority;
+use crate::sched::worker::Worker;
+use std::future::Future;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Spawns tasks with more than the usual: a name, a seed for their random numbers, a token that
+/// cancels them, a pool, a priority.
+///
+/// # Examples
+/// ```
+/// let h = myriad_core::task::Builder::new().name("answer").spawn(|| 42);
+/// assert_eq!(h.name().as_deref(), Some("answer"));
+/// assert_eq!(h.join().unwrap(), 42);
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct Builder {
+    name: Option<Arc<str>>,
+    seed: Option<u64>,
+    on: Option<Handle>,
+    pool: Option<Arc<str>>,
+    priority: Priority,
+    token: Option<Token>,
+}
+
+impl Builder {
+    /// A builder of ordinary tasks.
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// The task's name: it stands in errors, in the message of a stack overflow, and in the report
+    /// of a shutdown.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Builder {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Seeds the task's random numbers, and with them those of all tasks below it: see
+    /// [`rng`](crate::task::rng::rng()).
+    pub fn rng_seed(mut self, seed: u64) -> Builder {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Spawns into the pool of this name: of the caller's runtime, or that of [`on`](Self::on). See
+    /// [`spawn_on`](crate::spawn_on).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(2).pool("interactive", 1).build()?;
+    /// rt.run(|| {
+    ///     let h = myriad_core::task::Builder::new().name("answer").pool("interactive").spawn(|| 42);
+    ///     assert_eq!(h.join().unwrap(), 42);
+    /// });
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn pool(mut self, name: impl Into<Arc<str>>) -> Builder {
+        self.pool = Some(name.into());
+        self
+    }
+
+    /// Spawns where this handle does, not where the caller belongs.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(1).build()?;
+    /// let h = myriad_core::task::Builder::new().on(rt.handle()).name("answer").spawn(|| 42);
+    /// assert_eq!(h.join().unwrap(), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn on(mut self, handle: Handle) -> Builder {
+        self.on = Some(handle);
+        self
+    }
+
+    /// When the task begins, among those that wait for a worker of the same pool.
+    ///
+    /// An interactive task begins with the next turn of a worker, that is, when any worker ends a
+    /// task or one of its tasks blocks; it interrupts nobody. (Where workers may be busy with long
+    /// tasks, a pool of its own helps: [`pool`](Self::pool).) A background task begins when a
+    /// worker has nothing else to do. Nothing starves: of 9 turns of a worker one is for others,
+    /// whatever interactive tasks there are, so the oldest of these begins within 36; and of 250
+    /// turns one is for a background task.
+    ///
+    /// It is the beginning that is ordered, and each poll of a future. A closure that has waited
+    /// goes on in the order of wakes, before all that has not begun. What the task spawns is of the
+    /// default class.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_core::task::{Builder, Priority};
+    /// let answer = Builder::new().priority(Priority::Interactive).spawn(|| 6 * 7);
+    /// let tidied = Builder::new().priority(Priority::Background).spawn_async(async { "tidy" });
+    /// assert_eq!((answer.join().unwrap(), tidied.join().unwrap()), (42, "tidy"));
+    /// ```
+    pub fn priority(mut self, priority: Priority) -> Builder {
+        self.priority = priority;
+        self
+    }
+
+    /// The task is cancelled with this token, or the one of [its](Token::child) parents. See
+    /// [`cancel`](crate::cancel).
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_core::{cancel::Token, task::Builder, time};
+    /// use std::time::Duration;
+    /// let token = Token::new();
+    /// let h = Builder::new().token(&token).spawn(|| time::sleep(Duration::from_secs(3600)));
+    /// token.cancel();
+    /// assert!(h.join().unwrap_err().is_cancelled());
+    /// ```
+    pub fn token(mut self, token: &Token) -> Builder {
+        self.token = Some(token.clone());
+        self
+    }
+
+    /// As [`spawn`](crate::spawn).
+    ///
+    /// # Panics
+    /// As [`spawn`](crate::spawn). If the runtime has no pool of the name that was given.
+    #[track_caller]
+    pub fn spawn<F, T>(mut self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (home, place) = (self.home(), Location::caller());
+        // SAFETY: `f` is 'static and Send.
+        unsafe {
+            match self.token.take() {
+                Some(token) => spawn::spawn_into(home, move || token.run_task(f), place, self, Kind::CLOSURE),
+                None => spawn::spawn_into(home, f, place, self, Kind::CLOSURE),
+            }
+        }
+    }
+
+    /// As [`dispatch`](super::dispatch()): the task is entered at once, if the caller is a task of
+    /// the same pool. A priority orders beginnings, so it means nothing then.
+    ///
+    /// # Panics
+    /// As [`Builder::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// let h = myriad_core::task::Builder::new().name("answer").dispatch(|| 42);
+    /// assert_eq!(h.name().as_deref(), Some("answer"));
+    /// assert_eq!(h.join().unwrap(), 42);
+    /// ```
+    #[track_caller]
+    pub fn dispatch<F, T>(mut self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (home, place) = (self.home(), Location::caller());
+        // SAFETY: `f` is 'static and Send.
+        unsafe {
+            match self.token.take() {
+                Some(token) => dispatch::dispatch_into(home, move || token.run_task(f), place, self),
+                None => dispatch::dispatch_into(home, f, place, self),
+            }
+        }
+    }
+
+    /// As [`spawn_async`](crate::spawn_async).
+    ///
+    /// # Panics
+    /// As [`Builder::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// let h = myriad_core::task::Builder::new().name("answer").spawn_async(async { 42 });
+    /// assert_eq!(h.name().as_deref(), Some("answer"));
+    /// assert_eq!(h.join().unwrap(), 42);
+    /// ```
+    #[track_caller]
+    pub fn spawn_async<F>(mut self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let place = Location::caller();
+        match self.token.take() {
+            Some(token) if !cfg!(panic = "abort") => {
+                let run = async move { token.run_async(future).await.unwrap_or_else(|_| point::arrive()) };
+                self.spawn_async_at(place, run)
+            }
+            _ => self.spawn_async_at(place, future),
+        }
+    }
+
+    #[track_caller]
+    fn spawn_async_at<F>(self, place: &'static Location<'static>, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let home = self.home();
+        // SAFETY: the future is 'static and Send.
+        unsafe {
+            match self.priority {
+                Priority::Default => future::spawn_with::<F, Anywhere>(home, future, place, self),
+                Priority::Interactive => future::spawn_with::<F, Interactive>(home, future, place, self),
+                Priority::Background => future::spawn_with::<F, Background>(home, future, place, self),
+            }
+        }
+    }
+
+    /// The token that it is given, taken out.
+    pub(super) fn take_token(&mut self) -> Option<Token> {
+        self.token.take()
+    }
+
+    /// The seed that it is given.
+    pub(super) fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// Its name, for a thread: without zero bytes.
+    pub(super) fn thread_name(&self) -> Option<String> {
+        self.name.as_ref().map(|name| name.replace('\0', "?"))
+    }
+
+    /// The class that it is given.
+    pub(super) fn class(&self) -> Priority {
+        self.priority
+    }
+
+    /// The pool that it spawns into.
+    #[track_caller]
+    pub(super) fn home(&self) -> Handle {
+        let home = self.on.unwrap_or_else(pools::here);
+        self.pool.as_ref().map_or(home, |name| home.expect_pool(name))
+    }
+
+    /// Gives a closure what it inherits, its seed, and its name: before it can run. Returns its
+    /// record, which may be another one.
+    ///
+    /// # Safety
+    /// The record is complete, known to nobody else, and from the memory of `w`.
+    pub(super) unsafe fn equip(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) -> *mut Header {
+        // SAFETY: the caller.
+        let task = unsafe { inherit::closure(w, task, self.seed) };
+        // SAFETY: the caller.
+        unsafe { self.set_name(hub, task) };
+        task
+    }
+
+    /// The same for a future, whose record stays.
+    ///
+    /// # Safety
+    /// As above.
+    pub(super) unsafe fn equip_future(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe {
+            inherit::future(w, task, self.seed);
+            self.set_name(hub, task);
+        }
+    }
+
+    /// # Safety
+    /// As above.
+    pub(super) unsafe fn set_name(self, hub: &Hub, task: *mut Header) {
+        if let Some(name) = self.name {
+            // SAFETY: the caller.
+            unsafe { hub.set_name(task, name) };
+        }
+    }
+}

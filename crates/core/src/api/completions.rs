@@ -1,0 +1,72 @@
+//! What tasks leave for one taker, in the order in which they end.
+
+use crate::sched::user_code::{StoredWaker, UserValue};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Mutex, MutexGuard};
+use std::task::{Context, Poll};
+
+/// A queue with one taker. Under a lock of std, which is held for some instructions; no user code
+/// runs under it.
+#[derive(Debug)]
+pub(super) struct Completions<T>(Mutex<Queue<T>>);
+
+#[derive(Debug)]
+struct Queue<T> {
+    items: VecDeque<UserValue<T>>,
+    taker: Option<StoredWaker>,
+}
+
+impl<T> Completions<T> {
+    pub(super) fn new() -> Completions<T> {
+        Completions(Mutex::new(Queue { items: VecDeque::new(), taker: None }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub(super) fn push(&self, item: T) {
+        let mut queue = self.lock();
+        queue.items.push_back(UserValue::new(item));
+        let taker = queue.taker.take();
+        drop(queue);
+        if let Some(taker) = taker {
+            taker.wake();
+        }
+    }
+
+    pub(super) fn try_take(&self) -> Option<T> {
+        self.lock().items.pop_front().map(UserValue::give)
+    }
+
+    /// The next one, once it is there.
+    pub(super) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<T> {
+        // Cloned and dropped without the lock: wakers are user code.
+        let mut waker = Some(StoredWaker::clone_of(cx.waker()));
+        let mut queue = self.lock();
+        let item = queue.items.pop_front();
+        if item.is_none() {
+            std::mem::swap(&mut queue.taker, &mut waker);
+        }
+        drop(queue);
+        waker.into_iter().for_each(StoredWaker::discard);
+        item.map_or(Poll::Pending, |item| Poll::Ready(item.give()))
+    }
+
+    /// Blocks until there is one.
+    pub(super) fn take(&self) -> T {
+        match self.try_take() {
+            Some(item) => item,
+            None => super::block_on(poll_fn(|cx| self.poll_take(cx))),
+        }
+    }
+}
+
+impl<T> Drop for Completions<T> {
+    fn drop(&mut self) {
+        let queue = self.0.get_mut().unwrap_or_else(|e| e.into_inner());
+        queue.taker.take().into_iter().for_each(StoredWaker::discard);
+        queue.items.drain(..).for_each(|item| item.discard("a result that nobody took"));
+    }
+}

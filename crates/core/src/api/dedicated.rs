@@ -1,0 +1,191 @@
+//! Tasks with a thread of their own.
+//!
+//! The record is as any other's, but is in no queue: the thread runs it, and completes it. What
+//! waits there waits as a thread that is no worker does ([`crate::sched::wait::foreign`]); what is
+//! spawned there goes to the runtime, and the pool, that the task was started from ([`home`]). The
+//! hub keeps the book of such tasks, for its shutdown.
+//!
+//! **Invariant.** A task is in the book from before its thread starts until after its end can be
+//! seen. So a shutdown that finds the book empty has missed nothing that such a task has spawned.
+
+use super::builder::Builder;
+use super::handle::JoinHandle;
+use super::spawn;
+use crate::record::header::{DETACHED, Ended, Header, Kind, Mode, Outcome};
+use crate::record::{create, memory, payload as record};
+use crate::sched::context::inherit::Heirloom;
+use crate::sched::hub::{DedicatedTask, Handle, Hub};
+use crate::sched::waker::wake_waiter;
+use crate::sched::{finish, lent, unhandled, unwind, worker};
+use myriad_base::stack::overflow;
+use myriad_base::sys::map;
+use myriad_base::sys::thread::{self, processors};
+use std::io;
+use std::panic::Location;
+use std::ptr::null_mut;
+
+/// The stack of such a thread, at least.
+const STACK: usize = 2 << 20;
+
+/// Starts a task on a thread of its own, which nobody else uses, and returns a handle to its
+/// result.
+///
+/// For what keeps a thread to itself for long: an event loop of a foreign library, a device that is
+/// polled, a computation that is never to wait for others nor to hold them up. Panics, joining,
+/// detaching, names, task-locals and what is inherited are as for [`spawn`](crate::spawn); what it
+/// spawns runs on the workers of the runtime, and in the pool, that it was started from. A shutdown
+/// of that runtime waits for it, and names it if it does not end.
+///
+/// `blocking(f)` is for calls that somebody waits for, `compute(f)` for computations; both use
+/// threads again, and limit how many there are. This one starts a thread for each task: some 30 µs.
+///
+/// # Blocking
+/// Never blocks. In the task itself everything waits as on a thread that is no worker: it sleeps,
+/// and nobody uses it meanwhile. Its time is the real one, also where the runtime's [clock is
+/// manual](crate::Builder::manual_clock).
+///
+/// # Cancellation
+/// [`cancel`](JoinHandle::cancel) by its handle is found only before it begins: nobody ends the
+/// waits of a thread that is no worker's. A [token](Builder::token) that was given with the task is
+/// found at each of them.
+///
+/// # Panics
+/// If the system has no thread for it. ([`task::Builder::dedicated`](Builder::dedicated) returns
+/// that as an error.)
+///
+/// # Examples
+/// ```
+/// let (tx, rx) = std::sync::mpsc::channel();
+/// let h = myriad_core::task::dedicated(move || rx.iter().sum::<u32>());  // blocks its thread, and nobody else
+/// (0..10).for_each(|i| tx.send(i).unwrap());
+/// drop(tx);
+/// assert_eq!(h.join().unwrap(), 45);
+/// ```
+#[track_caller]
+pub fn dedicated<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match Builder::new().dedicated(f) {
+        Ok(handle) => handle,
+        Err(error) => {
+            panic!("cannot start a thread for a dedicated task: {error}; `blocking` and `compute` share threads")
+        }
+    }
+}
+
+impl Builder {
+    /// As [`dedicated`]: the task has a thread of its own, with the task's name. A priority has no
+    /// meaning there.
+    ///
+    /// # Errors
+    /// What the system says: it has no thread for it. The closure is dropped.
+    ///
+    /// # Panics
+    /// If the runtime has no pool of the name that was given.
+    #[track_caller]
+    pub fn dedicated<F, T>(mut self, f: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (home, place) = (self.home(), Location::caller());
+        let (inherited, token) = (Heirloom::new(self.seed()), self.take_token());
+        let f = move || match token {
+            Some(token) => token.run_task(f),
+            None => f(),
+        };
+        let body = move || match inherited.run(f) {
+            Ok(value) => value,
+            Err(payload) => unwind::resume(payload),
+        };
+        // SAFETY: the closure is 'static and Send.
+        unsafe { start(home, body, place, self) }
+    }
+}
+
+/// # Safety
+/// What `f` and `T` borrow outlives the task.
+unsafe fn start<F, T>(home: Handle, f: F, place: &'static Location<'static>, with: Builder) -> io::Result<JoinHandle<T>>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let hub = home.hub();
+    hub.expect_here();
+    let (w, class) = (worker::current(), const { record::class::<F, T>() });
+    let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
+    let named = with.thread_name().unwrap_or_else(|| format!("{}-dedicated", hub.config().name));
+    // SAFETY: fresh memory of the right class, ours until the thread has it.
+    let handle = unsafe {
+        create::write_header(task, spawn::run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
+        record::put(task, f);
+        with.set_name(hub, task);
+        JoinHandle::new(task)
+    };
+    hub.dedicated.join(false);
+    let mut entries = hub.dedicated.locked();
+    if !hub.lets_in(home.comer()) {
+        drop(entries);
+        // SAFETY: nobody else has it, but for the handle, which is told.
+        unsafe { finish::drop_unstarted(task) };
+        return Ok(handle);
+    }
+    let size = hub.config().stack_size.max(STACK);
+    let address = task.expose_provenance();
+    let body = move || {
+        crate::sched::unwind::never_unwinds("a dedicated task's thread", || {
+            run(hub, std::ptr::with_exposed_provenance_mut(address))
+        });
+    };
+    let started = map::thread_starts().and_then(|()| {
+        let started = std::thread::Builder::new().name(named).stack_size(size).spawn(body);
+        started.inspect_err(|_| map::thread_ended())
+    });
+    match started {
+        Ok(thread) => {
+            // Before the thread can say that it is over: we have the lock.
+            entries.live.push(DedicatedTask(task));
+            entries.threads.push(thread);
+            Ok(handle)
+        }
+        Err(error) => {
+            drop(entries);
+            // SAFETY: there is no thread.
+            unsafe { finish::drop_unstarted(task) };
+            drop(handle);
+            Err(error)
+        }
+    }
+}
+
+/// The life of the thread.
+fn run(hub: &'static Hub, task: *mut Header) {
+    // A worker that has a core of its own may have started us.
+    _ = thread::unpin(&processors().cpus);
+    overflow::enter_thread();
+    lent::ME.set(task);
+    // SAFETY: the record was made for us. After `complete` it is ours only if it was detached.
+    unsafe {
+        let ended = ((*task).run)(task, Mode::Run);
+        (*task).outcome = if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned };
+        let waiter = Header::complete(task);
+        if waiter == DETACHED {
+            // What is left is the task's own code: it runs as the task.
+            if ended == Ended::Panicked {
+                _ = unhandled::report(None, task);
+            }
+            _ = finish::drop_outcome(None, task);
+            lent::ME.set(null_mut());
+        } else {
+            // The record may be another task's from here on.
+            lent::ME.set(null_mut());
+            if !waiter.is_null() {
+                _ = wake_waiter(None, waiter);
+            }
+        }
+    }
+    hub.dedicated.ended(task);
+    overflow::leave_thread();
+}

@@ -1,0 +1,134 @@
+//! Why a join brings no result.
+
+use crate::sched::cancel;
+use crate::sched::unwind::{self, Payload};
+use std::fmt;
+use std::panic::Location;
+
+/// Why [`JoinHandle::join`](super::JoinHandle::join) brings no result.
+pub struct JoinError(Box<Inner>);
+
+struct Inner {
+    reason: Reason,
+    place: &'static Location<'static>,
+    name: Option<String>,
+}
+
+enum Reason {
+    Panicked(Payload),
+    Cancelled,
+    Shutdown,
+    Left,
+    Itself,
+    NoStack(String),
+}
+
+impl JoinError {
+    #[cold]
+    fn new(reason: Reason, place: &'static Location<'static>, name: Option<String>) -> JoinError {
+        JoinError(Box::new(Inner { reason, place, name }))
+    }
+    #[cold]
+    pub(crate) fn panicked(payload: Payload, place: &'static Location<'static>, name: Option<String>) -> JoinError {
+        let reason = if cancel::is_cancellation(&payload) { Reason::Cancelled } else { Reason::Panicked(payload) };
+        JoinError::new(reason, place, name)
+    }
+    #[cold]
+    pub(crate) fn shutdown(place: &'static Location<'static>, name: Option<String>) -> JoinError {
+        JoinError::new(Reason::Shutdown, place, name)
+    }
+    #[cold]
+    pub(crate) fn left(place: &'static Location<'static>, name: Option<String>) -> JoinError {
+        JoinError::new(Reason::Left, place, name)
+    }
+    #[cold]
+    pub(crate) fn itself(place: &'static Location<'static>) -> JoinError {
+        JoinError::new(Reason::Itself, place, None)
+    }
+    #[cold]
+    pub(crate) fn no_stack(place: &'static Location<'static>, why: String) -> JoinError {
+        JoinError::new(Reason::NoStack(why), place, None)
+    }
+
+    /// Did the task panic?
+    pub fn is_panic(&self) -> bool {
+        matches!(self.0.reason, Reason::Panicked(_))
+    }
+    /// Was the task cancelled, before it ended or began?
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.0.reason, Reason::Cancelled)
+    }
+    /// Was the runtime shut down before the task could start or end? (One that was blocked then
+    /// stays where it is: its stack and what it owns are left for good.)
+    pub fn is_shutdown(&self) -> bool {
+        matches!(self.0.reason, Reason::Shutdown | Reason::Left)
+    }
+    /// Was there no stack on which the worker could have gone on while the caller waited? The task
+    /// itself runs on, detached: its result is lost to this caller.
+    pub fn is_no_stack(&self) -> bool {
+        matches!(self.0.reason, Reason::NoStack(_))
+    }
+    /// Did the task try to join itself?
+    pub fn is_self_join(&self) -> bool {
+        matches!(self.0.reason, Reason::Itself)
+    }
+    /// The panic's payload, as std's `join` returns it.
+    ///
+    /// # Errors
+    /// The error itself, if it was no panic.
+    pub fn try_into_panic(self) -> Result<Payload, JoinError> {
+        match self.0.reason {
+            Reason::Panicked(payload) => Ok(payload),
+            reason => Err(JoinError(Box::new(Inner { reason, ..*self.0 }))),
+        }
+    }
+    /// The panic's payload.
+    ///
+    /// # Panics
+    /// If the task did not panic ([`is_panic`](Self::is_panic)).
+    pub fn into_panic(self) -> Payload {
+        self.try_into_panic().unwrap_or_else(|error| panic!("no panic: {error}"))
+    }
+    /// Lets the task's panic go on here, without a second message; panics with this error if the
+    /// task did not panic.
+    pub fn resume(self) -> ! {
+        match self.try_into_panic() {
+            Ok(payload) => unwind::resume(payload),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    /// Where the task was spawned.
+    pub fn place(&self) -> &'static Location<'static> {
+        self.0.place
+    }
+    /// The task's name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.0.name.as_deref()
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { reason, place, name } = &*self.0;
+        match name {
+            Some(name) => write!(f, "task '{name}' spawned at {place} ")?,
+            None => write!(f, "the task spawned at {place} ")?,
+        }
+        match reason {
+            Reason::Panicked(payload) => write!(f, "panicked: {}", unwind::message(&**payload)),
+            Reason::Cancelled => f.write_str("was cancelled"),
+            Reason::Shutdown => f.write_str("was dropped: its runtime has been shut down"),
+            Reason::Left => f.write_str("was still blocked when its runtime ended, and never goes on"),
+            Reason::Itself => f.write_str("cannot join itself: it would wait for ever"),
+            Reason::NoStack(why) => write!(f, "cannot be waited for: {why}"),
+        }
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JoinError({self})")
+    }
+}
+
+impl std::error::Error for JoinError {}

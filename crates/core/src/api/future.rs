@@ -1,0 +1,319 @@
+//! Futures as tasks.
+//!
+//! The record holds the future in place; each poll is a run of the record from a queue. A woken
+//! future goes to the deque of the worker that woke it, as the newest task: it may be stolen like
+//! any other, also by force, so a worker that computes never holds up a future. One that wakes
+//! itself (a yield, a spent budget) goes behind all others.
+
+use super::builder::Builder;
+use super::handle::JoinHandle;
+use super::spawn;
+use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::word::Word;
+use crate::record::{create, payload as record, state};
+use crate::sched::context::{self, inherit};
+use crate::sched::hub::Handle;
+use crate::sched::unwind::{self, Payload};
+use crate::sched::worker::{self, Role};
+use crate::sched::{cancel, turn, waker};
+use myriad_base::sys::atomic::Ordering::Relaxed;
+use myriad_base::sys::mutant::fault;
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// Starts a task that drives a future, and returns a handle to its output.
+///
+/// Like [`spawn`](crate::spawn) otherwise. The future is polled on the workers' stacks and may move
+/// between workers at each await; waiting, it costs its own size and a record, no stack. It may
+/// also *block*, as a closure does: then the stack it is polled on is set aside until that poll
+/// goes on.
+///
+/// # Panics
+/// A panic in a poll ends the task and reaches its joiner.
+///
+/// # Examples
+/// ```
+/// let h = myriad_core::spawn_async(async { 6 * 7 });
+/// assert_eq!(h.join().unwrap(), 42);
+/// ```
+#[inline]
+#[track_caller]
+pub fn spawn_async<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    match worker::current() {
+        // SAFETY: the future is 'static and Send.
+        Some(w) => unsafe { spawn_here(w, future, Location::caller()) },
+        // SAFETY: as above.
+        None => unsafe { spawn_from_outside(future, Location::caller()) },
+    }
+}
+
+/// Where a future is queued when it is woken. Known at its spawn, so nobody asks when it is woken.
+pub(super) trait Queued {
+    /// The waker for a poll.
+    ///
+    /// # Safety
+    /// The record is a live future.
+    unsafe fn waker(task: *mut Header) -> Waker;
+
+    /// Queues it: it was woken while it was polled, most often by itself.
+    ///
+    /// # Safety
+    /// On a worker; the record is a future in no queue, the caller's.
+    unsafe fn again(task: *mut Header);
+}
+
+/// On whoever wakes it; behind all others, if it woke itself.
+pub(super) struct Anywhere;
+
+impl Queued for Anywhere {
+    #[inline(always)]
+    unsafe fn waker(task: *mut Header) -> Waker {
+        // SAFETY: the caller.
+        unsafe { waker::waker_of(task) }
+    }
+
+    #[inline(always)]
+    unsafe fn again(task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe { worker::current().expect("polled on a worker").push_last(task) };
+    }
+}
+
+/// A future on the calling worker.
+///
+/// # Safety
+/// It outlives the task, and may be polled on any thread.
+#[inline(always)]
+unsafe fn spawn_here<F: Future>(w: Role, future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
+    // Nobody drops it on the way: see `spawn::spawn_into`. (A future is often large, and little of
+    // it is written yet.)
+    let future = ManuallyDrop::new(future);
+    // SAFETY: fresh memory of the right class, ours until queued; the caller.
+    unsafe {
+        let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
+        write_future::<F, Anywhere>(task, future, w.number, place);
+        if w.member.deque.has_contexts() {
+            inherit::future(Some(&w), task, None);
+        }
+        w.push_future(task);
+        JoinHandle::new(task)
+    }
+}
+
+/// A future into the global runtime, from a thread that is no worker.
+///
+/// # Safety
+/// As for [`spawn_here`].
+#[inline(always)]
+unsafe fn spawn_from_outside<F: Future>(future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
+    let future = ManuallyDrop::new(future);
+    let home = spawn::global_home();
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
+        write_future::<F, Anywhere>(task, future, spawn::number_of(&home), place);
+        inject(spawn::or_refuse(home, task), task, Builder::new());
+        JoinHandle::new(task)
+    }
+}
+
+/// A future into this pool, from wherever, with what the builder says.
+///
+/// # Safety
+/// As for [`spawn_here`].
+#[inline(always)] // As that of closures.
+pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
+    home: Handle,
+    future: F,
+    place: &'static Location<'static>,
+    with: Builder,
+) -> JoinHandle<F::Output> {
+    let future = ManuallyDrop::new(future);
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
+        write_future::<F, Q>(task, future, home.hub().number, place);
+        inject(home, task, with);
+        JoinHandle::new(task)
+    }
+}
+
+/// # Safety
+/// A fresh future of this hub that is ready to run, and the caller's.
+#[cold]
+#[inline(never)]
+unsafe fn inject(home: Handle, task: *mut Header, with: Builder) {
+    let (w, lane) = (worker::current(), with.class().lane());
+    // SAFETY: the caller.
+    unsafe {
+        with.equip_future(w.as_deref(), home.hub(), task);
+        match w {
+            Some(w) if home.has(&w) && lane.is_none() => w.push_future(task),
+            _ => home.inject(lane, task),
+        }
+    }
+}
+
+/// # Safety
+/// Fresh memory of the future's class, the caller's.
+#[inline(always)]
+unsafe fn write_future<F: Future, Q: Queued>(
+    task: *mut Header,
+    future: ManuallyDrop<F>,
+    runtime: u8,
+    place: &'static Location<'static>,
+) {
+    // SAFETY: the caller.
+    unsafe {
+        let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
+        create::write_header(task, run_future::<F, Q>, kind, runtime, place);
+        state::begin(&(*task).state);
+        record::put(task, future);
+    }
+}
+
+/// A future as a task of this runtime, from anywhere.
+pub(crate) fn spawn_async_on<F>(home: Handle, future: F, place: &'static Location<'static>) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    match worker::current() {
+        // SAFETY: the future is 'static and Send.
+        Some(w) if home.has(&w) => unsafe { spawn_here(w, future, place) },
+        // SAFETY: as above.
+        _ => unsafe { spawn_with::<F, Anywhere>(home, future, place, Builder::new()) },
+    }
+}
+
+/// `run` of a future's record: one poll.
+unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> Ended {
+    // SAFETY: the caller has the task, in the state that `mode` says.
+    unsafe {
+        match mode {
+            Mode::Run => poll::<F, Q>(task),
+            Mode::DropUnstarted => {
+                state::end(&(*task).state);
+                record::drop_in_place::<F>(task);
+                Ended::BySelf
+            }
+            Mode::DropOutcome => {
+                spawn::drop_outcome::<F::Output>(task);
+                Ended::BySelf
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The task was taken out of a queue, or is claimed: nobody else polls it.
+#[inline(always)]
+unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
+    // SAFETY: the caller. The future does not move while it is in the record.
+    unsafe {
+        let is_first = state::start_poll(&(*task).state);
+        if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
+            return cancelled::<F>(task);
+        }
+        let waker = Q::waker(task);
+        let future = Pin::new_unchecked(&mut *record::get::<F>(task));
+        let polled = unwind::catch(|| future.poll(&mut Context::from_waker(&waker)));
+        match polled {
+            Ok(Poll::Pending) => {
+                context::pause_future(task);
+                // (References to the two words alone: the future may be another worker's before
+                // this is over.)
+                let woken = if is_first {
+                    state::end_first_poll(&(*task).state, &(*task).marks, Marks::CANCELLED)
+                } else {
+                    state::end_poll(&(*task).state)
+                };
+                if woken {
+                    // While it ran, most often by itself.
+                    Q::again(task);
+                }
+                return Ended::BySelf;
+            }
+            Ok(Poll::Ready(value)) => {
+                // No wake counts any more; the next use of the memory has another generation.
+                state::end(&(*task).state);
+                match unwind::catch(|| record::drop_in_place::<F>(task)) {
+                    Ok(()) => {
+                        record::put(task, value);
+                        (*task).outcome = Outcome::Returned;
+                    }
+                    Err(payload) => set_panicked(task, payload),
+                }
+            }
+            Err(payload) => {
+                state::end(&(*task).state);
+                // A second panic, of the destructor, gives way to the first.
+                if let Err(second) = unwind::catch(|| record::drop_in_place::<F>(task)) {
+                    unwind::discard(second);
+                }
+                set_panicked(task, payload);
+            }
+        }
+        end::<F>(task)
+    }
+}
+
+/// The task is cancelled: drops the future instead of polling it.
+///
+/// # Safety
+/// As for `poll`.
+#[cold]
+#[inline(never)]
+unsafe fn cancelled<F: Future>(task: *mut Header) -> Ended {
+    // SAFETY: the caller. Its destructor is the task's own code: its panic is the task's.
+    unsafe {
+        state::end(&(*task).state);
+        let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
+        set_panicked(task, dropped.err().unwrap_or_else(cancel::payload));
+        end::<F>(task)
+    }
+}
+
+/// After the last poll: the outcome is written.
+///
+/// # Safety
+/// As for `poll`; the payload is the output, or that of a panic.
+#[inline(always)]
+unsafe fn end<F: Future>(task: *mut Header) -> Ended {
+    // SAFETY: the caller.
+    unsafe {
+        context::finish_future();
+        let ended = match (*task).outcome {
+            Outcome::Returned if std::mem::needs_drop::<F::Output>() => Ended::Returned,
+            Outcome::Returned => Ended::ReturnedPlain,
+            _ => Ended::Panicked,
+        };
+        let w = worker::current().expect("polled on a worker");
+        // From here on the record may be another task's: what runs until the loop goes on, a waker
+        // say, does not run as this one.
+        if !fault("future-runs-on") {
+            w.running.set(Word::NOTHING);
+        }
+        _ = turn::complete(w, task, ended);
+        Ended::BySelf
+    }
+}
+
+/// # Safety
+/// The task is the caller's, and its payload is empty.
+#[cold]
+unsafe fn set_panicked(task: *mut Header, mut payload: Payload) {
+    cancel::settle(&mut payload);
+    // SAFETY: the caller.
+    unsafe {
+        record::put::<Payload>(task, payload);
+        (*task).outcome = Outcome::Panicked;
+    }
+}

@@ -1,0 +1,86 @@
+//! Futures with a priority: each time that they are woken they go into the lane of their class
+//! ([`crate::sched::priority`]).
+//!
+//! The class is in the type of the record's functions, and in the waker's table: so others need not
+//! be asked for theirs.
+
+use super::future::Queued;
+use crate::record::header::Header;
+use crate::record::state;
+use crate::sched::hub::{Comer, Hub};
+use crate::sched::priority::Lane;
+use crate::sched::waker;
+use myriad_base::sys::atomic::Ordering::Relaxed;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+/// Of futures of [`Priority::Interactive`](crate::sched::priority::Priority).
+pub(super) struct Interactive;
+/// Of futures of [`Priority::Background`](crate::sched::priority::Priority).
+pub(super) struct Background;
+
+static URGENT: RawWakerVTable = RawWakerVTable::new(
+    |word| RawWaker::new(word, &URGENT),
+    // SAFETY: the data of this table's wakers is a packed word.
+    |word| unsafe { wake(word, Lane::Urgent) },
+    // SAFETY: the data of this table's wakers is a packed word.
+    |word| unsafe { wake(word, Lane::Urgent) },
+    |_| (),
+);
+
+static DEFERRED: RawWakerVTable = RawWakerVTable::new(
+    |word| RawWaker::new(word, &DEFERRED),
+    // SAFETY: the data of this table's wakers is a packed word.
+    |word| unsafe { wake(word, Lane::Deferred) },
+    // SAFETY: the data of this table's wakers is a packed word.
+    |word| unsafe { wake(word, Lane::Deferred) },
+    |_| (),
+);
+
+/// # Safety
+/// `word` was made by `pack`.
+unsafe fn wake(word: *const (), lane: Lane) {
+    let (record, generation) = waker::unpack(word);
+    // SAFETY: record memory is never unmapped, and `state` is always an atomic word there.
+    if state::wake(unsafe { &(*record).state }, generation) {
+        // SAFETY: the wake made the task ours to queue.
+        unsafe { queue(record, lane) };
+    }
+}
+
+/// # Safety
+/// The record is a live future in no queue, the caller's.
+unsafe fn queue(record: *mut Header, lane: Lane) {
+    // SAFETY: the caller; `runtime` does not change.
+    unsafe { Hub::of((*record).runtime).inject_into(Some(lane), record, Comer::Known) };
+}
+
+/// # Safety
+/// The record is a live future.
+unsafe fn waker_with(record: *mut Header, table: &'static RawWakerVTable) -> Waker {
+    // SAFETY: the caller.
+    let generation = state::generation(unsafe { (*record).state.load(Relaxed) });
+    // SAFETY: the tables' functions keep the contract of `RawWaker`: thread-safe, nothing to free.
+    unsafe { Waker::from_raw(RawWaker::new(waker::pack(record, generation), table)) }
+}
+
+impl Queued for Interactive {
+    unsafe fn waker(task: *mut Header) -> Waker {
+        // SAFETY: the caller.
+        unsafe { waker_with(task, &URGENT) }
+    }
+    unsafe fn again(task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe { queue(task, Lane::Urgent) };
+    }
+}
+
+impl Queued for Background {
+    unsafe fn waker(task: *mut Header) -> Waker {
+        // SAFETY: the caller.
+        unsafe { waker_with(task, &DEFERRED) }
+    }
+    unsafe fn again(task: *mut Header) {
+        // SAFETY: the caller.
+        unsafe { queue(task, Lane::Deferred) };
+    }
+}

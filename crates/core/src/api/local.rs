@@ -1,0 +1,570 @@
+//! Tasks for what is not `Send`: futures and closures that stay on the stack of the one who spawns
+//! them.
+//!
+//! ```text
+//!  owner's stack:  local_scope ─> wait(future) ─> poll the future, poll local tasks that are ready, block until a wake
+//!  any thread:     a task's waker ─> number into `ready` ─> wakes the owner
+//! ```
+//! Nothing leaves the owner's stack, and so nothing leaves its OS thread, whatever the mode. This
+//! is ordinary safe code, and no part of the scheduler: a small executor upon [`block_on`].
+//!
+//! **Rejected.** *Stacks of their own on the owner's worker.* In fiber mode these would be on the
+//! same OS thread; in threads mode each blocked closure is another OS thread, and a value that is
+//! not `Send` (a guard of a mutex, an `Rc` that a thread-local shares) must not be touched there,
+//! also when all take turns. An operation that means one thing in one mode and is missing in the
+//! other would break the promise that the modes differ in cost only. *A free `spawn_local`*, which
+//! finds its set by a thread-local: that is a thread-local scope, which in fiber mode another task
+//! on the thread would see.
+
+use super::block_on;
+use super::error::JoinError;
+use crate::sched::cancel;
+use crate::sched::unwind::{self, Payload};
+use crate::sched::user_code::{StoredWaker, UserValue};
+use crate::sched::wait::Here;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::Location;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Calls `f` with a scope for local tasks, and returns when `f` and all of these have ended.
+///
+/// A *local task* is a future or a closure that need not be `Send`, and may borrow what outlives
+/// the scope. It runs on this very stack, in the calling task or thread, and never anywhere else:
+/// while that waits by [`LocalScope::wait`], by [`LocalJoinHandle::join`], or at the scope's end,
+/// and not before. So local tasks interleave at their awaits, and share what they like (`Rc`,
+/// `Cell`, thread-locals, guards) without locks. It is the same in both modes.
+///
+/// To run tasks that may wait *on stacks of their own* and share without locks, use a
+/// [`Group`](super::Group).
+///
+/// # Blocking
+/// At its end, until all local tasks have ended: the caller is set aside, or a foreign thread
+/// sleeps, while none of them is ready. What blocks in a local task, instead of awaiting, blocks
+/// the caller with all local tasks.
+///
+/// # Panics
+/// If `f` panics, that goes on after all local tasks have ended; else the first panic of a local
+/// task whose handle was dropped.
+///
+/// # Cancellation
+/// If the caller is cancelled, in `f` or at the scope's end, the local tasks are dropped where they
+/// wait. Then the caller unwinds.
+///
+/// # Examples
+/// ```
+/// use std::{cell::Cell, rc::Rc};
+///
+/// let seen = Rc::new(Cell::new(0));                          // not `Send`
+/// let sum = myriad_core::task::local_scope(|s| {
+///     let ping = s.spawn_async({
+///         let seen = seen.clone();
+///         async move {
+///             let n = myriad_core::spawn_async(async { 40 }).await.unwrap();  // tasks elsewhere, as always
+///             seen.set(n);
+///             n
+///         }
+///     });
+///     let pong = s.spawn(|| 2);
+///     ping.join().unwrap() + pong.join().unwrap()
+/// });
+/// assert_eq!((sum, seen.get()), (42, 40));
+/// ```
+pub fn local_scope<'env, T>(f: impl FnOnce(&LocalScope<'env>) -> T) -> T {
+    let scope = LocalScope(Rc::new(Inner {
+        tasks: RefCell::default(),
+        live: Cell::new(0),
+        ended: Cell::new(false),
+        panic: RefCell::default(),
+        signals: Arc::default(),
+    }));
+    let result = unwind::catch(|| f(&scope));
+    let inner = &scope.0;
+    if result.as_ref().is_err_and(cancel::is_cancellation) {
+        scope.cancel_all();
+    }
+    let result = match (result, scope.wait_for_end()) {
+        (Ok(value), Err(payload)) => {
+            _ = UserValue::new(value).drop_value().map_err(unwind::discard);
+            Err(payload)
+        }
+        (result, waited) => {
+            _ = waited.map_err(unwind::discard);
+            result
+        }
+    };
+    inner.ended.set(true);
+    let unjoined = inner.panic.take();
+    match (result, unjoined) {
+        (Err(payload), second) => {
+            // Before the first goes on: a destructor that panics while it does would end the
+            // process.
+            second.into_iter().for_each(unwind::discard);
+            unwind::resume(payload)
+        }
+        (Ok(value), Some(payload)) => {
+            _ = UserValue::new(value).drop_value().map_err(unwind::discard);
+            unwind::resume(payload)
+        }
+        (Ok(value), None) => value,
+    }
+}
+
+/// Spawns local tasks: see [`local_scope`]. Cloning copies a reference, for tasks that spawn
+/// further ones.
+///
+/// It stays on its thread: it is neither `Send` nor `Sync`.
+#[derive(Clone)]
+pub struct LocalScope<'env>(Rc<Inner<'env>>);
+
+struct Inner<'env> {
+    /// By number.
+    tasks: RefCell<Tasks<'env>>,
+    /// Tasks that have not ended.
+    live: Cell<usize>,
+    /// The scope is over.
+    ended: Cell<bool>,
+    /// The first panic that nobody joins.
+    panic: RefCell<Option<Payload>>,
+    signals: Arc<Signals>,
+}
+
+#[derive(Default)]
+struct Tasks<'env> {
+    slots: Vec<Slot<'env>>,
+    free: Vec<usize>,
+}
+
+enum Slot<'env> {
+    /// Never used, or its task has ended.
+    Free,
+    /// Between two polls.
+    Waits(Task<'env>),
+    /// Being polled, below on this stack; `again`: and woken since, which a `wait` on top of it has
+    /// found.
+    Polled { again: bool },
+}
+
+struct Task<'env> {
+    /// It leaves its result in its handle's state, and catches its panics.
+    future: Pin<Box<dyn Future<Output = ()> + 'env>>,
+    waker: Waker,
+}
+
+/// What wakers see; they may be on any thread.
+#[derive(Default)]
+struct Signals(Mutex<Signalled>);
+
+#[derive(Default)]
+struct Signalled {
+    /// Numbers of tasks that were woken.
+    ready: VecDeque<usize>,
+    /// Who drives the tasks, and waits.
+    driver: Option<StoredWaker>,
+    /// Who waits for the end of all.
+    at_end: Option<StoredWaker>,
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        let signalled = self.0.get_mut().unwrap_or_else(|e| e.into_inner());
+        let (driver, at_end) = (signalled.driver.take(), signalled.at_end.take());
+        driver.into_iter().chain(at_end).for_each(StoredWaker::discard);
+    }
+}
+
+impl Signals {
+    fn locked(&self) -> MutexGuard<'_, Signalled> {
+        // No user code runs under it.
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn add(&self, number: usize) {
+        let mut signalled = self.locked();
+        signalled.ready.push_back(number);
+        let driver = signalled.driver.take();
+        drop(signalled);
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+    }
+}
+
+/// The waker of a task. (One that comes late may name a number that another task has by now: a wake
+/// without need.)
+struct Signal {
+    number: usize,
+    signals: Arc<Signals>,
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.signals.add(self.number);
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.signals.add(self.number);
+    }
+}
+
+impl fmt::Debug for LocalScope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalScope").field("tasks", &self.0.live.get()).finish()
+    }
+}
+
+impl<'env> LocalScope<'env> {
+    /// Starts a local task from a future.
+    ///
+    /// # Blocking
+    /// Never blocks: it begins when the scope's owner waits.
+    ///
+    /// # Panics
+    /// If the scope is over (by a clone that was kept).
+    #[track_caller]
+    pub fn spawn_async<F: Future + 'env>(&self, future: F) -> LocalJoinHandle<'env, F::Output> {
+        assert!(!self.0.ended.get(), "this `local_scope` is over: nobody would run the task; spawn while it lasts");
+        let state = Rc::new(State {
+            outcome: RefCell::new(Outcome::Running(None)),
+            polled: Cell::new(false),
+            place: Location::caller(),
+        });
+        let mut at_end = AtEnd { inner: Some(self.0.clone()), state: state.clone() };
+        let task = async move {
+            let ends = at_end.state.clone();
+            let mut future = Some(Box::pin(future));
+            let result = poll_fn(|cx| {
+                let running = future.as_mut().expect("polled until it ends").as_mut();
+                ends.polled.set(true);
+                let polled = unwind::catch(|| running.poll(cx));
+                ends.polled.set(false);
+                match polled {
+                    Ok(Poll::Pending) => Poll::Pending,
+                    Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+                    Err(payload) => Poll::Ready(Err(payload)),
+                }
+            })
+            .await;
+            // Before the end can be seen. A panic of its destructor counts if there is no other.
+            let dropped = unwind::catch(|| drop(future.take()));
+            let result = match (result, dropped) {
+                (Ok(value), Err(payload)) => {
+                    _ = unwind::catch(|| drop(value)).map_err(unwind::discard);
+                    Err(payload)
+                }
+                (result, dropped) => {
+                    _ = dropped.map_err(unwind::discard);
+                    result
+                }
+            };
+            at_end.end(result);
+        };
+        let number = {
+            let mut tasks = self.0.tasks.borrow_mut();
+            let number = tasks.free.pop().unwrap_or(tasks.slots.len());
+            if number == tasks.slots.len() {
+                tasks.slots.push(Slot::Free);
+            }
+            let waker = Arc::new(Signal { number, signals: self.0.signals.clone() }).into();
+            tasks.slots[number] = Slot::Waits(Task { future: Box::pin(task), waker });
+            number
+        };
+        self.0.live.set(self.0.live.get() + 1);
+        self.0.signals.add(number);
+        LocalJoinHandle { state, scope: self.clone() }
+    }
+
+    /// Starts a local task from a closure: it runs to its end when its turn comes.
+    ///
+    /// Where it has to wait for another local task, it does so by [`wait`](Self::wait) or
+    /// [`LocalJoinHandle::join`], so that this one runs meanwhile, on top of it. What waits below
+    /// on the stack goes on when that is over: so a closure must not wait for what only the scope's
+    /// owner does after its own wait. (Futures that `await` have no such limits.)
+    ///
+    /// # Panics
+    /// As [`spawn_async`](Self::spawn_async).
+    #[track_caller]
+    pub fn spawn<T: 'env>(&self, f: impl FnOnce() -> T + 'env) -> LocalJoinHandle<'env, T> {
+        self.spawn_async(async { f() })
+    }
+
+    /// Waits for a future, which need not be `Send`, and runs local tasks meanwhile.
+    ///
+    /// # Blocking
+    /// Until the future is ready. The calling task is set aside while neither it nor a local task
+    /// is.
+    ///
+    /// # Panics
+    /// If the future panics; if there is no memory for a stack.
+    pub fn wait<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        block_on(poll_fn(|cx| self.poll_all(future.as_mut(), cx)))
+    }
+
+    /// The scope's end: waits until all local tasks have ended. Who is cancelled meanwhile cancels
+    /// them, and they are dropped.
+    ///
+    /// # Errors
+    /// What unwound out of the wait: the owner's cancellation, or that there is no memory for a
+    /// stack.
+    fn wait_for_end(&self) -> Result<(), Payload> {
+        let inner = &self.0;
+        let mut first = Ok(());
+        while inner.live.get() > 0 {
+            let waited = unwind::catch(|| {
+                self.wait(poll_fn(|cx| {
+                    let waker = StoredWaker::clone_of(cx.waker());
+                    let over = inner.live.get() == 0;
+                    // Whoever ends last wakes it.
+                    let unused = if over { Some(waker) } else { inner.signals.locked().at_end.replace(waker) };
+                    unused.into_iter().for_each(StoredWaker::discard);
+                    if over { Poll::Ready(()) } else { Poll::Pending }
+                }));
+            });
+            if let Err(mut payload) = waited {
+                cancel::settle(&mut payload);
+                self.cancel_all();
+                match first {
+                    Ok(()) => first = Err(payload),
+                    Err(_) => unwind::discard(payload),
+                }
+            }
+        }
+        first
+    }
+
+    /// Drops all local tasks that have not ended: that is how a future is cancelled. None of them
+    /// is being polled.
+    fn cancel_all(&self) {
+        loop {
+            let task = self.0.tasks.borrow_mut().slots.iter_mut().find_map(|slot| match slot {
+                Slot::Waits(_) => Some(std::mem::replace(slot, Slot::Free)),
+                _ => None,
+            });
+            // Without the borrow: user code, which may spawn further ones.
+            let Some(task) = task else { return };
+            UserValue::new(task).discard("a local task that was cancelled");
+        }
+    }
+
+    /// Polls a future, and the local tasks that are ready, by turns.
+    fn poll_all<F: Future>(&self, mut future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        loop {
+            if let Poll::Ready(value) = future.as_mut().poll(cx) {
+                // Others may wait for the local tasks: a `wait` below on this stack looks for
+                // itself. Nobody wakes this one any more.
+                let driver = self.0.signals.locked().driver.take();
+                driver.into_iter().for_each(StoredWaker::discard);
+                return Poll::Ready(value);
+            }
+            let turns = {
+                // (Cloned and dropped without the lock: wakers are user code.)
+                let waker = StoredWaker::clone_of(cx.waker());
+                let mut signalled = self.0.signals.locked();
+                let turns = signalled.ready.len();
+                let unused = if turns == 0 { signalled.driver.replace(waker) } else { Some(waker) };
+                drop(signalled);
+                unused.into_iter().for_each(StoredWaker::discard);
+                if turns == 0 {
+                    return Poll::Pending;
+                }
+                turns
+            };
+            // Those that are woken meanwhile come after the next look at the future.
+            for _ in 0..turns {
+                let number = self.0.signals.locked().ready.pop_front();
+                match number {
+                    Some(number) => self.poll_one(number),
+                    // A `wait` on top of a task has run them.
+                    None => break,
+                }
+            }
+        }
+    }
+
+    /// One poll of a local task, if it is still there.
+    fn poll_one(&self, number: usize) {
+        let mut task = {
+            let slot = &mut self.0.tasks.borrow_mut().slots[number];
+            match std::mem::replace(slot, Slot::Polled { again: false }) {
+                Slot::Waits(task) => task,
+                Slot::Free => return *slot = Slot::Free,
+                Slot::Polled { .. } => return *slot = Slot::Polled { again: true },
+            }
+        };
+        // Other tasks of this worker have their turns too.
+        Here::get().spend();
+        let pending = task.future.as_mut().poll(&mut Context::from_waker(&task.waker)).is_pending();
+        let mut tasks = self.0.tasks.borrow_mut();
+        if pending {
+            if let Slot::Polled { again: true } = std::mem::replace(&mut tasks.slots[number], Slot::Waits(task)) {
+                self.0.signals.add(number);
+            }
+        } else {
+            tasks.slots[number] = Slot::Free;
+            tasks.free.push(number);
+            // It is empty, but holds a reference to the scope, whose drop would borrow.
+            drop(tasks);
+            drop(task);
+        }
+    }
+}
+
+struct State<T> {
+    outcome: RefCell<Outcome<T>>,
+    /// It is being polled, somewhere below on this stack.
+    polled: Cell<bool>,
+    place: &'static Location<'static>,
+}
+
+/// Ends a local task: with its result, or as cancelled where its future is dropped.
+struct AtEnd<'env, T> {
+    /// `None` once it has ended.
+    inner: Option<Rc<Inner<'env>>>,
+    state: Rc<State<T>>,
+}
+
+impl<T> AtEnd<'_, T> {
+    fn end(&mut self, mut result: Result<T, Payload>) {
+        if let Err(payload) = &mut result {
+            // It goes to whoever has the handle; the owner of the scope unwinds no more.
+            cancel::settle(payload);
+        }
+        if let Some(inner) = self.inner.take() {
+            self.state.end(&inner, result);
+        }
+    }
+}
+
+impl<T> Drop for AtEnd<'_, T> {
+    fn drop(&mut self) {
+        self.end(Err(cancel::payload()));
+    }
+}
+
+enum Outcome<T> {
+    Running(Option<StoredWaker>),
+    Ended(Result<T, Payload>),
+    /// Taken, or nobody wants it.
+    Gone,
+}
+
+impl<T> State<T> {
+    /// The task has ended.
+    fn end(self: &Rc<Self>, scope: &Inner<'_>, result: Result<T, Payload>) {
+        let before = self.outcome.replace(Outcome::Gone);
+        match before {
+            Outcome::Running(waker) => {
+                *self.outcome.borrow_mut() = Outcome::Ended(result);
+                waker.into_iter().for_each(StoredWaker::wake);
+            }
+            // The handle was dropped.
+            _ => give_up(scope, result),
+        }
+        scope.live.set(scope.live.get() - 1);
+        if scope.live.get() == 0 {
+            let waker = scope.signals.locked().at_end.take();
+            waker.into_iter().for_each(StoredWaker::wake);
+        }
+    }
+}
+
+/// Nobody wants this result.
+fn give_up<T>(scope: &Inner<'_>, result: Result<T, Payload>) {
+    let payload = match result {
+        Err(payload) => payload,
+        Ok(value) => match UserValue::new(value).drop_value() {
+            Ok(()) => return,
+            Err(payload) => payload,
+        },
+    };
+    let mut first = scope.panic.borrow_mut();
+    if first.is_none() && !cancel::is_cancellation(&payload) {
+        *first = Some(payload);
+    } else {
+        drop(first);
+        unwind::discard(payload);
+    }
+}
+
+/// The right to the result of a local task. Dropping it leaves the task to the scope's end. Also a
+/// future, for other local tasks.
+pub struct LocalJoinHandle<'env, T> {
+    state: Rc<State<T>>,
+    scope: LocalScope<'env>,
+}
+
+impl<T> fmt::Debug for LocalJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalJoinHandle")
+            .field("spawned_at", &self.state.place.to_string())
+            .field("finished", &self.is_finished())
+            .finish()
+    }
+}
+
+impl<T> LocalJoinHandle<'_, T> {
+    /// Waits until the task has ended, running local tasks meanwhile, and returns its result.
+    ///
+    /// # Blocking
+    /// As [`LocalScope::wait`].
+    ///
+    /// # Errors
+    /// It panicked; or it waits for itself: it is in the middle of its run, below the caller on
+    /// this stack.
+    pub fn join(self) -> Result<T, JoinError> {
+        if self.state.polled.get() {
+            return Err(JoinError::itself(self.state.place));
+        }
+        let scope = self.scope.clone();
+        scope.wait(self)
+    }
+
+    /// Has the task ended?
+    pub fn is_finished(&self) -> bool {
+        !matches!(*self.state.outcome.borrow(), Outcome::Running(_))
+    }
+}
+
+impl<T> Future for LocalJoinHandle<'_, T> {
+    type Output = Result<T, JoinError>;
+
+    /// # Panics
+    /// If polled again after it was ready.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // Wakers are cloned and dropped without the borrow: they are user code.
+        let new = if self.is_finished() { None } else { Some(StoredWaker::clone_of(cx.waker())) };
+        let mut outcome = self.state.outcome.borrow_mut();
+        match &mut *outcome {
+            Outcome::Running(waker) => {
+                let old = std::mem::replace(waker, new);
+                drop(outcome);
+                old.into_iter().for_each(StoredWaker::discard);
+                Poll::Pending
+            }
+            Outcome::Gone => {
+                drop(outcome);
+                panic!("polled again after it was ready")
+            }
+            Outcome::Ended(_) => {
+                let Outcome::Ended(result) = std::mem::replace(&mut *outcome, Outcome::Gone) else { unreachable!() };
+                Poll::Ready(result.map_err(|payload| JoinError::panicked(payload, self.state.place, None)))
+            }
+        }
+    }
+}
+
+impl<T> Drop for LocalJoinHandle<'_, T> {
+    fn drop(&mut self) {
+        let before = self.state.outcome.replace(Outcome::Gone);
+        match before {
+            Outcome::Ended(result) => give_up(&self.scope.0, result),
+            Outcome::Running(waker) => waker.into_iter().for_each(StoredWaker::discard),
+            Outcome::Gone => {}
+        }
+    }
+}

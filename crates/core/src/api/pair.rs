@@ -1,0 +1,409 @@
+//! Fork-join of two closures, and running one thing on a fresh stack.
+//!
+//! The record of `b` stands on the caller's stack. It is always recorded, never simply called after
+//! `a`: `a` may wait for something that only `b` does, and then the worker's loop must find `b` (or
+//! a thief does).
+
+use super::handle::wait_done;
+use crate::record::create::write_stack_header;
+use crate::record::header::{Ended, Header, Marks, Mode};
+use crate::record::position::UNCLAIMED;
+use crate::record::word::Word;
+use crate::runtime::global;
+use crate::sched::cancel::frames::Frames;
+use crate::sched::cancel::{self, ask, point};
+use crate::sched::context::{self, Loan, inherit, nested};
+use crate::sched::unwind::{self, AbortOnUnwind, Payload};
+use crate::sched::waker::wake_waiter_as;
+use crate::sched::worker::{self, Role, Worker};
+use myriad_base::stack::pool::NoStack;
+use myriad_base::sys::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::cell::UnsafeCell;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::Location;
+
+/// A task whose record is in its spawner's frame.
+#[repr(C)]
+pub(crate) struct StackTask<F, T> {
+    header: UnsafeCell<MaybeUninit<Header>>,
+    /// What it inherits, if anything: see `context::inherit`.
+    _context: UnsafeCell<MaybeUninit<*mut ()>>,
+    closure: UnsafeCell<ManuallyDrop<F>>,
+    result: UnsafeCell<MaybeUninit<Result<T, Option<Payload>>>>,
+}
+
+impl<F: FnOnce() -> T, T> StackTask<F, T> {
+    /// Not yet a task: see [`begin`](Self::begin).
+    #[inline(always)]
+    pub(crate) fn new(f: F) -> Self {
+        StackTask {
+            header: UnsafeCell::new(MaybeUninit::uninit()),
+            _context: UnsafeCell::new(MaybeUninit::uninit()),
+            closure: UnsafeCell::new(ManuallyDrop::new(f)),
+            result: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Makes it a task, to be pushed on the caller's deque next. It stays where it is from now on.
+    #[inline(always)]
+    pub(crate) fn begin(&self, flags: u32, place: &'static Location<'static>) {
+        // SAFETY: nobody else knows the record yet.
+        unsafe { write_stack_header(self.record(), run_stack_task::<F, T>, flags, place) };
+    }
+
+    /// Makes it a task for the injector.
+    pub(crate) fn begin_elsewhere(&self, flags: u32, place: &'static Location<'static>) {
+        self.begin(flags, place);
+        // SAFETY: nobody else knows the record yet.
+        unsafe { inherit::nested(worker::current().as_deref(), self.record()) };
+        // SAFETY: nobody else knows the record before it is queued.
+        unsafe { (&raw mut (*self.record()).idx).write(AtomicUsize::new(UNCLAIMED)) };
+    }
+
+    #[inline(always)]
+    fn header(&self) -> &Header {
+        // SAFETY: begun, and pushed (which writes the position). What changes in it afterwards is
+        // atomic.
+        unsafe { (*self.header.get()).assume_init_ref() }
+    }
+
+    /// What the queues hold. (Derived from a pointer to the whole, so that `run` may reach all of
+    /// it.)
+    #[inline(always)]
+    pub(crate) fn record(&self) -> *mut Header {
+        std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    /// The closure, to call it here.
+    ///
+    /// # Safety
+    /// The task was claimed, and the closure is taken once.
+    #[inline(always)]
+    unsafe fn take_closure(&self) -> F {
+        // SAFETY: the caller.
+        unsafe { ManuallyDrop::take(&mut *self.closure.get()) }
+    }
+
+    /// What the task left; `Err(None)` if it was dropped unstarted.
+    ///
+    /// # Safety
+    /// The task has ended by `run`, and the result is taken once.
+    pub(crate) unsafe fn take_result(&self) -> Result<T, Option<Payload>> {
+        // SAFETY: the caller.
+        unsafe { (*self.result.get()).assume_init_read() }
+    }
+}
+
+unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> Ended {
+    // The task is known by its header's address; the word behind it, by where that ends
+    // (`context::inherit`).
+    const {
+        assert!(std::mem::offset_of!(StackTask<F, T>, header) == 0);
+        assert!(std::mem::offset_of!(StackTask<F, T>, _context) == size_of::<Header>());
+    };
+    let this = task.cast::<StackTask<F, T>>();
+    // SAFETY: whoever runs the task has claimed it, so the closure is taken once. Its frame waits
+    // for the end, so both places stand until `complete`, which comes after the result is written.
+    unsafe {
+        let (closure, result) = (&mut *(*this).closure.get(), (*this).result.get());
+        match mode {
+            Mode::Run => run_framed(task, &mut |begins| {
+                let f = ManuallyDrop::take(closure);
+                let ended = if begins { unwind::catch(f) } else { cancel::never_start(f) };
+                (*result).write(ended.map_err(|mut payload| {
+                    cancel::settle(&mut payload);
+                    Some(payload)
+                }));
+            }),
+            _ => {
+                // First, for the destructor may panic.
+                (*result).write(Err(None));
+                drop(ManuallyDrop::take(closure));
+            }
+        }
+    }
+    Ended::BySelf
+}
+
+/// Runs a task whose record is in its spawner's frame, and tells who waits for it. Compiled once:
+/// programs have many such closures.
+///
+/// # Safety
+/// The task is claimed. `body` is called once, with whether the closure begins; it does not unwind.
+#[inline(never)]
+unsafe fn run_framed(task: *mut Header, body: &mut dyn FnMut(bool)) {
+    let w = worker::current().expect("a task runs on a worker");
+    // SAFETY: the claimed task's frame waits for its end, so the record stands until `complete`;
+    // nothing looks at it afterwards.
+    unsafe {
+        // Relaxed: as of any task that begins.
+        let (mut w, ()) = Frames::with(w, task, std::ptr::null(), || {
+            body((*task).marks.load(Relaxed) & Marks::CANCELLED == 0);
+        });
+        if w.running.has_context() {
+            w = context::end(w);
+        }
+        w.forget_frame();
+        let waiter = Header::complete(task);
+        // The frame may be gone now.
+        if !waiter.is_null() {
+            _ = wake_waiter_as(w, waiter);
+        }
+    }
+}
+
+/// Runs two closures, perhaps in parallel, and returns both results.
+///
+/// The caller runs `a`; `b` is offered to other workers meanwhile, and the caller runs it
+/// afterwards if nobody took it. Both may borrow from the caller, and may block, also on each
+/// other: as long as somebody can go on, somebody does. From a foreign thread both run on the
+/// global runtime, and the thread sleeps.
+///
+/// # Blocking
+/// Until both have ended.
+///
+/// # Panics
+/// If either panics, both are awaited first, then the panic goes on; if both do, `a`'s.
+///
+/// # Examples
+/// ```
+/// fn fib(n: u64) -> u64 {
+///     if n < 2 {
+///         return n;
+///     }
+///     let (a, b) = myriad_core::join(|| fib(n - 1), || fib(n - 2));
+///     a + b
+/// }
+/// assert_eq!(fib(15), 610);
+/// ```
+#[inline]
+#[track_caller]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    join_at::<false, _, _, _, _>(a, b, Location::caller())
+}
+
+/// The same; `b`, and what the caller goes on in, are jobs of a [guest](Kind::GUEST), or not.
+#[inline]
+pub(crate) fn join_at<const GUEST: bool, A, B, RA, RB>(a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match worker::current() {
+        Some(w) if w.has_room() => join_here::<GUEST, _, _, _, _>(w, a, b, place),
+        w => join_elsewhere::<GUEST, _, _, _, _>(w, a, b, place),
+    }
+}
+
+/// Of a record on a stack of this worker.
+#[inline(always)]
+fn flags_on<const GUEST: bool>(w: &Worker) -> u32 {
+    if GUEST { w.guest_stack_flags } else { w.stack_flags }
+}
+
+/// Without a worker, or without room on the current stack.
+#[cold]
+#[inline(never)]
+fn join_elsewhere<const GUEST: bool, A, B, RA, RB>(
+    w: Option<Role>,
+    a: A,
+    b: B,
+    place: &'static Location<'static>,
+) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match w {
+        Some(w) => on_fresh_stack::<GUEST, _, _>(w, place, move || join_at::<GUEST, _, _, _, _>(a, b, place)),
+        None => {
+            let again = move || join_at::<GUEST, _, _, _, _>(a, b, place);
+            crate::api::run::run_on(global::home(), place, GUEST, again)
+        }
+    }
+}
+
+#[inline(always)]
+fn join_here<const GUEST: bool, A, B, RA, RB>(w: Role, a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let task = StackTask::new(b);
+    task.begin(flags_on::<GUEST>(&w), place);
+    // SAFETY: this frame does not end, by return or unwinding, before the task is claimed or done.
+    unsafe { w.push_nested(task.record()) };
+    // Caught, not cleaned up in a destructor: what waits for `b` must not do so while a panic is
+    // under way on this thread.
+    let ra = match unwind::catch(a) {
+        Ok(ra) => ra,
+        Err(payload) => join_panicked(w.refresh(), &task, payload),
+    };
+    // As `still`, but without a branch; who has waited in `a` has done the rest of it.
+    // SAFETY: the thread still has a worker's role, if perhaps another one's.
+    let w = unsafe { worker::current().unwrap_unchecked() };
+    // SAFETY: the frame's own record; claimed once. (If we have another worker's role now, the task
+    // is not in its deque, or was stolen into it.)
+    if unsafe { w.member.deque.claim_plain(task.header()) } {
+        // SAFETY: claimed.
+        let b = unsafe { task.take_closure() };
+        let rb = match unwind::catch(b) {
+            Ok(rb) => rb,
+            Err(payload) => nested::panicked(payload),
+        };
+        // Asked for again: `b` may have waited.
+        // SAFETY: the thread still has a worker's role, if perhaps another one's.
+        if unsafe { worker::current().unwrap_unchecked() }.member.deque.has_contexts() {
+            nested::finish_unmarked();
+        }
+        (ra, rb)
+    } else {
+        (ra, join_rest(w, &task))
+    }
+}
+
+/// `b` was taken, or something is out of the ordinary.
+#[cold]
+#[inline(never)]
+fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
+    // SAFETY: the frame's own record; claimed once.
+    if !unsafe { w.claim(task.header()) } {
+        return join_stolen(w, task);
+    }
+    // SAFETY: claimed. It is a task of its own, with a frame, on top of the caller; both stand
+    // until it has ended.
+    let (w, before, rb) = unsafe {
+        let (before, b) = (nested::begin(&w, task.record()), task.take_closure());
+        point::put_framed_on_top(before, task.record());
+        let (w, rb) = Frames::with(w, task.record(), std::ptr::null(), || {
+            unwind::catch(b).map_err(|mut payload| {
+                cancel::settle(&mut payload);
+                payload
+            })
+        });
+        (w, before, rb)
+    };
+    nested::finish(w, before);
+    match rb {
+        Ok(rb) => rb,
+        Err(payload) => unwind::resume(payload),
+    }
+}
+
+/// `b` was taken: waits for its end.
+#[cold]
+#[inline(never)]
+fn join_stolen<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
+    _ = wait_for_frame(w, task.header());
+    // SAFETY: the task has ended, and this is the only taker.
+    match unsafe { task.take_result() } {
+        Ok(value) => value,
+        Err(Some(payload)) => unwind::resume(payload),
+        Err(None) => panic!("the runtime was shut down before this closure of `join` could start"),
+    }
+}
+
+/// `a` has panicked: `b` is run or awaited before the frame goes, then the panic goes on.
+#[cold]
+#[inline(never)]
+fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payload: Payload) -> ! {
+    if cancel::is_cancellation(&payload) {
+        cancel_b(w, task);
+        unwind::resume(payload);
+    }
+    // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
+    // SAFETY: the frame's own record; claimed once.
+    unsafe {
+        if w.claim(task.header()) {
+            let before = w.running.replace(Word::of_task(task.record()));
+            point::put_framed_on_top(before, task.record());
+            let (w, _) = w.run(task.record());
+            w.running.set(before);
+        } else {
+            _ = wait_for_frame(w, task.header());
+        }
+        // Its own panic, if any, gives way to `a`'s; so does that of its result's destructor.
+        match unwind::catch(|| drop(task.take_result())) {
+            Ok(()) => {}
+            Err(second) => unwind::discard(second),
+        }
+    }
+    unwind::resume(payload)
+}
+
+/// `a` was cancelled, so `b` is: it does not begin any more, or is asked and awaited.
+#[cold]
+fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
+    // SAFETY: the frame's own record; claimed once.
+    let dropped = unsafe {
+        if w.claim(task.header()) {
+            unwind::catch(|| _ = (task.header().run)(task.record(), Mode::DropUnstarted))
+        } else {
+            ask::cancel(task.record());
+            _ = wait_for_frame(w, task.header());
+            unwind::catch(|| drop(task.take_result()))
+        }
+    };
+    // A panic gives way to the cancellation.
+    if let Err(second) = dropped {
+        unwind::discard(second);
+    }
+}
+
+/// Waits for a task whose record is in the caller's frame, whatever happens.
+pub(crate) fn wait_for_frame(w: Role, header: &Header) -> Role {
+    let stays = AbortOnUnwind::new(
+        "a join was left by a panic while the task runs whose record and data are in its frame (a bug in Myriad)",
+    );
+    // SAFETY: the record is the caller's own.
+    let w = match unsafe { wait_done(Some(w), header) } {
+        Ok(w) => w.expect("a worker stays one"),
+        // (Without a stack nothing has waited, and no waker was left in such a record.)
+        Err(_) => worker::current().expect("on a worker").wait_without_stack(|| header.is_done()),
+    };
+    stays.disarm();
+    w
+}
+
+/// Runs `f` on an empty stack of this worker (or on another worker), while the caller's is set
+/// aside: recursion is bounded by memory, not by the size of a stack.
+#[cold]
+#[inline(never)]
+fn on_fresh_stack<const GUEST: bool, F, T>(w: Role, place: &'static Location<'static>, f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    if let Err(error) = w.ensure_stack() {
+        no_stack(&error);
+    }
+    // The caller itself goes on there.
+    let loan = Loan::new();
+    let task = StackTask::new(|| loan.run(f));
+    task.begin(flags_on::<GUEST>(&w), place);
+    // SAFETY: the frame stands until the task is done.
+    unsafe { w.push_next(task.record()) };
+    let result = unwind::catch(|| join_stolen(w, &task));
+    loan.give_back();
+    match result {
+        Ok(value) => value,
+        Err(payload) => unwind::resume(payload),
+    }
+}
+
+#[cold]
+fn no_stack(error: &NoStack) -> ! {
+    panic!("{error}")
+}

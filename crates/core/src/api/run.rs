@@ -1,0 +1,287 @@
+//! Runs and spawns in a runtime: [`run`], [`spawn_on`], and what a [`Runtime`] and a [`Handle`]
+//! offer of that.
+
+use super::{JoinHandle, JoinWait, StackTask, spawn, spawn_async_on as start_future};
+use crate::record::create;
+use crate::record::header::{Header, Mode};
+use crate::runtime::Runtime;
+use crate::runtime::global::home;
+use crate::runtime::pools::{here, inside};
+use crate::sched::hub::Handle;
+use crate::sched::unwind::{self, AbortOnUnwind};
+use crate::sched::worker::{self, Role};
+use crate::sched::{lent, user_code};
+use myriad_base::sys::atomic::Ordering::Relaxed;
+use std::panic::Location;
+use std::ptr::null_mut;
+
+impl Runtime {
+    /// Runs `f` as a task of this runtime and returns its result.
+    ///
+    /// `f` may borrow from the caller. Called in a task of this very runtime, of whichever pool, it
+    /// simply calls `f`.
+    ///
+    /// # Blocking
+    /// Until `f` has ended (not the tasks that it spawned): a foreign thread sleeps, a task of
+    /// another runtime is set aside.
+    ///
+    /// # Aborts
+    /// If the runtime ends while `f` is blocked in it: see [`shutdown`](Self::shutdown).
+    ///
+    /// # Panics
+    /// If `f` panics, that panic goes on. If the runtime has been shut down.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(2).build().unwrap();
+    /// let word = String::from("borrowed");
+    /// assert_eq!(rt.run(|| word.len()), 8);
+    /// ```
+    #[track_caller]
+    pub fn run<F, T>(&self, f: F) -> T
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        if self.is_inside() {
+            return f();
+        }
+        run_on(self.handle(), Location::caller(), false, f)
+    }
+
+    /// Is the caller one of its tasks?
+    pub(crate) fn is_inside(&self) -> bool {
+        inside().is_some_and(|mine| mine.is_of_now() && mine.hub().is_of_same_runtime(self.hub))
+    }
+
+    /// Starts a task; as [`spawn`](fn@crate::spawn), but in this runtime.
+    ///
+    /// # Errors
+    /// After a shutdown the task is dropped, and its handle says so
+    /// ([`JoinError::is_shutdown`](crate::JoinError)).
+    #[track_caller]
+    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.handle().spawn(f)
+    }
+
+    /// Starts a task that drives a future; as [`spawn_async`](fn@crate::spawn_async), but in this
+    /// runtime.
+    ///
+    /// # Errors
+    /// As for [`Runtime::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Builder::new().workers(1).build()?;
+    /// assert_eq!(rt.spawn_async(async { 6 * 7 }).join().unwrap(), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_async<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.handle().spawn_async(future)
+    }
+}
+
+impl Handle {
+    /// As [`Runtime::spawn`].
+    #[track_caller]
+    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        spawn::spawn_on(*self, f, Location::caller())
+    }
+
+    /// As [`Runtime::spawn_async`].
+    #[track_caller]
+    pub fn spawn_async<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        start_future(*self, future, Location::caller())
+    }
+
+    /// As [`Runtime::run`], but in this very pool: a task of another pool of the same runtime waits
+    /// meanwhile.
+    #[track_caller]
+    pub fn run<F, T>(&self, f: F) -> T
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        run_on(*self, Location::caller(), false, f)
+    }
+}
+
+/// Runs `f` as a task and returns its result: what `main` of a program of tasks calls.
+///
+/// On the global runtime, or, in a task, right there. `f` may borrow from the caller. Returns when
+/// `f` has ended, whatever else it has spawned.
+///
+/// # Blocking
+/// Until `f` has ended.
+///
+/// # Panics
+/// If `f` panics, that panic goes on. If the global runtime cannot be started.
+///
+/// # Examples
+/// ```
+/// let total = myriad_core::run(|| {
+///     let handles: Vec<_> = (0..10).map(|i| myriad_core::spawn(move || i)).collect();
+///     handles.into_iter().map(|h| h.join().unwrap()).sum::<i32>()
+/// });
+/// assert_eq!(total, 45);
+/// ```
+#[track_caller]
+pub fn run<F, T>(f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let place = Location::caller();
+    match crate::sched::worker::current() {
+        Some(_) => f(),
+        None if lent::home().is_some() => f(),
+        None => run_on(home(), place, false, f),
+    }
+}
+
+/// Starts a task in a pool of the runtime that the caller belongs to; as [`spawn`](fn@crate::spawn)
+/// otherwise.
+///
+/// `default` is the pool of the main workers; others are made by
+/// [`Builder::pool`](crate::Builder::pool). What the task spawns stays in its pool, unless it says
+/// otherwise. A task of another pool is waited for like any other.
+///
+/// # Blocking
+/// Never blocks.
+///
+/// # Panics
+/// If the runtime has no pool of this name; the message names those that there are. (To ask, use
+/// [`Handle::pool`].)
+///
+/// # Examples
+/// ```
+/// let rt = myriad_core::Builder::new().workers(2).pool("interactive", 1).build()?;
+/// rt.run(|| {
+///     let answer = myriad_core::spawn_on("interactive", || 6 * 7);
+///     assert_eq!(answer.join().unwrap(), 42);
+/// });
+/// # std::io::Result::Ok(())
+/// ```
+#[track_caller]
+pub fn spawn_on<F, T>(pool: &str, f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    here().expect_pool(pool).spawn(f)
+}
+
+/// Starts a task that drives a future in a pool of the runtime that the caller belongs to; as
+/// [`spawn_async`](fn@crate::spawn_async) otherwise, and as [`spawn_on`]. The future stays in its
+/// pool.
+///
+/// # Panics
+/// As [`spawn_on`].
+///
+/// # Examples
+/// ```
+/// let rt = myriad_core::Builder::new().workers(1).pool("interactive", 1).build()?;
+/// let answer = rt.run(|| myriad_core::spawn_async_on("interactive", async { 6 * 7 }).join());
+/// assert_eq!(answer.unwrap(), 42);
+/// # std::io::Result::Ok(())
+/// ```
+#[track_caller]
+pub fn spawn_async_on<F>(pool: &str, future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    here().expect_pool(pool).spawn_async(future)
+}
+
+/// Runs `f` in this pool, as a job of a [guest](crate::record::header::Kind::GUEST) or not, and
+/// waits on whatever thread.
+pub(crate) fn run_on<F, T>(home: Handle, place: &'static Location<'static>, guest: bool, f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let w = worker::current();
+    if w.as_ref().is_some_and(|w| home.has(w)) {
+        return f();
+    }
+    home.hub().expect_here();
+    // First: what panics here drops the closure.
+    if let Some(Err(error)) = w.as_ref().map(|w| w.ensure_stack()) {
+        panic!("{error}");
+    }
+    let task = StackTask::new(f);
+    let number = home.hub().number;
+    task.begin_elsewhere(if guest { create::guest_stack_flags(number) } else { create::stack_flags(number) }, place);
+    // SAFETY: begun; the task stands in this frame, and is a record like any other.
+    unsafe { run_record(home, w, task.record()) };
+    // SAFETY: the task has ended, and this is the only taker.
+    match unsafe { task.take_result() } {
+        Ok(value) => value,
+        Err(Some(payload)) => unwind::resume(payload),
+        Err(None) => panic!("{ENDED}"),
+    }
+}
+
+/// Gives the task to this runtime, and waits for its end. Compiled once.
+///
+/// # Safety
+/// The record is that of a task in the caller's frame, which has begun nowhere, and which nobody
+/// else knows.
+#[inline(never)]
+unsafe fn run_record(home: Handle, w: Option<Role>, record: *mut Header) {
+    let hub = home.hub();
+    let wait = JoinWait::new(w.as_deref(), record);
+    // SAFETY: the caller's frame stands until the task is done: it is waited for below, whatever
+    // happens. The node is left before the task can end, so its end wakes the node, once.
+    unsafe {
+        assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
+        hub.begin_run(record);
+        if !home.try_inject(None, record) {
+            // Nobody else knows the record, and nobody waits: what is dropped here is the caller's,
+            // and may wait.
+            hub.end_run(record);
+            (*record).waiter.store(null_mut(), Relaxed);
+            if let Err(payload) = user_code::call(|| _ = ((*record).run)(record, Mode::DropUnstarted)) {
+                unwind::discard(payload);
+            }
+            panic!("{ENDED}");
+        }
+        let stays = AbortOnUnwind::new(
+            "a `run` was left by a panic while the task runs that is in its frame (a bug in Myriad)",
+        );
+        _ = wait.block(w);
+        stays.disarm();
+        hub.end_run(record);
+    }
+}
+
+const ENDED: &str = "the runtime has been shut down: it cannot run anything any more";
+
+/// Lets all other tasks of this worker that are ready go first; on a foreign thread, other threads.
+///
+/// # Blocking
+/// Only as long as they take.
+pub fn yield_now() {
+    match worker::current() {
+        Some(w) => _ = w.yield_now(),
+        None => myriad_base::sys::thread::yield_now(),
+    }
+}

@@ -1,0 +1,576 @@
+//! Scopes: tasks that borrow.
+//!
+//! ```text
+//!  scope frame: Scope { local, shared, waiter, panic }    <- tasks hold a pointer to it
+//!  end: run own newest tasks of this scope inline; shared -= OPEN - local; wait until 0
+//! ```
+//! **Counting.** What the owner's thread spawns and ends is counted in `local`, without atomics (in
+//! fiber mode that is all that its worker does; in threads mode what the owner itself does and what
+//! runs on top of it); all else in `shared`, which starts at [`OPEN`] so that it cannot reach 0
+//! before the owner has come to its end and merged the two. After the merge everybody counts in
+//! `shared`, and who takes it to 0 wakes the owner.
+//!
+//! **Invariant.** A task touches the scope last when it counts itself down; the frame stands until
+//! all have.
+//!
+//! **Ordering.** `shared`: each count down is AcqRel, so that what any task did is visible after
+//! the wait.
+
+use super::handle::JoinHandle;
+use super::{JoinError, spawn};
+use crate::queue::node::Node;
+use crate::record::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::word::Word;
+use crate::record::{create, memory, payload as record};
+use crate::runtime::global;
+use crate::sched::cancel::frames::Frames;
+use crate::sched::cancel::frames::ScopeHead;
+use crate::sched::cancel::{self, ask, point};
+use crate::sched::context::{self, inherit};
+use crate::sched::finish;
+use crate::sched::hub::{Handle, Hub};
+use crate::sched::unwind::{self, AbortOnUnwind, Payload};
+use crate::sched::user_code::UserValue;
+use crate::sched::waker::wake_waiter_as;
+use crate::sched::worker::{self, Role, Worker, block_thread, wake_node};
+use myriad_base::sys::atomic::{AtomicBool, AtomicIsize, Ordering::*};
+use myriad_base::sys::cell::UnsafeCell;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::panic::Location;
+use std::ptr::null_mut;
+use std::sync::Mutex;
+
+const OPEN: isize = isize::MAX / 2;
+
+/// Spawns tasks that may borrow what outlives the [`scope`].
+#[derive(Debug)]
+pub struct Scope<'scope, 'env: 'scope> {
+    counts: Counts,
+    /// Its tasks are cancelled, and no more begin; and whose it is.
+    head: ScopeHead,
+    /// Other runtimes whose workers have spawned into it.
+    strangers: Mutex<Vec<&'static Hub>>,
+    /// The panic of a task that nobody joined. (Taken out at the scope's end, so that nothing is
+    /// dropped with the frame.)
+    panic: Mutex<Option<Payload>>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+#[derive(Debug)]
+struct Counts {
+    /// The owner's thread ([`Stacks::runner`](crate::sched::stacks::Stacks::runner)); null for a
+    /// foreign one.
+    owner: *const (),
+    /// Touched only on the owner's thread, until `merged`.
+    local: Cell<isize>,
+    merged: Cell<bool>,
+    shared: AtomicIsize,
+    /// Who waits at the end; written before the merge.
+    waiter: UnsafeCell<*mut Node>,
+}
+
+// SAFETY: `local` and `merged` are touched by the owner's thread only, `waiter` is written before
+// the merge and read after a count down that came after it.
+unsafe impl Sync for Counts {}
+// SAFETY: the owner does not leave its thread; what others reach is atomic, or `waiter`, by the
+// order above.
+unsafe impl Send for Counts {}
+
+impl Counts {
+    fn is_owner(&self, w: Option<&Worker>) -> bool {
+        w.is_some_and(|w| std::ptr::eq(w.stacks.runner(), self.owner))
+    }
+
+    /// One more task.
+    #[inline]
+    fn up(&self, w: Option<&Worker>) {
+        if self.is_owner(w) && !self.merged.get() {
+            self.local.set(self.local.get() + 1);
+        } else {
+            // Relaxed: the spawner is itself counted, or is the owner.
+            self.shared.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// One task has ended. The last access of the task to the scope.
+    #[inline(always)]
+    fn down(&self, w: Option<&Worker>) {
+        if self.is_owner(w) && !self.merged.get() {
+            self.local.set(self.local.get() - 1);
+        } else {
+            self.down_shared(w);
+        }
+    }
+
+    #[inline(never)]
+    fn down_shared(&self, w: Option<&Worker>) {
+        // AcqRel: what the task did, for the owner; what the others did, for the one who wakes it.
+        if self.shared.fetch_sub(1, AcqRel) == 1 {
+            // SAFETY: at 0 the owner has merged and waits for us; it wrote the word before.
+            unsafe { wake_node(w, self.waiter.with(|waiter| *waiter)) };
+        }
+    }
+}
+
+/// Calls `f` with a scope, and returns when `f` and all tasks spawned in the scope have ended.
+///
+/// Tasks of the scope may borrow everything that outlives the call, may spawn further ones, and may
+/// block.
+///
+/// # Blocking
+/// At its end, until all tasks have ended; those of its own queue run right there.
+///
+/// # Cancellation
+/// If the caller is cancelled, so are all tasks of the scope; it unwinds when they have ended. A
+/// task of the scope that was cancelled is no error of the scope. See
+/// [`try_scope`](super::try_scope) for a scope whose tasks are cancelled at the first error.
+///
+/// # Aborts
+/// If the owner is a foreign thread or a task of another runtime than the scope's tasks, whose
+/// runtime ends while one of them is blocked: see [`Runtime::shutdown`](crate::Runtime::shutdown).
+///
+/// # Panics
+/// If `f` panics, that panic goes on after all tasks have ended; else the first panic of a task
+/// that was not joined.
+///
+/// # Examples
+/// ```
+/// let mut parts = [1, 2, 3];
+/// myriad_core::scope(|s| {
+///     for x in &mut parts {
+///         s.spawn(move || *x *= 10);
+///     }
+/// });
+/// assert_eq!(parts, [10, 20, 30]);
+/// ```
+#[track_caller]
+pub fn scope<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let scope = Scope::new();
+    let result = unwind::catch(|| f(&scope));
+    scope.end(result)
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// A scope of the caller.
+    pub(super) fn new() -> Self {
+        let w = worker::current();
+        Scope {
+            counts: Counts {
+                owner: w.as_ref().map_or(std::ptr::null(), |w| w.stacks.runner()),
+                local: Cell::new(0),
+                merged: Cell::new(false),
+                shared: AtomicIsize::new(OPEN),
+                waiter: UnsafeCell::new(null_mut()),
+            },
+            head: ScopeHead {
+                cancelled: AtomicBool::new(false),
+                home: w.as_ref().map_or_else(global::home, |w| Handle::of(w.hub)),
+                foreign: w.is_none(),
+            },
+            strangers: Mutex::default(),
+            panic: Mutex::new(None),
+            scope: PhantomData,
+            env: PhantomData,
+        }
+    }
+
+    /// Waits until all tasks have ended, after the scope's body has ended in this way.
+    pub(super) fn end<T>(&self, result: Result<T, Payload>) -> T {
+        if result.as_ref().is_err_and(cancel::is_cancellation) {
+            self.cancel();
+        }
+        self.wait();
+        match (result, self.take_panic()) {
+            (Err(payload), second) => {
+                // Before the first goes on: a destructor that panics while it does would end the
+                // process.
+                second.into_iter().for_each(unwind::discard);
+                unwind::resume(payload)
+            }
+            (Ok(value), Some(payload)) => {
+                _ = UserValue::new(value).drop_value().map_err(unwind::discard);
+                unwind::resume(payload)
+            }
+            (Ok(value), None) => {
+                // By its owner's cancellation, perhaps, which was only passed on.
+                point::check_anywhere();
+                value
+            }
+        }
+    }
+
+    /// The first panic of a task that nobody joined.
+    pub(super) fn take_panic(&self) -> Option<Payload> {
+        self.panic.lock().unwrap_or_else(|e| e.into_inner()).take()
+    }
+
+    /// Cancels all tasks of the scope, and those that are spawned in it from now on. See
+    /// [`cancel`](crate::cancel).
+    ///
+    /// # Blocking
+    /// Never blocks: the scope's end waits for them.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// myriad_core::scope(|s| {
+    ///     for _ in 0..100 {
+    ///         s.spawn(|| myriad_core::time::sleep(Duration::from_secs(3600)));
+    ///     }
+    ///     s.cancel();
+    /// });
+    /// ```
+    pub fn cancel(&self) {
+        // Release: pairs with the Acquire in `Frame::is_cancelled` and of a task that begins.
+        if self.head.cancelled.swap(true, AcqRel) {
+            return;
+        }
+        ask::ask_frames(self.head.home.hub());
+        let strangers = std::mem::take(&mut *self.strangers.lock().unwrap_or_else(|e| e.into_inner()));
+        strangers.into_iter().for_each(ask::ask_frames);
+    }
+
+    /// Was it cancelled?
+    pub fn is_cancelled(&self) -> bool {
+        self.head.cancelled.load(Acquire)
+    }
+
+    /// A worker of another runtime spawns.
+    #[cold]
+    fn note_stranger(&self, hub: &'static Hub) {
+        let mut strangers = self.strangers.lock().unwrap_or_else(|e| e.into_inner());
+        if !strangers.iter().any(|known| std::ptr::eq(*known, hub)) {
+            strangers.push(hub);
+        }
+    }
+
+    /// Starts a task in the scope; like [`spawn`](crate::spawn), but `f` may borrow.
+    ///
+    /// # Blocking
+    /// Never blocks.
+    #[inline]
+    #[track_caller]
+    pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        self.spawn_as(Kind::CLOSURE.and(Kind::SCOPED), f)
+    }
+
+    /// The same of a task of this kind.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn spawn_as<F, T>(&'scope self, kind: Kind, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let place = Location::caller();
+        let w = worker::current();
+        // Nobody drops it on the way: see `spawn::spawn_into`.
+        let job = ManuallyDrop::new(Job { scope: std::ptr::from_ref(self).cast(), f });
+        self.counts.up(w.as_deref());
+        // SAFETY: 'scope outlives the task: the scope's frame waits for it. The record is fresh, of
+        // the right class, and ours until queued.
+        let handle = unsafe {
+            let kind = record::kind::<Job<F>, T>(kind);
+            let class = const { record::class::<Job<F>, T>() };
+            // A worker of another runtime spawns into its own, as anywhere.
+            let (task, hub) = match &w {
+                Some(w) => {
+                    if !std::ptr::eq(w.hub, self.head.home.hub()) {
+                        self.note_stranger(w.hub);
+                    }
+                    (w.memory.alloc(class), w.hub)
+                }
+                None => (memory::foreign().alloc(class), self.head.home.hub()),
+            };
+            let task = task.cast::<Header>();
+            create::write_header(task, run_job::<F, T>, kind, hub.number, place);
+            record::put(task, job);
+            let task = match &w {
+                Some(w) => w.push_new(task),
+                None => {
+                    let task = inherit::closure(None, task, None);
+                    self.head.home.inject(None, task);
+                    task
+                }
+            };
+            JoinHandle::new(task)
+        };
+        ScopedJoinHandle { handle: ManuallyDrop::new(handle), panic: &self.panic }
+    }
+
+    /// The owner's end: runs what is left of the scope in its own queue, then waits for the others.
+    fn wait(&self) {
+        let counts = &self.counts;
+        // Tasks borrow from the frames below.
+        let stays = AbortOnUnwind::new(LEFT);
+        let mut w = worker::current();
+        if let Some(here) = w {
+            w = Some(self.run_own(here));
+            if counts.local.get() == 0 && counts.shared.load(Acquire) == OPEN {
+                // All have ended, and all that they did is visible.
+                return stays.disarm();
+            }
+        }
+        let no_stack = w.as_ref().is_some_and(|w| w.ensure_stack().is_err());
+        let node = w.as_ref().map_or_else(|| Node::new(None), |w| w.node());
+        let wait = ScopeWait { node, scope: std::ptr::from_ref(self).cast() };
+        wait.node.end.set(Some(ScopeWait::pass_on));
+        // (Of the whole wait: `pass_on` looks behind the node.)
+        let node = (&raw const wait).cast::<Node>();
+        counts.waiter.with_mut(|waiter| {
+            // SAFETY: nobody reads it before the merge below.
+            unsafe { *waiter = node.cast_mut() }
+        });
+        counts.merged.set(true);
+        let less = OPEN - counts.local.get();
+        if w.is_none() && self.head.home.hub().is_elsewhere() && counts.shared.load(Acquire) != less {
+            // Forked by its owner: its tasks are the parent's. (No unwinding leaves a frame that
+            // was lent.)
+            myriad_base::sys::thread::abort_with(&self.head.home.hub().elsewhere());
+        }
+        match w {
+            Some(w) if no_stack => _ = w.wait_without_stack(|| counts.shared.load(Acquire) == less),
+            w => {
+                // AcqRel: the node, for who takes the count to 0; what the tasks did, for us.
+                if counts.shared.fetch_sub(less, AcqRel) != less {
+                    match w {
+                        // SAFETY: a stack is ensured, and the last task wakes the node, once.
+                        Some(w) => _ = unsafe { w.suspend(node) },
+                        // SAFETY: the wait is this thread's, and stands; the pointer is that of the
+                        // whole.
+                        None => unsafe { block_thread(node) },
+                    }
+                }
+            }
+        }
+        stays.disarm();
+    }
+
+    /// Runs the newest tasks of this worker's queue as long as they belong to this scope. (The
+    /// inlining rule allows it: the scope's end cannot come before theirs.)
+    fn run_own(&self, mut w: Role) -> Role {
+        let owner = point::running(&w);
+        while w.has_room() {
+            // SAFETY: what runs here, between the tasks on top of it.
+            if unsafe { point::is_cancelled(owner) } {
+                self.cancel();
+            }
+            // SAFETY: we are the worker; what is popped is ours to run or to push back.
+            unsafe {
+                let is_ours = |task: *mut Header| {
+                    (*task).kind.has(Kind::SCOPED) && std::ptr::eq(scope_of(task), std::ptr::from_ref(self).cast())
+                };
+                let mut task = w.member.deque.pop();
+                if task.is_null()
+                    && let Some(queues) = w.hub.crew.queues()
+                {
+                    task = queues.take_ours(w.member.index, &is_ours);
+                }
+                if task.is_null() {
+                    return w;
+                }
+                if !is_ours(task) {
+                    w.push_any(task);
+                    return w;
+                }
+                let caller = w.running.replace(Word::of_task(task));
+                point::put_framed_on_top(caller, task);
+                (w, _) = w.run(task);
+                w.running.set(caller);
+            }
+        }
+        w
+    }
+}
+
+/// The owner's wait at the end.
+#[repr(C)]
+struct ScopeWait {
+    node: Node,
+    scope: *const Scope<'static, 'static>,
+}
+
+// `pass_on` finds the whole by the node's address.
+const _: () = assert!(std::mem::offset_of!(ScopeWait, node) == 0);
+
+impl ScopeWait {
+    /// The owner is cancelled: so are the scope's tasks, for which it waits on.
+    ///
+    /// # Safety
+    /// As for every [`End`](crate::queue::node::End); the node is that of a `ScopeWait`.
+    unsafe fn pass_on(node: *const Node) -> bool {
+        // SAFETY: the caller: the owner is in `wait`, so the scope stands.
+        unsafe { (*(*node.cast::<ScopeWait>()).scope).cancel() };
+        false
+    }
+}
+
+/// What a scoped record holds. The scope's address comes first, whatever the closure.
+#[repr(C)]
+struct Job<F> {
+    scope: *const Scope<'static, 'static>,
+    f: F,
+}
+
+/// # Safety
+/// A live, unstarted scoped record.
+unsafe fn scope_of(task: *mut Header) -> *const Scope<'static, 'static> {
+    const { assert!(std::mem::offset_of!(Job<()>, scope) == 0) };
+    // SAFETY: a live scoped record, by the contract. A `Job` begins with the pointer, also where it
+    // stands in a box: then this reads the box's address, which is no scope's; such a task is just
+    // not run inline.
+    unsafe { *record::get::<*const Scope<'static, 'static>>(task) }
+}
+
+unsafe fn run_job<F, T>(task: *mut Header, mode: Mode) -> Ended
+where
+    F: FnOnce() -> T,
+{
+    // SAFETY: the caller has the task, in the state that `mode` says. The scope's frame stands
+    // until `down`.
+    unsafe {
+        if mode == Mode::DropOutcome {
+            spawn::drop_outcome::<T>(task);
+            return Ended::BySelf;
+        }
+        let Job { scope, f } = record::take::<Job<F>>(task);
+        let counts = &raw const (*scope).counts;
+        if mode == Mode::DropUnstarted {
+            let dropped = unwind::catch(|| drop(f));
+            let w = worker::current();
+            // The caller completes; the scope is told here, because it is the last who knows it.
+            // Only the outcome is written afterwards, to a record that no longer refers to the
+            // scope.
+            (*counts).down(w.as_deref());
+            return match dropped {
+                Ok(()) => Ended::BySelf,
+                Err(payload) => unwind::resume(payload),
+            };
+        }
+        let w = worker::current().expect("a task runs on a worker");
+        let (mut w, result) = Frames::with(w, task, &raw const (*scope).head, || {
+            // Relaxed marks: whoever sets them for a task that has not begun has its handle.
+            // Acquire: pairs with `cancel`.
+            if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 || (*scope).head.cancelled.load(Acquire) {
+                cancel::never_start(f)
+            } else {
+                unwind::catch(f)
+            }
+        });
+        match result {
+            Ok(value) => {
+                record::put(task, value);
+                (*task).outcome = Outcome::Returned;
+            }
+            Err(mut payload) => {
+                cancel::settle(&mut payload);
+                record::put::<Payload>(task, payload);
+                (*task).outcome = Outcome::Panicked;
+            }
+        }
+        if w.running.has_context() {
+            w = context::end(w);
+        }
+        // Detached for good: no need to swap. Acquire: as in `complete`.
+        let waiter = if (*task).waiter.load(Acquire) == DETACHED { DETACHED } else { Header::complete(task) };
+        // What is left of the task runs as the task until its record is freed, and is cancelled no
+        // more. Once the end can be seen without that, nothing runs here as this task: the record
+        // may be another one's.
+        if waiter == DETACHED {
+            // (As in `turn::end_detached`.)
+            (*task).waiter.store(DETACHED, Relaxed);
+            if (*task).outcome == Outcome::Panicked {
+                cancel::keep_off_for_good(&*task);
+                w = finish::leave_task(keep(w, &(*scope).panic, record::take::<Payload>(task)));
+                finish::free(Some(&w), task);
+            } else if std::mem::needs_drop::<T>() {
+                cancel::keep_off_for_good(&*task);
+                // Before the count: the result may borrow from the scope.
+                w = finish::drop_own_outcome(w, task);
+            } else {
+                finish::free(Some(&w), task);
+            }
+        } else if !waiter.is_null() {
+            w.running.set(Word::NOTHING);
+            w = wake_waiter_as(w, waiter);
+        }
+        (*counts).down(Some(&w));
+    }
+    Ended::BySelf
+}
+
+/// A scope's frame was left while tasks borrow from it.
+const LEFT: &str = "the end of a scope was left by a panic while its tasks run, which borrow from it (a bug in Myriad)";
+
+/// The first panic that nobody has joined goes on at the scope's end. A cancellation does not.
+#[cold]
+fn keep(w: Role, panic: &Mutex<Option<Payload>>, payload: Payload) -> Role {
+    match keep_first(panic, payload) {
+        Some(payload) => unwind::discard_as(Some(w), payload).expect("a worker stays one"),
+        None => w,
+    }
+}
+
+/// Keeps the first panic; any other one, and a cancellation, comes back to be discarded, without
+/// the lock: its destructor is user code.
+fn keep_first(panic: &Mutex<Option<Payload>>, payload: Payload) -> Option<Payload> {
+    if cancel::is_cancellation(&payload) {
+        return Some(payload);
+    }
+    let mut first = panic.lock().unwrap_or_else(|e| e.into_inner());
+    match *first {
+        Some(_) => Some(payload),
+        None => {
+            *first = Some(payload);
+            None
+        }
+    }
+}
+
+/// The right to the result of a task of a scope. Dropping it leaves the task to the scope's end.
+#[derive(Debug)]
+pub struct ScopedJoinHandle<'scope, T> {
+    /// Dropped by our own destructor, so that most often nothing is left for a call.
+    handle: ManuallyDrop<JoinHandle<T>>,
+    /// Of the scope: where the panic goes if the handle is dropped when the task has panicked
+    /// already.
+    panic: &'scope Mutex<Option<Payload>>,
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// As [`JoinHandle::join`].
+    ///
+    /// # Errors
+    /// As [`JoinHandle::join`].
+    #[inline]
+    pub fn join(mut self) -> Result<T, JoinError> {
+        self.handle.take().join()
+    }
+    /// As [`JoinHandle::cancel`].
+    pub fn cancel(&self) {
+        self.handle.cancel();
+    }
+    /// Has the task ended?
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+}
+
+impl<T> Drop for ScopedJoinHandle<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(payload) = self.handle.take().give_up().and_then(|payload| keep_first(self.panic, payload)) {
+            unwind::discard(payload);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A set of tasks whose results are taken as they come.
+
+use super::completions::Completions;
+use super::{JoinError, JoinHandle, spawn, spawn_async};
+use crate::runtime::left::{Told, when_left};
+use crate::sched::hub::Hub;
+use myriad_base::sys::fork::{self, GiveBack, Rank};
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, ready};
+
+/// Tasks that end in any order. Dropping the set cancels those that are left, and waits for none.
+///
+/// # Examples
+/// ```
+/// use myriad_core::task::JoinSet;
+/// let mut set = JoinSet::new();
+/// for i in 0..10 {
+///     set.spawn(move || i * i);
+/// }
+/// let mut squares: Vec<u64> = set.map(Result::unwrap).collect();
+/// squares.sort();
+/// assert_eq!(squares[..4], [0, 1, 4, 9]);
+/// ```
+#[derive(Debug)]
+pub struct JoinSet<T> {
+    tasks: HashMap<u64, JoinHandle<T>>,
+    next: u64,
+    /// Numbers of tasks that have ended, or are just about to.
+    ended: Arc<Completions<u64>>,
+    /// One that was taken out, and is not quite at its end.
+    ending: Option<u64>,
+    /// It hears of tasks that were left ([`tell_of_left`]).
+    listens: bool,
+}
+
+/// Sets that have waited, by address. A task that its runtime has left blocked drops nothing, so
+/// its [`Member`] does not tell.
+static LISTENERS: Mutex<Vec<Arc<Completions<u64>>>> = Mutex::new(Vec::new());
+/// Among the numbers: look which tasks have ended.
+const LOOK: u64 = u64::MAX;
+
+/// For `fork`: no other thread changes [`LISTENERS`] meanwhile.
+fn take() -> GiveBack {
+    let held = listeners();
+    Box::new(move |_| drop(held))
+}
+
+fn listeners() -> MutexGuard<'static, Vec<Arc<Completions<u64>>>> {
+    // Nothing panics under it but on a failed allocation.
+    LISTENERS.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Tasks were left blocked, and their records say so: sets are to look. Without the lock: their
+/// takers' wakers may be foreign.
+fn tell_of_left(_: &Hub) {
+    let sets = listeners().clone();
+    sets.iter().for_each(|set| set.push(LOOK));
+}
+
+/// Goes with the closure or future, however that ends.
+struct Member {
+    ended: Arc<Completions<u64>>,
+    number: u64,
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.ended.push(self.number);
+    }
+}
+
+impl<T: Send + 'static> JoinSet<T> {
+    /// Starts a task in the set; as [`spawn`](fn@crate::spawn).
+    #[track_caller]
+    pub fn spawn(&mut self, f: impl FnOnce() -> T + Send + 'static) {
+        let member = self.member();
+        let number = member.number;
+        let handle = spawn(move || {
+            let _member = member;
+            f()
+        });
+        self.tasks.insert(number, handle);
+    }
+
+    /// Starts a future in the set; as [`spawn_async`].
+    #[track_caller]
+    pub fn spawn_async(&mut self, future: impl Future<Output = T> + Send + 'static) {
+        let member = self.member();
+        let number = member.number;
+        let handle = spawn_async(async move {
+            let _member = member;
+            future.await
+        });
+        self.tasks.insert(number, handle);
+    }
+}
+
+impl<T> JoinSet<T> {
+    /// An empty set.
+    pub fn new() -> JoinSet<T> {
+        JoinSet { tasks: HashMap::new(), next: 0, ended: Arc::new(Completions::new()), ending: None, listens: false }
+    }
+
+    fn member(&mut self) -> Member {
+        self.next += 1;
+        Member { ended: self.ended.clone(), number: self.next }
+    }
+
+    /// How many tasks are in it: those whose result was not taken.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Is it empty?
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// The result of the next task that ends; `None` if the set is empty.
+    ///
+    /// # Blocking
+    /// Until one has ended.
+    ///
+    /// # Cancellation
+    /// If the caller is cancelled meanwhile, no result is lost; the tasks are not cancelled.
+    ///
+    /// # Errors
+    /// As of [`JoinHandle::join`]: each task's own.
+    pub fn join_next(&mut self) -> Option<Result<T, JoinError>> {
+        if self.is_empty() {
+            return None;
+        }
+        Some(super::block_on(poll_fn(|cx| self.poll_next(cx))))
+    }
+
+    /// The same as a future, which may be dropped at any time: no result is lost.
+    pub async fn next_async(&mut self) -> Option<Result<T, JoinError>> {
+        if self.is_empty() {
+            return None;
+        }
+        Some(poll_fn(|cx| self.poll_next(cx)).await)
+    }
+
+    /// Before the first wait.
+    fn listen(&mut self) {
+        self.listens = true;
+        fork::hold(Rank::Sets, take);
+        when_left(Told::Sets, tell_of_left);
+        listeners().push(self.ended.clone());
+        // What was left before that.
+        self.look();
+    }
+
+    fn look(&self) {
+        self.tasks.iter().filter(|(_, handle)| handle.is_finished()).for_each(|(&number, _)| self.ended.push(number));
+    }
+
+    fn listen_no_more(&mut self) {
+        if std::mem::take(&mut self.listens) {
+            let mut sets = listeners();
+            if let Some(i) = sets.iter().position(|set| Arc::ptr_eq(set, &self.ended)) {
+                sets.swap_remove(i);
+            }
+        }
+    }
+
+    /// Of a set that is not empty.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
+        loop {
+            let number = match self.ending {
+                Some(number) => number,
+                None => ready!(self.poll_number(cx)),
+            };
+            self.ending = Some(number);
+            if number == LOOK {
+                self.look();
+            } else if let Some(handle) = self.tasks.get_mut(&number) {
+                let result = ready!(Pin::new(handle).poll(cx));
+                self.tasks.remove(&number);
+                self.ending = None;
+                return Poll::Ready(result);
+            }
+            // (One that a look has found ended may come a second time, by itself.)
+            self.ending = None;
+        }
+    }
+
+    fn poll_number(&mut self, cx: &mut Context<'_>) -> Poll<u64> {
+        if let Some(number) = self.ended.try_take() {
+            return Poll::Ready(number);
+        }
+        if !self.listens {
+            self.listen();
+        }
+        self.ended.poll_take(cx)
+    }
+
+    /// Cancels all tasks of the set. Their errors are still to be taken.
+    pub fn cancel_all(&self) {
+        self.tasks.values().for_each(JoinHandle::cancel);
+    }
+
+    /// Lets all tasks go: they run on, and their results are dropped.
+    pub fn detach_all(&mut self) {
+        self.tasks.clear();
+        self.listen_no_more();
+        self.ended = Arc::new(Completions::new());
+        self.ending = None;
+    }
+}
+
+impl<T> Default for JoinSet<T> {
+    fn default() -> Self {
+        JoinSet::new()
+    }
+}
+
+impl<T> Drop for JoinSet<T> {
+    fn drop(&mut self) {
+        self.listen_no_more();
+        self.cancel_all();
+    }
+}
+
+/// Results as they come; blocks for each, as [`join_next`](JoinSet::join_next).
+impl<T> Iterator for JoinSet<T> {
+    type Item = Result<T, JoinError>;
+    fn next(&mut self) -> Option<Self::Item> {
+        self.join_next()
+    }
+}

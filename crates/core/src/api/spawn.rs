@@ -1,0 +1,331 @@
+//! Spawning closures.
+
+use super::builder::Builder;
+use super::handle::JoinHandle;
+use crate::record::create::{flags, write_header, write_queued_header};
+use crate::record::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::{memory, payload as record};
+use crate::sched::hub::{Handle, Hub};
+use crate::sched::unwind::{self, Payload};
+use crate::sched::worker::{self, Role};
+use crate::sched::{cancel, finish};
+use myriad_base::sys::atomic::Ordering::Relaxed;
+use std::mem::ManuallyDrop;
+use std::panic::Location;
+
+/// Starts a task that runs `f`, and returns a handle to its result.
+///
+/// The task is queued on this worker; any worker may take it. It may block on everything in this
+/// library; `f` and its result are `Send` because the task may run on another thread, but a task
+/// that has blocked once goes on on the same thread. Without a runtime, starts the global one
+/// (threads mode, a worker for each core).
+///
+/// # Blocking
+/// Never blocks.
+///
+/// # Panics
+/// A panic in `f` stops at the task and reaches whoever joins it; of a detached task it is reported
+/// (see [`Builder::on_unhandled_panic`](crate::Builder::on_unhandled_panic)). `spawn` itself panics
+/// only where the global runtime is needed and cannot be started.
+///
+/// # Examples
+/// ```
+/// let h = myriad_core::spawn(|| 6 * 7);
+/// assert_eq!(h.join().unwrap(), 42);
+/// ```
+#[inline]
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let place = Location::caller();
+    match worker::current() {
+        // SAFETY: `f` is 'static and Send.
+        Some(w) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
+        // SAFETY: `f` is 'static and Send.
+        None => unsafe { spawn_from_outside(f, place) },
+    }
+}
+
+/// Spawns into this runtime, from anywhere.
+pub(crate) fn spawn_on<F, T>(home: Handle, f: F, place: &'static Location<'static>) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match worker::current() {
+        // As `spawn`: also during a shutdown.
+        // SAFETY: `f` is 'static and Send.
+        Some(w) if home.has(&w) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
+        // SAFETY: `f` is 'static and Send.
+        _ => unsafe { spawn_into(home, f, place, Builder::new(), Kind::CLOSURE) },
+    }
+}
+
+/// Spawns a job of a [guest](Kind::GUEST) into this pool, from anywhere.
+pub(crate) fn spawn_guest<F>(home: Handle, f: F, place: &'static Location<'static>) -> JoinHandle<()>
+where
+    F: FnOnce() + Send + 'static,
+{
+    const JOB: Kind = Kind::CLOSURE.and(Kind::GUEST);
+    match worker::current() {
+        // SAFETY: `f` is 'static and Send.
+        Some(w) if home.has(&w) => unsafe { spawn_here(w, f, JOB, place) },
+        // SAFETY: `f` is 'static and Send.
+        _ => unsafe { spawn_into(home, f, place, Builder::new(), JOB) },
+    }
+}
+
+/// Spawns on the calling worker.
+///
+/// # Safety
+/// What `f` and `T` borrow outlives the task.
+#[inline(always)]
+pub(crate) unsafe fn spawn_here<F, T>(w: Role, f: F, kind: Kind, place: &'static Location<'static>) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    // Nobody drops it on the way: see `spawn_into`.
+    let f = ManuallyDrop::new(f);
+    let task = w.memory.alloc(const { record::class::<F, T>() }).cast::<Header>();
+    // SAFETY: fresh memory of the right class; ours until pushed.
+    unsafe {
+        write_queued_header(task, run_closure::<F, T>, w.flags | flags(record::kind::<F, T>(kind), 0), place);
+        record::put(task, f);
+        JoinHandle::new(w.push_new(task))
+    }
+}
+
+/// Spawns into the global runtime, on a thread that is no worker.
+///
+/// # Safety
+/// As for [`spawn_into`].
+#[inline(always)]
+unsafe fn spawn_from_outside<F, T>(f: F, place: &'static Location<'static>) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let f = ManuallyDrop::new(f);
+    let home = global_home();
+    let task = foreign_record(record::class::<F, T>());
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), number_of(&home), place);
+        record::put(task, f);
+        JoinHandle::new(inject(or_refuse(home, task), task, Builder::new()))
+    }
+}
+
+/// Where a thread that is no worker spawns; or why there is none, for [`or_refuse`].
+#[cold]
+#[inline(never)]
+pub(super) fn global_home() -> Result<Handle, Payload> {
+    unwind::catch(crate::runtime::global::home)
+}
+
+pub(super) fn number_of(home: &Result<Handle, Payload>) -> u8 {
+    home.as_ref().map_or(0, |home| home.hub().number)
+}
+
+/// That place; or drops what was to be spawned, and panics.
+///
+/// # Safety
+/// A fresh record that is ready to run, and the caller's.
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn or_refuse(home: Result<Handle, Payload>, task: *mut Header) -> Handle {
+    home.unwrap_or_else(|payload| {
+        // SAFETY: the caller; nobody has a handle.
+        unsafe {
+            (*task).waiter.store(DETACHED, Relaxed);
+            finish::drop_unstarted(task);
+        }
+        unwind::resume(payload)
+    })
+}
+
+/// Spawns into this pool, from wherever, with what the builder says (its token is the caller's
+/// business).
+///
+/// Inlined, but for what is rare and knows nothing of `f`: were `f` handed to a function it would
+/// have to stand in memory for [`spawn_here`], too, written in words there and read at once in
+/// pairs of words, which a processor cannot forward from its store buffer. (That was a third of the
+/// time of a spawn with its join.) For the same reason it is never dropped on the way, which would
+/// take its address: what comes between does not panic, or comes when `f` is in the record.
+///
+/// # Safety
+/// What `f` and `T` borrow outlives the task.
+#[inline(always)]
+pub(crate) unsafe fn spawn_into<F, T>(
+    home: Handle,
+    f: F,
+    place: &'static Location<'static>,
+    with: Builder,
+    kind: Kind,
+) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let f = ManuallyDrop::new(f);
+    let task = foreign_record(record::class::<F, T>());
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), home.hub().number, place);
+        record::put(task, f);
+        JoinHandle::new(inject(home, task, with))
+    }
+}
+
+/// Spawns a task that only this worker of the pool begins, with what the builder says but for its
+/// place.
+///
+/// # Safety
+/// As for [`spawn_into`].
+pub(crate) unsafe fn spawn_pinned<F, T>(
+    home: Handle,
+    worker: usize,
+    f: F,
+    place: &'static Location<'static>,
+    with: Builder,
+) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let hub = home.hub();
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        let task = unqueued_record::<F, T>(hub, f, place);
+        let task = with.equip(worker::current().as_deref(), hub, task);
+        home.pin(task, worker);
+        JoinHandle::new(task)
+    }
+}
+
+/// The record of a task that is ready to run, in no queue.
+///
+/// # Safety
+/// As for [`spawn_into`].
+pub(crate) unsafe fn unqueued_record<F, T>(hub: &'static Hub, f: F, place: &'static Location<'static>) -> *mut Header
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let task = foreign_record(record::class::<F, T>());
+    // SAFETY: as in `spawn_here`.
+    unsafe {
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
+        record::put(task, f);
+    }
+    task
+}
+
+/// Memory for a record, of whoever calls.
+#[cold]
+#[inline(never)]
+pub(crate) fn foreign_record(class: usize) -> *mut Header {
+    worker::current().map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast()
+}
+
+/// # Safety
+/// A record of this hub that is ready to run, and the caller's.
+#[cold]
+#[inline(never)]
+unsafe fn inject(home: Handle, task: *mut Header, with: Builder) -> *mut Header {
+    let (w, lane) = (worker::current(), with.class().lane());
+    // SAFETY: the caller.
+    unsafe {
+        let task = with.equip(w.as_deref(), home.hub(), task);
+        match w {
+            Some(w) if home.has(&w) && lane.is_none() => w.push(task),
+            _ => home.inject(lane, task),
+        }
+        task
+    }
+}
+
+/// `run` of a closure's record.
+///
+/// # Safety
+/// The caller has the task, in the state that `mode` says.
+pub(crate) unsafe fn run_closure<F, T>(task: *mut Header, mode: Mode) -> Ended
+where
+    F: FnOnce() -> T,
+{
+    // SAFETY: the caller has the task, in the state that `mode` says.
+    unsafe {
+        match mode {
+            Mode::Run => {
+                if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
+                    return never_start::<F>(task);
+                }
+                let f = record::take::<F>(task);
+                match unwind::catch(f) {
+                    Ok(value) => {
+                        record::put(task, value);
+                        if std::mem::needs_drop::<T>() { Ended::Returned } else { Ended::ReturnedPlain }
+                    }
+                    Err(payload) => panicked(task, payload),
+                }
+            }
+            Mode::DropUnstarted => {
+                record::drop_in_place::<F>(task);
+                Ended::BySelf
+            }
+            Mode::DropOutcome => {
+                drop_outcome::<T>(task);
+                Ended::BySelf
+            }
+        }
+    }
+}
+
+/// Puts the payload of its panic into a task's record. (Apart, so that a task that ends well saves
+/// no registers for this.)
+///
+/// # Safety
+/// The task is the caller's, and its closure has been taken.
+#[cold]
+#[inline(never)]
+unsafe fn panicked(task: *mut Header, mut payload: Payload) -> Ended {
+    cancel::settle(&mut payload);
+    // SAFETY: the caller.
+    unsafe { record::put::<Payload>(task, payload) };
+    Ended::Panicked
+}
+
+/// A task that was cancelled before it began: drops the closure.
+///
+/// # Safety
+/// The task is the caller's, and its closure is in the record.
+#[cold]
+#[inline(never)]
+unsafe fn never_start<F>(task: *mut Header) -> Ended {
+    // SAFETY: the caller. The destructor is the task's own code: its panic is the task's.
+    unsafe {
+        let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
+        record::put::<Payload>(task, dropped.err().unwrap_or_else(cancel::payload));
+    }
+    Ended::Panicked
+}
+
+/// Drops a result or a payload in place.
+///
+/// # Safety
+/// The task has ended, and its outcome is still in the record.
+#[cold]
+pub(crate) unsafe fn drop_outcome<T>(task: *mut Header) {
+    // SAFETY: the caller.
+    unsafe {
+        match (*task).outcome {
+            Outcome::Returned => record::drop_in_place::<T>(task),
+            Outcome::Panicked => record::drop_in_place::<Payload>(task),
+            Outcome::Dropped | Outcome::Left => {}
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! For those who split work lazily: does anybody want some, and here it is.
+//!
+//! A loop over a range need not be cut into tasks beforehand. It runs a few iterations, asks
+//! [`hunger`], and only where somebody has nothing to do (and this worker nothing to give) forks
+//! what is left in two halves, with [`join`](crate::join), and [`share`]s the far one at once.
+//! (Lazy binary splitting: Tzannes, Caragea, Barua, Vishkin, PPoPP 2010; there the deque being
+//! empty is the sign.) All of this is safe code, and hints: whatever is answered, no task is lost.
+//!
+//! The default paths of spawn and join know nothing of this. Asking is one load of a word that the
+//! owner reads at each push anyway; only a thief that has found nothing, or a sleeper, writes it.
+//!
+//! Under a policy with queues of its own nobody steals, and that word is set for good: there the
+//! sign is that the queues are empty.
+
+use crate::runtime::global;
+use crate::sched::worker::{self, Worker};
+use std::panic::Location;
+
+/// Who waits for work that the caller could split off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hunger {
+    /// Nobody, or there are tasks to take already.
+    None,
+    /// A worker that is awake: it costs some hundred nanoseconds to give it something.
+    Awake,
+    /// Only one that sleeps: waking it costs microseconds, and it takes more of them to come.
+    Asleep,
+}
+
+/// Does anybody want work, while this worker has none that has not begun? If it has, and it was not
+/// to be seen yet, it is now.
+///
+/// On a foreign thread: nobody.
+///
+/// # Blocking
+/// Never blocks.
+#[inline(always)]
+pub fn hunger() -> Hunger {
+    match worker::current() {
+        Some(w) if w.member.deque.is_asked() => look(&w),
+        _ => Hunger::None,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn look(w: &Worker) -> Hunger {
+    let crew = &w.hub.crew;
+    if crew.queues().is_some() {
+        if crew.members().len() == 1 || crew.has_injected() {
+            return Hunger::None;
+        }
+    } else if w.member.deque.is_busy() {
+        // SAFETY: we are the owner.
+        unsafe { crew.answer_fully(&w.member) };
+        return Hunger::None;
+    }
+    if crew.has_sleepers() { Hunger::Asleep } else { Hunger::Awake }
+}
+
+/// Lets others see the newest task of this worker at once, even if it is the only one: for a first
+/// closure of [`join`](crate::join) that goes on with something long.
+///
+/// # Blocking
+/// Never blocks.
+#[inline]
+pub fn share() {
+    if let Some(w) = worker::current()
+        && w.hub.crew.queues().is_none()
+    {
+        // SAFETY: we are the owner. (If a thief has the lock, it is at work here, and may force a
+        // steal later.)
+        unsafe { w.member.deque.publish_lone() };
+    }
+}
+
+/// Sees to it that others can take the oldest task of this worker at once, asked or not: for who
+/// has just pushed one, and cuts its work without a look at [`hunger`], so that what it does next
+/// may be the long leaf of a tree.
+///
+/// Without it a lone task waits for the next push, or for a thief that takes it by force, tens of
+/// microseconds later. It costs two loads as long as one is to be taken already. In a recursion
+/// that is most of the time: another one is published where the last was stolen, or where all that
+/// was older has been run, that is, once for each level.
+///
+/// # Blocking
+/// Never blocks.
+#[inline(always)]
+pub fn offer() {
+    if let Some(w) = worker::current()
+        && !w.member.deque.has_public()
+    {
+        offer_one(&w);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn offer_one(w: &Worker) {
+    let crew = &w.hub.crew;
+    if crew.members().len() > 1 && crew.queues().is_none() {
+        // SAFETY: we are the owner. (If a thief has the lock, it is at work here.)
+        unsafe { w.member.deque.publish_lone() };
+    }
+}
+
+/// How many workers the caller's pool has; 1 on a foreign thread.
+pub fn workers() -> usize {
+    worker::current().map_or(1, |w| w.hub.workers().len())
+}
+
+/// Runs `f` on a worker: right here, if the calling thread is one, else as a task that is waited
+/// for.
+///
+/// # Blocking
+/// Until `f` has ended.
+///
+/// # Panics
+/// If `f` does.
+#[track_caller]
+pub fn on_worker<F, T>(f: F) -> T
+where
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    match worker::current() {
+        Some(_) => f(),
+        None => crate::api::run::run_on(global::home(), Location::caller(), false, f),
+    }
+}

@@ -1,0 +1,182 @@
+//! Time limits for a piece of code: it is cancelled when its time is over.
+
+use super::now;
+use super::sleep::{Sleep, sleep_until_async};
+use crate::sched::cancel::region::{self, Region};
+use crate::sched::timers::FIRE_REGION;
+use crate::sched::{unwind, worker};
+use myriad_base::sys::clock::Instant;
+use myriad_base::wheel::TimerNode;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// The time was over before the work was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Elapsed;
+
+impl fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the time limit has passed")
+    }
+}
+
+impl std::error::Error for Elapsed {}
+
+/// Runs `f` in the calling task, and cancels it when `limit` has passed: it unwinds from its next
+/// blocking point up to here.
+///
+/// Limits nest: the one that ends first counts. What `f` has started with `spawn` runs on; tasks
+/// that it waits for (in a `join`, at the end of a scope) are cancelled too, and awaited. On a
+/// foreign thread it works as in a task.
+///
+/// # Blocking
+/// As `f`. A computation is not interrupted: `f` ends at its next blocking point, or when it is
+/// done.
+///
+/// # Cancellation
+/// If the caller is cancelled from outside, that goes on. See [`cancel`](crate::cancel) about
+/// destructors and `catch_unwind`.
+///
+/// # Panics
+/// If `f` does.
+///
+/// # Errors
+/// The time was over first. If `f` is done in spite of that, its result is returned.
+///
+/// # Examples
+/// ```
+/// use myriad_core::time::{sleep, timeout};
+/// use std::time::Duration;
+/// let late = timeout(Duration::from_millis(1), || sleep(Duration::from_secs(3600)));
+/// assert!(late.is_err());
+/// assert_eq!(timeout(Duration::from_secs(3600), || 42), Ok(42));
+/// ```
+pub fn timeout<R>(limit: Duration, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
+    deadline(now() + limit, f)
+}
+
+/// The same until a point in time.
+///
+/// # Errors
+/// As [`timeout`].
+///
+/// # Panics
+/// If `f` does.
+///
+/// # Examples
+/// ```
+/// use myriad_core::time::{deadline, now, sleep};
+/// use std::time::Duration;
+/// // Several steps, one limit.
+/// let end = now() + Duration::from_millis(2);
+/// assert!(deadline(end, || sleep(Duration::from_micros(1))).is_ok());
+/// assert!(deadline(end, || sleep(Duration::from_secs(3600))).is_err());
+/// ```
+pub fn deadline<R>(at: Instant, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
+    let mut limit = Limit {
+        region: Region::new(false, at),
+        timer: UnsafeCell::new(TimerNode::new(std::ptr::null_mut(), FIRE_REGION)),
+    };
+    limit.region.enter();
+    let limit = &limit;
+    // On a foreign thread, its waits look at the clock.
+    let owner = limit.region.worker().filter(|_| at != Instant::NEVER);
+    if let Some(owner) = owner {
+        // SAFETY: the timer stands in this frame until it is removed below.
+        let earliest = unsafe {
+            (*limit.timer.get()).data = (&raw const limit.region).cast_mut().cast();
+            owner.timers.lock_to_insert(worker::current().as_deref()).insert(limit.timer.get(), at)
+        };
+        if earliest {
+            owner.timers.announce(owner, at);
+        }
+    }
+    let result = unwind::catch(f);
+    if let Some(owner) = owner {
+        // SAFETY: it was set in this wheel, or has fired.
+        unsafe { owner.timers.lock(worker::current().as_deref()).remove(limit.timer.get()) };
+    }
+    limit.region.leave();
+    region::ended(&limit.region, result).map_err(|_| Elapsed)
+}
+
+/// A region with a timer.
+struct Limit {
+    region: Region,
+    timer: UnsafeCell<TimerNode>,
+}
+
+/// A future that is dropped when `limit` has passed since this call.
+///
+/// # Cancellation
+/// When the time is over the future is polled once more, and dropped if it is pending. What it does
+/// between that poll and its drop, it does unknown to the caller: [`Elapsed`] says that no result
+/// was seen, not that nothing has happened. A message may have been sent, the others at a barrier
+/// may have gone on. Who sends again after `Elapsed` may send twice. (What a future is *given* in
+/// between, a message, a permit or a notification, it gives on when it is dropped: that is not
+/// lost.)
+///
+/// Where that matters, take the operation's own form with a limit, which is exact, as those that
+/// block: `send_timeout_async`, `recv_timeout_async` and their like; or an arm `after(limit)` in a
+/// `select_async!`, of whose arms one takes effect, and no other.
+///
+/// # Errors
+/// Its output is [`Elapsed`] if the time was over first.
+///
+/// # Examples
+/// ```
+/// use myriad_core::time::timeout_async;
+/// use std::time::Duration;
+/// let late = timeout_async(Duration::from_millis(1), std::future::pending::<()>());
+/// assert!(myriad_core::block_on(late).is_err());
+/// ```
+pub fn timeout_async<F: Future>(limit: Duration, future: F) -> Timeout<F> {
+    deadline_async(now() + limit, future)
+}
+
+/// The same until a point in time.
+pub fn deadline_async<F: Future>(at: Instant, future: F) -> Timeout<F> {
+    Timeout { future: Some(future), sleep: sleep_until_async(at) }
+}
+
+/// What [`timeout_async`] returns.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct Timeout<F> {
+    /// `None` once it has ended, or its time was over.
+    future: Option<F>,
+    sleep: Sleep,
+}
+
+impl<F: Future> Future for Timeout<F> {
+    type Output = Result<F::Output, Elapsed>;
+
+    /// # Panics
+    /// If polled again after it was ready.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: both parts are pinned with the whole; the future is dropped in place.
+        let (mut future, sleep) = unsafe {
+            let this = self.get_unchecked_mut();
+            (Pin::new_unchecked(&mut this.future), Pin::new_unchecked(&mut this.sleep))
+        };
+        let running = future.as_mut().as_pin_mut().expect("a timeout that was ready is polled again");
+        if let Poll::Ready(value) = running.poll(cx) {
+            future.set(None);
+            return Poll::Ready(Ok(value));
+        }
+        if sleep.poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        // Once more: it may have been done since, or have only let others go first.
+        let last = future.as_mut().as_pin_mut().map_or(Poll::Pending, |running| running.poll(cx));
+        future.set(None);
+        match last {
+            Poll::Ready(value) => Poll::Ready(Ok(value)),
+            Poll::Pending => Poll::Ready(Err(Elapsed)),
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Tokens: a tree of things to cancel that belong together.
+
+use crate::runtime::pools;
+use crate::sched::cancel::region::{self, Asked, Region};
+use crate::sched::hub::Handle;
+use crate::sched::unwind;
+use crate::sched::user_code::{StoredWaker, UserValue};
+use myriad_base::sys::clock::Instant;
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::task::{Context, Poll};
+
+/// Cancels whatever was given it: pieces of code that run [in](Token::run) it, tasks that are
+/// [built](crate::task::Builder::token) with it, its [children](Token::child).
+///
+/// A clone is the same token. Dropping it cancels nothing.
+///
+/// # Examples
+/// ```
+/// use myriad_core::{cancel::Token, time};
+/// use std::time::Duration;
+/// let token = Token::new();
+/// let tasks: Vec<_> = (0..10)
+///     .map(|_| {
+///         let token = token.child();
+///         myriad_core::spawn(move || token.run(|| time::sleep(Duration::from_secs(3600))))
+///     })
+///     .collect();
+/// token.cancel();
+/// for task in tasks {
+///     assert!(task.join().unwrap().is_err());
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Token(Arc<Inner>);
+
+struct Inner {
+    cancelled: AtomicBool,
+    /// Why; written before `cancelled`.
+    cause: OnceLock<Cause>,
+    state: Mutex<State>,
+    /// Keeps it: a child hears of its parent as long as it lives.
+    parent: Option<Token>,
+}
+
+/// Why a token was cancelled: see [`Token::cancel_with`].
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
+/// Under the lock: who is to be told. Empty once it is cancelled.
+#[derive(Default)]
+struct State {
+    children: HashMap<usize, Weak<Inner>>,
+    regions: HashMap<usize, Entered>,
+    wakers: HashMap<u64, StoredWaker>,
+    calls: HashMap<u64, Call>,
+}
+
+/// What [`Token::on_cancel`] is given, and the runtime that it will run in.
+struct Call {
+    home: Handle,
+    place: &'static Location<'static>,
+    f: UserValue<Box<dyn FnOnce() + Send>>,
+}
+
+impl Call {
+    /// Starts it as a task.
+    fn start(self) {
+        drop(crate::api::spawn::spawn_on(self.home, self.f.give(), self.place));
+    }
+}
+
+/// A number for a waker or a call.
+fn number() -> u64 {
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+    // Relaxed: only that no number comes twice.
+    NUMBER.fetch_add(1, Relaxed)
+}
+
+struct Entered(*const Region);
+// SAFETY: followed under the token's lock, under which its task leaves the region.
+unsafe impl Send for Entered {}
+
+/// The token was cancelled before the work was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenCancelled;
+
+impl fmt::Display for TokenCancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the token was cancelled")
+    }
+}
+
+impl std::error::Error for TokenCancelled {}
+
+impl Token {
+    /// A token of its own.
+    pub fn new() -> Token {
+        Token::below(None)
+    }
+
+    fn below(parent: Option<Token>) -> Token {
+        let (cancelled, cause, state) = (AtomicBool::new(false), OnceLock::new(), Mutex::default());
+        Token(Arc::new(Inner { cancelled, cause, state, parent }))
+    }
+
+    /// A token that is cancelled with this one, or alone.
+    pub fn child(&self) -> Token {
+        let child = Token::below(Some(self.clone()));
+        let mut state = self.lock();
+        if self.was_told() {
+            child.tell_cause(self.0.cause.get());
+            child.0.cancelled.store(true, Release);
+        } else {
+            state.children.insert(Arc::as_ptr(&child.0).addr(), Arc::downgrade(&child.0));
+        }
+        drop(state);
+        child
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing foreign runs under it.
+        self.0.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Was it cancelled, or one above it?
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled_at().is_some()
+    }
+
+    /// The first on the way up that knows that it is cancelled. Who cancels goes down from token to
+    /// token, and wakes others at each: so one above may have been heard of while this one is not
+    /// told yet.
+    fn cancelled_at(&self) -> Option<&Token> {
+        let mut token = self;
+        while !token.was_told() {
+            token = token.0.parent.as_ref()?;
+        }
+        Some(token)
+    }
+
+    fn was_told(&self) -> bool {
+        // Acquire: pairs with the Release in `cancel_for`.
+        self.0.cancelled.load(Acquire)
+    }
+
+    /// Cancels it, and those below it: for good.
+    ///
+    /// # Blocking
+    /// Never blocks: what is cancelled ends at its next blocking point.
+    pub fn cancel(&self) {
+        self.cancel_for(None);
+    }
+
+    /// The same, and says why: [`cause`](Self::cause) tells it, of this token and of those below
+    /// it. The first to cancel a token has said why, or has not.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_core::cancel::Token;
+    /// let token = Token::new();
+    /// let child = token.child();
+    /// token.cancel_with("the disk is full");
+    /// token.cancel_with("too late");
+    /// assert_eq!(child.cause().unwrap().to_string(), "the disk is full");
+    /// ```
+    pub fn cancel_with(&self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) {
+        self.cancel_for(Some(Arc::from(cause.into())));
+    }
+
+    /// Why it was cancelled; `None` if it was not, or nobody has said why.
+    pub fn cause(&self) -> Option<Cause> {
+        self.cancelled_at()?.0.cause.get().cloned()
+    }
+
+    fn tell_cause(&self, cause: Option<&Cause>) {
+        if let Some(cause) = cause {
+            // (Its first one: under its lock, before it is cancelled.)
+            _ = self.0.cause.set(cause.clone());
+        }
+    }
+
+    fn cancel_for(&self, cause: Option<Cause>) {
+        // One above it was the first, and is about to tell this one.
+        let cause = self.cancelled_at().map_or(cause, |first| first.0.cause.get().cloned());
+        let mut tokens = vec![self.clone()];
+        while let Some(token) = tokens.pop() {
+            let mut state = token.lock();
+            if token.was_told() {
+                continue;
+            }
+            token.tell_cause(cause.as_ref());
+            // Release: pairs with the Acquire in `was_told`: the cause, and what the canceller did
+            // before.
+            token.0.cancelled.store(true, Release);
+            let State { children, regions, wakers, calls } = std::mem::take(&mut *state);
+            // SAFETY: under the lock that its task takes before it leaves the region.
+            let asked: Vec<Asked> = regions.into_values().map(|region| unsafe { Region::cancel(region.0) }).collect();
+            drop(state);
+            asked.into_iter().for_each(Asked::ask);
+            wakers.into_values().for_each(StoredWaker::wake);
+            calls.into_values().for_each(Call::start);
+            tokens.extend(children.into_values().filter_map(|child| child.upgrade().map(Token)));
+        }
+    }
+
+    /// Has `f` called when the token is cancelled, as a task of its own; at once if it was before.
+    /// Never more than once.
+    ///
+    /// It runs in the caller's runtime (from a foreign thread: in the global one).
+    ///
+    /// # Blocking
+    /// Never blocks; nor does [`cancel`](Self::cancel), which starts the task.
+    ///
+    /// # Panics
+    /// A panic of `f` is that of a detached task.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_core::cancel::Token;
+    /// use std::sync::mpsc::channel;
+    /// let (token, (tx, rx)) = (Token::new(), channel());
+    /// let says = token.on_cancel(move || tx.send("over").unwrap());
+    /// let never = token.on_cancel(|| unreachable!("it was stopped"));
+    /// assert!(never.stop());
+    /// token.cancel();
+    /// assert_eq!(rx.recv().unwrap(), "over");
+    /// assert!(!says.stop(), "too late");
+    /// ```
+    #[track_caller]
+    pub fn on_cancel(&self, f: impl FnOnce() + Send + 'static) -> OnCancel {
+        let home = pools::here();
+        let (number, call) = (number(), Call { home, place: Location::caller(), f: UserValue::new(Box::new(f)) });
+        let mut state = self.lock();
+        if self.is_cancelled() {
+            drop(state);
+            call.start();
+        } else {
+            state.calls.insert(number, call);
+        }
+        OnCancel { token: self.clone(), number }
+    }
+
+    /// Runs `f` in the calling task or thread; if the token is cancelled, it unwinds from its next
+    /// blocking point up to here.
+    ///
+    /// # Blocking
+    /// As `f`. A computation is not interrupted.
+    ///
+    /// # Cancellation
+    /// As of [`timeout`](crate::time::timeout).
+    ///
+    /// # Panics
+    /// If `f` does.
+    ///
+    /// # Errors
+    /// The token was cancelled first; if it was before the call, `f` is not called. If `f` is done
+    /// in spite of that, its result is returned.
+    pub fn run<R>(&self, f: impl FnOnce() -> R) -> Result<R, TokenCancelled> {
+        if self.is_cancelled() {
+            return Err(TokenCancelled);
+        }
+        self.run_or(f, |_| Err(TokenCancelled))
+    }
+
+    /// The same; if the token is cancelled already, `too_late` gets the closure.
+    fn run_or<R, F: FnOnce() -> R>(
+        &self,
+        f: F,
+        too_late: impl FnOnce(F) -> Result<R, TokenCancelled>,
+    ) -> Result<R, TokenCancelled> {
+        let mut region = Region::new(false, Instant::NEVER);
+        region.enter();
+        let region = &region;
+        let mut state = self.lock();
+        if self.is_cancelled() {
+            drop(state);
+            region.leave();
+            return too_late(f);
+        }
+        state.regions.insert(std::ptr::from_ref(region).addr(), Entered(region));
+        drop(state);
+        let result = unwind::catch(f);
+        self.lock().regions.remove(&std::ptr::from_ref(region).addr());
+        region.leave();
+        region::ended(region, result).map_err(|_| TokenCancelled)
+    }
+
+    /// The body of a task that was built with the token.
+    pub(crate) fn run_task<R>(&self, f: impl FnOnce() -> R) -> R {
+        let result = if cfg!(panic = "abort") {
+            // A task can only be asked, and it has begun.
+            self.run_or(f, |f| Ok(f()))
+        } else {
+            self.run(f)
+        };
+        result.unwrap_or_else(|_| crate::sched::cancel::point::arrive())
+    }
+
+    /// Runs a future until it is ready, or until the token is cancelled: then it is dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// use myriad_core::{block_on, cancel::Token};
+    /// let token = Token::new();
+    /// let waits = token.run_async(std::future::pending::<()>());
+    /// token.cancel();
+    /// assert!(block_on(waits).is_err());
+    /// assert!(block_on(Token::new().run_async(async { 42 })).is_ok_and(|x| x == 42));
+    /// ```
+    pub fn run_async<F: Future>(&self, future: F) -> RunAsync<F> {
+        RunAsync { future: Some(future), cancelled: self.cancelled() }
+    }
+
+    /// Waits until it is cancelled.
+    ///
+    /// # Blocking
+    /// Until then; a task is set aside, a foreign thread sleeps.
+    ///
+    /// # Panics
+    /// If there is no memory for a stack.
+    pub fn wait(&self) {
+        if !self.is_cancelled() {
+            crate::api::block_on(self.cancelled());
+        }
+    }
+
+    /// A future that is ready when the token is cancelled.
+    pub fn cancelled(&self) -> WaitCancelled {
+        WaitCancelled { token: self.clone(), number: 0 }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The last handle: nobody is there to be told. (Who waits has a handle, so there are no
+        // wakers.)
+        let State { calls, wakers, .. } = std::mem::take(self.state.get_mut().unwrap_or_else(|e| e.into_inner()));
+        wakers.into_values().for_each(StoredWaker::discard);
+        calls.into_values().for_each(|call| call.f.discard("what a closure of `on_cancel` holds"));
+        if let Some(parent) = &self.parent {
+            parent.lock().children.remove(&std::ptr::from_ref(self).addr());
+        }
+    }
+}
+
+impl Default for Token {
+    fn default() -> Self {
+        Token::new()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("cancelled", &self.is_cancelled()).finish_non_exhaustive()
+    }
+}
+
+/// What [`Token::cancelled`] returns.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct WaitCancelled {
+    token: Token,
+    /// Its place among the wakers; 0: none yet.
+    number: u64,
+}
+
+impl Future for WaitCancelled {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // Cloned and dropped without the lock: wakers are user code.
+        let waker = StoredWaker::clone_of(cx.waker());
+        if self.number == 0 {
+            self.number = number();
+        }
+        let mut state = self.token.lock();
+        let cancelled = self.token.is_cancelled();
+        let old = if cancelled { Some(waker) } else { state.wakers.insert(self.number, waker) };
+        drop(state);
+        old.into_iter().for_each(StoredWaker::discard);
+        if cancelled { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+impl Drop for WaitCancelled {
+    fn drop(&mut self) {
+        if self.number != 0 {
+            let waker = self.token.lock().wakers.remove(&self.number);
+            waker.into_iter().for_each(StoredWaker::discard);
+        }
+    }
+}
+
+/// What [`Token::on_cancel`] returns. Dropping it changes nothing.
+#[derive(Debug)]
+pub struct OnCancel {
+    token: Token,
+    number: u64,
+}
+
+impl OnCancel {
+    /// The closure is not called any more, and dropped. False: it has been started.
+    pub fn stop(self) -> bool {
+        // Dropped without the lock: user code, whose panic is the caller's.
+        let call = self.token.lock().calls.remove(&self.number);
+        call.map(|call| drop(call.f.give())).is_some()
+    }
+}
+
+/// What [`Token::run_async`] returns.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct RunAsync<F> {
+    /// `None` once it has ended, or the token was cancelled.
+    future: Option<F>,
+    cancelled: WaitCancelled,
+}
+
+impl<F: Future> Future for RunAsync<F> {
+    type Output = Result<F::Output, TokenCancelled>;
+
+    /// # Panics
+    /// If polled again after it was ready.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: both parts are pinned with the whole; the future is dropped in place.
+        let (mut future, cancelled) = unsafe {
+            let this = self.get_unchecked_mut();
+            (Pin::new_unchecked(&mut this.future), Pin::new_unchecked(&mut this.cancelled))
+        };
+        assert!(future.is_some(), "a future that was ready is polled again");
+        if cancelled.poll(cx).is_ready() {
+            future.set(None);
+            return Poll::Ready(Err(TokenCancelled));
+        }
+        let Some(running) = future.as_mut().as_pin_mut() else { unreachable!("looked at above") };
+        let polled = running.poll(cx);
+        if polled.is_ready() {
+            future.set(None);
+        }
+        polled.map(Ok)
+    }
+}

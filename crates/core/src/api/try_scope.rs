@@ -1,0 +1,290 @@
+//! Scopes that end early: at the first error, or at the first result.
+
+use super::scope::{Scope, ScopedJoinHandle};
+use crate::sched::cancel;
+use crate::sched::cancel::region::Region;
+use crate::sched::unwind::{self, Payload};
+use crate::sched::user_code::UserValue;
+use myriad_base::sys::clock::Instant;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard};
+
+/// All errors of a [`try_scope`], the first one first. There is at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Errors<E>(Vec<E>);
+
+impl<E> Errors<E> {
+    /// From what was collected; `None` if that is nothing.
+    fn of(errors: Vec<E>) -> Option<Errors<E>> {
+        (!errors.is_empty()).then_some(Errors(errors))
+    }
+    /// The one that cancelled the others.
+    pub fn first(&self) -> &E {
+        &self.0[0]
+    }
+    /// The same, by value; the others are dropped.
+    pub fn into_first(self) -> E {
+        self.0.into_iter().next().expect("there is at least one error")
+    }
+    /// All of them.
+    pub fn iter(&self) -> std::slice::Iter<'_, E> {
+        self.0.iter()
+    }
+    /// All of them, by value.
+    pub fn into_vec(self) -> Vec<E> {
+        self.0
+    }
+}
+
+impl<E> IntoIterator for Errors<E> {
+    type Item = E;
+    type IntoIter = std::vec::IntoIter<E>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for Errors<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.first().fmt(f)?;
+        match self.0.len() - 1 {
+            0 => Ok(()),
+            1 => f.write_str(" (and 1 more error)"),
+            more => write!(f, " (and {more} more errors)"),
+        }
+    }
+}
+
+impl<E: std::error::Error> std::error::Error for Errors<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.first().source()
+    }
+}
+
+/// Spawns tasks that may borrow what outlives the [`try_scope`], and may fail.
+#[derive(Debug)]
+pub struct TryScope<'scope, 'env: 'scope, E> {
+    scope: Scope<'scope, 'env>,
+    failures: Mutex<Failures<E>>,
+}
+
+#[derive(Debug)]
+struct Failures<E> {
+    errors: Vec<E>,
+    /// The first panic of a task.
+    panic: Option<Payload>,
+    /// The body's region, while the body runs.
+    body: Option<Body>,
+}
+
+#[derive(Debug)]
+struct Body(*const Region);
+// SAFETY: followed under the lock, under which the owner takes it out before it leaves the region.
+unsafe impl Send for Body {}
+
+/// A [`scope`](super::scope) that fails fast: the first error or panic, of `f` or of a task,
+/// cancels all others, and `f` too.
+///
+/// # Blocking
+/// At its end, until all tasks have ended: the cancelled ones too.
+///
+/// # Cancellation
+/// As of [`scope`](super::scope).
+///
+/// # Panics
+/// A panic goes on after all tasks have ended.
+///
+/// # Errors
+/// All errors, none is lost: those of tasks that failed on their own after the first one come
+/// behind it.
+///
+/// # Examples
+/// ```
+/// use myriad_core::{time, try_scope};
+/// use std::time::Duration;
+/// let result = try_scope(|s| {
+///     s.spawn(|| -> Result<(), _> { Err("no such host") });
+///     s.spawn(|| Ok(time::sleep(Duration::from_secs(3600))));
+///     Ok(())
+/// });
+/// assert_eq!(result.unwrap_err().into_vec(), ["no such host"]);
+/// ```
+pub fn try_scope<'env, F, T, E>(f: F) -> Result<T, Errors<E>>
+where
+    F: for<'scope> FnOnce(&'scope TryScope<'scope, 'env, E>) -> Result<T, E>,
+    E: Send,
+{
+    let failures = Failures { errors: Vec::new(), panic: None, body: None };
+    let scope = TryScope { scope: Scope::new(), failures: Mutex::new(failures) };
+    // The body is cancelled with the tasks.
+    let mut region = Region::new(false, Instant::NEVER);
+    region.enter();
+    let region = &region;
+    scope.failures().body = Some(Body(region));
+    let result = unwind::catch(|| f(&scope));
+    scope.failures().body = None;
+    region.leave();
+    if !matches!(result, Ok(Ok(_))) {
+        scope.scope.cancel();
+    }
+    let result = match result {
+        Err(mut payload) if cancel::is_cancellation(&payload) && region.is_over() => {
+            cancel::settle(&mut payload);
+            // By one of the tasks; or if by the owner's cancellation, it arrives in `end`.
+            Ok(None)
+        }
+        other => other.map(Some),
+    };
+    let value = match scope.scope.end(result) {
+        Some(Ok(value)) => Some(value),
+        Some(Err(error)) => {
+            scope.fail(error);
+            None
+        }
+        None => None,
+    };
+    let (errors, panic) = {
+        let Failures { errors, panic, .. } = &mut *scope.failures();
+        (std::mem::take(errors), panic.take())
+    };
+    if let Some(payload) = panic {
+        // Before the panic goes on: a destructor that panics while it does would end the process.
+        _ = UserValue::new((errors, value)).drop_value().map_err(unwind::discard);
+        unwind::resume(payload);
+    }
+    match (Errors::of(errors), value) {
+        (Some(errors), _) => Err(errors),
+        (None, Some(value)) => Ok(value),
+        (None, None) => unreachable!("the body was cancelled, and nobody failed"),
+    }
+}
+
+impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
+    /// Starts a task in the scope. Its result is `None` if it failed or panicked: that is the
+    /// scope's.
+    ///
+    /// # Blocking
+    /// Never blocks.
+    #[track_caller]
+    pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, Option<T>>
+    where
+        F: FnOnce() -> Result<T, E> + Send + 'scope,
+        T: Send + 'scope,
+    {
+        self.spawn_with(f, ())
+    }
+
+    /// The same; `end` is dropped when the task has ended, and a failure is known.
+    #[track_caller]
+    pub(super) fn spawn_with<F, T, D>(&'scope self, f: F, end: D) -> ScopedJoinHandle<'scope, Option<T>>
+    where
+        F: FnOnce() -> Result<T, E> + Send + 'scope,
+        T: Send + 'scope,
+        D: Send + 'scope,
+    {
+        self.scope.spawn(move || {
+            let _end = end;
+            self.ended(unwind::catch(f))
+        })
+    }
+
+    /// A task has ended in this way.
+    fn ended<T>(&self, result: Result<Result<T, E>, Payload>) -> Option<T> {
+        match result {
+            Ok(Ok(value)) => return Some(value),
+            Ok(Err(error)) => self.fail(error),
+            Err(payload) => {
+                if cancel::is_cancellation(&payload) {
+                    unwind::resume(payload);
+                }
+                let late = {
+                    let mut failures = self.failures();
+                    if failures.panic.is_some() { Some(payload) } else { failures.panic.replace(payload) }
+                };
+                self.cancel();
+                late.into_iter().for_each(unwind::discard);
+            }
+        }
+        None
+    }
+
+    fn failures(&self) -> MutexGuard<'_, Failures<E>> {
+        self.failures.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn fail(&self, error: E) {
+        self.failures().errors.push(error);
+        self.cancel();
+    }
+
+    fn cancel(&self) {
+        self.scope.cancel();
+        let failures = self.failures();
+        // SAFETY: under the lock under which the owner takes it out.
+        let asked = failures.body.as_ref().map(|body| unsafe { Region::cancel(body.0) });
+        drop(failures);
+        if let Some(asked) = asked {
+            asked.ask();
+        }
+    }
+
+    /// Was it cancelled, by an error or a panic?
+    pub fn is_cancelled(&self) -> bool {
+        self.scope.is_cancelled()
+    }
+}
+
+/// Runs all of them at the same time; the first result cancels the others. `None` if there are
+/// none.
+///
+/// They may borrow from the caller. The results of those that are ready in spite of that are
+/// dropped.
+///
+/// # Blocking
+/// Until all have ended: the cancelled ones too.
+///
+/// # Cancellation
+/// As of [`scope`](super::scope).
+///
+/// # Panics
+/// A panic of one of them goes on after all have ended; it is no result.
+///
+/// # Examples
+/// ```
+/// use myriad_core::{race, time};
+/// use std::time::Duration;
+/// let seconds = [3600, 0, 1800];
+/// let winner = race(seconds.map(|s| move || {
+///     time::sleep(Duration::from_secs(s));
+///     s
+/// }));
+/// assert_eq!(winner, Some(0));
+/// ```
+#[track_caller]
+pub fn race<I, F, T>(tasks: I) -> Option<T>
+where
+    I: IntoIterator<Item = F>,
+    F: FnOnce() -> T + Send,
+    T: Send,
+{
+    let first = Mutex::new(None);
+    super::scope(|s| {
+        for task in tasks {
+            let first = &first;
+            s.spawn(move || {
+                let value = task();
+                let late = {
+                    let mut first = first.lock().unwrap_or_else(|e| e.into_inner());
+                    if first.is_some() { Some(value) } else { first.replace(value) }
+                };
+                s.cancel();
+                // Without the lock, and spared by the cancellation: user code. A panic is the
+                // task's.
+                if let Some(late) = late {
+                    UserValue::new(late).drop_value().unwrap_or_else(|payload| unwind::resume(payload));
+                }
+            });
+        }
+    });
+    first.into_inner().unwrap_or_else(|e| e.into_inner())
+}

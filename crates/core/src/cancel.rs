@@ -1,0 +1,34 @@
+//! Cancellation: ending work that nobody wants any more.
+//!
+//! A task is cancelled by its [handle](crate::JoinHandle::cancel), a part of it by a [`Token`], a
+//! deadline ([`timeout`](crate::time::timeout)), or the end of a scope. The cancellation *arrives*
+//! at the task's next blocking point: a wait there ends without having had any effect, and the task
+//! unwinds, with its destructors, as from a panic, but without a message. Who waits for the task
+//! gets a [`JoinError`](crate::JoinError) that says
+//! [`is_cancelled`](crate::JoinError::is_cancelled).
+//!
+//! **Blocking points** are all waits of this library (channels, joins, sleeping, `block_on`) in
+//! which the task is really set aside, and [`yield_now`](crate::yield_now); [`check`] is one that
+//! does nothing else. A task that computes looks at [`is_cancelled`].
+//!
+//! **Joins pass it on.** A task that waits for the end of another (`join` of a handle,
+//! `join(a, b)`, the end of a scope) does not leave when it is cancelled: it cancels those that it
+//! waits for, and unwinds when they have ended. Nothing else would be the same whether the other
+//! runs elsewhere or on top of the waiting one. To leave a task behind, wait with
+//! [`join_timeout`](crate::JoinHandle::join_timeout), or drop the handle.
+//!
+//! **Clean-up.** Destructors that block while a task unwinds because of a cancellation are not
+//! cancelled again; [`shield`] does the same for other code. A limit on such code is a region of
+//! its own: `timeout` works within both.
+//!
+//! **Catching.** `catch_unwind` catches a cancellation like a panic (its payload is [`Cancelled`]).
+//! Once the payload is dropped and the task goes on, it arrives again at the next blocking point.
+//! Let it go on with `resume_unwind`.
+//!
+//! **Futures.** A task that is a future is cancelled by dropping it at its next poll, which comes
+//! at once.
+//!
+//! **Where a panic aborts** (`panic = "abort"`) nothing is unwound: tasks are only asked, and look
+//! at [`is_cancelled`]. Tasks that have not begun never do, and futures are dropped.
+pub use crate::api::token::{Cause, OnCancel, RunAsync, Token, TokenCancelled, WaitCancelled};
+pub use crate::sched::cancel::{Cancelled, check, is_cancelled, shield};

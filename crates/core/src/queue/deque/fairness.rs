@@ -1,0 +1,104 @@
+//! What the owner does every so many turns, so that nothing waits for ever: its oldest task, and
+//! those between two busy ends.
+
+use super::Deque;
+use crate::record::header::Header;
+use myriad_base::sys::atomic::Ordering::*;
+use myriad_base::sys::mutant::on;
+use std::ptr::null_mut;
+
+/// Places that one call of `pop_between` looks at.
+pub(super) const SWEEP: usize = 64;
+
+impl Deque {
+    /// Adds the *oldest* task, one that nobody claims: a future that lets all others go first.
+    /// True: somebody asks for work.
+    ///
+    /// # Safety
+    /// As for [`Deque::push_unclaimed`].
+    pub(crate) unsafe fn push_oldest(&self, task: *mut Header) -> bool {
+        let top = self.top.load(Relaxed);
+        loop {
+            let guard = if on("push-oldest-unlocked") { None } else { Some(self.lock()) };
+            let head = self.head.load(Relaxed);
+            let capacity = self.capacity();
+            if top - head == capacity {
+                drop(guard);
+                self.grow();
+                continue;
+            }
+            let position = head - 1;
+            // Public at once: below split, under the lock (I3).
+            self.slot(position).store(task, Relaxed);
+            // Relaxed: only the owner acquires head, and it has the lock, so a thief's use of the
+            // slot came before.
+            self.head.store(position, Relaxed);
+            self.full_at.set(position + capacity);
+            break;
+        }
+        self.light("push-light");
+        self.attention.load(Relaxed) != 0
+    }
+
+    /// Takes the oldest task; null if there is none. Dearer than `pop`: for fairness, every so many
+    /// turns.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    pub(crate) unsafe fn pop_oldest(&self) -> *mut Header {
+        if self.top.load(Relaxed) <= self.head.load(Relaxed) {
+            return null_mut();
+        }
+        let _guard = if on("pop-oldest-unlocked") { None } else { Some(self.lock()) };
+        let (mut head, split, top) = (self.head.load(Relaxed), self.split.load(Relaxed), self.top.load(Relaxed));
+        let mut task: *mut Header = null_mut();
+        while head < top && task.is_null() {
+            task = self.slot(head).swap(null_mut(), Relaxed);
+            head += 1;
+        }
+        // Under the lock, and the owner itself: no thief is between its guess and its look.
+        if !on("pop-oldest-keeps-split") {
+            self.split.store(split.max(head), Relaxed);
+        }
+        // Relaxed: only the owner acquires head.
+        self.head.store(head, Relaxed);
+        task
+    }
+
+    /// Takes a task from anywhere in the deque but its newest end: each call goes on where the last
+    /// one stopped, upwards. A pass ends where the newest task was at its beginning (else it would
+    /// follow one that spawns its successor, for ever); the next one begins at the oldest end. Null
+    /// if there is none in the next few places. Dearer than `pop`: for fairness, every so many
+    /// turns. For what lies between two busy ends: futures that wake themselves, and tasks that
+    /// spawn their successors.
+    ///
+    /// # Safety
+    /// The caller is the owner.
+    pub(crate) unsafe fn pop_between(&self) -> *mut Header {
+        if self.top.load(Relaxed) <= self.head.load(Relaxed) {
+            return null_mut();
+        }
+        let _guard = self.lock();
+        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
+        let (from, end) = self.sweep_from(head, top);
+        for position in from..end.min(from + SWEEP).min(top - 1) {
+            self.sweep.set((position + 1, end));
+            // As a claim of an older task: under the lock no thief is at work, whatever part the
+            // place is in.
+            let task = self.slot(position).swap(null_mut(), Relaxed);
+            if !task.is_null() {
+                self.set_tombstones(true);
+                return task;
+            }
+        }
+        null_mut()
+    }
+
+    /// What the next call of [`pop_between`](Self::pop_between) looks at, at most.
+    pub(super) fn sweep_from(&self, head: usize, top: usize) -> (usize, usize) {
+        let (from, end) = self.sweep.get();
+        // (At the newest task it waits: there is nothing else left in this pass, unless more is
+        // pushed.)
+        if head <= from && from < end.min(top) { (from, end) } else { (head, top - 1) }
+    }
+}

@@ -1,0 +1,90 @@
+//! Where the tasks stand: a ring that doubles when it is full.
+
+use super::Deque;
+use crate::record::header::Header;
+use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
+use myriad_base::sys::mutant::{on, ord};
+use std::ptr::null_mut;
+
+#[derive(Debug)]
+pub(super) struct Ring {
+    pub(super) slots: *mut AtomicPtr<Header>,
+    pub(super) mask: usize,
+}
+
+impl Deque {
+    /// The slot of a position. Owner, or under the lock.
+    #[inline(always)]
+    pub(super) fn slot(&self, position: usize) -> &AtomicPtr<Header> {
+        // SAFETY: the ring is replaced by the owner under the lock only, so it stands still for
+        // both (I5); the masked index is within it.
+        self.ring.with(|ring| unsafe { &*(*ring).slots.add(position & (*ring).mask) })
+    }
+
+    /// The position of the next push, for which there is a slot.
+    #[inline(always)]
+    pub(super) fn make_room(&self) -> usize {
+        let top = self.top.load(Relaxed);
+        if top == self.full_at.get() {
+            self.look_for_room(top);
+        }
+        top
+    }
+
+    /// The ring may be full: looks again, and doubles it if it is.
+    #[cold]
+    #[inline(never)]
+    fn look_for_room(&self, top: usize) {
+        let capacity = self.capacity();
+        // Acquire: pairs with the Release of head in a steal: the thief's swap of the slot comes
+        // before our reuse.
+        let head = self.head.load(ord(Acquire, "head-acquire"));
+        if top - head < capacity {
+            self.full_at.set(head + capacity);
+        } else {
+            self.grow();
+        }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        // SAFETY: as in `slot`.
+        self.ring.with(|ring| unsafe { (*ring).mask + 1 })
+    }
+
+    pub(super) fn grow(&self) {
+        let guard = if on("grow-without-lock") { None } else { Some(self.lock()) };
+        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
+        let new = new_ring(self.capacity() * 2);
+        for position in head..top {
+            // SAFETY: masked index in the new ring, which nobody else knows yet.
+            let slot = unsafe { &*new.slots.add(position & new.mask) };
+            slot.store(self.slot(position).load(Relaxed), Relaxed);
+        }
+        self.full_at.set(head + new.mask + 1);
+        // SAFETY: under the lock, so no thief is in the old ring (I5).
+        self.ring.with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, new)) });
+        drop(guard);
+    }
+}
+
+impl Drop for Deque {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has the deque any more.
+        self.ring
+            .with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, Ring { slots: null_mut(), mask: 0 })) });
+    }
+}
+
+pub(super) fn new_ring(capacity: usize) -> Ring {
+    let slots: Box<[AtomicPtr<Header>]> = (0..capacity).map(|_| AtomicPtr::new(null_mut())).collect();
+    Ring { slots: Box::into_raw(slots).cast(), mask: capacity - 1 }
+}
+
+/// # Safety
+/// The ring came from `new_ring`, and nobody uses it any more.
+unsafe fn free_ring(ring: Ring) {
+    if !ring.slots.is_null() {
+        // SAFETY: made from a boxed slice of this length in `new_ring`.
+        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(ring.slots, ring.mask + 1)) });
+    }
+}

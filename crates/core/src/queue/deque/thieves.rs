@@ -1,0 +1,174 @@
+//! The thieves' side of the deque: asking, stealing, stealing by force.
+
+use super::Deque;
+use crate::record::header::{Header, Marks};
+use myriad_base::sys::atomic::Ordering::*;
+use myriad_base::sys::fence::heavy;
+use myriad_base::sys::mutant::{on, ord};
+use std::ptr::null_mut;
+
+/// Tasks that one call of `any_from` looks at.
+const SOME: usize = 1024;
+
+impl Deque {
+    /// Asks the owner to publish at its next push.
+    #[inline]
+    pub(crate) fn ask(&self) {
+        // A hint only: who relies on being heard (a sleeper) uses `demand`.
+        if self.attention.load(Relaxed) == 0 {
+            if on("ask-by-store") {
+                self.attention.store(1, Relaxed);
+            } else {
+                // A swap: a store would end the release sequence of a sleeper's demand made since,
+                // and the owner that clears the request would not see that somebody sleeps.
+                self.attention.swap(1, Relaxed);
+            }
+        }
+    }
+
+    /// A sleeper's request, which the owner's next push cannot miss.
+    pub(crate) fn demand(&self) {
+        // AcqRel read-modify-write: it continues the release sequence of another sleeper's request,
+        // and pairs with the Acquire in `take_request`.
+        self.attention.swap(1, ord(AcqRel, "request-release"));
+    }
+
+    /// The owner clears the request, to look for sleepers next.
+    pub(crate) fn take_request(&self) {
+        if on("clear-by-store") {
+            self.attention.store(0, Relaxed);
+        } else {
+            // Acquire: a sleeper's request that we clear shows us its count.
+            self.attention.swap(0, ord(Acquire, "clear-acquire"));
+        }
+    }
+
+    /// While anybody sleeps the request stands.
+    pub(crate) fn keep_request(&self) {
+        self.attention.swap(1, Relaxed);
+    }
+
+    /// The ordinary steal: takes the oldest public tasks, at most half of them and at most
+    /// `room.len()`. How many.
+    pub(crate) fn steal(&self, room: &mut [*mut Header]) -> usize {
+        if self.head.load(Relaxed) >= self.split.load(Relaxed) {
+            return 0;
+        }
+        let Some(_guard) = self.try_lock() else { return 0 };
+        let (mut head, split) = (self.head.load(Relaxed), self.split.load(Relaxed));
+        let most = room.len().min((split.saturating_sub(head)).div_ceil(2));
+        let mut taken = 0;
+        while head < split && taken < most {
+            let slot = self.slot(head);
+            let task = if on("steal-load-store") {
+                let task = slot.load(Relaxed);
+                slot.store(null_mut(), Relaxed);
+                task
+            } else {
+                // A swap: the owner's CAS of the same slot (`claim_public`) does not take the lock.
+                slot.swap(null_mut(), Relaxed)
+            };
+            head += 1;
+            if !task.is_null() {
+                room[taken] = task;
+                taken += 1;
+            }
+        }
+        // Release: pairs with the owner's Acquire in `look_for_room`.
+        self.head.store(head, ord(Release, "head-release"));
+        taken
+    }
+
+    /// Takes the oldest private task of an owner that does not come by; null if there is none.
+    /// Costs a heavy fence.
+    #[cold]
+    pub(crate) fn steal_forced(&self) -> *mut Header {
+        if self.top.load(Relaxed) <= self.split.load(Relaxed) {
+            return null_mut();
+        }
+        let Some(_guard) = self.try_lock() else { return null_mut() };
+        let split = self.split.load(Relaxed);
+        if self.head.load(Relaxed) != split {
+            return null_mut();
+        }
+        // A first guess at the oldest task (Relaxed: everything is looked at again after the
+        // fence).
+        let guess = self.top.load(Relaxed);
+        let Some(oldest) = (split..guess).find(|&i| !self.slot(i).load(Relaxed).is_null()) else { return null_mut() };
+        if !on("forced-no-split") {
+            self.split.store(oldest + 1, Relaxed);
+        }
+        if !on("forced-no-heavy") {
+            heavy();
+        }
+        // Acquire: pairs with every store of top by the owner: the slots below it, and the records.
+        let top = self.top.load(ord(Acquire, "forced-top-acquire"));
+        if top > oldest || on("forced-no-top-check") {
+            let first = if on("forced-no-rescan") { oldest } else { split };
+            for i in first..=oldest {
+                let task = self.slot(i).swap(null_mut(), Relaxed);
+                if !task.is_null() {
+                    if !on("forced-no-stolen-flag") {
+                        // SAFETY: the swap gave us the task, so its record is live until we
+                        // complete it.
+                        unsafe { (*task).marks.fetch_or(Marks::STOLEN, Relaxed) };
+                    }
+                    self.head.store(i + 1, ord(Release, "head-release"));
+                    self.split.store(i + 1, Relaxed);
+                    return task;
+                }
+            }
+        }
+        self.split.store(split, Relaxed);
+        null_mut()
+    }
+
+    /// In a model, when no other thread is at it: the order of the indices (I3).
+    #[cfg(all(test, loom))]
+    pub fn assert_at_rest(&self) {
+        let _guard = self.lock();
+        let (head, split, top) = (self.head.load(Relaxed), self.split.load(Relaxed), self.top.load(Relaxed));
+        assert!(head <= split && split <= top, "head {head:#x}, split {split:#x}, top {top:#x} are out of order");
+    }
+
+    /// Where the owner is: changes as it pushes and pops.
+    pub(crate) fn position(&self) -> usize {
+        self.top.load(Relaxed)
+    }
+
+    /// Is there perhaps a task? Indices only: the ring would need the lock.
+    pub(crate) fn looks_busy(&self) -> bool {
+        self.top.load(Relaxed) > self.head.load(Relaxed)
+    }
+
+    /// Does this hold of one of the tasks? Looks at some of them, from the position `from` on
+    /// (which is an older one's if there is none), and says in `from` where it has stopped. A hint:
+    /// the owner may take them, run them and end them meanwhile.
+    pub(crate) fn any_from(&self, from: &mut usize, holds: impl Fn(*mut Header) -> bool) -> bool {
+        if !self.looks_busy() {
+            *from = self.position();
+            return false;
+        }
+        let Some(_guard) = self.try_lock() else { return false };
+        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
+        let first = if (head..top).contains(from) { *from } else { head };
+        let end = top.min(first + SOME);
+        *from = end;
+        (first..end).map(|i| self.slot(i).load(Relaxed)).any(|task| !task.is_null() && holds(task))
+    }
+
+    /// For a sleeper's last look, after its heavy fence: is there a task, or somebody at work? Not
+    /// if there is nothing but tombstones, which the owner may leave for long: a sleeper that took
+    /// them for tasks would never sleep.
+    pub(crate) fn is_busy(&self) -> bool {
+        if !self.looks_busy() || on("tombstones-are-tasks") {
+            return self.looks_busy();
+        }
+        // Who holds the lock may give something back: look again.
+        let Some(_guard) = self.try_lock() else { return true };
+        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
+        // Relaxed: after the heavy fence we see each push that came before it, and the later ones
+        // see our request.
+        (head..top).any(|i| !self.slot(i).load(Relaxed).is_null())
+    }
+}

@@ -1,0 +1,11 @@
+//! Queues of tasks and of waits that go on: the deque of a worker and its thieves, inboxes,
+//! policies.
+//!
+//! The second floor: data structures, which know records, and no worker.
+pub(crate) mod deque;
+pub(crate) mod inbox;
+pub(crate) mod node;
+pub(crate) mod policy;
+pub(crate) mod ready;
+#[cfg(all(test, not(loom)))]
+pub(crate) mod records;

@@ -1,0 +1,83 @@
+//! A heap of eight children a node, out of which any entry can be taken: each tells its slot where
+//! it stands.
+//!
+//! Eight, as in partr: a node's children are 192 bytes side by side, and a heap of a thousand tasks
+//! is four levels deep.
+
+use super::shelf::Shelf;
+
+const ARITY: usize = 8;
+
+/// The lower goes first: by rank, then by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry {
+    pub(super) rank: u64,
+    /// Two of the same rank: an order among them.
+    pub(super) number: u64,
+    /// Where the task stands on the shelf, whose note there is the entry's place in the heap.
+    pub(super) at: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Heap {
+    entries: Vec<Entry>,
+}
+
+impl Heap {
+    pub(super) fn first(&self) -> Option<&Entry> {
+        self.entries.first()
+    }
+
+    pub(super) fn entry(&self, place: usize) -> &Entry {
+        &self.entries[place]
+    }
+
+    pub(super) fn push(&mut self, shelf: &mut Shelf, entry: Entry) {
+        self.entries.push(entry);
+        self.up(shelf, self.entries.len() - 1, entry);
+    }
+
+    /// Takes out the entry at this place of the heap.
+    pub(super) fn remove(&mut self, shelf: &mut Shelf, place: usize) -> Entry {
+        let removed = self.entries[place];
+        let last = self.entries.pop().expect("not empty: it has this place");
+        if place < self.entries.len() {
+            if place > 0 && last < self.entries[(place - 1) / ARITY] {
+                self.up(shelf, place, last);
+            } else {
+                self.down(shelf, place, last);
+            }
+        }
+        removed
+    }
+
+    fn set(&mut self, shelf: &mut Shelf, place: usize, entry: Entry) {
+        self.entries[place] = entry;
+        shelf.set_note(entry.at, place as u32);
+    }
+
+    fn up(&mut self, shelf: &mut Shelf, mut place: usize, entry: Entry) {
+        while place > 0 {
+            let parent = (place - 1) / ARITY;
+            if self.entries[parent] <= entry {
+                break;
+            }
+            self.set(shelf, place, self.entries[parent]);
+            place = parent;
+        }
+        self.set(shelf, place, entry);
+    }
+
+    fn down(&mut self, shelf: &mut Shelf, mut place: usize, entry: Entry) {
+        loop {
+            let children = place * ARITY + 1..(place * ARITY + 1 + ARITY).min(self.entries.len());
+            let Some(least) = children.min_by_key(|&child| self.entries[child]) else { break };
+            if entry <= self.entries[least] {
+                break;
+            }
+            self.set(shelf, place, self.entries[least]);
+            place = least;
+        }
+        self.set(shelf, place, entry);
+    }
+}

@@ -1,0 +1,242 @@
+//! The depth-first policy: heaps by serial order ([`super::label`]), two for each worker.
+//!
+//! A task goes into any heap; a worker looks at the first ones of any two, and takes the better. So
+//! workers seldom meet at a lock, and the order is off by about the number of heaps (Rihani,
+//! Sanders and Dementiev, "MultiQueues", SPAA 2015). With one worker there is one heap, and nothing
+//! is off.
+//!
+//! What each queue holds, in the order in which it is taken: *woken* futures, and what goes on
+//! elsewhere: they have begun, so they come before what has not; *fresh* tasks, by rank; *last*,
+//! those that let all others go first.
+//!
+//! **Fairness.** In each look (every 61st turn of a worker) it is the turn of the fresh, or else of
+//! the last, before the woken; so neither futures that wake each other nor ready closures hold up
+//! the rest. And a task that spawns for ever holds up its later siblings, as it would in the serial
+//! program; that must not be, so in every 1,024th look the *oldest* of the fresh is taken, whatever
+//! its rank, if it was here at the last such look already. (Seldom: each of these opens a subtree
+//! before its time.)
+
+use super::heap::{Entry, Heap};
+use super::label::{self, Label, Labels};
+use super::locked::{EMPTY, Locked, Ranked};
+use super::shelf::{self, Shelf};
+use super::{Arrival, Queues};
+use crate::queue::deque::Line;
+use crate::record::header::{Header, Kind};
+use myriad_base::sys::atomic::{AtomicU64, Ordering::Relaxed};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// Heaps for each worker.
+const HEAPS: usize = 2;
+/// In every so manieth look the oldest.
+const SELDOM: u32 = 1024;
+/// So many dice; a worker has the one of its number.
+const DICE: usize = if cfg!(loom) { 2 } else { 64 };
+
+#[derive(Debug)]
+struct Queue {
+    woken: Shelf,
+    fresh: Shelf,
+    heap: Heap,
+    last: Shelf,
+    labels: Arc<Labels>,
+    /// Of the last entry.
+    number: u64,
+    /// The same, when it was last the turn of the oldest.
+    seen: u64,
+}
+
+impl Ranked for Queue {
+    fn first(&self) -> u64 {
+        match self.heap.first() {
+            _ if self.woken.len() > 0 => 0,
+            Some(entry) => entry.rank,
+            None if self.last.len() > 0 => EMPTY - 1,
+            None => EMPTY,
+        }
+    }
+}
+
+/// An entry's number from that of its arrival, and the other way round.
+fn arrival(rank: u64, number: u64) -> u64 {
+    if label::is_deepest(rank) { u64::MAX - number } else { number }
+}
+
+/// Which part of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Woken,
+    Fresh,
+    Oldest,
+    Last,
+}
+
+impl Queue {
+    fn new(number: usize, labels: Arc<Labels>) -> Queue {
+        let [woken, fresh, last] = [(); 3].map(|()| Shelf::new(number));
+        Queue { woken, fresh, heap: Heap::default(), last, labels, number: 0, seen: 0 }
+    }
+
+    /// # Safety
+    /// As for [`Queues::put`].
+    unsafe fn put_fresh(&mut self, task: *mut Header, rank: u64) {
+        self.number += 1;
+        // Of equals the first one; below the last generation that is counted, the newest: else its
+        // level would be begun as a whole.
+        let number = arrival(rank, self.number);
+        // SAFETY: the caller.
+        let at = unsafe { self.fresh.put(task, false, !(*task).kind.has(Kind::FUTURE)) };
+        self.heap.push(&mut self.fresh, Entry { rank, number, at });
+    }
+
+    /// Takes a fresh one, and leaves its label.
+    fn take_fresh(&mut self, at: u32) -> *mut Header {
+        let place = self.fresh.note(at) as usize;
+        let entry = self.heap.remove(&mut self.fresh, place);
+        debug_assert_eq!(entry.at, at);
+        let task = self.fresh.take(at);
+        self.labels.set(task, Label::of(entry.rank));
+        task
+    }
+
+    fn take(&mut self, part: Part) -> *mut Header {
+        match part {
+            Part::Woken => self.woken.take_oldest(),
+            Part::Fresh => self.heap.first().map(|entry| entry.at).map_or(null_mut(), |at| self.take_fresh(at)),
+            Part::Oldest => {
+                let seen = std::mem::replace(&mut self.seen, self.number);
+                let is_old = |at: &u32| {
+                    let entry = self.heap.entry(self.fresh.note(*at) as usize);
+                    arrival(entry.rank, entry.number) <= seen
+                };
+                self.fresh.oldest().filter(is_old).map_or(null_mut(), |at| self.take_fresh(at))
+            }
+            Part::Last => self.last.take_oldest(),
+        }
+    }
+
+    fn take_first(&mut self) -> *mut Header {
+        let parts = [Part::Woken, Part::Fresh, Part::Last];
+        parts.into_iter().map(|part| self.take(part)).find(|task| !task.is_null()).unwrap_or(null_mut())
+    }
+}
+
+/// See the module's header.
+#[derive(Debug)]
+pub(super) struct MultiQueue {
+    queues: Box<[Locked<Queue>]>,
+    dice: Box<[Line<AtomicU64>]>,
+    labels: Arc<Labels>,
+}
+
+impl MultiQueue {
+    pub(super) fn new(workers: usize) -> MultiQueue {
+        let heaps = if workers == 1 { 1 } else { HEAPS * workers };
+        let dice = (1..=DICE as u64).map(|i| Line(AtomicU64::new(i.wrapping_mul(0x9E37_79B9_7F4A_7C15))));
+        let labels = Arc::new(Labels::new());
+        let queues = (0..heaps).map(|i| Locked::new(Queue::new(i, labels.clone())));
+        MultiQueue { queues: queues.collect(), dice: dice.collect(), labels }
+    }
+
+    /// Any queue. (xorshift; two threads with the same dice get the same number at times, and that
+    /// is all.)
+    fn roll(&self, worker: Option<usize>) -> usize {
+        if self.queues.len() == 1 {
+            return 0;
+        }
+        let dice = &self.dice[worker.unwrap_or(DICE - 1) % DICE].0;
+        let mut x = dice.load(Relaxed);
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        dice.store(x, Relaxed);
+        // The upper half, which is the better one, as a fraction.
+        (((x >> 32) * self.queues.len() as u64) >> 32) as usize
+    }
+
+    /// The first non-null of what `take` gets out of the queues, beginning with any.
+    fn search(&self, worker: usize, take: impl Fn(&mut Queue) -> *mut Header) -> *mut Header {
+        let begin = self.roll(Some(worker));
+        let (before, after) = self.queues.split_at(begin);
+        let filled = after.iter().chain(before).filter(|queue| !queue.is_empty());
+        filled.map(|queue| queue.with(&take)).find(|task| !task.is_null()).unwrap_or(null_mut())
+    }
+
+    /// The rank of what this task spawns next.
+    fn rank_below(&self, spawner: *const Header) -> u64 {
+        let Some(label) = self.labels.get(spawner) else { return label::OUTSIDE };
+        let (rank, next) = label.child();
+        self.labels.set(spawner, next);
+        rank
+    }
+
+    /// The better of the first ones of any two queues.
+    fn take_of_two(&self, worker: usize) -> *mut Header {
+        let n = self.queues.len();
+        let a = self.roll(Some(worker));
+        // Another one.
+        let b = if n > 1 { (a + 1 + self.roll(Some(worker)) % (n - 1)) % n } else { a };
+        let (a, b) = (&self.queues[a], &self.queues[b]);
+        let better = if b.first() < a.first() { b } else { a };
+        if better.is_empty() { null_mut() } else { better.with(Queue::take_first) }
+    }
+}
+
+impl Queues for MultiQueue {
+    unsafe fn put(&self, worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize> {
+        let rank = match arrival {
+            Arrival::Spawned(spawner) => self.rank_below(spawner),
+            _ => label::OUTSIDE,
+        };
+        // SAFETY: the caller.
+        self.queues[self.roll(worker)].with(|queue| unsafe {
+            match arrival {
+                Arrival::Spawned(_) | Arrival::Outside => queue.put_fresh(task, rank),
+                Arrival::Woken => _ = queue.woken.put(task, false, false),
+                // A closure that nobody claims, and that runs as somebody else.
+                Arrival::Next => _ = queue.woken.put(task, true, false),
+                Arrival::Last => _ = queue.last.put(task, false, false),
+            }
+        });
+        None
+    }
+
+    fn take(&self, worker: usize, look: Option<u32>) -> *mut Header {
+        let parts: &[Part] = match look {
+            None => &[],
+            Some(look) if look.is_multiple_of(SELDOM) => &[Part::Oldest, Part::Fresh, Part::Last],
+            Some(look) if look.is_multiple_of(2) => &[Part::Fresh, Part::Last],
+            Some(_) => &[Part::Last, Part::Fresh],
+        };
+        for &part in parts {
+            let task = self.search(worker, |queue| queue.take(part));
+            if !task.is_null() {
+                return task;
+            }
+        }
+        for _ in 0..2 {
+            let task = self.take_of_two(worker);
+            if !task.is_null() {
+                return task;
+            }
+        }
+        self.search(worker, Queue::take_first)
+    }
+
+    fn claim(&self, task: &Header) -> bool {
+        let Some(queue) = shelf::queue_of(task).and_then(|number| self.queues.get(number)) else { return false };
+        queue.with(|queue| queue.fresh.find(task).map(|at| queue.take_fresh(at))).is_some()
+    }
+
+    fn take_ours(&self, worker: usize, ours: &dyn Fn(*mut Header) -> bool) -> *mut Header {
+        self.search(worker, |queue| match queue.heap.first() {
+            Some(first) if ours(queue.fresh.task(first.at)) => queue.take_fresh(first.at),
+            _ => null_mut(),
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(Locked::is_empty)
+    }
+}

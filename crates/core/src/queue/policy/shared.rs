@@ -1,0 +1,89 @@
+//! One queue for all workers, first in, first out (Boost.Fiber's `shared_work`).
+
+use super::locked::{EMPTY, Locked, Ranked};
+use super::shelf::Shelf;
+use super::{Arrival, Queues};
+use crate::record::header::{Header, Kind};
+use std::ptr::null_mut;
+
+/// A queue in order of arrival.
+#[derive(Debug)]
+pub(super) struct Fifo(Locked<Shelf>);
+
+impl Ranked for Shelf {
+    fn first(&self) -> u64 {
+        if self.len() == 0 { EMPTY } else { 0 }
+    }
+}
+
+impl Fifo {
+    pub(super) fn new(number: usize) -> Fifo {
+        Fifo(Locked::new(Shelf::new(number)))
+    }
+
+    /// # Safety
+    /// As for [`Queues::put`].
+    pub(super) unsafe fn put(&self, task: *mut Header, arrival: Arrival) {
+        // SAFETY: the caller: the record is live; `kind` does not change while it is.
+        let claimable = unsafe { !(*task).kind.has(Kind::FUTURE) };
+        // SAFETY: the caller.
+        self.0.with(|shelf| unsafe { shelf.put(task, arrival == Arrival::Next, claimable) });
+    }
+
+    pub(super) fn take_oldest(&self) -> *mut Header {
+        if self.0.is_empty() { null_mut() } else { self.0.with(Shelf::take_oldest) }
+    }
+
+    pub(super) fn claim(&self, task: &Header) -> bool {
+        self.0.with(|shelf| shelf.find(task).map(|at| shelf.take(at))).is_some()
+    }
+
+    /// The newest, if it is one of ours.
+    pub(super) fn take_ours(&self, ours: &dyn Fn(*mut Header) -> bool) -> *mut Header {
+        if self.0.is_empty() {
+            return null_mut();
+        }
+        self.0.with(|shelf| match shelf.newest() {
+            Some(at) if ours(shelf.task(at)) => shelf.take(at),
+            _ => null_mut(),
+        })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// See the module's header.
+#[derive(Debug)]
+pub(super) struct SharedQueue(Fifo);
+
+impl SharedQueue {
+    pub(super) fn new() -> SharedQueue {
+        SharedQueue(Fifo::new(0))
+    }
+}
+
+impl Queues for SharedQueue {
+    unsafe fn put(&self, _worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize> {
+        // SAFETY: the caller.
+        unsafe { self.0.put(task, arrival) };
+        None
+    }
+
+    fn take(&self, _worker: usize, _look: Option<u32>) -> *mut Header {
+        self.0.take_oldest()
+    }
+
+    fn claim(&self, task: &Header) -> bool {
+        super::shelf::queue_of(task).is_some() && self.0.claim(task)
+    }
+
+    fn take_ours(&self, _worker: usize, ours: &dyn Fn(*mut Header) -> bool) -> *mut Header {
+        self.0.take_ours(ours)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

@@ -1,0 +1,160 @@
+//! A list of tasks in order of arrival, out of which each can be taken: under a lock, and the
+//! records know their places.
+//!
+//! A place is a slot, which stays where it is as long as the task is here; `idx` of the record
+//! names queue and slot. So a joiner takes its task out of the middle in a few steps, and nothing
+//! is left behind: no tombstones, and nothing to tidy up.
+
+use crate::record::header::Header;
+use myriad_base::sys::atomic::Ordering::Relaxed;
+use std::ptr::null_mut;
+
+/// No slot.
+pub(super) const NONE: u32 = u32::MAX;
+/// In `idx`: a place in a queue. No position of a deque is so high; and the topmost bit is for
+/// tasks that have begun (`record/position.rs`).
+const PLACE: usize = 1 << 62;
+
+#[derive(Debug)]
+struct Slot {
+    /// Null in a free slot.
+    task: *mut Header,
+    /// Towards the oldest; in a free slot not used.
+    before: u32,
+    /// Towards the newest; in a free slot the next free one.
+    after: u32,
+    /// For whoever keeps more than the order of arrival.
+    note: u32,
+}
+
+/// See the module's header.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    /// Which queue of the policy this is.
+    queue: u32,
+    slots: Vec<Slot>,
+    free: u32,
+    oldest: u32,
+    newest: u32,
+    len: usize,
+}
+
+// SAFETY: tasks may run on any thread, and it is their queue.
+unsafe impl Send for Shelf {}
+
+fn is_place(idx: usize) -> bool {
+    idx >> 62 == 1
+}
+
+/// The queue that a record says it is in.
+pub(super) fn queue_of(task: &Header) -> Option<usize> {
+    // Relaxed: a hint; `Shelf::find` looks again under the lock.
+    let idx = task.idx.load(Relaxed);
+    is_place(idx).then_some(idx >> 32 & 0x3fff_ffff)
+}
+
+impl Shelf {
+    pub(super) fn new(queue: usize) -> Shelf {
+        Shelf { queue: queue as u32, slots: Vec::new(), free: NONE, oldest: NONE, newest: NONE, len: 0 }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds the newest task (or, with `oldest`, the oldest), and says where it stands.
+    ///
+    /// `claimable`: the record learns its place. (Not a future's, which has other uses for the
+    /// word.)
+    ///
+    /// # Safety
+    /// A live record in no queue.
+    pub(super) unsafe fn put(&mut self, task: *mut Header, oldest: bool, claimable: bool) -> u32 {
+        let at = self.free;
+        let slot = Slot { task, before: NONE, after: NONE, note: 0 };
+        let at = if at == NONE {
+            self.slots.push(slot);
+            // More than four billion tasks have no room in any memory.
+            (self.slots.len() - 1) as u32
+        } else {
+            self.free = self.slots[at as usize].after;
+            self.slots[at as usize] = slot;
+            at
+        };
+        let neighbour =
+            if oldest { std::mem::replace(&mut self.oldest, at) } else { std::mem::replace(&mut self.newest, at) };
+        if neighbour == NONE {
+            (self.oldest, self.newest) = (at, at);
+        } else if oldest {
+            self.slots[at as usize].after = neighbour;
+            self.slots[neighbour as usize].before = at;
+        } else {
+            self.slots[at as usize].before = neighbour;
+            self.slots[neighbour as usize].after = at;
+        }
+        self.len += 1;
+        if claimable {
+            // SAFETY: the caller. Relaxed: who finds another word here, or an old one, does not
+            // find the task in the slot.
+            unsafe { (*task).idx.store(PLACE | (self.queue as usize) << 32 | at as usize, Relaxed) };
+        }
+        at
+    }
+
+    /// Where this very task stands; `None` if it is not here.
+    pub(super) fn find(&self, task: &Header) -> Option<u32> {
+        let idx = task.idx.load(Relaxed);
+        let at = idx as u32;
+        let here = is_place(idx) && (idx >> 32 & 0x3fff_ffff) as u32 == self.queue;
+        // By identity: what is in a slot is queued, so a word that is stale, or none of ours, finds
+        // something else there.
+        (here && self.slots.get(at as usize).is_some_and(|slot| std::ptr::eq(slot.task, task))).then_some(at)
+    }
+
+    /// Takes out what stands there.
+    pub(super) fn take(&mut self, at: u32) -> *mut Header {
+        let free = Slot { task: null_mut(), before: NONE, after: self.free, note: 0 };
+        let Slot { task, before, after, .. } = std::mem::replace(&mut self.slots[at as usize], free);
+        debug_assert!(!task.is_null());
+        self.free = at;
+        match before {
+            NONE => self.oldest = after,
+            _ => self.slots[before as usize].after = after,
+        }
+        match after {
+            NONE => self.newest = before,
+            _ => self.slots[after as usize].before = before,
+        }
+        self.len -= 1;
+        task
+    }
+
+    /// Takes the oldest; null if there is none.
+    pub(super) fn take_oldest(&mut self) -> *mut Header {
+        if self.oldest == NONE { null_mut() } else { self.take(self.oldest) }
+    }
+
+    /// Where the oldest stands.
+    pub(super) fn oldest(&self) -> Option<u32> {
+        (self.oldest != NONE).then_some(self.oldest)
+    }
+
+    /// Where the newest stands.
+    pub(super) fn newest(&self) -> Option<u32> {
+        (self.newest != NONE).then_some(self.newest)
+    }
+
+    /// The task that stands there.
+    pub(super) fn task(&self, at: u32) -> *mut Header {
+        self.slots[at as usize].task
+    }
+
+    /// What was noted for the task that stands there.
+    pub(super) fn note(&self, at: u32) -> u32 {
+        self.slots[at as usize].note
+    }
+
+    pub(super) fn set_note(&mut self, at: u32, note: u32) {
+        self.slots[at as usize].note = note;
+    }
+}

@@ -1,0 +1,114 @@
+//! Writing the header of a fresh record.
+
+use super::header::{Header, Kind, Marks, Outcome, Run};
+use super::position::UNCLAIMED;
+use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::panic::Location;
+use std::ptr::null_mut;
+
+/// Writes all of a header but `state`, which keeps the memory's generation.
+///
+/// # Safety
+/// `task` is record memory that nobody else uses.
+#[inline(always)]
+pub(crate) unsafe fn write_header(
+    task: *mut Header,
+    run: Run,
+    kind: Kind,
+    runtime: u8,
+    place: &'static Location<'static>,
+) {
+    // SAFETY: the caller.
+    unsafe {
+        (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+        write_queued_header(task, run, flags(kind, runtime), place);
+    }
+}
+
+/// The same for a task that goes into a worker's own deque, which writes `idx`.
+///
+/// # Safety
+/// As for [`write_header`].
+#[inline(always)]
+pub(crate) unsafe fn write_queued_header(task: *mut Header, run: Run, flags: u32, place: &'static Location<'static>) {
+    // SAFETY: the caller.
+    unsafe {
+        (&raw mut (*task).run).write(run);
+        (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
+        (&raw mut (*task).place).write(place);
+        write_flags(task, flags);
+        if cfg!(loom) {
+            (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+        }
+    }
+}
+
+/// Kind, runtime, outcome and marks of a fresh record as one word.
+#[inline(always)]
+pub(crate) const fn flags(kind: Kind, runtime: u8) -> u32 {
+    let framed = kind.has(Kind::SCOPED) || kind.has(Kind::ON_STACK);
+    u32::from_ne_bytes([kind.0, runtime, Outcome::Returned as u8, if framed { Marks::FRAMED } else { 0 }])
+}
+
+/// Writes the four at once: they stand side by side (checked below).
+///
+/// # Safety
+/// `task` is memory for a header that nobody else uses.
+#[inline(always)]
+pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
+    const {
+        assert!(std::mem::offset_of!(Header, runtime) == std::mem::offset_of!(Header, kind) + 1 || cfg!(loom));
+        assert!(std::mem::offset_of!(Header, outcome) == std::mem::offset_of!(Header, kind) + 2 || cfg!(loom));
+        assert!(std::mem::offset_of!(Header, marks) == std::mem::offset_of!(Header, kind) + 3 || cfg!(loom));
+        assert!(std::mem::offset_of!(Header, kind).is_multiple_of(4) || cfg!(loom));
+    }
+    // SAFETY: the caller; four bytes of plain types, aligned. (In a model the words are larger:
+    // field by field.)
+    unsafe {
+        if cfg!(loom) {
+            let [kind, runtime, _, marks] = flags.to_ne_bytes();
+            (&raw mut (*task).kind).write(Kind(kind));
+            (&raw mut (*task).runtime).write(runtime);
+            (&raw mut (*task).outcome).write(Outcome::Returned);
+            (&raw mut (*task).marks).write(AtomicU8::new(marks));
+        } else {
+            // Atomic for `memory::for_each_live`, which may look at any time.
+            std::sync::atomic::AtomicU32::from_ptr((&raw mut (*task).kind).cast()).store(flags, Relaxed);
+        }
+    }
+}
+
+/// A header for a record on a stack: it has no generation. `idx` is written by the push, or by the
+/// caller.
+///
+/// # Safety
+/// `task` is memory for a header that nobody else uses.
+#[inline(always)]
+pub(crate) unsafe fn write_stack_header(task: *mut Header, run: Run, flags: u32, place: &'static Location<'static>) {
+    // SAFETY: the caller.
+    unsafe {
+        (&raw mut (*task).run).write(run);
+        (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
+        (&raw mut (*task).place).write(place);
+        if cfg!(loom) {
+            write_flags(task, flags);
+            (&raw mut (*task).state).write(AtomicU32::new(0));
+            (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+        } else {
+            // With a state of 0, in one store.
+            const { assert!(std::mem::offset_of!(Header, state) == std::mem::offset_of!(Header, kind) + 4 || cfg!(loom)) };
+            let word = if cfg!(target_endian = "little") { u64::from(flags) } else { u64::from(flags) << 32 };
+            (&raw mut (*task).kind).cast::<u64>().write(word);
+        }
+    }
+}
+
+/// The flags of a record on a stack.
+pub(crate) const fn stack_flags(runtime: u8) -> u32 {
+    flags(Kind::CLOSURE.and(Kind::ON_STACK), runtime)
+}
+
+/// The same of a [guest's](Kind::GUEST) job.
+pub(crate) const fn guest_stack_flags(runtime: u8) -> u32 {
+    flags(Kind::CLOSURE.and(Kind::ON_STACK).and(Kind::GUEST), runtime)
+}

@@ -1,0 +1,289 @@
+//! The header of a task's record, and the protocol by which it is completed, joined and detached.
+//!
+//! ```text
+//!  0        8        16       24   25      26      27     28     32     40
+//!  run      waiter   place    kind runtime outcome marks  state  idx    payload: closure | result | panic
+//! ```
+//! Records live in memory that is only ever used for records (`memory.rs`): a stale pointer may be
+//! *looked at* for ever, which is what lets wakers be copied freely (`state` holds a generation)
+//! and thieves compare identities.
+//!
+//! **Words.** `waiter` is 0, or says who waits for the end: a node of a blocked task or thread, a
+//! waker (tagged, see `waker.rs`), [`DONE`] or [`DETACHED`].
+//!
+//! **Invariants.** The result is visible to whoever takes it. The record is freed exactly once,
+//! after its last use. A waiter is woken exactly once.
+//!
+//! **Who may touch what.** The spawner until the record is pushed; then the one who started it
+//! (`run`) until the swap in [`Header::complete`]; after it the holder of the handle, or the runner
+//! itself if it read `DETACHED`. `idx` belongs to the owner of the deque that holds the task (under
+//! that deque's lock for a thief that moves it), then to the task's home; of a future between two
+//! polls to its next poller, for its context. `marks` is anybody's who knows that the task lives.
+//!
+//! **Ordering.** Completion against join, `complete` (release) with `wait` / `is_done` (acquire):
+//! the result. Join against completion, `wait` (release) with `complete` (acquire): the node.
+//! Detach against completion, `detach` (release, although it writes nothing: its reads of the
+//! record come before the free) with `complete` (acquire).
+//!
+//! Tests: `tests/loom/completion.rs`.
+
+use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
+use myriad_base::sys::mutant::{ord, ord_to};
+use std::panic::Location;
+use std::ptr::null_mut;
+
+/// What `run` is asked to do with the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Mode {
+    /// Run the task; leave the result (or the panic's payload) in the record.
+    Run,
+    /// Drop the closure or future, which has not been started.
+    DropUnstarted,
+    /// Drop the result (or the payload) that nobody will take.
+    DropOutcome,
+}
+
+/// What `run` says when it comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Ended {
+    /// The result is in the record.
+    Returned,
+    /// The same, and the result has no destructor.
+    ReturnedPlain,
+    /// The panic's payload is in the record.
+    Panicked,
+    /// The record completes itself, or is not complete yet: do not touch it.
+    BySelf,
+}
+
+/// How a task has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Outcome {
+    /// The payload is the result.
+    Returned,
+    /// The payload is that of the panic.
+    Panicked,
+    /// The runtime was shut down before the task started: there is no payload.
+    Dropped,
+    /// The task was blocked when its runtime ended: there is no payload either, and the record
+    /// stays the task's, whose stack and waits refer to it. So nobody frees it.
+    Left,
+}
+
+/// The function of a task's type: runs or drops what is in the record.
+pub(crate) type Run = unsafe fn(*mut Header, Mode) -> Ended;
+
+/// See the module's header.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Header {
+    /// What to call.
+    pub run: Run,
+    /// Who waits for the end.
+    pub waiter: AtomicPtr<()>,
+    /// Where it was spawned.
+    pub place: &'static Location<'static>,
+    /// What the record is, and its size class.
+    pub kind: Kind,
+    /// Number of the runtime that it belongs to.
+    pub runtime: u8,
+    /// How the task has ended; valid once it is done.
+    pub outcome: Outcome,
+    /// What others have to say to the runner: see [`Marks`].
+    pub marks: AtomicU8,
+    /// Generation and state of a future; only the generation for a closure.
+    pub state: AtomicU32,
+    /// Position in the deque that holds the task; once it is started, what its stack waits at: see
+    /// `cancel::place`.
+    pub idx: AtomicUsize,
+}
+
+/// The bits of [`Header::marks`]. Set by whoever it may be, with a read-modify-write.
+#[derive(Debug)]
+pub(crate) struct Marks;
+
+impl Marks {
+    /// Taken out of a private position by a forced steal.
+    pub(crate) const STOLEN: u8 = 1;
+    /// The task is cancelled, for good.
+    pub(crate) const CANCELLED: u8 = 2;
+    /// A region of the task was cancelled: it looks for it at its next blocking point.
+    pub(crate) const ASKED: u8 = 4;
+    /// It unwinds because of a cancellation, and is spared until that is over.
+    pub(crate) const UNWINDING: u8 = 8;
+    /// It runs on top of another task, which does not know it yet. (Of the runner alone, before the
+    /// task begins.)
+    pub(crate) const ON_TOP: u8 = 16;
+    /// It has a frame (`cancel::frames`), which is not in the worker's list yet. (From its spawn
+    /// on.)
+    pub(crate) const FRAMED: u8 = 32;
+    /// Its name is in the runtime's table.
+    pub(crate) const NAMED: u8 = 64;
+    /// Its number is in the runtime's table.
+    pub(crate) const NUMBERED: u8 = 128;
+    /// What makes a blocking point look closer.
+    pub(crate) const LOOK: u8 = Marks::CANCELLED | Marks::ASKED | Marks::UNWINDING | Marks::ON_TOP | Marks::FRAMED;
+}
+
+/// What a record is: a bit set, with the size class in the upper three bits. 0 in free memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Kind(pub u8);
+
+impl Kind {
+    /// Free memory.
+    pub const FREE: Kind = Kind(0);
+    /// A closure.
+    pub const CLOSURE: Kind = Kind(1);
+    /// A future.
+    pub const FUTURE: Kind = Kind(2);
+    /// Belongs to a scope: its payload begins with a pointer to it.
+    pub const SCOPED: Kind = Kind(4);
+    /// A job of a library whose jobs are numbered by their workers: no spare begins it
+    /// ([`crate::sched::spare`]).
+    pub const GUEST: Kind = Kind(8);
+    /// Lives on the stack of the task that waits for it (`join(a, b)`, `run`).
+    pub const ON_STACK: Kind = Kind(16);
+    /// Of a record on a stack, which has no size class: a context waits behind the header.
+    pub const HEIR: Kind = Kind(32);
+
+    /// Are all these bits set?
+    #[inline(always)]
+    pub const fn has(self, bits: Kind) -> bool {
+        self.0 & bits.0 == bits.0
+    }
+    /// Both.
+    #[inline(always)]
+    pub const fn and(self, bits: Kind) -> Kind {
+        Kind(self.0 | bits.0)
+    }
+    /// With this size class.
+    #[inline(always)]
+    pub const fn of_class(self, class: usize) -> Kind {
+        Kind(self.0 | (class as u8) << 5)
+    }
+    /// Without the size class.
+    #[inline(always)]
+    pub const fn flags(self) -> Kind {
+        Kind(self.0 & 31)
+    }
+    /// The size class.
+    #[inline(always)]
+    pub const fn class(self) -> usize {
+        (self.0 >> 5) as usize
+    }
+}
+
+/// In `waiter`: the task has ended.
+pub(crate) const DONE: *mut () = std::ptr::without_provenance_mut(1);
+/// In `waiter`: nobody holds the handle.
+pub(crate) const DETACHED: *mut () = std::ptr::without_provenance_mut(2);
+
+impl Header {
+    /// What stands for the running task while none runs. It is in no queue, and nobody waits for
+    /// it.
+    #[cfg(not(loom))]
+    pub(crate) const fn nobody() -> Header {
+        Header {
+            run: run_nobody,
+            waiter: AtomicPtr::new(null_mut()),
+            place: Location::caller(),
+            kind: Kind::FREE,
+            runtime: 0,
+            outcome: Outcome::Returned,
+            marks: AtomicU8::new(0),
+            state: AtomicU32::new(0),
+            idx: AtomicUsize::new(0),
+        }
+    }
+
+    /// The runner's last step: says that the task has ended, and returns who waits.
+    ///
+    /// Null: the holder of the handle frees the record. [`DETACHED`]: the caller does. Anything
+    /// else is to be woken, and neither it (after the wake) nor the record may be touched again.
+    ///
+    /// # Safety
+    /// `this` is a record whose task the caller has run to its end, with the outcome written.
+    #[inline(always)]
+    pub unsafe fn complete(this: *const Header) -> *mut () {
+        // AcqRel. Release: the result, with the Acquire in `is_done`, `wait` and `detach`. Acquire:
+        // the waiter's node, with the Release in `wait`, or the last reads of the one who detached.
+        let order = ord_to(ord_to(AcqRel, Release, "done-not-acquire"), Acquire, "done-not-release");
+        // SAFETY: the caller: the record is live, and until this swap it is the runner's.
+        unsafe { (*this).waiter.swap(DONE, order) }
+    }
+
+    /// Has the task ended? If so the result is visible.
+    #[inline(always)]
+    pub fn is_done(&self) -> bool {
+        // Acquire: pairs with the Release in `complete`.
+        self.waiter.load(ord(Acquire, "done-load-acquire")) == DONE
+    }
+
+    /// Is something of it in a table of the runtime: its name, its number? (One test for both: at
+    /// each free. Of one byte, for a load that spans the store of `outcome` just before would have
+    /// to wait for it.)
+    #[inline(always)]
+    pub fn is_known(&self) -> bool {
+        // Relaxed: who asks has the record for itself.
+        self.marks.load(Relaxed) & (Marks::NAMED | Marks::NUMBERED) != 0
+    }
+
+    /// Has it run on top of another task from begin to end, which was not told, and is nothing of
+    /// it in a table? (One test for all.)
+    #[inline(always)]
+    pub(crate) fn is_plain_on_top(&self) -> bool {
+        const TOLD_OR_KNOWN: u8 = Marks::ON_TOP | Marks::NAMED | Marks::NUMBERED;
+        // Relaxed: as in `is_known`.
+        self.marks.load(Relaxed) & TOLD_OR_KNOWN == Marks::ON_TOP
+    }
+
+    /// Leaves `waiter` to be woken at the end. False: the task has ended already, and the result is
+    /// visible.
+    #[inline(always)]
+    pub fn wait(&self, waiter: *mut ()) -> bool {
+        // Release: the node, for the Acquire in `complete`. On failure the word is DONE; Acquire:
+        // the result.
+        let (release, acquire) = (ord(Release, "wait-release"), ord(Acquire, "wait-failure-acquire"));
+        self.waiter.compare_exchange(null_mut(), waiter, release, acquire).is_ok()
+    }
+
+    /// Gives up the handle, where no waiter was left. False: the task has ended, its outcome is
+    /// visible, and the caller drops it and frees the record.
+    #[inline(always)]
+    pub fn detach(&self) -> bool {
+        self.detach_from(null_mut())
+    }
+
+    /// Does nobody wait, and has it not ended? (A hint about the end; for the handle's holder the
+    /// rest is certain.)
+    #[inline(always)]
+    pub fn is_unwatched(&self) -> bool {
+        self.waiter.load(Relaxed).is_null()
+    }
+
+    /// Gives up the handle of a task that has not begun, by whoever has it out of its queue.
+    #[inline(always)]
+    pub fn detach_alone(&self) {
+        // Relaxed: the caller puts it back into the queue, which orders the record for the runner.
+        self.waiter.store(DETACHED, Relaxed);
+    }
+
+    /// As [`detach`](Self::detach), where `waiter` was left before. False also if another waiter is
+    /// there now.
+    #[inline(always)]
+    pub fn detach_from(&self, waiter: *mut ()) -> bool {
+        // Release: our reads of the record come before the runner's free. Failure is DONE; Acquire:
+        // the outcome.
+        let (release, acquire) = (ord(Release, "detach-release"), ord(Acquire, "detach-failure-acquire"));
+        self.waiter.compare_exchange(waiter, DETACHED, release, acquire).is_ok()
+    }
+}
+
+#[cfg(not(loom))]
+unsafe fn run_nobody(_: *mut Header, _: Mode) -> Ended {
+    myriad_base::sys::thread::abort_with("a task that is none was run (a bug in Myriad)")
+}

@@ -1,0 +1,286 @@
+//! Memory of task records: per-worker free lists of 64-byte classes.
+//!
+//! **Invariant: type-stable.** Memory that has once been a record is only ever a record of the same
+//! class, and is never given back to the system. So a stale pointer to a record may be looked at
+//! for ever: a waker compares the generation in `state`, which freeing does not touch, and finds
+//! that its task is gone. That makes wakers plain copies, without a reference count (7 ns each).
+//! The price: memory stays at its high-water mark, and is used again.
+//!
+//! What is free stands in *magazines*, arrays of [`MAGAZINE`] addresses, the last one freed on top.
+//! (A list through the records themselves made each allocation wait for the load of the one
+//! before.) When a worker's magazine is full it becomes its spare one, and an older spare goes to
+//! the process: so a worker that only frees feeds one that only spawns, at one lock per magazine.
+//!
+//! **Rejected.** The global allocator: 20 ns for each record, and a count or an epoch to keep
+//! wakers safe. Returning chunks to the system: needs to know that no waker is left.
+
+use super::header::{Header, Kind};
+use std::alloc::Layout;
+use std::cell::Cell;
+use std::mem::offset_of;
+use std::ptr::null_mut;
+// Std's own atomics, not `sys::atomic`: bytes of a header, which no model covers in these places.
+use std::sync::atomic::{AtomicU8, AtomicU16, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+
+/// Bytes between classes; also the alignment of a record.
+pub(crate) const UNIT: usize = 64;
+/// Records have 1 to this many units; what is larger keeps its payload in a box.
+pub(crate) const CLASSES: usize = 8;
+/// Records that move between a worker and the process at a time.
+const MAGAZINE: usize = 256;
+const FIRST_CHUNK: usize = 64 << 10;
+const LARGEST_CHUNK: usize = 1 << 20;
+
+/// The class for a record of this size.
+pub(crate) const fn class_of(size: usize) -> usize {
+    size.div_ceil(UNIT) - 1
+}
+
+const _: () = assert!(size_of::<List>() == 32 && CLASSES == 8, "the class bits of a kind are offsets");
+
+type Magazine = Box<[Cell<*mut u8>; MAGAZINE]>;
+
+/// A magazine in use: what each spawn and each end of a task touches. Its size of 32 bytes makes
+/// the class bits of a [`Kind`] the offset of the list of that class, as they are.
+struct List {
+    /// The free records stand below this, down to `first`. Null before the first magazine.
+    top: Cell<*mut Cell<*mut u8>>,
+    first: Cell<*mut Cell<*mut u8>>,
+    /// Where the magazine ends.
+    full: Cell<*mut Cell<*mut u8>>,
+    _size: usize,
+}
+
+/// Where a list gets its records from.
+struct Supply {
+    /// A full magazine.
+    spare: Cell<Option<Magazine>>,
+    /// Never used yet.
+    bump: Cell<*mut u8>,
+    end: Cell<*mut u8>,
+    chunk: Cell<usize>,
+}
+
+/// One worker's free lists.
+pub(crate) struct Memory {
+    lists: [List; CLASSES],
+    supplies: [Supply; CLASSES],
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+// SAFETY: the pointers are memory that the lists own.
+unsafe impl Send for Memory {}
+
+/// A piece of memory cut into records of one class.
+#[derive(Debug, Clone, Copy)]
+struct Chunk {
+    start: *mut u8,
+    records: usize,
+    class: usize,
+}
+
+pub(crate) struct Pool {
+    /// Full ones.
+    magazines: [Vec<Magazine>; CLASSES],
+    chunks: Vec<Chunk>,
+}
+// SAFETY: as for `Memory`.
+unsafe impl Send for Pool {}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { magazines: [const { Vec::new() }; CLASSES], chunks: Vec::new() });
+/// For threads that are no workers.
+static FOREIGN: Mutex<Memory> = Mutex::new(Memory::new());
+
+fn pool() -> MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// For `fork`.
+pub(crate) type Locks = (MutexGuard<'static, Memory>, MutexGuard<'static, Pool>);
+
+/// For `fork`: nobody else changes a list meanwhile.
+pub(crate) fn lock_all() -> Locks {
+    (foreign(), pool())
+}
+
+/// The free lists that foreign threads share.
+pub(crate) fn foreign() -> MutexGuard<'static, Memory> {
+    FOREIGN.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory::new()
+    }
+}
+
+/// Addresses of records must leave room for the generation that a waker keeps above them.
+fn check_address(end: *mut u8) {
+    if end.addr() >> 48 != 0 {
+        myriad_base::sys::thread::abort_with("the system gave memory above 2^48, which Myriad's wakers cannot hold");
+    }
+}
+
+impl Memory {
+    /// Empty lists.
+    pub(crate) const fn new() -> Memory {
+        #[allow(clippy::declare_interior_mutable_const, reason = "an initialiser, copied for each class")]
+        const LIST: List =
+            List { top: Cell::new(null_mut()), first: Cell::new(null_mut()), full: Cell::new(null_mut()), _size: 0 };
+        #[allow(clippy::declare_interior_mutable_const, reason = "an initialiser, copied for each class")]
+        const SUPPLY: Supply = Supply {
+            spare: Cell::new(None),
+            bump: Cell::new(null_mut()),
+            end: Cell::new(null_mut()),
+            chunk: Cell::new(FIRST_CHUNK),
+        };
+        Memory { lists: [LIST; CLASSES], supplies: [SUPPLY; CLASSES] }
+    }
+
+    /// Memory for a record of this class. Its `state` is as it was left; all else is garbage.
+    #[inline(always)]
+    pub(crate) fn alloc(&self, class: usize) -> *mut u8 {
+        let list = &self.lists[class];
+        let top = list.top.get();
+        if top == list.first.get() {
+            return self.refill(class);
+        }
+        // SAFETY: there is a magazine, and the place below `top` is filled.
+        unsafe {
+            let top = top.sub(1);
+            list.top.set(top);
+            (*top).get()
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refill(&self, class: usize) -> *mut u8 {
+        let supply = &self.supplies[class];
+        if supply.bump.get() < supply.end.get() {
+            let record = supply.bump.get();
+            supply.bump.set(record.wrapping_add((class + 1) * UNIT));
+            return record;
+        }
+        if let Some(full) = supply.spare.take().or_else(|| pool().magazines[class].pop()) {
+            let first = full[MAGAZINE - 1].get();
+            drop(self.lists[class].begin(full, MAGAZINE - 1));
+            return first;
+        }
+        supply.new_chunk(class);
+        self.refill(class)
+    }
+
+    /// Gives a record's memory back. `kind` says free from here on.
+    ///
+    /// # Safety
+    /// `record` came from `alloc` (of any list) of this class, and is used no more but for looks at
+    /// `state`.
+    #[inline(always)]
+    pub(crate) unsafe fn dealloc(&self, record: *mut u8, class: usize) {
+        let list = &self.lists[class];
+        if list.top.get() == list.full.get() {
+            self.put_aside(class);
+        }
+        let top = list.top.get();
+        // SAFETY: the caller: the record is ours now. There is a magazine, and it has room.
+        unsafe {
+            // Atomic for `for_each_live`.
+            AtomicU8::from_ptr((&raw mut (*record.cast::<Header>()).kind).cast()).store(Kind::FREE.0, Relaxed);
+            (*top).set(record);
+            list.top.set(top.add(1));
+        }
+    }
+
+    /// Makes room in the magazine: the full one becomes the spare one.
+    #[cold]
+    #[inline(never)]
+    fn put_aside(&self, class: usize) {
+        let empty = Box::new([const { Cell::new(null_mut()) }; MAGAZINE]);
+        if let Some(full) = self.lists[class].begin(empty, 0)
+            && let Some(older) = self.supplies[class].spare.replace(Some(full))
+        {
+            pool().magazines[class].push(older);
+        }
+    }
+}
+
+impl Supply {
+    /// Memory for more records.
+    fn new_chunk(&self, class: usize) {
+        let size = (class + 1) * UNIT;
+        let records = self.chunk.get() / size;
+        self.chunk.set((self.chunk.get() * 2).min(LARGEST_CHUNK));
+        // One unit more, to align by hand: asking the allocator to align would make it touch (zero)
+        // all pages now.
+        let layout = Layout::from_size_align(records * size + UNIT, 16).expect("a small layout");
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+        if memory.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        let start = memory.wrapping_add(memory.align_offset(UNIT));
+        check_address(start.wrapping_add(records * size));
+        self.bump.set(start);
+        self.end.set(start.wrapping_add(records * size));
+        pool().chunks.push(Chunk { start, records, class });
+    }
+}
+
+impl List {
+    /// Goes on with this magazine, of which so many places are filled. Returns the one before.
+    fn begin(&self, magazine: Magazine, len: usize) -> Option<Magazine> {
+        let first = Box::into_raw(magazine).cast::<Cell<*mut u8>>();
+        let before = self.first.replace(first);
+        self.top.set(first.wrapping_add(len));
+        self.full.set(first.wrapping_add(MAGAZINE));
+        // SAFETY: it came from `into_raw` here, and is in nobody's hands but ours.
+        (!before.is_null()).then(|| unsafe { Box::from_raw(before.cast()) })
+    }
+}
+
+impl Drop for List {
+    /// The records themselves live for ever: only tests make lists that end.
+    fn drop(&mut self) {
+        if !self.first.get().is_null() {
+            // SAFETY: as in `begin`.
+            drop(unsafe { Box::from_raw(self.first.get().cast::<[Cell<*mut u8>; MAGAZINE]>()) });
+        }
+    }
+}
+
+/// Calls `visit` with every record of this runtime that is not free.
+///
+/// **The looks at records of others**, which their workers spawn and free meanwhile: `kind` and
+/// `runtime` are read as one half word, and written atomically, so what we see was written at one
+/// time; relaxed, for a foreign record's `runtime` is never ours. (Rust promises nothing about
+/// atomics of different sizes on the same bytes, and a spawn writes four, a free one. LLVM defines
+/// this byte by byte, and processors do what one expects. A second store in each spawn would be the
+/// price of the letter.)
+///
+/// # Safety
+/// What `visit` looks into beyond atomic words nobody spawns, runs or frees meanwhile: the
+/// runtime's workers have stopped. Or `visit` allows for a record that becomes another task's while
+/// `visit` looks.
+pub(crate) unsafe fn for_each_live(runtime: u8, mut visit: impl FnMut(*mut Header)) {
+    const { assert!(offset_of!(Header, runtime) == offset_of!(Header, kind) + 1) };
+    const { assert!(offset_of!(Header, kind).is_multiple_of(2)) };
+    let chunks = pool().chunks.clone();
+    for chunk in chunks {
+        for i in 0..chunk.records {
+            let record = chunk.start.wrapping_add(i * (chunk.class + 1) * UNIT).cast::<Header>();
+            // SAFETY: record memory is readable for ever; two bytes, aligned (checked above).
+            let both = unsafe { AtomicU16::from_ptr((&raw mut (*record).kind).cast()) };
+            let [kind, owner] = both.load(Relaxed).to_ne_bytes();
+            if kind != Kind::FREE.0 && owner == runtime {
+                visit(record);
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The word that says what a worker runs.
+
+use super::header::{Header, Run};
+use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
+use std::cell::{Cell, UnsafeCell};
+use std::mem::MaybeUninit;
+use std::panic::Location;
+#[cfg(loom)]
+use std::ptr::null_mut;
+
+const CONTEXT: usize = 1;
+
+/// What runs where no task does: destructors, wakers. It may block, as a task does, and is never
+/// cancelled, so it has a record to be blocked in; all have the same one, in which nobody looks.
+#[cfg(not(loom))]
+static NOBODY: Header = Header::nobody();
+
+/// Nothing, a task's record, or the context of a task (tagged), which names the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Word(*mut ());
+
+/// The first part of a task's context: what a [`Word`] has to know of it. The rest belongs to
+/// task-locals.
+///
+/// A context is record memory, so a late look at a record that was here reads a context.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct ContextHead {
+    /// The task; null for a thread's own.
+    pub(crate) record: Cell<*mut Header>,
+    /// The record's own `run`, while another one stands there.
+    pub(crate) run: Cell<Option<Run>>,
+    /// Any location: where a record has one, so that a late look at a record that was here finds
+    /// one ([`crate::sched::hub`]).
+    pub(crate) place: &'static Location<'static>,
+    /// Kind and state of the record memory that this is.
+    untouched: UnsafeCell<MaybeUninit<u64>>,
+    /// See [`Word::seat`].
+    pub(crate) seat: Cell<*const Header>,
+}
+
+const _: () = {
+    use std::mem::offset_of;
+    assert!(offset_of!(ContextHead, place) == offset_of!(Header, place) || cfg!(loom));
+    assert!(offset_of!(ContextHead, untouched) == offset_of!(Header, kind) || cfg!(loom));
+    // A late look at where the record that was here waits (`idx`) finds an address, which is no
+    // place and no position that is in use.
+    assert!(offset_of!(ContextHead, seat) == offset_of!(Header, idx) || cfg!(loom));
+    // `Word` tags the address of either in its lowest bit.
+    assert!(align_of::<ContextHead>() > 1 && align_of::<Header>() > 1);
+    assert!(offset_of!(Header, state) + 4 == offset_of!(Header, kind) + 8 || cfg!(loom));
+};
+
+impl Word {
+    /// No task runs.
+    #[cfg(not(loom))]
+    pub(crate) const NOTHING: Word = Word((&raw const NOBODY).cast_mut().cast());
+    /// No task runs. (In a model no worker does.)
+    #[cfg(loom)]
+    pub const NOTHING: Word = Word(null_mut());
+
+    /// A task without a context.
+    #[inline(always)]
+    pub(crate) fn of_task(record: *mut Header) -> Word {
+        Word(record.cast())
+    }
+
+    /// A task with this context.
+    #[inline(always)]
+    pub(crate) fn of_context(context: *mut ContextHead) -> Word {
+        Word(context.map_addr(|a| a | CONTEXT).cast())
+    }
+
+    /// Is it a context?
+    #[inline(always)]
+    pub(crate) fn has_context(self) -> bool {
+        self.0.addr() & CONTEXT != 0
+    }
+
+    /// The head of the context; a pointer to the whole, as [`of_context`](Self::of_context) got it.
+    #[inline(always)]
+    pub(crate) fn head(self) -> *mut ContextHead {
+        debug_assert!(self.has_context());
+        self.0.map_addr(|a| a & !CONTEXT).cast()
+    }
+
+    /// The task's record; if none runs, a record that is nobody's.
+    ///
+    /// # Safety
+    /// The word is that of a task that has not ended; or the result is compared, and no more.
+    #[inline(always)]
+    pub(crate) unsafe fn record(self) -> *const Header {
+        if self.has_context() {
+            // SAFETY: contexts are record memory, which is always readable.
+            return unsafe { (*self.head()).record.get() };
+        }
+        self.0.cast()
+    }
+
+    /// The record that says where the task waits, and whether it is cancelled: its own, or that of
+    /// the stack on which it goes on for a while (a `Loan`).
+    ///
+    /// # Safety
+    /// The word is that of what runs here, or of what stands below it on the same stack.
+    #[inline(always)]
+    pub(crate) unsafe fn seat(self) -> *const Header {
+        if self.has_context() {
+            // SAFETY: the caller: the task's context.
+            return unsafe { (*self.head()).seat.get() };
+        }
+        self.0.cast()
+    }
+
+    /// As an address, for `record::position`.
+    #[inline(always)]
+    pub(crate) fn expose(self) -> usize {
+        self.0.expose_provenance()
+    }
+
+    /// The word of an address.
+    ///
+    /// # Safety
+    /// It is what [`expose`](Self::expose) has said of a word that is good still.
+    pub(crate) unsafe fn exposed(address: usize) -> Word {
+        Word(std::ptr::with_exposed_provenance_mut(address))
+    }
+
+    /// The same as [`record`](Self::record) of another worker, whose task may end at any time: a
+    /// guess, to be compared, or to be confirmed
+    /// ([`Hub::name_running`](crate::sched::hub::Hub::name_running)).
+    pub(crate) fn record_elsewhere(self) -> *const Header {
+        if self.has_context() {
+            // SAFETY: readable; volatile, for somebody may write there.
+            return unsafe { (&raw const (*self.head()).record).cast::<*const Header>().read_volatile() };
+        }
+        self.0.cast()
+    }
+
+    /// Is this the record that stands for no task?
+    pub(crate) fn is_nobody(record: *const Header) -> bool {
+        std::ptr::eq(record, Word::nobody())
+    }
+
+    /// The record that stands for no task.
+    pub(crate) fn nobody() -> *const Header {
+        Word::NOTHING.0.cast()
+    }
+
+    /// As a number, to compare.
+    pub(crate) fn addr(self) -> usize {
+        self.0.addr()
+    }
+}
+
+/// What a worker runs now: written by the worker, read also by whoever asks what it is stuck in.
+#[derive(Debug)]
+pub(crate) struct Running(AtomicPtr<()>);
+
+impl Running {
+    /// No task.
+    pub(crate) fn nothing() -> Running {
+        Running(AtomicPtr::new(Word::NOTHING.0))
+    }
+    /// The word.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Word {
+        // Acquire: pairs with the Release in `set`: the record's place, for others.
+        Word(self.0.load(Acquire))
+    }
+    /// Something else runs.
+    #[inline(always)]
+    pub(crate) fn set(&self, word: Word) {
+        self.0.store(word.0, Release);
+    }
+    /// The same; what ran before.
+    #[inline(always)]
+    pub(crate) fn replace(&self, word: Word) -> Word {
+        let before = Word(self.0.load(Relaxed));
+        self.set(word);
+        before
+    }
+    /// Has the running task a context? Asked by the worker itself.
+    #[inline(always)]
+    pub(crate) fn has_context(&self) -> bool {
+        Word(self.0.load(Relaxed)).has_context()
+    }
+}

@@ -1,0 +1,370 @@
+//! Asking a task's home to look at it; in threads mode, looking at it (see
+//! [`crate::record::position`]).
+//!
+//! A blocked task goes on only through its home, so only the home can look at a wait without a
+//! race: what it finds blocked stays so until it is done. The request goes through the worker's
+//! inbox, as a node without a home, and so by the protocol that wakes sleepers.
+//!
+//! **Lifetime.** A request may arrive when its task has ended. So it brings an address to look at,
+//! not a right: a record of the heap is type-stable, and another task in it has marks of its own; a
+//! record in a frame is looked up among the worker's [frames](super::frames).
+
+use super::{point, region};
+use crate::queue::node::Node;
+use crate::record::header::{Header, Kind, Marks};
+use crate::record::position as place;
+use crate::record::position::Place;
+use crate::sched::hub::Hub;
+use crate::sched::idle::Member;
+use crate::sched::worker::{self, Worker};
+use myriad_base::sys::atomic::{Ordering::*, fence};
+use myriad_base::sys::fence::Fence;
+use myriad_base::sys::mutant::{on, ord};
+use std::cell::RefCell;
+
+/// What a worker is asked.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    /// To look at this record of the heap.
+    Record(*const Header),
+    /// To look at this record, if it is among the frames.
+    Frame(*const Header),
+    /// To look at all frames.
+    Frames,
+    /// To look at more of them.
+    Sweep,
+}
+
+/// A request on its way. The node comes first: the inbox knows it by that.
+#[repr(C)]
+struct Request {
+    node: Node,
+    what: What,
+}
+
+// `serve` finds the whole by the node's address.
+const _: () = assert!(std::mem::offset_of!(Request, node) == 0);
+
+/// Cancels a task for good.
+///
+/// # Safety
+/// The record is alive until this returns.
+pub(crate) unsafe fn cancel(task: *const Header) {
+    // SAFETY: the caller.
+    unsafe {
+        // Release: what the canceller did before is visible to the task that finds out. SeqCst:
+        // before the look at the state of a future that may be in its first poll: see
+        // `task::state`.
+        if (*task).marks.fetch_or(Marks::CANCELLED, SeqCst) & Marks::CANCELLED != 0 {
+            return;
+        }
+        if (*task).kind.has(Kind::FUTURE) {
+            crate::sched::waker::wake_cancelled(task.cast_mut());
+        }
+        ask(task, (*task).kind.has(Kind::ON_STACK), Hub::of((*task).runtime));
+    }
+}
+
+/// Makes the home of a marked task look at it, wherever that is.
+///
+/// # Safety
+/// `task` is alive until this returns.
+unsafe fn ask(task: *const Header, on_stack: bool, hub: &'static Hub) {
+    // SAFETY: the caller.
+    match place::read(unsafe { (*task).idx.load(Relaxed) }) {
+        _ if !hub.workers()[0].are_fibers() => ask_home(task, on_stack, &hub.workers()[0].member),
+        // Once it is started it stays there. (Perhaps with a spare worker.)
+        Place::Waits(home, _) | Place::Under(home, _) => {
+            // (None, or another one: a task that was left when its runtime ended, whose number
+            // another hub has now.)
+            if let Some(&home) = hub.crew.members().get(home) {
+                ask_home(task, on_stack, home);
+            }
+        }
+        // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or
+        // it finds the mark itself, but nothing orders the two.)
+        Place::Unknown | Place::On(_) => hub.all_workers().for_each(|w| ask_home(task, on_stack, w.as_static())),
+    }
+}
+
+/// Makes this worker look at a task that is marked, if it is one of its own.
+pub(crate) fn ask_home(task: *const Header, on_stack: bool, home: &'static Member) {
+    let what = if on_stack { What::Frame(task) } else { What::Record(task) };
+    let worker = Worker::of(home);
+    if on_stack && !worker.are_fibers() {
+        // Its frame is in the list of the worker that it began with.
+        worker.hub.all_workers().for_each(|w| send(w.as_static(), what));
+    } else {
+        send(home, what);
+    }
+}
+
+/// Makes all workers of a runtime look for tasks of cancelled scopes.
+pub(crate) fn ask_frames(hub: &'static Hub) {
+    hub.all_workers().for_each(|w| send(w.as_static(), What::Frames));
+}
+
+/// Are requests to wait? While the caller panics no wait can be ended ([`spares`]), and nobody
+/// would look a second time. The inbox is looked at when the destructors are through (which do not
+/// wait: the contract of fiber mode).
+fn must_wait(w: &Worker) -> bool {
+    w.are_fibers() && region::panics_here()
+}
+
+/// Serves the requests that are in the inbox of the calling task's worker.
+pub(super) fn serve_now(w: &Worker) {
+    if !must_wait(w) {
+        w.drain_inbox();
+    }
+}
+
+fn send(to: &'static Member, what: What) {
+    let me = worker::current();
+    if let Some(w) = me.as_deref()
+        && std::ptr::eq(&w.member, to)
+        && !must_wait(w)
+    {
+        // SAFETY: we are the worker; what runs is not blocked.
+        return unsafe { answer(w, what) };
+    }
+    let home = Worker::of(to);
+    if !home.are_fibers() {
+        // SAFETY: threads mode: from anywhere.
+        return unsafe { answer(home, what) };
+    }
+    post(to, what, me.as_deref());
+}
+
+/// Puts a request into a worker's inbox. `me` is the calling worker.
+fn post(to: &'static Member, what: What, me: Option<&Worker>) {
+    let request = Box::into_raw(Box::new(Request { node: Node::new(None), what }));
+    let fence = me.map_or(Fence::foreign(), |w| w.member.deque.fence);
+    // SAFETY: a node of our own, in no list; the worker frees it.
+    unsafe { to.crew.send(to, request.cast(), &fence) };
+}
+
+/// A request has come out of the inbox.
+///
+/// # Safety
+/// `node` is one that [`send`] has sent; the caller is the worker.
+#[cold]
+pub(crate) unsafe fn serve(w: &Worker, node: *mut Node) {
+    // SAFETY: the caller: a box of ours.
+    let what = unsafe { Box::from_raw(node.cast::<Request>()) }.what;
+    // SAFETY: the caller.
+    unsafe { answer(w, what) };
+}
+
+thread_local! {
+    /// What is to be answered after what is being answered on this thread.
+    static LATER: RefCell<Option<Vec<(&'static Worker, What)>>> = const { RefCell::new(None) };
+}
+
+/// Looks at the list. `None`: the thread is about to end, and has none any more.
+fn later<R>(f: impl FnOnce(&mut Option<Vec<(&'static Worker, What)>>) -> R) -> Option<R> {
+    LATER.try_with(|later| f(&mut later.borrow_mut())).ok()
+}
+
+/// Answers a request, and those that come of it one after the other: a join passes its cancellation
+/// on, and joins may be a hundred thousand deep, on as many stacks.
+///
+/// # Safety
+/// The caller is the worker.
+unsafe fn answer(w: &Worker, what: What) {
+    let nested = later(|later| match later {
+        Some(later) => {
+            later.push((Worker::of(w.as_static()), what));
+            true
+        }
+        None => {
+            *later = Some(Vec::new());
+            false
+        }
+    });
+    if nested == Some(true) {
+        return;
+    }
+    // (In a destructor of a thread-local there is no list any more: all is answered at once.)
+    // SAFETY: the caller.
+    unsafe { answer_one(w, what) };
+    answer_later();
+}
+
+/// What is asked from now on is answered by [`answer_later`], if the result is true; if not,
+/// somebody further up does it.
+///
+/// For who holds a task's place: to answer takes the lock of a list of frames, and who has that
+/// waits for places.
+pub(super) fn put_off() -> bool {
+    // (Not in a model: all its threads are one, and nobody asks there.)
+    !cfg!(loom) && later(|later| later.is_none() && later.insert(Vec::new()).is_empty()) == Some(true)
+}
+
+/// Answers what was put off, until there is nothing more.
+pub(super) fn answer_later() {
+    loop {
+        let next = later(|later| {
+            let next = later.as_mut().and_then(Vec::pop);
+            if next.is_none() {
+                *later = None;
+            }
+            next
+        });
+        let Some(Some((w, what))) = next else { return };
+        // SAFETY: the worker, or in threads mode any, is asked from this thread, by `answer`'s
+        // callers.
+        unsafe { answer_one(w, what) };
+    }
+}
+
+/// # Safety
+/// The caller is the worker.
+unsafe fn answer_one(w: &Worker, what: What) {
+    // SAFETY: the caller; the record is of the heap, or stands in a live frame.
+    unsafe {
+        match what {
+            What::Record(task) => look(w, task),
+            What::Frame(task) => w.custody.look_at(w, task),
+            What::Frames if !w.are_fibers() => w.custody.each_cancelled(w, |task| look(w, task)),
+            What::Frames => {
+                w.custody.begin_sweep();
+                if !w.custody.sweep.asked.get() {
+                    sweep(w);
+                }
+            }
+            What::Sweep => sweep(w),
+        }
+    }
+}
+
+/// Goes on with the sweep; asks this worker for the rest, if there is any.
+///
+/// # Safety
+/// The caller is the worker; no request of it is under way.
+unsafe fn sweep(w: &Worker) {
+    // (In threads mode, what a runtime in fiber mode has left: there is nothing to be found.)
+    // SAFETY: the caller.
+    let more = w.are_fibers() && unsafe { w.custody.sweep(w) };
+    w.custody.sweep.asked.set(more);
+    if more {
+        post(w.as_static(), What::Sweep, Some(w));
+    }
+}
+
+/// Ends the wait of a task that is cancelled, if it is blocked on this worker.
+///
+/// # Safety
+/// The caller is the worker. `task` is record memory, or a record in a frame of this worker that
+/// stands.
+pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
+    if !w.are_fibers() {
+        // SAFETY: the caller.
+        return unsafe { look_anywhere(task) };
+    }
+    // SAFETY: the caller: the words are atomic. The runtime's number is read as by a shutdown: the
+    // record may be another's by now. If it says that its task is blocked here, then it is (we have
+    // written that), and stays so until we return.
+    unsafe {
+        loop {
+            if (&raw const (*task).runtime).read_volatile() != w.number {
+                return;
+            }
+            match place::read((*task).idx.load(Relaxed)) {
+                Place::Waits(home, node) if home == w.member.index => {
+                    let node: *const Node = node.cast();
+                    // As above: a task that was left blocked, on a worker of the same numbers.
+                    if !(*node).home.is_some_and(|home| std::ptr::eq(home.member(), &w.member)) {
+                        return;
+                    }
+                    let key = region::Key::of(&*task);
+                    if !region::is_cancelled(key) || spares(&*task) {
+                        return;
+                    }
+                    if point::end(node) {
+                        w.make_ready(node.cast_mut());
+                    }
+                    return;
+                }
+                // It waits for the end of the other one, which is what a join passes its
+                // cancellation on to.
+                Place::Under(home, other) if home == w.member.index => {
+                    if !region::is_cancelled(region::Key::of(&*task)) {
+                        return;
+                    }
+                    (*other).marks.fetch_or(Marks::CANCELLED, AcqRel);
+                    task = other;
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// The same in threads mode: from any thread.
+///
+/// # Safety
+/// `task` is record memory of the heap.
+pub(super) unsafe fn look_anywhere(task: *const Header) {
+    if !on("look-fence") {
+        // SeqCst: pairs with those of a task that blocks: the mark against the place.
+        fence(SeqCst);
+    }
+    // SAFETY: the caller: the words are atomic.
+    if let Some(word) = point::hold(unsafe { &*task }) {
+        // SAFETY: it is held.
+        unsafe { look_at_held(task, word) };
+    }
+}
+
+/// # Safety
+/// The task is held, at this place: it does not go on, nor does what its place names.
+pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
+    // SAFETY: the caller.
+    unsafe {
+        let ended = loop {
+            let Some(extent) = region::cancelled(region::Key::of(&*task)) else { break None };
+            match place::read(word) {
+                Place::Waits(_, node) => {
+                    let node: *const Node = node.cast();
+                    break (!spares_thread(extent, node) && point::end(node)).then_some(node);
+                }
+                Place::Under(_, other) => {
+                    (*other).marks.fetch_or(Marks::CANCELLED, AcqRel);
+                    // SeqCst: as in `look_anywhere`.
+                    fence(SeqCst);
+                    // It cannot end meanwhile: what is below it takes its place back first.
+                    let Some(above) = point::hold(&*other) else { break None };
+                    // Release: we are through with the lower one.
+                    (*task).idx.store(word, Release);
+                    (task, word) = (other, above);
+                }
+                _ => break None,
+            }
+        };
+        // Release: we are through.
+        (*task).idx.store(word, ord(Release, "held-release"));
+        if let Some(node) = ended {
+            worker::wake_node(worker::current().as_deref(), node.cast_mut());
+        }
+    }
+}
+
+/// As `spares`, in threads mode.
+unsafe fn spares_thread(extent: region::Extent, node: *const Node) -> bool {
+    // SAFETY: the wait stands.
+    point::nothing_unwinds() || extent.leaves_panic(unsafe { (*node).panicking.get() } != 0)
+}
+
+/// Must this wait not be ended, because its thread is panicking? (A panic in a destructor then
+/// would abort.)
+fn spares(task: &Header) -> bool {
+    if point::nothing_unwinds() {
+        return true;
+    }
+    if task.marks.load(Relaxed) & Marks::UNWINDING != 0 {
+        // Because of a cancellation: that is known exactly, see `region`.
+        return false;
+    }
+    // This cannot be told from another task's panic on this thread.
+    region::panics_here()
+}

@@ -1,0 +1,247 @@
+//! Cancellation: asking a task to end, and its unwinding. What users are promised stands in
+//! [`crate::cancel`].
+pub(crate) mod ask;
+#[allow(unreachable_pub)] // as `sched`
+pub(crate) mod frames;
+pub(crate) mod point;
+pub(crate) mod region;
+mod sweep;
+pub(crate) mod thread;
+
+use crate::record::header::{Header, Marks};
+use crate::sched::unwind::{self, Payload};
+use crate::sched::worker;
+use region::{Key, Region, Unwinding};
+use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// In a model: the parts of the protocol.
+#[cfg(all(test, loom))]
+pub mod model {
+    use super::point;
+    use crate::queue::node::Node;
+    use crate::record::header::{Header, Marks};
+    use crate::record::position as place;
+    use myriad_base::sys::atomic::Ordering::*;
+
+    /// As a task that blocks. True: there is a mark.
+    pub fn begin_wait(task: &Header, node: *const Node) -> bool {
+        point::begin_wait(task, place::at(place::here(0), node))
+    }
+    /// As a task that goes on.
+    pub fn leave(task: &Header) {
+        // SAFETY: a header of the model's.
+        unsafe { point::leave_fiber(task) }
+    }
+    /// As a task that blocks, in threads mode. True: its wait has ended, by a mark.
+    ///
+    /// # Safety
+    /// The node is its wait's, and stands until it has left.
+    pub unsafe fn begin_wait_held(task: &Header, node: *const Node) -> bool {
+        // SAFETY: the caller.
+        unsafe { point::enter_held(task, place::at(place::here(0), node), node) }
+    }
+    /// As a task that goes on, in threads mode.
+    pub fn leave_held(task: &Header) {
+        point::leave_held(task);
+    }
+    /// As a canceller in threads mode, who has marked it.
+    ///
+    /// # Safety
+    /// A header of the model's, whose waits stand until it has left them.
+    pub unsafe fn look_anywhere(task: &Header) {
+        // SAFETY: the caller.
+        unsafe { super::ask::look_anywhere(task) };
+    }
+    /// As a canceller.
+    pub fn mark(task: &Header) {
+        task.marks.fetch_or(Marks::CANCELLED, AcqRel);
+    }
+    /// Is it marked?
+    pub fn is_marked(task: &Header) -> bool {
+        task.marks.load(Acquire) & Marks::CANCELLED != 0
+    }
+    /// Where it waits, as its home sees it.
+    pub fn waits_at(task: &Header) -> Option<*const Node> {
+        match place::read(task.idx.load(Relaxed)) {
+            place::Place::Waits(_, node) => Some(node.cast()),
+            _ => None,
+        }
+    }
+}
+
+/// What a cancelled task unwinds with.
+pub struct Cancelled {
+    /// Whose unwinding it is, while that goes on.
+    unwinding: Option<Unwinding>,
+}
+
+// SAFETY: the key is compared, and followed only by the task that it belongs to.
+unsafe impl Send for Cancelled {}
+// SAFETY: nothing is done through `&Cancelled`.
+unsafe impl Sync for Cancelled {}
+
+impl Cancelled {
+    /// The calling task begins to unwind.
+    fn new() -> Cancelled {
+        Cancelled { unwinding: Some(region::begin_unwinding()) }
+    }
+}
+
+impl Drop for Cancelled {
+    fn drop(&mut self) {
+        if let Some(unwinding) = self.unwinding {
+            region::end_unwinding(unwinding);
+        }
+    }
+}
+
+impl fmt::Debug for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cancelled")
+    }
+}
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the task was cancelled")
+    }
+}
+
+impl std::error::Error for Cancelled {}
+
+/// What a task that never began leaves.
+#[cold]
+pub(crate) fn payload() -> Payload {
+    Box::new(Cancelled { unwinding: None })
+}
+
+/// A task was cancelled before it began: drops its closure.
+pub(crate) fn never_start<F, T>(f: F) -> Result<T, Payload> {
+    let mut f = Some(f);
+    Err(drop_shielded(&mut || drop(f.take())))
+}
+
+/// The same for any closure: compiled once.
+#[cold]
+#[inline(never)]
+fn drop_shielded(drop: &mut dyn FnMut()) -> Payload {
+    // The destructor is the task's own code: its panic is the task's. It may block, in peace.
+    unwind::catch(|| shield(drop)).err().unwrap_or_else(payload)
+}
+
+/// Did this unwind because of a cancellation?
+pub(crate) fn is_cancellation(payload: &Payload) -> bool {
+    payload.is::<Cancelled>()
+}
+
+/// An unwinding has stopped here; its payload may go to another task now.
+pub(crate) fn settle(payload: &mut Payload) {
+    if let Some(cancelled) = payload.downcast_mut::<Cancelled>()
+        && let Some(unwinding) = cancelled.unwinding.take()
+    {
+        region::end_unwinding(unwinding);
+    }
+}
+
+/// An unwinding goes on here: the contrary of [`settle`].
+pub(crate) fn unsettle(payload: &mut Payload) {
+    if let Some(cancelled) = payload.downcast_mut::<Cancelled>()
+        && cancelled.unwinding.is_none()
+    {
+        cancelled.unwinding = Some(region::begin_unwinding());
+    }
+}
+
+/// Is the calling task cancelled, here and now? For code that computes, and cannot be interrupted.
+///
+/// Also in a foreign thread, of a cancelled region; else false there.
+///
+/// # Blocking
+/// Never blocks, and never unwinds.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// let h = myriad_core::spawn(|| {
+///     let mut n = 0u64;
+///     while !myriad_core::cancel::is_cancelled() {
+///         n += 1; // computes
+///     }
+///     n
+/// });
+/// std::thread::sleep(Duration::from_millis(1));
+/// h.cancel();
+/// // If it had not begun it never did.
+/// assert!(h.join().map_or_else(|e| e.is_cancelled(), |n| n > 0));
+/// ```
+pub fn is_cancelled() -> bool {
+    match worker::current() {
+        Some(w) if !w.task().is_null() => {
+            // Requests of scopes are still in the inbox.
+            ask::serve_now(&w);
+            // SAFETY: the running task.
+            unsafe { frames::look_at_scope(w.task()) };
+            region::is_cancelled(Key::current())
+        }
+        Some(_) => false,
+        None => thread::is_cancelled(),
+    }
+}
+
+/// A blocking point that does not wait: if the calling task is cancelled, it unwinds.
+///
+/// # Panics
+/// Not with a panic, but it unwinds.
+pub fn check() {
+    if let Some(w) = worker::current() {
+        ask::serve_now(&w);
+    }
+    point::check_anywhere();
+}
+
+/// The task has ended, and what is left are its destructors: nothing cancels it any more, whatever
+/// was entered before. Limits that these enter themselves work.
+pub(crate) fn keep_off_for_good(task: &Header) {
+    region::forget_earlier(Key::of(task));
+    // Relaxed: asked by the task itself, or by its home while it is blocked.
+    task.marks.fetch_or(Marks::UNWINDING, Relaxed);
+}
+
+/// As [`shield`], for user code that runs in the middle of something: no region, only a count, so
+/// that it costs two changes of a byte in the usual case.
+pub(crate) fn hold_off<R>(f: impl FnOnce() -> R) -> R {
+    struct Held(Key);
+    impl Drop for Held {
+        fn drop(&mut self) {
+            region::let_come(self.0);
+        }
+    }
+    let _held = Held(region::keep_off());
+    f()
+}
+
+/// Runs `f`, and keeps cancellations off: those from outside arrive after it. For clean-up that
+/// blocks.
+///
+/// Limits within `f` work: `shield(|| timeout(second, || goodbye()))`.
+///
+/// # Blocking
+/// As `f`; never by itself. The end of a shield is no blocking point.
+///
+/// # Panics
+/// If `f` does.
+///
+/// # Examples
+/// ```
+/// use myriad_core::cancel;
+/// let answer = cancel::shield(|| 6 * 7);
+/// assert_eq!(answer, 42);
+/// ```
+pub fn shield<R>(f: impl FnOnce() -> R) -> R {
+    let mut region = Region::new(true, myriad_base::sys::clock::Instant::NEVER);
+    region.enter();
+    let result = unwind::catch(f);
+    region.leave();
+    result.unwrap_or_else(|payload| unwind::resume(payload))
+}

@@ -1,0 +1,402 @@
+//! Blocking points: what a task does about its own cancellation.
+//!
+//! The usual way is two stores and one look at the record's marks, which others set. All else is
+//! here, and cold.
+//!
+//! **Ordering.** A canceller marks a task, then asks its home to look. The home does so after the
+//! task has blocked, in program order, and sees where; or before, and then the task sees the mark.
+//! So the blocking point needs no fence. In threads mode anybody looks, and both sides have one.
+
+use super::{Cancelled, ask, frames, region};
+use crate::queue::node::Node;
+use crate::record::header::{Header, Marks};
+use crate::record::position as place;
+use crate::record::position::Place;
+use crate::record::word::Word;
+use crate::sched::unwind::Payload;
+use crate::sched::worker::{self, Worker};
+use myriad_base::lock::biaser::pause;
+use myriad_base::sys::atomic::{Ordering::*, Peek, fence};
+use myriad_base::sys::mutant::{on, ord, ord_to};
+use myriad_base::sys::say::say;
+// Not through `sys`: nothing of a protocol.
+use std::sync::atomic::AtomicBool;
+
+/// The running task is about to be set aside, in fiber mode. True: it is not, because it is
+/// cancelled: the wait has ended.
+///
+/// # Safety
+/// `task` has the seat of what runs on this worker; the node is its wait.
+#[inline(always)]
+pub(crate) unsafe fn enter(w: &Worker, task: *const Header, node: *const Node) -> bool {
+    // SAFETY: the caller.
+    unsafe { begin_wait(&*task, place::at(w.here, node)) && enter_marked(w, task, node) }
+}
+
+/// Says in the record where its task waits; or (true) does not, for there is a mark to look at
+/// first.
+#[inline(always)]
+pub(super) fn begin_wait(task: &Header, place: usize) -> bool {
+    // Relaxed, both: see the header.
+    if task.marks.load(Relaxed) & Marks::LOOK != 0 && !on("mark-not-seen") {
+        return true;
+    }
+    task.idx.store(place, Relaxed);
+    false
+}
+
+/// # Safety
+/// As for `enter`.
+#[cold]
+#[inline(never)]
+unsafe fn enter_marked(w: &Worker, task: *const Header, node: *const Node) -> bool {
+    // SAFETY: the caller.
+    unsafe {
+        if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
+            first_block(w, task);
+        }
+        (*task).idx.store(place::at(w.here, node), Relaxed);
+        let ended = must_end(&*task, true) && end(node);
+        if ended {
+            leave_fiber(task);
+        }
+        ended
+    }
+}
+
+/// The same in threads mode.
+///
+/// # Safety
+/// As for `enter`.
+pub(crate) unsafe fn enter_thread(w: &Worker, task: *const Header, node: *const Node) -> bool {
+    // SAFETY: the caller.
+    unsafe {
+        if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
+            first_block(w, task);
+        }
+        (*node).panicking.set(std::thread::panicking().into());
+        enter_held(&*task, place::at(w.here, node), node)
+    }
+}
+
+/// The rest of it, once all know what stands on this stack.
+///
+/// # Safety
+/// As for `enter`; `place` says this node.
+pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Node) -> bool {
+    // Release: the node, for who holds the place.
+    task.idx.store(place, ord(Release, "place-release"));
+    if !on("place-fence") {
+        // SeqCst: pairs with that in `look_anywhere`: the place against the mark.
+        fence(SeqCst);
+    }
+    if task.marks.load(Relaxed) & Marks::LOOK == 0 || !must_end(task, false) {
+        return false;
+    }
+    // Whoever holds it has seen the mark too.
+    let Some(word) = hold(task) else { return false };
+    // A join passes the cancellation on; not while its own place is held, see there. (What it asks
+    // about stands in frames of this task or is kept by its handles, so it stands afterwards too.)
+    let put_off = ask::put_off();
+    // SAFETY: the caller; held.
+    let ended = unsafe { end(node) };
+    task.idx.store(if ended { place::RUNS } else { word }, Release);
+    if put_off {
+        ask::answer_later();
+    }
+    ended
+}
+
+/// Threads mode: keeps a task that is set aside from going on; returns its place. `None`: it runs.
+pub(super) fn hold(task: &Header) -> Option<usize> {
+    let mut spins = 0;
+    loop {
+        let word = task.idx.peek(Relaxed);
+        if word == place::HELD {
+            pause(&mut spins);
+            continue;
+        }
+        match place::read(word) {
+            Place::Waits(..) | Place::Under(..) => {}
+            Place::Unknown | Place::On(_) => return None,
+        }
+        // Acquire: what the task did before it blocked.
+        if task.idx.compare_exchange(word, place::HELD, ord(Acquire, "hold-acquire"), Relaxed).is_ok() {
+            return Some(word);
+        }
+    }
+}
+
+/// A task that has a frame, or runs on top of others, blocks for the first time. Its frame is
+/// linked; and those below get to know it, and whether they are cancelled is its affair too. (Those
+/// further down know already, if one in between has blocked before.)
+///
+/// # Safety
+/// As for `enter`.
+unsafe fn first_block(w: &Worker, task: *const Header) {
+    let mut top = task;
+    let mut chain = Vec::new();
+    // SAFETY: the tasks of this stack, each waiting in its join for the one above it.
+    unsafe {
+        loop {
+            let mut word = (*top).idx.load(Relaxed);
+            if (*top).marks.load(Relaxed) & Marks::FRAMED != 0 {
+                word = w.custody.link(w, top);
+            }
+            let Place::On(below) = place::read(word) else { break };
+            let below = Word::exposed(below).seat();
+            (*top).marks.fetch_and(!Marks::ON_TOP, Relaxed);
+            chain.push((below, top));
+            top = below;
+        }
+        for (below, top) in &chain {
+            (**below).idx.store(place::under(w.here, *top), Release);
+        }
+        if !w.are_fibers() {
+            // SeqCst: pairs with that in `look_anywhere`: the places against the marks.
+            fence(SeqCst);
+        }
+        // From the lowest: its cancellation goes all the way up.
+        for (below, top) in chain.into_iter().rev() {
+            if region::is_cancelled(region::Key::of(&*below)) {
+                (*top).marks.fetch_or(Marks::CANCELLED, AcqRel);
+            }
+        }
+    }
+}
+
+/// A task that was claimed by its joiner is about to run on top of it.
+///
+/// # Safety
+/// `below` is what ran on this worker until now; `task` was claimed, and runs next.
+#[inline(always)]
+pub(crate) unsafe fn put_on_top(below: Word, task: *const Header) {
+    // SAFETY: the caller. Relaxed: nobody else has the record: its handle is the caller's, and it
+    // is in no queue. (So the mark needs no read-modify-write either.)
+    unsafe {
+        (*task).idx.store(place::on(below), Relaxed);
+        (*task).marks.store((*task).marks.load(Relaxed) | Marks::ON_TOP, Relaxed);
+    }
+}
+
+/// The same of a task of a scope, at its end: others may have its handle. It has a frame, so it
+/// needs no mark.
+///
+/// # Safety
+/// As there, but it was taken out of the queue.
+#[inline(always)]
+pub(crate) unsafe fn put_framed_on_top(below: Word, task: *const Header) {
+    // SAFETY: the caller. Relaxed: only the home follows it.
+    unsafe { (*task).idx.store(place::on(below), Relaxed) };
+}
+
+/// It goes on, in fiber mode.
+///
+/// # Safety
+/// As for `enter`.
+#[inline(always)]
+pub(crate) unsafe fn leave_fiber(task: *const Header) {
+    if on("place-not-cleared") {
+        return;
+    }
+    // SAFETY: the caller. Relaxed: only the home follows it.
+    unsafe { (*task).idx.store(place::RUNS, Relaxed) };
+}
+
+/// It goes on, in either mode.
+///
+/// # Safety
+/// As for `enter`.
+pub(crate) unsafe fn leave(w: &Worker, task: *const Header) {
+    if w.are_fibers() {
+        // SAFETY: the caller.
+        return unsafe { leave_fiber(task) };
+    }
+    // SAFETY: the caller.
+    leave_held(unsafe { &*task });
+}
+
+/// It goes on, in threads mode: when nobody holds its place any more.
+pub(super) fn leave_held(task: &Header) {
+    let mut spins = 0;
+    loop {
+        let word = task.idx.peek(Relaxed);
+        // Acquire: those who held the place are through with what it names.
+        let free = word != place::HELD || on("leave-while-held");
+        if free
+            && task.idx.compare_exchange(word, place::RUNS, ord_to(AcqRel, Release, "leave-acquire"), Relaxed).is_ok()
+        {
+            return;
+        }
+        pause(&mut spins);
+    }
+}
+
+/// A task has ended that [was put on top](put_on_top) of this one.
+///
+/// # Safety
+/// Both are the running one's: `below` goes on, and the record of `task` is still there.
+#[inline(always)]
+pub(crate) unsafe fn take_off_top(w: &Worker, below: Word, task: *const Header) {
+    // SAFETY: the caller. The mark has gone if `below` was told.
+    unsafe {
+        if (*task).marks.load(Relaxed) & Marks::ON_TOP == 0 {
+            forget_top(w, below);
+        }
+    }
+}
+
+/// What ran on top of this has ended, or is about to.
+///
+/// # Safety
+/// It is what runs, or waits for that.
+#[cold]
+#[inline(never)]
+pub(crate) unsafe fn forget_top(w: &Worker, below: Word) {
+    // SAFETY: the caller.
+    unsafe { leave(w, below.seat()) };
+}
+
+/// Ends a wait, if that is possible. True: nobody will wake it any more.
+///
+/// # Safety
+/// Called by its home (or by a foreign thread of its own), while its owner cannot go on.
+pub(super) unsafe fn end(node: *const Node) -> bool {
+    // SAFETY: the caller: it stands.
+    unsafe {
+        let Some(end) = (*node).end.get() else { return false };
+        let over = end(node);
+        if over {
+            (*node).cancelled.set(1);
+        }
+        over
+    }
+}
+
+/// Is the task, which runs here, to be unwound?
+fn must_end(task: &Header, fibers: bool) -> bool {
+    let Some(extent) = region::cancelled(region::Key::of(task)) else { return false };
+    if nothing_unwinds() {
+        return false;
+    }
+    // While the thread panics an unwinding that leaves the destructor would abort.
+    if fibers {
+        // Perhaps it is another task's panic: see `region`.
+        return task.marks.load(Relaxed) & Marks::UNWINDING != 0 || !region::panics_here();
+    }
+    !extent.leaves_panic(std::thread::panicking())
+}
+
+/// Where a panic aborts nothing is unwound, and a wait that is cancelled goes on. The first one
+/// says so.
+pub(super) fn nothing_unwinds() -> bool {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !cfg!(panic = "abort") {
+        return false;
+    }
+    // Relaxed: whether it was said is all there is.
+    if !SAID.swap(true, Relaxed) {
+        say!(
+            "myriad: a task was cancelled at a blocking point, and goes on, as soon as what it waits for comes: this program was \
+             compiled with panic = \"abort\", and to end a wait takes an unwinding. Give such waits a time limit of their own \
+             (`recv_timeout`), close what they wait for, or look at `cancel::is_cancelled`. (This is said once.)"
+        );
+    }
+    true
+}
+
+/// A blocking point without a wait: unwinds if the running task is cancelled.
+#[inline(always)]
+pub(crate) fn check(w: &Worker) {
+    // SAFETY: what runs.
+    unsafe { check_of(running(w)) };
+}
+
+/// The same where its seat is known.
+///
+/// # Safety
+/// It is that of what runs here.
+#[inline(always)]
+pub(crate) unsafe fn check_of(task: *const Header) {
+    // SAFETY: the caller.
+    if unsafe { (*task).marks.load(Relaxed) } & Marks::LOOK != 0 {
+        check_marked(task);
+    }
+}
+
+/// The seat of what runs on this worker.
+#[inline(always)]
+pub(crate) fn running(w: &Worker) -> *const Header {
+    // SAFETY: what runs.
+    unsafe { w.running.get().seat() }
+}
+
+/// Is it cancelled?
+///
+/// # Safety
+/// It is that of what runs here.
+#[inline(always)]
+pub(crate) unsafe fn is_cancelled(task: *const Header) -> bool {
+    // SAFETY: the caller.
+    unsafe {
+        (*task).marks.load(Relaxed) & (Marks::CANCELLED | Marks::ASKED) != 0
+            && region::is_cancelled(region::Key::of(&*task))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn check_marked(task: *const Header) {
+    // SAFETY: the running task.
+    unsafe { frames::look_at_scope(task) };
+    // SAFETY: the running task.
+    if must_end(unsafe { &*task }, worker::current().is_some_and(|w| w.are_fibers())) {
+        arrive();
+    }
+}
+
+/// The same on any thread.
+pub(crate) fn check_anywhere() {
+    match worker::current() {
+        Some(w) => check(&w),
+        None if super::thread::must_end() => arrive(),
+        None => {}
+    }
+}
+
+/// A cancellation arrives: unwinds to whoever catches it. (No frame of its own: the unwinder goes
+/// through each of them twice.)
+#[inline(always)]
+pub(crate) fn arrive() -> ! {
+    std::panic::resume_unwind(begin())
+}
+
+/// The payload; the task is spared from here on. (A function of its own: it is gone before the
+/// unwinder begins, and what calls it is short.)
+#[cold]
+#[inline(never)]
+fn begin() -> Payload {
+    if std::thread::panicking() {
+        warn_of_second_panic();
+    }
+    Box::new(Cancelled::new())
+}
+
+/// A wait in a destructor that runs because of a panic is ended, by a limit that the destructor
+/// itself has entered. If the wait is in the destructor of a second panic, within that limit, the
+/// unwinding leaves that one, and the process aborts. How many panics are under way nobody can ask;
+/// so this is said before it happens.
+#[cold]
+fn warn_of_second_panic() {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let ends_in_destructor =
+        region::cancelled(region::Key::current()) == Some(region::Extent::Region { in_panic: true });
+    // Relaxed: whether it was said is all there is.
+    if ends_in_destructor && !SAID.swap(true, Relaxed) {
+        say!(
+            "myriad: a time limit or a token ends a wait in a destructor that runs because of a panic. That is well, unless a second panic is \
+             under way within the limit, whose destructor waits: then the process aborts now ('panic in a destructor during cleanup'). If it \
+             does, put a limit around that wait itself, or none around code that panics. (This is said once.)"
+        );
+    }
+}

@@ -1,0 +1,505 @@
+//! Regions: parts of a task that are cancelled, or shielded, as a whole.
+//!
+//! ```text
+//!  task: .. timeout { .. shield { .. token.run { .. } } }      innermost first: token -> shield -> timeout
+//! ```
+//! A region stands on the stack of its task, and points to the one around it. Which is the
+//! innermost one of a task says a table, looked at only by who enters or leaves a region, or is
+//! marked: so a task without regions pays nothing, and one that is set aside saves nothing.
+//!
+//! *Is the task cancelled?* From the innermost region outwards: a cancelled one says yes, a shield
+//! says no; at the end the task's own mark says it.
+//!
+//! **Unwinding.** While a task unwinds because of a cancellation, what runs are destructors. They
+//! may block, and must not be cancelled again, as that would be a panic in a destructor. So the
+//! table counts the unwindings under way, and each is a shield against all regions entered before
+//! it. It ends when its payload is dropped, or stops at a boundary ([`settle`]).
+//!
+//! **Who may touch what.** A region's links and its entry are its task's: others look at them only
+//! while the task is blocked and they are its home. `cancelled` is written by whoever has the
+//! region alive by a lock under which the task leaves it: that of the wheel, or of the token.
+
+use super::ask::ask_home;
+use super::thread::{self, Thread};
+use crate::record::header::{Header, Kind, Marks};
+use crate::sched::fork;
+use crate::sched::idle::Member;
+use crate::sched::unwind::{self, Payload};
+use crate::sched::worker::{self, Worker};
+use myriad_base::sys::clock::Instant;
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ptr::null;
+// Not through `sys`: no model covers regions.
+use myriad_base::sys::atomic::AtomicU8;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::{Mutex, MutexGuard};
+
+/// Who has regions: a task or a foreign thread, by the address of its marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Key(*const AtomicU8);
+
+impl Key {
+    pub(crate) fn of(task: &Header) -> Key {
+        Key(&task.marks)
+    }
+
+    /// The running task's, or the thread's.
+    pub(crate) fn current() -> Key {
+        match worker::current().map(|w| w.task()) {
+            // SAFETY: the running task.
+            Some(task) if !task.is_null() => Key::of(unsafe { &*task }),
+            _ => Key(thread::marks()),
+        }
+    }
+
+    /// Is it marked as unwinding?
+    fn unwinds(&self) -> bool {
+        // Relaxed: asked by itself; or by its home while it is blocked, and then it is ordered as
+        // its place is.
+        self.marks().load(Relaxed) & Marks::UNWINDING != 0
+    }
+
+    fn marks(&self) -> &AtomicU8 {
+        // SAFETY: keys are made of marks that stand as long as the key is used.
+        unsafe { &*self.0 }
+    }
+}
+
+/// See the module's header.
+#[derive(Debug)]
+pub(crate) struct Region {
+    around: *const Region,
+    shield: bool,
+    /// Unwindings that were under way when it was entered.
+    unwindings: u32,
+    /// It was entered while its thread panicked: in a destructor, in which it is also left.
+    in_panic: bool,
+    cancelled: AtomicBool,
+    key: Key,
+    owner: Owner,
+    /// A foreign thread looks at the clock itself.
+    pub(super) deadline: Instant,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Owner {
+    Task { task: *const Header, on_stack: bool, home: &'static Member },
+    Thread(*const Thread),
+}
+
+/// Whom to ask once the lock is released under which a region was cancelled.
+#[derive(Debug)]
+pub(crate) struct Asked(Option<(*const Header, bool, &'static Member)>);
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    innermost: Option<*const Region>,
+    unwindings: u32,
+    /// Which of these are unwindings because of cancellations whose payloads have not been dropped:
+    /// see [`Unwinding`].
+    live: Vec<u64>,
+}
+
+impl Entry {
+    /// Of one who has none, and is marked as unwinding or not.
+    fn new(unwinds: bool) -> Entry {
+        Entry { innermost: None, unwindings: u32::from(unwinds), live: Vec::new() }
+    }
+}
+
+/// An unwinding because of a cancellation: whose it is, and its number, which no other one has.
+///
+/// The key alone will not do. It is an address, which is used again when its task has ended; and a
+/// payload may be carried away, and be dropped by a later task at this address. That one's own
+/// unwinding, or the code that is kept from cancellations there, would count as ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unwinding {
+    key: Key,
+    number: u64,
+}
+
+/// Who has no entry is in no region, and has no unwinding of a cancellation: if its mark says that
+/// it unwinds, it is kept off once.
+pub(crate) type Table = HashMap<usize, Entry>;
+const SHARDS: usize = 64;
+static TABLES: [Shard; SHARDS] = [const { Shard { entries: AtomicUsize::new(0), table: Mutex::new(None) } }; SHARDS];
+
+/// A part of the table.
+struct Shard {
+    /// How many are in it: most programs have no regions, and look here alone. Written under the
+    /// lock. Who asks for its own entry has written it before, and who asks for another's sees
+    /// where that waits, which was written after its entry: so it is not missed, and Relaxed is
+    /// enough.
+    entries: AtomicUsize,
+    table: Mutex<Option<Table>>,
+}
+
+// SAFETY: the table holds addresses; who may follow them says the header.
+unsafe impl Send for Entry {}
+
+impl Shard {
+    #[inline(always)]
+    fn of(key: Key) -> &'static Shard {
+        &TABLES[(key.0.addr() >> 6) % SHARDS]
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Table>> {
+        self.table.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Looked up in it, if anything is in it.
+    #[inline(always)]
+    fn entry<R>(&self, key: Key, f: impl FnOnce(&Entry) -> R) -> Option<R> {
+        if self.entries.load(Relaxed) == 0 {
+            return None;
+        }
+        self.lock().as_ref().and_then(|table| table.get(&key.0.addr())).map(f)
+    }
+}
+
+/// For `fork`: all parts of the table.
+pub(crate) type Locks = [MutexGuard<'static, Option<Table>>; SHARDS];
+
+/// For `fork`: nobody else is in the table meanwhile.
+pub(crate) fn lock_all() -> Locks {
+    std::array::from_fn(|i| TABLES[i].lock())
+}
+
+/// Changes the entry of a task; removes it if nothing is left in it.
+fn change<R>(key: Key, f: impl FnOnce(&mut Entry) -> R) -> R {
+    let shard = Shard::of(key);
+    let mut table = shard.lock();
+    let table = table.get_or_insert_default();
+    let unwinds = key.unwinds();
+    let entry = table.entry(key.0.addr()).or_insert_with(|| Entry::new(unwinds));
+    if !unwinds {
+        // Of an earlier task here, whose payload went elsewhere.
+        entry.unwindings = 0;
+        entry.live.clear();
+    }
+    let result = f(entry);
+    if entry.innermost.is_none() && entry.live.is_empty() && entry.unwindings == u32::from(key.unwinds()) {
+        table.remove(&key.0.addr());
+    }
+    shard.entries.store(table.len(), Relaxed);
+    result
+}
+
+fn look<R>(key: Key, f: impl Fn(&Entry) -> R) -> R {
+    let none = || f(&Entry::new(key.unwinds()));
+    Shard::of(key).entry(key, &f).unwrap_or_else(none)
+}
+
+/// What a cancellation ends where a task is now: the innermost region that is cancelled, or all of
+/// the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    Task,
+    /// One that was entered in a destructor, while its thread panicked; or not.
+    Region {
+        in_panic: bool,
+    },
+}
+
+impl Extent {
+    /// Would an unwinding up to there leave a destructor that runs because of a panic (and so
+    /// abort)? `panics`: the thread of the wait panics, whether with a panic or because of a
+    /// cancellation.
+    ///
+    /// What is on a thread is on one stack, so that is known exactly. (But for a panic within such
+    /// a region, of which nobody tells.)
+    pub(super) fn leaves_panic(self, panics: bool) -> bool {
+        panics && self != Extent::Region { in_panic: true }
+    }
+}
+
+/// Is this task, or thread, to be cancelled where it is now?
+///
+/// Called by itself, or by its home while it is blocked.
+pub(crate) fn is_cancelled(key: Key) -> bool {
+    cancelled(key).is_some()
+}
+
+/// The same; and what of it.
+pub(super) fn cancelled(key: Key) -> Option<Extent> {
+    let marks = key.marks().load(Acquire);
+    if marks & (Marks::CANCELLED | Marks::ASKED) == 0 {
+        return None;
+    }
+    let (innermost, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
+    let unwindings = if marks & Marks::UNWINDING == 0 { 0 } else { unwindings };
+    let mut region = innermost;
+    // SAFETY: regions of the chain stand, and do not change: see the header.
+    while let Some(inner) = unsafe { region.as_ref() } {
+        if inner.unwindings < unwindings {
+            return None;
+        }
+        // Acquire: what the canceller did before.
+        if inner.cancelled.load(Acquire) {
+            return Some(Extent::Region { in_panic: inner.in_panic });
+        }
+        if inner.shield {
+            return None;
+        }
+        region = inner.around;
+    }
+    if unwindings > 0 {
+        return None;
+    }
+    if marks & Marks::CANCELLED == 0 && innermost.is_null() {
+        // Nothing is left that this could be about. (A region is cancelled before the mark is set.)
+        key.marks().fetch_and(!Marks::ASKED, AcqRel);
+    }
+    (marks & Marks::CANCELLED != 0).then_some(Extent::Task)
+}
+
+/// When the innermost regions of this foreign thread that count are over.
+pub(super) fn next_deadline() -> Instant {
+    let key = Key::current();
+    let (mut region, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
+    let mut first = Instant::NEVER;
+    // SAFETY: our own regions.
+    while let Some(inner) = unsafe { region.as_ref() } {
+        if inner.unwindings < unwindings {
+            break;
+        }
+        first = first.min(inner.deadline);
+        if inner.shield {
+            break;
+        }
+        region = inner.around;
+    }
+    first
+}
+
+/// Cancels those regions of this foreign thread whose time is over.
+pub(super) fn expire(now: Instant) {
+    let mut region = look(Key::current(), |entry| entry.innermost.unwrap_or(null()));
+    // SAFETY: our own regions.
+    while let Some(inner) = unsafe { region.as_ref() } {
+        if inner.deadline <= now {
+            inner.cancelled.store(true, Release);
+            inner.key.marks().fetch_or(Marks::ASKED, AcqRel);
+        }
+        region = inner.around;
+    }
+}
+
+impl Region {
+    /// A region of the caller, to be entered where it stands.
+    pub(crate) fn new(shield: bool, deadline: Instant) -> Region {
+        let owner = match worker::current() {
+            Some(w) if !w.task().is_null() => {
+                let task = w.task();
+                // SAFETY: the running task.
+                let on_stack = unsafe { (*task).kind.has(Kind::ON_STACK) };
+                Owner::Task { task, on_stack, home: w.as_static() }
+            }
+            _ => {
+                // The table is also that of threads where there is no runtime.
+                fork::watch();
+                Owner::Thread(thread::current())
+            }
+        };
+        Region {
+            around: null(),
+            shield,
+            unwindings: 0,
+            in_panic: std::thread::panicking(),
+            cancelled: AtomicBool::new(false),
+            key: Key::current(),
+            owner,
+            deadline: if matches!(owner, Owner::Thread(_)) { deadline } else { Instant::NEVER },
+        }
+    }
+
+    /// Enters it. It stays where it is until it is left.
+    pub(crate) fn enter(&mut self) {
+        let this: *mut Region = self;
+        change(self.key, |entry| {
+            // SAFETY: ours, and nobody else knows it.
+            unsafe {
+                (*this).around = entry.innermost.unwrap_or(null());
+                (*this).unwindings = entry.unwindings;
+            }
+            entry.innermost = Some(this);
+        });
+        if let Owner::Thread(thread) = self.owner {
+            // SAFETY: the calling thread's own.
+            unsafe { (*thread).regions.set((*thread).regions.get() + 1) };
+        }
+    }
+
+    /// Leaves it; nobody can cancel it any more.
+    pub(crate) fn leave(&self) {
+        change(self.key, |entry| entry.innermost = (!self.around.is_null()).then_some(self.around));
+        if let Owner::Thread(thread) = self.owner {
+            // SAFETY: the calling thread's own.
+            unsafe { (*thread).regions.set((*thread).regions.get() - 1) };
+        }
+    }
+
+    /// Is it cancelled?
+    pub(crate) fn is_over(&self) -> bool {
+        self.cancelled.load(Acquire)
+    }
+
+    /// Cancels it. Whoever is returned is asked without the lock.
+    ///
+    /// # Safety
+    /// It is alive, by a lock that its task takes before it leaves it.
+    pub(crate) unsafe fn cancel(this: *const Region) -> Asked {
+        // SAFETY: the caller; the task is in it, so its record lives too.
+        unsafe {
+            // Release: pairs with the Acquire in `is_cancelled`.
+            (*this).cancelled.store(true, Release);
+            // After it: who finds the mark looks for the region.
+            (*this).key.marks().fetch_or(Marks::ASKED, AcqRel);
+            match (*this).owner {
+                Owner::Task { task, on_stack, home } => Asked(Some((task, on_stack, home))),
+                Owner::Thread(thread) => {
+                    (*thread).poke();
+                    Asked(None)
+                }
+            }
+        }
+    }
+
+    /// The worker that it was entered on, of a task's.
+    pub(crate) fn worker(&self) -> Option<&'static Worker> {
+        match self.owner {
+            Owner::Task { home, .. } => Some(Worker::of(home)),
+            Owner::Thread(_) => None,
+        }
+    }
+}
+
+impl Asked {
+    /// Makes the task's home look at it.
+    pub(crate) fn ask(self) {
+        if let Some((task, on_stack, home)) = self.0 {
+            ask_home(task, on_stack, home);
+        }
+    }
+}
+
+/// What came of a region that was left: the result; or, as an error, that it was cancelled itself.
+/// All other unwinding goes on: also that of a region around it, or of the whole task, which counts
+/// more.
+pub(crate) fn ended<R>(region: &Region, result: Result<R, Payload>) -> Result<R, Payload> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(mut payload) if super::is_cancellation(&payload) && region.is_over() => {
+            super::settle(&mut payload);
+            // (Not out of a destructor that runs because of a panic: there the rest of the task is
+            // spared.)
+            if cancelled(region.key).is_some_and(|extent| !extent.leaves_panic(std::thread::panicking())) {
+                unwind::resume(payload);
+            }
+            Err(payload)
+        }
+        Err(payload) => unwind::resume(payload),
+    }
+}
+
+// ----------------------------------------------------------------------------------------------------------
+// unwinding
+
+thread_local! {
+    /// Unwindings because of cancellations on this thread. A guess, for fiber mode alone, where
+    /// several stacks share the thread: code that has caught such an unwinding may keep its
+    /// payload, forget it, or drop it on another thread.
+    static HERE: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Does this thread panic for another reason than a cancellation? For fiber mode.
+pub(crate) fn panics_here() -> bool {
+    std::thread::panicking() && HERE.try_with(Cell::get).unwrap_or(0) == 0
+}
+
+/// Asked by its task or thread, which alone changes that.
+fn has_entry(key: Key) -> bool {
+    Shard::of(key).entry(key, |_| ()).is_some()
+}
+
+/// The calling task begins to unwind.
+pub(super) fn begin_unwinding() -> Unwinding {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    // Relaxed: unique is all it has to be.
+    let number = LAST.fetch_add(1, Relaxed);
+    let key = Key::current();
+    change(key, |entry| {
+        entry.unwindings += 1;
+        entry.live.push(number);
+        key.marks().fetch_or(Marks::UNWINDING, AcqRel);
+    });
+    // If the thread does not panic, those before are over, wherever their payloads are.
+    let before = |here: &Cell<u32>| if std::thread::panicking() { here.get() } else { 0 };
+    _ = HERE.try_with(|here| here.set(before(here) + 1));
+    Unwinding { key, number }
+}
+
+/// From here on the calling task, or thread, is not cancelled by anything that was entered before:
+/// it unwinds, or runs code that is not part of what may be cancelled.
+pub(super) fn keep_off() -> Key {
+    let key = Key::current();
+    if key.unwinds() || has_entry(key) {
+        change(key, |entry| {
+            entry.unwindings += 1;
+            key.marks().fetch_or(Marks::UNWINDING, AcqRel);
+        });
+    } else {
+        key.marks().fetch_or(Marks::UNWINDING, AcqRel);
+    }
+    key
+}
+
+/// An unwinding has ended. (On another thread, or in another task, the payload was carried away:
+/// then the task is spared until its end.)
+pub(super) fn end_unwinding(unwinding: Unwinding) {
+    let Unwinding { key, number } = unwinding;
+    // (An entry is its task's: nobody else looks.)
+    if key != Key::current() || !has_entry(key) {
+        return;
+    }
+    let ended = change(key, |entry| {
+        let place = entry.live.iter().rposition(|live| *live == number);
+        if let Some(place) = place {
+            entry.live.swap_remove(place);
+            entry.end_one(key);
+        }
+        place.is_some()
+    });
+    if ended {
+        _ = HERE.try_with(|here| here.set(here.get().saturating_sub(1)));
+    }
+}
+
+/// The task at this address is kept off for good from now on, by its mark alone: what an earlier
+/// task has left here is not its own.
+pub(super) fn forget_earlier(key: Key) {
+    if !key.unwinds() && has_entry(key) {
+        // (Which forgets it.)
+        change(key, |_| ());
+    }
+}
+
+/// The contrary of [`keep_off`], by the same task or thread.
+pub(super) fn let_come(key: Key) {
+    if !has_entry(key) {
+        key.marks().fetch_and(!Marks::UNWINDING, AcqRel);
+        return;
+    }
+    change(key, |entry| entry.end_one(key));
+}
+
+impl Entry {
+    /// One less.
+    fn end_one(&mut self, key: Key) {
+        self.unwindings = self.unwindings.saturating_sub(1);
+        if self.unwindings == 0 {
+            key.marks().fetch_and(!Marks::UNWINDING, AcqRel);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The sweep: a worker goes through its [frames](super::frames) and ends the waits of those tasks
+//! whose scope is cancelled; in fiber mode, a portion at a time.
+//!
+//! A portion is as many tasks as the worker goes on with until it comes to its inbox again, where
+//! the request for the next portion waits. What was touched of a task to end its wait is then still
+//! in the cache when it unwinds, and others on this worker have their turns meanwhile. Within a
+//! portion each cold line is asked for before it is needed: a hundred thousand blocked tasks are in
+//! no cache. (Measured for 100,000 tasks, one worker: 0.65 µs each to mark all of them first; and
+//! all of their lines, cold a second time, to unwind them.)
+//!
+//! A task that blocks for the first time comes into the list before where the sweep is, and looks
+//! at its scope itself. A scope that is cancelled while a sweep is under way is looked for in
+//! another one, from the front; one for all of them, for tasks that wait in scopes of their own
+//! cancel these in turn.
+
+use super::ask;
+use super::frames::{Frame, Frames};
+use crate::queue::node::Node;
+use crate::queue::ready::prefetch_line;
+use crate::record::header::{Header, Marks};
+use crate::record::position as place;
+use crate::record::position::Place;
+use crate::sched::worker::{SELDOM, Worker};
+use myriad_base::stack::pool::{COLOURS, MIN_STACK};
+use myriad_base::sys::atomic::Ordering::*;
+use std::cell::Cell;
+use std::ptr::{null, null_mut};
+
+/// Tasks in a portion, at most.
+const MOST: usize = SELDOM as usize;
+/// Frames that are gone through for a portion, at most: some 10 µs if none is of a cancelled scope.
+const WALK: usize = 1024;
+/// So many frames ahead memory is asked for: as far as stacks have the same colour again.
+const AHEAD: usize = COLOURS;
+/// What a task touches when it goes on: so many bytes, from its saved registers upwards.
+const GOES_ON: usize = 8 * LINE;
+const LINE: usize = 64;
+
+/// Where a worker's sweep is. The worker's alone; in threads mode there is none.
+#[derive(Debug)]
+pub(super) struct Sweep {
+    next: Cell<*mut Frame>,
+    /// From the front once more.
+    again: Cell<bool>,
+    /// A request for the next portion is in the worker's inbox. (Nobody empties that but the
+    /// worker, so this holds from one runtime to the next.)
+    pub(super) asked: Cell<bool>,
+}
+
+impl Default for Sweep {
+    fn default() -> Self {
+        Sweep { next: Cell::new(null_mut()), again: Cell::new(false), asked: Cell::new(false) }
+    }
+}
+
+impl Sweep {
+    /// A frame is about to leave the list.
+    #[inline(always)]
+    pub(super) fn leaves(&self, frame: *mut Frame, next: *mut Frame) {
+        if std::ptr::eq(self.next.get(), frame) {
+            self.next.set(next);
+        }
+    }
+}
+
+impl Frames {
+    /// A scope was cancelled: the sweep is to see all that are in the list now.
+    pub(super) fn begin_sweep(&self) {
+        self.sweep.again.set(true);
+    }
+
+    /// Ends the waits of the next portion of tasks whose scope is cancelled. True: there may be
+    /// more.
+    ///
+    /// # Safety
+    /// The caller is the worker, in fiber mode.
+    pub(super) unsafe fn sweep(&self, w: &Worker) -> bool {
+        let mut found = [null::<Header>(); MOST];
+        // SAFETY: the caller; nothing begins or ends meanwhile, so frames in the list stand.
+        let found = unsafe { self.find(&mut found[..MOST.min(w.turns.get() as usize)]) };
+        for task in found.iter_mut() {
+            // SAFETY: `find` names tasks of frames in the list, which stand while nothing begins or
+            // ends here. Acquire, Release: as in `ask::cancel`.
+            unsafe {
+                if (**task).marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED != 0 {
+                    *task = null();
+                } else if let Some(node) = waits_at(*task) {
+                    prefetch_line(node.cast::<u8>().cast_mut());
+                    prefetch_line(node.cast::<u8>().cast_mut().wrapping_add(LINE));
+                }
+            }
+        }
+        for &task in found.iter().filter(|task| !task.is_null()) {
+            // SAFETY: the tasks are those of `find`, whose frames stand; a task that waits has been
+            // set aside, and goes on later.
+            unsafe {
+                let node = waits_at(task);
+                ask::look(w, task);
+                if let Some(node) = node {
+                    let saved = (*node).saved.with(|saved| *saved);
+                    for at in (0..GOES_ON).step_by(LINE) {
+                        prefetch_line(saved.wrapping_add(at));
+                    }
+                }
+            }
+        }
+        self.sweep.again.get() || !self.sweep.next.get().is_null()
+    }
+
+    /// The next tasks of cancelled scopes.
+    ///
+    /// # Safety
+    /// As for `sweep`.
+    unsafe fn find<'a>(&self, found: &'a mut [*const Header]) -> &'a mut [*const Header] {
+        let mut frame = self.sweep.next.get();
+        let mut n = 0;
+        let mut walk = WALK;
+        while n < found.len() && walk > 0 {
+            if frame.is_null() {
+                if !self.sweep.again.replace(false) {
+                    break;
+                }
+                frame = self.first();
+                continue;
+            }
+            walk -= 1;
+            // SAFETY: the caller.
+            unsafe {
+                let next = Frame::next(frame);
+                // Tasks that began one after the other stand on neighbouring stacks: most often
+                // this is a guess that is right, and a line that nobody needs if not. The list
+                // itself is known only one by one, as slowly as memory is.
+                let step = next.addr().wrapping_sub(frame.addr()).wrapping_add(MIN_STACK / 2) & !(MIN_STACK - 1);
+                prefetch_line(next.cast::<u8>().wrapping_add(step.wrapping_mul(AHEAD)));
+                if Frame::is_cancelled(frame) {
+                    found[n] = Frame::task(frame);
+                    prefetch_line(found[n].cast::<u8>().cast_mut());
+                    n += 1;
+                }
+                frame = next;
+            }
+        }
+        self.sweep.next.set(frame);
+        &mut found[..n]
+    }
+}
+
+/// Where it waits, if it does.
+///
+/// # Safety
+/// As for `sweep`; the record of a frame.
+unsafe fn waits_at(task: *const Header) -> Option<*const Node> {
+    // SAFETY: the caller. Relaxed: its home has written it.
+    match place::read(unsafe { (*task).idx.load(Relaxed) }) {
+        Place::Waits(_, node) => Some(node.cast()),
+        _ => None,
+    }
+}

@@ -1,0 +1,112 @@
+//! The context of a future, which stays with its record from one poll to the next.
+//!
+//! Between two polls `idx` holds minus its address, which is no position of any deque, nor the
+//! place of a wait; and `run` is [`run`] below. Both are the poller's to write, and ordered with
+//! the next poll by the queue and the state word, as the future itself is. During a poll the worker
+//! has it, as that of any task, and `idx` says where the poll waits ([`crate::record::position`]).
+
+use super::{Context, end, enter, whole};
+use crate::record::header::{Ended, Header, Mode};
+use crate::record::position::UNCLAIMED;
+use crate::record::word::Word;
+use crate::sched::worker::{self, Role};
+use myriad_base::sys::atomic::Ordering::Relaxed;
+
+/// Leaves the context with the future.
+///
+/// # Safety
+/// The record is a future, without a context, and the caller's: polled by it, or not queued yet.
+/// The context is its own.
+pub(super) unsafe fn attach(record: *mut Header, context: *mut Context) {
+    // SAFETY: the caller.
+    unsafe {
+        (*context).head.run.set(Some((*record).run));
+        (*record).run = run;
+        (*record).idx.store(context.expose_provenance().wrapping_neg(), Relaxed);
+    }
+}
+
+/// Takes it back.
+///
+/// # Safety
+/// The record is a future with a context, and the caller's.
+unsafe fn detach(record: *mut Header) -> *mut Context {
+    // SAFETY: the caller.
+    unsafe {
+        let address = (*record).idx.load(Relaxed).wrapping_neg();
+        let context = std::ptr::with_exposed_provenance_mut::<Context>(address);
+        (*record).run = (*context).head.run.get().expect("left by `attach`");
+        (*record).idx.store(UNCLAIMED, Relaxed);
+        context
+    }
+}
+
+/// `run` of a future with a context.
+unsafe fn run(record: *mut Header, mode: Mode) -> Ended {
+    // SAFETY: as for the future's own `run`.
+    unsafe {
+        let context = detach(record);
+        let run = (*record).run;
+        if mode == Mode::Run {
+            // The poll's end leaves it with the record again, or ends it. Afterwards the record is
+            // perhaps not ours any more.
+            enter(&worker::current().expect("polled on a worker"), context);
+            return run(record, mode);
+        }
+        // Never to be polled (again): dropped by a shutdown, on whatever thread.
+        let ended = run(record, mode);
+        Context::end_unused(context, worker::current());
+        ended
+    }
+}
+
+/// The worker that polls.
+///
+/// # Safety
+/// Within a poll.
+#[inline(always)]
+unsafe fn here() -> Role {
+    // SAFETY: the caller: futures that are tasks are polled on workers.
+    unsafe { worker::current().unwrap_unchecked() }
+}
+
+/// The poll ends: its worker runs the bare record from here on, for the next poll may be over
+/// before it says anything else.
+///
+/// # Safety
+/// The record is a future that the caller polls.
+#[inline(always)]
+pub(crate) unsafe fn pause(record: *mut Header) {
+    // SAFETY: the caller.
+    unsafe {
+        if here().running.has_context() {
+            leave_with(record);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`pause`]; it has a context.
+#[cold]
+#[inline(never)]
+unsafe fn leave_with(record: *mut Header) {
+    // SAFETY: the caller.
+    unsafe {
+        let w = here();
+        attach(record, whole(w.running.get()));
+        w.running.set(Word::of_task(record));
+    }
+}
+
+/// The future is ready: so its context ends. Its record is running.
+///
+/// # Safety
+/// The record is a future that the caller polls.
+#[inline(always)]
+pub(crate) unsafe fn finish() {
+    // SAFETY: the caller.
+    let w = unsafe { here() };
+    if w.running.has_context() {
+        _ = end(w);
+    }
+}

@@ -1,0 +1,283 @@
+//! What a task gets from the one that spawns it: scoped values, and a generator forked from its
+//! own.
+//!
+//! The child's context is made by the spawner, and waits for the task to begin:
+//!
+//! | the child is | it waits | and is found by |
+//! |---|---|---|
+//! | a closure | in the last word of the record, which is one class larger for it | `run`, which is [`run_closure`] |
+//! | a closure in a frame | in a word of the frame behind the header | the same, and the flag `HEIR` |
+//! | a future | as between two polls | the same: [`super::future`] |
+//!
+//! So those that inherit nothing need no field for it, and no test when they begin.
+
+use super::generator::Generator;
+use super::{Context, end, enter, find, future, with_own};
+use crate::record::create;
+use crate::record::header::{Ended, Header, Kind, Mode};
+use crate::record::memory::{self, CLASSES, UNIT};
+use crate::sched::unwind::{self, Payload};
+use crate::sched::worker::{self, Role, Worker};
+use std::ptr::null_mut;
+
+impl Context {
+    /// The end of a context in which nothing runs (any more).
+    ///
+    /// # Safety
+    /// The context is nobody's, and is used no more.
+    pub(super) unsafe fn end_unused(this: *mut Context, w: Option<Role>) {
+        // SAFETY: the context is nobody's; it stands until its memory is freed.
+        unsafe {
+            let w = (*this).clear(w);
+            Context::free(this, w.as_deref());
+        }
+    }
+
+    /// A context for a child of this task; null if there is nothing to inherit.
+    ///
+    /// # Safety
+    /// Called by the task (C1).
+    unsafe fn heir(this: *mut Context, w: Option<&Worker>) -> *mut Context {
+        // SAFETY: the caller.
+        let this = unsafe { &*this };
+        let bindings = this.with_bindings(|bindings| bindings.clone());
+        let fork = this.with_rng(|rng| rng.as_mut().map(Generator::fork));
+        if bindings.is_none() && fork.is_none() {
+            return null_mut();
+        }
+        let child = Context::new(w, null_mut());
+        // SAFETY: fresh, and ours.
+        unsafe {
+            (*child).with_rng(|rng| *rng = fork);
+            (*child).with_bindings(|b| *b = bindings);
+        }
+        child
+    }
+}
+
+/// A context for a child of whatever calls, if there is something to inherit; else null.
+fn heir(w: Option<&Worker>) -> *mut Context {
+    let parent = find();
+    // SAFETY: the caller's own context.
+    if parent.is_null() { null_mut() } else { unsafe { Context::heir(parent, w) } }
+}
+
+/// The same, with a generator of this seed.
+fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> *mut Context {
+    let mut context = heir(w);
+    if let Some(seed) = seed {
+        if context.is_null() {
+            context = Context::new(w, null_mut());
+        }
+        // SAFETY: fresh, and ours.
+        unsafe { (*context).with_rng(|rng| *rng = Some(Generator::from_seed(seed))) };
+    }
+    context
+}
+
+/// The last word of a record.
+///
+/// # Safety
+/// A closure's record with room for it.
+unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
+    // SAFETY: the caller.
+    let class = unsafe { (*record).kind.class() };
+    record.cast::<u8>().wrapping_add((class + 1) * UNIT - size_of::<*mut Context>()).cast()
+}
+
+/// Gives a closure what it inherits from whatever calls; with a seed, a generator of its own.
+/// Returns its record, which may be another one now.
+///
+/// # Safety
+/// The record is complete, not queued, known to nobody else, not in a frame, and from the memory of
+/// `w`.
+#[cold]
+pub(crate) unsafe fn closure(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) -> *mut Header {
+    let context = heir_with(w, seed);
+    if context.is_null() {
+        return record;
+    }
+    // SAFETY: the caller; the context is fresh.
+    unsafe { attach_closure(w, record, context) }
+}
+
+/// Gives a closure this context.
+///
+/// # Safety
+/// As for [`closure`]; the context is fresh.
+unsafe fn attach_closure(w: Option<&Worker>, old: *mut Header, context: *mut Context) -> *mut Header {
+    // SAFETY: the caller. A closure may be moved before it is known to anybody. The largest class
+    // keeps its last word free.
+    unsafe {
+        let class = (*old).kind.class();
+        let record = if class + 1 < CLASSES { larger(w, old, class) } else { old };
+        (*context).set_record(record);
+        (*context).head.run.set(Some((*record).run));
+        (*record).run = run_closure;
+        last_word(record).write(context);
+        record
+    }
+}
+
+/// The same record, one class larger.
+///
+/// # Safety
+/// As for [`closure`].
+unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Header {
+    // SAFETY: the caller. `state` belongs to the memory, and stays: a stale waker may look at it
+    // just now.
+    unsafe {
+        let (foreign, here);
+        let memory = match w {
+            Some(w) => {
+                here = w;
+                &here.memory
+            }
+            None => {
+                foreign = memory::foreign();
+                &*foreign
+            }
+        };
+        let new = memory.alloc(class + 1).cast::<Header>();
+        let (before, after) = (std::mem::offset_of!(Header, kind), std::mem::offset_of!(Header, idx));
+        let (from, to) = (old.cast::<u8>(), new.cast::<u8>());
+        to.copy_from_nonoverlapping(from, before);
+        create::write_flags(new, create::flags((*old).kind.flags().of_class(class + 1), (*old).runtime));
+        to.add(after).copy_from_nonoverlapping(from.add(after), (class + 1) * UNIT - after);
+        memory.dealloc(old.cast(), class);
+        new
+    }
+}
+
+/// `run` of a closure that has inherited.
+unsafe fn run_closure(record: *mut Header, mode: Mode) -> Ended {
+    // SAFETY: as for the closure's own `run`, which this one gives way to.
+    unsafe {
+        let context = last_word(record).read();
+        begin(record, context, mode)
+    }
+}
+
+/// # Safety
+/// As for `run`; the record has this context, which waits for its beginning.
+unsafe fn begin(record: *mut Header, context: *mut Context, mode: Mode) -> Ended {
+    // SAFETY: the caller.
+    unsafe {
+        let run = (*context).head.run.take().expect("left with the context");
+        (*record).run = run;
+        match worker::current() {
+            Some(w) if mode == Mode::Run => enter(&w, context),
+            w => Context::end_unused(context, w),
+        }
+        run(record, mode)
+    }
+}
+
+/// Gives a future what it inherits from whatever calls; with a seed, a generator of its own.
+///
+/// # Safety
+/// The record is complete and not queued.
+#[cold]
+pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) {
+    let context = heir_with(w, seed);
+    if !context.is_null() {
+        // SAFETY: the caller; the context is fresh.
+        unsafe {
+            (*context).set_record(record);
+            future::attach(record, context);
+        }
+    }
+}
+
+/// What a call on a thread for blocking calls inherits from whatever makes it, and does not wait
+/// for it.
+pub(crate) struct Heirloom(*mut Context);
+
+// SAFETY: nobody's, until the call begins.
+unsafe impl Send for Heirloom {}
+
+impl Heirloom {
+    /// With a seed, there is a generator of its own too.
+    pub(crate) fn new(seed: Option<u64>) -> Heirloom {
+        Heirloom(heir_with(worker::current().as_deref(), seed))
+    }
+
+    /// Makes the call, there. Its task-locals are its own.
+    pub(crate) fn run<T>(mut self, f: impl FnOnce() -> T) -> Result<T, Payload> {
+        let context = std::mem::replace(&mut self.0, null_mut());
+        if let Some(w) = worker::current() {
+            return run_here(context, w, f);
+        }
+        let (result, context) = with_own(context, f);
+        if !context.is_null() {
+            // SAFETY: the call's, which is over.
+            unsafe { Context::end_unused(context, None) };
+        }
+        result
+    }
+}
+
+/// The call never began.
+impl Drop for Heirloom {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: nobody else's.
+            unsafe { Context::end_unused(self.0, worker::current()) };
+        }
+    }
+}
+
+/// There was no thread: on top of a task.
+#[cold]
+fn run_here<T>(context: *mut Context, w: Role, f: impl FnOnce() -> T) -> Result<T, Payload> {
+    let before = w.running.get();
+    let context = if context.is_null() { Context::new(Some(&w), null_mut()) } else { context };
+    // SAFETY: nobody else's; the record is that of the running task, or nobody's.
+    unsafe {
+        (*context).set_record(before.record().cast_mut());
+        (*context).head.seat.set(before.seat());
+        (*context).keep();
+    }
+    enter(&w, context);
+    let result = unwind::catch(f);
+    end(w.refresh()).running.set(before);
+    result
+}
+
+/// Gives a closure in a frame what it inherits from whatever calls.
+///
+/// # Safety
+/// The record is a [`StackTask`](crate::api::StackTask)'s, and not queued.
+#[cold]
+pub(crate) unsafe fn nested(w: Option<&Worker>, record: *mut Header) {
+    let context = heir(w);
+    if !context.is_null() {
+        // SAFETY: the caller; the word behind the header is there for it.
+        unsafe {
+            (*context).set_record(record);
+            (*context).head.run.set(Some((*record).run));
+            (*record).run = run_nested;
+            (*record).kind = (*record).kind.and(Kind::HEIR);
+            record.add(1).cast::<*mut Context>().write(context);
+        }
+    }
+}
+
+/// `run` of a closure in a frame that has inherited.
+unsafe fn run_nested(record: *mut Header, mode: Mode) -> Ended {
+    // SAFETY: as for the closure's own `run`.
+    unsafe { begin(record, record.add(1).cast::<*mut Context>().read(), mode) }
+}
+
+/// A closure in a frame begins by being called, not by its `run`.
+///
+/// # Safety
+/// The record is claimed; it is what `w` runs.
+pub(crate) unsafe fn enter_nested(w: &Worker, record: *mut Header) {
+    // SAFETY: the caller; the flag says that the word is written.
+    unsafe {
+        if (*record).kind.has(Kind::HEIR) {
+            enter(w, record.add(1).cast::<*mut Context>().read());
+        }
+    }
+}

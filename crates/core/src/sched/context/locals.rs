@@ -1,0 +1,55 @@
+//! The task-locals of one task: a short list, searched from its beginning.
+
+use std::any::Any;
+
+/// What a key finds.
+pub(super) enum Found<T> {
+    /// The value. It stands still until the task's end.
+    Value(*const T),
+    /// It has been dropped: the task is at its end.
+    Buried,
+    /// Not used by this task yet.
+    Nothing,
+}
+
+#[derive(Default)]
+pub(super) struct Locals(Vec<Slot>);
+
+struct Slot {
+    /// The key's address.
+    key: usize,
+    /// `None` once dropped. Boxed, so that the list may grow while the value is in use.
+    value: Option<Box<dyn Any + Send>>,
+}
+
+impl Locals {
+    /// The value of this key. (Its type is asked for too: addresses of what is no `static` are not
+    /// unique.)
+    #[inline]
+    pub(super) fn find<T: 'static>(&self, key: usize) -> Found<T> {
+        for slot in self.0.iter().filter(|slot| slot.key == key) {
+            match &slot.value {
+                None => return Found::Buried,
+                Some(value) => {
+                    if let Some(value) = value.downcast_ref::<T>() {
+                        return Found::Value(value);
+                    }
+                }
+            }
+        }
+        Found::Nothing
+    }
+
+    pub(super) fn insert<T: Send + 'static>(&mut self, key: usize, value: Box<T>) {
+        self.0.push(Slot { key, value: Some(value) });
+    }
+
+    /// Takes the newest value, which the caller drops. Its key finds it buried from now on.
+    pub(super) fn bury_newest(&mut self) -> Option<Box<dyn Any + Send>> {
+        self.0.iter_mut().rev().find_map(|slot| slot.value.take())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

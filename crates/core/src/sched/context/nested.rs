@@ -1,0 +1,49 @@
+//! The second closure of `join`, where it runs on top of the first one's task: as a task of its own
+//! all the same.
+//!
+//! Whoever runs it, its task-locals are its own, and what it leaves behind is not the caller's.
+//! Usually none of this is in use: then the closure is simply called, and one test afterwards finds
+//! that nothing was made. (A context that it makes there names the caller's record, for nobody has
+//! said that another task runs; it ends at that test.)
+
+use super::{end, inherit};
+use crate::record::header::Header;
+use crate::record::word::Word;
+use crate::sched::unwind::{self, Payload};
+use crate::sched::worker::{self, Role, Worker};
+
+/// The closure of this record begins, on top of the running task. Returns what ran before.
+///
+/// # Safety
+/// The record is a claimed one of the caller's frame.
+pub(crate) unsafe fn begin(w: &Worker, record: *mut Header) -> Word {
+    let before = w.running.replace(Word::of_task(record));
+    // SAFETY: the caller.
+    unsafe { inherit::enter_nested(w, record) };
+    before
+}
+
+/// It has ended.
+pub(crate) fn finish(w: Role, before: Word) {
+    let w = if w.running.has_context() { end(w) } else { w };
+    w.forget_frame();
+    w.running.set(before);
+}
+
+/// The same for one that has not begun by [`begin`], on top of a task without a context.
+#[cold]
+#[inline(never)]
+pub(crate) fn finish_unmarked() {
+    let w = worker::current().expect("on a worker");
+    if w.running.has_context() {
+        _ = end(w);
+    }
+}
+
+/// The same for one that has panicked.
+#[cold]
+#[inline(never)]
+pub(crate) fn panicked(payload: Payload) -> ! {
+    finish_unmarked();
+    unwind::resume(payload)
+}

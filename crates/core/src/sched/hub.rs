@@ -1,0 +1,596 @@
+//! What all workers of a runtime share: the crew, the injector, the settings, and the book of its
+//! threads.
+//!
+//! **Lifetime.** Hubs live for ever and are used again by later runtimes with as many workers: a
+//! wake that is still on its way when its task has ended the whole runtime finds memory that is
+//! valid, and at worst wakes a worker that looks up once more. A hub whose tasks did not all end is
+//! never used again: their frames may still refer to it.
+
+mod dedicated;
+mod handle;
+mod hooks;
+mod injector;
+mod names;
+mod queue;
+mod threads;
+
+pub(crate) use dedicated::{Dedicated, Task as DedicatedTask};
+pub(crate) use handle::Family;
+pub use handle::Handle;
+pub(crate) use hooks::{ThreadHooks, is_in_hook_of_global};
+pub use names::TaskId;
+pub(crate) use names::number_in;
+
+use crate::queue::policy::Policy;
+use crate::record::header::{Header, Kind};
+use crate::record::word::Word;
+use crate::sched::fork;
+use crate::sched::idle::Crew;
+use crate::sched::rescue::stuck::OnStuck;
+use crate::sched::stacks::worker_main;
+use crate::sched::unhandled::Unhandled;
+use crate::sched::unwind;
+use crate::sched::worker::Worker;
+use myriad_base::stack::pool::NoStack;
+use myriad_base::sys::atomic::Ordering::*;
+use myriad_base::sys::clock::Instant;
+use myriad_base::sys::fence::Fence;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::panic::Location;
+use std::ptr::null_mut;
+// Not through `sys`: nothing of a hub but its crew is in a loom model.
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::thread::{JoinHandle, ThreadId};
+use std::time::Duration;
+
+/// The settings of a runtime, as the builder has checked them.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    /// How many workers.
+    pub workers: usize,
+    /// Fiber mode?
+    pub fibers: bool,
+    /// Bytes.
+    pub stack_size: usize,
+    /// Stacks of one worker.
+    pub max_stacks: usize,
+    /// What threads are called.
+    pub name: String,
+    /// One core for each worker: which, if they are to be pinned.
+    pub cpus: Option<Vec<usize>>,
+    /// Else: what the threads are to be freed for, if the one that starts them may be pinned
+    /// itself.
+    pub roam: Option<Vec<usize>>,
+    /// What becomes of the panic of a detached task.
+    pub unhandled: Unhandled,
+    /// Time stands still but for `Runtime::advance`.
+    pub manual_clock: bool,
+    /// Workers for when others are stuck, at most.
+    pub spares: usize,
+    /// Who is told when a worker is stuck.
+    pub stuck: OnStuck,
+    /// What a worker starts next.
+    pub policy: Policy,
+    /// What happens with each of its threads.
+    pub threads: ThreadHooks,
+}
+
+/// The settings in use: they stay while somebody looks at them, perhaps longer than their runtime.
+///
+/// Whoever lets go of them last drops the user's functions: the runtime that ends, or a thread that
+/// has just asked for a name. That is user code, so it comes through the door, wherever it is.
+#[derive(Debug)]
+pub(crate) struct Settings(ManuallyDrop<Arc<Config>>);
+
+impl Deref for Settings {
+    type Target = Config;
+    fn deref(&self) -> &Config {
+        &self.0
+    }
+}
+
+impl Drop for Settings {
+    fn drop(&mut self) {
+        // SAFETY: it is taken out of its place here alone, where nobody uses the place afterwards.
+        let config = unsafe { ManuallyDrop::take(&mut self.0) };
+        // Each by itself: destructors may panic.
+        if let Some(Config { threads, stuck, unhandled, .. }) = Arc::into_inner(config) {
+            let ThreadHooks { name, start, end, .. } = threads;
+            unwind::drop_quietly(name);
+            unwind::drop_quietly(start);
+            unwind::drop_quietly(end);
+            unwind::drop_quietly(stuck);
+            unwind::drop_quietly(unhandled);
+        }
+    }
+}
+
+/// See the module's header.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    /// Waking and sleeping.
+    pub crew: Crew,
+    /// Counts groups.
+    homes: AtomicUsize,
+    /// The era of the process that has its threads: see [`crate::sched::fork`].
+    era: AtomicU32,
+    /// In `HUBS`, and in the records of its tasks.
+    pub number: u8,
+    /// How many runtimes have used it, up to the one that does: see [`Handle`](crate::Handle).
+    /// Written under the injector's lock.
+    term: AtomicU64,
+    /// Handles of tasks that were left blocked when the runtime ended: as long as there are any,
+    /// nobody gets the number.
+    left: AtomicUsize,
+    /// For good: the crew has its queues.
+    policy: Policy,
+    workers: OnceLock<Box<[&'static Worker]>>,
+    /// Made when they were first needed, used again by later runtimes. Those in use are members of
+    /// the crew.
+    spares: Mutex<Vec<&'static Worker>>,
+    /// How many workers are open (see `sched::relief`): a hint for those who look for work.
+    pub open: AtomicUsize,
+    /// Is a worker stuck? By the monitor, for those who move (see `sched::relief`).
+    pub any_stuck: AtomicBool,
+    /// Among its tasks there are jobs of guests, or were: see [`expect_jobs`](Self::expect_jobs).
+    has_guests: AtomicBool,
+    /// Spares take jobs of guests from the injector too: see [`set_rescue`](Self::set_rescue).
+    rescue: AtomicBool,
+    config: Mutex<Arc<Config>>,
+    /// The pools of the runtime that uses it (`runtime::pools`) ...
+    family: Mutex<Arc<Family>>,
+    /// ... and the hub of the first of them.
+    lead: AtomicPtr<Hub>,
+    injector: Mutex<Injector>,
+    book: Mutex<Book>,
+    changed: Condvar,
+    /// Tasks with threads of their own.
+    pub dedicated: Dedicated,
+    names: Mutex<HashMap<usize, Arc<str>>>,
+    ids: Mutex<HashMap<usize, TaskId>>,
+    /// The manual clock; `u64::MAX` where time is real.
+    manual: AtomicU64,
+    /// When the first of the sleepers looks up by itself, in nanoseconds.
+    pub next_look: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Injector {
+    queue: queue::Queue,
+    /// Interactive tasks ...
+    urgent: VecDeque<Task>,
+    /// ... and background tasks.
+    deferred: VecDeque<Task>,
+    /// Tasks that only one worker may begin, by its number.
+    pinned: HashMap<usize, VecDeque<Task>>,
+    door: Door,
+    /// Tasks of those who are in `run`: their records stand in the callers' frames.
+    runs: Vec<Task>,
+}
+
+/// Whom the injector lets in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Nobody: the runtime has stopped, or has not begun.
+    #[default]
+    Shut,
+    /// Who belongs to the runtime already: it is being shut down.
+    Known,
+    /// All.
+    Open,
+}
+
+/// Who comes to the injector, and for which of the runtimes that have used the hub: a handle may be
+/// older than the runtime that uses it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comer {
+    /// A task that was spawned by somebody outside.
+    New(u64),
+    /// A task that was spawned by one of the same runtime: of another pool, or on a thread of its
+    /// own.
+    Sibling(u64),
+    /// A future of this runtime that was woken from outside.
+    Known,
+}
+
+#[derive(Debug)]
+struct Task(*mut Header);
+// SAFETY: a task may run on any thread.
+unsafe impl Send for Task {}
+
+/// Threads of the runtime: which there are, how many workers have started and ended.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    threads: HashMap<ThreadId, JoinHandle<()>>,
+    /// Threads that are about to end.
+    leaving: Vec<ThreadId>,
+    started: usize,
+    start_error: Option<NoStack>,
+    ended: usize,
+    /// The shutdown has not waited for all workers: the last one calls this.
+    late: Option<fn(&'static Hub)>,
+    blocked: usize,
+    numbered: usize,
+}
+
+/// The most spare workers of a runtime.
+pub(crate) const MOST_SPARES: usize = 1024;
+
+const MOST: usize = 256;
+static HUBS: [AtomicPtr<Hub>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
+static FREE: Mutex<Free> =
+    Mutex::new(Free { clean: Vec::new(), unclean: Vec::new(), numberless: Vec::new(), numbers: 0 });
+
+/// For `fork`.
+pub(crate) type FreeLock = MutexGuard<'static, Free>;
+
+/// For `fork`: nobody else changes the list meanwhile.
+pub(crate) fn lock_free() -> FreeLock {
+    locked(&FREE)
+}
+
+/// Hubs that no runtime uses.
+pub(crate) struct Free {
+    /// All their tasks have ended: they are used again.
+    clean: Vec<&'static Hub>,
+    /// Frames of blocked tasks refer to them for ever, so they are not. Their numbers are.
+    unclean: Vec<&'static Hub>,
+    /// Those whose number another hub has now. Nobody looks here but leak checkers: frames and
+    /// requests may refer to such a hub.
+    numberless: Vec<&'static Hub>,
+    /// How many numbers were ever given out.
+    numbers: usize,
+}
+
+impl Free {
+    /// Takes its number from a hub of this list.
+    fn give_number(&mut self, i: usize, list: impl Fn(&mut Free) -> &mut Vec<&'static Hub>) -> u8 {
+        let hub = list(self).swap_remove(i);
+        self.numberless.push(hub);
+        hub.number
+    }
+
+    /// A number for a new hub.
+    ///
+    /// That of a hub which has ended is free when nobody looks it up any more: the records of its
+    /// tasks are done, and no handle has one of them. The old hub itself stays where it is.
+    fn number(&mut self) -> io::Result<u8> {
+        if self.numbers < MOST {
+            self.numbers += 1;
+            return Ok((self.numbers - 1) as u8);
+        }
+        // Acquire: pairs with the Release in `forget_left`: the last looks at a record.
+        if let Some(i) = self.unclean.iter().position(|hub| hub.left.load(Acquire) == 0) {
+            return Ok(self.give_number(i, |free| &mut free.unclean));
+        }
+        if let Some(last) = self.clean.len().checked_sub(1) {
+            return Ok(self.give_number(last, |free| &mut free.clean));
+        }
+        let held = self.unclean.len();
+        Err(io::Error::other(format!(
+            "there are {MOST} runtimes and pools already: {} that run, or whose workers have not come back from a task; and {held} that \
+             have ended with blocked tasks, of which somebody still has handles. Shut some down, share one (tasks of many kinds \
+             can run on it), or drop the handles of tasks that were left (each shutdown's report names them)",
+            MOST - held
+        )))
+    }
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics under these locks but on a failed allocation; what they hold stays consistent.
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+impl Hub {
+    /// The hub of this number.
+    pub(crate) fn of(number: u8) -> &'static Hub {
+        // SAFETY: numbers come from records, whose hub was made, and hubs live for ever.
+        unsafe { &*HUBS[usize::from(number)].load(Acquire) }
+    }
+
+    /// Its threads, or one of them, are this process's.
+    pub(crate) fn is_here(&self) {
+        self.era.store(fork::era(), Relaxed);
+    }
+
+    /// Are its threads those of the process from which this one was forked?
+    #[inline]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.era.load(Relaxed) != fork::era()
+    }
+
+    /// A hub for a new runtime: an old one with as many workers, or a new one.
+    pub(crate) fn take(config: Config) -> io::Result<&'static Hub> {
+        fork::watch();
+        let hub = {
+            let mut free = locked(&FREE);
+            match free.clean.iter().position(|hub| hub.workers().len() == config.workers && hub.policy == config.policy)
+            {
+                Some(i) => free.clean.swap_remove(i),
+                None => Hub::make(free.number()?, &config),
+            }
+        };
+        hub.begin_term();
+        hub.is_here();
+        hub.manual.store(if config.manual_clock { 0 } else { u64::MAX }, Relaxed);
+        hub.next_look.store(u64::MAX, Relaxed);
+        hub.open.store(0, Relaxed);
+        hub.any_stuck.store(false, Relaxed);
+        hub.has_guests.store(false, Relaxed);
+        hub.rescue.store(false, Relaxed);
+        // (Of the last runtime's: code that ended as a spare, which may not be a member now.)
+        hub.workers().iter().for_each(|w| w.alone.store(0, Relaxed));
+        hub.crew.begin(config.workers);
+        hub.set_config(config);
+        *locked(&hub.book) = Book::default();
+        Ok(hub)
+    }
+
+    fn make(number: u8, config: &Config) -> &'static Hub {
+        let hub: &'static Hub = Box::leak(Box::new(Hub {
+            crew: Crew::default(),
+            homes: AtomicUsize::new(0),
+            era: AtomicU32::new(0),
+            number,
+            term: AtomicU64::new(0),
+            left: AtomicUsize::new(0),
+            policy: config.policy,
+            workers: OnceLock::new(),
+            spares: Mutex::default(),
+            open: AtomicUsize::new(0),
+            any_stuck: AtomicBool::new(false),
+            has_guests: AtomicBool::new(false),
+            rescue: AtomicBool::new(false),
+            config: Mutex::new(Arc::new(config.clone())),
+            family: Mutex::new(Arc::new(Family::none())),
+            lead: AtomicPtr::new(null_mut()),
+            injector: Mutex::default(),
+            book: Mutex::default(),
+            changed: Condvar::new(),
+            dedicated: Dedicated::default(),
+            names: Mutex::default(),
+            ids: Mutex::default(),
+            manual: AtomicU64::new(u64::MAX),
+            next_look: AtomicU64::new(u64::MAX),
+        }));
+        if let Some(queues) = config.policy.queues(config.workers) {
+            hub.crew.set_queues(queues);
+        }
+        let workers: Box<[&'static Worker]> =
+            (0..config.workers).map(|index| &*Box::leak(Box::new(Worker::new(hub, index, false)))).collect();
+        hub.crew.set_members(workers.iter().map(|w| &w.member).collect(), MOST_SPARES);
+        hub.workers.set(workers).expect("set once");
+        HUBS[usize::from(number)].store(std::ptr::from_ref(hub).cast_mut(), Release);
+        hub
+    }
+
+    /// No task of the ended runtime is left: another may use the hub.
+    pub(crate) fn give_back(&'static self) {
+        self.drop_hooks();
+        locked(&FREE).clean.push(self);
+    }
+
+    /// Blocked tasks of the ended runtime are left, and its workers have all ended: another may
+    /// have the hub's number.
+    pub(crate) fn give_number_back(&'static self) {
+        locked(&FREE).unclean.push(self);
+    }
+
+    /// A task of the ended runtime is left blocked, and somebody has its handle.
+    pub(crate) fn keep_left(&self) {
+        self.left.fetch_add(1, Relaxed);
+    }
+
+    /// That handle goes.
+    pub(crate) fn forget_left(&self) {
+        // Release: the last looks at the record, for the Acquire of who gives the number to another
+        // hub.
+        self.left.fetch_sub(1, Release);
+    }
+
+    fn set_config(&self, config: Config) {
+        let before = std::mem::replace(&mut *locked(&self.config), Arc::new(config));
+        // Without the lock: what goes with it is user code.
+        drop(Settings(ManuallyDrop::new(before)));
+    }
+
+    /// The runtime has ended: nobody calls the user's functions any more, and what they hold goes.
+    fn drop_hooks(&self) {
+        let mut config = Config::clone(&self.config());
+        config.unhandled = Unhandled::Report;
+        config.stuck = OnStuck::Ignore;
+        config.threads = ThreadHooks::default();
+        self.set_config(config);
+    }
+
+    /// It is a pool of a runtime from now on, whose first pool is `lead`.
+    pub(crate) fn join_family(&self, lead: &'static Hub, family: Arc<Family>) {
+        *locked(&self.family) = family;
+        // Relaxed: before there are tasks.
+        self.lead.store(std::ptr::from_ref(lead).cast_mut(), Relaxed);
+    }
+
+    /// The pools of the runtime that uses it, or used it last.
+    pub(crate) fn family(&self) -> Arc<Family> {
+        locked(&self.family).clone()
+    }
+
+    /// Are both pools of one runtime?
+    pub(crate) fn is_of_same_runtime(&self, other: &Hub) -> bool {
+        self.lead.load(Relaxed) == other.lead.load(Relaxed)
+    }
+
+    /// All workers.
+    pub(crate) fn workers(&self) -> &[&'static Worker] {
+        self.workers.get().map_or(&[], |w| w)
+    }
+
+    /// All workers, with the spares that are in use.
+    pub(crate) fn all_workers(&self) -> impl Iterator<Item = &'static Worker> {
+        self.crew.members().iter().map(|&member| Worker::of(member))
+    }
+
+    /// From now on there may be jobs of guests among its tasks, which no spare begins: spares look
+    /// before they take ([`crate::sched::spare`]).
+    #[inline]
+    pub(crate) fn expect_jobs(&self) {
+        // Relaxed: a spare that does not know yet sees what it has stolen. (Looked at first: many
+        // workers come by here.)
+        if !self.has_guests.load(Relaxed) {
+            self.has_guests.store(true, Relaxed);
+        }
+    }
+
+    /// May there be jobs of guests?
+    #[inline]
+    pub(crate) fn has_guests(&self) -> bool {
+        self.has_guests.load(Relaxed)
+    }
+
+    /// All workers stand still, and one of them not because of a guest: as long as that is so,
+    /// spares take jobs from the injector too. By the monitor.
+    pub(crate) fn set_rescue(&self, yes: bool) {
+        // Relaxed: as above.
+        self.rescue.store(yes, Relaxed);
+    }
+
+    /// Do spares take jobs from the injector?
+    pub(crate) fn is_rescue(&self) -> bool {
+        self.rescue.load(Relaxed)
+    }
+
+    /// Is a worker open?
+    #[inline(always)]
+    pub(crate) fn any_open(&self) -> bool {
+        self.open.load(Relaxed) > 0
+    }
+
+    /// The number of the next spare worker; `None` if there are as many as the settings allow.
+    pub(crate) fn next_spare(&self) -> Option<usize> {
+        let config = self.config();
+        let index = self.crew.members().len();
+        (index - config.workers < config.spares).then_some(index)
+    }
+
+    /// What the threads of a spare worker are called. Calls a function of the user, so: under no
+    /// lock.
+    pub(crate) fn name_spare(&self, index: usize) -> String {
+        let config = self.config();
+        config.threads.name(index, || format!("{}-spare{}", config.name, index - config.workers))
+    }
+
+    /// Starts another spare worker, on duty: the [next](Self::next_spare). One thread at a time:
+    /// the monitor.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn add_spare(&'static self, index: usize, name: String) -> io::Result<()> {
+        let number = index - self.config().workers;
+        let w = {
+            let mut spares = locked(&self.spares);
+            if spares.len() == number {
+                spares.push(Box::leak(Box::new(Worker::new(self, index, true))));
+            }
+            spares[number]
+        };
+        w.on_duty.store(true, Relaxed);
+        w.alone.store(0, Relaxed);
+        w.member.door.dead.store(false, Relaxed);
+        self.crew.join(&w.member);
+        self.spawn_thread(name, move || worker_main(w)).inspect_err(|_| self.crew.drop_last())
+    }
+
+    /// What `read` finds in the record of what the worker runs, with the record's address; `None`
+    /// between tasks. For whoever is not the worker, with the injector's lock.
+    ///
+    /// The task may end meanwhile. If its record is in memory for records, it stays a record. If it
+    /// is in the frame of another task or thread, that memory goes only after the frame's owner has
+    /// been in the injector's lock (at the end of its thread, or of its [`run`](Self::end_run)),
+    /// which the caller holds; but it may become anything, so what was read counts only if the
+    /// worker has ended no such task, and no context, since ([`Worker::forget_frame`]). `read`
+    /// reads by volatile accesses, for somebody may write there.
+    fn read_running<T>(
+        _frames_stay: &MutexGuard<'_, Injector>,
+        w: &Worker,
+        read: impl FnOnce(*const Header) -> T,
+    ) -> Option<(*const Header, T)> {
+        let frames = w.frames.load(Acquire);
+        let task = w.running.get().record_elsewhere();
+        // Acquire: as below. What was a context then was one when we read in it.
+        fence(Acquire);
+        if Word::is_nobody(task) || w.frames.load(Relaxed) != frames {
+            return None;
+        }
+        let found = read(task);
+        // Acquire: the reading comes before the second look; pairs with the Release in
+        // `forget_frame`.
+        fence(Acquire);
+        (w.frames.load(Relaxed) == frames).then_some((task, found))
+    }
+
+    /// What the worker runs, by name and place; `None` between tasks. For whoever is not the
+    /// worker.
+    pub(crate) fn name_running(&self, w: &Worker) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
+        let frames_stay = locked(&self.injector);
+        let (task, place) = Hub::read_running(&frames_stay, w, |task| {
+            // SAFETY: readable, see `read_running`.
+            unsafe { (&raw const (*task).place).cast::<*const Location<'static>>().read_volatile() }
+        })?;
+        let name = self.name_of(task, true);
+        // SAFETY: see `read_running`: the place of this task, or of the next one in the same memory
+        // for records.
+        Some((name, unsafe { &*place }))
+    }
+
+    /// Does this worker run a task that is no job of a guest? For whoever is not the worker.
+    pub(crate) fn runs_task(&self, w: &Worker) -> bool {
+        let frames_stay = locked(&self.injector);
+        let kind = Hub::read_running(&frames_stay, w, |task| {
+            // SAFETY: readable, see `read_running`.
+            unsafe { (&raw const (*task).kind).read_volatile() }
+        });
+        kind.is_some_and(|(_, kind)| !kind.has(Kind::GUEST))
+    }
+
+    /// A thread's stack, or a pool of stacks, is about to go: nobody looks at records on it any
+    /// more.
+    pub(crate) fn frames_go(&self) {
+        drop(locked(&self.injector));
+    }
+
+    /// The settings.
+    pub(crate) fn config(&self) -> Settings {
+        Settings(ManuallyDrop::new(locked(&self.config).clone()))
+    }
+
+    /// The clock of this runtime's tasks.
+    #[inline]
+    pub(crate) fn now(&self) -> Instant {
+        match self.manual.load(Acquire) {
+            u64::MAX => Instant::real_now(),
+            nanos => Instant::from_nanos(nanos),
+        }
+    }
+
+    /// Is the clock a manual one?
+    pub(crate) fn is_manual(&self) -> bool {
+        self.manual.load(Relaxed) != u64::MAX
+    }
+
+    /// Moves the manual clock. Afterwards all workers are to look at their timers:
+    /// [`clock_moved`](Self::clock_moved).
+    pub(crate) fn move_clock(&self, by: Duration) {
+        self.manual.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 2), AcqRel);
+    }
+
+    /// It has been moved.
+    pub(crate) fn clock_moved(&self) {
+        // Pairs with the heavy fence in `Crew::sleep`: the clock against `sleeping`.
+        Fence::foreign().light();
+        self.crew.wake_all();
+    }
+}

@@ -1,0 +1,61 @@
+//! The book of a hub's dedicated tasks, which have threads of their own.
+
+use crate::record::header::Header;
+use myriad_base::sys::map;
+use std::sync::{Mutex, MutexGuard};
+
+/// A hub's book of dedicated tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Dedicated(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    /// Those that have not ended.
+    pub(crate) live: Vec<Task>,
+    /// Threads that were not joined yet.
+    pub(crate) threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct Task(pub(crate) *const Header);
+// SAFETY: an address to compare.
+unsafe impl Send for Task {}
+
+impl Dedicated {
+    pub(crate) fn locked(&self) -> MutexGuard<'_, Entries> {
+        // Nothing panics under it but on a failed allocation.
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Has every dedicated task ended?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.locked().live.is_empty()
+    }
+
+    /// Has this task a thread of its own?
+    pub(crate) fn has(&self, task: *const Header) -> bool {
+        self.locked().live.contains(&Task(task))
+    }
+
+    pub(crate) fn ended(&self, task: *const Header) {
+        let mut entries = self.locked();
+        if let Some(i) = entries.live.iter().position(|other| other.0 == task) {
+            entries.live.swap_remove(i);
+        }
+    }
+
+    /// Joins the threads that have ended; or all, if every task has.
+    pub(crate) fn join(&self, all: bool) {
+        let mut entries = self.locked();
+        let all = all && entries.live.is_empty();
+        let threads = std::mem::take(&mut entries.threads);
+        let (over, others) = threads.into_iter().partition::<Vec<_>, _>(|thread| all || thread.is_finished());
+        entries.threads = others;
+        drop(entries);
+        for thread in over {
+            // It does not unwind: panics stop at the task, and what goes on ends the process.
+            _ = thread.join();
+            map::thread_ended();
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What the user wants to happen with each thread that runs tasks.
+//!
+//! The user's functions are called by whoever needs a thread: a worker in the middle of a task that
+//! waits, the monitor, who builds the runtime. None of them is to unwind, or to be set aside,
+//! because of a name: what is called waits as a thread that is no worker does, and a panic stops
+//! here.
+
+use crate::sched::lent::{Lent, lend};
+use crate::sched::unwind::{self, Payload};
+use crate::sched::worker::{self, set_current};
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+
+/// Called with the number of a worker.
+pub(crate) type Hook = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// See the module's header.
+#[derive(Clone, Default)]
+pub(crate) struct ThreadHooks {
+    /// The name of a worker's threads.
+    pub(crate) name: Option<Arc<dyn Fn(usize) -> String + Send + Sync>>,
+    /// First on each thread.
+    pub(crate) start: Option<Hook>,
+    /// Last on each thread.
+    pub(crate) end: Option<Hook>,
+    /// They are those of the runtime that is to be the global one.
+    pub(crate) global: bool,
+}
+
+thread_local! {
+    static IN_HOOK_OF_GLOBAL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Is the caller a hook of the runtime that is, or is to be, the global one? While that is started
+/// it would wait for itself.
+pub(crate) fn is_in_hook_of_global() -> bool {
+    IN_HOOK_OF_GLOBAL.get()
+}
+
+impl ThreadHooks {
+    /// Are there names to be asked for?
+    pub(crate) fn has_names(&self) -> bool {
+        self.name.is_some()
+    }
+
+    /// Calls a function of the user.
+    pub(crate) fn call<T>(&self, f: impl FnOnce() -> T) -> Result<T, Payload> {
+        let (w, before) = (worker::current(), IN_HOOK_OF_GLOBAL.get());
+        // SAFETY: the role comes back below; nothing unwinds in between, and nobody else is given
+        // the role.
+        unsafe { set_current(None) };
+        IN_HOOK_OF_GLOBAL.set(before || self.global);
+        // What it spawns goes to the global runtime.
+        let result = lend(Lent::NOTHING, || unwind::catch(f));
+        IN_HOOK_OF_GLOBAL.set(before);
+        // SAFETY: the role that the thread had. Only a wait gives a role away, and the thread had
+        // none.
+        unsafe { set_current(w.as_deref()) };
+        result
+    }
+
+    /// The name of a thread that works for this worker.
+    pub(crate) fn name(&self, worker: usize, usual: impl FnOnce() -> String) -> String {
+        // A payload is dropped inside as well: its destructor may wait, and this is the middle of a
+        // wait of the worker's.
+        let ask = |name: &(dyn Fn(usize) -> String + Send + Sync)| {
+            unwind::catch(|| name(worker)).map_err(unwind::discard).ok()
+        };
+        match self.name.as_ref().map(|name| self.call(|| ask(&**name))) {
+            Some(Ok(Some(name))) if !name.contains('\0') => name,
+            _ => usual(),
+        }
+    }
+}
+
+impl fmt::Debug for ThreadHooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ThreadHooks { name, start, end, global: _ } = self;
+        write!(f, "ThreadHooks {{ name: {}, start: {}, end: {} }}", name.is_some(), start.is_some(), end.is_some())
+    }
+}

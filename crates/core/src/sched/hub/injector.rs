@@ -1,0 +1,354 @@
+//! The injector: where tasks come in from outside of the workers, and who is in `run`.
+
+use super::{Comer, Door, Hub, Injector, Task, locked};
+use crate::queue::policy::Arrival;
+use crate::record::header::{DETACHED, Header, Kind};
+use crate::sched::calls;
+use crate::sched::hub::Handle;
+use crate::sched::idle::Member;
+use crate::sched::priority::Lane;
+use crate::sched::worker::Worker;
+use crate::sched::{finish, spare};
+use myriad_base::sys::atomic::Ordering::*;
+use std::collections::VecDeque;
+use std::ptr::null_mut;
+
+impl Handle {
+    /// Queues a task for any worker of this pool, in the lane of a priority. If the runtime has
+    /// been shut down, the task is dropped, and its joiner told.
+    ///
+    /// # Panics
+    /// If the runtime is that of the process from which this one was forked. The task is dropped.
+    ///
+    /// # Safety
+    /// As for [`Hub::inject`]; nobody has a handle of the task yet.
+    pub(crate) unsafe fn inject(self, lane: Option<Lane>, task: *mut Header) {
+        // SAFETY: the task is ready to run, in no queue, and the caller's to queue.
+        unsafe {
+            self.refuse_elsewhere(task);
+            self.hub().inject_into(lane, task, self.comer());
+        }
+    }
+
+    /// The same, but a task that has come too late stays the caller's (false): nothing is dropped.
+    ///
+    /// # Safety
+    /// As for [`Hub::inject`].
+    pub(crate) unsafe fn try_inject(self, lane: Option<Lane>, task: *mut Header) -> bool {
+        // SAFETY: the task is the caller's to queue.
+        unsafe { self.hub().try_inject_into(lane, task, self.comer()) }
+    }
+
+    /// Queues a task that only this worker, which is no spare, may begin.
+    ///
+    /// # Panics
+    /// As [`inject`](Self::inject).
+    ///
+    /// # Safety
+    /// As for [`inject`](Self::inject).
+    pub(crate) unsafe fn pin(self, task: *mut Header, worker: usize) {
+        // SAFETY: the task is ready to run, in no queue, and the caller's to queue.
+        unsafe {
+            self.refuse_elsewhere(task);
+            self.hub().pin(task, worker, self.comer());
+        }
+    }
+
+    /// # Safety
+    /// As for [`inject`](Self::inject).
+    unsafe fn refuse_elsewhere(self, task: *mut Header) {
+        if self.hub().is_elsewhere() {
+            // SAFETY: the caller; nobody waits for it.
+            unsafe {
+                (*task).waiter.store(DETACHED, Relaxed);
+                finish::drop_unstarted(task);
+            }
+            self.hub().expect_here();
+        }
+    }
+}
+
+/// A task has come too late. It is dropped; a future that was woken, on another thread: its waker
+/// is called in the middle of all kinds of things (a task that ends, a cancellation that holds
+/// another task's place), and is known to run no user code.
+///
+/// # Safety
+/// The task is in no queue, never starts, and nobody else uses it.
+#[cold]
+unsafe fn refuse(task: *mut Header, comer: Comer) {
+    if comer == Comer::Known {
+        // SAFETY: the task was let into no queue, so nobody else uses it, and it never starts.
+        unsafe { calls::drop_elsewhere(task) };
+    } else {
+        // SAFETY: the task was let into no queue, so nobody else uses it, and it never starts.
+        unsafe { finish::drop_unstarted(task) };
+    }
+}
+
+impl Hub {
+    /// Opens or closes the injector.
+    pub(crate) fn set_door(&self, door: Door) {
+        locked(&self.injector).door = door;
+    }
+
+    /// May somebody begin a task that is in no queue?
+    pub(crate) fn lets_in(&self, comer: Comer) -> bool {
+        self.admits(&locked(&self.injector), comer)
+    }
+
+    /// The same, with the lock.
+    fn admits(&self, injector: &Injector, comer: Comer) -> bool {
+        // Relaxed: written under this lock.
+        let is_of_now = |term| term == self.term.load(Relaxed);
+        match comer {
+            Comer::New(term) => injector.door == Door::Open && is_of_now(term),
+            Comer::Sibling(term) => injector.door != Door::Shut && is_of_now(term),
+            // (There is no waker of a future that has ended with its runtime: see `task::state`.)
+            Comer::Known => injector.door != Door::Shut,
+        }
+    }
+
+    /// Which of the runtimes that have used it uses it now, or did last.
+    pub(crate) fn term(&self) -> u64 {
+        self.term.load(Relaxed)
+    }
+
+    /// Another runtime begins to use it.
+    pub(super) fn begin_term(&self) {
+        let _injector = locked(&self.injector);
+        // Relaxed: under the lock. Who belongs to a runtime reads its own term, and that was
+        // written before it began.
+        self.term.store(self.term.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Queues a task for any worker. If the runtime has been shut down, the task is dropped, and
+    /// its joiner told.
+    ///
+    /// # Safety
+    /// `task` is a live record of this hub in no queue, and the caller's to queue.
+    pub(crate) unsafe fn inject(&self, task: *mut Header, comer: Comer) {
+        // SAFETY: the caller.
+        unsafe { self.inject_into(None, task, comer) };
+    }
+
+    /// The same into the lane of a priority.
+    ///
+    /// # Safety
+    /// As for [`inject`](Self::inject).
+    pub(crate) unsafe fn inject_into(&self, lane: Option<Lane>, task: *mut Header, comer: Comer) {
+        // SAFETY: the task is the caller's to queue; where it was refused, nobody else uses it, and
+        // it never starts.
+        unsafe {
+            if !self.try_inject_into(lane, task, comer) {
+                refuse(task, comer);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`inject`](Self::inject); where the result is false, the task is still the caller's.
+    unsafe fn try_inject_into(&self, lane: Option<Lane>, task: *mut Header, comer: Comer) -> bool {
+        let mut injector = locked(&self.injector);
+        if self.admits(&injector, comer) {
+            // Counted under the lock, so that a hub in use is meant.
+            match lane {
+                None => {
+                    if let Some(queues) = self.crew.queues() {
+                        let arrival = if comer == Comer::Known { Arrival::Woken } else { Arrival::Outside };
+                        // SAFETY: the caller.
+                        unsafe { self.crew.put(queues, None, task, arrival) };
+                    } else {
+                        // SAFETY: the caller.
+                        unsafe { injector.queue.push(Task(task)) };
+                        self.crew.inject();
+                    }
+                }
+                Some(Lane::Urgent) => {
+                    injector.urgent.push_back(Task(task));
+                    self.crew.inject_urgent();
+                    drop(injector);
+                    self.hurry();
+                }
+                Some(Lane::Deferred) => {
+                    injector.deferred.push_back(Task(task));
+                    self.crew.defer();
+                }
+            }
+            true
+        } else {
+            false
+        }
+    }
+
+    /// Queues a task that only this worker, which is no spare, may begin.
+    ///
+    /// # Safety
+    /// As for [`inject`](Self::inject).
+    pub(crate) unsafe fn pin(&self, task: *mut Header, worker: usize, comer: Comer) {
+        let mut injector = locked(&self.injector);
+        if self.admits(&injector, comer) {
+            injector.pinned.entry(worker).or_default().push_back(Task(task));
+            let w = self.workers()[worker];
+            // Under the lock, as above. Awake, it looks at its next turn.
+            if !self.crew.pin(&w.member) {
+                w.turns_left.store(0, Relaxed);
+            }
+        } else {
+            drop(injector);
+            // SAFETY: the caller: it is ours, and never starts.
+            unsafe { refuse(task, comer) };
+        }
+    }
+
+    /// Takes the oldest of those tasks; null if there is none. By the worker itself.
+    pub(crate) fn take_pinned(&self, w: &Worker) -> *mut Header {
+        let mut injector = locked(&self.injector);
+        let queue = injector.pinned.get_mut(&w.member.index);
+        let Some(Task(task)) = queue.and_then(VecDeque::pop_front) else { return null_mut() };
+        w.member.door.pinned.fetch_sub(1, Relaxed);
+        task
+    }
+
+    /// The number of a worker for a new group: by turns.
+    pub(crate) fn next_home(&self) -> usize {
+        // Relaxed: only that they are spread.
+        self.homes.fetch_add(1, Relaxed) % self.workers().len()
+    }
+
+    /// Takes the interactive task that has waited longest; null if there is none.
+    pub(crate) fn take_urgent(&self, w: &Worker) -> *mut Header {
+        let mut injector = locked(&self.injector);
+        let Some(Task(task)) = injector.urgent.pop_front() else { return null_mut() };
+        self.crew.take_urgent(1);
+        w.lanes.begins(true);
+        task
+    }
+
+    /// Takes the background task that has waited longest; null if there is none.
+    pub(crate) fn take_deferred(&self) -> *mut Header {
+        let mut injector = locked(&self.injector);
+        let Some(Task(task)) = injector.deferred.pop_front() else { return null_mut() };
+        self.crew.take_deferred(1);
+        task
+    }
+
+    /// Takes one injected task to run, and some more into the deque of `w`. If it `may_be_urgent`,
+    /// an interactive one, unless these have had their turns and there is another.
+    ///
+    /// Under another policy: the one that its queues say.
+    ///
+    /// A spare gets no jobs of guests, but for a rescue ([`crate::sched::spare`]).
+    pub(crate) fn take_injected(&self, w: &Worker, may_be_urgent: bool) -> *mut Header {
+        let with_jobs = !w.passes_jobs_over() || self.is_rescue();
+        if let Some(queues) = self.crew.queues() {
+            if may_be_urgent && self.crew.has_urgent() && (w.lanes.may_be_urgent() || queues.is_empty()) {
+                let task = self.take_urgent(w);
+                if !task.is_null() {
+                    return task;
+                }
+            }
+            w.lanes.begins(false);
+            return if with_jobs { queues.take(w.member.index, None) } else { spare::take_queued(w, queues) };
+        }
+        let mut injector = locked(&self.injector);
+        if with_jobs && let Some(Task(job)) = injector.queue.take_aside() {
+            drop(injector);
+            self.crew.uninject(1);
+            w.lanes.begins(false);
+            return job;
+        }
+        let others = injector.queue.len(with_jobs) > 0;
+        if may_be_urgent && !injector.urgent.is_empty() && (!others || w.lanes.may_be_urgent()) {
+            drop(injector);
+            return self.take_urgent(w);
+        }
+        if others {
+            w.lanes.begins(false);
+        }
+        // A spare holds nothing back.
+        let most = if w.spare { 1 } else { 32 };
+        let share = (injector.queue.len(with_jobs) / self.workers().len()).clamp(1, most);
+        let Some(Task(first)) = injector.queue.pop(with_jobs) else { return null_mut() };
+        let more: Vec<Task> = (1..share).map_while(|_| injector.queue.pop(with_jobs)).collect();
+        drop(injector);
+        self.crew.uninject(1 + more.len());
+        // The newest is popped first: push them so that the oldest is.
+        for Task(task) in more.into_iter().rev() {
+            // SAFETY: taken out of the injector; `w` is the calling worker.
+            unsafe { w.push_any(task) };
+        }
+        first
+    }
+
+    /// A spare has taken this job out of a deque: a worker takes it before all else that is
+    /// injected.
+    pub(crate) fn put_aside(&self, job: *mut Header) {
+        let mut injector = locked(&self.injector);
+        injector.queue.put_aside(Task(job));
+        // Counted under the lock, as what is injected.
+        self.crew.inject();
+    }
+
+    /// Does something wait in the injector, or in the policy's queues, that a spare might begin?
+    pub(crate) fn has_injected_for_spares(&self) -> bool {
+        // (Of a policy's queues nobody knows what is in them.)
+        self.crew.has_injected()
+            && (!self.has_guests() || self.is_rescue() || self.crew.queues().is_some() || self.crew.has_urgent() || {
+                locked(&self.injector).queue.len(false) > 0
+            })
+    }
+
+    /// Does something wait behind this worker that a spare might begin? A hint. If there are jobs
+    /// of guests, it looks at some places from `from` on, and says in `from` where it has stopped.
+    pub(crate) fn waits_behind(&self, member: &Member, from: &mut usize) -> bool {
+        if !self.has_guests() {
+            *from = member.deque.position();
+            return member.deque.is_busy();
+        }
+        // Frames with records stay meanwhile: see `name_running`.
+        let _frames_stay = locked(&self.injector);
+        member.deque.any_from(from, |task| {
+            // SAFETY: a record that was queued a moment ago: in memory for records, or in a frame,
+            // which stays. Volatile, for its owner may begin and end it meanwhile, and write there.
+            let kind = unsafe { (&raw const (*task).kind).read_volatile() };
+            !kind.has(Kind::GUEST)
+        })
+    }
+
+    /// Takes all that is left in the injector.
+    pub(crate) fn drain_injector(&self) -> Vec<*mut Header> {
+        let mut injector = locked(&self.injector);
+        let Injector { queue, urgent, deferred, pinned, .. } = &mut *injector;
+        let queue = queue.drain();
+        self.crew.uninject(queue.len());
+        self.crew.take_urgent(urgent.len());
+        self.crew.take_deferred(deferred.len());
+        self.workers().iter().for_each(|w| w.member.door.pinned.store(0, Relaxed));
+        let others = urgent.drain(..).chain(deferred.drain(..)).chain(pinned.drain().flat_map(|(_, queue)| queue));
+        queue.into_iter().chain(others).map(|Task(task)| task).collect()
+    }
+
+    /// A thread or a task of another runtime begins to wait for this task, whose record is in its
+    /// frame.
+    pub(crate) fn begin_run(&self, task: *mut Header) {
+        locked(&self.injector).runs.push(Task(task));
+    }
+
+    /// It has ended.
+    pub(crate) fn end_run(&self, task: *mut Header) {
+        let mut injector = locked(&self.injector);
+        if let Some(i) = injector.runs.iter().position(|run| run.0 == task) {
+            injector.runs.swap_remove(i);
+        }
+    }
+
+    /// Is nobody in `run`?
+    pub(crate) fn nobody_runs(&self) -> bool {
+        locked(&self.injector).runs.is_empty()
+    }
+
+    /// Shows the tasks of all who are in `run`; they do not go meanwhile.
+    pub(crate) fn for_each_run(&self, each: impl FnMut(*const Header)) {
+        locked(&self.injector).runs.iter().map(|run| run.0.cast_const()).for_each(each);
+    }
+}

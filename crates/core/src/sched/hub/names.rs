@@ -1,0 +1,95 @@
+//! What few tasks have, by their address: names and numbers.
+
+use crate::record::header::{Header, Marks};
+use crate::sched::hub::{Hub, locked};
+use std::cell::Cell;
+use std::fmt;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The number of a task: no other task of the process has it, or will ever have it.
+///
+/// Given out at the first question, so the order says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId(pub(crate) NonZeroU64);
+
+impl TaskId {
+    /// The next one.
+    pub(crate) fn next() -> TaskId {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        // Relaxed: unique is all it has to be. 2^64 questions take centuries.
+        TaskId(NonZeroU64::new(LAST.fetch_add(1, Relaxed) + 1).expect("fewer than 2^64 tasks"))
+    }
+
+    /// As a number, for logs.
+    pub fn as_u64(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The number of a task whose record is not in a frame.
+    ///
+    /// # Safety
+    /// The record lives.
+    pub(crate) unsafe fn of(task: *const Header) -> TaskId {
+        // SAFETY: the caller; `runtime` does not change.
+        unsafe { Hub::of((*task).runtime).id_of(task, TaskId::next) }
+    }
+}
+
+/// The number in this place, which is 0 before the first question.
+pub(crate) fn number_in(place: &Cell<u64>) -> TaskId {
+    TaskId(NonZeroU64::new(place.get()).unwrap_or_else(|| {
+        let id = TaskId::next();
+        place.set(id.as_u64());
+        id.0
+    }))
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+impl Hub {
+    /// Remembers a task's name.
+    ///
+    /// # Safety
+    /// The record lives.
+    pub(crate) unsafe fn set_name(&self, task: *const Header, name: Arc<str>) {
+        locked(&self.names).insert(task.addr(), name);
+        // SAFETY: the caller. Relaxed: as in `id_of`.
+        unsafe { (*task).marks.fetch_or(Marks::NAMED, Relaxed) };
+    }
+
+    /// A task's number; `next` makes one if it has none.
+    ///
+    /// # Safety
+    /// The record lives, in memory of records.
+    pub(crate) unsafe fn id_of(&self, task: *const Header, next: impl FnOnce() -> TaskId) -> TaskId {
+        let mut ids = locked(&self.ids);
+        // SAFETY: the caller.
+        let marks = unsafe { &(*task).marks };
+        // Relaxed, here and at the free, which comes after every use of the record: the table is
+        // under the lock.
+        if marks.load(Relaxed) & Marks::NUMBERED == 0 {
+            ids.insert(task.addr(), next());
+            marks.fetch_or(Marks::NUMBERED, Relaxed);
+        }
+        ids[&task.addr()]
+    }
+
+    /// Forgets a task's name and number.
+    #[cold]
+    pub(crate) fn forget(&self, task: *const Header) {
+        locked(&self.names).remove(&task.addr());
+        locked(&self.ids).remove(&task.addr());
+    }
+
+    /// A task's name. `None` also if the table is in use and `wait` is false (in a signal handler).
+    pub(crate) fn name_of(&self, task: *const Header, wait: bool) -> Option<Arc<str>> {
+        let names = if wait { locked(&self.names) } else { self.names.try_lock().ok()? };
+        names.get(&task.addr()).cloned()
+    }
+}

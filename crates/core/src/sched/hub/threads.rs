@@ -1,0 +1,247 @@
+//! The threads of a runtime: started, counted, joined.
+
+use super::hooks::{Hook, ThreadHooks};
+use crate::sched::hub::{Book, Door, Hub, locked};
+use crate::sched::stacks::worker_main;
+use crate::sched::unwind;
+use crate::sched::worker::{Worker, set_current};
+use myriad_base::stack::overflow;
+use myriad_base::stack::pool::NoStack;
+use myriad_base::sys::atomic::Ordering::*;
+use myriad_base::sys::clock::Instant;
+use myriad_base::sys::{map, thread};
+use std::io;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+impl Hub {
+    /// Starts the workers, and waits until each has a stack.
+    pub(crate) fn start(&'static self) -> io::Result<()> {
+        self.crew.set_stop(false);
+        let config = self.config();
+        for (i, &w) in self.workers().iter().enumerate() {
+            let name = config.threads.name(i, || format!("{}-{i}", config.name));
+            if let Err(error) = self.spawn_thread(name, move || worker_main(w)) {
+                self.stop_started(i);
+                return Err(io::Error::new(error.kind(), format!("cannot start worker {i}: {error}")));
+            }
+        }
+        let mut book = locked(&self.book);
+        while book.started < config.workers {
+            book = self.changed.wait(book).unwrap_or_else(|e| e.into_inner());
+        }
+        if let Some(error) = book.start_error.take() {
+            drop(book);
+            self.stop_started(config.workers);
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, error.to_string()));
+        }
+        drop(book);
+        self.set_door(Door::Open);
+        Ok(())
+    }
+
+    /// After a failed start: ends the workers that did start.
+    fn stop_started(&'static self, workers: usize) {
+        self.crew.set_stop(true);
+        self.wait_ended(workers, None);
+        self.join_leaving();
+        self.give_back();
+    }
+
+    /// Starts a thread and writes it into the book.
+    pub(crate) fn spawn_thread(&'static self, name: String, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let config = self.config();
+        // In fiber mode the thread itself only starts fibers; tasks run on its stack in threads
+        // mode.
+        let size = if config.fibers { 256 << 10 } else { config.stack_size.max(64 << 10) };
+        self.reap();
+        map::thread_starts()?;
+        let mut book = locked(&self.book);
+        let body = move || crate::sched::unwind::never_unwinds("a worker's thread", body);
+        let started = std::thread::Builder::new().name(name).stack_size(size).spawn(body);
+        let handle = started.inspect_err(|_| map::thread_ended())?;
+        book.threads.insert(handle.thread().id(), handle);
+        book.numbered += 1;
+        Ok(())
+    }
+
+    /// First on a thread of the runtime.
+    pub(crate) fn enter_thread(&self, w: &Worker) {
+        // Before it has a worker: what the hook spawns must not go to the deque of a worker whose
+        // role another thread has.
+        self.tell(|threads| &threads.start, w);
+        // SAFETY: the thread was started for this worker; in threads mode it uses the role only
+        // once it has been given a turn.
+        unsafe { set_current(Some(w)) };
+        overflow::enter_thread();
+        self.move_thread(w);
+    }
+
+    /// The calling thread begins to work as this worker: on its core, if workers are pinned.
+    pub(crate) fn move_thread(&self, w: &Worker) {
+        if let Some(cpus) = &self.config().cpus {
+            // A spare is for whatever core has time.
+            _ = if w.spare { thread::unpin(cpus) } else { thread::pin_to_cpu(cpus[w.member.index]) };
+        } else if let Some(cpus) = &self.config().roam {
+            _ = thread::unpin(cpus);
+        }
+    }
+
+    /// Calls the hook of the user.
+    fn tell(&self, which: impl FnOnce(&ThreadHooks) -> &Option<Hook>, w: &Worker) {
+        let config = self.config();
+        if let Some(hook) = which(&config.threads)
+            && let Err(payload) = config.threads.call(|| hook(w.member.index))
+        {
+            unwind::discard(payload);
+        }
+    }
+
+    /// Last on a thread of the runtime that was started for this worker.
+    pub(crate) fn leave_thread(&self, w: &Worker) {
+        self.frames_go();
+        overflow::leave_thread();
+        // SAFETY: the thread's loop is over, and nothing on its stack acts as a worker any more.
+        unsafe { set_current(None) };
+        self.tell(|threads| &threads.end, w);
+        self.reap();
+        locked(&self.book).leaving.push(std::thread::current().id());
+        self.changed.notify_all();
+        // Nobody else may come by for long to join this thread.
+        crate::sched::rescue::monitor::worker_awake();
+    }
+
+    /// A worker has its first stack, or not.
+    pub(crate) fn worker_started(&self, result: Result<(), NoStack>) {
+        let mut book = locked(&self.book);
+        book.started += 1;
+        if let Err(error) = result {
+            book.start_error = Some(error);
+        }
+        self.changed.notify_all();
+    }
+
+    /// A worker has left its loop for good, with so many tasks still blocked.
+    pub(crate) fn worker_ended(&self, w: &Worker, blocked: usize) {
+        w.prefer_locks(false);
+        crate::sched::on_idle::tell_idle(w);
+        let mut book = locked(&self.book);
+        book.ended += 1;
+        book.blocked += blocked;
+        self.changed.notify_all();
+        if let Some(late) = book.late
+            && book.ended == self.crew.members().len()
+        {
+            drop(book);
+            // What is dropped now may wait, and this worker has no stack to go on with: it waits as
+            // a thread that is none.
+            // SAFETY: the worker has ended, and the thread gives the role up for good after this.
+            unsafe { set_current(None) };
+            late(w.hub);
+            // SAFETY: nobody else was given the role of a worker that has ended; the thread gives
+            // it up for good in `leave_thread`.
+            unsafe { set_current(Some(w)) };
+        }
+    }
+
+    /// The shutdown waits no longer. True: all workers have ended after all; false: the last one
+    /// will call `late`.
+    pub(crate) fn wait_no_longer(&self, late: fn(&'static Hub)) -> bool {
+        let mut book = locked(&self.book);
+        book.late = (book.ended < self.crew.members().len()).then_some(late);
+        book.late.is_none()
+    }
+
+    /// Waits until so many workers have ended, or until the time has passed; says whether they
+    /// have.
+    pub(crate) fn wait_ended(&self, workers: usize, until: Option<Instant>) -> bool {
+        let mut book = locked(&self.book);
+        while book.ended < workers {
+            // A worker with a long queue would look up only after so many turns.
+            self.all_workers().for_each(|w| w.turns_left.store(0, Relaxed));
+            let left = until.map_or(Duration::MAX, |t| t - Instant::real_now());
+            if left.is_zero() {
+                return false;
+            }
+            let pause = left.min(Duration::from_millis(1));
+            book = self.changed.wait_timeout(book, pause).unwrap_or_else(|e| e.into_inner()).0;
+        }
+        true
+    }
+
+    /// Joins threads that have ended, without waiting for others: until then the system keeps their
+    /// stacks.
+    ///
+    /// Threads that come and go do it, and the monitor for the last of them. True: some are on
+    /// their way.
+    pub(crate) fn reap(&self) -> bool {
+        let mut ended = Vec::new();
+        let more = {
+            let Book { leaving, threads, .. } = &mut *locked(&self.book);
+            leaving.retain(|id| {
+                let over = threads.get(id).is_some_and(JoinHandle::is_finished);
+                if over {
+                    ended.extend(threads.remove(id));
+                }
+                !over
+            });
+            !leaving.is_empty()
+        };
+        for thread in ended {
+            // It does not unwind: panics stop at the tasks, and what goes on ends the process.
+            _ = thread.join();
+            map::thread_ended();
+        }
+        more
+    }
+
+    /// Are threads on their way to their end?
+    pub(crate) fn threads_leave(&self) -> bool {
+        !locked(&self.book).leaving.is_empty()
+    }
+
+    /// Joins the threads that are ending: their thread-locals are gone afterwards. True: no thread
+    /// is left.
+    pub(crate) fn join_leaving(&self) -> bool {
+        loop {
+            let mut book = locked(&self.book);
+            let Some(id) = book.leaving.pop() else {
+                // In threads mode idle threads that were told to end may still be on their way.
+                if book.threads.len() > book.blocked + self.blocked_threads() {
+                    let wait = Duration::from_millis(100);
+                    let (book, timeout) = self.changed.wait_timeout(book, wait).unwrap_or_else(|e| e.into_inner());
+                    if timeout.timed_out() && book.leaving.is_empty() {
+                        return false;
+                    }
+                    continue;
+                }
+                return book.threads.is_empty();
+            };
+            let thread = book.threads.remove(&id);
+            drop(book);
+            if let Some(thread) = thread {
+                // It does not unwind: panics stop at the tasks, and what goes on ends the process.
+                _ = thread.join();
+                map::thread_ended();
+            }
+        }
+    }
+
+    /// How many tasks were still blocked when their workers ended.
+    pub(crate) fn blocked(&self) -> usize {
+        locked(&self.book).blocked + self.blocked_threads()
+    }
+
+    /// How much user code is under way that no task runs ([`crate::user_code`]): as long as all
+    /// workers sleep, or have ended.
+    pub(crate) fn user_code(&self) -> usize {
+        let under_way: isize = self.all_workers().map(|w| w.alone.load(Relaxed)).sum();
+        usize::try_from(under_way).unwrap_or(0)
+    }
+
+    /// Threads of blocked tasks, once all workers have ended.
+    fn blocked_threads(&self) -> usize {
+        let left: isize = self.all_workers().map(|w| w.stacks.counted()).sum();
+        usize::try_from(left).unwrap_or(0)
+    }
+}

@@ -1,0 +1,81 @@
+//! Threads that are no workers, and to whom they belong meanwhile: to a dedicated task, to a task
+//! that makes a call there, to a pool.
+
+use crate::record::header::Header;
+use crate::record::word::Word;
+use crate::sched::hub::{Handle, Hub};
+use crate::sched::worker::Worker;
+use std::cell::Cell;
+use std::ptr::null_mut;
+
+thread_local! {
+    /// The task whose thread this is.
+    pub(crate) static ME: Cell<*mut Header> = const { Cell::new(null_mut()) };
+}
+
+/// The task that the calling thread is there for: a dedicated one, or one that makes a call here
+/// ([`lend`]). Null if there is none.
+pub(crate) fn me() -> *mut Header {
+    // (At the very end of a thread there is none any more.)
+    let me = ME.try_with(Cell::get).unwrap_or(null_mut());
+    if me.is_null() { lent().task } else { me }
+}
+
+/// Where a thread belongs that is no worker: where the dedicated task was started from, or whatever
+/// keeps its thread ([`lend`]).
+pub(crate) fn home() -> Option<Handle> {
+    let task = ME.try_with(Cell::get).unwrap_or(null_mut());
+    if task.is_null() {
+        return lent().pool;
+    }
+    // SAFETY: the running task's record lives; `runtime` does not change.
+    Some(Handle::of(Hub::of(unsafe { (*task).runtime })))
+}
+
+thread_local! {
+    static LENT: Cell<Lent> = const { Cell::new(Lent::NOTHING) };
+}
+
+/// To whom a thread belongs meanwhile that is no worker.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lent {
+    /// Where it spawns. (A call that nobody waits for may outlive the pool's runtime.)
+    pub(crate) pool: Option<Handle>,
+    /// The task that goes on here; null if it is another's, or nobody's.
+    pub(crate) task: *mut Header,
+}
+
+impl Lent {
+    /// To nobody.
+    pub(crate) const NOTHING: Lent = Lent { pool: None, task: null_mut() };
+
+    /// To this pool.
+    pub(crate) fn to_pool(pool: Option<Handle>) -> Lent {
+        Lent { pool, ..Lent::NOTHING }
+    }
+
+    /// To what runs on this worker.
+    pub(crate) fn to_running(w: &Worker) -> Lent {
+        // SAFETY: what runs; it stays the same task until it goes on here.
+        let task = unsafe { w.running.get().record() }.cast_mut();
+        Lent { pool: Some(Handle::of(w.hub)), task: if Word::is_nobody(task) { null_mut() } else { task } }
+    }
+}
+
+/// To whom the calling thread belongs.
+fn lent() -> Lent {
+    // (At the very end of a thread there is nobody any more.)
+    LENT.try_with(Cell::get).unwrap_or(Lent::NOTHING)
+}
+
+/// Calls `f` on a thread that is no worker, and belongs to somebody meanwhile.
+pub(crate) fn lend<T>(to: Lent, f: impl FnOnce() -> T) -> T {
+    struct Restore(Lent);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            LENT.set(self.0);
+        }
+    }
+    let _restore = Restore(LENT.replace(to));
+    f()
+}

@@ -1,0 +1,192 @@
+//! The monitor: one thread of the process that sees which workers are stuck, and sends help
+//! ([`crate::sched::rescue::watch`]).
+//!
+//! ```text
+//!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `relief` says
+//!  all workers of all runtimes sleep: sleeps without a time limit, until one wakes up, or a thread ends and is to be joined
+//! ```
+//! How the two do not miss each other: [`super::doze`]. So an idle program has no ticks. The thread
+//! ends with the last runtime, and is joined by its shutdown. Meanwhile another runtime may begin,
+//! with a monitor of its own: so there may be two threads, of which the older one ends. Only the
+//! newest says that it sleeps (under the lock under which it is replaced), each sleeps only while
+//! its own number stands there, and an end takes away only that of its own thread. (With a flag in
+//! its place an old one took the sleep of the new one for its own, and its join never ended; or its
+//! end wiped out that the new one sleeps, and nobody woke it any more.)
+//!
+//! **Rejected.** A monitor for each runtime: as many ticks as runtimes. A timer signal: lands in
+//! foreign code. A sleeping worker that looks after the others: there is none when all are stuck.
+
+use super::doze::{AWAKE, Doze};
+use super::stuck::{OnStuck, Stuck};
+use crate::sched::fork;
+use crate::sched::hub::Hub;
+use crate::sched::rescue::watch::Watch;
+use crate::sched::unwind;
+use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
+use myriad_base::sys::thread;
+use std::sync::{Mutex, MutexGuard};
+use std::thread::{JoinHandle, Thread, park, park_timeout};
+use std::time::{Duration, Instant};
+
+pub(crate) struct Monitor {
+    /// Whose threads these are: see [`crate::sched::fork`].
+    era: u32,
+    watched: Vec<Watch>,
+    thread: Option<JoinHandle<()>>,
+    /// Counts the threads: one that is not the newest ends.
+    generation: usize,
+}
+
+static MONITOR: Mutex<Monitor> = Mutex::new(Monitor { era: 0, watched: Vec::new(), thread: None, generation: 0 });
+/// Generations begin with 1.
+#[cfg(not(loom))]
+static DOZE: Doze = Doze { asleep: AtomicUsize::new(AWAKE) };
+#[cfg(loom)] // models have one of their own
+static DOZE: std::sync::LazyLock<Doze> = std::sync::LazyLock::new(|| Doze { asleep: AtomicUsize::new(AWAKE) });
+/// Apart from the rest: whoever wakes the monitor must not wait until it has looked around.
+static THREAD: Mutex<Option<Thread>> = Mutex::new(None);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics under these locks but on a failed allocation; what they hold stays consistent.
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// For `fork`.
+pub(crate) type Locks = (MutexGuard<'static, Monitor>, MutexGuard<'static, Option<Thread>>);
+
+/// For `fork`: nobody else is in the middle of anything meanwhile.
+pub(crate) fn lock_all() -> Locks {
+    (locked(&MONITOR), locked(&THREAD))
+}
+
+/// The monitor of this process.
+fn monitor() -> MutexGuard<'static, Monitor> {
+    let mut monitor = locked(&MONITOR);
+    if monitor.era != fork::era() {
+        // The parent's thread, and its runtimes.
+        monitor.era = fork::era();
+        monitor.generation += 1;
+        std::mem::forget((std::mem::take(&mut monitor.watched), monitor.thread.take(), locked(&THREAD).take()));
+        DOZE.asleep.store(AWAKE, Relaxed);
+    }
+    monitor
+}
+
+/// A runtime begins.
+pub(crate) fn watch(hub: &'static Hub) {
+    let mut monitor = monitor();
+    monitor.watched.push(Watch::new(hub));
+    if monitor.thread.is_none() {
+        monitor.generation += 1;
+        let generation = monitor.generation;
+        let cpus = hub.config().cpus.clone();
+        let body = move || {
+            // Perhaps started by a worker that is pinned.
+            _ = cpus.is_some_and(|cpus| thread::unpin(&cpus));
+            crate::sched::unwind::never_unwinds("the monitor", || run(generation));
+        };
+        // Without a monitor all goes on, but stuck workers get no help.
+        let builder = std::thread::Builder::new().name("myriad-monitor".into()).stack_size(256 << 10);
+        monitor.thread = builder.spawn(body).ok();
+        *locked(&THREAD) = monitor.thread.as_ref().map(|t| t.thread().clone());
+    }
+    drop(monitor);
+    wake();
+}
+
+/// A runtime ends: when this returns the monitor does not look at it any more, and starts no spare
+/// worker.
+pub(crate) fn forget(hub: &'static Hub) {
+    let mut monitor = monitor();
+    let place = monitor.watched.iter().position(|watch| watch.is_of(hub));
+    let mut ended_watch = place.map(|i| monitor.watched.swap_remove(i));
+    ended_watch.iter_mut().for_each(Watch::end);
+    if !monitor.watched.is_empty() {
+        drop(monitor);
+        return unwind::drop_quietly(ended_watch);
+    }
+    let ended = monitor.generation;
+    monitor.generation += 1;
+    let thread = monitor.thread.take();
+    *locked(&THREAD) = None;
+    drop(monitor);
+    // Not if a hook shuts a runtime down: then this is that thread.
+    if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
+        // Not that of a newer one. If it is not asleep yet, it will find that it is not the newest.
+        _ = DOZE.asleep.compare_exchange(ended, AWAKE, SeqCst, Relaxed);
+        thread.thread().unpark();
+        // It does not unwind.
+        _ = thread.join();
+    }
+    unwind::drop_quietly(ended_watch);
+}
+
+/// A worker has woken up, or has not fallen asleep; or a thread ends (and stands in the book).
+#[inline]
+pub(crate) fn worker_awake() {
+    if DOZE.look() {
+        wake();
+    }
+}
+
+#[cold]
+fn wake() {
+    if DOZE.take()
+        && let Some(thread) = &*locked(&THREAD)
+    {
+        thread.unpark();
+    }
+}
+
+fn run(generation: usize) {
+    let mut stories: Vec<(OnStuck, Stuck)> = Vec::new();
+    let mut nameless: Vec<(&'static Hub, usize)> = Vec::new();
+    loop {
+        let mut pause: Option<Duration> = None;
+        {
+            let mut monitor = locked(&MONITOR);
+            if monitor.generation != generation {
+                return;
+            }
+            let now = Instant::now();
+            for watch in &mut monitor.watched {
+                let until = watch.look(now, &mut stories);
+                pause = [pause, until].into_iter().flatten().min();
+                nameless.extend(watch.wanted());
+            }
+        }
+        // Without the lock: hooks are foreign code, and so are the destructors of what they hold.
+        for (who, stuck) in stories.drain(..) {
+            who.tell(&stuck);
+            unwind::drop_quietly(who);
+        }
+        for (hub, index) in nameless.drain(..) {
+            let name = hub.name_spare(index);
+            // (If the runtime has ended meanwhile, nobody is there to have it.)
+            if let Some(watch) = locked(&MONITOR).watched.iter_mut().find(|watch| watch.is_of(hub)) {
+                watch.set_name(index, name);
+            }
+        }
+        match pause {
+            Some(pause) => park_timeout(pause),
+            None => sleep(generation),
+        }
+    }
+}
+
+/// Sleeps until a worker wakes up, a thread ends, or a runtime begins or ends.
+fn sleep(generation: usize) {
+    {
+        // Under the lock: as long as we are the newest nobody else sets it.
+        let monitor = locked(&MONITOR);
+        if monitor.generation != generation {
+            return;
+        }
+        if !DOZE.fall_asleep(generation, || monitor.watched.iter().all(Watch::sleeps)) {
+            return;
+        }
+    }
+    while DOZE.asleep.load(Acquire) == generation {
+        park();
+    }
+}

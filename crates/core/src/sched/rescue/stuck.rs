@@ -1,0 +1,132 @@
+//! Who is told that a worker is stuck, and what.
+
+use crate::sched::unwind;
+use myriad_base::sys::say::say;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Who is told when a worker has been in one task for a long time: see
+/// [`Builder::on_stuck`](crate::runtime::Builder::on_stuck).
+///
+/// Once for each time that it is stuck, from a thread that is no worker. A long computation is
+/// nothing bad, so by default nobody is told. While a hook runs, nobody else is told, and no spare
+/// worker begins.
+///
+/// # Examples
+/// ```
+/// use myriad_core::{Builder, OnStuck};
+/// use std::time::Duration;
+/// let rt = Builder::new().on_stuck(OnStuck::Report { after: Duration::from_secs(1) }).build().unwrap();
+/// ```
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub enum OnStuck {
+    /// Nobody.
+    #[default]
+    Ignore,
+    /// A line on the standard error.
+    Report {
+        /// How long it must have been stuck; in steps of some 10 ms.
+        after: Duration,
+    },
+    /// Calls this function.
+    Hook {
+        /// As above.
+        after: Duration,
+        /// A panic in it stops there.
+        hook: Arc<dyn Fn(&Stuck) + Send + Sync>,
+    },
+}
+
+impl fmt::Debug for OnStuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OnStuck::Ignore => f.write_str("Ignore"),
+            OnStuck::Report { after } => write!(f, "Report({after:?})"),
+            OnStuck::Hook { after, .. } => write!(f, "Hook({after:?}, ..)"),
+        }
+    }
+}
+
+impl OnStuck {
+    /// As `MYRIAD_STUCK_MS` says.
+    pub(crate) fn from_environment() -> OnStuck {
+        let after = std::env::var("MYRIAD_STUCK_MS").ok().and_then(|ms| ms.trim().parse().ok());
+        after.map_or(OnStuck::Ignore, |ms| OnStuck::Report { after: Duration::from_millis(ms) })
+    }
+
+    /// When somebody is told.
+    pub(super) fn after(&self) -> Option<Duration> {
+        match self {
+            OnStuck::Ignore => None,
+            OnStuck::Report { after } | OnStuck::Hook { after, .. } => Some(*after),
+        }
+    }
+
+    /// Tells.
+    pub(super) fn tell(&self, stuck: &Stuck) {
+        match self {
+            OnStuck::Ignore => {}
+            OnStuck::Report { .. } => say!("myriad: {stuck}"),
+            OnStuck::Hook { hook, .. } => {
+                if let Err(payload) = unwind::catch(|| hook(stuck)) {
+                    unwind::discard(payload);
+                    say!("myriad: {stuck}; and the hook for stuck workers panicked");
+                }
+            }
+        }
+    }
+}
+
+/// A worker that has been in one task for a long time.
+#[derive(Debug, Clone)]
+pub struct Stuck {
+    pub(super) runtime: String,
+    pub(super) worker: usize,
+    pub(super) name: Option<String>,
+    pub(super) place: &'static Location<'static>,
+    pub(super) duration: Duration,
+    pub(super) blocked: Option<bool>,
+}
+
+impl Stuck {
+    /// The number of the worker, from 0; a spare one has a number above the others'.
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+    /// The name of the task, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+    /// Where the task was spawned. A task that runs on top of another, which joins it, is meant,
+    /// not the other.
+    pub fn place(&self) -> &'static Location<'static> {
+        self.place
+    }
+    /// For how long at least.
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+    /// Does its thread wait in the system, in a lock or a call that knows nothing of tasks (true),
+    /// or compute (false)? `None` where the system does not say.
+    pub fn is_blocked(&self) -> Option<bool> {
+        self.blocked
+    }
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "worker {} of '{}' has been stuck for {:?} ", self.worker, self.runtime, self.duration)?;
+        match &self.name {
+            Some(name) => write!(f, "in task '{name}' spawned at {}", self.place)?,
+            None => write!(f, "in the task spawned at {}", self.place)?,
+        }
+        f.write_str(match self.blocked {
+            Some(true) => ": it waits in the system (a foreign lock, a system call)",
+            Some(false) => ": it computes",
+            None => "",
+        })
+    }
+}

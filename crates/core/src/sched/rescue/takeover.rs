@@ -1,0 +1,153 @@
+//! Relief: going on with the ready tasks of a worker that is stuck in a task. Threads mode only.
+//!
+//! ```text
+//!  monitor: open = true; HEAVY; ready tasks? -> wake a helper
+//!  helper (any worker with nothing to do): open? -> under the ring's lock: inbox into the ring, take one; give it *its own* role
+//!  waker:   push on the inbox; LIGHT (or on the ring, under its lock); open? sleepers? -> wake one
+//!  sleeper: sleepers+1; sleeping=1; HEAVY; anybody open and ready? -> do not sleep
+//! ```
+//! In threads mode a blocked task is a parked OS thread, and a worker is a role that threads hand
+//! to each other. So a helper gives such a thread its own role: the task goes on, on its own
+//! thread, as the helper's; the stuck thread keeps the role of the stuck worker. In fiber mode a
+//! blocked task is a stack that only its home's thread may run: nothing is opened there.
+//!
+//! **Invariants.** Each ready node is taken once: by the swap of the inbox, or under the ring's
+//! lock. Whoever is opened need not *be* stuck: all this is right at any time, opening only says
+//! when it is worth while.
+//!
+//! **Taken before its thread has parked.** A helper may take a node whose task is still on its way
+//! to hand its worker's role over. The node has the thread's address from the start
+//! (`Node::saved`), and a turn that is given early waits for the thread
+//! ([`myriad_base::stack::threads`]): it hands over the old role, finds its turn, and goes on with
+//! the new one.
+//!
+//! Tests: `tests/loom/relief.rs`.
+
+use crate::queue::node::Node;
+use crate::sched::idle::{Crew, Member};
+use crate::sched::stacks::is_held;
+use myriad_base::sys::atomic::Ordering::*;
+use myriad_base::sys::fence::{Fence, heavy};
+use myriad_base::sys::mutant::on;
+use std::ptr::null_mut;
+use std::time::Duration;
+
+impl Member {
+    /// May others go on with its ready tasks?
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        self.door.open.load(Relaxed)
+    }
+
+    /// Is a blocked task of it ready? For its own last look before it sleeps.
+    pub(crate) fn has_ready(&self) -> bool {
+        // First the inbox: a helper moves what is in it to the ring, under the lock.
+        if !self.door.inbox.is_empty() {
+            return true;
+        }
+        self.ready.is_shared() && !on("sleep-no-ring") && !self.ready.locked(|ring| ring.is_empty())
+    }
+
+    /// Could another worker go on with one? (Perhaps, if the inbox is not empty; who tries moves it
+    /// to the ring.)
+    pub(crate) fn may_be_relieved(&self) -> bool {
+        !self.door.inbox.is_empty()
+            || self.ready.is_shared() && !on("sleep-no-ring") && self.ready.locked(|ring| ring.has_free(is_held))
+    }
+
+    /// Takes a ready task of this worker, for another one. Null if there is none; those of groups
+    /// stay ([`crate::task::Group`]).
+    pub(crate) fn take_ready(&self) -> *mut Node {
+        if !self.may_be_relieved() {
+            return null_mut();
+        }
+        self.ready.locked(|ring| {
+            let node = ring.pop_free(is_held);
+            if !node.is_null() {
+                return node;
+            }
+            self.door.inbox.take(|node| ring.push(node));
+            ring.pop_free(is_held)
+        })
+    }
+
+    /// In threads mode: one of this worker's tasks is ready.
+    ///
+    /// No fence: a monitor that opens us, or a sleeper, looks at the ring under its lock, before
+    /// our push (then the lock shows us what it did before) or after it.
+    pub(crate) fn push_ready(&self, node: *mut Node) {
+        self.ready.locked(|ring| ring.push(node));
+        if self.is_open() {
+            self.crew.tell_helper();
+        }
+    }
+}
+
+impl Crew {
+    /// A worker is stuck: its ready tasks are for all from now on. True: it has some.
+    pub(crate) fn open(&self, member: &Member) -> bool {
+        member.door.open.store(true, Relaxed);
+        if !on("open-no-heavy") {
+            // Pairs with a waker's light fence: its push against our look, its look at `open`
+            // against our store.
+            heavy();
+        }
+        let ready = member.may_be_relieved();
+        if ready {
+            self.tell_helper();
+        }
+        ready
+    }
+
+    /// It is well again.
+    pub(crate) fn close(&self, member: &Member) {
+        member.door.open.store(false, Relaxed);
+    }
+
+    /// A task of an open worker is ready: somebody goes on with it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn tell_helper(&self) {
+        if self.has_sleepers() && !on("helper-not-told") {
+            self.wake_one();
+        }
+    }
+
+    /// Takes a ready task of a worker that is stuck, and says whose it was.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn adopt(&self, me: &Member) -> Option<(&'static Member, *mut Node)> {
+        self.others(me).filter(|other| other.is_open()).find_map(|other| {
+            let node = other.take_ready();
+            (!node.is_null()).then_some((other, node))
+        })
+    }
+
+    /// A spare that is off duty rests until its inbox, a stop, or new duty wakes it, or for so long
+    /// (its own timers: the others look at them only when they have nothing to do). What it is
+    /// woken for besides it passes on.
+    pub(crate) fn rest(&self, me: &Member, on_duty: impl Fn() -> bool, timeout: impl FnOnce() -> Option<Duration>) {
+        self.announce_rest(me);
+        // Pairs with the light fences of those who push on its inbox, stop the runtime, or call it
+        // to duty.
+        heavy();
+        let stays = !me.has_ready() && !self.stops() && !on_duty();
+        // It may have been woken, as a sleeper, for something that it does not do any more.
+        let busy =
+            self.has_injected() || self.others(me).any(|m| m.deque.is_busy() || m.is_open() && m.may_be_relieved());
+        if busy && self.has_sleepers() {
+            self.wake_one();
+        }
+        if stays {
+            self.stay_asleep(me, timeout());
+        } else {
+            self.retract(me);
+        }
+    }
+
+    /// Calls a spare to duty: it looks for work again.
+    pub(crate) fn call(&self, member: &Member) {
+        Fence::foreign().light();
+        self.unpark(member);
+    }
+}

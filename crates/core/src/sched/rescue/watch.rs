@@ -1,0 +1,403 @@
+//! Which workers of a runtime are stuck, and what is done about it. Run by the monitor.
+//!
+//! A worker *moves* if it has come to its loop since the last look: the monitor sets its
+//! `turns_left` to 0, so its next turn looks around and counts that (`looks`). One that is awake
+//! and has not moved for [`THRESHOLD`] is *stuck*: it computes, or it waits in the system. A worker
+//! that recurses through `join`, or runs the tasks of a scope at its end, comes to no loop for long
+//! either. But its deque moves, or the task on top of its stack is another one each time, and what
+//! is in the deque is its own business: it counts as stuck after [`LONG`] only.
+//!
+//! **Who moves helps.** At each look of its own, as long as somebody is stuck, a worker takes from
+//! those who are (`sched::turn`): a ready task in threads mode, timers that are due, one task that
+//! has not begun. Also a spare that is off duty, and one that has something to do: a task that
+//! polls with `yield_now` may be all that it ever does, and what it polls for may wait behind a
+//! worker that is stuck. Such a worker moves, so it counts as one that runs here, and no spare
+//! comes. (Only jobs of guests wait for one that may begin them.)
+//!
+//! **What is done.** In threads mode a stuck worker is *opened*: others go on with its ready tasks
+//! (`sched::relief`). Everything else that waits behind it (unstarted tasks, timers) any worker
+//! takes that has nothing to do. If there is none, and something waits, *spare* workers go on duty:
+//!
+//! - for each worker that waits in the system one, so that as many run as the runtime has workers;
+//! - beside workers that compute, one more at once, the next when all that are awake have been in
+//!   one task for [`LONG`], then for twice as long each time. More running threads than workers are
+//!   not what was asked for; none at all may let what waits wait for ever. Where there are jobs of
+//!   guests (`sched::spare`), the first of them comes after [`LONG`] too: a task that it begins may
+//!   call the guest, and then has a number above the others.
+//!
+//! When nobody has been stuck for [`CALM`] all spares go off duty: they run what they have begun
+//! and rest. If more run than should, because some came back, as many spares go off duty at once.
+//!
+//! **Open for a while.** A worker that has got out of a lock is likely to be in the next one soon:
+//! it stays open for [`CALM`], in which wakers tell helpers at once. A thousand tasks that each
+//! block with the same lock held so take milliseconds and not a threshold for each.
+//!
+//! **Errors in judgement** are harmless: a worker that the system has not let run looks stuck;
+//! helping it is right at any time.
+
+use super::stuck::{OnStuck, Stuck};
+use crate::sched::hub::Hub;
+use crate::sched::idle::{ASLEEP, Member, RESTING};
+use crate::sched::timers::Timers;
+use crate::sched::worker::Worker;
+use myriad_base::sys::atomic::Ordering::*;
+use myriad_base::sys::thread;
+use std::time::{Duration, Instant};
+
+/// Between two looks, as long as a worker is awake; and how long one that does not move is not yet
+/// stuck.
+const THRESHOLD: Duration = Duration::from_millis(10);
+/// Both, while workers are stuck and blocked tasks of theirs are ready: one of them may be the
+/// owner of the lock. (Not for tasks that have not begun, of which each might be stuck in its turn:
+/// 150 threads for a lock that is only contended.)
+const QUICK: Duration = Duration::from_millis(2);
+/// So long after the last one was stuck all is well again.
+const CALM: Duration = Duration::from_millis(100);
+/// One whose deque moves is stuck after so long; and between the first two extra workers.
+const LONG: Duration = Duration::from_secs(1);
+/// Between two looks, if all who are awake have been waiting in the system for long.
+const LONGEST: Duration = Duration::from_millis(100);
+/// Spares that begin at one look, at most: each is a thread to start.
+const AT_ONCE: usize = 16;
+
+/// What the monitor knows of a runtime.
+pub(super) struct Watch {
+    hub: &'static Hub,
+    workers: usize,
+    on_stuck: OnStuck,
+    seen: Vec<Seen>,
+    /// When a worker was stuck last.
+    last_stuck: Option<Instant>,
+    /// When a ready task waited last for a worker that was stuck.
+    last_urgent: Option<Instant>,
+    /// Workers that run beside those that compute.
+    extras: usize,
+    /// Until the next look, while all who are awake wait in the system.
+    pause: Duration,
+    /// The number and the name of the next spare, where the user gives names: asked for before it
+    /// is needed, under no lock.
+    named: Option<(usize, String)>,
+    /// A spare was needed whose name is not known yet.
+    wants_name: bool,
+}
+
+/// What it knows of a worker.
+#[derive(Clone, Copy)]
+struct Seen {
+    looks: u32,
+    /// It has not moved since.
+    since: Instant,
+    /// Where its deque stood, and what it ran (an address to compare) ...
+    at: (usize, usize),
+    /// ... since then.
+    at_since: Instant,
+    stuck: bool,
+    /// It is stuck, and waits in the system.
+    blocked: bool,
+    told: bool,
+    /// When it was stuck last, if it is open.
+    open: Option<Instant>,
+    /// Where the search in its deque goes on, for a task that a spare may begin.
+    looked: usize,
+}
+
+/// What one look has found.
+#[derive(Default)]
+struct Found {
+    /// Awake, and not waiting in the system.
+    running: usize,
+    sleepers: usize,
+    stuck: usize,
+    /// Of these, waiting in the system.
+    blocked: usize,
+    /// Something could go on that waits for a stuck worker.
+    waits: bool,
+    /// A task that is ready.
+    ready: bool,
+}
+
+impl Seen {
+    /// It has moved.
+    fn new(looks: u32, at: (usize, usize), now: Instant, open: Option<Instant>) -> Seen {
+        Seen { looks, since: now, at, at_since: now, stuck: false, blocked: false, told: false, open, looked: 0 }
+    }
+}
+
+impl Watch {
+    pub(super) fn new(hub: &'static Hub) -> Watch {
+        let config = hub.config();
+        Watch {
+            hub,
+            workers: config.workers,
+            on_stuck: config.stuck.clone(),
+            seen: Vec::new(),
+            last_stuck: None,
+            last_urgent: None,
+            extras: 0,
+            pause: THRESHOLD,
+            named: None,
+            wants_name: false,
+        }
+    }
+
+    /// The hub and the number of a spare that is needed, and whose name is to be asked for.
+    pub(super) fn wanted(&mut self) -> Option<(&'static Hub, usize)> {
+        std::mem::take(&mut self.wants_name).then(|| Some((self.hub, self.hub.next_spare()?))).flatten()
+    }
+
+    /// Its name.
+    pub(super) fn set_name(&mut self, index: usize, name: String) {
+        self.named = Some((index, name));
+    }
+
+    pub(super) fn is_of(&self, hub: &Hub) -> bool {
+        std::ptr::eq(self.hub, hub)
+    }
+
+    /// Is there nothing to look at, until a worker wakes up or a thread ends?
+    ///
+    /// Spares are on duty only after somebody was stuck; off duty they give up their idle threads.
+    pub(super) fn sleeps(&self) -> bool {
+        let all_closed = self.seen.iter().all(|seen| seen.open.is_none());
+        self.hub.crew.all_sleep() && self.last_stuck.is_none() && all_closed && !self.hub.threads_leave()
+    }
+
+    /// The runtime ends. (What is left of it may hold functions of the user: it is dropped under no
+    /// lock.)
+    pub(super) fn end(&mut self) {
+        let members = self.hub.crew.members();
+        for (seen, member) in self.seen.iter_mut().zip(members) {
+            Self::close(self.hub, seen, member);
+            member.door.stuck.store(false, Relaxed);
+        }
+        self.hub.any_stuck.store(false, Relaxed);
+    }
+
+    /// Looks at all workers, and does what is to be done. When to look again; `None`: when a worker
+    /// wakes up.
+    pub(super) fn look(&mut self, now: Instant, stories: &mut Vec<(OnStuck, Stuck)>) -> Option<Duration> {
+        let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM);
+        let threshold = if recent(self.last_urgent) { QUICK } else { THRESHOLD };
+        let mut found = Found::default();
+        for (i, &member) in self.hub.crew.members().iter().enumerate() {
+            if self.seen.len() == i {
+                self.seen.push(Seen::new(0, (0, 0), now, None));
+            }
+            self.look_at(i, member, now, threshold, &mut found, stories);
+        }
+        // Who moves takes from those at its next look: `Crew::open` has a fence for the ready
+        // tasks; what has not begun needs none.
+        self.hub.any_stuck.store(found.stuck > 0, Relaxed);
+        if self.hub.has_guests() {
+            // (A spare may be asleep, which it was before there were jobs, or in an earlier
+            // rescue.)
+            let rescue = self.stands_still(now);
+            self.hub.set_rescue(rescue);
+        }
+        if found.stuck > 0 {
+            self.last_stuck = Some(now);
+            // Others look at the timers of all only when they have nothing else to do.
+            let injected = self.hub.has_injected_for_spares();
+            found.waits |= injected && found.running <= found.stuck - found.blocked || Timers::any_due(self.hub);
+        }
+        if found.waits {
+            if found.ready {
+                self.last_urgent = Some(now);
+            }
+            self.help(now, &found);
+        }
+        if recent(self.last_stuck) {
+            self.take_off_duty(found.running.saturating_sub(self.workers + self.extras));
+        } else {
+            self.last_stuck = None;
+            self.extras = 0;
+            self.take_off_duty(usize::MAX);
+        }
+        // Nobody runs, and nothing waits: what comes now comes from outside, and a sleeper or the
+        // next look finds it.
+        let quiet = found.running == 0 && !found.waits;
+        self.pause = if quiet { (self.pause * 2).min(LONGEST) } else { THRESHOLD };
+        self.hub.reap();
+        if self.wants_name {
+            return Some(Duration::ZERO);
+        }
+        (!self.sleeps()).then_some(if recent(self.last_urgent) { QUICK } else { self.pause })
+    }
+
+    fn look_at(
+        &mut self,
+        i: usize,
+        member: &'static Member,
+        now: Instant,
+        threshold: Duration,
+        found: &mut Found,
+        stories: &mut Vec<(OnStuck, Stuck)>,
+    ) {
+        let (seen, w) = (&mut self.seen[i], Worker::of(member));
+        if member.door.dead.load(Relaxed) {
+            return;
+        }
+        let sleeping = member.door.sleeping.word.load(Acquire);
+        let looks = w.looks.load(Relaxed);
+        let at = (member.deque.position(), w.running.get().addr());
+        if sleeping != 0 || looks != seen.looks {
+            *seen = Seen::new(looks, at, now, seen.open);
+        } else if at != seen.at {
+            (seen.at, seen.at_since, seen.told) = (at, now, false);
+            seen.stuck &= now - seen.since >= LONG;
+        }
+        if sleeping == 0 {
+            // Its next turn is one that counts.
+            w.turns_left.store(0, Relaxed);
+        }
+        found.sleepers += usize::from(sleeping == ASLEEP);
+        let duration = now - seen.at_since;
+        let stands = |seen: &Seen| duration >= threshold && (seen.stuck || !moves(member));
+        seen.stuck = sleeping == 0 && (now - seen.since >= LONG || stands(seen));
+        if member.door.stuck.load(Relaxed) != seen.stuck {
+            member.door.stuck.store(seen.stuck, Relaxed);
+        }
+        seen.blocked = false;
+        if !seen.stuck {
+            if seen.open.is_some_and(|last| now - last >= CALM) {
+                Self::close(self.hub, seen, member);
+            }
+            found.running += usize::from(sleeping == 0);
+        } else {
+            found.stuck += 1;
+            // Where the system does not say, it is worse to let work wait than to run too much at a
+            // time.
+            let blocked = thread::is_blocked(w.thread.load(Relaxed)).unwrap_or(true);
+            seen.blocked = blocked;
+            found.blocked += usize::from(blocked);
+            found.running += usize::from(!blocked);
+            found.waits |= self.hub.waits_behind(member, &mut seen.looked);
+            if member.ready.is_shared() {
+                let ready = if seen.open.is_none() {
+                    self.hub.open.fetch_add(1, Relaxed);
+                    self.hub.crew.open(member)
+                } else {
+                    member.may_be_relieved()
+                };
+                seen.open = Some(now);
+                found.waits |= ready;
+                found.ready |= ready;
+            }
+        }
+        if sleeping == 0 && !seen.told && self.on_stuck.after().is_some_and(|after| duration >= after.max(THRESHOLD)) {
+            let running = self.hub.name_running(w);
+            // If it has moved meanwhile this is another task. And between tasks it is the system
+            // that does not let it run.
+            if let Some((name, place)) = running
+                && w.looks.load(Acquire) == looks
+            {
+                seen.told = true;
+                let story = Stuck {
+                    runtime: self.hub.config().name.clone(),
+                    worker: member.index,
+                    name: name.map(|name| name.to_string()),
+                    place,
+                    duration,
+                    blocked: thread::is_blocked(w.thread.load(Relaxed)),
+                };
+                stories.push((self.on_stuck.clone(), story));
+            }
+        }
+    }
+
+    /// Have all workers stood still in the system for [`LONG`], one of them in a task that is no
+    /// job of a guest? (Whatever spares do: a task that one of them has begun may run until the
+    /// rescue has come.)
+    fn stands_still(&self, now: Instant) -> bool {
+        let workers = self.seen.iter().zip(self.hub.workers());
+        workers.clone().all(|(seen, _)| seen.blocked && now - seen.at_since >= LONG)
+            && workers.into_iter().any(|(_, w)| self.hub.runs_task(w))
+    }
+
+    fn close(hub: &Hub, seen: &mut Seen, member: &Member) {
+        if seen.open.take().is_some() {
+            hub.crew.close(member);
+            hub.open.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Something waits behind a stuck worker.
+    fn help(&mut self, now: Instant, found: &Found) {
+        if found.sleepers > 0 {
+            self.hub.crew.wake_one();
+            return;
+        }
+        let missing = self.workers.saturating_sub(found.running);
+        if missing > 0 {
+            _ = (0..missing.min(AT_ONCE)).all(|_| self.call_spare());
+            return;
+        }
+        // None of those who could come back has done so for so long.
+        let extras = if self.hub.has_guests() { self.extras + 1 } else { self.extras };
+        let long = if extras == 0 { Duration::ZERO } else { LONG * (1 << (extras - 1).min(20)) };
+        let members = self.hub.crew.members().iter();
+        let awake = members.zip(&self.seen).filter(|(member, _)| member.door.sleeping.word.load(Relaxed) == 0);
+        if awake.into_iter().all(|(_, seen)| now - seen.since >= long) && self.call_spare() {
+            self.extras += 1;
+        }
+    }
+
+    /// One more spare on duty. False: there is none, and none can be made.
+    fn call_spare(&mut self) -> bool {
+        let crew = &self.hub.crew;
+        let resting = crew.members()[self.workers..].iter().find(|member| {
+            let w = Worker::of(member);
+            member.door.sleeping.word.load(Relaxed) == RESTING && !w.on_duty.load(Relaxed)
+        });
+        match resting {
+            Some(member) => {
+                Worker::of(member).on_duty.store(true, Relaxed);
+                crew.call(member);
+                true
+            }
+            None => self.add_spare(),
+        }
+    }
+
+    fn add_spare(&mut self) -> bool {
+        let Some(index) = self.hub.next_spare() else { return false };
+        let name = match self.named.take() {
+            Some((named, name)) if named == index => name,
+            _ if self.hub.config().threads.has_names() => {
+                self.wants_name = true;
+                return false;
+            }
+            _ => self.hub.name_spare(index),
+        };
+        self.hub.add_spare(index, name).is_ok()
+    }
+
+    /// So many spares of those that move, or sleep, go off duty.
+    fn take_off_duty(&self, most: usize) {
+        let crew = &self.hub.crew;
+        let members = crew.members().iter().enumerate().skip(self.workers);
+        let on_duty = members.filter(|(i, member)| {
+            let sleeps = member.door.sleeping.word.load(Relaxed) == ASLEEP;
+            // (One that has gone to sleep just when it went off duty must look up.)
+            (Worker::of(member).on_duty.load(Relaxed) || sleeps) && !self.seen.get(*i).is_none_or(|seen| seen.stuck)
+        });
+        for (_, member) in on_duty.take(most) {
+            Worker::of(member).on_duty.store(false, Relaxed);
+            crew.call(member);
+        }
+    }
+}
+
+/// Does the owner of this deque push and pop?
+fn moves(member: &Member) -> bool {
+    let before = member.deque.position();
+    let began = thread::ticks();
+    let long = 200 * thread::ticks_per_us();
+    while thread::ticks() - began < long {
+        if member.deque.position() != before {
+            return true;
+        }
+        thread::relax();
+    }
+    false
+}

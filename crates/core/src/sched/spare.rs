@@ -1,0 +1,182 @@
+//! What a spare begins: all tasks but the jobs of guests.
+//!
+//! A *guest* is a library whose interface numbers the threads of its pool and says how many there
+//! are (rayon: [`crate::api::guest`]). Its users make arrays with a place for each number, and
+//! count on no more jobs at a time. So its *jobs* are begun by the workers that the runtime was
+//! built with, and by no spare. Each job's record says what it is ([`Kind::GUEST`]); the record of
+//! an ordinary task, on which a job may wait, does not, and a spare begins it whatever is queued
+//! beside it.
+//!
+//! ```text
+//!  injector   two queues, in one order of age                      a spare takes from the queue of tasks
+//!  deque      first a look: is there a task that is no job?        then it steals the oldest until it has that task;
+//!                                                                  jobs before it go to the injector
+//!  policy     takes until it has a task that is no job             jobs before it go back
+//! ```
+//! **The look** ([`Hub::waits_behind`]) comes before the first steal, so that a program of jobs
+//! alone is left as it is: there the monitor calls no spare either. It is a hint: who is stuck may
+//! come back at any moment. What was stolen is looked at again.
+//!
+//! **Jobs that were passed over** are taken by workers before all else that is injected, the last
+//! one first: that is the job which the innermost `join` waits for. They go into no deque again: a
+//! forced steal has marked some of them ([`Marks::STOLEN`]), and their owners may still decide by
+//! that mark.
+//!
+//! A spare does go on with what others have begun (`sched::relief`), and with what that spawns: in
+//! its own deque it passes nothing over. Else a job that holds a lock of std's, which all workers
+//! wait for, would never end.
+//!
+//! Nor do spares pass anything over in each other's deques. Jobs there are those of a task that a
+//! spare has begun, and they may stand before the task that a thief has come for. In the injector
+//! they would wait for a worker, and a worker may be held by a job that waits for that very task.
+//!
+//! **A spare that polls** is never idle, and counts as a worker that runs. So at its looks it takes
+//! from those that are stuck, as every worker does ([`super::turn`]), with the same rules.
+//!
+//! **Rescue.** If all workers have stood still in the system for a second (`runtime::relief`), and
+//! one of them in a task that is no job, spares take jobs from the injector too, as long as that is
+//! so: what the task waits for may be a thread that calls the guest. (With its own threads the
+//! guest would go on: such a task would hold none of them.) Where jobs alone hold the workers it
+//! would not, and nor do we. Jobs in deques are left even then: a task that calls the guest, whose
+//! closures wait long in the system, looks the same.
+//!
+//! **Rejected.** To hold spares back altogether, from the first job on: what a worker waits for in
+//! the system may be a task that has not begun, and the program hangs. To do so only while there
+//! are jobs: then it hangs in a long loop. A number above the others for a spare's job: an ordinary
+//! program with jobs of 10 ms indexes beyond its array. The number of the worker that is stuck: two
+//! jobs with one place.
+//!
+//! [`Marks::STOLEN`]: crate::record::header::Marks::STOLEN
+
+use super::idle::Member;
+use super::turn::{FORCE_US, SPIN_US, adopt, steal_one};
+use super::worker::{Role, Worker};
+use crate::queue::policy::{Arrival, Queues};
+use crate::record::header::{Header, Kind};
+use crate::sched::timers::Timers;
+use myriad_base::sys::atomic::Ordering::Relaxed;
+use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
+use std::ptr::null_mut;
+
+/// Is it a job of a guest?
+///
+/// # Safety
+/// A live record, in a queue under that queue's lock, or the caller's.
+pub(crate) unsafe fn is_job(task: *const Header) -> bool {
+    // SAFETY: the caller; `kind` does not change while the task is queued.
+    unsafe { (*task).kind.has(Kind::GUEST) }
+}
+
+/// As [`search`](super::turn) for others: looks around for as long as they do, then goes off duty.
+/// (It does not sleep as they do: who wakes a sleeper means one who takes whatever there is.)
+pub(super) fn search(w: Role) -> (Role, *mut Header) {
+    let (began, per_us) = (ticks(), ticks_per_us());
+    let (mut w, mut polled) = (w, false);
+    loop {
+        let crew = &w.hub.crew;
+        if !w.member.door.inbox.is_empty() || crew.stops() || adopt(&w) {
+            return (w, null_mut());
+        }
+        let task = find(&w);
+        if !task.is_null() {
+            return (w, task);
+        }
+        let now = ticks();
+        if !polled && now - began >= FORCE_US * per_us {
+            polled = true;
+            let (now, any) = Timers::poll_all(w);
+            w = now;
+            if any {
+                return (w, null_mut());
+            }
+        }
+        if now - began > SPIN_US * per_us {
+            w.on_duty.store(false, Relaxed);
+            return (w, null_mut());
+        }
+        relax();
+    }
+}
+
+/// Takes a task that is no job from where it may wait; null if there is none.
+fn find(w: &Worker) -> *mut Header {
+    let crew = &w.hub.crew;
+    if w.hub.has_injected_for_spares() {
+        let task = w.hub.take_injected(w, true);
+        if !task.is_null() {
+            return task;
+        }
+    }
+    let task = steal_any(w);
+    if !task.is_null() {
+        return task;
+    }
+    if crew.has_deferred() { w.hub.take_deferred() } else { null_mut() }
+}
+
+/// The oldest task of another worker that is no job; null if there is none.
+fn steal_any(w: &Worker) -> *mut Header {
+    let crew = &w.hub.crew;
+    if crew.queues().is_some() {
+        return null_mut();
+    }
+    let stolen = crew.others(&w.member).map(|victim| steal(w, victim, true)).find(|task| !task.is_null());
+    stolen.unwrap_or(null_mut())
+}
+
+/// The oldest task of this worker that is no job; null if there is none. What is private it takes
+/// only if it may use force.
+pub(super) fn steal(w: &Worker, victim: &Member, force: bool) -> *mut Header {
+    let mut from = 0;
+    while !w.hub.waits_behind(victim, &mut from) {
+        if from >= victim.deque.position() {
+            return null_mut();
+        }
+    }
+    loop {
+        let task = steal_one(victim, force);
+        let task = if task.is_null() { return task } else { pass_over(w, victim, task) };
+        if !task.is_null() {
+            w.hub.crew.found(victim);
+            return task;
+        }
+    }
+}
+
+/// What was stolen from this worker; null if it is a job, and the thief a spare that has not known
+/// of any.
+pub(super) fn unless_job(w: &Worker, victim: &Member, task: *mut Header) -> *mut Header {
+    if w.spare { pass_over(w, victim, task) } else { task }
+}
+
+/// The task itself, or null if it is a job of a worker that is no spare: then it waits for a
+/// worker.
+fn pass_over(w: &Worker, victim: &Member, task: *mut Header) -> *mut Header {
+    let is_of_spare = victim.index >= w.hub.workers().len();
+    // SAFETY: it was stolen by the caller.
+    if task.is_null() || is_of_spare || !unsafe { is_job(task) } {
+        return task;
+    }
+    w.hub.expect_jobs();
+    w.hub.put_aside(task);
+    null_mut()
+}
+
+/// The next task of a policy's queues that is no job; null if there is none.
+pub(crate) fn take_queued(w: &Worker, queues: &dyn Queues) -> *mut Header {
+    let mut jobs = Vec::new();
+    let task = loop {
+        let task = queues.take(w.member.index, None);
+        // SAFETY: it was taken out of its queue by the caller.
+        if task.is_null() || !unsafe { is_job(task) } {
+            break task;
+        }
+        jobs.push(task);
+    };
+    for job in jobs {
+        // SAFETY: the caller took the job out of its queue, so it lives and is in none; it goes
+        // back.
+        unsafe { w.hub.crew.put(queues, None, job, Arrival::Outside) };
+    }
+    task
+}

@@ -1,0 +1,448 @@
+//! The pending timers of one worker: a wheel under a lock that is usually biased to that worker.
+//!
+//! Other workers come in too: a future that has moved removes its timer, and an idle worker fires
+//! what a busy one is late with. Foreign threads' futures use the first worker of the global
+//! runtime.
+//!
+//! **Invariants.** A node is touched under the lock only. What fires is settled under the lock,
+//! before the node is let go: of a blocked task its claim (then it stays blocked until we wake it,
+//! after the lock), of a future its waker is moved out. So nobody looks at a node that its owner
+//! has taken back.
+//!
+//! **Nothing is allocated or freed under the lock**: an allocator is foreign code, and may wait for
+//! another thread. A wheel gets all its memory, 45 KiB, before its first timer is set. Who fires
+//! has room for [`BATCH`] wakers, wakes them without the lock, and comes again for more; what it
+//! could not settle goes back into the wheel, where its owner may still remove it.
+//!
+//! **Who looks at the clock.** The worker itself every few turns while timers are pending; any
+//! worker that finds nothing to do; and a sleeper wakes up for the earliest timer of all workers. A
+//! setter of an earlier one wakes a sleeper: `next` | light | `sleepers` against `sleepers` | heavy
+//! | `next` in [`Timers::until_next`].
+
+mod sleep;
+
+use crate::queue::node::Node;
+use crate::sched::cancel::region::Asked;
+use crate::sched::cancel::region::Region;
+use crate::sched::hub::Hub;
+use crate::sched::user_code::StoredWaker;
+use crate::sched::wait::Wait;
+use crate::sched::worker::{self, OFTEN, Role, SELDOM, Worker, wake_node};
+use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
+use myriad_base::sys::atomic::Ordering::*;
+use myriad_base::sys::clock::Instant;
+use myriad_base::sys::fence::Fence;
+use myriad_base::wheel::{Supply, TimerNode, Wheel};
+pub(crate) use sleep::SleepState;
+use std::cell::UnsafeCell;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+/// `fire` of a node whose `data` is a [`Wait`].
+pub(crate) const FIRE_WAIT: u16 = 0;
+/// `fire` of a node whose `data` is a [`SleepState`].
+pub(crate) const FIRE_SLEEP: u16 = 1;
+
+/// `fire` of a node whose `data` is a [`Region`](crate::sched::cancel::region::Region) of a task.
+pub(crate) const FIRE_REGION: u16 = 2;
+/// Wakers of futures that are taken out at a time.
+const BATCH: usize = 16;
+
+/// See the module's header.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    lock: BiasedLock,
+    wheel: UnsafeCell<Wheel>,
+    /// The wheel has its memory. Written under the lock.
+    supplied: AtomicBool,
+    /// When something is due next, in nanoseconds; written under the lock.
+    next: AtomicU64,
+}
+
+// SAFETY: the wheel is reached under the lock only.
+unsafe impl Sync for Timers {}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Timers {
+            lock: BiasedLock::new(),
+            wheel: UnsafeCell::new(Wheel::new(0)),
+            supplied: AtomicBool::new(false),
+            next: AtomicU64::new(u64::MAX),
+        }
+    }
+}
+
+/// The wheel, locked.
+pub(crate) struct Locked<'a> {
+    timers: &'a Timers,
+    _guard: BiasedGuard<'a>,
+}
+
+impl Locked<'_> {
+    #[allow(clippy::mut_from_ref)]
+    fn wheel(&self) -> &mut Wheel {
+        // SAFETY: the guard is held, and each reference lives for one call only.
+        unsafe { &mut *self.timers.wheel.get() }
+    }
+    fn publish_next(&self) {
+        self.timers.next.store(self.wheel().next_event().unwrap_or(u64::MAX), Relaxed);
+    }
+    /// Takes a timer out; false if it has fired.
+    ///
+    /// # Safety
+    /// As [`Wheel::remove`].
+    pub(crate) unsafe fn remove(&self, node: *mut TimerNode) -> bool {
+        // SAFETY: the caller.
+        let removed = unsafe { self.wheel().remove(node) };
+        self.publish_next();
+        removed
+    }
+}
+
+/// The wheel, locked, when it has its memory: a timer is set through this alone, so that nothing is
+/// allocated under the lock.
+pub(crate) struct Supplied<'a>(Locked<'a>);
+
+impl Supplied<'_> {
+    /// Sets a timer. True: it is the earliest, and the caller calls [`Timers::announce`] without
+    /// the lock.
+    ///
+    /// # Safety
+    /// As [`Wheel::insert`].
+    pub(crate) unsafe fn insert(&self, node: *mut TimerNode, deadline: Instant) -> bool {
+        let locked = &self.0;
+        let before = locked.timers.next.load(Relaxed);
+        // SAFETY: the node is alive, in no wheel, and stands where it is until it is taken out: the
+        // contract of `Wheel::insert`.
+        unsafe { locked.wheel().insert(node, deadline.as_nanos()) };
+        locked.publish_next();
+        // Of the wheel's own times: it may want to be looked at before a deadline.
+        locked.timers.next.load(Relaxed) < before
+    }
+}
+
+impl Timers {
+    /// For a worker that begins anew, perhaps with another clock. Nothing is in the wheel: see
+    /// [`abandon`](Self::abandon).
+    pub(crate) fn reset(&self, w: &Worker) {
+        let locked = self.lock(Some(w));
+        locked.wheel().restart(0);
+        locked.publish_next();
+    }
+
+    /// The worker has ended. Blocked tasks never go on; but a [`Sleep`](crate::time::Sleep) may
+    /// have left the runtime, so it is taken out, and woken, to set its timer elsewhere.
+    pub(crate) fn abandon(&self) {
+        let mut wakers = Wakers::new();
+        {
+            let locked = self.lock(None);
+            // SAFETY: put back as it came.
+            unsafe {
+                let all = locked.wheel().take_all();
+                locked.wheel().put_back(all);
+            }
+        }
+        loop {
+            let locked = self.lock(None);
+            while !wakers.is_full() {
+                // SAFETY: settled right here.
+                let this = unsafe { locked.wheel().pop_put_back() };
+                if this.is_null() {
+                    break;
+                }
+                // SAFETY: just taken out. Under the lock its owner cannot have taken it back.
+                unsafe {
+                    if (*this).fire == FIRE_SLEEP {
+                        wakers.add(SleepState::abandon((*this).data.cast::<SleepState>()));
+                    }
+                }
+            }
+            locked.publish_next();
+            drop(locked);
+            if !wakers.wake_all_at_end() {
+                return;
+            }
+        }
+    }
+
+    /// Locks the wheel. Inside: nothing foreign, nothing that blocks.
+    #[inline]
+    pub(crate) fn lock(&self, w: Option<&Worker>) -> Locked<'_> {
+        // SAFETY: the worker is the calling thread's; the holders of a `Locked` keep to the rule.
+        let guard = unsafe { self.lock.lock(w.and_then(|w| w.biaser.get())) };
+        Locked { timers: self, _guard: guard }
+    }
+
+    /// The same to set a timer.
+    #[inline]
+    pub(crate) fn lock_to_insert(&self, w: Option<&Worker>) -> Supplied<'_> {
+        // Relaxed: it becomes true under the lock, which we take next.
+        if !self.supplied.load(Relaxed) {
+            self.supply(w);
+        }
+        Supplied(self.lock(w))
+    }
+
+    #[cold]
+    fn supply(&self, w: Option<&Worker>) {
+        // Dropped without the lock.
+        let mut supply = Supply::default();
+        let locked = self.lock(w);
+        locked.wheel().supply(&mut supply);
+        self.supplied.store(true, Relaxed);
+    }
+
+    /// After the earliest timer was set, without the lock: who sleeps too long looks up.
+    pub(crate) fn announce(&self, owner: &Worker, deadline: Instant) {
+        let me = worker::current();
+        if let Some(w) = me.as_deref()
+            && std::ptr::eq(w, owner)
+        {
+            w.turns.set(OFTEN);
+        }
+        // Light (a full fence for a foreign thread): pairs with the heavy fence in `Crew::sleep`.
+        me.map_or(Fence::foreign(), |w| w.member.deque.fence).light();
+        if owner.hub.crew.has_sleepers() && deadline.as_nanos() < owner.hub.next_look.load(Relaxed) {
+            owner.hub.crew.wake_one();
+        }
+    }
+
+    /// The owner's look at the clock.
+    pub(crate) fn poll(w: Role) -> Role {
+        let next = w.timers.next.load(Relaxed);
+        if next == u64::MAX {
+            w.turns.set(SELDOM);
+            return w;
+        }
+        w.turns.set(OFTEN);
+        let now = w.hub.now();
+        if now.as_nanos() >= next {
+            let timers = &Worker::of(w.as_static()).timers;
+            return timers.fire(w, now).0;
+        }
+        w
+    }
+
+    /// An idle worker's look at all timers of the runtime. True: some fired.
+    pub(crate) fn poll_all(w: Role) -> (Role, bool) {
+        let hub = w.hub;
+        let mut now = None;
+        let (mut w, mut any) = (w, false);
+        for other in hub.all_workers() {
+            let next = other.timers.next.load(Relaxed);
+            if next != u64::MAX && now.get_or_insert_with(|| hub.now()).as_nanos() >= next {
+                let (after, fired) = other.timers.fire(w, now.expect("set above"));
+                w = after;
+                any |= fired;
+            }
+        }
+        (w, any)
+    }
+
+    /// How long a worker that is about to sleep may: until the earliest timer of all.
+    pub(crate) fn until_next(w: &Worker) -> Option<Duration> {
+        let next = Timers::earliest(w.hub);
+        if next == u64::MAX {
+            return None;
+        }
+        if w.hub.is_manual() {
+            // The clock may have moved before all knew that we sleep.
+            return (next <= w.hub.now().as_nanos()).then_some(Duration::ZERO);
+        }
+        w.hub.next_look.fetch_min(next, Relaxed);
+        Some(Instant::from_nanos(next) - w.hub.now())
+    }
+
+    /// How long a spare worker may rest: until its own earliest timer.
+    pub(crate) fn until_own(&self, w: &Worker) -> Option<Duration> {
+        let next = self.next.load(Relaxed);
+        if next == u64::MAX || w.hub.is_manual() {
+            // Whoever moves the manual clock wakes all; it may have done so before we rested.
+            return (next <= w.hub.now().as_nanos()).then_some(Duration::ZERO);
+        }
+        Some(Instant::from_nanos(next) - w.hub.now())
+    }
+
+    /// When something is due next, of all workers, in nanoseconds.
+    fn earliest(hub: &'static Hub) -> u64 {
+        hub.all_workers().map(|w| w.timers.next.load(Relaxed)).min().unwrap_or(u64::MAX)
+    }
+
+    /// Is something due? (For the monitor.)
+    pub(crate) fn any_due(hub: &'static Hub) -> bool {
+        let next = Timers::earliest(hub);
+        next != u64::MAX && hub.now().as_nanos() >= next
+    }
+
+    /// Fires what is due.
+    #[cold]
+    fn fire(&self, w: Role, now: Instant) -> (Role, bool) {
+        let mut wakers = Wakers::new();
+        let (mut w, mut any) = (w, false);
+        loop {
+            let mut blocked = Blocked::new();
+            let locked = self.lock(Some(&w));
+            let more = self.settle(&locked, now, &mut blocked, &mut wakers);
+            locked.publish_next();
+            drop(locked);
+            any |= blocked.wake_all(&w);
+            any |= wakers.any();
+            w = wakers.wake_all(w);
+            if !more {
+                return (w, any);
+            }
+        }
+    }
+
+    /// Takes out what is due, as long as there is room for wakers. True: there is more.
+    fn settle(&self, locked: &Locked<'_>, now: Instant, blocked: &mut Blocked, wakers: &mut Wakers) -> bool {
+        let wheel = locked.wheel();
+        let mut advanced = false;
+        // What is left of the chain that `advance` has returned; what was put back comes before it.
+        let mut chain: *mut TimerNode = null_mut();
+        loop {
+            if wakers.is_full() {
+                // SAFETY: the rest of the chain.
+                unsafe { wheel.put_back(chain) };
+                return true;
+            }
+            // SAFETY: each node is settled once, below or after it was put back; its successor is
+            // read before.
+            let this = unsafe {
+                if !chain.is_null() {
+                    let this = chain;
+                    chain = TimerNode::next(this);
+                    this
+                } else {
+                    let this = wheel.pop_put_back();
+                    if this.is_null() {
+                        if std::mem::replace(&mut advanced, true) {
+                            return false;
+                        }
+                        chain = wheel.advance(now.as_nanos());
+                        continue;
+                    }
+                    this
+                }
+            };
+            // SAFETY: just taken out. Under the lock its owner cannot have taken it back.
+            unsafe {
+                if (*this).fire == FIRE_WAIT {
+                    let wait = (*this).data.cast::<Wait>();
+                    if Wait::claim_timeout(wait) {
+                        blocked.add(Wait::node(wait));
+                    }
+                } else if (*this).fire == FIRE_REGION {
+                    // Its task removes the timer, under this lock, before it leaves the region.
+                    wakers.ask(Region::cancel((*this).data.cast::<Region>()));
+                } else {
+                    wakers.add(SleepState::fire((*this).data.cast::<SleepState>()));
+                }
+            }
+        }
+    }
+}
+
+/// Blocked tasks that were claimed: they stay blocked until we wake them, so the chain may go
+/// through their nodes.
+struct Blocked {
+    first: *mut Node,
+    last: *mut Node,
+}
+
+impl Blocked {
+    fn new() -> Blocked {
+        Blocked { first: null_mut(), last: null_mut() }
+    }
+
+    /// # Safety
+    /// The node's wait was claimed, and is woken by us alone.
+    unsafe fn add(&mut self, node: *mut Node) {
+        // SAFETY: the caller; so is `last`.
+        unsafe {
+            (*node).next.with_mut(|next| *next = null_mut());
+            if self.last.is_null() {
+                self.first = node;
+            } else {
+                (*self.last).next.with_mut(|next| *next = node);
+            }
+        }
+        self.last = node;
+    }
+
+    /// Without the lock. True: there were some.
+    fn wake_all(self, w: &Worker) -> bool {
+        let any = !self.first.is_null();
+        let mut node = self.first;
+        while !node.is_null() {
+            // SAFETY: claimed, so still blocked; its successor is read before it is woken.
+            unsafe {
+                let next = (*node).next.with(|next| *next);
+                wake_node(Some(w), node);
+                node = next;
+            }
+        }
+        any
+    }
+}
+
+/// Wakers on their way from under the lock.
+struct Wakers {
+    wakers: [Option<StoredWaker>; BATCH],
+    n: usize,
+    /// Tasks with a region whose time is over.
+    asked: [Option<Asked>; BATCH],
+    tasks: usize,
+}
+
+impl Wakers {
+    fn new() -> Wakers {
+        Wakers { wakers: [const { None }; BATCH], n: 0, asked: [const { None }; BATCH], tasks: 0 }
+    }
+
+    fn is_full(&self) -> bool {
+        self.n == BATCH || self.tasks == BATCH
+    }
+
+    /// Not while it is full.
+    fn add(&mut self, waker: Option<StoredWaker>) {
+        if waker.is_some() {
+            self.wakers[self.n] = waker;
+            self.n += 1;
+        }
+    }
+
+    /// Not while it is full.
+    fn ask(&mut self, asked: Asked) {
+        self.asked[self.tasks] = Some(asked);
+        self.tasks += 1;
+    }
+
+    /// Are there some?
+    fn any(&self) -> bool {
+        self.n + self.tasks > 0
+    }
+
+    /// Without the lock: wakers are user code.
+    fn wake_all(&mut self, w: Role) -> Role {
+        self.ask_all();
+        let n = std::mem::take(&mut self.n);
+        self.wakers[..n].iter_mut().filter_map(Option::take).fold(w, |w, waker| waker.wake_as(w))
+    }
+
+    /// The same at the end of a runtime, on whatever thread. True: there were some.
+    fn wake_all_at_end(&mut self) -> bool {
+        let any = self.any();
+        self.ask_all();
+        let n = std::mem::take(&mut self.n);
+        self.wakers[..n].iter_mut().filter_map(Option::take).for_each(StoredWaker::wake);
+        any
+    }
+
+    fn ask_all(&mut self) {
+        self.asked[..self.tasks].iter_mut().filter_map(Option::take).for_each(Asked::ask);
+        self.tasks = 0;
+    }
+}

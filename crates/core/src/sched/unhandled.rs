@@ -1,0 +1,127 @@
+//! Panics that have no joiner to go to: of a detached task, and of user code that the engine calls
+//! by the way.
+
+use crate::record::header::Header;
+use crate::record::payload as record;
+use crate::record::word::Word;
+use crate::sched::hub::Hub;
+use crate::sched::unwind::{self, Payload};
+use crate::sched::worker::Role;
+use crate::sched::{cancel, user_code};
+use myriad_base::sys::say::say;
+use std::fmt;
+use std::sync::Arc;
+
+/// What becomes of the panic of a task whose handle was dropped.
+#[derive(Clone, Default)]
+pub enum Unhandled {
+    /// A line on the standard error.
+    #[default]
+    Report,
+    /// Nothing more than what std's panic hook says.
+    Ignore,
+    /// The process aborts.
+    Abort,
+    /// Calls this function with a line of text, on the worker.
+    Hook(Arc<dyn Fn(&str) + Send + Sync>),
+}
+
+impl fmt::Debug for Unhandled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unhandled::Report => "Report",
+            Unhandled::Ignore => "Ignore",
+            Unhandled::Abort => "Abort",
+            Unhandled::Hook(_) => "Hook(..)",
+        })
+    }
+}
+
+/// Says that a detached task panicked, as the runtime's settings want it.
+///
+/// # Safety
+/// The task has panicked, its payload is still in the record, and nobody else uses the record.
+#[cold]
+pub(crate) unsafe fn report(w: Option<Role>, task: *mut Header) -> Option<Role> {
+    // SAFETY: the payload is in the record, and stays there.
+    let (hub, place, payload) = unsafe { (Hub::of((*task).runtime), (*task).place, &*record::get::<Payload>(task)) };
+    if cancel::is_cancellation(payload) {
+        return w;
+    }
+    let who = match hub.name_of(task, true) {
+        Some(name) => format!("detached task '{name}' (spawned at {place})"),
+        None => format!("a detached task (spawned at {place})"),
+    };
+    tell(w, hub, &format!("{who} panicked: {}", unwind::message(&**payload)))
+}
+
+/// Says that the destructor of something that belongs to a task, or to a thread if it is null,
+/// panicked at its end.
+///
+/// # Safety
+/// The record is null, nobody's, or lives.
+#[cold]
+pub(crate) unsafe fn report_destructor(
+    w: Option<Role>,
+    task: *mut Header,
+    what: &str,
+    payload: Payload,
+) -> Option<Role> {
+    let text = unwind::message(&*payload);
+    let w = if task.is_null() || Word::is_nobody(task) {
+        say!("myriad: the destructor of {what} of a thread panicked: {text}");
+        w
+    } else {
+        // SAFETY: the record lives.
+        let (hub, place) = unsafe { (Hub::of((*task).runtime), (*task).place) };
+        let who = match hub.name_of(task, true) {
+            Some(name) => format!("task '{name}' (spawned at {place})"),
+            None => format!("the task spawned at {place}"),
+        };
+        tell(w, hub, &format!("the destructor of {what} of {who} panicked: {text}"))
+    };
+    unwind::discard_as(w, payload)
+}
+
+/// Says that user code panicked which the engine called, and whose panic nobody can receive. `what`
+/// names the code.
+#[cold]
+#[inline(never)]
+pub(crate) fn report_user_code(w: Option<Role>, what: &str, payload: Payload) -> Option<Role> {
+    if cancel::is_cancellation(&payload) {
+        return unwind::discard_as(w, payload);
+    }
+    let text = format!("{what} panicked: {}", unwind::message(&*payload));
+    let w = match &w {
+        Some(role) => {
+            let hub = role.hub;
+            tell(w, hub, &text)
+        }
+        None => {
+            say!("myriad: {text}");
+            w
+        }
+    };
+    unwind::discard_as(w, payload)
+}
+
+fn tell(w: Option<Role>, hub: &'static Hub, text: &str) -> Option<Role> {
+    match hub.config().unhandled.clone() {
+        Unhandled::Ignore => w,
+        Unhandled::Report => {
+            say!("myriad: {text}");
+            w
+        }
+        Unhandled::Abort => {
+            say!("myriad: {text}; aborting, as the runtime was told");
+            std::process::abort();
+        }
+        Unhandled::Hook(hook) => {
+            // (What the hook holds goes with it: it may be the last who has it.)
+            let (w, called) = user_code::call_as(w, move || hook(text));
+            let Err(payload) = called else { return w };
+            say!("myriad: {text}; and the hook for such panics panicked too");
+            unwind::discard_as(w, payload)
+        }
+    }
+}

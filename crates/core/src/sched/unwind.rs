@@ -1,0 +1,39 @@
+//! What is done with a panic that was caught: the panic goes on, or its payload is dropped.
+
+use crate::sched::cancel;
+use crate::sched::user_code::{self, UserValue};
+use crate::sched::worker::{self, Role};
+use std::panic::resume_unwind;
+
+pub(crate) use myriad_base::unwind::{AbortOnUnwind, Payload, catch, message, never_unwinds};
+
+/// Lets a caught panic go on, without a second message.
+#[cold]
+pub fn resume(mut payload: Payload) -> ! {
+    cancel::unsettle(&mut payload);
+    resume_unwind(payload)
+}
+
+/// Drops a payload that nobody wants. Its destructor is user code, and may panic in its turn; that
+/// is where it ends.
+#[cold]
+pub fn discard(payload: Payload) {
+    _ = discard_as(worker::current(), payload);
+}
+
+/// The same for one who has a role.
+#[cold]
+pub(crate) fn discard_as(w: Option<Role>, payload: Payload) -> Option<Role> {
+    let (w, dropped) = user_code::call_as(w, || drop(payload));
+    if let Err(second) = dropped {
+        std::mem::forget(second);
+    }
+    w
+}
+
+/// Drops something of the user's, through the door. If its destructor panics, that is where the
+/// panic ends (std's hook has told).
+#[cold]
+pub(crate) fn drop_quietly<T>(value: T) {
+    _ = UserValue::new(value).drop_value().map_err(discard);
+}

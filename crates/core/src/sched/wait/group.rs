@@ -1,0 +1,217 @@
+//! Waits that stand in several lists at once, and waits of futures that do: for a select.
+
+use super::{HELD, Here, Kind, OPEN, Target, WOKEN, Wait};
+use crate::sched::user_code::StoredWaker;
+use myriad_base::sys::atomic::Ordering::*;
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::mutant::{on, ord};
+
+/// A wait that stands in several lists: [timed](super::Here::timed_wait), or of a future.
+#[derive(Debug, Clone, Copy)]
+pub struct Group(*const Wait);
+
+/// What became of two claims at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Both {
+    /// Both waits are ended by the caller, who wakes the other's owner.
+    Claimed,
+    /// The other's wait is over: skip it.
+    Over,
+    /// The caller's own wait was ended by somebody else, and the other's is as it was.
+    MineOver,
+}
+
+impl Group {
+    /// A timed wait as one of several lists.
+    pub fn of(wait: &Wait) -> Group {
+        debug_assert!(wait.timed);
+        Group(wait)
+    }
+
+    /// What stands for it in a list.
+    #[inline(always)]
+    pub fn target(self) -> Target {
+        Target(Kind::Blocked(self.0))
+    }
+
+    /// Its owner ends the wait itself. False: a waker has ended it. (Then a blocked one has to
+    /// block, because it is woken.)
+    ///
+    /// # Safety
+    /// The wait is alive.
+    #[inline]
+    pub unsafe fn claim(self) -> bool {
+        // SAFETY: the caller.
+        on("own-claim-forgotten") || unsafe { (*self.0).try_claim(WOKEN) }
+    }
+}
+
+impl Target {
+    /// Is it of this very wait?
+    #[inline]
+    pub fn is_of(&self, group: Group) -> bool {
+        matches!(self.0, Kind::Blocked(wait) if std::ptr::eq(wait, group.0))
+    }
+
+    /// Ends this wait and the caller's own at once, or neither.
+    ///
+    /// # Safety
+    /// As [`claim`](Target::claim), but it may still be in the list. It is of another wait than
+    /// `me`, which is the caller's own, and alive.
+    pub unsafe fn claim_with(&mut self, me: Group) -> Both {
+        let other = match self.0 {
+            // SAFETY: the caller.
+            Kind::Blocked(wait) if unsafe { (*wait).timed } => wait,
+            // Nobody else can end it.
+            // SAFETY: the caller.
+            _ => return if unsafe { me.claim() } { Both::Claimed } else { Both::MineOver },
+        };
+        debug_assert!(!std::ptr::eq(other, me.0));
+        let mine_first = me.0 < other || on("hold-mine-first");
+        let (first, second) = if mine_first { (me.0, other) } else { (other, me.0) };
+        // SAFETY: the caller: both are alive: the other's owner cannot leave before it has locked
+        // the list.
+        unsafe {
+            if !(*first).try_claim(HELD) {
+                return if mine_first { Both::MineOver } else { Both::Over };
+            }
+            let both = (*second).try_claim(WOKEN);
+            let settled = if both || on("hold-not-undone") { WOKEN } else { OPEN };
+            // Release: who claims it next sees the waker that is in it.
+            (*first).claim.store(settled, ord(Release, "unhold-release"));
+            match (both, mine_first) {
+                (true, _) => {
+                    if (*other).polled {
+                        self.take_waker(other);
+                    }
+                    Both::Claimed
+                }
+                (false, true) => Both::Over,
+                (false, false) => Both::MineOver,
+            }
+        }
+    }
+
+    /// Are both of one wait, which stands in several lists?
+    #[inline]
+    pub fn is_with(&self, other: &Target) -> bool {
+        matches!((&self.0, &other.0), (Kind::Blocked(one), Kind::Blocked(two)) if std::ptr::eq(*one, *two))
+    }
+
+    /// Ends this wait and another one at once, or neither, for two that meet by the hands of a
+    /// third. `MineOver`: this one is over. Both targets are woken by the caller.
+    ///
+    /// # Safety
+    /// As [`claim_with`](Target::claim_with), for both, in place of the caller's own.
+    pub unsafe fn claim_both(&mut self, other: &mut Target) -> Both {
+        // SAFETY: the caller: both are alive, and two waits.
+        unsafe {
+            let mine = match self.0 {
+                Kind::Blocked(wait) if (*wait).timed => wait,
+                // Nobody else can end it.
+                _ => return if other.claim() { Both::Claimed } else { Both::Over },
+            };
+            let both = other.claim_with(Group(mine));
+            if both == Both::Claimed && (*mine).polled {
+                self.take_waker(mine);
+            }
+            both
+        }
+    }
+
+    /// From now on this is the waker that is in the wait: the wait may be gone when it is woken.
+    ///
+    /// # Safety
+    /// The wait is polled, alive, and claimed by the caller just now.
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn take_waker(&mut self, wait: *const Wait) {
+        // SAFETY: the caller: the wait is the first part of a `PollWait`, whose waker is the
+        // claimer's.
+        let waker = unsafe { (*wait.cast::<PollWait>()).waker.with_mut(|waker| (*waker).take()) };
+        // What was there is a pointer: nothing is dropped under the lock.
+        *self = Target(Kind::Future(waker.expect("an open wait has a waker")));
+    }
+}
+
+/// A future's wait in several lists. It has its waker in one place, for all of them.
+#[derive(Debug)]
+#[repr(C)]
+pub struct PollWait {
+    wait: Wait,
+    /// Of the owner while the word is not open; else of whoever claims it.
+    waker: UnsafeCell<Option<StoredWaker>>,
+}
+
+// A polled wait is known by its address: see `take_waker`.
+const _: () = assert!(std::mem::offset_of!(PollWait, wait) == 0);
+
+// SAFETY: what is touched by others than the owner is atomic, or theirs by the claim.
+unsafe impl Send for PollWait {}
+// SAFETY: of a shared one others touch the claim, which is atomic, and the waker by the claim that
+// they have won.
+unsafe impl Sync for PollWait {}
+
+impl PollWait {
+    /// One that is over.
+    #[inline]
+    pub fn new() -> PollWait {
+        let wait = Wait { polled: true, ..Here::nobody().timed_wait() };
+        wait.claim.store(WOKEN, Relaxed);
+        PollWait { wait, waker: UnsafeCell::new(None) }
+    }
+
+    /// For the lists. It stands where it is until it is in none of them.
+    pub fn group(&self) -> Group {
+        // Of the whole, not of its first part: the waker is reached through it.
+        Group(std::ptr::from_ref(self).cast())
+    }
+
+    /// Begins a wait. An older waker comes back, to be dropped.
+    ///
+    /// # Safety
+    /// It is over, and in no list.
+    pub unsafe fn open(&self, waker: StoredWaker) -> Option<StoredWaker> {
+        // SAFETY: nobody knows it.
+        let old = self.waker.with_mut(|cell| unsafe { (*cell).replace(waker) });
+        // Relaxed: it is put into a list, under that list's lock, before anybody claims it.
+        self.wait.claim.store(OPEN, Relaxed);
+        old
+    }
+
+    /// Ends a wait, however it went. A waker that is not needed any more comes back, to be
+    /// discarded.
+    ///
+    /// # Safety
+    /// It is in no list any more.
+    #[must_use = "a waker that is left here leaks"]
+    pub unsafe fn close(&self) -> Option<StoredWaker> {
+        // Relaxed: whoever could have claimed it has done so under the lock of a list that it was
+        // taken out of since.
+        self.wait.claim.store(WOKEN, Relaxed);
+        // SAFETY: the caller: nobody else knows it.
+        self.waker.with_mut(|cell| unsafe { (*cell).take() })
+    }
+
+    /// Replaces the waker of an open wait. The waker that is not needed any more comes back, to be
+    /// dropped; as an error, if the wait was ended.
+    ///
+    /// # Errors
+    /// Somebody has ended the wait.
+    pub fn replace(&self, waker: StoredWaker) -> Result<Option<StoredWaker>, StoredWaker> {
+        if !self.wait.try_claim(HELD) && !on("replace-unheld") {
+            return Err(waker);
+        }
+        // SAFETY: held: nobody else takes it.
+        let old = self.waker.with_mut(|cell| unsafe { (*cell).replace(waker) });
+        // Release: pairs with the claim's Acquire: the waker.
+        self.wait.claim.store(OPEN, ord(Release, "replace-release"));
+        Ok(old)
+    }
+}
+
+impl Default for PollWait {
+    fn default() -> Self {
+        PollWait::new()
+    }
+}

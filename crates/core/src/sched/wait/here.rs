@@ -1,0 +1,193 @@
+//! Who is calling.
+
+use super::{Kind, OPEN, Target, Wait};
+use crate::queue::node::Node;
+use crate::sched::worker::{self, Role, Worker, wake_node, wake_node_next};
+use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
+use myriad_base::sys::atomic::AtomicU8;
+use std::marker::PhantomData;
+use std::task::Waker;
+
+/// A budget is used up. Asks anew whose it is: nothing is suspended by a worker that is hidden.
+#[cold]
+#[inline(never)]
+fn spent(let_others_go: fn(Role) -> Role) {
+    if let Some(w) = worker::current() {
+        _ = let_others_go(w);
+    }
+}
+
+/// Who is calling: a worker, or a foreign thread. Asked once for each operation, because the
+/// thread-local costs.
+///
+/// Of the calling thread, and good until the calling task ends, also over its waits: where the task
+/// may go on with another worker (in threads mode), each use asks again. A copy may outlive user
+/// code, and be used where the worker is hidden ([`keep_thread`](crate::task::keep_thread), a hook)
+/// or at the end of the thread, in a destructor of a thread-local: copies are safe because a `Here`
+/// stays on its thread, workers live for ever, and what is not `unsafe` touches cells of this
+/// thread's worker, or suspends, and [`spend`](Self::spend) asks anew before a suspension. Who
+/// blocks by a `Wait` vouches for its maker.
+#[derive(Debug, Clone, Copy)]
+pub struct Here {
+    /// The worker that the caller was at first; in fiber mode that is for good.
+    home: Option<&'static Worker>,
+    /// Of the thread that asked: so it is not `Send`.
+    thread: PhantomData<*mut ()>,
+}
+
+impl Here {
+    /// The calling thread.
+    #[inline(always)]
+    pub fn get() -> Here {
+        Here { home: worker::current().map(|w| Worker::of(w.as_static())), thread: PhantomData }
+    }
+
+    /// Nobody in particular.
+    #[inline(always)]
+    pub(super) const fn nobody() -> Here {
+        Here { home: None, thread: PhantomData }
+    }
+
+    /// The worker whose role the calling thread has now. (In fiber mode also where it is hidden:
+    /// not to suspend by.)
+    #[inline(always)]
+    pub(super) fn worker(self) -> Option<Role> {
+        // SAFETY: of the thread that asked, so the caller had this worker's role.
+        self.home.and_then(|home| unsafe { home.role_if_any() })
+    }
+
+    /// One operation of the budget. False: it was used up, and stays so.
+    #[inline(always)]
+    fn has_spent(self) -> bool {
+        let Some(w) = self.worker() else { return true };
+        let left = w.budget.get();
+        w.budget.set(left.saturating_sub(1));
+        left != 0
+    }
+
+    /// Is it a worker?
+    pub fn is_worker(self) -> bool {
+        self.home.is_some()
+    }
+
+    /// One operation of the running task's budget. When it is used up, lets others run: so two
+    /// tasks that never block cannot keep a worker for themselves.
+    #[inline(always)]
+    pub fn spend(self) {
+        if !self.has_spent() {
+            spent(Role::spent);
+        }
+    }
+
+    /// The same after an operation that only tries, and has failed: so a closure that tries again
+    /// and again cannot keep the worker from those who would make it possible. No cancellation
+    /// point; nothing happens in a future's poll, nor while a panic unwinds.
+    #[inline(always)]
+    pub fn spend_in_vain(self) {
+        if !self.has_spent() {
+            spent(Role::spent_in_vain);
+        }
+    }
+
+    /// For a future, at the begin of a poll: one operation of the budget, and the lock. `None`: the
+    /// budget is used up, and the caller [is pending](Self::poll_spend). (One look at who is
+    /// calling, for both.)
+    ///
+    /// # Safety
+    /// As [`BiasedLock::lock`].
+    #[inline(always)]
+    pub unsafe fn poll_lock(lock: &BiasedLock) -> Option<BiasedGuard<'_>> {
+        let Some(w) = worker::current() else {
+            // SAFETY: the caller.
+            return Some(unsafe { lock.lock(None) });
+        };
+        let left = w.budget.get();
+        if left == 0 {
+            return None;
+        }
+        w.budget.set(left - 1);
+        // SAFETY: the caller; the right is this thread's.
+        Some(unsafe { lock.lock(w.biaser.get()) })
+    }
+
+    /// As [`spend`](Self::spend) for a future, which yields by being pending. True: go on.
+    #[inline(always)]
+    pub fn poll_spend(self, waker: &Waker) -> bool {
+        let Some(w) = self.worker() else { return true };
+        let left = w.budget.get();
+        if left == 0 {
+            w.budget.set(worker::BUDGET);
+            waker.wake_by_ref();
+            return false;
+        }
+        w.budget.set(left - 1);
+        true
+    }
+
+    /// May it be worth while to spin for something that another thread does? Not on a runtime's
+    /// only worker, where who is to do it is likely to be set aside; nor while other tasks of this
+    /// worker are ready to go on.
+    pub fn may_spin(self) -> bool {
+        self.worker().is_none_or(|w| w.hub.crew.members().len() > 1 && w.nothing_ready())
+    }
+
+    /// Takes a lock of this library, by its bias if it is biased to this worker.
+    ///
+    /// # Safety
+    /// As [`BiasedLock::lock`].
+    #[inline(always)]
+    pub unsafe fn lock(self, lock: &BiasedLock) -> BiasedGuard<'_> {
+        // SAFETY: the caller; the right is this thread's.
+        unsafe { lock.lock(self.worker().and_then(|w| w.biaser.get())) }
+    }
+
+    /// Could a wait begin right now, without [`Wait::prepare`]?
+    #[inline(always)]
+    pub fn is_prepared(self) -> bool {
+        self.worker().is_none_or(|w| w.stacks.has_idle())
+    }
+
+    /// As [`Wait::new`].
+    #[inline(always)]
+    pub fn wait(self) -> Wait {
+        Wait {
+            node: self.worker().map_or_else(|| Node::new(None), |w| w.node()),
+            claim: AtomicU8::new(OPEN),
+            timed: false,
+            polled: false,
+        }
+    }
+
+    /// As [`Wait::timed`].
+    #[inline]
+    pub fn timed_wait(self) -> Wait {
+        Wait { timed: true, ..self.wait() }
+    }
+
+    /// As [`Target::wake`], for one to whom the caller has handed something to work on: a blocked
+    /// task of this worker goes on next, when the caller waits or ends.
+    ///
+    /// # Safety
+    /// As [`Target::wake`].
+    #[inline(always)]
+    pub unsafe fn wake_next(self, target: Target) {
+        match target.0 {
+            // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
+            Kind::Blocked(wait) => unsafe { wake_node_next(self.worker().as_deref(), Wait::node(wait)) },
+            Kind::Future(waker) => waker.wake(),
+        }
+    }
+
+    /// As [`Target::wake`].
+    ///
+    /// # Safety
+    /// As [`Target::wake`].
+    #[inline(always)]
+    pub unsafe fn wake(self, target: Target) {
+        match target.0 {
+            // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
+            Kind::Blocked(wait) => unsafe { wake_node(self.worker().as_deref(), Wait::node(wait)) },
+            Kind::Future(waker) => waker.wake(),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What a wait without a time limit lets nobody do: its wakers make no claim, so whoever claimed it
+//! would end it a second time.
+
+use super::Wait;
+
+#[test]
+fn a_wait_without_a_limit_is_not_retracted() {
+    assert!(!Wait::new().retract());
+    assert!(Wait::timed().retract());
+}
+
+#[test]
+fn a_wait_without_a_limit_does_not_become_cancellable_like_a_timed_one() {
+    assert!(Wait::new().cancellable().node.end.get().is_none());
+    assert!(Wait::timed().cancellable().node.end.get().is_some());
+}

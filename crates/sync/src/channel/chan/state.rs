@@ -1,0 +1,357 @@
+//! Operations on a channel's state, under its lock: sending, receiving, waiting. The invariants are
+//! those of [`super`].
+
+use super::lend::LENT;
+use super::{Received, Sent, Side, State, WhenFull};
+use crate::channel::entry::{CLOSED, DONE, Entry, LINKED, LOOKS, Met};
+use crate::channel::ring::{Messages, Ring};
+use crate::select::Link;
+use myriad_base::sys::mutant::on;
+use myriad_core::engine::wait::{Group, Target};
+use std::mem::ManuallyDrop;
+
+impl<T> State<T> {
+    pub(super) fn nobody_waits(&self) -> bool {
+        self.waiting_receivers.is_empty() && self.waiting_senders.is_empty() && self.watching.is_empty()
+    }
+
+    /// Begins to wait for the close, or waits on with another target; true: it is closed. The
+    /// target that is not needed is left in its place.
+    ///
+    /// # Safety
+    /// As [`List::push`]; locked.
+    pub(in crate::channel) unsafe fn watch(&mut self, entry: *mut Entry<T>, target: &mut Option<Target>) -> bool {
+        if self.is_closed() {
+            return true;
+        }
+        // SAFETY: the caller; open, so an entry that was linked is so still.
+        unsafe {
+            match target.take() {
+                Some(new) if (*entry).state() == LINKED => *target = Some((*entry).replace_target(new)),
+                Some(new) => self.watching.push(entry, new),
+                None => {}
+            }
+        }
+        false
+    }
+
+    /// Waits for the close no longer.
+    ///
+    /// # Safety
+    /// The caller's own entry, which is in no other list; locked.
+    pub(in crate::channel) unsafe fn unwatch(&mut self, entry: *mut Entry<T>) -> Option<Target> {
+        // SAFETY: the caller.
+        unsafe { ((*entry).state() == LINKED).then(|| self.watching.remove(entry)) }
+    }
+
+    /// Sends, and if the buffer is full takes its oldest message out for that.
+    ///
+    /// # Safety
+    /// As [`try_send`](Self::try_send). At a rendezvous, which has nothing to take out, as that.
+    pub(in crate::channel) unsafe fn force_send(&mut self, place: *mut T) -> Sent {
+        let usual = self.when_full;
+        if self.limit > 0 {
+            self.when_full = WhenFull::DropOldest;
+        }
+        // SAFETY: the caller.
+        let sent = unsafe { self.try_send(place) };
+        self.when_full = usual;
+        sent
+    }
+
+    /// As [`Chan::give_up`].
+    ///
+    /// # Safety
+    /// As there; locked.
+    pub(super) unsafe fn leave_line(&mut self, entry: *mut Entry<T>, of: Side) -> Option<Target> {
+        // SAFETY: its owner asks, so it is live. Linked: under the lock it stays so.
+        unsafe {
+            if !matches!((*entry).state(), LINKED | LOOKS) && !on("give-up-unchecked") {
+                return None;
+            }
+            let list = match of {
+                Side::Send => &mut self.waiting_senders,
+                Side::Receive => &mut self.waiting_receivers,
+            };
+            let target = list.remove(entry);
+            (*entry).reset();
+            Some(target)
+        }
+    }
+
+    /// Takes out what is buffered: nobody will receive it. The channel is closed, and the last
+    /// receiver gone: a message that is still lent is so to a future that was forgotten, and does
+    /// not come back.
+    pub(in crate::channel) fn drain(&mut self) -> Messages<T> {
+        let buffered = std::mem::replace(self.buffered(), Ring::new());
+        self.forget_loan();
+        Messages(buffered)
+    }
+
+    /// Sends now, if that takes nothing but room in the buffer. (Small, to stand in the caller's
+    /// code; by value, so that a message stays in registers.)
+    #[inline]
+    pub(in crate::channel) fn quick_send(&mut self, value: ManuallyDrop<T>) -> Result<(), ManuallyDrop<T>> {
+        if self.buffer.len() < self.quick && self.waiting_receivers.is_empty() {
+            // SAFETY: `quick` is at most the ring's memory.
+            unsafe { self.buffer.push_value(value) };
+            return Ok(());
+        }
+        Err(value)
+    }
+
+    /// Is a message buffered, and does no sender wait for its room?
+    #[inline(always)]
+    pub(in crate::channel) fn receives_quickly(&self) -> bool {
+        self.buffer.len() > 0 && self.waiting_senders.is_empty()
+    }
+
+    /// # Safety
+    /// It [receives quickly](Self::receives_quickly).
+    #[inline]
+    pub(in crate::channel) unsafe fn quick_recv(&mut self) -> T {
+        debug_assert!(self.receives_quickly());
+        // SAFETY: the caller: not empty.
+        unsafe { self.buffer.pop_value() }
+    }
+
+    /// Must a receive wait? (False: perhaps.)
+    #[inline(always)]
+    pub(in crate::channel) fn has_nothing(&self) -> bool {
+        self.buffer.len() == 0 && self.waiting_senders.is_empty() && self.odd == 0
+    }
+
+    /// Must a send wait? (False: perhaps.)
+    #[inline(always)]
+    pub(in crate::channel) fn has_no_room(&self) -> bool {
+        self.buffer.len() >= self.limit
+            && self.waiting_receivers.is_empty()
+            && self.odd == 0
+            && self.when_full == WhenFull::Wait
+    }
+
+    /// Sends now, if that is possible.
+    ///
+    /// # Safety
+    /// `place` holds a message; it is moved out if the answer is `Done`.
+    #[inline(always)]
+    pub(in crate::channel) unsafe fn try_send(&mut self, place: *mut T) -> Sent {
+        // SAFETY: locked; the entry is ours until `end`; the caller.
+        unsafe {
+            if self.odd != 0 {
+                return self.try_send_oddly(place);
+            }
+            if !self.waiting_receivers.is_empty()
+                && let Some((entry, target)) = self.waiting_receivers.claim_first()
+            {
+                (*entry).put(place);
+                Entry::end(entry, DONE);
+                return Sent::Done(Some(target));
+            }
+            self.buffer_or_refuse(place)
+        }
+    }
+
+    /// The same where nobody waits for it. (Apart, so that the hand-over above stands in its
+    /// callers' code.)
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn buffer_or_refuse(&mut self, place: *mut T) -> Sent {
+        // SAFETY: the caller.
+        unsafe {
+            if self.buffer.len() >= self.limit {
+                match self.when_full {
+                    WhenFull::Wait => return Sent::Full,
+                    WhenFull::DropNewest => {}
+                    WhenFull::DropOldest => self.buffer.replace_first(place),
+                }
+                return Sent::Dropped;
+            }
+            self.buffer.push(place);
+        }
+        self.quick = self.limit.min(self.buffer.capacity());
+        Sent::Done(None)
+    }
+
+    /// Receives now, if that is possible.
+    ///
+    /// # Safety
+    /// `place` is valid, and empty; a message is moved in if the answer is `Done`.
+    pub(in crate::channel) unsafe fn try_recv(&mut self, place: *mut T) -> Received {
+        // SAFETY: locked; the entry is ours until `end`; the caller.
+        unsafe {
+            if self.buffer.len() > 0 {
+                self.buffer.pop(place);
+                // Senders that still wait at a closed channel are about to be told: others have
+                // heard of it, so theirs fail too.
+                if self.waiting_senders.is_empty()
+                    || self.buffer.len() >= self.limit
+                    || self.is_closed() && !on("served-though-closed")
+                {
+                    return Received::Done(None);
+                }
+                let target = self.waiting_senders.claim_first().map(|(entry, target)| {
+                    self.buffer.push((*entry).place());
+                    Entry::end(entry, DONE);
+                    target
+                });
+                return Received::Done(target);
+            }
+            if self.odd != 0 {
+                return self.try_recv_oddly(place);
+            }
+            self.meet(place)
+        }
+    }
+
+    /// Receives from a sender that waits at a rendezvous.
+    ///
+    /// # Safety
+    /// As [`try_recv`](Self::try_recv); nothing is buffered.
+    #[inline(always)]
+    pub(super) unsafe fn meet(&mut self, place: *mut T) -> Received {
+        // SAFETY: as there.
+        unsafe {
+            if !self.waiting_senders.is_empty()
+                && let Some((entry, target)) = self.waiting_senders.claim_first()
+            {
+                place.copy_from_nonoverlapping((*entry).place(), 1);
+                Entry::end(entry, DONE);
+                return Received::Done(Some(target));
+            }
+        }
+        Received::Empty
+    }
+
+    /// Begins to wait.
+    ///
+    /// # Safety
+    /// As [`List::push`]; the operation was just found to be impossible, under the same lock.
+    #[inline(always)]
+    pub(in crate::channel) unsafe fn wait(&mut self, of: Side, entry: *mut Entry<T>, target: Target) {
+        // SAFETY: the caller.
+        unsafe {
+            match of {
+                Side::Send => self.waiting_senders.push(entry, target),
+                Side::Receive => self.waiting_receivers.push(entry, target),
+            }
+        }
+        self.changes = self.changes.wrapping_add(usize::from(!on("waits-not-counted")));
+    }
+
+    /// A number that only grows (and wraps), for a select that looks twice: an arm that was not
+    /// ready at two looks with the same number was not ready in between either.
+    ///
+    /// To be ready for a while takes one of these, and each is counted: a message is taken out (by
+    /// the ring, so sends and receives that do not wait count nothing); somebody begins to wait, at
+    /// a rendezvous; a message comes back; a loan ends. (Once closed an arm is ready for good.)
+    pub(in crate::channel) fn version(&self) -> u64 {
+        let taken = if on("taken-not-counted") { 0 } else { self.buffer.taken() };
+        taken.wrapping_add(self.changes) as u64
+    }
+
+    /// A message is in front of all others again: the ring counts that down by one.
+    pub(super) fn has_come_back(&mut self) {
+        self.changes = self.changes.wrapping_add(if on("back-not-counted") { 0 } else { 2 });
+    }
+
+    /// Sends for one that waits in other lists meanwhile; if that is not possible now, begins to
+    /// wait here too. The target of a receiver is to be woken afterwards.
+    ///
+    /// # Safety
+    /// As [`List::push`]. The entry's slot holds a message; it is moved out if the entry is `DONE`
+    /// afterwards. `me` is the caller's own wait.
+    pub(in crate::channel) unsafe fn send_or_wait(
+        &mut self,
+        entry: *mut Entry<T>,
+        me: Group,
+    ) -> (Link, Option<Target>) {
+        // Of another kind a send never waits, so it was done by an attempt.
+        debug_assert_eq!(self.when_full, WhenFull::Wait);
+        // SAFETY: the caller; locked.
+        unsafe {
+            if self.odd != 0 {
+                return self.send_or_wait_oddly(entry, me);
+            }
+            match self.waiting_receivers.claim_first_with(me) {
+                Met::Partner(receiver, target) => {
+                    (*receiver).put((*entry).place());
+                    Entry::end(receiver, DONE);
+                    Entry::end(entry, DONE);
+                    return (Link::Done, Some(target));
+                }
+                Met::Over => return (Link::Over, None),
+                Met::Nobody => {}
+            }
+            if self.buffer.len() < self.limit {
+                let link = Self::end_alone(entry, DONE, me);
+                if link == Link::Done {
+                    self.buffer.push((*entry).place());
+                    self.quick = self.limit.min(self.buffer.capacity());
+                }
+                return (link, None);
+            }
+            self.wait(Side::Send, entry, me.target());
+        }
+        (Link::Linked, None)
+    }
+
+    /// Receives for one that waits in other lists meanwhile, as
+    /// [`send_or_wait`](Self::send_or_wait).
+    ///
+    /// # Safety
+    /// As there, but the slot is empty, and is filled if the entry is `DONE` afterwards.
+    pub(in crate::channel) unsafe fn receive_or_wait(
+        &mut self,
+        entry: *mut Entry<T>,
+        me: Group,
+    ) -> (Link, Option<Target>) {
+        // SAFETY: the caller; locked.
+        unsafe {
+            if self.odd & LENT != 0 {
+                return self.receive_or_wait_lent(entry, me);
+            }
+            if self.buffer.len() > 0 {
+                let link = Self::end_alone(entry, DONE, me);
+                if link == Link::Done
+                    && let Received::Done(target) = self.try_recv((*entry).place())
+                {
+                    return (link, target);
+                }
+                return (link, None);
+            }
+            // First: senders that still wait there are about to be told.
+            if self.is_closed() {
+                return (Self::end_alone(entry, CLOSED, me), None);
+            }
+            match self.waiting_senders.claim_first_with(me) {
+                Met::Partner(sender, target) => {
+                    (*entry).put((*sender).place());
+                    Entry::end(sender, DONE);
+                    Entry::end(entry, DONE);
+                    return (Link::Done, Some(target));
+                }
+                Met::Over => return (Link::Over, None),
+                Met::Nobody => {}
+            }
+            self.wait(Side::Receive, entry, me.target());
+        }
+        (Link::Linked, None)
+    }
+
+    /// Ends the caller's own wait, in this way, without a partner.
+    ///
+    /// # Safety
+    /// The entry and the wait are the caller's.
+    pub(super) unsafe fn end_alone(entry: *mut Entry<T>, state: u8, me: Group) -> Link {
+        // SAFETY: the caller.
+        unsafe {
+            if !me.claim() && !on("ended-not-asked") {
+                return Link::Over;
+            }
+            Entry::end(entry, state);
+        }
+        Link::Done
+    }
+}
