@@ -1,5 +1,6 @@
-//! Gives the shared library its name: what a program that was linked with it asks for when it starts. And it stays where it is once
-//! it was loaded: `dlclose` would take the code from its threads, and from its handler of `SIGSEGV`.
+//! Gives the shared library its name: what a program that was linked with it asks for when it
+//! starts. And it stays where it is once it was loaded: `dlclose` would take the code from its
+//! threads, and from its handler of `SIGSEGV`.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -45,7 +45,7 @@ const SMALL: usize = 32;
 /// The bytes of an item, or the first ones of its array.
 pub(crate) trait Item: Sized + Send {
     /// # Safety
-    /// There are `size` bytes at `data`.
+    /// There are `size` bytes at `data`; for a [`Small`] item no more than [`SMALL`].
     unsafe fn read(data: *const Bytes, size: usize) -> Self;
     fn bytes(&self) -> *const Bytes;
 }
@@ -56,7 +56,8 @@ pub(crate) struct Small([Bytes; SMALL]);
 impl Item for Small {
     unsafe fn read(data: *const Bytes, size: usize) -> Small {
         let mut item = Small([Bytes::uninit(); SMALL]);
-        // SAFETY: the caller; a small one has room.
+        // SAFETY: there are `size` bytes at `data`, by the contract, and no more than `SMALL`: so a
+        // small item has room.
         unsafe { data.copy_to_nonoverlapping(item.0.as_mut_ptr(), size) };
         item
     }
@@ -70,7 +71,7 @@ pub(crate) struct Large(Box<[Bytes]>);
 
 impl Item for Large {
     unsafe fn read(data: *const Bytes, size: usize) -> Large {
-        // SAFETY: the caller.
+        // SAFETY: there are `size` bytes at `data`, by the contract.
         Large(unsafe { std::slice::from_raw_parts(data, size) }.into())
     }
     fn bytes(&self) -> *const Bytes {
@@ -99,7 +100,8 @@ impl<T: Item> Ends<T> {
     /// # Safety
     /// There are `size` bytes at `data`.
     unsafe fn send(&self, data: *const c_void, size: usize, wait: Wait) -> Result<(), Failure> {
-        // SAFETY: the caller.
+        // SAFETY: there are `size` bytes at `data`, by the contract; `Ends` of small items are made
+        // only for sizes up to `SMALL`.
         let item = unsafe { T::read(data.cast(), size) };
         match wait {
             Wait::Ever => self.tx.send(item).map_err(|_| MYRIAD_ERROR_CLOSED.into()),
@@ -128,7 +130,8 @@ impl<T: Item> Ends<T> {
                 RecvTimeoutError::Closed => MYRIAD_ERROR_CLOSED,
             })?,
         };
-        // SAFETY: the caller; an item has its channel's size.
+        // SAFETY: there is room for `size` bytes at `data`, by the contract; an item has its
+        // channel's size.
         unsafe { item.bytes().copy_to_nonoverlapping(data.cast(), size) };
         Ok(())
     }
@@ -145,7 +148,8 @@ impl Channel {
     /// # Safety
     /// There are as many bytes at `data` as an item has.
     unsafe fn send(&self, data: *const c_void, wait: Wait) -> Result<(), Failure> {
-        // SAFETY: the caller.
+        // SAFETY: there are as many bytes at `data` as an item has, by the contract: `self.size`.
+        // The kind was chosen by that size.
         unsafe {
             match &self.kind {
                 Kind::Small(ends) => ends.send(data, self.size, wait),
@@ -157,7 +161,7 @@ impl Channel {
     /// # Safety
     /// There is room for an item at `data`.
     unsafe fn receive(&self, data: *mut c_void, wait: Wait) -> Result<(), Failure> {
-        // SAFETY: the caller.
+        // SAFETY: there is room for an item at `data`, by the contract: for `self.size` bytes.
         unsafe {
             match &self.kind {
                 Kind::Small(ends) => ends.receive(data, self.size, wait),
@@ -177,7 +181,8 @@ unsafe fn send(channel: *const myriad_channel, item: *const c_void, wait: Wait) 
         }
         // (An item of no bytes may be NULL, and a copy of none from NULL is one from any address.)
         let item = if item.is_null() { std::ptr::dangling() } else { item };
-        // SAFETY: the caller.
+        // SAFETY: `item` points to an item of the channel's size, as `myriad_send` asks; one of no
+        // bytes may be anywhere.
         unsafe { channel.send(item, wait) }
     })
 }
@@ -191,17 +196,21 @@ unsafe fn receive(channel: *const myriad_channel, item: *mut c_void, wait: Wait)
             return Err(null("the place for the item"));
         }
         let item = if item.is_null() { std::ptr::dangling_mut() } else { item };
-        // SAFETY: the caller.
+        // SAFETY: `item` points to room for an item, as `myriad_recv` asks; one of no bytes may be
+        // anywhere.
         unsafe { channel.receive(item, wait) }
     })
 }
 
-/// Makes a channel of items of `item_size` bytes (which may be 0: then only that something was sent is known). `capacity`: so many may
-/// wait in it; 0: none, senders and receivers meet; MYRIAD_UNBOUNDED. `channel` gets it, for myriad_channel_free.
+/// Makes a channel of items of `item_size` bytes (which may be 0: then only that something was sent
+/// is known). `capacity`: so many may wait in it; 0: none, senders and receivers meet;
+/// MYRIAD_UNBOUNDED. `channel` gets it, for myriad_channel_free.
 ///
-/// Items are copied as memcpy does: in C++ they are trivially copyable. What is larger or has an owner goes by a pointer to it.
+/// Items are copied as memcpy does: in C++ they are trivially copyable. What is larger or has an
+/// owner goes by a pointer to it.
 ///
-/// Never blocks. Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_INVALID: items larger than 1 MiB, or a capacity of which there is no memory.
+/// Never blocks. Errors: MYRIAD_ERROR_NULL; MYRIAD_ERROR_INVALID: items larger than 1 MiB, or a
+/// capacity of which there is no memory.
 ///
 /// # Safety
 /// `channel` is NULL or points to room for a pointer.
@@ -226,7 +235,7 @@ pub unsafe extern "C" fn myriad_channel_new(
             return Err(Failure::new(MYRIAD_ERROR_INVALID, text));
         }
         let kind = if item_size <= SMALL { Kind::Small(Ends::new(capacity)) } else { Kind::Large(Ends::new(capacity)) };
-        // SAFETY: the caller.
+        // SAFETY: not NULL (looked at above), so there is room for a pointer, by the contract.
         unsafe { channel.write(CHANNELS.insert(Channel { size: item_size, kind })) };
         Ok(())
     })
@@ -234,16 +243,17 @@ pub unsafe extern "C" fn myriad_channel_new(
 
 /// Sends a copy of the item.
 ///
-/// Blocks while the channel is full (at a rendezvous: until somebody receives): the calling task is set aside, a thread that is no
-/// worker sleeps.
+/// Blocks while the channel is full (at a rendezvous: until somebody receives): the calling task is
+/// set aside, a thread that is no worker sleeps.
 ///
-/// Errors: MYRIAD_ERROR_CLOSED, also if it is closed meanwhile; MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE: the item was not sent.
+/// Errors: MYRIAD_ERROR_CLOSED, also if it is closed meanwhile; MYRIAD_ERROR_CANCELLED;
+/// MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE: the item was not sent.
 ///
 /// # Safety
 /// `item` points to an item of its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_send(channel: *const myriad_channel, item: *const c_void) -> myriad_status {
-    // SAFETY: the caller.
+    // SAFETY: the contract is `send`'s: the item has its channel's size.
     unsafe { send(channel, item, Wait::Ever) }
 }
 
@@ -255,13 +265,14 @@ pub unsafe extern "C" fn myriad_send(channel: *const myriad_channel, item: *cons
 /// As for myriad_send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_try_send(channel: *const myriad_channel, item: *const c_void) -> myriad_status {
-    // SAFETY: the caller.
+    // SAFETY: the contract is `send`'s: the item has its channel's size.
     unsafe { send(channel, item, Wait::Never) }
 }
 
 /// As myriad_send, but blocks for at most so many nanoseconds.
 ///
-/// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL: the item was not sent.
+/// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL:
+/// the item was not sent.
 ///
 /// # Safety
 /// As for myriad_send.
@@ -271,22 +282,23 @@ pub unsafe extern "C" fn myriad_send_timeout(
     item: *const c_void,
     timeout_ns: u64,
 ) -> myriad_status {
-    // SAFETY: the caller.
+    // SAFETY: the contract is `send`'s: the item has its channel's size.
     unsafe { send(channel, item, Wait::For(timeout_ns)) }
 }
 
 /// Receives an item, into `item`.
 ///
-/// Blocks while the channel is empty: the calling task is set aside, a thread that is no worker sleeps.
+/// Blocks while the channel is empty: the calling task is set aside, a thread that is no worker
+/// sleeps.
 ///
-/// Errors: MYRIAD_ERROR_CLOSED, when it is closed and what was in it has been received; MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL. `item` is
-/// unchanged then, and nothing was received.
+/// Errors: MYRIAD_ERROR_CLOSED, when it is closed and what was in it has been received;
+/// MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL. `item` is unchanged then, and nothing was received.
 ///
 /// # Safety
 /// `item` points to room for an item of its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_recv(channel: *const myriad_channel, item: *mut c_void) -> myriad_status {
-    // SAFETY: the caller.
+    // SAFETY: the contract is `receive`'s: there is room for an item.
     unsafe { receive(channel, item, Wait::Ever) }
 }
 
@@ -298,14 +310,14 @@ pub unsafe extern "C" fn myriad_recv(channel: *const myriad_channel, item: *mut 
 /// As for myriad_recv.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_try_recv(channel: *const myriad_channel, item: *mut c_void) -> myriad_status {
-    // SAFETY: the caller.
+    // SAFETY: the contract is `receive`'s: there is room for an item.
     unsafe { receive(channel, item, Wait::Never) }
 }
 
 /// As myriad_recv, but blocks for at most so many nanoseconds.
 ///
-/// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL: `item` is unchanged, and nothing was
-/// received.
+/// Errors: MYRIAD_ERROR_TIMEOUT, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_CANCELLED, MYRIAD_ERROR_NULL:
+/// `item` is unchanged, and nothing was received.
 ///
 /// # Safety
 /// As for myriad_recv.
@@ -315,12 +327,12 @@ pub unsafe extern "C" fn myriad_recv_timeout(
     item: *mut c_void,
     timeout_ns: u64,
 ) -> myriad_status {
-    // SAFETY: the caller.
+    // SAFETY: the contract is `receive`'s: there is room for an item.
     unsafe { receive(channel, item, Wait::For(timeout_ns)) }
 }
 
-/// Closes it: from now on nothing is sent; what is in it can be received. Who waits to send is told now, who waits to receive when it is
-/// empty. Again: nothing happens.
+/// Closes it: from now on nothing is sent; what is in it can be received. Who waits to send is told
+/// now, who waits to receive when it is empty. Again: nothing happens.
 ///
 /// Never blocks. Errors: MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE.
 #[unsafe(no_mangle)]
@@ -344,8 +356,8 @@ pub extern "C" fn myriad_channel_length(channel: *const myriad_channel) -> usize
     }
 }
 
-/// Frees a channel, with what is in it. NULL: nothing. Who waits in it is told that it is closed; who uses it later gets
-/// MYRIAD_ERROR_STALE, as does who frees it again (in myriad_last_error).
+/// Frees a channel, with what is in it. NULL: nothing. Who waits in it is told that it is closed;
+/// who uses it later gets MYRIAD_ERROR_STALE, as does who frees it again (in myriad_last_error).
 ///
 /// Never blocks.
 #[unsafe(no_mangle)]

@@ -1,12 +1,13 @@
 //! What functions return, and the text that belongs to it.
 
 use myriad_core::cancel::Cancelled;
+use myriad_core::engine::unwind;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a function of Myriad returns: MYRIAD_OK is 0. myriad_error_message has a sentence for each, myriad_last_error the details.
+/// What a function of Myriad returns: MYRIAD_OK is 0. myriad_error_message has a sentence for each,
+/// myriad_last_error the details.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::upper_case_acronyms, reason = "the names are C's")]
@@ -41,13 +42,16 @@ pub enum myriad_status {
     MYRIAD_ERROR_NOT_LOCKED = 13,
     /// A gang inside a job of a gang.
     MYRIAD_ERROR_NESTED = 14,
-    /// The system refused: no memory, no threads; or this platform cannot do it. myriad_last_error says what.
+    /// The system refused: no memory, no threads; or this platform cannot do it. myriad_last_error
+    /// says what.
     MYRIAD_ERROR_SYSTEM = 15,
     /// Something inside of Myriad failed; myriad_last_error says what.
     MYRIAD_ERROR_PANIC = 16,
-    /// The calling task was cancelled: the wait has ended without an effect. For who joins: the task was cancelled before it began.
+    /// The calling task was cancelled: the wait has ended without an effect. For who joins: the
+    /// task was cancelled before it began.
     MYRIAD_ERROR_CANCELLED = 17,
-    /// A handle that is no longer valid: its task was joined or detached, its channel or lock was freed; or that never was one.
+    /// A handle that is no longer valid: its task was joined or detached, its channel or lock was
+    /// freed; or that never was one.
     MYRIAD_ERROR_STALE = 18,
 }
 
@@ -96,11 +100,13 @@ pub extern "C" fn myriad_error_message(status: i32) -> *const c_char {
 
 /// The text of the last function of Myriad that failed on the calling thread; "" if none has.
 ///
-/// A buffer of the thread's own, always at the same address, which the next function that fails on this thread writes anew. So
-/// printf("%d %s", myriad_stop(0), myriad_last_error()) is right, whichever argument is first. A text longer than 4095 bytes is
-/// cut, between two characters, and ends with "...".
+/// A buffer of the thread's own, always at the same address, which the next function that fails on
+/// this thread writes anew. So printf("%d %s", myriad_stop(0), myriad_last_error()) is right,
+/// whichever argument is first. A text longer than 4095 bytes is cut, between two characters, and
+/// ends with "...".
 ///
-/// Read it before anything that waits: another task of the same thread may fail meanwhile. The buffer goes with its thread.
+/// Read it before anything that waits: another task of the same thread may fail meanwhile. The
+/// buffer goes with its thread.
 ///
 /// Never blocks.
 #[unsafe(no_mangle)]
@@ -117,7 +123,8 @@ fn tell(text: &str) {
             end -= 1;
         }
     }
-    // SAFETY: the thread's own, and nobody holds a reference to it: what C has is an address, and a text that changes is its business.
+    // SAFETY: the thread's own, and nobody holds a reference to it: what C has is an address, and a
+    // text that changes is its business.
     let last = unsafe { &mut *LAST.with(UnsafeCell::get) };
     let bytes = text[..end].bytes().chain(more.bytes());
     // (A zero would end the text.)
@@ -149,12 +156,18 @@ pub(crate) fn null(what: &str) -> Failure {
 
 /// Runs the body of a function of the interface: nothing unwinds out of it.
 pub(crate) fn guarded(f: impl FnOnce() -> Result<(), Failure>) -> myriad_status {
-    let Failure(status, text) = match catch_unwind(AssertUnwindSafe(f)) {
+    let Failure(status, text) = match myriad_base::unwind::catch(f) {
         Ok(Ok(())) => return MYRIAD_OK,
         Ok(Err(failure)) => failure,
-        // Of the calling task, which arrives again at its next wait: in C nothing unwinds, and the task ends by returning.
+        // Of the calling task, which arrives again at its next wait: in C nothing unwinds, and the
+        // task ends by returning.
         Err(payload) if payload.is::<Cancelled>() => MYRIAD_ERROR_CANCELLED.into(),
-        Err(payload) => Failure(MYRIAD_ERROR_PANIC, message(&*payload)),
+        Err(payload) => {
+            let text = message(&*payload);
+            // Its destructor is user code too, and may panic.
+            unwind::discard(payload);
+            Failure(MYRIAD_ERROR_PANIC, text)
+        }
     };
     tell(&text);
     status

@@ -6,17 +6,22 @@
 //!  slot:    free ── insert ──> live ── remove ──> leaving ── the last user has gone ──> free, of the next generation
 //!                               └─ take ─> taken ─ put back ─> live, or release ─> free, of the next generation
 //! ```
-//! C code can use a handle twice, or after its end, and nobody sees that beforehand. So a handle is looked up: one that is stale meets another
-//! generation in its slot, and the function returns an error. No handle is an address, and the slots' memory stays until the process ends.
+//! C code can use a handle twice, or after its end, and nobody sees that beforehand. So a handle is
+//! looked up: one that is stale meets another generation in its slot, and the function returns an
+//! error. No handle is an address, and the slots' memory stays until the process ends.
 //!
-//! **What is not detected:** a handle that is as old as 2^24 later uses of its slot may be taken for a new one.
+//! **What is not detected:** a handle that is as old as 2^24 later uses of its slot may be taken
+//! for a new one.
 //!
-//! **Invariants.** A slot's value is there while the slot is live or leaving. A [`User`] counts itself before it touches the value; a slot that is
-//! live or has users is not emptied by anybody else than its last user. Who takes a value finds no users, and none comes until it is put back.
+//! **Invariants.** A slot's value is there while the slot is live or leaving. A [`User`] counts
+//! itself before it touches the value; a slot that is live or has users is not emptied by anybody
+//! else than its last user. Who takes a value finds no users, and none comes until it is put back.
 //!
-//! **Ordering.** The state's Release of who has written the value, or has used it, with the Acquire of who uses it, or empties it, next.
+//! **Ordering.** The state's Release of who has written the value, or has used it, with the Acquire
+//! of who uses it, or empties it, next.
 
 use crate::error::{Failure, myriad_status::*, null};
+use crate::fork;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
@@ -51,14 +56,17 @@ struct Slot<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-struct Free {
+pub(crate) struct Free {
     list: Vec<u32>,
     /// So many slots of this list have been made.
     made: usize,
 }
 
-// SAFETY: a value is used by several threads at a time and dropped by any of them, which `T: Send + Sync` allows; who may touch it says the
-// slot's state.
+/// For `fork`: all of a table's.
+pub(crate) type Locks = [MutexGuard<'static, Free>; LISTS];
+
+// SAFETY: a value is used by several threads at a time and dropped by any of them, which
+// `T: Send + Sync` allows; who may touch it says the slot's state.
 unsafe impl<T: Send + Sync> Sync for Table<T> {}
 
 fn generation(state: u64) -> u64 {
@@ -87,7 +95,13 @@ impl<T> Table<T> {
         std::ptr::without_provenance_mut((self.kind << 56 | generation << 32 | index as u64) as usize)
     }
 
+    /// For `fork`: nobody else changes the lists meanwhile.
+    pub(crate) fn lock_all(&'static self) -> Locks {
+        std::array::from_fn(|i| locked(&self.free[i]))
+    }
+
     fn free_index(&'static self) -> usize {
+        fork::watch();
         let number = list_of_thread();
         let mut free = locked(&self.free[number]);
         if let Some(index) = free.list.pop() {
@@ -161,7 +175,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Takes the value out, for one that alone may have it: waits for those who use it just now, which they do for a moment.
+    /// Takes the value out, for one that alone may have it: waits for those who use it just now,
+    /// which they do for a moment.
     pub(crate) fn take<H>(&'static self, handle: *const H) -> Result<Taken<T>, Failure> {
         let (index, slot, wanted) = self.find(handle)?;
         let live = wanted << 32 | LIVE;
@@ -176,7 +191,8 @@ impl<T> Table<T> {
         Ok(Taken { value, place: Place { table: self, index, slot } })
     }
 
-    /// The handle ends. The value does when nobody uses it any more. `may`: asked before, with how many others use it.
+    /// The handle ends. The value does when nobody uses it any more. `may`: asked before, with how
+    /// many others use it.
     pub(crate) fn remove<H>(
         &'static self,
         handle: *const H,
@@ -186,7 +202,8 @@ impl<T> Table<T> {
         let mut state = user.slot.state.load(Relaxed);
         while state & LIVE != 0 {
             may(&user, (state & USERS) - 1)?;
-            // AcqRel: as every user. (The last one empties the slot: this one, if there is no other.)
+            // AcqRel: as every user. (The last one empties the slot: this one, if there is no
+            // other.)
             match user.slot.state.compare_exchange_weak(state, state & !LIVE, AcqRel, Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(now) => state = now,

@@ -9,17 +9,19 @@ use std::ffi::c_void;
 /// A part of a loop: the numbers from `begin` on, before `end`.
 pub type myriad_body = Option<unsafe extern "C-unwind" fn(begin: usize, end: usize, argument: *mut c_void)>;
 
-/// Calls `body` for parts that together are the numbers from `begin` on, before `end`; in parallel, on the workers.
+/// Calls `body` for parts that together are the numbers from `begin` on, before `end`; in parallel,
+/// on the workers.
 ///
-/// A part has at most `grain` numbers; 0: as many as take about a microsecond, found by measuring. Parts are the caller's or are
-/// taken by workers that have nothing to do, so a loop in a loop, or in many tasks at a time, has no more threads than workers. Parts
-/// may wait for each other only if they would also end one after the other.
+/// A part has at most `grain` numbers; 0: as many as take about a microsecond, found by measuring.
+/// Parts are the caller's or are taken by workers that have nothing to do, so a loop in a loop, or
+/// in many tasks at a time, has no more threads than workers. Parts may wait for each other only if
+/// they would also end one after the other.
 ///
 /// Blocks until all parts have ended: a calling task is set aside if others have taken some.
 ///
-/// Errors: MYRIAD_ERROR_NULL (the body), MYRIAD_ERROR_NOT_STARTED: the body was not called then. MYRIAD_ERROR_CANCELLED: the calling task was
-/// cancelled, and some parts were left out; none runs any more. If `end` is not larger than `begin` nothing is
-/// to be done.
+/// Errors: MYRIAD_ERROR_NULL (the body), MYRIAD_ERROR_NOT_STARTED: the body was not called then.
+/// MYRIAD_ERROR_CANCELLED: the calling task was cancelled, and some parts were left out; none runs
+/// any more. If `end` is not larger than `begin` nothing is to be done.
 ///
 /// # Safety
 /// The body may be called with this argument on other threads, several times at a time.
@@ -42,7 +44,8 @@ pub unsafe extern "C" fn myriad_parallel_for(
         let run = || {
             parts.run_pieces(|part| {
                 let argument = &argument;
-                // SAFETY: the caller.
+                // SAFETY: the body may be called with this argument on other threads, several times
+                // at a time, by the contract.
                 unsafe { body(part.start, part.end, argument.0) }
             });
         };

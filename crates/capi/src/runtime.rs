@@ -1,22 +1,26 @@
 //! The one runtime of a C program.
 
 use crate::error::{Failure, guarded, myriad_status, myriad_status::*, null};
-use myriad_core::{Builder, Handle, Report, Runtime, State, Unfinished, platform};
+use crate::fork;
+use myriad_base::platform;
+use myriad_core::{Builder, Handle, Report, Runtime, State, Unfinished};
 use std::ffi::{CStr, c_char};
 use std::io::ErrorKind;
 use std::ptr::null as null_pointer;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// How a task waits.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum myriad_mode {
-    /// A task that waits keeps its thread of the system, and another thread goes on as the worker: right for any code.
+    /// A task that waits keeps its thread of the system, and another thread goes on as the worker:
+    /// right for any code.
     MYRIAD_THREADS = 0,
-    /// A task that waits is set aside with its stack, and its thread runs the next one: a thousand times cheaper. For code that never waits
-    /// (in functions of Myriad) while it holds a lock of the system, inside a catch block or a destructor of C++ that runs
-    /// because of an exception, or while it has a thread-local variable changed that it will change back.
+    /// A task that waits is set aside with its stack, and its thread runs the next one: a thousand
+    /// times cheaper. For code that never waits (in functions of Myriad) while it holds a lock of
+    /// the system, inside a catch block or a destructor of C++ that runs because of an exception,
+    /// or while it has a thread-local variable changed that it will change back.
     MYRIAD_FIBERS = 1,
 }
 
@@ -30,22 +34,68 @@ pub struct myriad_settings {
     pub workers: usize,
     /// A myriad_mode. By default MYRIAD_THREADS.
     pub mode: i32,
-    /// Bytes of a task's stack, rounded up to a power of two; only what is touched becomes memory. 0: 256 KiB with fibers, 2 MiB
-    /// with threads. A task has at least half of a fiber (a quarter of a thread's stack), as it may run on top of one that waits for it.
-    /// The C compiler must not let a function jump over the guard page: -fstack-clash-protection.
+    /// Bytes of a task's stack, rounded up to a power of two; only what is touched becomes memory.
+    /// 0: 256 KiB with fibers, 2 MiB with threads. A task has at least half of a fiber (a quarter
+    /// of a thread's stack), as it may run on top of one that waits for it. The C compiler must not
+    /// let a function jump over the guard page: -fstack-clash-protection.
     pub stack_size: usize,
     /// How threads are called: NAME-0, NAME-1 ... NULL: myriad.
     pub name: *const c_char,
 }
 
-/// Stacks of fibers that run C: its frames are larger than Rust's, and printf alone takes some kilobytes.
+/// Stacks of fibers that run C: its frames are larger than Rust's, and printf alone takes some
+/// kilobytes.
 const C_STACK: usize = 256 << 10;
 
 static RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
+/// Does somebody start it? No lock is held while a runtime is built, which takes locks of the
+/// engine, and lasts.
+static STARTING: Mutex<bool> = Mutex::new(false);
+static STARTED: Condvar = Condvar::new();
 
-fn locked() -> MutexGuard<'static, Option<Runtime>> {
+/// Whether somebody starts it, locked.
+pub(crate) type StartingLock = MutexGuard<'static, bool>;
+
+/// For `fork`: nobody else begins or ends a start meanwhile.
+pub(crate) fn lock_starting() -> StartingLock {
+    // Nothing panics under it.
+    STARTING.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The calling thread starts it, alone.
+struct Starting;
+
+impl Starting {
+    fn begin() -> Starting {
+        fork::watch();
+        let mut starting = lock_starting();
+        while *starting {
+            starting = STARTED.wait(starting).unwrap_or_else(|e| e.into_inner());
+        }
+        *starting = true;
+        Starting
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        *lock_starting() = false;
+        STARTED.notify_all();
+    }
+}
+
+/// The runtime's place, locked.
+pub(crate) type Lock = MutexGuard<'static, Option<Runtime>>;
+
+/// For `fork`: nobody else looks at the runtime's place meanwhile.
+pub(crate) fn lock() -> Lock {
     // Nothing panics under it.
     RUNTIME.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+fn locked() -> Lock {
+    fork::watch();
+    lock()
 }
 
 /// Where to spawn and run: the calling task's runtime, or the one that was started.
@@ -75,27 +125,29 @@ pub extern "C" fn myriad_settings_default() -> myriad_settings {
 ///
 /// Blocks for some 100 microseconds. May be called again after myriad_stop.
 ///
-/// Errors: MYRIAD_ERROR_STARTED; MYRIAD_ERROR_INVALID (no workers, too many, a stack too small or too large, an unknown mode, a name that is
-/// no UTF-8, settings of another version); MYRIAD_ERROR_SYSTEM (no threads, no memory, no fibers on this platform).
+/// Errors: MYRIAD_ERROR_STARTED; MYRIAD_ERROR_INVALID (no workers, too many, a stack too small or
+/// too large, an unknown mode, a name that is no UTF-8, settings of another version);
+/// MYRIAD_ERROR_SYSTEM (no threads, no memory, no fibers on this platform).
 ///
 /// # Safety
 /// `settings` is NULL or points to settings, whose name is NULL or a string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_start(settings: *const myriad_settings) -> myriad_status {
     guarded(|| {
-        // SAFETY: the caller.
+        // SAFETY: `settings` is NULL or points to settings, by the contract, which are copied.
         let settings = unsafe { settings.as_ref() }.copied().unwrap_or_else(|| myriad_settings_default());
-        // SAFETY: as above.
+        // SAFETY: the name in the settings is NULL or a string, by the contract.
         let builder = unsafe { builder(&settings)? };
-        let mut runtime = locked();
-        if runtime.is_some() {
+        let _starting = Starting::begin();
+        if locked().is_some() {
             let text = "the runtime runs already: call myriad_stop before another myriad_start";
             return Err(Failure::new(MYRIAD_ERROR_STARTED, text));
         }
-        *runtime = Some(builder.build().map_err(|error| {
+        let runtime = builder.build().map_err(|error| {
             let invalid = error.kind() == ErrorKind::InvalidInput;
             Failure::new(if invalid { MYRIAD_ERROR_INVALID } else { MYRIAD_ERROR_SYSTEM }, error.to_string())
-        })?);
+        })?;
+        *locked() = Some(runtime);
         Ok(())
     })
 }
@@ -122,7 +174,7 @@ unsafe fn builder(settings: &myriad_settings) -> Result<Builder, Failure> {
         builder = builder.stack_size(settings.stack_size);
     }
     if !settings.name.is_null() {
-        // SAFETY: the caller.
+        // SAFETY: not NULL, so the name is a string, by the contract; it is copied below.
         let name = unsafe { CStr::from_ptr(settings.name) }.to_str();
         let Ok(name) = name else { return invalid("the name of the runtime is no UTF-8".into()) };
         builder = builder.name(name);
@@ -130,15 +182,18 @@ unsafe fn builder(settings: &myriad_settings) -> Result<Builder, Failure> {
     Ok(builder.workers(settings.workers))
 }
 
-/// Ends the runtime: waits until all tasks have ended, at most for so many nanoseconds (UINT64_MAX: for ever), and stops its threads.
+/// Ends the runtime: waits until all tasks have ended, at most for so many nanoseconds (UINT64_MAX:
+/// for ever), and stops its threads.
 ///
-/// Tasks that have not begun then are dropped, and their joiners get MYRIAD_ERROR_SHUTDOWN. Tasks that still wait or run cannot be
-/// ended from outside: they stay as they are, until the process ends.
+/// Tasks that have not begun then are dropped, and their joiners get MYRIAD_ERROR_SHUTDOWN. Tasks
+/// that still wait or run cannot be ended from outside: they stay as they are, until the process
+/// ends.
 ///
 /// Blocks until then, and a moment more if tasks are running.
 ///
-/// Errors: MYRIAD_ERROR_UNFINISHED: tasks have not ended, or were dropped; the runtime is stopped all the same, and myriad_last_error has
-/// a line for each. MYRIAD_ERROR_NOT_STARTED (also when it has been stopped); MYRIAD_ERROR_IN_TASK.
+/// Errors: MYRIAD_ERROR_UNFINISHED: tasks have not ended, or were dropped; the runtime is stopped
+/// all the same, and myriad_last_error has a line for each. MYRIAD_ERROR_NOT_STARTED (also when it
+/// has been stopped); MYRIAD_ERROR_IN_TASK.
 #[unsafe(no_mangle)]
 pub extern "C" fn myriad_stop(timeout_ns: u64) -> myriad_status {
     guarded(|| {
@@ -190,7 +245,8 @@ fn describe(task: &Unfinished) -> String {
     }
 }
 
-/// How many workers the runtime has, that of the calling task or the one that was started; 0 if there is none.
+/// How many workers the runtime has, that of the calling task or the one that was started; 0 if
+/// there is none.
 ///
 /// Never blocks.
 #[unsafe(no_mangle)]
@@ -231,7 +287,7 @@ pub(crate) unsafe fn string<'a>(string: *const c_char, what: &str) -> Result<&'a
     if string.is_null() {
         return Err(null(what));
     }
-    // SAFETY: the caller.
+    // SAFETY: not NULL (looked at above), so it is a string, by the contract.
     let text = unsafe { CStr::from_ptr(string) }.to_str();
     text.map_err(|_| Failure::new(MYRIAD_ERROR_INVALID, format!("{what} is no UTF-8")))
 }

@@ -44,7 +44,8 @@ unsafe fn add<'a, T: Item + 'a>(
 ) {
     let place = Pointer(case.item);
     if case.operation == myriad_operation::MYRIAD_SEND as i32 {
-        // SAFETY: the caller.
+        // SAFETY: the item of a case that sends has its channel's size, by the contract of
+        // `myriad_select`: there are `size` bytes.
         let item = unsafe { T::read(place.0.cast::<Bytes>(), size) };
         select.send(&ends.tx, item, move |sent| (number, sent.is_err()));
         return;
@@ -52,7 +53,8 @@ unsafe fn add<'a, T: Item + 'a>(
     select.recv(&ends.rx, move |received| {
         let place = place;
         if let Ok(item) = &received {
-            // SAFETY: the caller; an item has its channel's size.
+            // SAFETY: the item of a case that receives is room for one of its channel's size, by
+            // the contract of `myriad_select`; the call waits, so it is room still.
             unsafe { item.bytes().copy_to_nonoverlapping(place.0.cast::<Bytes>(), size) };
         }
         (number, received.is_err())
@@ -75,7 +77,8 @@ unsafe fn run(
         if count > isize::MAX as usize / size_of::<myriad_case>() {
             return Err(Failure::new(MYRIAD_ERROR_INVALID, format!("{count} cases are more than any memory holds")));
         }
-        // SAFETY: the caller.
+        // SAFETY: `cases` points to `count` of them, by the contract of `myriad_select`; it is not
+        // NULL, and their size was looked at above.
         let cases = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(cases, count) } };
         // Used until the end of the wait, which refers to them.
         let channel = |case: &myriad_case| match case.channel.is_null() {
@@ -95,7 +98,8 @@ unsafe fn run(
             }
             let item = if case.item.is_null() { std::ptr::dangling_mut() } else { case.item };
             let case = myriad_case { item, ..*case };
-            // SAFETY: the caller.
+            // SAFETY: the case's item is as `myriad_select` asks, or has no bytes; the kind of the
+            // ends was chosen by the channel's size.
             unsafe {
                 match &channel.kind {
                     Kind::Small(ends) => add(&mut select, number, ends, channel.size, &case),
@@ -109,30 +113,32 @@ unsafe fn run(
         }
         let Some((number, was_closed)) = wait(&mut select) else { return Err(none.into()) };
         if !chosen.is_null() {
-            // SAFETY: the caller.
+            // SAFETY: `chosen` is NULL (looked at) or points to room for a number, by the contract
+            // of `myriad_select`.
             unsafe { chosen.write(number) };
         }
         if was_closed { Err(MYRIAD_ERROR_CLOSED.into()) } else { Ok(()) }
     })
 }
 
-/// Waits until one of the cases can be done, does that one and no other, and tells its number by `chosen` (unless that is NULL). Of several that
-/// are ready each has the same chance.
+/// Waits until one of the cases can be done, does that one and no other, and tells its number by
+/// `chosen` (unless that is NULL). Of several that are ready each has the same chance.
 ///
-/// A case whose channel is closed (and empty, if it receives) is ready: it is chosen, with MYRIAD_ERROR_CLOSED. Set its channel to NULL to go on
-/// with the others.
+/// A case whose channel is closed (and empty, if it receives) is ready: it is chosen, with
+/// MYRIAD_ERROR_CLOSED. Set its channel to NULL to go on with the others.
 ///
 /// Blocks until a case is ready: the calling task is set aside, a thread that is no worker sleeps.
 ///
-/// Errors: MYRIAD_ERROR_CLOSED, with `chosen`. Without: MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL; MYRIAD_ERROR_INVALID: an operation that is none,
-/// or no case has a channel. Nothing was sent or received then.
+/// Errors: MYRIAD_ERROR_CLOSED, with `chosen`. Without: MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL;
+/// MYRIAD_ERROR_INVALID: an operation that is none, or no case has a channel. Nothing was sent or
+/// received then.
 ///
 /// # Safety
-/// `cases` points to `count` of them; their items are as for myriad_recv and myriad_send. `chosen` is NULL or points to room for a
-/// number.
+/// `cases` points to `count` of them; their items are as for myriad_recv and myriad_send. `chosen`
+/// is NULL or points to room for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_select(cases: *const myriad_case, count: usize, chosen: *mut usize) -> myriad_status {
-    // SAFETY: the caller.
+    // SAFETY: the contract is `run`'s: that of `myriad_select`.
     unsafe { run(cases, count, chosen, MYRIAD_OK, |select| Some(select.wait())) }
 }
 
@@ -148,7 +154,7 @@ pub unsafe extern "C" fn myriad_try_select(
     count: usize,
     chosen: *mut usize,
 ) -> myriad_status {
-    // SAFETY: the caller.
+    // SAFETY: the contract is `run`'s: that of `myriad_select`.
     unsafe { run(cases, count, chosen, MYRIAD_ERROR_EMPTY, |select| select.try_wait()) }
 }
 
@@ -166,6 +172,6 @@ pub unsafe extern "C" fn myriad_select_timeout(
     timeout_ns: u64,
 ) -> myriad_status {
     let wait = |select: &mut Select<Outcome>| select.wait_timeout(patience(timeout_ns));
-    // SAFETY: the caller.
+    // SAFETY: the contract is `run`'s: that of `myriad_select`.
     unsafe { run(cases, count, chosen, MYRIAD_ERROR_TIMEOUT, wait) }
 }

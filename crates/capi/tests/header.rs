@@ -1,5 +1,5 @@
-//! `include/myriad.h` is what cbindgen makes of the sources. After a change of the interface write it anew:
-//! `MYRIAD_WRITE_HEADER=1 cargo test -p myriad-capi header`.
+//! `include/myriad.h` is what cbindgen makes of the sources. After a change of the interface write
+//! it anew: `MYRIAD_WRITE_HEADER=1 cargo test -p myriad-capi header`.
 
 use std::path::Path;
 
@@ -8,11 +8,13 @@ const SOURCES: [&str; 10] =
     ["error", "runtime", "task", "cancel", "parallel", "channel", "select", "mutex", "gang", "foreign"];
 
 const BEGIN: &str = "\
-// The C interface of Myriad: tasks that wait without holding up a thread, parallel loops, channels, locks.
+// The C interface of Myriad: tasks that wait without holding up a thread, parallel loops, channels,
+// locks.
 //
-// myriad_start first, myriad_stop at the end; everything else from tasks (myriad_run, myriad_spawn) and from any other thread. Functions
-// return a myriad_status, MYRIAD_OK or what was wrong; myriad_last_error has the text. All may be called from several threads at a
-// time. The guide: docs/C.md.
+// myriad_start first, myriad_stop at the end; everything else from tasks (myriad_run, myriad_spawn)
+// and from any other thread. Functions return a myriad_status, MYRIAD_OK or what was wrong;
+// myriad_last_error has the text. All may be called from several threads at a time. The guide:
+// docs/C.md.
 //
 // Written from the sources, crates/capi/src/*.rs, by crates/capi/tests/header.rs. Do not edit.
 ";
@@ -47,7 +49,8 @@ fn the_header_is_what_the_sources_say() {
     );
 }
 
-/// No function of the interface is left out: a source file that is not in the list, or something that cbindgen does not understand.
+/// No function of the interface is left out: a source file that is not in the list, or something
+/// that cbindgen does not understand.
 #[test]
 fn every_exported_function_is_in_the_header() {
     let header = generate();

@@ -34,7 +34,8 @@ fn libraries(test: &str) -> PathBuf {
     folder
 }
 
-/// Compiles a program of `tests/c/`; returns its path. Without a C++ compiler programs in C++ are skipped, in words.
+/// Compiles a program of `tests/c/`; returns its path. Without a C++ compiler programs in C++ are
+/// skipped, in words.
 fn compile(source: &str, folder: &Path, link: &[&str]) -> Option<PathBuf> {
     let (variable, default, standard) =
         if source.ends_with(".cpp") { ("CXX", "c++", "-std=c++17") } else { ("CC", "cc", "-std=c11") };
@@ -126,7 +127,8 @@ fn misuse_is_an_error() {
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
-/// Handles of tasks, channels and locks that are no longer valid: an error, never undefined behaviour.
+/// Handles of tasks, channels and locks that are no longer valid: an error, never undefined
+/// behaviour.
 #[test]
 fn stale_handles_are_errors() {
     let program = shared("handles.c", "handles").unwrap();
@@ -137,6 +139,14 @@ fn stale_handles_are_errors() {
 #[test]
 fn callbacks_that_call_back() {
     let program = shared("callbacks.c", "callbacks").unwrap();
+    MODES.iter().for_each(|mode| all_is_well(&program, mode));
+}
+
+/// A child uses channels, locks and times, whatever threads of its parent were in when it came
+/// about.
+#[test]
+fn a_child_beside_busy_threads() {
+    let program = shared("fork.c", "fork").unwrap();
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
@@ -166,7 +176,8 @@ fn a_program_in_cpp() {
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
-/// A C++ exception that leaves a function of the program's ends the process, and says so, wherever it was called; it is not undefined.
+/// A C++ exception that leaves a function of the program's ends the process, and says so, wherever
+/// it was called; it is not undefined.
 #[test]
 fn an_exception_that_leaves_a_task() {
     use std::os::unix::process::ExitStatusExt;
@@ -194,7 +205,8 @@ fn linked_statically() {
     MODES.iter().for_each(|mode| all_is_well(&program, mode));
 }
 
-/// FFTW's loops are tasks of a C program. Skipped, in words, where FFTW is not installed, unless `MYRIAD_FOREIGN=required`.
+/// FFTW's loops are tasks of a C program. Skipped, in words, where FFTW is not installed, unless
+/// `MYRIAD_FOREIGN=required`.
 #[test]
 fn fftw() {
     let found = ["/usr/include", "/usr/local/include"].iter().any(|folder| Path::new(folder).join("fftw3.h").exists());

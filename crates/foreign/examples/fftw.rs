@@ -1,4 +1,5 @@
-//! FFTW's loops on our workers, against its own threads, by turns; results checked against a plan without threads.
+//! FFTW's loops on our workers, against its own threads, by turns; results checked against a plan
+//! without threads.
 //!
 //! `cargo run --release -p myriad-foreign --example fftw [fibers] [n=4096] [rounds=7]`
 

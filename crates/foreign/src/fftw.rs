@@ -1,8 +1,9 @@
 //! FFTW's loops as tasks.
 //!
-//! FFTW 3.3.9 and later let the program run their parallel loops (`fftw_threads_set_callback`): each is a number of
-//! independent jobs. Here they are tasks that the caller waits for: it is set aside like in any join, and its worker goes on. A transform may be
-//! executed in any task, many at a time, in tasks of tasks; there are never more threads than workers.
+//! FFTW 3.3.9 and later let the program run their parallel loops (`fftw_threads_set_callback`):
+//! each is a number of independent jobs. Here they are tasks that the caller waits for: it is set
+//! aside like in any join, and its worker goes on. A transform may be executed in any task, many at
+//! a time, in tasks of tasks; there are never more threads than workers.
 //!
 //! ```no_run
 //! use myriad_foreign::fftw::{Fftw, Precision};
@@ -10,19 +11,21 @@
 //! // SAFETY: no other thread is in FFTW yet.
 //! unsafe { fftw.install() };
 //! // SAFETY: as above.
-//! unsafe { fftw.plan_with_threads(8) };          // twice to four times the workers, for an even load
+//! unsafe { fftw.plan_with_threads(8) };          // twice the workers; docs/FOREIGN-LIBRARIES.md says why
 //! // plan and execute as always, in tasks or not
 //! # Ok::<(), myriad_foreign::LoadError>(())
 //! ```
-//! **Programs that are linked with FFTW** (statically too) need no `load`: `fftw_threads_set_callback(parallel_loop, NULL)`, with
-//! [`parallel_loop`] of this module, after `fftw_init_threads()`.
+//! **Programs that are linked with FFTW** (statically too) need no `load`:
+//! `fftw_threads_set_callback(parallel_loop, NULL)`, with [`parallel_loop`] of this module, after
+//! `fftw_init_threads()`.
 //!
-//! **Stacks.** FFTW's frames stand on the stacks of tasks, some kilobytes deep. In fiber mode 128 KiB or more
-//! (`Builder::stack_size`) leave room for what the program itself does.
+//! **Stacks.** FFTW's frames stand on the stacks of tasks, some kilobytes deep. In fiber mode 128
+//! KiB or more (`Builder::stack_size`) leave room for what the program itself does.
 //!
-//! **The planner** is one for the process and not for several threads at a time: plan in one task, or call
-//! [`Fftw::make_planner_thread_safe`], whose lock is one of the system and does no harm, as planning does not wait for tasks — but for
-//! `FFTW_MEASURE`, which *executes* plans under it: then plan outside of tasks, or in [`keep_thread`](myriad_core::task::keep_thread).
+//! **The planner** is one for the process and not for several threads at a time: plan in one task,
+//! or call [`Fftw::make_planner_thread_safe`], whose lock is one of the system and does no harm, as
+//! planning does not wait for tasks — but for `FFTW_MEASURE`, which *executes* plans under it: then
+//! plan outside of tasks, or in [`keep_thread`](myriad_core::task::keep_thread).
 
 use crate::jobs;
 use crate::library::{Found, LoadError};
@@ -30,7 +33,8 @@ use myriad_core::{Handle, cancel};
 use myriad_par as par;
 use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::fmt;
-use std::sync::Mutex;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::*};
 
 /// What FFTW computes with: each is a library of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,10 +89,12 @@ impl fmt::Debug for Fftw {
 }
 
 impl Fftw {
-    /// Finds FFTW's library of threads: in the process itself, if the program is linked with it, else by its name.
+    /// Finds FFTW's library of threads: in the process itself, if the program is linked with it,
+    /// else by its name.
     ///
     /// # Errors
-    /// It is not there, or is older than 3.3.9, or was built without threads. The text says what to install.
+    /// It is not there, or is older than 3.3.9, or was built without threads. The text says what to
+    /// install.
     pub fn load(precision: Precision) -> Result<Fftw, LoadError> {
         if let Ok(fftw) = Fftw::of(precision, Found::this_process()) {
             return Ok(fftw);
@@ -157,24 +163,26 @@ impl Fftw {
         self.precision
     }
 
-    /// From now on FFTW's loops of this precision are tasks: of the task that executes a plan; of the global runtime if a
-    /// thread does that is no worker.
+    /// From now on FFTW's loops of this precision are tasks: of the task that executes a plan; of
+    /// the global runtime if a thread does that is no worker.
     ///
-    /// Says `fftw_init_threads` first, which may be said again. FFTW has one such setting for each precision in the process.
+    /// Says `fftw_init_threads` first, which may be said again. FFTW has one such setting for each
+    /// precision in the process.
     ///
     /// # Panics
     /// If FFTW cannot initialise its threads (it has no memory).
     ///
     /// # Safety
     /// - No other thread is in a function of FFTW of this precision meanwhile.
-    /// - In fiber mode, the tasks that execute plans have stacks large enough for FFTW's frames: see the module's text.
+    /// - In fiber mode, the tasks that execute plans have stacks large enough for FFTW's frames:
+    ///   see the module's text.
     pub unsafe fn install(&self) {
         // SAFETY: the caller.
         unsafe { self.set(std::ptr::null_mut()) }
     }
 
-    /// As [`install`](Self::install), but loops of threads that are no workers run in this runtime. When it has been shut down,
-    /// such a loop aborts the process.
+    /// As [`install`](Self::install), but loops of threads that are no workers run in this runtime.
+    /// When it has been shut down, such a loop aborts the process.
     ///
     /// # Panics
     /// As for [`install`](Self::install).
@@ -183,10 +191,15 @@ impl Fftw {
     /// As for [`install`](Self::install).
     pub unsafe fn install_in(&self, runtime: Handle) {
         // A loop may still look at an older one; there are as many as calls of this.
-        let data = Box::into_raw(Box::new(runtime));
-        KEPT.lock().unwrap_or_else(|e| e.into_inner()).push(data.expose_provenance());
-        // SAFETY: the caller.
-        unsafe { self.set(data.cast()) }
+        let kept = Box::into_raw(Box::new(Kept { runtime, before: null_mut() }));
+        // Release: who finds it finds what is in it. (Nobody looks but a detector of leaks.)
+        _ = KEPT.fetch_update(Release, Relaxed, |before| {
+            // SAFETY: nobody else knows it yet.
+            unsafe { (*kept).before = before };
+            Some(kept)
+        });
+        // SAFETY: the contract is the same; the handle stays for ever.
+        unsafe { self.set((&raw mut (*kept).runtime).cast()) }
     }
 
     /// # Safety
@@ -208,13 +221,15 @@ impl Fftw {
         unsafe { (self.set_callback)(None, std::ptr::null_mut()) }
     }
 
-    /// Plans that are made from now on are cut into so many jobs at most. Some more than workers make the load even.
+    /// Plans that are made from now on are cut into so many jobs at most. Some more than workers
+    /// make the load even.
     ///
     /// # Panics
     /// If `n` is 0, or more than a C `int`.
     ///
     /// # Safety
-    /// `fftw_init_threads` was called ([`install`](Self::install) does), and nobody plans meanwhile.
+    /// `fftw_init_threads` was called ([`install`](Self::install) does), and nobody plans
+    /// meanwhile.
     pub unsafe fn plan_with_threads(&self, n: usize) {
         let n =
             c_int::try_from(n).ok().filter(|n| *n > 0).expect("a plan has at least 1 job, and no more than an `int`");
@@ -239,7 +254,8 @@ impl Fftw {
         Ok(())
     }
 
-    /// Another function of this library, or of the one that it is linked with (`fftw_plan_dft_2d`, `fftw_execute` …), by its full name.
+    /// Another function of this library, or of the one that it is linked with (`fftw_plan_dft_2d`,
+    /// `fftw_execute` …), by its full name.
     ///
     /// # Errors
     /// There is none.
@@ -254,24 +270,35 @@ impl Fftw {
     }
 }
 
-/// Handles that a library was given, by address: what leaks is reachable.
-static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+/// A handle that a library was given, for good.
+struct Kept {
+    runtime: Handle,
+    /// The one before it.
+    before: *mut Kept,
+}
 
-/// For `fftw_threads_set_callback`, of all precisions, with null for `data`: runs the jobs of a loop as tasks, and returns when all have
-/// ended.
+/// The newest: what leaks is reachable. No lock, which a process that is forked might find locked.
+static KEPT: AtomicPtr<Kept> = AtomicPtr::new(null_mut());
+
+/// For `fftw_threads_set_callback`, of all precisions, with null for `data`: runs the jobs of a
+/// loop as tasks, and returns when all have ended.
 ///
 /// # Blocking
-/// Until all jobs have ended. The calling task is set aside if others have taken some; a thread that is no worker sleeps.
+/// Until all jobs have ended. The calling task is set aside if others have taken some; a thread
+/// that is no worker sleeps.
 ///
 /// # Cancellation
-/// None in the loop: all jobs run, and the task that called FFTW is cancelled at its next wait behind it.
+/// None in the loop: all jobs run, and the task that called FFTW is cancelled at its next wait
+/// behind it.
 ///
 /// # Panics
-/// Never: a panic that came this far would have to unwind through FFTW, and aborts the process instead.
+/// Never: a panic that came this far would have to unwind through FFTW, and aborts the process
+/// instead.
 ///
 /// # Safety
-/// As FFTW calls it: `work` may be called for each of `njobs` elements of `elsize` bytes at `jobdata`, in any order, on any threads, at
-/// the same time. `data` is null (or from [`Fftw::install_in`]).
+/// As FFTW calls it: `work` may be called for each of `njobs` elements of `elsize` bytes at
+/// `jobdata`, in any order, on any threads, at the same time. `data` is null (or from
+/// [`Fftw::install_in`]).
 pub unsafe extern "C" fn parallel_loop(
     work: Option<Work>,
     jobdata: *mut c_char,

@@ -5,7 +5,7 @@ pub(crate) fn no_unwind<T>(what: &str, f: impl FnOnce() -> T) -> T {
     struct Bomb<'a>(&'a str);
     impl Drop for Bomb<'_> {
         fn drop(&mut self) {
-            myriad_core::sys::thread::abort_with(self.0);
+            myriad_base::sys::thread::abort_with(self.0);
         }
     }
     let bomb = Bomb(what);

@@ -5,14 +5,15 @@
 //! | [`fftw`], since 3.3.9 | jobs that are independent of each other | a parallel loop of tasks; the caller may be set aside; nested in tasks as deep as you like |
 //! | [`openblas`], since 0.3.28 | jobs that wait for each other by looking at memory | a [gang](myriad_core::task::gang) of threads, one call at a time |
 //!
-//! A library with threads of its own, used from tasks, has as many threads as it likes for each task that calls it, and all of them
-//! want the same processors. Here it has none.
+//! A library with threads of its own, used from tasks, has as many threads as it likes for each
+//! task that calls it, and all of them want the same processors. Here it has none.
 //!
-//! The libraries are looked up when the program runs, in the process itself and then by their names, so nothing of them is
-//! needed to build. What is missing is an error that says what to install.
+//! The libraries are looked up when the program runs, in the process itself and then by their
+//! names, so nothing of them is needed to build. What is missing is an error that says what to
+//! install.
 //!
-//! **One crate for both,** because they share the look-up and nothing in either is more than some hundred lines; a user of one
-//! pays nothing for the other.
+//! **One crate for both,** because they share the look-up and nothing in either is more than some
+//! hundred lines; a user of one pays nothing for the other.
 // They panic where the output is full or closed: see `sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 

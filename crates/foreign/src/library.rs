@@ -31,7 +31,8 @@ impl Error for LoadError {
     }
 }
 
-/// A library, and where it was found. It is never unloaded: its threads and its callbacks would be left without code.
+/// A library, and where it was found. It is never unloaded: its threads and its callbacks would be
+/// left without code.
 #[derive(Debug)]
 pub(crate) struct Found {
     library: std::mem::ManuallyDrop<Library>,
@@ -57,8 +58,8 @@ impl Found {
         let mut last = None;
         for name in names {
             let name = name.as_ref();
-            // SAFETY: names of well-known libraries, or what the user has named: their initialisers run as if the program had been
-            // linked with them.
+            // SAFETY: names of well-known libraries, or what the user has named: their initialisers
+            // run as if the program had been linked with them.
             match unsafe { Library::new(name) } {
                 Ok(library) => return Ok(Found::new(library, PathBuf::from(name).display().to_string())),
                 Err(error) => last = Some(error),

@@ -1,26 +1,32 @@
 //! OpenBLAS on gangs of threads.
 //!
-//! OpenBLAS 0.3.28 and later let the program run the parts of a call (`openblas_set_threads_callback_function`). They are not
-//! independent: the kernels of level 3 wait for each other by looking at memory. So each call is a [gang](myriad_core::task::gang): as many threads as
-//! parts, at the same time, one of them the caller's; one call in the process at a time, as OpenBLAS has one set of buffers.
+//! OpenBLAS 0.3.28 and later let the program run the parts of a call
+//! (`openblas_set_threads_callback_function`). They are not independent: the kernels of level 3
+//! wait for each other by looking at memory. So each call is a [gang](myriad_core::task::gang): as
+//! many threads as parts, at the same time, one of them the caller's; one call in the process at a
+//! time, as OpenBLAS has one set of buffers.
 //!
 //! ```no_run
 //! use myriad_foreign::openblas::OpenBlas;
 //! let blas = OpenBlas::load()?;
 //! // SAFETY: no other thread is in OpenBLAS yet.
-//! unsafe { blas.install(myriad_core::platform::platform().workers) };
+//! unsafe { blas.install(myriad_base::platform::platform().workers) };
 //! // call cblas_dgemm and all else as always, in tasks or not
 //! # Ok::<(), myriad_foreign::LoadError>(())
 //! ```
-//! **The caller keeps its thread** while a call runs: OpenBLAS holds a lock of the system in its level-3 routines, and another task of the
-//! same thread would wait for it for ever. So a call is to its worker what a long computation is. Several tasks that call at the same time take
-//! turns, in OpenBLAS's lock or here, and hold up their workers meanwhile: [`OpenBlas::one_at_a_time`] sets them aside instead.
+//! **The caller keeps its thread** while a call runs: OpenBLAS holds a lock of the system in its
+//! level-3 routines, and another task of the same thread would wait for it for ever. So a call is
+//! to its worker what a long computation is. Several tasks that call at the same time take turns,
+//! in OpenBLAS's lock or here, and hold up their workers meanwhile: [`OpenBlas::one_at_a_time`]
+//! sets them aside instead.
 //!
-//! **As many callers as workers** are better off with one thread for each call: then they run at the same time, and no gang is needed. So it is done
-//! in a stream of calls: while all workers are busy, those that begin have one thread, and from when one has nothing to do, all. [`OpenBlas::set_threads`] sets a
-//! number for good instead.
+//! **As many callers as workers** are better off with one thread for each call: then they run at
+//! the same time, and no gang is needed. So it is done in a stream of calls: while all workers are
+//! busy, those that begin have one thread, and from when one has nothing to do, all.
+//! [`OpenBlas::set_threads`] sets a number for good instead.
 //!
-//! **Stacks.** Its frames stand on the stacks of tasks. In fiber mode use 256 KiB or more (`Builder::stack_size`).
+//! **Stacks.** Its frames stand on the stacks of tasks. In fiber mode use 256 KiB or more
+//! (`Builder::stack_size`).
 
 mod share;
 
@@ -28,8 +34,9 @@ pub use share::{CALLS, SetThreads, share_threads};
 
 use crate::jobs;
 use crate::library::{Found, LoadError};
+use myriad_core::cancel;
+use myriad_core::engine::guest;
 use myriad_core::task::{GangError, keep_thread, try_gang};
-use myriad_core::{cancel, guest};
 use myriad_sync::lock::Mutex as Turn;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fmt;
@@ -64,11 +71,12 @@ impl fmt::Debug for OpenBlas {
 }
 
 impl OpenBlas {
-    /// Finds OpenBLAS: in the process itself, if the program is linked with it; else the file that the variable `MYRIAD_OPENBLAS` names; else
-    /// the system's `libopenblas`.
+    /// Finds OpenBLAS: in the process itself, if the program is linked with it; else the file that
+    /// the variable `MYRIAD_OPENBLAS` names; else the system's `libopenblas`.
     ///
     /// # Errors
-    /// It is not there, is older than 0.3.28, or was built for one thread. The text says what to install.
+    /// It is not there, is older than 0.3.28, or was built for one thread. The text says what to
+    /// install.
     pub fn load() -> Result<OpenBlas, LoadError> {
         if let Ok(blas) = OpenBlas::of(Found::this_process()) {
             return Ok(blas);
@@ -106,16 +114,19 @@ impl OpenBlas {
         let mut config = None;
         for names in NAMES {
             let name = |middle: &str| format!("{}openblas_{middle}{}", names.0, names.1);
-            // SAFETY: functions of OpenBLAS's interface, with their types; `get_config` may be called at any time.
+            // SAFETY: functions of OpenBLAS's interface, with their types; `get_config` may be
+            // called at any time.
             unsafe {
                 let get: Option<GetConfig> = found.symbol(&name("get_config"));
-                config = config.or_else(|| get.map(|get| text(get())));
+                // Of this very build: a process may have two, with other names, and what one says
+                // of OpenMP is not true of the other.
+                let own = get.map(|get| text(get()));
                 let set_callback = found.symbol::<SetCallback>(&name("set_threads_callback_function"));
                 let set_threads = found.symbol::<SetThreads>(&name("set_num_threads"));
                 if let (Some(set_callback), Some(set_threads)) = (set_callback, set_threads) {
-                    let config = config.unwrap_or_default();
-                    return Ok(OpenBlas { found, names, set_callback, set_threads, config });
+                    return Ok(OpenBlas { found, names, set_callback, set_threads, config: own.unwrap_or_default() });
                 }
+                config = config.or(own);
             }
         }
         let what = match config {
@@ -133,9 +144,12 @@ impl OpenBlas {
 
     /// From now on OpenBLAS's calls are gangs, of so many threads at most.
     ///
-    /// While all workers of the pool whose tasks call are busy, and have been for [`CALLS`]` * threads` calls, a call that begins has one thread, and
-    /// as many run at the same time as there are workers. The number is OpenBLAS's own: `openblas_get_num_threads` tells it, and who sets it by other means than [`set_threads`](Self::set_threads)
-    /// is overruled. (Not if there are more `threads` than workers, nor for a build with OpenMP or affinity, as [`config`](Self::config) says.)
+    /// While all workers of the pool whose tasks call are busy, and have been for
+    /// [`CALLS`]` * threads` calls, a call that begins has one thread, and as many run at the same
+    /// time as there are workers. The number is OpenBLAS's own: `openblas_get_num_threads` tells
+    /// it, and who sets it by other means than [`set_threads`](Self::set_threads) is overruled.
+    /// (Not if there are more `threads` than workers, nor for a build with OpenMP or affinity, as
+    /// [`config`](Self::config) says.)
     ///
     /// More threads than processors are of no use. OpenBLAS has one such setting in the process.
     ///
@@ -144,8 +158,10 @@ impl OpenBlas {
     ///
     /// # Safety
     /// - No other thread is in a function of OpenBLAS meanwhile; best before the first.
-    /// - In fiber mode, the tasks that call it have stacks large enough for its frames: see the module's text.
-    /// - Jobs of other gangs do not call OpenBLAS with more than one thread: that aborts the process.
+    /// - In fiber mode, the tasks that call it have stacks large enough for its frames: see the
+    ///   module's text.
+    /// - Jobs of other gangs do not call OpenBLAS with more than one thread: that aborts the
+    ///   process.
     pub unsafe fn install(&self, threads: usize) {
         // SAFETY: the caller.
         unsafe {
@@ -168,8 +184,8 @@ impl OpenBlas {
         unsafe { (self.set_callback)(None) }
     }
 
-    /// How many threads a call has, until the next [`install`](Self::install), also while all workers are busy. Calls with one thread never come
-    /// to a gang.
+    /// How many threads a call has, until the next [`install`](Self::install), also while all
+    /// workers are busy. Calls with one thread never come to a gang.
     ///
     /// # Panics
     /// If `threads` is 0, or more than a C `int`.
@@ -181,10 +197,11 @@ impl OpenBlas {
         unsafe { share::fix_threads(self.set_threads, threads) }
     }
 
-    /// Calls `f`, which calls OpenBLAS, when no other `f` runs; tasks that wait for their turn are set aside.
+    /// Calls `f`, which calls OpenBLAS, when no other `f` runs; tasks that wait for their turn are
+    /// set aside.
     ///
-    /// OpenBLAS runs one call with several threads at a time anyway, and who comes second waits in its lock with the whole worker. Here
-    /// the worker goes on.
+    /// OpenBLAS runs one call with several threads at a time anyway, and who comes second waits in
+    /// its lock with the whole worker. Here the worker goes on.
     ///
     /// # Blocking
     /// Until it is the caller's turn; then until `f` has ended, and there it keeps its thread.
@@ -197,8 +214,9 @@ impl OpenBlas {
         keep_thread(f)
     }
 
-    /// Another function of this library, by its plain name (`cblas_dgemm`): what its build puts before and behind names is
-    /// added. (In builds with 64-bit integers, whose names end with `64_`, dimensions are `i64`: [`is_64_bit`](Self::is_64_bit).)
+    /// Another function of this library, by its plain name (`cblas_dgemm`): what its build puts
+    /// before and behind names is added. (In builds with 64-bit integers, whose names end with
+    /// `64_`, dimensions are `i64`: [`is_64_bit`](Self::is_64_bit).)
     ///
     /// # Errors
     /// There is none.
@@ -236,25 +254,27 @@ unsafe fn text(string: *const c_char) -> String {
     unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
 }
 
-/// One call at a time: OpenBLAS's buffers are one for each thread *number*. A lock of the system, as the caller keeps its thread.
+/// One call at a time: OpenBLAS's buffers are one for each thread *number*. A lock of the system,
+/// as the caller keeps its thread.
 static ONE_CALL: Mutex<()> = Mutex::new(());
 
-/// For `openblas_set_threads_callback_function`: runs the parts of a call at the same time, each on a thread of its own, and returns
-/// when all have ended.
+/// For `openblas_set_threads_callback_function`: runs the parts of a call at the same time, each on
+/// a thread of its own, and returns when all have ended.
 ///
 /// # Blocking
-/// Until other calls, and gangs before it, have ended, and then all parts. The caller keeps its thread.
+/// Until other calls, and gangs before it, have ended, and then all parts. The caller keeps its
+/// thread.
 ///
 /// # Cancellation
 /// None in the call: all parts run, and the caller is cancelled at its next wait behind it.
 ///
 /// # Panics
-/// Never. If there are no threads for all parts, or the caller is a job of a gang, it aborts the process with a message: OpenBLAS
-/// has no way to be told.
+/// Never. If there are no threads for all parts, or the caller is a job of a gang, it aborts the
+/// process with a message: OpenBLAS has no way to be told.
 ///
 /// # Safety
-/// As OpenBLAS calls it: `dojob(i, jobdata + i * elsize, dojob_data)` may be called once for each `i` below `numjobs`, on any threads, at
-/// the same time.
+/// As OpenBLAS calls it: `dojob(i, jobdata + i * elsize, dojob_data)` may be called once for each
+/// `i` below `numjobs`, on any threads, at the same time.
 pub unsafe extern "C" fn run_gang(
     _sync: c_int,
     dojob: Option<DoJob>,
@@ -276,13 +296,16 @@ pub unsafe extern "C" fn run_gang(
         return;
     }
     jobs::no_unwind("a call of OpenBLAS cannot be run: the message above says why", || {
-        // None in `keep_thread` (and so in `one_at_a_time`): who has asked for that wants the whole call.
+        // None in `keep_thread` (and so in `one_at_a_time`): who has asked for that wants the whole
+        // call.
         let pool = guest::seat().map(|seat| seat.pool());
-        // A cancellation would unwind through OpenBLAS: it waits until we are out of it. (In `keep_thread` none comes to a task, but it would to
-        // a thread that waits in a region of its own.)
+        // A cancellation would unwind through OpenBLAS: it waits until we are out of it. (In
+        // `keep_thread` none comes to a task, but it would to a thread that waits in a region of
+        // its own.)
         let call = || {
             cancel::shield(|| {
-                // A part of a call that calls again would wait for the lock for ever: a gang of no jobs says so first.
+                // A part of a call that calls again would wait for the lock for ever: a gang of no
+                // jobs says so first.
                 try_gang(0, |_| ())?;
                 let _one = ONE_CALL.lock().unwrap_or_else(|e| e.into_inner());
                 pool.inspect(|pool| share::lower(*pool));

@@ -158,7 +158,8 @@ fn every_precision() {
     let _alone = alone();
     ones(Precision::Double, 0.0_f64, 1.0);
     ones(Precision::Single, 0.0_f32, 1.0);
-    // `long double` of x86 (its six bytes of padding may be anything, so ours are compared by value only) and `__float128`.
+    // `long double` of x86 (its six bytes of padding may be anything, so ours are compared by value
+    // only) and `__float128`.
     if cfg!(target_arch = "x86_64") {
         ones(Precision::Long, Extended([0; 16]), Extended([0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f, 0, 0, 0, 0, 0, 0]));
         ones(Precision::Quad, 0_u128, 0x3fff_u128 << 112);
@@ -176,7 +177,8 @@ impl PartialEq for Extended {
     }
 }
 
-/// What FFTW's interface says: each job once, with its element; the caller comes back when all have ended.
+/// What FFTW's interface says: each job once, with its element; the caller comes back when all have
+/// ended.
 #[test]
 fn each_job_once() {
     unsafe extern "C" fn count(job: *mut c_char) -> *mut c_void {
@@ -281,8 +283,8 @@ fn uninstalled() {
     assert_close(&transform.of(&mut input, 0.0), &ours, 1e-13);
 }
 
-/// The task that called the library is cancelled meanwhile: nothing can unwind through the library, so all jobs run, and the
-/// cancellation arrives after it.
+/// The task that called the library is cancelled meanwhile: nothing can unwind through the library,
+/// so all jobs run, and the cancellation arrives after it.
 #[test]
 fn cancelled_inside() {
     static RUN: AtomicUsize = AtomicUsize::new(0);
@@ -318,7 +320,8 @@ fn cancelled_inside() {
     });
 }
 
-/// A thread that is no worker calls the library in a region that is cancelled meanwhile: all jobs run, and the cancellation arrives behind it.
+/// A thread that is no worker calls the library in a region that is cancelled meanwhile: all jobs
+/// run, and the cancellation arrives behind it.
 #[test]
 fn a_plain_thread_is_cancelled_inside() {
     static BEGUN: AtomicUsize = AtomicUsize::new(0);

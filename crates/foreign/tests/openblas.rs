@@ -37,7 +37,8 @@ impl Blas {
         assert!(a.len() == n * n && b.len() == n * n);
         let mut c = vec![0.0; n * n];
         let (a, b, place) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-        // SAFETY: CBLAS's function, with the integers of this build, and three arrays of n * n numbers.
+        // SAFETY: CBLAS's function, with the integers of this build, and three arrays of n * n
+        // numbers.
         unsafe {
             if self.blas.is_64_bit() {
                 let (gemm, n) = (std::mem::transmute::<usize, Gemm<i64>>(self.gemm), n as i64);
@@ -227,8 +228,8 @@ fn what_is_missing_is_said() {
     assert!(panic.is_err());
 }
 
-/// A part of a call that calls again, with several parts: on whichever thread of the gang it is, the process ends with a message, and does not
-/// wait for itself.
+/// A part of a call that calls again, with several parts: on whichever thread of the gang it is,
+/// the process ends with a message, and does not wait for itself.
 #[test]
 fn inside_a_call() {
     unsafe extern "C" fn inner(_: c_int, _: *mut c_void, _: c_int) {}
@@ -256,7 +257,8 @@ fn inside_a_call() {
     assert!(err.contains("a job of a gang has called OpenBLAS") && err.contains("cannot be run"), "{err}");
 }
 
-/// Who waits for other gangs to end, in a region that is cancelled meanwhile: the call takes place, and the cancellation arrives behind it.
+/// Who waits for other gangs to end, in a region that is cancelled meanwhile: the call takes place,
+/// and the cancellation arrives behind it.
 #[test]
 fn cancelled_while_it_waits_for_its_turn() {
     static PARTS: AtomicUsize = AtomicUsize::new(0);
@@ -272,7 +274,7 @@ fn cancelled_while_it_waits_for_its_turn() {
         });
         assert!(ended.is_err());
     }
-    let all = myriad_core::platform::platform().workers;
+    let all = myriad_base::platform::platform().workers;
     let _alone = alone();
     let turn = |rt: Option<&Runtime>| {
         PARTS.store(0, SeqCst);
@@ -306,4 +308,34 @@ fn cancelled_while_it_waits_for_its_turn() {
     };
     turn(None);
     in_both_modes(|rt| turn(Some(rt)));
+}
+
+/// Two builds in one process, of which the first is too old: what the other one says of itself
+/// counts for it. (By it `install` decides whether the number of threads may be changed at any
+/// time.)
+#[test]
+#[cfg(all(unix, not(target_os = "macos")))]
+fn of_two_builds_each_speaks_for_itself() {
+    let folder = std::env::temp_dir().join(format!("myriad-two-builds-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (source, library) = (folder.join("two.c"), folder.join("libtwo.so"));
+    let text = r#"
+        const char *openblas_get_config(void) { return "OpenBLAS 0.3.21 NO_AFFINITY"; }
+        void openblas_set_num_threads(int n) { (void)n; }
+        const char *scipy_openblas_get_config64_(void) { return "OpenBLAS 0.3.30 USE_OPENMP NO_AFFINITY"; }
+        void scipy_openblas_set_num_threads64_(int n) { (void)n; }
+        void scipy_openblas_set_threads_callback_function64_(void *f) { (void)f; }
+    "#;
+    std::fs::write(&source, text).unwrap();
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let made =
+        std::process::Command::new(compiler).args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    if !made.is_ok_and(|made| made.success()) {
+        _ = std::io::Write::write_all(&mut std::io::stderr(), b"SKIPPED: there is no compiler for C\n");
+        return;
+    }
+    // SAFETY: the file was made for this.
+    let blas = unsafe { OpenBlas::load_from(&library) }.unwrap();
+    assert_eq!(blas.config(), "OpenBLAS 0.3.30 USE_OPENMP NO_AFFINITY");
+    _ = std::fs::remove_dir_all(&folder);
 }

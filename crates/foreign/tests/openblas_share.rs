@@ -1,4 +1,5 @@
-//! The number of OpenBLAS's threads follows what the workers do. Without the library: a function that notes the number stands for its own.
+//! The number of OpenBLAS's threads follows what the workers do. Without the library: a function
+//! that notes the number stands for its own.
 
 mod common;
 
@@ -9,7 +10,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::*};
 use std::thread;
 
-/// Without spares: when the system keeps a worker from running, nobody takes its place and has nothing to do.
+/// Without spares: when the system keeps a worker from running, nobody takes its place and has
+/// nothing to do.
 fn in_both_modes(body: impl Fn(&Runtime)) {
     in_both_modes_with(|builder| builder.spare_workers(0), body);
 }

@@ -6,7 +6,8 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::sync::Mutex;
 
-/// The panics of a loop's iterations, at least one: what [`Loop::try_run`](crate::Loop::try_run) returns.
+/// The panics of a loop's iterations, at least one: what [`Loop::try_run`](crate::Loop::try_run)
+/// returns.
 ///
 /// # Examples
 /// ```
@@ -28,7 +29,8 @@ impl Panics {
         self.list.len()
     }
 
-    /// Each panic with the number of its iteration, counted from 0 at the beginning of the range; in that order.
+    /// Each panic with the number of its iteration, counted from 0 at the beginning of the range;
+    /// in that order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &(dyn Any + Send))> {
         self.list.iter().map(|(number, payload)| (*number, &**payload))
     }
@@ -56,7 +58,8 @@ impl Drop for Panics {
     }
 }
 
-// Nothing but their numbers and texts is reached through a reference by more than one thread: payloads need not be `Sync`.
+// Nothing but their numbers and texts is reached through a reference by more than one thread:
+// payloads need not be `Sync`.
 impl fmt::Debug for Panics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.list.iter().map(|(number, payload)| (number, text(&**payload)))).finish()
@@ -112,12 +115,14 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        // The loop is left by a cancellation: a payload's destructor that panicked now would end the process.
+        // The loop is left by a cancellation: a payload's destructor that panicked now would end
+        // the process.
         drop(Panics { list: self.take() });
     }
 }
 
-/// Runs `body` for each number of the range; the panic of one does not keep the others from running. A cancellation does.
+/// Runs `body` for each number of the range; the panic of one does not keep the others from
+/// running. A cancellation does.
 #[inline(always)]
 pub(crate) fn run_each(from: usize, to: usize, panics: &Collector, body: &impl Fn(usize)) {
     let mut at = from;
@@ -143,7 +148,8 @@ pub(crate) fn run_each(from: usize, to: usize, panics: &Collector, body: &impl F
     }
 }
 
-/// Where it was, for who catches the panic. (Written only then: so the number can stay in a register.)
+/// Where it was, for who catches the panic. (Written only then: so the number can stay in a
+/// register.)
 struct Next<'a> {
     out: &'a mut usize,
     now: usize,

@@ -1,7 +1,7 @@
 //! A vector of those results that are wanted, in order.
 //!
-//! Each leaf makes a vector of its own, since nobody knows where it will stand. When all are there, so are the places, and they are
-//! moved together, in parallel.
+//! Each leaf makes a vector of its own, since nobody knows where it will stand. When all are there,
+//! so are the places, and they are moved together, in parallel.
 
 use crate::loops::{Index, each, len};
 use crate::map::Place;
@@ -30,7 +30,8 @@ pub fn filter<T: Clone + Send + Sync>(xs: &[T], wanted: impl Fn(&T) -> bool + Sy
     after(wanted, results)
 }
 
-/// Calls `f` for each element, in parallel, and returns the results that are not `None`, in their order.
+/// Calls `f` for each element, in parallel, and returns the results that are not `None`, in their
+/// order.
 ///
 /// # Blocking
 /// As [`collect_some`], over the elements' indices.
@@ -52,16 +53,18 @@ pub fn filter_map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> Option<R> + Sync
     after(f, results)
 }
 
-/// Calls `f` for each number of the range, in parallel, and returns the results that are not `None`, in their order.
+/// Calls `f` for each number of the range, in parallel, and returns the results that are not
+/// `None`, in their order.
 ///
 /// Takes memory for the results twice, for a while.
 ///
 /// # Blocking
-/// Until all have ended; the caller takes part. `f` may block; it may wait for anything but a later number.
+/// Until all have ended; the caller takes part. `f` may block; it may wait for anything but a later
+/// number.
 ///
 /// # Panics
-/// If `f` panics: no more parts begin, and when all have ended a panic goes on. Results until then are dropped. As `Vec` does, if there
-/// is no memory.
+/// If `f` panics: no more parts begin, and when all have ended a panic goes on. Results until then
+/// are dropped. As `Vec` does, if there is no memory.
 ///
 /// # Cancellation
 /// As [`each`]; results until then are dropped.
@@ -121,7 +124,8 @@ fn together<R: Send>(mut parts: Vec<Vec<R>>) -> Vec<R> {
     // If this is cancelled between two parts, all are still where they were, and `all` is empty.
     each(0..from.len(), |i| {
         let (part, len, at) = &from[i];
-        // SAFETY: so many are there; their places in the new memory, which is large enough, are theirs alone.
+        // SAFETY: so many are there; their places in the new memory, which is large enough, are
+        // theirs alone.
         unsafe { part.add(0).copy_to_nonoverlapping(to.add(*at), *len) };
     });
     for part in &mut parts {

@@ -27,23 +27,27 @@
 //!
 //! # What is common to all
 //!
-//! All are built from [`join`](myriad_core::join): the caller works too, and others take a part when they have nothing to do. Work is
-//! cut only then, so on a busy machine, in a nested loop, or with one worker, a loop is a loop. Bodies are tasks, or parts of one:
-//! they may block, spawn, and call all of this again.
+//! All are built from [`join`](myriad_core::join): the caller works too, and others take a part
+//! when they have nothing to do. Work is cut only then, so on a busy machine, in a nested loop, or
+//! with one worker, a loop is a loop. Bodies are tasks, or parts of one: they may block, spawn, and
+//! call all of this again.
 //!
-//! - **Nobody is started for each iteration.** A body that blocks holds up the iterations that come after it in its part, and
-//!   about as many bodies are under way as there are workers. For work that mostly waits see
-//!   [`map_concurrent`](myriad_core::task::map_concurrent), or a loop with the schedule [`Greedy`](Schedule::Greedy) and as many
-//!   [`tasks`](Loop::tasks) as should wait at a time.
+//! - **Nobody is started for each iteration.** A body that blocks holds up the iterations that come
+//!   after it in its part, and about as many bodies are under way as there are workers. For work
+//!   that mostly waits see [`map_concurrent`](myriad_core::task::map_concurrent), or a loop with
+//!   the schedule [`Greedy`](Schedule::Greedy) and as many [`tasks`](Loop::tasks) as should wait at
+//!   a time.
 //! - **A foreign thread** sleeps meanwhile: all runs on the global runtime.
-//! - **Task-locals and random numbers** of a body are those of the part that it happens to be in. For numbers that do not depend on
-//!   the schedule, seed a generator with the index.
-//! - **Cancelling** the caller cancels all parts: at their next blocking point, and between two pieces of about a microsecond (or
-//!   one grain, or one long body). It goes on when all have ended.
-//! - **Destructors that wait** may be left by unwinding, as any code of a cancelled task. All elements are dropped once even so. One
-//!   case is the compiler's, not ours: in `|a, b| Sum::new(a.0 + b.0)` the result is there before `a` and `b` are dropped, and it
-//!   [leaks](https://github.com/rust-lang/rust/issues/47949) if one of their destructors unwinds. Drop them
-//!   before, or let the destructor [`shield`](myriad_core::cancel::shield) its wait.
+//! - **Task-locals and random numbers** of a body are those of the part that it happens to be in.
+//!   For numbers that do not depend on the schedule, seed a generator with the index.
+//! - **Cancelling** the caller cancels all parts: at their next blocking point, and between two
+//!   pieces of about a microsecond (or one grain, or one long body). It goes on when all have
+//!   ended.
+//! - **Destructors that wait** may be left by unwinding, as any code of a cancelled task. All
+//!   elements are dropped once even so. One case is the compiler's, not ours: in
+//!   `|a, b| Sum::new(a.0 + b.0)` the result is there before `a` and `b` are dropped, and it
+//!   [leaks](https://github.com/rust-lang/rust/issues/47949) if one of their destructors unwinds.
+//!   Drop them before, or let the destructor [`shield`](myriad_core::cancel::shield) its wait.
 
 // They panic where the output is full or closed: see `sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]

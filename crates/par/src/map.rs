@@ -31,11 +31,12 @@ pub fn map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
 /// Calls `f` for each number of the range, in parallel, and returns the results in their order.
 ///
 /// # Blocking
-/// Until all have ended; the caller takes part. `f` may block; it may wait for anything but a later number.
+/// Until all have ended; the caller takes part. `f` may block; it may wait for anything but a later
+/// number.
 ///
 /// # Panics
-/// If `f` panics: no more parts begin, and when all have ended a panic goes on. Results until then are dropped. As `Vec` does, if there
-/// is no memory.
+/// If `f` panics: no more parts begin, and when all have ended a panic goes on. Results until then
+/// are dropped. As `Vec` does, if there is no memory.
 ///
 /// # Cancellation
 /// As [`each`](crate::each); results until then are dropped.
@@ -74,7 +75,8 @@ pub(crate) fn by_leaves<I: Index, R: Send>(range: Range<I>, size: usize, f: impl
     let all = tree(n.div_ceil(size), &leaf, &Run::append);
     debug_assert!(all.len == n);
     std::mem::forget(all);
-    // SAFETY: all are written: the runs of all leaves, one after the other, and nobody drops them any more.
+    // SAFETY: all are written: the runs of all leaves, one after the other, and nobody drops them
+    // any more.
     unsafe { results.set_len(n) };
     after(f, results)
 }
@@ -82,7 +84,8 @@ pub(crate) fn by_leaves<I: Index, R: Send>(range: Range<I>, size: usize, f: impl
 /// Where results go, or stand.
 pub(crate) struct Place<R>(pub(crate) *mut R);
 
-// SAFETY: each place is written by one leaf alone; results go to the caller's thread, which `R: Send` allows.
+// SAFETY: each place is written by one leaf alone; results go to the caller's thread, which
+// `R: Send` allows.
 unsafe impl<R: Send> Sync for Place<R> {}
 
 impl<R> Place<R> {

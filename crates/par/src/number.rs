@@ -2,8 +2,9 @@
 
 use std::ops::Add;
 
-/// A number that [`sum`](crate::sum) and [`prefix_sum`](crate::prefix_sum) add up: an integer of std's (with `+`, so an overflow panics
-/// where overflows are checked, and else wraps around), or a float.
+/// A number that [`sum`](crate::sum) and [`prefix_sum`](crate::prefix_sum) add up: an integer of
+/// std's (with `+`, so an overflow panics where overflows are checked, and else wraps around), or a
+/// float.
 pub trait Number: Copy + Send + Sync + Add<Output = Self> + 'static + sealed::Sealed {
     /// Nothing. (Of floats the negative zero: it alone changes nothing.)
     const ZERO: Self;

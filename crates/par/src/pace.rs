@@ -1,18 +1,21 @@
 //! How much to do before the next look at who is hungry, and whether it is worth while to split.
 //!
-//! The unit is an iteration of a loop, or a leaf of a reduction. A pace that was not given is found by the processor's counter:
-//! one iteration first, then as many as take about a microsecond. So a look (some nanoseconds) costs nothing beside them, a
-//! thief waits a microsecond, and few heavy iterations are given away one by one.
+//! The unit is an iteration of a loop, or a leaf of a reduction. A pace that was not given is found
+//! by the processor's counter: one iteration first, then as many as take about a microsecond. So a
+//! look (some nanoseconds) costs nothing beside them, a thief waits a microsecond, and few heavy
+//! iterations are given away one by one.
 //!
-//! **Nobody splits what is soon done.** What is left must be worth the handing over: microseconds if the thief is awake, more if it
-//! has to be woken. So a loop of a hundred short iterations stays where it is, whoever is hungry.
+//! **Nobody splits what is soon done.** What is left must be worth the handing over: microseconds
+//! if the thief is awake, more if it has to be woken. So a loop of a hundred short iterations stays
+//! where it is, whoever is hungry.
 //!
-//! **Rejected.** A fixed grain: 64 costs nested loops of heavy bodies their balance, and empty bodies 5 %. To split at once, before
-//! anything is measured: ten times the price for short loops in a program with idle workers, and at most one iteration is
-//! won. Proportional control of the size: a division of 64 bits is 20 ns on older processors.
+//! **Rejected.** A fixed grain: 64 costs nested loops of heavy bodies their balance, and empty
+//! bodies 5 %. To split at once, before anything is measured: ten times the price for short loops
+//! in a program with idle workers, and at most one iteration is won. Proportional control of the
+//! size: a division of 64 bits is 20 ns on older processors.
 
+use myriad_base::sys::thread::{ticks, ticks_per_us};
 use myriad_core::engine::split::{Hunger, hunger};
-use myriad_core::sys::thread::{ticks, ticks_per_us};
 
 /// A piece takes about so long: between half and twice that.
 const PIECE_US: u64 = 1;
@@ -20,8 +23,8 @@ const PIECE_US: u64 = 1;
 const WORTH_US: u64 = 2;
 /// and so long if somebody has to be woken for it.
 const WORTH_A_WAKE_US: u64 = 20;
-/// A pace is found when so many pieces have taken long enough in a row. (One may have, because of a page that was not there, or
-/// because the thread was interrupted.)
+/// A pace is found when so many pieces have taken long enough in a row. (One may have, because of a
+/// page that was not there, or because the thread was interrupted.)
 const SETTLED: u8 = 3;
 
 /// See the module's header.
@@ -34,7 +37,8 @@ pub(crate) struct Pace {
     settles_first: bool,
     /// So many pieces, one after the other, have taken long enough.
     settled: u8,
-    /// When the last piece ended, if the next one follows at once: the counter is dear, and read once for each piece.
+    /// When the last piece ended, if the next one follows at once: the counter is dear, and read
+    /// once for each piece.
     since: Option<u64>,
 }
 
@@ -59,8 +63,9 @@ impl Pace {
         }
     }
 
-    /// To be found, with pieces that take so long; and no split before it is: for those who want to know the size that such
-    /// pieces have. Somebody is woken for what takes as long as said, or longer.
+    /// To be found, with pieces that take so long; and no split before it is: for those who want to
+    /// know the size that such pieces have. Somebody is woken for what takes as long as said, or
+    /// longer.
     pub(crate) fn of_pieces(us: u64, worth_a_wake_us: u64) -> Pace {
         Pace { piece_us: us, worth_a_wake_us, settles_first: true, ..Pace::new(None) }
     }
@@ -75,7 +80,8 @@ impl Pace {
         self.size
     }
 
-    /// Is it to be split before anything has run? Only with a given pace: else nobody knows what it is worth.
+    /// Is it to be split before anything has run? Only with a given pace: else nobody knows what it
+    /// is worth.
     #[inline]
     pub(crate) fn is_split_due_at_once(self, left: usize) -> bool {
         self.is_given && left > self.size && hunger() != Hunger::None
@@ -134,7 +140,8 @@ fn is_worth(us: u64, took: u64, len: usize, left: usize) -> bool {
 mod test {
     use super::Pace;
 
-    /// One element that took long, at the very beginning, once made blocks of two elements out of fifty million.
+    /// One element that took long, at the very beginning, once made blocks of two elements out of
+    /// fifty million.
     #[test]
     fn one_slow_piece_settles_nothing() {
         let mut pace = Pace::of_pieces(4, 20);

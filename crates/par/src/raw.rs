@@ -11,9 +11,11 @@ pub(crate) struct Parts<'a, T> {
     slice: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: whoever takes a part has it alone (the contract of `part`), as if it had been sent a `&mut [T]`.
+// SAFETY: whoever takes a part has it alone (the contract of `part`), as if it had been sent a
+// `&mut [T]`.
 unsafe impl<T: Send> Sync for Parts<'_, T> {}
-// SAFETY: as above.
+// SAFETY: whoever takes a part has it alone (the contract of `part`), as if it had been sent a
+// `&mut [T]`.
 unsafe impl<T: Send> Send for Parts<'_, T> {}
 
 impl<'a, T> Parts<'a, T> {

@@ -9,13 +9,15 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Mutex;
 
-/// Calls `op` once on every worker of the caller's pool (on other threads: the global one), and returns the results in the order of
-/// the workers' numbers.
+/// Calls `op` once on every worker of the caller's pool (on other threads: the global one), and
+/// returns the results in the order of the workers' numbers.
 ///
-/// A worker that is busy comes to it when it has run what it has queued itself; one that sleeps is woken.
+/// A worker that is busy comes to it when it has run what it has queued itself; one that sleeps is
+/// woken.
 ///
 /// # Blocking
-/// Until all calls have ended: a task of Myriad is set aside; a worker of a pool with own threads runs other jobs; a thread sleeps.
+/// Until all calls have ended: a task of Myriad is set aside; a worker of a pool with own threads
+/// runs other jobs; a thread sleeps.
 ///
 /// # Panics
 /// If a call panics, after all have ended: the panic of the one with the lowest number goes on.
@@ -45,7 +47,8 @@ where
 /// Never blocks.
 ///
 /// # Panics
-/// A panic of a call goes to the pool's [`panic_handler`](crate::ThreadPoolBuilder::panic_handler); without one the process aborts.
+/// A panic of a call goes to the pool's [`panic_handler`](crate::ThreadPoolBuilder::panic_handler);
+/// without one the process aborts.
 pub fn spawn_broadcast<OP>(op: OP)
 where
     OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
@@ -85,7 +88,8 @@ impl fmt::Debug for BroadcastContext<'_> {
     }
 }
 
-/// Counts down when it goes, called or not: a runtime that is shut down drops what it has not begun.
+/// Counts down when it goes, called or not: a runtime that is shut down drops what it has not
+/// begun.
 struct Down<'a>(&'a Countdown);
 
 impl Drop for Down<'_> {
@@ -95,7 +99,8 @@ impl Drop for Down<'_> {
     }
 }
 
-/// Makes `n` calls of `f` for `start`, each of which is called or dropped somewhere; waits for all, and gathers the results.
+/// Makes `n` calls of `f` for `start`, each of which is called or dropped somewhere; waits for all,
+/// and gathers the results.
 pub(crate) fn gather<F, R>(n: usize, latch: Latch, f: F, start: impl FnOnce(Vec<Call<'static>>)) -> Vec<R>
 where
     F: Fn(BroadcastContext<'_>) -> R + Sync,

@@ -8,7 +8,7 @@ use crate::thread_pool::max_num_threads;
 use crate::unwind::Payload;
 use crate::user_code::{self, LetGo, PanicHandler};
 use crate::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, global};
-use myriad_core::guest;
+use myriad_core::engine::guest;
 use std::any::Any;
 use std::fmt;
 use std::io;
@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// Myriad's stacks of threads are not smaller.
 const LEAST_STACK: usize = 128 << 10;
 
-/// The settings of a pool, in the end for [`build`](Self::build) or [`build_global`](Self::build_global).
+/// The settings of a pool, in the end for [`build`](Self::build) or
+/// [`build_global`](Self::build_global).
 ///
 /// # Examples
 /// ```
@@ -72,8 +73,9 @@ impl ThreadPoolBuilder {
         ThreadPoolBuilder::default()
     }
 
-    /// Builds a pool whose threads live in a scope, so that what they do around [`ThreadBuilder::run`] may borrow from the caller; calls
-    /// `with_pool`, and returns when all threads have ended.
+    /// Builds a pool whose threads live in a scope, so that what they do around
+    /// [`ThreadBuilder::run`] may borrow from the caller; calls `with_pool`, and returns when all
+    /// threads have ended.
     ///
     /// # Blocking
     /// Until `with_pool`, all jobs and all threads have ended.
@@ -128,23 +130,24 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// As long as it takes to start threads.
     ///
     /// # Panics
-    /// If the function of [`thread_name`](Self::thread_name) or [`spawn_handler`](Self::spawn_handler) does; threads that have been
-    /// started end.
+    /// If the function of [`thread_name`](Self::thread_name) or
+    /// [`spawn_handler`](Self::spawn_handler) does; threads that have been started end.
     ///
     /// # Errors
-    /// What the system says if a thread cannot be started; with [`use_current_thread`](Self::use_current_thread), if the caller is a
-    /// worker already.
+    /// What the system says if a thread cannot be started; with
+    /// [`use_current_thread`](Self::use_current_thread), if the caller is a worker already.
     pub fn build(self) -> Result<ThreadPool, ThreadPoolBuildError> {
         self.start().map(ThreadPool::of)
     }
 
     /// Says what the global pool is to be like, before it is used.
     ///
-    /// The global pool is Myriad's global runtime. If that does not run yet, it is started with so many workers, such stacks, names
-    /// and handlers. If it runs, because tasks were spawned, or because `myriad::Builder::install` was called, which can ask for more,
-    /// that is as good as long as nothing else was asked for here. With [`spawn_handler`](Self::spawn_handler) or
-    /// [`use_current_thread`](Self::use_current_thread) the global pool gets threads of its own instead: these are promises about
-    /// threads, which workers of Myriad cannot keep.
+    /// The global pool is Myriad's global runtime. If that does not run yet, it is started with so
+    /// many workers, such stacks, names and handlers. If it runs, because tasks were spawned, or
+    /// because `myriad::Builder::install` was called, which can ask for more, that is as good as
+    /// long as nothing else was asked for here. With [`spawn_handler`](Self::spawn_handler) or
+    /// [`use_current_thread`](Self::use_current_thread) the global pool gets threads of its own
+    /// instead: these are promises about threads, which workers of Myriad cannot keep.
     ///
     /// # Blocking
     /// As [`build`](Self::build).
@@ -153,8 +156,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// As [`build`](Self::build).
     ///
     /// # Errors
-    /// The global pool was built, or used, before; or Myriad's runtime runs, and is not what was asked for; else as
-    /// [`build`](Self::build).
+    /// The global pool was built, or used, before; or Myriad's runtime runs, and is not what was
+    /// asked for; else as [`build`](Self::build).
     pub fn build_global(mut self) -> Result<(), ThreadPoolBuildError> {
         if self.use_current_thread || !self.spawn.is_usual() {
             return global::make(None, || match self.start()? {
@@ -241,8 +244,8 @@ impl<S> ThreadPoolBuilder<S> {
         }
     }
 
-    /// Threads are started by this function, one call for each, which has each call [`ThreadBuilder::run`]. (Then the pool is one of own
-    /// threads, also the global one.)
+    /// Threads are started by this function, one call for each, which has each call
+    /// [`ThreadBuilder::run`]. (Then the pool is one of own threads, also the global one.)
     ///
     /// # Examples
     /// ```
@@ -282,23 +285,26 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// How many threads; at most [`max_num_threads`]. 0, the default: what `RAYON_NUM_THREADS` says, else one for each processor.
+    /// How many threads; at most [`max_num_threads`]. 0, the default: what `RAYON_NUM_THREADS`
+    /// says, else one for each processor.
     pub fn num_threads(mut self, num_threads: usize) -> Self {
         self.num_threads = num_threads;
         self
     }
 
-    /// The caller is the pool's thread 0, for good, and one thread less is started. It works only while it waits for jobs of the pool.
-    /// (Then the pool is one of own threads, also the global one, and what belongs to it is never freed.)
+    /// The caller is the pool's thread 0, for good, and one thread less is started. It works only
+    /// while it waits for jobs of the pool. (Then the pool is one of own threads, also the global
+    /// one, and what belongs to it is never freed.)
     pub fn use_current_thread(mut self) -> Self {
         self.use_current_thread = true;
         self
     }
 
-    /// Who is told of a panic that nobody waits for, on the thread where it was. Without one the process aborts; also if
-    /// the handler panics.
+    /// Who is told of a panic that nobody waits for, on the thread where it was. Without one the
+    /// process aborts; also if the handler panics.
     ///
-    /// The global pool's is asked for what is spawned in any runtime of Myriad by functions of rayon.
+    /// The global pool's is asked for what is spawned in any runtime of Myriad by functions of
+    /// rayon.
     pub fn panic_handler<H>(mut self, panic_handler: H) -> Self
     where
         H: Fn(Payload) + Send + Sync + 'static,
@@ -320,8 +326,9 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Called first on each thread, with its number. (In the global pool on each thread that runs tasks, with the number of the
-    /// worker that it is started for: there are more of them than workers when tasks wait.) Its panics go to the panic handler.
+    /// Called first on each thread, with its number. (In the global pool on each thread that runs
+    /// tasks, with the number of the worker that it is started for: there are more of them than
+    /// workers when tasks wait.) Its panics go to the panic handler.
     pub fn start_handler<H>(mut self, start_handler: H) -> Self
     where
         H: Fn(usize) + Send + Sync + 'static,

@@ -1,13 +1,15 @@
-//! The global pool: Myriad's global runtime; or own threads, if the program has asked for what only these can promise.
+//! The global pool: Myriad's global runtime; or own threads, if the program has asked for what only
+//! these can promise.
 
 use crate::own::registry::Registry;
 use crate::place::Pool;
 use crate::user_code::PanicHandler;
-use crate::{ThreadPoolBuildError, builder};
-use myriad_core::{Builder, guest};
+use crate::{ThreadPoolBuildError, builder, fork};
+use myriad_core::Builder;
+use myriad_core::engine::guest;
 use std::cell::Cell;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::ThreadId;
 
 struct Global {
@@ -17,7 +19,8 @@ struct Global {
 }
 
 static GLOBAL: OnceLock<Global> = OnceLock::new();
-/// Who makes it now. That one calls functions of the user's, so it does not hold the lock meanwhile.
+/// Who makes it now. That one calls functions of the user's, so it does not hold the lock
+/// meanwhile.
 static MAKER: Mutex<Option<ThreadId>> = Mutex::new(None);
 static MADE: Condvar = Condvar::new();
 
@@ -29,7 +32,8 @@ thread_local! {
 /// The global pool; at the first use it comes about as the environment says.
 ///
 /// # Panics
-/// If Myriad's global runtime cannot be started. If the caller is a function that `build_global` was given, while it builds.
+/// If Myriad's global runtime cannot be started. If the caller is a function that `build_global`
+/// was given, while it builds.
 pub(crate) fn pool() -> Pool {
     let global = match GLOBAL.get() {
         Some(global) => global,
@@ -53,22 +57,33 @@ pub(crate) fn while_starting<T>(handler: impl FnOnce() -> T) -> T {
 
 #[cold]
 fn by_default() -> &'static Global {
-    let Some(_making) = Making::begin() else { asked_too_early() };
-    GLOBAL.get_or_init(|| {
+    let Some(making) = Making::begin() else { asked_too_early() };
+    if GLOBAL.get().is_none() {
         let asked = builder::threads_from_environment();
         if (asked > 0 || cfg!(rayon_on_fibers)) && !guest::is_global_running() {
             let builder = if asked > 0 { starter().workers(asked) } else { starter() };
             // Whatever is wrong with it `outside` says, or somebody was faster.
             _ = builder.install();
         }
-        Global { own: None, panic_handler: None }
-    })
+        making.set(Global { own: None, panic_handler: None });
+    }
+    GLOBAL.get().expect("made above")
+}
+
+/// Who makes the pool, locked.
+pub(crate) type Lock = MutexGuard<'static, Option<ThreadId>>;
+
+/// For `fork`: nobody else begins or ends to make it meanwhile.
+pub(crate) fn lock() -> Lock {
+    // Nothing panics under it.
+    MAKER.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 #[cold]
 fn asked_too_early() -> ! {
     panic!(
-        "rayon (on Myriad): the global pool was asked for by a function that `ThreadPoolBuilder::build_global` was given, which has          not yet built it: a `thread_name`, `spawn_handler` or `start_handler` cannot use it"
+        "rayon (on Myriad): the global pool was asked for by a function that `ThreadPoolBuilder::build_global` was given, which has \
+         not yet built it: a `thread_name`, `spawn_handler` or `start_handler` cannot use it"
     )
 }
 
@@ -78,8 +93,9 @@ struct Making;
 impl Making {
     /// `None`: the caller is a part of that already. Waits while another thread makes it.
     fn begin() -> Option<Making> {
+        fork::watch();
         let me = std::thread::current().id();
-        let mut maker = MAKER.lock().unwrap_or_else(|e| e.into_inner());
+        let mut maker = lock();
         loop {
             match *maker {
                 None => break,
@@ -90,11 +106,20 @@ impl Making {
         *maker = Some(me);
         Some(Making)
     }
+
+    /// It is made. (Under the lock, for `fork`: a place that is just being filled is never filled
+    /// in the child.)
+    fn set(&self, global: Global) {
+        let maker = lock();
+        let set = GLOBAL.set(global);
+        drop(maker);
+        debug_assert!(set.is_ok(), "made by two");
+    }
 }
 
 impl Drop for Making {
     fn drop(&mut self) {
-        *MAKER.lock().unwrap_or_else(|e| e.into_inner()) = None;
+        *lock() = None;
         MADE.notify_all();
     }
 }
@@ -104,19 +129,20 @@ pub(crate) fn make(
     panic_handler: Option<Arc<PanicHandler>>,
     make: impl FnOnce() -> Result<Option<Arc<Registry>>, ThreadPoolBuildError>,
 ) -> Result<(), ThreadPoolBuildError> {
-    let Some(_making) = Making::begin() else { return Err(ThreadPoolBuildError::is_global_already()) };
+    let Some(making) = Making::begin() else { return Err(ThreadPoolBuildError::is_global_already()) };
     if GLOBAL.get().is_some() {
         return Err(ThreadPoolBuildError::is_global_already());
     }
     let own = make()?;
-    _ = GLOBAL.set(Global { own, panic_handler });
+    making.set(Global { own, panic_handler });
     Ok(())
 }
 
 /// For the global runtime.
 ///
-/// `--cfg rayon_on_fibers` is for our own tests, which are built so once more. A program says by `unsafe { Builder::fibers() }.install()` that
-/// it keeps fiber mode's contract; nothing outside of its source can say that.
+/// `--cfg rayon_on_fibers` is for our own tests, which are built so once more. A program says by
+/// `unsafe { Builder::fibers() }.install()` that it keeps fiber mode's contract; nothing outside of
+/// its source can say that.
 pub(crate) fn starter() -> Builder {
     #[cfg(rayon_on_fibers)]
     // SAFETY: who builds with this cfg has looked at what the tests do.
@@ -125,7 +151,8 @@ pub(crate) fn starter() -> Builder {
     Builder::new()
 }
 
-/// Starts Myriad's global runtime as this builder says. If it runs already that is right too, as long as it is what was asked for.
+/// Starts Myriad's global runtime as this builder says. If it runs already that is right too, as
+/// long as it is what was asked for.
 pub(crate) fn install(builder: Builder, workers: usize, is_special: bool) -> io::Result<()> {
     match builder.install() {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

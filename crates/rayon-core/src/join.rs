@@ -3,8 +3,8 @@
 use crate::own;
 use crate::own::worker::Worker;
 use crate::place::Pool;
+use myriad_core::engine::guest;
 use myriad_core::engine::split;
-use myriad_core::guest;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -21,8 +21,8 @@ impl FnContext {
         FnContext { migrated, here: PhantomData }
     }
 
-    /// Does the closure run on another worker than the one that called `join_context`? Then somebody has nothing else to do, and it
-    /// is worth while to divide the work further.
+    /// Does the closure run on another worker than the one that called `join_context`? Then
+    /// somebody has nothing else to do, and it is worth while to divide the work further.
     #[inline]
     pub fn migrated(&self) -> bool {
         self.migrated
@@ -37,12 +37,13 @@ impl fmt::Debug for FnContext {
 
 /// Runs two closures, perhaps in parallel, and returns both results.
 ///
-/// The caller runs `oper_a`; `oper_b` is there for other workers meanwhile, and the caller runs it afterwards if nobody has taken it.
-/// On a thread that is no worker both run in the global pool.
+/// The caller runs `oper_a`; `oper_b` is there for other workers meanwhile, and the caller runs it
+/// afterwards if nobody has taken it. On a thread that is no worker both run in the global pool.
 ///
 /// # Blocking
-/// Until both have ended. On Myriad's workers the caller is set aside while it waits for the other worker, and nothing else ever
-/// runs on top of it; in a pool with own threads the worker runs other jobs meanwhile, on top.
+/// Until both have ended. On Myriad's workers the caller is set aside while it waits for the other
+/// worker, and nothing else ever runs on top of it; in a pool with own threads the worker runs
+/// other jobs meanwhile, on top.
 ///
 /// # Panics
 /// If either panics, both are awaited, then the panic goes on; if both do, that of `oper_a`.
@@ -88,7 +89,7 @@ where
     RB: Send,
 {
     if guest::seat().is_some() {
-        return myriad_core::join(
+        return guest::join(
             || {
                 split::offer();
                 oper_a()
@@ -99,7 +100,8 @@ where
     join_elsewhere(|_| oper_a(), |_| oper_b())
 }
 
-/// As [`join`]; each closure is told whether it runs on another worker than the caller. If the caller is no worker, both do.
+/// As [`join`]; each closure is told whether it runs on another worker than the caller. If the
+/// caller is no worker, both do.
 ///
 /// # Blocking
 /// As [`join`].
@@ -125,7 +127,7 @@ where
     if let Some(seat) = guest::seat() {
         let here = seat.id();
         let moved = move || guest::seat().is_none_or(|there| there.id() != here);
-        return myriad_core::join(
+        return guest::join(
             || {
                 split::offer();
                 oper_a(FnContext::new(false))
@@ -162,7 +164,7 @@ where
 {
     match Worker::current() {
         Some(w) if guest::seat().is_none() => own::join(w, injected, a, b),
-        _ => myriad_core::join(
+        _ => guest::join(
             || {
                 split::offer();
                 a(injected)

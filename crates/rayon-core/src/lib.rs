@@ -1,16 +1,18 @@
 //! A drop-in for `rayon-core` on the workers of [Myriad](https://github.com/myriad-rt/myriad).
 //!
-//! The interface is that of rayon-core 1.13. A program that uses rayon adds two lines to the `Cargo.toml` at its top,
+//! The interface is that of rayon-core 1.13. A program that uses rayon adds two lines to the
+//! `Cargo.toml` at its top,
 //!
 //! ```toml
 //! [patch.crates-io]
 //! rayon-core = { git = "https://github.com/myriad-rt/myriad" }
 //! ```
 //!
-//! and unmodified rayon runs on Myriad: parallel iterators, sorting, `join`, `scope` and `spawn` are tasks of the global runtime, or of
-//! the runtime of the task that calls them. In them channels, locks, joins and futures of Myriad block *tasks*, not workers;
-//! and a closure that waits in a `join` is set aside, so no other one runs on top of it. `docs/RAYON.md` says what that is good
-//! for, and what differs.
+//! and unmodified rayon runs on Myriad: parallel iterators, sorting, `join`, `scope` and `spawn`
+//! are tasks of the global runtime, or of the runtime of the task that calls them. In them
+//! channels, locks, joins and futures of Myriad block *tasks*, not workers; and a closure that
+//! waits in a `join` is set aside, so no other one runs on top of it. `docs/RAYON.md` says what
+//! that is good for, and what differs.
 //!
 //! Pools that [`ThreadPoolBuilder::build`] makes have threads of their own, as they promise.
 
@@ -18,6 +20,7 @@ mod broadcast;
 mod builder;
 mod configuration;
 mod error;
+mod fork;
 mod global;
 mod join;
 mod own;

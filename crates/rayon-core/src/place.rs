@@ -1,13 +1,15 @@
 //! Where the caller is, and which pool it means.
 //!
-//! There are two kinds of pools: [`shared`](crate::shared), the workers of Myriad, and [`own`](crate::own). Here is what they have
-//! in common; a function of the interface asks for the caller's pool and calls one of these. (But for `join`, which is in a hurry.)
+//! There are two kinds of pools: [`shared`](crate::shared), the workers of Myriad, and
+//! [`own`](crate::own). Here is what they have in common; a function of the interface asks for the
+//! caller's pool and calls one of these. (But for `join`, which is in a hurry.)
 
 use crate::broadcast::BroadcastContext;
 use crate::own::registry::Registry;
 use crate::own::worker::Worker;
 use crate::{global, own, shared};
-use myriad_core::{Handle, guest};
+use myriad_core::Handle;
+use myriad_core::engine::guest;
 use std::sync::Arc;
 
 /// A pool.
@@ -46,7 +48,8 @@ impl Pool {
         }
     }
 
-    /// Runs `f` on a worker of the pool: right here, if the caller is one. It is told whether it came from elsewhere.
+    /// Runs `f` on a worker of the pool: right here, if the caller is one. It is told whether it
+    /// came from elsewhere.
     pub(crate) fn in_worker<F, R>(&self, f: F) -> R
     where
         F: FnOnce(bool) -> R + Send,
@@ -64,13 +67,14 @@ impl Pool {
         result.expect("called there")
     }
 
-    /// Calls `f` on a worker of the pool, and waits. (It knows nothing of types: `join` would be compiled for each a dozen times.)
+    /// Calls `f` on a worker of the pool, and waits. (It knows nothing of types: `join` would be
+    /// compiled for each a dozen times.)
     #[inline(never)]
     fn call_in_worker(&self, f: &mut (dyn FnMut() + Send)) {
         match self {
             Pool::Shared(pool) => {
-                guest::hold_spares_back(*pool);
-                pool.run(f);
+                guest::expect_jobs(*pool);
+                guest::run(*pool, f);
             }
             Pool::Own(registry) => registry.call_in_worker(f),
         }

@@ -1,7 +1,8 @@
 //! Jobs that may borrow: a scope does not end before they have.
 //!
-//! On Myriad's workers a scope *is* one of Myriad's, in a frame of ours that stands longer than it; in a pool with own threads it
-//! is a count and a latch. Either way a job gets a reference to the scope's frame, by a pointer: the frame stands until all have ended.
+//! On Myriad's workers a scope *is* one of Myriad's, in a frame of ours that stands longer than it;
+//! in a pool with own threads it is a count and a latch. Either way a job gets a reference to the
+//! scope's frame, by a pointer: the frame stands until all have ended.
 
 use crate::broadcast::BroadcastContext;
 use crate::own::job::boxed;
@@ -12,6 +13,7 @@ use crate::place::Pool;
 use crate::user_code::{self, FirstPanic};
 use crate::{shared, unwind};
 use myriad_core::Handle;
+use myriad_core::engine::guest;
 use myriad_core::engine::split;
 use std::fmt;
 use std::marker::PhantomData;
@@ -57,7 +59,7 @@ enum Kind {
 struct Frame<S>(*const S);
 // SAFETY: scopes are `Sync`.
 unsafe impl<S: Sync> Send for Frame<S> {}
-// SAFETY: as above.
+// SAFETY: scopes are `Sync`, and a shared pointer gives no more than `&S`.
 unsafe impl<S: Sync> Sync for Frame<S> {}
 
 impl<S> Frame<S> {
@@ -98,7 +100,7 @@ impl<'scope> Base<'scope> {
     fn run<R>(&self, body: impl FnOnce() -> R) -> R {
         match &self.kind {
             Kind::Shared { pool, scope } => {
-                myriad_core::guest::hold_spares_back(*pool);
+                guest::expect_jobs(*pool);
                 myriad_core::scope(|inner| {
                     // Release: for jobs that begin elsewhere. (They come through a queue.)
                     scope.store(std::ptr::from_ref(inner).cast_mut().cast(), Release);
@@ -133,10 +135,10 @@ impl<'scope> Base<'scope> {
     fn spawn(&self, job: impl FnOnce() + Send + 'scope) {
         match &self.kind {
             Kind::Shared { scope, .. } => {
-                // SAFETY: Myriad's scope stands as long as a job, or the body, may call this; its lifetimes are those of what the
-                // jobs borrow, which outlives it.
+                // SAFETY: Myriad's scope stands as long as a job, or the body, may call this; its
+                // lifetimes are those of what the jobs borrow, which outlives it.
                 let inner = unsafe { &*scope.load(Acquire).cast::<myriad_core::Scope<'scope, 'scope>>() };
-                drop(inner.spawn(job));
+                guest::spawn_job_in(inner, job);
                 split::offer();
             }
             Kind::Own { registry, .. } => {
@@ -156,7 +158,7 @@ impl<'scope> Base<'scope> {
                 let (n, job) = (registry.threads(), Arc::new(job));
                 registry.broadcast((0..n).map(|index| {
                     let job = job.clone();
-                    // SAFETY: as above.
+                    // SAFETY: the scope waits for all jobs that it has counted.
                     unsafe { boxed(self.counted(move || job(BroadcastContext::new(index, n)))) }
                 }));
             }
@@ -178,14 +180,15 @@ impl<'scope> Base<'scope> {
     }
 }
 
-/// Calls `op` with a scope on a worker of the caller's pool (on other threads: the global one), and returns when `op` and all jobs that
-/// were started in the scope, by `op` or by other such jobs, have ended. They may borrow all that outlives the call.
+/// Calls `op` with a scope on a worker of the caller's pool (on other threads: the global one), and
+/// returns when `op` and all jobs that were started in the scope, by `op` or by other such jobs,
+/// have ended. They may borrow all that outlives the call.
 ///
 /// A worker runs the scope's jobs newest first.
 ///
 /// # Blocking
-/// Until all have ended. On Myriad's workers the owner runs jobs of its own scope that nobody has taken, then is set aside; in a pool
-/// with own threads the worker runs whatever jobs there are.
+/// Until all have ended. On Myriad's workers the owner runs jobs of its own scope that nobody has
+/// taken, then is set aside; in a pool with own threads the worker runs whatever jobs there are.
 ///
 /// # Panics
 /// If `op` or a job panics, all others are awaited, then one of the panics goes on.
@@ -231,7 +234,8 @@ where
     scope_fifo_of(&Pool::current(), op)
 }
 
-/// As [`scope`], but `op` is called right here, also on a thread that is no worker: so it need not be `Send`.
+/// As [`scope`], but `op` is called right here, also on a thread that is no worker: so it need not
+/// be `Send`.
 ///
 /// # Blocking
 /// As [`scope`]; a thread that is no worker sleeps.

@@ -1,20 +1,21 @@
 //! The workers of Myriad as a pool.
 //!
-//! What is spawned here are tasks like all others. A panic that nobody waits for goes to the global pool's handler, whichever runtime
-//! it is: there is one for all.
+//! What is spawned here are tasks like all others. A panic that nobody waits for goes to the global
+//! pool's handler, whichever runtime it is: there is one for all.
 //!
-//! **Numbers.** A job's number is that of the worker it runs on; arrays have a place for each. So no more jobs may *begin* at a time than
-//! there are workers: spares, which Myriad calls when workers are stuck, are held back from the first use of rayon on.
+//! **Numbers.** A job's number is that of the worker it runs on; arrays have a place for each. So
+//! no more jobs may *begin* at a time than there are workers: spares, which Myriad calls when
+//! workers are stuck, pass them over (`guest::expect_jobs`).
 
 use crate::broadcast::{BroadcastContext, gather};
 use crate::own::latch::Latch;
 use crate::own::worker::{Fifo, StandIn};
-use crate::{global, unwind, user_code};
+use crate::{fork, global, unwind, user_code};
+use myriad_core::engine::guest::{self, Seat};
 use myriad_core::engine::split;
-use myriad_core::guest::{self, Seat};
 use myriad_core::{Handle, cancel};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The caller's worker, if it is one of this pool.
 pub(crate) fn seat_in(pool: Handle) -> Option<Seat> {
@@ -23,8 +24,8 @@ pub(crate) fn seat_in(pool: Handle) -> Option<Seat> {
 
 /// A job that nobody waits for.
 pub(crate) fn spawn(pool: Handle, f: impl FnOnce() + Send + 'static) {
-    guest::hold_spares_back(pool);
-    drop(pool.spawn(|| detached(f)));
+    guest::expect_jobs(pool);
+    guest::spawn_job(pool, || detached(f));
     split::offer();
 }
 
@@ -42,13 +43,23 @@ fn detached(f: impl FnOnce()) {
 type Fifos = HashMap<(usize, usize), Arc<Fifo>>;
 static FIFOS: Mutex<Option<Fifos>> = Mutex::new(None);
 
+/// The table of them, locked.
+pub(crate) type Lock = MutexGuard<'static, Option<Fifos>>;
+
+/// For `fork`: nobody else looks at the table meanwhile.
+pub(crate) fn lock() -> Lock {
+    // Nothing panics under it but on a failed allocation.
+    FIFOS.lock().unwrap_or_else(|e| e.into_inner())
+}
+
 pub(crate) fn spawn_fifo(pool: Handle, f: impl FnOnce() + Send + 'static) {
     let Some(seat) = seat_in(pool) else {
         // From outside they come in one after the other anyway.
         return spawn(pool, f);
     };
+    fork::watch();
     let fifo = {
-        let mut fifos = FIFOS.lock().unwrap_or_else(|e| e.into_inner());
+        let mut fifos = lock();
         fifos.get_or_insert_default().entry((guest::number(pool), seat.index())).or_default().clone()
     };
     let stand_in = fifo.put(Box::new(f));
@@ -60,7 +71,7 @@ where
     F: Fn(BroadcastContext<'_>) -> R + Sync,
     R: Send,
 {
-    guest::hold_spares_back(pool);
+    guest::expect_jobs(pool);
     gather(pool.workers(), Latch::of_caller(None), f, |calls| {
         for (index, call) in calls.into_iter().enumerate() {
             // SAFETY: it owns what it borrows, as far as we are concerned.
@@ -73,7 +84,7 @@ pub(crate) fn spawn_broadcast<F>(pool: Handle, f: F)
 where
     F: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
 {
-    guest::hold_spares_back(pool);
+    guest::expect_jobs(pool);
     let n = pool.workers();
     let f = Arc::new(f);
     for index in 0..n {
@@ -90,7 +101,7 @@ where
 
 /// A closure of a scope that runs first come, first served: its stand-in.
 pub(crate) fn put_scoped<'scope>(fifo: &Arc<Fifo>, call: Box<dyn FnOnce() + Send + 'scope>) -> StandIn {
-    // SAFETY: each closure that is put in has a stand-in, which the scope waits for, and each stand-in takes one out: when all of the
-    // scope's have run, all closures have.
+    // SAFETY: each closure that is put in has a stand-in, which the scope waits for, and each
+    // stand-in takes one out: when all of the scope's have run, all closures have.
     fifo.put(unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'scope>, Box<dyn FnOnce() + Send>>(call) })
 }

@@ -4,13 +4,15 @@ use crate::place::Pool;
 
 /// Starts a job in the caller's pool (on other threads: the global one), and does not wait for it.
 ///
-/// What a worker has spawned it runs newest first, if nobody takes it; from other threads it is first come, first served.
+/// What a worker has spawned it runs newest first, if nobody takes it; from other threads it is
+/// first come, first served.
 ///
 /// # Blocking
 /// Never blocks. On Myriad's workers the job may block, as any task.
 ///
 /// # Panics
-/// A panic of the job goes to the pool's [`panic_handler`](crate::ThreadPoolBuilder::panic_handler); without one the process aborts.
+/// A panic of the job goes to the pool's
+/// [`panic_handler`](crate::ThreadPoolBuilder::panic_handler); without one the process aborts.
 ///
 /// # Examples
 /// ```

@@ -4,13 +4,15 @@ use crate::broadcast::BroadcastContext;
 use crate::own::worker::Worker;
 use crate::place::Pool;
 use crate::{Scope, ScopeFifo, Yield, scope};
-use myriad_core::guest;
+use myriad_core::engine::guest;
 use std::fmt;
 
-/// A pool with threads of its own: see [`ThreadPoolBuilder::build`](crate::ThreadPoolBuilder::build).
+/// A pool with threads of its own: see
+/// [`ThreadPoolBuilder::build`](crate::ThreadPoolBuilder::build).
 ///
-/// In it a worker that waits in a `join`, a scope or an `install` runs other jobs of its pool meanwhile, on top, as in rayon; what
-/// else blocks, blocks the thread. (Channels and locks of Myriad work, as on every thread that is no worker of theirs.)
+/// In it a worker that waits in a `join`, a scope or an `install` runs other jobs of its pool
+/// meanwhile, on top, as in rayon; what else blocks, blocks the thread. (Channels and locks of
+/// Myriad work, as on every thread that is no worker of theirs.)
 ///
 /// Dropping it does not wait: its threads end when all jobs have ended that nobody waits for.
 ///
@@ -39,11 +41,12 @@ impl ThreadPool {
         configuration.build()
     }
 
-    /// Runs `op` on a worker of this pool: right here, if the caller is one. What it calls (`join`, parallel iterators, ...) stays in
-    /// the pool.
+    /// Runs `op` on a worker of this pool: right here, if the caller is one. What it calls (`join`,
+    /// parallel iterators, ...) stays in the pool.
     ///
     /// # Blocking
-    /// Until `op` has ended. A worker of another pool runs jobs of its own meanwhile, a task of Myriad is set aside, a thread sleeps.
+    /// Until `op` has ended. A worker of another pool runs jobs of its own meanwhile, a task of
+    /// Myriad is set aside, a thread sleeps.
     ///
     /// # Panics
     /// If `op` does.
@@ -123,7 +126,8 @@ impl ThreadPool {
         scope::scope_fifo_of(&self.pool, op)
     }
 
-    /// As [`in_place_scope`](crate::in_place_scope): `op` is called here, its jobs run in this pool.
+    /// As [`in_place_scope`](crate::in_place_scope): `op` is called here, its jobs run in this
+    /// pool.
     ///
     /// # Panics
     /// As there.
@@ -134,7 +138,8 @@ impl ThreadPool {
         scope::in_place_scope_of(&self.pool, op)
     }
 
-    /// As [`in_place_scope_fifo`](crate::in_place_scope_fifo): `op` is called here, its jobs run in this pool.
+    /// As [`in_place_scope_fifo`](crate::in_place_scope_fifo): `op` is called here, its jobs run in
+    /// this pool.
     ///
     /// # Panics
     /// As there.
@@ -200,7 +205,8 @@ pub fn max_num_threads() -> usize {
     1 << 14
 }
 
-/// How many jobs the caller's pool (on other threads: the global one) runs at a time: its workers, or threads.
+/// How many jobs the caller's pool (on other threads: the global one) runs at a time: its workers,
+/// or threads.
 ///
 /// # Panics
 /// If the global pool is needed, and cannot be started.
@@ -208,7 +214,7 @@ pub fn max_num_threads() -> usize {
 pub fn current_num_threads() -> usize {
     match guest::seat() {
         Some(seat) => {
-            seat.hold_spares_back();
+            seat.expect_jobs();
             seat.workers()
         }
         None => elsewhere(),
@@ -223,17 +229,19 @@ fn elsewhere() -> usize {
     }
 }
 
-/// The number of the caller's worker in its pool, below [`current_num_threads`]; `None` on other threads.
+/// The number of the caller's worker in its pool, below [`current_num_threads`]; `None` on other
+/// threads.
 ///
-/// No two jobs that run at the same time have the same number, and it does not change while a job runs. On Myriad's workers in threads
-/// mode there is one exception, where under rayon the program would hang: a job that goes on after a wait while its worker is
-/// stuck in another job (in a lock of std's, say) has the number of the worker that has come to its rescue, which may be a spare's, with a
-/// number above the others.
+/// No two jobs that run at the same time have the same number, and it does not change while a job
+/// runs. On Myriad's workers in threads mode there is one exception, where under rayon the program
+/// would hang: a job that goes on after a wait while its worker is stuck in another job (in a lock
+/// of std's, say) has the number of the worker that has come to its rescue, which may be a spare's,
+/// with a number above the others.
 #[inline]
 pub fn current_thread_index() -> Option<usize> {
     match guest::seat() {
         Some(seat) => {
-            seat.hold_spares_back();
+            seat.expect_jobs();
             Some(seat.index())
         }
         None => Worker::current().map(|w| w.index),

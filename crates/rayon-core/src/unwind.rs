@@ -1,11 +1,14 @@
 //! Frames that must not be left by a panic, for others hold pointers into them.
 
-pub(crate) use myriad_core::unwind::{Payload, resume};
+pub(crate) use myriad_base::unwind::Payload;
+pub(crate) use myriad_core::engine::unwind::resume;
 
-/// Calls `f`, in which frames of the caller are borrowed by jobs that may still run: if `f` unwinds, the process ends.
+/// Calls `f`, in which frames of the caller are borrowed by jobs that may still run: if `f`
+/// unwinds, the process ends.
 ///
-/// Nothing in `f` unwinds, as far as we know: whatever is foreign is called through [the door](crate::user_code). This is for
-/// what we do not know. A frame that is left while others borrow from it is undefined behaviour, and rayon ends the process too.
+/// Nothing in `f` unwinds, as far as we know: whatever is foreign is called through [the
+/// door](crate::user_code). This is for what we do not know. A frame that is left while others
+/// borrow from it is undefined behaviour, and rayon ends the process too.
 #[inline(always)]
 pub(crate) fn never_left<R>(what: &'static str, f: impl FnOnce() -> R) -> R {
     let guard = AbortOnUnwind(what);
@@ -14,9 +17,10 @@ pub(crate) fn never_left<R>(what: &'static str, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// As `eprintln!`, which would panic where the standard error is full or closed: then nothing is said.
+/// As `eprintln!`, which would panic where the standard error is full or closed: then nothing is
+/// said.
 macro_rules! say {
-    ($($text:tt)*) => { myriad_core::sys::say::line(format_args!($($text)*)) };
+    ($($text:tt)*) => { myriad_base::sys::say::line(format_args!($($text)*)) };
 }
 pub(crate) use say;
 

@@ -1,9 +1,10 @@
 //! The door to user code.
 //!
-//! Jobs, handlers, functions that name or start threads, and the destructors of payloads, results and handlers are the user's.
-//! They may panic, wait, run other jobs meanwhile, and call every function of this crate. So they are called and dropped here; or
-//! in the frame of a caller whom nobody borrows from, after the wait. Never under a lock, and never so that a panic leaves a frame
-//! in which others hold pointers.
+//! Jobs, handlers, functions that name or start threads, and the destructors of payloads, results
+//! and handlers are the user's. They may panic, wait, run other jobs meanwhile, and call every
+//! function of this crate. So they are called and dropped here; or in the frame of a caller whom
+//! nobody borrows from, after the wait. Never under a lock, and never so that a panic leaves a
+//! frame in which others hold pointers.
 //!
 //! | what | called from | its panic |
 //! |---|---|---|
@@ -29,13 +30,13 @@ pub(crate) type PanicHandler = dyn Fn(Payload) + Send + Sync;
 /// Calls it; a panic stops here.
 #[inline(always)]
 pub(crate) fn call<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
-    myriad_core::unwind::catch(f)
+    myriad_base::unwind::catch(f)
 }
 
 /// Drops a payload that nobody is told of. If its destructor panics, that ends here.
 #[cold]
 pub(crate) fn discard(payload: Payload) {
-    myriad_core::unwind::discard(payload);
+    myriad_core::engine::unwind::discard(payload);
 }
 
 /// Drops a value of the user's that nobody takes, in the same way.
@@ -55,8 +56,8 @@ pub(crate) fn let_go_result<T>(result: Result<T, Payload>) {
     }
 }
 
-/// A job that nobody waits for, or a handler, has panicked: the panic handler is told; without one the process ends, and also if the
-/// handler panics.
+/// A job that nobody waits for, or a handler, has panicked: the panic handler is told; without one
+/// the process ends, and also if the handler panics.
 #[cold]
 pub(crate) fn tell(handler: Option<&PanicHandler>, payload: Payload) {
     let Some(handler) = handler else {
@@ -96,8 +97,8 @@ impl<T> Drop for LetGo<T> {
     }
 }
 
-/// The first panic of many jobs. It is kept without a lock: a payload that comes too late is dropped, and its destructor may do
-/// what it likes, also panic in another job of the same scope.
+/// The first panic of many jobs. It is kept without a lock: a payload that comes too late is
+/// dropped, and its destructor may do what it likes, also panic in another job of the same scope.
 #[derive(Default)]
 pub(crate) struct FirstPanic(AtomicPtr<Payload>);
 

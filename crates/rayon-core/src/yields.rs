@@ -2,7 +2,7 @@
 
 use crate::own::worker::Worker;
 use crate::unwind;
-use myriad_core::guest::{self, Look};
+use myriad_core::engine::guest::{self, Look};
 use std::cell::Cell;
 
 /// What a yield has done.
@@ -20,13 +20,14 @@ impl Yield {
     }
 }
 
-/// Runs one job that has not begun, of the caller's worker or from wherever in its pool, on top of the caller, and returns when it has
-/// ended. `None` on a thread that is no worker.
+/// Runs one job that has not begun, of the caller's worker or from wherever in its pool, on top of
+/// the caller, and returns when it has ended. `None` on a thread that is no worker.
 ///
 /// # Blocking
-/// As long as that job takes. On Myriad's workers jobs that have begun, and could go on, do so first; and if the job blocks, so
-/// does the caller: it must not wait for something that the caller would do next. At most 32 jobs stand so on top of each other on a
-/// thread; if there are as many, or less than half of a stack is left, the others that could go on do so, and that is all
+/// As long as that job takes. On Myriad's workers jobs that have begun, and could go on, do so
+/// first; and if the job blocks, so does the caller: it must not wait for something that the caller
+/// would do next. At most 32 jobs stand so on top of each other on a thread; if there are as many,
+/// or less than half of a stack is left, the others that could go on do so, and that is all
 /// ([`Yield::Idle`]).
 ///
 /// # Panics
@@ -75,8 +76,9 @@ pub fn yield_local() -> Option<Yield> {
     }
 }
 
-/// So many jobs stand on top of each other on a thread: fewer than there are turns between two looks of a worker's loop, each of which
-/// begins a job on another stack. Else jobs that yield would begin others faster than they end, and each had a stack.
+/// So many jobs stand on top of each other on a thread: fewer than there are turns between two
+/// looks of a worker's loop, each of which begins a job on another stack. Else jobs that yield
+/// would begin others faster than they end, and each had a stack.
 const DEEPEST: u32 = 32;
 
 thread_local! {

@@ -1,5 +1,6 @@
-//! Where rayon-core's own unit tests stand, unmodified, when they are run against another core: they are written as parts of that
-//! crate, and here are the names they use. `scripts/rayon-suite.sh` puts the files beside this one.
+//! Where rayon-core's own unit tests stand, unmodified, when they are run against another core:
+//! they are written as parts of that crate, and here are the names they use.
+//! `scripts/rayon-suite.sh` puts the files beside this one.
 
 pub use rayon_core::*;
 

@@ -84,7 +84,8 @@ fn a_broadcast_reaches_workers_that_are_busy() {
 #[test]
 fn a_worker_of_the_global_pool_waits_for_another_pool_and_goes_on() {
     use std::sync::Mutex;
-    // Each worker of the global pool waits for the one thread of this pool, and the job there for a task of the global pool.
+    // Each worker of the global pool waits for the one thread of this pool, and the job there for a
+    // task of the global pool.
     let (pool, _ended) = pool(1);
     let n = rayon_core::current_num_threads();
     let (tx, rx) = channel();

@@ -3,7 +3,8 @@
 use myriad_core::{Builder, Runtime};
 use std::time::{Duration, Instant};
 
-/// A runtime with as many workers as processors, and stacks with room for foreign code. `fibers` among the arguments: in fiber mode.
+/// A runtime with as many workers as processors, and stacks with room for foreign code. `fibers`
+/// among the arguments: in fiber mode.
 pub(crate) fn runtime() -> Runtime {
     let fibers = std::env::args().any(|arg| arg == "fibers");
     // SAFETY: no task here blocks in a thread-local scope, an initialiser, or a destructor.
@@ -30,7 +31,8 @@ pub(crate) fn by_turns(rounds: usize, mut ours: impl FnMut(), mut theirs: impl F
 }
 
 fn time(f: &mut impl FnMut()) -> Duration {
-    // Threads of the library look for work for a while after a call, and would disturb the other side's turn.
+    // Threads of the library look for work for a while after a call, and would disturb the other
+    // side's turn.
     std::thread::sleep(Duration::from_millis(250));
     let began = Instant::now();
     f();

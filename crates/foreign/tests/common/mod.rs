@@ -1,4 +1,5 @@
-//! What the tests share: runtimes in both modes, one test at a time (a library has one setting in the process), skips that are said.
+//! What the tests share: runtimes in both modes, one test at a time (a library has one setting in
+//! the process), skips that are said.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// An integer that a [`Loop`](crate::Loop) counts with: `usize`, `u64`, `u32`, `u16`, `u8`, and the signed ones.
+/// An integer that a [`Loop`](crate::Loop) counts with: `usize`, `u64`, `u32`, `u16`, `u8`, and the
+/// signed ones.
 pub trait Index: Copy + Send + Sync + sealed::Sealed {
     /// The number so many after `start`; there is one.
     #[doc(hidden)]

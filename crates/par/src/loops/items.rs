@@ -8,16 +8,17 @@ use myriad_sync::lock::Mutex;
 
 /// Calls `body` for each item, in parallel: as many tasks as workers take the next one each.
 ///
-/// For iterators that are not slices or ranges, or whose items come one by one, also without end (until a panic or a
-/// cancellation): lines of a file, messages of a channel. Only one task at a time is in the iterator, in the items' order; it may
-/// block there, and nobody's worker is held up. An item costs some ten nanoseconds.
+/// For iterators that are not slices or ranges, or whose items come one by one, also without end
+/// (until a panic or a cancellation): lines of a file, messages of a channel. Only one task at a
+/// time is in the iterator, in the items' order; it may block there, and nobody's worker is held
+/// up. An item costs some ten nanoseconds.
 ///
 /// # Blocking
 /// Until the iterator is at its end and all bodies have ended; as the iterator and the bodies do.
 ///
 /// # Panics
-/// If bodies panic: all other items are run, then the panic of the earliest item goes on. If the iterator panics: no more items are
-/// taken, and when all bodies have ended that panic goes on.
+/// If bodies panic: all other items are run, then the panic of the earliest item goes on. If the
+/// iterator panics: no more items are taken, and when all bodies have ended that panic goes on.
 ///
 /// # Cancellation
 /// As [`each`](crate::each).
@@ -35,7 +36,8 @@ pub fn for_each_of<I>(items: I, body: impl Fn(I::Item) + Sync)
 where
     I: IntoIterator<IntoIter: Send, Item: Send>,
 {
-    // `None`: it is at its end. A lock that suspends: the iterator may block. Poisoned by the iterator's panic, which goes on where it was.
+    // `None`: it is at its end. A lock that suspends: the iterator may block. Poisoned by the
+    // iterator's panic, which goes on where it was.
     let source = Mutex::new(Some(items.into_iter().enumerate()));
     let next = || {
         let mut source = source.lock().ok()?;

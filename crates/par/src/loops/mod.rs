@@ -5,7 +5,8 @@
 //!  Static    [ block 0 ][ block 1 ] ... one for each worker                             fixed.rs
 //!  Greedy    a counter; each task takes the next grain                                  fixed.rs
 //! ```
-//! What runs an iteration is [`run_each`](crate::failures::run_each), whatever the schedule: it collects panics.
+//! What runs an iteration is [`run_each`](crate::failures::run_each), whatever the schedule: it
+//! collects panics.
 
 mod dynamic;
 mod fixed;
@@ -27,14 +28,17 @@ use std::ops::Range;
 /// Which worker runs which iterations of a [`Loop`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
-    /// Who has nothing to do takes half of what somebody else has left. For bodies of any kind, and nested loops.
+    /// Who has nothing to do takes half of what somebody else has left. For bodies of any kind, and
+    /// nested loops.
     #[default]
     Dynamic,
-    /// As many blocks as workers, equal but for one iteration, each a task. For bodies that take the same time; what runs
-    /// where is known (but not which worker gets which block), and nobody is asked meanwhile.
+    /// As many blocks as workers, equal but for one iteration, each a task. For bodies that take
+    /// the same time; what runs where is known (but not which worker gets which block), and nobody
+    /// is asked meanwhile.
     Static,
-    /// As many tasks as workers take the next iteration (or [grain](Loop::grain)) each, in the order of the range, from one counter.
-    /// For few, heavy, very different bodies, and for bodies that wait for earlier ones.
+    /// As many tasks as workers take the next iteration (or [grain](Loop::grain)) each, in the
+    /// order of the range, from one counter. For few, heavy, very different bodies, and for bodies
+    /// that wait for earlier ones.
     Greedy,
 }
 
@@ -64,10 +68,12 @@ impl<I: Index> Loop<I> {
         Loop { range, grain: None, schedule: Schedule::default(), tasks: None }
     }
 
-    /// How many iterations are run together, without a look at whether somebody could take the rest. For `Dynamic`, the default is as
-    /// many as take a microsecond, found by measuring; with a grain that is given nothing is measured, and the loop is
-    /// split from its beginning: a grain of 1 is for a few bodies that take long. For `Greedy` the default is 1. For `Static`
-    /// it means nothing. For results ([`collect`](Self::collect), [`map_reduce`](Self::map_reduce)) it is the size of a leaf.
+    /// How many iterations are run together, without a look at whether somebody could take the
+    /// rest. For `Dynamic`, the default is as many as take a microsecond, found by measuring; with
+    /// a grain that is given nothing is measured, and the loop is split from its beginning: a grain
+    /// of 1 is for a few bodies that take long. For `Greedy` the default is 1. For `Static` it
+    /// means nothing. For results ([`collect`](Self::collect), [`map_reduce`](Self::map_reduce)) it
+    /// is the size of a leaf.
     ///
     /// # Panics
     /// If it is 0.
@@ -82,8 +88,9 @@ impl<I: Index> Loop<I> {
         self
     }
 
-    /// How many tasks a `Static` or `Greedy` loop has; the default is one for each worker of the pool. With more of them more bodies
-    /// of a greedy loop may block at a time. For `Dynamic` it means nothing.
+    /// How many tasks a `Static` or `Greedy` loop has; the default is one for each worker of the
+    /// pool. With more of them more bodies of a greedy loop may block at a time. For `Dynamic` it
+    /// means nothing.
     ///
     /// # Panics
     /// If it is 0.
@@ -94,17 +101,21 @@ impl<I: Index> Loop<I> {
 
     /// Calls `body` for each number of the range, exactly once.
     ///
-    /// Several run at the same time, in no order. They may borrow from the caller, block, spawn, and have loops of their own.
+    /// Several run at the same time, in no order. They may borrow from the caller, block, spawn,
+    /// and have loops of their own.
     ///
     /// # Blocking
-    /// Until all have ended; the caller takes part. A body may wait for anything but an iteration that comes later. (In a greedy loop
-    /// also for one that is less than [`tasks`](Self::tasks) later, with a grain of 1.)
+    /// Until all have ended; the caller takes part. A body may wait for anything but an iteration
+    /// that comes later. (In a greedy loop also for one that is less than [`tasks`](Self::tasks)
+    /// later, with a grain of 1.)
     ///
     /// # Panics
-    /// If bodies panic: all the others run, then the panic of the lowest number goes on; [`try_run`](Self::try_run) has them all.
+    /// If bodies panic: all the others run, then the panic of the lowest number goes on;
+    /// [`try_run`](Self::try_run) has them all.
     ///
     /// # Cancellation
-    /// No more pieces begin, bodies that block are cancelled; when all have ended the caller unwinds.
+    /// No more pieces begin, bodies that block are cancelled; when all have ended the caller
+    /// unwinds.
     ///
     /// # Examples
     /// See [`Loop`].
@@ -143,15 +154,18 @@ impl<I: Index> Loop<I> {
         panics.finish()
     }
 
-    /// Calls `body` for pieces of the range that together are the range: for what is to be set up once for many iterations.
+    /// Calls `body` for pieces of the range that together are the range: for what is to be set up
+    /// once for many iterations.
     ///
-    /// How large the pieces are is the schedule's affair: none is larger than a grain that is given (of `Dynamic` and `Greedy`).
+    /// How large the pieces are is the schedule's affair: none is larger than a grain that is given
+    /// (of `Dynamic` and `Greedy`).
     ///
     /// # Blocking
     /// As [`run`](Self::run).
     ///
     /// # Panics
-    /// As [`run`](Self::run): the panic of the lowest piece goes on. What is left of a piece that has panicked is not run.
+    /// As [`run`](Self::run): the panic of the lowest piece goes on. What is left of a piece that
+    /// has panicked is not run.
     ///
     /// # Cancellation
     /// As [`run`](Self::run).
@@ -207,7 +221,8 @@ impl<I: Index> Loop<I> {
 /// Calls `body` for each number of the range, in parallel: [`Loop::run`] with the default settings.
 ///
 /// # Blocking
-/// Until all have ended; the caller takes part. A body may wait for anything but a later iteration of the same loop.
+/// Until all have ended; the caller takes part. A body may wait for anything but a later iteration
+/// of the same loop.
 ///
 /// # Panics
 /// If bodies panic: all the others run, then the panic of the lowest number goes on.

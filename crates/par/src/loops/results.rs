@@ -5,11 +5,12 @@ use crate::{filter, map, reduce};
 use std::ops::Range;
 
 impl<I: Index> Loop<I> {
-    /// Calls `f` for each number, and returns the results in their order: [`collect`](crate::collect) with a
-    /// [grain](Self::grain).
+    /// Calls `f` for each number, and returns the results in their order:
+    /// [`collect`](crate::collect) with a [grain](Self::grain).
     ///
-    /// A leaf of the tree has as many numbers as the grain says, and is not cut. The default is by the range's length alone, a 512th of it,
-    /// and 4096 at most. Schedule and tasks mean nothing here.
+    /// A leaf of the tree has as many numbers as the grain says, and is not cut. The default is by
+    /// the range's length alone, a 512th of it, and 4096 at most. Schedule and tasks mean nothing
+    /// here.
     ///
     /// # Blocking
     /// As [`collect`](crate::collect).
@@ -32,7 +33,8 @@ impl<I: Index> Loop<I> {
     }
 
     /// Calls `f` for each number, and returns the results that are not `None`, in their order:
-    /// [`collect_some`](crate::collect_some) with a [grain](Self::grain), as [`collect`](Self::collect) has it.
+    /// [`collect_some`](crate::collect_some) with a [grain](Self::grain), as
+    /// [`collect`](Self::collect) has it.
     ///
     /// # Blocking
     /// As [`collect_some`](crate::collect_some).
@@ -54,10 +56,12 @@ impl<I: Index> Loop<I> {
         filter::by_leaves(range, size, f)
     }
 
-    /// Combines `f` of each number, in their order; `id` for an empty range: [`map_reduce`](crate::map_reduce) with a
-    /// [grain](Self::grain), as [`collect`](Self::collect) has it.
+    /// Combines `f` of each number, in their order; `id` for an empty range:
+    /// [`map_reduce`](crate::map_reduce) with a [grain](Self::grain), as [`collect`](Self::collect)
+    /// has it.
     ///
-    /// The grain is part of the tree's shape: with floats another grain may give other last bits, the same grain gives the same.
+    /// The grain is part of the tree's shape: with floats another grain may give other last bits,
+    /// the same grain gives the same.
     ///
     /// # Blocking
     /// As [`map_reduce`](crate::map_reduce).

@@ -55,7 +55,8 @@ pub fn for_each_mut<T: Send>(xs: &mut [T], body: impl Fn(&mut T) + Sync) {
     });
 }
 
-/// Calls `body` for each part of `size` elements, with the number of the part; the last one may be shorter.
+/// Calls `body` for each part of `size` elements, with the number of the part; the last one may be
+/// shorter.
 ///
 /// # Blocking
 /// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
@@ -106,7 +107,8 @@ pub fn for_each_chunk_mut<T: Send>(xs: &mut [T], size: usize, body: impl Fn(usiz
     Loop::new(0..parts.len().div_ceil(size)).run(|number| {
         let begin = number * size;
         let end = begin + size.min(parts.len() - begin);
-        // SAFETY: within the slice; the loop comes to each number exactly once, and the parts of different numbers are disjoint.
+        // SAFETY: within the slice; the loop comes to each number exactly once, and the parts of
+        // different numbers are disjoint.
         body(number, unsafe { parts.part(begin..end) });
     });
 }

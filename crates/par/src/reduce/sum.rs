@@ -5,15 +5,15 @@ use crate::number::Number;
 
 /// Values in a leaf.
 const LEAF: usize = 4096;
-/// Sums that a leaf keeps side by side. So many, that the adder's latency does not count with vectors of any width up to 64 bytes;
-/// and fixed, because the number is part of the result.
+/// Sums that a leaf keeps side by side. So many, that the adder's latency does not count with
+/// vectors of any width up to 64 bytes; and fixed, because the number is part of the result.
 const LANES: usize = 16;
 
 /// The sum of all elements.
 ///
-/// Of floats it is the same, to the bit, on each run, with any number of workers and on any processor, and more exact than a
-/// loop's: leaves of 4096 elements, in each 16 sums side by side, combined by a fixed binary tree. It runs as fast as memory can
-/// be read.
+/// Of floats it is the same, to the bit, on each run, with any number of workers and on any
+/// processor, and more exact than a loop's: leaves of 4096 elements, in each 16 sums side by side,
+/// combined by a fixed binary tree. It runs as fast as memory can be read.
 ///
 /// # Blocking
 /// Until the sum is there, and all parts have ended.

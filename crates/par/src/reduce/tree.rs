@@ -7,10 +7,12 @@
 //!  somebody is hungry, at < m:     join(go on with lo..m, node(m, hi))
 //!                      at >= m:    done[0] is node(lo, m); go on with m..hi, which may split in its turn
 //! ```
-//! So whoever works on a node, and wherever it is split, combines the same values: what a serial run would do leaf by leaf, too.
+//! So whoever works on a node, and wherever it is split, combines the same values: what a serial
+//! run would do leaf by leaf, too.
 //!
-//! **Rejected.** Recursion by halves with a look at each node: the decision not to split the root is made before anybody can be
-//! hungry, and then half of all is out of reach. Blocks per worker: the result would depend on their number.
+//! **Rejected.** Recursion by halves with a look at each node: the decision not to split the root
+//! is made before anybody can be hungry, and then half of all is out of reach. Blocks per worker:
+//! the result would depend on their number.
 
 use crate::pace::Pace;
 use crate::unwind::Stop;

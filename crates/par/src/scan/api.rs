@@ -8,20 +8,24 @@ use crate::raw::Parts;
 use crate::unwind::after;
 use myriad_core::engine::split::on_worker;
 
-/// Each element becomes the combination of all from the first up to it, with an associative operator.
+/// Each element becomes the combination of all from the first up to it, with an associative
+/// operator.
 ///
-/// The operator need not be commutative; `op(a, b)` has all of `a` before all of `b`. It is called about once for each element
-/// with one worker, and twice with more, on values that overlap as it suits the schedule: if it is associative only by and large, as
-/// with floats, the last bits of results may differ from run to run ([`prefix_sum`]'s do not).
+/// The operator need not be commutative; `op(a, b)` has all of `a` before all of `b`. It is called
+/// about once for each element with one worker, and twice with more, on values that overlap as it
+/// suits the schedule: if it is associative only by and large, as with floats, the last bits of
+/// results may differ from run to run ([`prefix_sum`]'s do not).
 ///
 /// One pass over memory: a cheap operator costs about as much as to read and write the slice.
 ///
 /// # Blocking
-/// Until it is done; as the operator does. Workers that wait for each other's part do not hold up their threads.
+/// Until it is done; as the operator does. Workers that wait for each other's part do not hold up
+/// their threads.
 ///
 /// # Panics
-/// If the operator panics: no more blocks begin, and when all have ended a panic goes on. Each element, also before the one where
-/// it was, is then as it was, or combined already: a whole value in any case.
+/// If the operator panics: no more blocks begin, and when all have ended a panic goes on. Each
+/// element, also before the one where it was, is then as it was, or combined already: a whole value
+/// in any case.
 ///
 /// # Cancellation
 /// As [`each`](crate::each), and as a panic for the elements.
@@ -39,7 +43,8 @@ pub fn scan_inclusive<T: Send + Sync>(xs: &mut [T], op: impl Fn(&T, &T) -> T + S
     on_worker(|| team::scan(&kernel, len, None));
 }
 
-/// Each element becomes the combination of all *before* it, the first one `id`. Returns the combination of all.
+/// Each element becomes the combination of all *before* it, the first one `id`. Returns the
+/// combination of all.
 ///
 /// # Blocking
 /// As [`scan_inclusive`].
@@ -120,8 +125,8 @@ pub fn scan_exclusive_to<T: Clone + Send + Sync>(
 
 /// Each number becomes the sum of all up to it.
 ///
-/// Of floats the results are the same, to the bit, on each run and with any number of workers: blocks of 4096 are summed, and
-/// scanned from the sum of the blocks before them.
+/// Of floats the results are the same, to the bit, on each run and with any number of workers:
+/// blocks of 4096 are summed, and scanned from the sum of the blocks before them.
 ///
 /// # Blocking
 /// As [`scan_inclusive`].

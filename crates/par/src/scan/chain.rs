@@ -5,28 +5,30 @@
 //!
 //!  look back from block i:   PREFIX(k)  op  AGGREGATE(k + 1)  op ... op  AGGREGATE(i - 1)
 //! ```
-//! *Prefix* of a block: the combination of everything up to its end. Blocks are claimed in order, so the lowest block without a
-//! prefix is in the hands of somebody who needs nobody else.
+//! *Prefix* of a block: the combination of everything up to its end. Blocks are claimed in order,
+//! so the lowest block without a prefix is in the hands of somebody who needs nobody else.
 //!
-//! **Invariants.** (C1) Only who has claimed a block writes to its place, and each of the two values once, before the state that
-//! says so. (C2) What was written stands, unchanged, until the chain is dropped: references to it may be kept.
+//! **Invariants.** (C1) Only who has claimed a block writes to its place, and each of the two
+//! values once, before the state that says so. (C2) What was written stands, unchanged, until the
+//! chain is dropped: references to it may be kept.
 //!
-//! **Ordering.** A value against its readers: the state's Release with the Acquire in `look_back`. A state against somebody who is
-//! about to sleep: store, fence, look at `sleepers` against count, fence, look at the state. The sleeper looks under the
-//! lock that the waker takes to notify, so what comes after its look finds it waiting.
+//! **Ordering.** A value against its readers: the state's Release with the Acquire in `look_back`.
+//! A state against somebody who is about to sleep: store, fence, look at `sleepers` against count,
+//! fence, look at the state. The sleeper looks under the lock that the waker takes to notify, so
+//! what comes after its look finds it waiting.
 //!
-//! **Rejected.** A ring of places, used again: less memory (a block of 32 KiB has a place of 128 bytes), but who uses a place again
-//! would have to know that nobody looks back to it any more. To spin for the block before: who has it may be set aside, on
-//! this very worker.
+//! **Rejected.** A ring of places, used again: less memory (a block of 32 KiB has a place of 128
+//! bytes), but who uses a place again would have to know that nobody looks back to it any more. To
+//! spin for the block before: who has it may be set aside, on this very worker.
 //!
 //! Tests: `tests/loom/scan.rs`.
 
 use super::kernel::Prefix;
 use crate::unwind::after;
+use myriad_base::sys::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::*, Peek, fence};
+use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::mutant::{on, ord};
 use myriad_core::engine::Line;
-use myriad_core::sys::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::*, Peek, fence};
-use myriad_core::sys::cell::UnsafeCell;
-use myriad_core::sys::mutant::{on, ord};
 use myriad_sync::lock::{Condvar, Mutex};
 
 const EMPTY: u8 = 0;
@@ -51,17 +53,20 @@ struct Place<'a, T> {
 }
 
 impl<T> Place<'_, T> {
-    /// After an Acquire load of a state that is not `EMPTY`.
-    fn published_aggregate(&self) -> &T {
-        // SAFETY: published, so it stands (C2).
+    /// The block's aggregate.
+    ///
+    /// # Safety
+    /// The caller has read, with Acquire, a state of this place that is not `EMPTY`.
+    unsafe fn published_aggregate(&self) -> &T {
+        // SAFETY: it was written before that state (C1), and stands (C2).
         self.aggregate.with(|aggregate| unsafe { (*aggregate).as_ref() }).expect("it was set")
     }
 }
 
-// SAFETY: a place is written by one thread before it is published, and only read after (C1, C2); values are read by and dropped on
-// other threads, which `T: Send + Sync` allows.
+// SAFETY: a place is written by one thread before it is published, and only read after (C1, C2);
+// values are read by and dropped on other threads, which `T: Send + Sync` allows.
 unsafe impl<T: Send + Sync> Sync for Chain<'_, T> {}
-// SAFETY: as above.
+// SAFETY: values are dropped on other threads, which `T: Send + Sync` allows.
 unsafe impl<T: Send + Sync> Send for Chain<'_, T> {}
 
 impl<'a, T: Send + Sync> Chain<'a, T> {
@@ -116,7 +121,8 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
         self.tell();
     }
 
-    /// The combination of all before a block, if it can be told; else the block that is waited for. `None` within: nothing is before it.
+    /// The combination of all before a block, if it can be told; else the block that is waited for.
+    /// `None` within: nothing is before it.
     #[inline]
     pub(super) fn look_back<'c>(
         &'c self,
@@ -138,10 +144,12 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
                 PREFIX => {
                     // SAFETY: published, so it stands (C2).
                     let prefix = place.prefix.with(|prefix| unsafe { (*prefix).as_ref() });
-                    let prefix = prefix.map_or_else(|| place.published_aggregate(), Prefix::get);
+                    // SAFETY: the state was read above.
+                    let prefix = prefix.map_or_else(|| unsafe { place.published_aggregate() }, Prefix::get);
                     return Ok(Some(combine(prefix, sum)));
                 }
-                AGGREGATE => sum = Some(combine(place.published_aggregate(), sum)),
+                // SAFETY: the state was read above.
+                AGGREGATE => sum = Some(combine(unsafe { place.published_aggregate() }, sum)),
                 _ => return Err(i),
             }
         }
@@ -211,7 +219,8 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     #[cold]
     #[inline(never)]
     fn wake(&self) {
-        // Taken, because a sleeper that has looked, but does not wait yet, has it. Also while a panic unwinds; its holders do not wait.
+        // Taken, because a sleeper that has looked, but does not wait yet, has it. Also while a
+        // panic unwinds; its holders do not wait.
         if !on("notify-unlocked") {
             drop(self.lock.lock());
         }
@@ -251,11 +260,13 @@ pub mod model {
         /// # Safety
         /// The block is this thread's alone, which does this once.
         pub unsafe fn reduced(&self, block: usize, value: u64) {
-            // SAFETY: claimed, and once (C1): the caller.
+            // SAFETY: this thread has claimed the block, and sets its aggregate once (C1): the
+            // contract of `reduced`.
             unsafe { self.0.set_aggregate(block, value, true) };
         }
 
-        /// It waits for the prefix before its block, and publishes its own; what it is. `None`: another has failed.
+        /// It waits for the prefix before its block, and publishes its own; what it is. `None`:
+        /// another has failed.
         ///
         /// # Safety
         /// The block is this thread's alone, which has reduced it, and does this once.
@@ -266,11 +277,13 @@ pub mod model {
                 }
                 match self.0.look_back(block, op) {
                     Ok(before) => {
-                        // SAFETY: claimed, and its aggregate is set: the caller.
+                        // SAFETY: this thread has claimed the block, and has set its aggregate by
+                        // `reduced`.
                         let own = unsafe { self.0.aggregate(block) };
                         let prefix = before.map(|before| op(before.get(), own));
                         let value = prefix.unwrap_or(*own);
-                        // SAFETY: claimed, and once (C1): the caller.
+                        // SAFETY: this thread has claimed the block, and sets its prefix once (C1):
+                        // the contract of `finish`.
                         unsafe { self.0.set_prefix(block, prefix.map(Prefix::Own)) };
                         return Some(value);
                     }
@@ -297,7 +310,8 @@ mod test {
         static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
     }
 
-    /// Alive ones are counted, and a destructor unwinds, as one does that waits in a cancelled task.
+    /// Alive ones are counted, and a destructor unwinds, as one does that waits in a cancelled
+    /// task.
     struct Own;
 
     impl Own {
@@ -315,7 +329,8 @@ mod test {
         }
     }
 
-    /// Five blocks: the first one has its prefix, the next three their aggregates, the last one nothing.
+    /// Five blocks: the first one has its prefix, the next three their aggregates, the last one
+    /// nothing.
     fn chain() -> Chain<'static, Own> {
         let chain = Chain::new(Some(Prefix::Own(Own::new())), 5);
         // SAFETY: this thread has claimed all blocks, and sets each value once.
@@ -354,7 +369,7 @@ mod test {
     fn the_last_prefix_is_not_lost() {
         at_each_destructor(|| {
             let chain = chain();
-            // SAFETY: as above.
+            // SAFETY: this thread has claimed all blocks, and sets the last one's prefix once.
             unsafe { chain.set_prefix(4, Some(Prefix::Own(Own::new()))) };
             drop(chain.into_last().and_then(Prefix::into_own));
         });

@@ -1,7 +1,7 @@
 //! What is done with a block: reduced, or scanned.
 //!
-//! **Invariant.** A range of elements is in the hands of one worker at a time: it is reduced and then scanned by whoever has claimed
-//! its block. What was scanned is only read from then on.
+//! **Invariant.** A range of elements is in the hands of one worker at a time: it is reduced and
+//! then scanned by whoever has claimed its block. What was scanned is only read from then on.
 
 use super::lines::{fetch, in_lines, line};
 use super::place::Place;
@@ -19,8 +19,9 @@ pub(super) trait Kernel: Sync {
     /// The operator.
     fn combine(&self, a: &Self::T, b: &Self::T) -> Self::T;
 
-    /// Scans a range that is not empty, where `before` is the combination of all before it, and calls `beside` for each line of elements.
-    /// Returns the combination of all up to the range's end.
+    /// Scans a range that is not empty, where `before` is the combination of all before it, and
+    /// calls `beside` for each line of elements. Returns the combination of all up to the range's
+    /// end.
     ///
     /// # Safety
     /// As for `reduce`.
@@ -45,7 +46,8 @@ pub(super) trait Kernel: Sync {
         unsafe { reduce(self.place(), &|a: &Self::T, b: &Self::T| self.combine(a, b), range) }
     }
 
-    /// Scans as [`scan_beside`](Self::scan_beside), and fetches what lies from element `ahead` on into the cache meanwhile.
+    /// Scans as [`scan_beside`](Self::scan_beside), and fetches what lies from element `ahead` on
+    /// into the cache meanwhile.
     ///
     /// # Safety
     /// As for `reduce`.
@@ -59,8 +61,9 @@ pub(super) trait Kernel: Sync {
         unsafe { self.scan_beside(range, before, beside) }
     }
 
-    /// Scans a range as `scan`, and reduces another meanwhile, line by line: the first one comes from the cache and the second from
-    /// memory, so the processor has something to do while it waits.
+    /// Scans a range as `scan`, and reduces another meanwhile, line by line: the first one comes
+    /// from the cache and the second from memory, so the processor has something to do while it
+    /// waits.
     ///
     /// # Safety
     /// As for `reduce`, for both.
@@ -79,7 +82,8 @@ pub(super) trait Kernel: Sync {
     }
 }
 
-/// A range of at least two elements to be reduced, and where the one begins that is likely to follow.
+/// A range of at least two elements to be reduced, and where the one begins that is likely to
+/// follow.
 pub(super) struct Next {
     pub(super) range: Range<usize>,
     pub(super) then: usize,
@@ -147,10 +151,12 @@ where
         let Range { start, end } = range;
         let place = &self.place;
         let mut done = 1;
-        // The result for the element before the next one. It is written when the next one is known, so that the operator need not read
-        // it back from memory, a third of the time in cache; and it is moved, not copied, so any `T` may have this. If the operator
-        // panics it is dropped, and its element is as it was.
-        // SAFETY: the caller has the range, which is not empty, and of two elements or more where two are read.
+        // The result for the element before the next one. It is written when the next one is known,
+        // so that the operator need not read it back from memory, a third of the time in cache; and
+        // it is moved, not copied, so any `T` may have this. If the operator panics it is dropped,
+        // and its element is as it was.
+        // SAFETY: the caller has the range, which is not empty, and of two elements or more where
+        // two are read.
         let mut last = unsafe {
             match before {
                 Some(before) => (self.op)(before, place.read(start)),
@@ -170,7 +176,8 @@ where
             let next = (self.op)(&last, place.read(i));
             place.write(i - 1, std::mem::replace(&mut last, next));
         });
-        // SAFETY: as above; it is written for the last time.
+        // SAFETY: the range is the caller's by the contract of this function; its last element is
+        // written for the last time.
         unsafe {
             place.write(end - 1, last);
             Prefix::There(place.written(end - 1))
@@ -234,7 +241,8 @@ mod test {
         (0..n).map(|i| Span(i, i + 1)).collect()
     }
 
-    /// Ranges of each length about some lines, the second one as long, shorter or longer; with something before and without.
+    /// Ranges of each length about some lines, the second one as long, shorter or longer; with
+    /// something before and without.
     #[test]
     fn both_are_done_whatever_their_lengths() {
         for first in 1..40 {
@@ -270,8 +278,8 @@ mod test {
         }
     }
 
-    /// Whichever call of the operator panics: what is to be scanned is as it was or combined, what is reduced is as it was, and nothing is
-    /// dropped twice or lost.
+    /// Whichever call of the operator panics: what is to be scanned is as it was or combined, what
+    /// is reduced is as it was, and nothing is dropped twice or lost.
     #[test]
     fn a_panic_at_each_call() {
         const HALF: usize = 20;

@@ -19,8 +19,9 @@ pub(super) const fn line<T>() -> usize {
     if size_of::<T>() == 0 { LINE } else { LINE.div_ceil(size_of::<T>()) }
 }
 
-/// Calls `f` for each index from `range.start + done` on, and `beside` for each [`line`] of the range but the first. (A number of steps that
-/// is known when this is compiled: a loop with any other number of them is half as fast.)
+/// Calls `f` for each index from `range.start + done` on, and `beside` for each [`line`] of the
+/// range but the first. (A number of steps that is known when this is compiled: a loop with any
+/// other number of them is half as fast.)
 #[inline(always)]
 pub(super) fn in_lines<T>(range: Range<usize>, done: usize, mut beside: impl FnMut(), mut f: impl FnMut(usize)) {
     // Where the range begins with a line, so do all the others.
@@ -36,7 +37,8 @@ pub(super) fn in_lines<T>(range: Range<usize>, done: usize, mut beside: impl FnM
     (at..range.end).for_each(f);
 }
 
-/// Asks for a [`line`] of elements from `i` on to be brought into the first-level cache. Beyond the end it asks for nothing useful.
+/// Asks for a [`line`] of elements from `i` on to be brought into the first-level cache. Beyond the
+/// end it asks for nothing useful.
 #[inline(always)]
 pub(super) fn fetch<P: Place>(place: &P, i: usize) {
     let mut offset = 0;

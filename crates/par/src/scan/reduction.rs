@@ -6,18 +6,19 @@ use super::place::Place;
 use crate::unwind::after;
 use std::ops::Range;
 
-/// A reduction that comes from memory fetches so far ahead. The processor's own prefetching goes astray where a block ends, and
-/// takes its time where the next one begins: this has that beginning in the cache by then. (16 KiB: a tenth slower.)
+/// A reduction that comes from memory fetches so far ahead. The processor's own prefetching goes
+/// astray where a block ends, and takes its time where the next one begins: this has that beginning
+/// in the cache by then. (16 KiB: a tenth slower.)
 const REDUCED_AHEAD_BYTES: usize = 40 * 1024;
 
 /// # Safety
 /// As for [`Kernel::reduce`](super::kernel::Kernel::reduce).
 #[inline(always)]
 pub(super) unsafe fn reduce<P: Place>(place: &P, op: &impl Fn(&P::T, &P::T) -> P::T, range: Range<usize>) -> P::T {
-    // SAFETY: the caller; there are at least two.
+    // SAFETY: the range is the caller's, has not been scanned, and has at least two elements.
     let first = unsafe { op(place.read(range.start), place.read(range.start + 1)) };
     (range.start + 2..range.end).fold(first, |sum, i| {
-        // SAFETY: as above.
+        // SAFETY: within the range, which is the caller's and has not been scanned.
         let next = op(&sum, unsafe { place.read(i) });
         after(sum, next)
     })
@@ -39,7 +40,8 @@ impl<'a, P: Place, O: Fn(&P::T, &P::T) -> P::T> Reduction<'a, P, O> {
         let Range { start, end } = next.range;
         // A line, so that the others begin with one if this does; but two elements at least.
         next.range.start = end.min(start + const { line::<P::T>() }.max(2));
-        // SAFETY: the caller; there are at least two.
+        // SAFETY: the beginning of a range that is the caller's, has not been scanned, and has at
+        // least two elements.
         let sum = unsafe { reduce(place, op, start..next.range.start) };
         Reduction { place, op, next, sum }
     }
@@ -54,7 +56,8 @@ impl<'a, P: Place, O: Fn(&P::T, &P::T) -> P::T> Reduction<'a, P, O> {
         let ahead = start + const { elements_in::<P::T>(REDUCED_AHEAD_BYTES) };
         fetch(self.place, if ahead < end { ahead } else { self.next.then + (ahead - end) });
         for i in 0..const { line::<P::T>() } {
-            // SAFETY: who made this.
+            // SAFETY: within what is left of the range, which whoever made this keeps until its end
+            // (the contract of `new`).
             self.sum = (self.op)(&self.sum, unsafe { self.place.read(start + i) });
         }
         self.next.range.start += const { line::<P::T>() };
@@ -63,7 +66,8 @@ impl<'a, P: Place, O: Fn(&P::T, &P::T) -> P::T> Reduction<'a, P, O> {
     #[inline(always)]
     pub(super) fn end(self) -> P::T {
         self.next.range.fold(self.sum, |sum, i| {
-            // SAFETY: who made this.
+            // SAFETY: the rest of the range, which whoever made this keeps until its end (the
+            // contract of `new`).
             let next = (self.op)(&sum, unsafe { self.place.read(i) });
             after(sum, next)
         })

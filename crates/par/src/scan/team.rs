@@ -1,25 +1,28 @@
 //! Who does what in a scan: the caller alone, then, when others have nothing to do, a team.
 //!
-//! A member of the team claims the next block and reduces it; when the prefix of the block before is there it scans its own, and
-//! reduces the next one that it has claimed meanwhile. If the prefix is not there soon, it reduces further blocks, at most
-//! [`AHEAD`], and then sleeps like any task: who has the block before may be set aside on this very worker.
+//! A member of the team claims the next block and reduces it; when the prefix of the block before
+//! is there it scans its own, and reduces the next one that it has claimed meanwhile. If the prefix
+//! is not there soon, it reduces further blocks, at most [`AHEAD`], and then sleeps like any task:
+//! who has the block before may be set aside on this very worker.
 
 use super::chain::Chain;
 use super::kernel::{Kernel, Next, Prefix};
 use super::lines::elements_in;
 use crate::pace::Pace;
+use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
 use myriad_core::engine::split::{Hunger, hunger, share, workers};
-use myriad_core::sys::thread::{relax, ticks, ticks_per_us};
-use myriad_core::wait::Here;
+use myriad_core::engine::wait::Here;
 use myriad_core::{cancel, join};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
-/// A block is at most so large: together with the next one it has room in a second-level cache. Smaller ones cost more: each time a
-/// worker goes on elsewhere, what the processor has prefetched beyond the block's end was in vain, and the other worker's.
+/// A block is at most so large: together with the next one it has room in a second-level cache.
+/// Smaller ones cost more: each time a worker goes on elsewhere, what the processor has prefetched
+/// beyond the block's end was in vain, and the other worker's.
 const BLOCK_BYTES: usize = 256 * 1024;
-/// Blocks begin with a page, where they are that large: at its end the processor's prefetching stops.
+/// Blocks begin with a page, where they are that large: at its end the processor's prefetching
+/// stops.
 const PAGE_BYTES: usize = 4096;
 /// The blocks of a scan whose blocks are part of the result.
 const STRICT_BLOCK: usize = 4096;
@@ -33,9 +36,11 @@ const SPIN_US: u64 = 30;
 const PIECE_US: u64 = 4;
 /// and a block so many times that.
 const PIECES: usize = 8;
-/// There are at least so many blocks for each worker, so that none has to wait long for the last one.
+/// There are at least so many blocks for each worker, so that none has to wait long for the last
+/// one.
 const SHARES: usize = 8;
-/// With less to do, nobody is woken for it: it takes 20 to 50 µs until a sleeper comes, and is not free for who wakes it.
+/// With less to do, nobody is woken for it: it takes 20 to 50 µs until a sleeper comes, and is not
+/// free for who wakes it.
 const WORTH_A_WAKE_US: u64 = 200;
 /// More blocks than this are of no use to anybody, and each takes memory.
 const MOST_BLOCKS: usize = 1 << 14;
@@ -44,7 +49,8 @@ const WORTH_A_WAKE: usize = 4;
 /// and fewer of those whose size is fixed not the first one.
 const STRICT_WORTH_A_WAKE: usize = 48;
 
-/// Scans all `len` elements, with `before` before the first. The combination of all, where the kernel returns one of its own.
+/// Scans all `len` elements, with `before` before the first. The combination of all, where the
+/// kernel returns one of its own.
 pub(super) fn scan<K: Kernel>(kernel: &K, len: usize, before: Option<K::T>) -> Option<K::T> {
     let mut prefix: Option<Prefix<'_, K::T>> = before.map(Prefix::Own);
     let mut pace = Pace::of_pieces(PIECE_US, WORTH_A_WAKE_US);
@@ -65,7 +71,8 @@ pub(super) fn scan<K: Kernel>(kernel: &K, len: usize, before: Option<K::T>) -> O
             if page > 1 && size >= 2 * page {
                 let begin = at + elements_in::<K::T>(kernel.address(at).wrapping_neg() % PAGE_BYTES);
                 if begin > at {
-                    // SAFETY: as above; a page has no more elements than a block, and there are several blocks.
+                    // SAFETY: nobody else is at work yet; a page has no more elements than a block,
+                    // and there are several blocks.
                     prefix = Some(unsafe { alone(kernel, at..begin, prefix.as_ref()) });
                     at = begin;
                 }
@@ -91,8 +98,8 @@ unsafe fn alone<'a, K: Kernel>(
     unsafe { kernel.scan(range, before.map(Prefix::get), ahead) }
 }
 
-/// The same in blocks whose size is fixed, each scanned from the combined aggregates of those before: whoever does it, the
-/// operator is applied to the same values.
+/// The same in blocks whose size is fixed, each scanned from the combined aggregates of those
+/// before: whoever does it, the operator is applied to the same values.
 pub(super) fn scan_strictly<K: Kernel>(kernel: &K, len: usize) {
     let mut prefix: Option<Prefix<'_, K::T>> = None;
     let mut at = 0;
@@ -109,18 +116,19 @@ pub(super) fn scan_strictly<K: Kernel>(kernel: &K, len: usize) {
             Some(prefix) => kernel.combine(prefix.get(), &aggregate),
             None => aggregate,
         };
-        // SAFETY: as above.
+        // SAFETY: the blocks follow each other, each is scanned once, and nobody else is here.
         unsafe { kernel.scan(block, prefix.as_ref().map(Prefix::get), at + STRICT_BLOCK) };
         prefix = Some(Prefix::Own(next));
         at += STRICT_BLOCK;
     }
     if at < len {
-        // SAFETY: as above.
+        // SAFETY: the rest is behind all blocks, is scanned once, and nobody else is here.
         unsafe { kernel.scan(at..len, prefix.as_ref().map(Prefix::get), at) };
     }
 }
 
-/// Does anybody want some of so many blocks, and is it worth it? For a sleeper, if there are as many as `for_a_wake`.
+/// Does anybody want some of so many blocks, and is it worth it? For a sleeper, if there are as
+/// many as `for_a_wake`.
 fn is_worth(left: usize, for_a_wake: usize) -> bool {
     match hunger() {
         Hunger::None => false,
@@ -232,7 +240,8 @@ impl<'a, K: Kernel> Team<'a, K> {
         if self.next.load(Relaxed) >= self.blocks {
             return None;
         }
-        // Release: that we are here. Acquire: with those of the claims before: who finds himself alone afterwards has made them all.
+        // Release: that we are here. Acquire: with those of the claims before: who finds himself
+        // alone afterwards has made them all.
         Some(self.next.fetch_add(1, AcqRel)).filter(|block| *block < self.blocks)
     }
 
@@ -296,7 +305,8 @@ impl<'a, K: Kernel> Team<'a, K> {
                 let then = self.next.load(Relaxed) + self.here.load(Relaxed) - 1;
                 let then = self.elements(then.min(self.blocks - 1)).start;
                 let next_range = Next { range: self.elements(next), then };
-                // SAFETY: both claimed, the first not scanned yet, and the second of at least two elements, as all but the last.
+                // SAFETY: both claimed, the first not scanned yet, and the second of at least two
+                // elements, as all but the last.
                 let (end, aggregate) = unsafe { self.kernel.scan_and_reduce(range, before, next_range) };
                 self.reduced(next, aggregate, mine);
                 end

@@ -1,10 +1,11 @@
 //! Memory for as many elements as are sorted, for the time of one sort.
 //!
-//! Large buffers are mapped, in huge pages where the system has them: a `Vec` of 160 MB would be 40,000 page faults at its
-//! first use, one after the other. Here the workers that write it first share the faults.
+//! Large buffers are mapped, in huge pages where the system has them: a `Vec` of 160 MB would be
+//! 40,000 page faults at its first use, one after the other. Here the workers that write it first
+//! share the faults.
 //!
-//! The memory is reserved in earnest (no `MAP_NORESERVE`): where there is none, we hear it here and sort without a buffer, and not later
-//! from the system's killer of processes.
+//! The memory is reserved in earnest (no `MAP_NORESERVE`): where there is none, we hear it here and
+//! sort without a buffer, and not later from the system's killer of processes.
 
 use std::alloc::Layout;
 use std::mem::MaybeUninit;
@@ -40,7 +41,8 @@ impl<T> Buffer<T> {
 
     /// The elements' places.
     pub(super) fn places(&mut self) -> &mut [MaybeUninit<T>] {
-        // SAFETY: allocated for so many (or they have no size), ours, and nothing is said of what stands in it.
+        // SAFETY: allocated for so many (or they have no size), ours, and nothing is said of what
+        // stands in it.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len) }
     }
 }

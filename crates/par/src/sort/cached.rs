@@ -5,15 +5,15 @@ use std::mem::MaybeUninit;
 
 /// Sorts the slice by a key that is computed once for each element, in parallel and stably.
 ///
-/// For keys that are costly to compute, or own memory. Keys and their elements' numbers are sorted; then each element moves to its place. Needs
-/// memory for the keys, twice, and for the elements.
+/// For keys that are costly to compute, or own memory. Keys and their elements' numbers are sorted;
+/// then each element moves to its place. Needs memory for the keys, twice, and for the elements.
 ///
 /// # Blocking
 /// Until it is sorted. `key` may block.
 ///
 /// # Panics
-/// If `key` or the keys' comparison panics, all keys that were made are dropped, and the panic goes on; the slice is as it was, or in
-/// order.
+/// If `key` or the keys' comparison panics, all keys that were made are dropped, and the panic goes
+/// on; the slice is as it was, or in order.
 ///
 /// # Cancellation
 /// As [`sort_by`](super::sort_by).
@@ -64,7 +64,8 @@ where
 /// Fewer elements than this are std's.
 const SMALL: usize = 1 << 10;
 
-/// As [`permute::permute`], without memory: along the cycles. (Not in parallel: it is for want of memory.)
+/// As [`permute::permute`], without memory: along the cycles. (Not in parallel: it is for want of
+/// memory.)
 fn in_place<T, K>(v: &mut [T], keys: &mut [(K, usize)]) {
     for i in 0..v.len() {
         let mut from = keys[i].1;
@@ -77,7 +78,8 @@ fn in_place<T, K>(v: &mut [T], keys: &mut [(K, usize)]) {
     }
 }
 
-/// The keys of some elements, with the elements' numbers. If one key panics, all that were made are dropped, of all parts.
+/// The keys of some elements, with the elements' numbers. If one key panics, all that were made are
+/// dropped, of all parts.
 struct Part<'a, T, K> {
     elements: &'a [T],
     keys: &'a mut [MaybeUninit<(K, usize)>],

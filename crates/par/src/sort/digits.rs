@@ -6,8 +6,8 @@
 //!  slice --low digit--> scratch --high digit--> slice         a radix sort, least significant digit first
 //!  slice: insertion, for those few that share a cell
 //! ```
-//! Where the numbers are not spread evenly enough over the cells, std sorts them: the sum of a histogram is all that was in vain, or
-//! of some steps of insertion.
+//! Where the numbers are not spread evenly enough over the cells, std sorts them: the sum of a
+//! histogram is all that was in vain, or of some steps of insertion.
 
 use std::mem::MaybeUninit;
 
@@ -41,15 +41,17 @@ const MOST_BITS: u32 = 10;
 const SMALL: usize = 1 << 8;
 /// Elements that are looked at to find out where all lie.
 const SAMPLE: usize = 1 << 10;
-/// There are between 2 and 4 cells for an element (2 to the power of this, and half of it): with one, every second element would be
-/// where it is by chance, which costs a wrong guess of the processor's.
+/// There are between 2 and 4 cells for an element (2 to the power of this, and half of it): with
+/// one, every second element would be where it is by chance, which costs a wrong guess of the
+/// processor's.
 const FINER: u32 = 2;
 /// If one value of the high digit is more frequent than so many times the mean, std sorts.
 const UNEVEN: usize = 8;
 /// So many steps of insertion for each element, on average; more, and std sorts.
 const STEPS: usize = 4;
 
-/// Sorts the slice, with memory for as many elements, if they are no more than [`MOST`] and it is to be had; else std does it.
+/// Sorts the slice, with memory for as many elements, if they are no more than [`MOST`] and it is
+/// to be had; else std does it.
 pub(super) fn sort<N: Number>(v: &mut [N]) {
     if !by_digits(v) {
         v.sort_unstable();
@@ -77,7 +79,8 @@ struct Digits {
 }
 
 impl Digits {
-    /// From a sample; a few numbers are less or greater than all of it, and share the cells at the ends. None: all of that is equal.
+    /// From a sample; a few numbers are less or greater than all of it, and share the cells at the
+    /// ends. None: all of that is equal.
     fn of<N: Number>(v: &[N]) -> Option<Self> {
         let sample = || v.iter().step_by(v.len().div_ceil(SAMPLE)).map(|x| x.number());
         let least = sample().min()?;
@@ -116,16 +119,19 @@ impl Digits {
         let scratch = &mut scratch[..len];
         for &x in &*v {
             let place = &mut lows[low(x)];
-            // SAFETY: so many numbers have this digit as were counted, and the next one's have their places behind them; so it is less
-            // than `len`. (A number has the same digit each time: no code of the caller's tells it.)
+            // SAFETY: so many numbers have this digit as were counted, and the next one's have
+            // their places behind them; so it is less than `len`. (A number has the same digit each
+            // time: no code of the caller's tells it.)
             unsafe { scratch.get_unchecked_mut(*place as usize).write(x) };
             *place += 1;
         }
         for x in &*scratch {
-            // SAFETY: all places are written, as there are as many as numbers, and each had its own.
+            // SAFETY: all places are written, as there are as many as numbers, and each had its
+            // own.
             let x = unsafe { x.assume_init() };
             let place = &mut highs[high(x)];
-            // SAFETY: as above.
+            // SAFETY: the places are those of the numbers counted before: each is below their
+            // number, and is used once.
             unsafe { *v.get_unchecked_mut(*place as usize) = x };
             *place += 1;
         }

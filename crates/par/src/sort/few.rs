@@ -1,4 +1,5 @@
-//! Are there few different values? Then a sort that divides by pivots soon has slices of equal elements, and nothing else pays.
+//! Are there few different values? Then a sort that divides by pivots soon has slices of equal
+//! elements, and nothing else pays.
 
 use super::Random;
 use std::cmp::Ordering::{self, Less};
@@ -6,7 +7,8 @@ use std::cmp::Ordering::{self, Less};
 /// Elements that are looked at.
 const SAMPLE: usize = 64;
 
-/// Are no more than half of a sample different? (Of 100 values 47 are, of 1000 already 62.) There is an element.
+/// Are no more than half of a sample different? (Of 100 values 47 are, of 1000 already 62.) There
+/// is an element.
 pub(super) fn are_few_values<T>(v: &[T], cmp: &impl Fn(&T, &T) -> Ordering) -> bool {
     let mut random = Random::new(v.len());
     let mut sample: [&T; SAMPLE] = std::array::from_fn(|_| &v[random.below(v.len())]);

@@ -1,4 +1,5 @@
-//! Sorting floating-point numbers as integers: quicksort down to parts that fit in a cache, which are sorted by digits (`digits.rs`).
+//! Sorting floating-point numbers as integers: quicksort down to parts that fit in a cache, which
+//! are sorted by digits (`digits.rs`).
 
 use super::presorted::{self, Shape};
 use super::{SERIAL, digits, few, fork, quick, unstable};
@@ -20,7 +21,8 @@ mod sealed {
         type Bits: Number + Send + Sync;
         /// IEEE's total order.
         fn total(&self, other: &Self) -> Ordering;
-        /// Turns bits into an integer whose order is the total order, and such an integer into the bits.
+        /// Turns bits into an integer whose order is the total order, and such an integer into the
+        /// bits.
         fn flip(bits: Self::Bits) -> Self::Bits;
     }
 
@@ -30,7 +32,8 @@ mod sealed {
             self.total_cmp(other)
         }
         fn flip(bits: i64) -> i64 {
-            // Of negative numbers, all bits but the sign: then a greater magnitude is a smaller integer.
+            // Of negative numbers, all bits but the sign: then a greater magnitude is a smaller
+            // integer.
             bits ^ ((bits >> 63) as u64 >> 1) as i64
         }
     }
@@ -46,11 +49,14 @@ mod sealed {
     }
 }
 
-/// Sorts floating-point numbers, in parallel and (but for at most half a megabyte for each worker) in place, in IEEE's total order: that of [`f64::total_cmp`].
+/// Sorts floating-point numbers, in parallel and (but for at most half a megabyte for each worker)
+/// in place, in IEEE's total order: that of [`f64::total_cmp`].
 ///
-/// Negative NaNs come first, then numbers from `-inf` to `inf` with `-0.0` before `0.0`, then positive NaNs. Numbers that are equal have the
-/// same bits, so the question of stability does not arise. They are turned into integers of the same order and sorted as these, parts of
-/// them by their digits, which is what a comparator cannot tell the other sorts: it takes two thirds of their time, or less.
+/// Negative NaNs come first, then numbers from `-inf` to `inf` with `-0.0` before `0.0`, then
+/// positive NaNs. Numbers that are equal have the same bits, so the question of stability does not
+/// arise. They are turned into integers of the same order and sorted as these, parts of them by
+/// their digits, which is what a comparator cannot tell the other sorts: it takes two thirds of
+/// their time, or less.
 ///
 /// # Blocking
 /// Until they are sorted.
@@ -59,7 +65,8 @@ mod sealed {
 /// Never.
 ///
 /// # Cancellation
-/// Arrives where the sort waits for other workers. Then each number is in the slice exactly once, in some order.
+/// Arrives where the sort waits for other workers. Then each number is in the slice exactly once,
+/// in some order.
 ///
 /// # Examples
 /// ```
@@ -73,7 +80,8 @@ pub fn sort_floats<F: Float>(v: &mut [F]) {
         return v.sort_unstable_by(F::total);
     }
     fork::on_workers(|workers| {
-        // (The same order: two numbers that differ in value are soon told. The look at sorted ones asks for `Greater`.)
+        // (The same order: two numbers that differ in value are soon told. The look at sorted ones
+        // asks for `Greater`.)
         let order = |a: &F, b: &F| {
             if a > b {
                 Greater
@@ -107,7 +115,8 @@ pub fn sort_floats<F: Float>(v: &mut [F]) {
     })
 }
 
-/// Numbers, parts of which are integers at the moment. If a cancellation ends the sort they become numbers again.
+/// Numbers, parts of which are integers at the moment. If a cancellation ends the sort they become
+/// numbers again.
 struct Integers<'a, F: Float> {
     bits: &'a mut [F::Bits],
     grain: usize,

@@ -3,7 +3,8 @@
 use myriad_core::{Handle, join, run};
 use std::ops::Range;
 
-/// Runs `f`, with the number of workers, in the caller's pool; of a foreign thread, on the global runtime.
+/// Runs `f`, with the number of workers, in the caller's pool; of a foreign thread, on the global
+/// runtime.
 ///
 /// `join` would move to a worker by itself; here that happens once, not at each fork.
 #[track_caller]
@@ -19,7 +20,8 @@ pub(super) fn on_workers<R: Send>(f: impl FnOnce(usize) -> R + Send) -> R {
 
 /// Calls `f` for each job.
 ///
-/// If one panics, all others run all the same (or, if the task is cancelled, perhaps not any more), then the first panic goes on.
+/// If one panics, all others run all the same (or, if the task is cancelled, perhaps not any more),
+/// then the first panic goes on.
 pub(super) fn each<J: Send>(jobs: &mut [J], f: &(impl Fn(&mut J) + Sync)) {
     match jobs {
         [] => {}
@@ -41,7 +43,8 @@ pub(super) fn ranges(all: Range<usize>, grain: usize, f: &(impl Fn(Range<usize>)
     join(|| ranges(all.start..mid, grain, f), || ranges(mid..all.end, grain, f));
 }
 
-/// Some length for parts: so many a worker that one who is late does not hold up the others, and none smaller than worth a fork.
+/// Some length for parts: so many a worker that one who is late does not hold up the others, and
+/// none smaller than worth a fork.
 pub(super) fn grain(len: usize, workers: usize, least: usize) -> usize {
     len.div_ceil(PARTS * workers).max(least)
 }
@@ -60,9 +63,10 @@ impl<T> Clone for Shared<T> {
 }
 impl<T> Copy for Shared<T> {}
 
-// SAFETY: only an address; who uses it says why the element is its own, and `T: Send` lets another thread have it.
+// SAFETY: only an address; who uses it says why the element is its own, and `T: Send` lets another
+// thread have it.
 unsafe impl<T: Send> Send for Shared<T> {}
-// SAFETY: as above.
+// SAFETY: only an address; who uses a shared one says why the element is its own.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {

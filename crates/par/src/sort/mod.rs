@@ -10,20 +10,24 @@
 //! | [`sort_floats`] | does not matter | 0.5 MB a worker | `f32`, `f64` | as integers |
 //! | [`merge`], … | yes | as much again | `Send` | of two sorted ranges |
 //!
-//! Below all of them std's sorts do the parts: these are very good, and what they promise is what we promise. A short slice
-//! is left to them altogether, right where the caller is.
+//! Below all of them std's sorts do the parts: these are very good, and what they promise is what
+//! we promise. A short slice is left to them altogether, right where the caller is.
 //!
-//! **From anywhere.** In a task the sort forks in the task's own pool; a foreign thread gives it to the global runtime and sleeps. Sorts nest, in
-//! loops, in tasks, in comparators.
+//! **From anywhere.** In a task the sort forks in the task's own pool; a foreign thread gives it to
+//! the global runtime and sleeps. Sorts nest, in loops, in tasks, in comparators.
 //!
-//! **Why `Sync`?** Workers compare with the same splitters at the same time. rayon asks for `Send` alone, and pays with a serial
-//! partition or with merges. Who has elements that are not `Sync` finds [`merge_sort_by`].
+//! **Why `Sync`?** Workers compare with the same splitters at the same time. rayon asks for `Send`
+//! alone, and pays with a serial partition or with merges. Who has elements that are not `Sync`
+//! finds [`merge_sort_by`].
 //!
 //! # Invariants
-//! - The caller's code runs only while all elements are in the slice, or all in the buffer, or each in a known part of a merge.
-//! - Repairs belong to one frame, that of the whole sort: a guard there puts everything back when a panic or a cancellation ends it. The
-//!   tasks below it only keep what the guard reads true. `join` does not leave before both sides have ended, or never will begin.
-//! - An answer of a comparator decides which of two elements moves, never whether an index is in bounds.
+//! - The caller's code runs only while all elements are in the slice, or all in the buffer, or each
+//!   in a known part of a merge.
+//! - Repairs belong to one frame, that of the whole sort: a guard there puts everything back when a
+//!   panic or a cancellation ends it. The tasks below it only keep what the guard reads true.
+//!   `join` does not leave before both sides have ended, or never will begin.
+//! - An answer of a comparator decides which of two elements moves, never whether an index is in
+//!   bounds.
 //! - No lock and nothing of a worker's is held while the caller's code runs: it may block.
 
 mod buffer;

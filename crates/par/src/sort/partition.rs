@@ -1,18 +1,21 @@
 //! Partitions of a slice by a predicate, in place: serial, and by several workers.
 //!
-//! The serial one is the branchless cyclic Lomuto partition of std's own unstable sort (Lukas Bergdoll, ipnsort): one element is lifted
-//! out, which leaves a gap that goes round; each step is two moves and no branch.
+//! The serial one is the branchless cyclic Lomuto partition of std's own unstable sort (Lukas
+//! Bergdoll, ipnsort): one element is lifted out, which leaves a gap that goes round; each step is
+//! two moves and no branch.
 //!
-//! **Rejected.** *By blocks from both ends* (BlockQuicksort: Edelkamp, Weiß 2016), which moves only what is on the wrong side: 3 % slower on
-//! 20,000,000 random numbers, 9 % on 16 different ones.
+//! **Rejected.** *By blocks from both ends* (BlockQuicksort: Edelkamp, Weiß 2016), which moves only
+//! what is on the wrong side: 3 % slower on 20,000,000 random numbers, 9 % on 16 different ones.
 
 use myriad_core::join;
 use std::mem::ManuallyDrop;
 
-/// Moves the elements for which `left(element, pivot)` is true to the front, and says how many there are.
+/// Moves the elements for which `left(element, pivot)` is true to the front, and says how many
+/// there are.
 ///
 /// If `left` panics, the slice has all its elements. Each element is asked once, before it moves.
-// Never inlined: as arguments, slice and pivot are known not to overlap, so that the pivot is not read again after each move.
+// Never inlined: as arguments, slice and pivot are known not to overlap, so that the pivot is not
+// read again after each move.
 #[inline(never)]
 pub(super) fn partition<T>(v: &mut [T], pivot: &T, left: &impl Fn(&T, &T) -> bool) -> usize {
     let len = v.len();
@@ -20,12 +23,14 @@ pub(super) fn partition<T>(v: &mut [T], pivot: &T, left: &impl Fn(&T, &T) -> boo
         return 0;
     }
     let start = v.as_mut_ptr();
-    // SAFETY: there is an element, which is lifted out; `gap` knows where it is missing, and puts it back.
+    // SAFETY: there is an element, which is lifted out; `gap` knows where it is missing, and puts
+    // it back.
     let mut gap = unsafe { Gap { at: start, value: ManuallyDrop::new(start.read()) } };
     let mut count = 0;
     let mut step = |gap: &mut Gap<T>, i: usize| {
-        // SAFETY: `count < i < len`, and the gap is just in front of `i`. Gap, `count` and `i` stand for a cycle of three moves: the
-        // first element on the right to the gap, element `i` to its place, and then the gap is at `i`. Nothing panics in between.
+        // SAFETY: `count < i < len`, and the gap is just in front of `i`. Gap, `count` and `i`
+        // stand for a cycle of three moves: the first element on the right to the gap, element `i`
+        // to its place, and then the gap is at `i`. Nothing panics in between.
         unsafe {
             let right = start.add(i);
             let goes = left(&*right, pivot);
@@ -50,7 +55,8 @@ pub(super) fn partition<T>(v: &mut [T], pivot: &T, left: &impl Fn(&T, &T) -> boo
         i += 1;
     }
     let goes = left(&gap.value, pivot);
-    // SAFETY: `count < len`, for the lifted element was not counted; the same cycle, and the gap's end puts it at `first`.
+    // SAFETY: `count < len`, for the lifted element was not counted; the same cycle, and the gap's
+    // end puts it at `first`.
     unsafe {
         let first = start.add(count);
         first.copy_to(gap.at, 1);
@@ -68,12 +74,14 @@ struct Gap<T> {
 
 impl<T> Drop for Gap<T> {
     fn drop(&mut self) {
-        // SAFETY: what stands at `at` is a copy of what stands elsewhere, or of the lifted element itself.
+        // SAFETY: what stands at `at` is a copy of what stands elsewhere, or of the lifted element
+        // itself.
         unsafe { (&raw const *self.value).copy_to_nonoverlapping(self.at, 1) };
     }
 }
 
-/// The same by several workers: each partitions a part, then what is on the wrong side of the middle changes places.
+/// The same by several workers: each partitions a part, then what is on the wrong side of the
+/// middle changes places.
 pub(super) fn parallel<T, L>(v: &mut [T], pivot: &T, left: &L, grain: usize) -> usize
 where
     T: Send + Sync,
@@ -92,7 +100,8 @@ where
     a + b
 }
 
-/// Exchanges the elements of two slices of one length. Wherever it ends, each element is in one of them.
+/// Exchanges the elements of two slices of one length. Wherever it ends, each element is in one of
+/// them.
 fn exchange<T: Send>(a: &mut [T], b: &mut [T], grain: usize) {
     if a.len() <= grain {
         return a.swap_with_slice(b);

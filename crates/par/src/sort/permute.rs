@@ -4,11 +4,12 @@ use super::buffer::Buffer;
 use super::fork::{self, Shared};
 use super::sample::Moved;
 
-/// Moves the element that `from(i)` points to to place `i`, for all `i`. False: there is no memory for it, and nothing has happened.
+/// Moves the element that `from(i)` points to to place `i`, for all `i`. False: there is no memory
+/// for it, and nothing has happened.
 ///
 /// # Safety
-/// `slice` has so many elements, to which the caller has the only unique reference; `from` is a permutation of their addresses, and does
-/// not panic.
+/// `slice` has so many elements, to which the caller has the only unique reference; `from` is a
+/// permutation of their addresses, and does not panic.
 pub(super) unsafe fn permute<T: Send>(
     slice: *mut T,
     len: usize,
@@ -24,7 +25,8 @@ pub(super) unsafe fn permute<T: Send>(
             unsafe { buffer.get().add(i).copy_from_nonoverlapping(from(i), 1) };
         }
     });
-    // All are copied, each once. A cancellation may come between these two lines and their ends, but no code of the caller's.
+    // All are copied, each once. A cancellation may come between these two lines and their ends,
+    // but no code of the caller's.
     let moved = Moved { from: buffer.get(), to: slice.get(), len };
     fork::ranges(0..len, grain, &|part| {
         let at = part.start;

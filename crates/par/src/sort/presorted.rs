@@ -1,8 +1,10 @@
-//! Is there little to sort? A look at each pair of neighbours, in parallel, that ends when there are too many that say no.
+//! Is there little to sort? A look at each pair of neighbours, in parallel, that ends when there
+//! are too many that say no.
 //!
-//! A slice to which new elements were appended is in order but for a part. That part counts as one run, which is to be sorted before all are
-//! merged. To find it, pairs are looked at in blocks, each of which ends by itself when it says no too often. (Elements that were written here
-//! and there, more than a few, are in too many blocks: then all is sorted.)
+//! A slice to which new elements were appended is in order but for a part. That part counts as one
+//! run, which is to be sorted before all are merged. To find it, pairs are looked at in blocks,
+//! each of which ends by itself when it says no too often. (Elements that were written here and
+//! there, more than a few, are in too many blocks: then all is sorted.)
 
 use super::fork;
 use std::cmp::Ordering::{self, Less};
@@ -42,7 +44,8 @@ pub(super) fn put_in_order<T>(v: &mut [T], runs: &[Run], sort: impl Fn(&mut [T])
 
 /// The most runs: merging them passes over the elements `log2` as many times.
 const RUNS: usize = 16;
-/// This part of the elements may be in runs that are in no order: to sort them, and then to merge, takes less than to sort all.
+/// This part of the elements may be in runs that are in no order: to sort them, and then to merge,
+/// takes less than to sort all.
 const WILD: usize = 8;
 /// The most exceptions in a block: with more it is in no order.
 const EXCEPTIONS: usize = RUNS - 1;
@@ -95,7 +98,8 @@ struct Block {
     wild: bool,
 }
 
-/// Looks for the exceptions of each block, at most so many in each; `None` if more elements than `wild` are in blocks with more.
+/// Looks for the exceptions of each block, at most so many in each; `None` if more elements than
+/// `wild` are in blocks with more.
 fn blocks<T, E>(v: &[T], exception: &E, most: usize, wild: usize, workers: usize) -> Option<Vec<Block>>
 where
     T: Sync,
@@ -114,7 +118,8 @@ where
         }
         let Range { start, end } = block.pairs;
         let mut at = start;
-        // (A loop of nothing but comparisons: in one with the rest in it each took half as long again.)
+        // (A loop of nothing but comparisons: in one with the rest in it each took half as long
+        // again.)
         while let Some(n) = v[at..=end].windows(2).position(|pair| exception(&pair[0], &pair[1])) {
             at += n + 1;
             if block.exceptions.len() == most {
@@ -137,7 +142,8 @@ where
 fn shape(blocks: Vec<Block>) -> Shape {
     let mut runs: Vec<Run> = Vec::new();
     for Block { pairs, exceptions, wild } in blocks {
-        // The pair across the blocks' border is the block's before: an exception there is the start of this one.
+        // The pair across the blocks' border is the block's before: an exception there is the start
+        // of this one.
         if wild && runs.last().is_some_and(|last| last.start == pairs.start) {
             // What begins there is in no order.
             runs.pop();

@@ -1,15 +1,17 @@
-//! Unstable sort in place: quicksort with parallel partitions, and std's unstable sort for the parts.
+//! Unstable sort in place: quicksort with parallel partitions, and std's unstable sort for the
+//! parts.
 //!
 //! ```text
 //!   |                    v                   |    pivot: the middle of a sample, at the front
 //!   | <: worker 1  >= | <: worker 2     >=   |    both partition a half
 //!   |       <         |p|        >=          |    what is in the wrong half changes places; then both sides, by `join`
 //! ```
-//! *Equal elements:* a pivot that is not greater than the pivot to whose right it lies equals it. Then all that equal it are split off, and are
-//! done. (As in pdqsort, Peters 2021. Without it, 16 values in 20,000,000 elements took 9.7 s instead of 0.1 s.)
+//! *Equal elements:* a pivot that is not greater than the pivot to whose right it lies equals it.
+//! Then all that equal it are split off, and are done. (As in pdqsort, Peters 2021. Without it, 16
+//! values in 20,000,000 elements took 9.7 s instead of 0.1 s.)
 //!
-//! *Bad pivots:* a sample of 257 seldom has a middle outside of the middle three quarters. After `2 log n` such pivots on
-//! one path, std's sort gets the rest; its worst case is `n log n`.
+//! *Bad pivots:* a sample of 257 seldom has a middle outside of the middle three quarters. After
+//! `2 log n` such pivots on one path, std's sort gets the rest; its worst case is `n log n`.
 //!
 //! **Rejected.** *Sample sort* as for the stable sort: as fast, and needs memory for all elements.
 

@@ -74,8 +74,9 @@ impl RadixKey for f32 {
 
 /// Sorts the slice by a key that is a number, in parallel and stably.
 ///
-/// The key's leading digit takes the place of the first comparisons: faster than [`sort_by_key`](super::sort_by_key) where the numbers
-/// are about evenly spread between the least and the greatest; where a sample says that they are not, it is the same. The key should be pure
+/// The key's leading digit takes the place of the first comparisons: faster than
+/// [`sort_by_key`](super::sort_by_key) where the numbers are about evenly spread between the least
+/// and the greatest; where a sample says that they are not, it is the same. The key should be pure
 /// and cheap: it is computed for each comparison.
 ///
 /// # Blocking
@@ -122,7 +123,8 @@ where
 const BUCKETS: usize = 256;
 /// Elements that are looked at.
 const SAMPLE: usize = 4096;
-/// With more than so many times the mean in one bucket of the sample, the numbers are not even enough.
+/// With more than so many times the mean in one bucket of the sample, the numbers are not even
+/// enough.
 const UNEVEN: usize = 4;
 
 /// The first digit of a number in the range of the numbers that there seem to be.

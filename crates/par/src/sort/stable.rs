@@ -7,7 +7,8 @@ use std::cmp::Ordering;
 
 /// Sorts the slice, in parallel and stably: equal elements keep their order.
 ///
-/// As std's `sort`, on the workers of the caller's pool; of a foreign thread, of the global runtime. See [`sort_by`].
+/// As std's `sort`, on the workers of the caller's pool; of a foreign thread, of the global
+/// runtime. See [`sort_by`].
 ///
 /// # Blocking
 /// Until it is sorted.
@@ -27,21 +28,25 @@ pub fn sort<T: Ord + Send + Sync>(v: &mut [T]) {
 
 /// Sorts the slice by a comparator, in parallel and stably: equal elements keep their order.
 ///
-/// Needs memory for as many elements again, and two bytes each; where there is none, std's serial sort, which needs half of that, does it.
-/// In order, in the opposite order, or of few runs that are in order, the slice is only looked at, turned around, or merged; also if at most an
-/// eighth of it, in a few places, is in no order: that is sorted first.
-/// Compares `n log n` times; the element type is `Sync` because workers compare with elements that they share. For elements
-/// that are not there is [`merge_sort_by`](super::merge_sort_by).
+/// Needs memory for as many elements again, and two bytes each; where there is none, std's serial
+/// sort, which needs half of that, does it. In order, in the opposite order, or of few runs that
+/// are in order, the slice is only looked at, turned around, or merged; also if at most an eighth
+/// of it, in a few places, is in no order: that is sorted first. Compares `n log n` times; the
+/// element type is `Sync` because workers compare with elements that they share. For elements that
+/// are not there is [`merge_sort_by`](super::merge_sort_by).
 ///
 /// # Blocking
-/// Until it is sorted. The caller takes part, if it is a task. The comparator may block: its part of the sort waits, others go on.
+/// Until it is sorted. The caller takes part, if it is a task. The comparator may block: its part
+/// of the sort waits, others go on.
 ///
 /// # Panics
-/// If `cmp` panics, all parts of the sort come to an end, then the panic goes on. It may panic if `cmp` is no total order. Whatever
-/// `cmp` does, each element is in the slice exactly once afterwards, in some order.
+/// If `cmp` panics, all parts of the sort come to an end, then the panic goes on. It may panic if
+/// `cmp` is no total order. Whatever `cmp` does, each element is in the slice exactly once
+/// afterwards, in some order.
 ///
 /// # Cancellation
-/// Arrives where `cmp` blocks, and where the sort waits for other workers. Then the same holds as for a panic.
+/// Arrives where `cmp` blocks, and where the sort waits for other workers. Then the same holds as
+/// for a panic.
 ///
 /// # Examples
 /// ```
@@ -60,8 +65,8 @@ where
     fork::on_workers(|workers| by(v, &cmp, workers));
 }
 
-/// Sorts the slice by a key, in parallel and stably. The key is computed for each comparison: if that is costly, see
-/// [`sort_by_cached_key`](super::sort_by_cached_key).
+/// Sorts the slice by a key, in parallel and stably. The key is computed for each comparison: if
+/// that is costly, see [`sort_by_cached_key`](super::sort_by_cached_key).
 ///
 /// # Blocking
 /// Until it is sorted, as [`sort_by`].
@@ -89,10 +94,12 @@ const LARGE: usize = 128;
 
 /// Elements up to so many bytes are small: what a sort of them costs is the comparisons.
 const SMALL: usize = 16;
-/// Up to so many bytes of small elements, one worker is done with them soonest by std's sort of the whole. (Of larger ones it moves more:
-/// 50 ns for each of 1,000,000 records of 32 bytes, and 70 by std.)
+/// Up to so many bytes of small elements, one worker is done with them soonest by std's sort of the
+/// whole. (Of larger ones it moves more: 50 ns for each of 1,000,000 records of 32 bytes, and 70 by
+/// std.)
 const CACHED: usize = 16 << 20;
-/// Up to so many small elements, so are several workers, if there are few values: std's sort splits off all that equal a pivot.
+/// Up to so many small elements, so are several workers, if there are few values: std's sort splits
+/// off all that equal a pivot.
 const FEW_VALUES: usize = 1 << 18;
 
 /// The sort, on a worker.
@@ -132,7 +139,8 @@ where
     insert_short_ones(v, &mut starts, cmp, workers) && merge_runs(v, starts, cmp, workers)
 }
 
-/// Sorts references, then moves each element once to the buffer and once back. False: there is no memory for it.
+/// Sorts references, then moves each element once to the buffer and once back. False: there is no
+/// memory for it.
 fn by_reference<T, F>(v: &mut [T], cmp: &F, workers: usize) -> bool
 where
     T: Send + Sync,

@@ -5,7 +5,8 @@ use super::presorted::{self, Run, Shape};
 use super::{SERIAL, fork, quick};
 use std::cmp::Ordering;
 
-/// Sorts the slice in parallel and in place; equal elements may change their order. See [`sort_unstable_by`].
+/// Sorts the slice in parallel and in place; equal elements may change their order. See
+/// [`sort_unstable_by`].
 ///
 /// # Blocking
 /// Until it is sorted.
@@ -23,21 +24,27 @@ pub fn sort_unstable<T: Ord + Send + Sync>(v: &mut [T]) {
     sort_unstable_by(v, T::cmp);
 }
 
-/// Sorts the slice by a comparator, in parallel and in place; equal elements may change their order, and with the number of workers.
+/// Sorts the slice by a comparator, in parallel and in place; equal elements may change their
+/// order, and with the number of workers.
 ///
-/// Needs no memory that grows with the slice; only where a slice is in order but for a short part, that part is sorted and inserted, by way of
-/// memory for it (if there is any). Compares `n log n` times, also at worst. For integers this is the fastest sort here, for floats
-/// [`sort_floats`](super::sort_floats); records with a small key are often sorted faster by [`sort_by`](super::sort_by).
+/// Needs no memory that grows with the slice; only where a slice is in order but for a short part,
+/// that part is sorted and inserted, by way of memory for it (if there is any). Compares `n log n`
+/// times, also at worst. For integers this is the fastest sort here, for floats
+/// [`sort_floats`](super::sort_floats); records with a small key are often sorted faster by
+/// [`sort_by`](super::sort_by).
 ///
 /// # Blocking
-/// Until it is sorted. The caller takes part, if it is a task. The comparator may block: its part of the sort waits, others go on.
+/// Until it is sorted. The caller takes part, if it is a task. The comparator may block: its part
+/// of the sort waits, others go on.
 ///
 /// # Panics
-/// If `cmp` panics, all parts of the sort come to an end, then the panic goes on. It may panic if `cmp` is no total order. Whatever
-/// `cmp` does, each element is in the slice exactly once afterwards, in some order.
+/// If `cmp` panics, all parts of the sort come to an end, then the panic goes on. It may panic if
+/// `cmp` is no total order. Whatever `cmp` does, each element is in the slice exactly once
+/// afterwards, in some order.
 ///
 /// # Cancellation
-/// Arrives where `cmp` blocks, and where the sort waits for other workers. Then the same holds as for a panic.
+/// Arrives where `cmp` blocks, and where the sort waits for other workers. Then the same holds as
+/// for a panic.
 ///
 /// # Examples
 /// ```
@@ -74,7 +81,8 @@ where
     }
 }
 
-/// Inserts the short runs into the long ones. False: these are not that much longer, or there is no memory for a short one.
+/// Inserts the short runs into the long ones. False: these are not that much longer, or there is no
+/// memory for a short one.
 pub(super) fn by_insertion<T, F>(v: &mut [T], runs: &[Run], cmp: &F, workers: usize) -> bool
 where
     T: Send + Sync,
@@ -88,8 +96,8 @@ where
     insert_short_ones(v, &mut starts, cmp, workers)
 }
 
-/// Sorts the slice by a key, in parallel and in place; elements of equal keys may change their order. The key is computed for each
-/// comparison.
+/// Sorts the slice by a key, in parallel and in place; elements of equal keys may change their
+/// order. The key is computed for each comparison.
 ///
 /// # Blocking
 /// Until it is sorted, as [`sort_unstable_by`].

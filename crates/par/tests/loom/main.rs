@@ -1,5 +1,6 @@
-//! The loom models of scans: the harness is that of the engine (`crates/core/tests/loom/`, whose `main.rs` has the rules for scripts).
-//! Members are foreign threads, and sleep by the mutex and the condition of the locks' crate, which have models of their own.
+//! The loom models of scans: the harness is that of the engine (`crates/core/tests/loom/`, whose
+//! `main.rs` has the rules for scripts). Members are foreign threads, and sleep by the mutex and
+//! the condition of the locks' crate, which have models of their own.
 //!
 //! ```text
 //! scan        the scripts, without mutants                       scripts/loom.sh

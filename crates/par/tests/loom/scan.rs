@@ -1,4 +1,5 @@
-//! Scripts of the chain of a scan: every member sees the values that it combines, in order, and nobody sleeps for ever.
+//! Scripts of the chain of a scan: every member sees the values that it combines, in order, and
+//! nobody sleeps for ever.
 
 use super::{SCRIPT, Script};
 use loom::thread;
@@ -11,7 +12,7 @@ fn reduced(blocks: &Blocks, block: usize, value: u64) {
 }
 
 fn finish(blocks: &Blocks, block: usize) -> Option<u64> {
-    // SAFETY: as there, and behind it.
+    // SAFETY: each script has each block with one thread, which has reduced it, and does this once.
     unsafe { blocks.finish(block) }
 }
 
@@ -28,7 +29,8 @@ fn two_blocks() {
     other.join().unwrap();
 }
 
-/// One has two blocks, and has only reduced the second when the other looks back: to an aggregate, and a prefix behind it.
+/// One has two blocks, and has only reduced the second when the other looks back: to an aggregate,
+/// and a prefix behind it.
 fn back_over_an_aggregate() {
     let blocks = Arc::new(Blocks::new(3));
     let b = blocks.clone();

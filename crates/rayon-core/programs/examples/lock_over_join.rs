@@ -1,8 +1,9 @@
 //! Prints: 1000 of 1000
 //!
-//! A lock that is held over a `join`, in a program that knows only rayon and std. With rayon on itself it hangs, most often at once: the
-//! worker that waits in `join` takes another job, which wants the lock that is held below on the same stack. On Myriad the job that
-//! waits is set aside; when a worker is stuck in the lock, another one goes on with its owner.
+//! A lock that is held over a `join`, in a program that knows only rayon and std. With rayon on
+//! itself it hangs, most often at once: the worker that waits in `join` takes another job, which
+//! wants the lock that is held below on the same stack. On Myriad the job that waits is set aside;
+//! when a worker is stuck in the lock, another one goes on with its owner.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

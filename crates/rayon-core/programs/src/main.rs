@@ -1,7 +1,8 @@
 //! Programs for rayon, as in its own collection of demos but short: `rayon-programs [NAME..]`.
 //!
-//! They know nothing of Myriad: `scripts/rayon-bench.sh` builds them twice, with rayon on itself and on Myriad, and compares. Each run
-//! prints the program, the median time of its rounds in microseconds, and a number that must be the same for both.
+//! They know nothing of Myriad: `scripts/rayon-bench.sh` builds them twice, with rayon on itself
+//! and on Myriad, and compares. Each run prints the program, the median time of its rounds in
+//! microseconds, and a number that must be the same for both.
 
 use rayon::prelude::*;
 use std::hint::black_box;

@@ -8,7 +8,8 @@ use myriad::sync::Event;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// Three stages with one place between them, on a pool of one worker even: under rayon this hangs with as many workers as stages less one.
+/// Three stages with one place between them, on a pool of one worker even: under rayon this hangs
+/// with as many workers as stages less one.
 #[test]
 fn a_pipeline_in_a_scope() {
     each("pipeline", |rt| {
@@ -27,7 +28,8 @@ fn a_pipeline_in_a_scope() {
     });
 }
 
-/// The guard is held over a `join`: under rayon the worker that waits takes another item, which wants the lock that its own stack holds.
+/// The guard is held over a `join`: under rayon the worker that waits takes another item, which
+/// wants the lock that its own stack holds.
 fn lock_over_join(n: usize, lock: impl Fn(&dyn Fn()) + Sync) {
     (0..n).into_par_iter().with_max_len(1).for_each(|_| {
         lock(&|| {

@@ -1,4 +1,5 @@
-//! The global pool in fiber mode, as a program asks for it. (One test: there is one such pool in a process.)
+//! The global pool in fiber mode, as a program asks for it. (One test: there is one such pool in a
+//! process.)
 
 mod common;
 
@@ -10,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 #[test]
 fn a_program_puts_rayon_on_fibers() {
     common::watched("fibers", || {
-        // SAFETY: nothing here waits inside a thread-local scope, the initialiser of a thread-local, or in an unwinding destructor.
+        // SAFETY: nothing here waits inside a thread-local scope, the initialiser of a
+        // thread-local, or in an unwinding destructor.
         unsafe { myriad::Builder::fibers() }.workers(2).install().unwrap();
         // It is what is asked for; anything else comes too late.
         rayon::ThreadPoolBuilder::new().num_threads(2).build_global().unwrap();

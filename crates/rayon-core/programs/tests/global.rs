@@ -1,4 +1,5 @@
-//! The global pool is Myriad's global runtime, with what `build_global` was told. (One test: there is one such pool in a process.)
+//! The global pool is Myriad's global runtime, with what `build_global` was told. (One test: there
+//! is one such pool in a process.)
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Functions that `build_global` was given, and that use rayon while it builds: no lock is held around them. (One test: there is one
-//! such pool in a process.)
+//! Functions that `build_global` was given, and that use rayon while it builds: no lock is held
+//! around them. (One test: there is one such pool in a process.)
 
 mod common;
 

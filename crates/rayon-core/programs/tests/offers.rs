@@ -1,11 +1,12 @@
-//! What rayon starts lies where others take it at once: they need not take it by force, while its owner computes, tens of microseconds
-//! later. In both modes, while all other workers are busy, so that nobody takes it away.
+//! What rayon starts lies where others take it at once: they need not take it by force, while its
+//! owner computes, tens of microseconds later. In both modes, while all other workers are busy, so
+//! that nobody takes it away.
 
 mod common;
 
 use common::one;
 use myriad::sync::Event;
-use myriad_core::guest;
+use myriad_core::engine::guest;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 

@@ -1,5 +1,5 @@
-//! Rayon knows nothing of the size of stacks, and a fiber's is 64 KiB: a job that is joined runs on top of its joiner only where half
-//! of a stack is left.
+//! Rayon knows nothing of the size of stacks, and a fiber's is 64 KiB: a job that is joined runs on
+//! top of its joiner only where half of a stack is left.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Threads that are a pool's own for a while, or for good: lent by a job of another pool, by a task, by a thread that is not theirs.
+//! Threads that are a pool's own for a while, or for good: lent by a job of another pool, by a
+//! task, by a thread that is not theirs.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Code of the user's that runs where nobody expects it: destructors of payloads, results and handlers, which use rayon in their turn.
+//! Code of the user's that runs where nobody expects it: destructors of payloads, results and
+//! handlers, which use rayon in their turn.
 
 mod common;
 
@@ -88,7 +89,8 @@ fn a_payload_whose_destructor_waits_outside_of_all() {
 }
 
 everywhere! {
-    /// It was dropped under the lock in which the first one is kept, and ran the next job on top, which wanted that lock.
+    /// It was dropped under the lock in which the first one is kept, and ran the next job on top,
+    /// which wanted that lock.
     a_payload_whose_destructor_runs_the_next_job {
         struct Yields;
         impl Drop for Yields {

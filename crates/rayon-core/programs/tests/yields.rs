@@ -1,4 +1,5 @@
-//! `yield_now` in many jobs: what it takes is bounded, and everybody comes to his turn. In both modes.
+//! `yield_now` in many jobs: what it takes is bounded, and everybody comes to his turn. In both
+//! modes.
 
 mod common;
 
@@ -6,7 +7,8 @@ use common::each;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-/// Each began the next one, on a stack, which in threads mode is a thread of the system, of its own.
+/// Each began the next one, on a stack, which in threads mode is a thread of the system, of its
+/// own.
 #[test]
 fn jobs_that_yield_do_not_pile_up() {
     const JOBS: usize = 20_000;
@@ -60,7 +62,8 @@ fn jobs_that_poll_for_what_is_here_all_begin() {
     poll_for_the_last("polls here", || _ = rayon::yield_local());
 }
 
-/// The newest job is run on top of the caller, and set aside with it; the older one, that it waits for, begins elsewhere.
+/// The newest job is run on top of the caller, and set aside with it; the older one, that it waits
+/// for, begins elsewhere.
 #[test]
 fn a_job_that_was_begun_by_a_yield_waits() {
     each("a wait in a yield", |rt| {
@@ -80,8 +83,8 @@ fn a_job_that_was_begun_by_a_yield_waits() {
     });
 }
 
-/// It is a task of its own all the same: its task-locals are not the caller's, nor the other way round, and a cancellation of the caller
-/// waits.
+/// It is a task of its own all the same: its task-locals are not the caller's, nor the other way
+/// round, and a cancellation of the caller waits.
 #[test]
 fn a_job_that_was_begun_by_a_yield_is_a_task_of_its_own() {
     myriad::task_local! { static NAME: Cell<u32> = Cell::new(0); }

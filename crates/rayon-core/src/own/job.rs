@@ -1,7 +1,7 @@
 //! What the queues of own threads hold: a pointer, and the function that knows what it points to.
 //!
-//! A job in a frame ([`FrameJob`]) stands on the stack of the one who waits for it; setting its latch is the last touch of that
-//! memory. A job on the heap ([`boxed`]) owns its closure.
+//! A job in a frame ([`FrameJob`]) stands on the stack of the one who waits for it; setting its
+//! latch is the last touch of that memory. A job on the heap ([`boxed`]) owns its closure.
 
 use super::latch::Latch;
 use crate::unwind::{self, Payload};
@@ -29,7 +29,8 @@ impl Job {
     /// Runs it. Does not unwind: what runs it may be a wait of others, on top of their frames.
     ///
     /// # Safety
-    /// It was taken out of a queue, where it was once, and what it points to is as its maker promised.
+    /// It was taken out of a queue, where it was once, and what it points to is as its maker
+    /// promised.
     pub(crate) unsafe fn run(self) {
         // SAFETY: the caller.
         unsafe { (self.run)(self.data) }
@@ -68,7 +69,8 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> FrameJob<F, R> {
     pub(crate) unsafe fn job(&self) -> Job {
         unsafe fn run<F: FnOnce(bool) -> R, R>(data: *const ()) {
             let this = data.cast::<FrameJob<F, R>>();
-            // SAFETY: the frame stands until the latch is set, and nobody else runs the job, or looks at it before.
+            // SAFETY: the frame stands until the latch is set, and nobody else runs the job, or
+            // looks at it before.
             unsafe {
                 let f = (*(*this).f.get()).take().expect("a job runs once");
                 let result = user_code::call(|| f(true));

@@ -1,10 +1,12 @@
 //! Waiting for a job of own threads: whoever waits, a worker, a thread, or a task of Myriad.
 //!
-//! **Last touch.** The latch stands in the waiter's frame, which may go as soon as `done` is true. So [`Latch::set`] first takes what
-//! it needs to wake the waiter, then stores, then wakes. A worker of another pool is woken through its registry, which such a
-//! setter holds on to; one of the setter's own pool is, because the setter works there.
+//! **Last touch.** The latch stands in the waiter's frame, which may go as soon as `done` is true.
+//! So [`Latch::set`] first takes what it needs to wake the waiter, then stores, then wakes. A
+//! worker of another pool is woken through its registry, which such a setter holds on to; one of
+//! the setter's own pool is, because the setter works there.
 //!
-//! **No way out.** Who waits has frames that jobs borrow from, so no wait returns before the latch is set, and none unwinds.
+//! **No way out.** Who waits has frames that jobs borrow from, so no wait returns before the latch
+//! is set, and none unwinds.
 //!
 //! **Ordering.** What the job did before: Release of the store with the Acquire in `is_set`.
 
@@ -12,7 +14,8 @@ use super::registry::Registry;
 use super::worker::Worker;
 use crate::unwind;
 use crate::user_code;
-use myriad_core::{block_on, cancel, guest};
+use myriad_core::engine::guest;
+use myriad_core::{block_on, cancel};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
@@ -30,7 +33,8 @@ pub(crate) struct Latch {
 }
 
 enum Waiter {
-    /// A worker of an own pool, which runs jobs meanwhile. (It stands below the waiter on the same stack.)
+    /// A worker of an own pool, which runs jobs meanwhile. (It stands below the waiter on the same
+    /// stack.)
     Worker { worker: *const Worker, is_other_pool: bool },
     /// A thread that is no worker.
     Thread(Thread),
@@ -38,9 +42,11 @@ enum Waiter {
     Task(Arc<Signal>),
 }
 
-// SAFETY: others than the waiter read the worker's number and its registry alone, which do not change, and are `Sync`.
+// SAFETY: others than the waiter read the worker's number and its registry alone, which do not
+// change, and are `Sync`.
 unsafe impl Sync for Latch {}
-// SAFETY: as above.
+// SAFETY: of the worker a latch has the address, by which others read what does not change; the
+// thread's and the task's handles are `Send`.
 unsafe impl Send for Latch {}
 
 impl Latch {
@@ -79,9 +85,11 @@ impl Latch {
         let latch = unsafe { &*this };
         match &latch.waiter {
             &Waiter::Worker { worker, is_other_pool } => {
-                // SAFETY: the waiter stands on the worker's stack, and waits still. Nothing is read but what does not change.
+                // SAFETY: the waiter stands on the worker's stack, and waits still. Nothing is read
+                // but what does not change.
                 let (registry, index) = unsafe { (Arc::as_ptr(&(*worker).registry), (*worker).index) };
-                // SAFETY: the waiter is one of its workers, and waits still: the registry lives, in an `Arc`.
+                // SAFETY: the waiter is one of its workers, and waits still: the registry lives, in
+                // an `Arc`.
                 let keep = is_other_pool.then(|| unsafe {
                     Arc::increment_strong_count(registry);
                     Arc::from_raw(registry)
@@ -107,7 +115,8 @@ impl Latch {
         }
     }
 
-    /// Waits, as what its maker is, who calls this. It is not left before the latch is set: see the module's header.
+    /// Waits, as what its maker is, who calls this. It is not left before the latch is set: see the
+    /// module's header.
     pub(crate) fn wait(&self) {
         unwind::never_left("a wait for jobs of a pool", || self.wait_as_waiter());
         debug_assert!(self.is_set());
@@ -115,7 +124,8 @@ impl Latch {
 
     fn wait_as_waiter(&self) {
         match &self.waiter {
-            // (Not looked up again: what runs in between may have made the thread another pool's worker.)
+            // (Not looked up again: what runs in between may have made the thread another pool's
+            // worker.)
             // SAFETY: the caller is a function on this worker's stack.
             &Waiter::Worker { worker, .. } => unsafe { (*worker).work_until(|| self.is_set()) },
             Waiter::Thread(_) => {
@@ -123,7 +133,8 @@ impl Latch {
                     std::thread::park();
                 }
             }
-            // A cancellation has to wait. And where there is no memory for a stack on which the worker could go on, it waits with us.
+            // A cancellation has to wait. And where there is no memory for a stack on which the
+            // worker could go on, it waits with us.
             Waiter::Task(signal) => {
                 while let Err(payload) = user_code::call(|| cancel::shield(|| signal.wait(|| self.is_set()))) {
                     user_code::discard(payload);

@@ -1,9 +1,11 @@
 //! Pools of own threads: what [`ThreadPoolBuilder::build`](crate::ThreadPoolBuilder::build) makes.
 //!
-//! Such a pool promises OS threads of its own: with names, stacks, thread-locals, handlers, started by whomever the user likes, and
-//! numbered for good. The workers of Myriad promise none of that; in threads mode a task that waits keeps its thread, and
-//! another one is the worker. So here is a small work-stealing pool as rayon's own is, with deques of crossbeam, in which a worker
-//! that waits runs other jobs on top. What blocks in it blocks a thread: only the global pool is Myriad's.
+//! Such a pool promises OS threads of its own: with names, stacks, thread-locals, handlers, started
+//! by whomever the user likes, and numbered for good. The workers of Myriad promise none of that;
+//! in threads mode a task that waits keeps its thread, and another one is the worker. So here is a
+//! small work-stealing pool as rayon's own is, with deques of crossbeam, in which a worker that
+//! waits runs other jobs on top. What blocks in it blocks a thread: only the global pool is
+//! Myriad's.
 
 pub(crate) mod detached;
 pub(crate) mod job;
@@ -20,7 +22,8 @@ use latch::Latch;
 use myriad_core::cancel;
 use worker::Worker;
 
-/// `join` on this worker; `a` and `b` are told whether they run elsewhere than they were written down.
+/// `join` on this worker; `a` and `b` are told whether they run elsewhere than they were written
+/// down.
 #[inline]
 pub(crate) fn join<A, B, RA, RB>(w: &Worker, injected: bool, a: A, b: B) -> (RA, RB)
 where
@@ -30,15 +33,17 @@ where
     RB: Send,
 {
     let job = FrameJob::new(b, Latch::of_worker(w));
-    // From here on others may have a pointer into this frame, until the job is taken back, or its latch is set.
+    // From here on others may have a pointer into this frame, until the job is taken back, or its
+    // latch is set.
     let guard = AbortOnUnwind("a `join`");
-    // SAFETY: the guard.
+    // SAFETY: the guard: this frame is not left before the job was taken back, or its latch is set.
     let as_job = unsafe { job.job() };
     w.push(as_job);
     let ra = match user_code::call(|| a(injected)) {
         Ok(ra) => ra,
         Err(payload) => {
-            // `b` is run in any case, here or elsewhere. Its own panic gives way, and its result is not dropped while this thread panics.
+            // `b` is run in any case, here or elsewhere. Its own panic gives way, and its result is
+            // not dropped while this thread panics.
             w.work_until(|| job.latch.is_set());
             std::mem::forget(guard);
             user_code::let_go_result(job.into_result());
@@ -61,8 +66,9 @@ where
     }
 }
 
-/// Runs what the first closure has left in the queue, most often by `spawn`, until the second one's job comes back (true), or has
-/// been run elsewhere. (Apart from what the caller is in: see [`Worker::work_until`].)
+/// Runs what the first closure has left in the queue, most often by `spawn`, until the second one's
+/// job comes back (true), or has been run elsewhere. (Apart from what the caller is in: see
+/// [`Worker::work_until`].)
 #[cold]
 #[inline(never)]
 fn comes_back(w: &Worker, awaited: Job, first: Option<Job>, latch: &Latch) -> bool {

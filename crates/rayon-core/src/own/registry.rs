@@ -1,7 +1,8 @@
 //! What the workers of an own pool share, from its start to its end.
 //!
-//! **End.** `keepers` counts who needs the workers: the pool's handle, and each job that nobody waits for. When the last goes, the
-//! workers leave their loops. Jobs that somebody waits for need not count: whoever waits has the handle, or is such a job.
+//! **End.** `keepers` counts who needs the workers: the pool's handle, and each job that nobody
+//! waits for. When the last goes, the workers leave their loops. Jobs that somebody waits for need
+//! not count: whoever waits has the handle, or is such a job.
 
 use super::job::{FrameJob, Job};
 use super::latch::Latch;
@@ -25,7 +26,8 @@ pub(crate) struct Registry {
     pub(crate) sleep: Sleep,
     keepers: AtomicUsize,
     over: AtomicBool,
-    /// Dropped by whoever comes last: a thread of the pool, its owner, or who wakes one of its workers.
+    /// Dropped by whoever comes last: a thread of the pool, its owner, or who wakes one of its
+    /// workers.
     pub(crate) handlers: Handlers,
 }
 

@@ -1,13 +1,14 @@
 //! How workers of an own pool sleep, and who wakes them.
 //!
-//! Each has a flag and a condition under its lock. A worker that falls asleep counts itself, fences, and looks for work once more;
-//! who queues a job queues it, fences, and looks at the count. One of the two sees the other. Queueing is the frequent
-//! side: its fence is the light one of [`myriad_core::sys::fence`], for the compiler alone where the kernel has `membarrier`.
+//! Each has a flag and a condition under its lock. A worker that falls asleep counts itself,
+//! fences, and looks for work once more; who queues a job queues it, fences, and looks at the
+//! count. One of the two sees the other. Queueing is the frequent side: its fence is the light one
+//! of [`myriad_base::sys::fence`], for the compiler alone where the kernel has `membarrier`.
 //!
-//! A latch is set before its waiter's lock is taken: either the waiter, under that lock, has not looked yet, and sees it, or
-//! it sleeps, and is woken.
+//! A latch is set before its waiter's lock is taken: either the waiter, under that lock, has not
+//! looked yet, and sees it, or it sleeps, and is woken.
 
-use myriad_core::sys::fence::{heavy_any, light_any};
+use myriad_base::sys::fence::{heavy_any, light_any};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Condvar, Mutex};
 
@@ -30,7 +31,8 @@ impl Sleep {
         Sleep { beds: (0..workers).map(|_| Bed::default()).collect(), asleep: AtomicUsize::new(0) }
     }
 
-    /// Sleeps until woken, unless there is something to do after all, or what is waited for has come.
+    /// Sleeps until woken, unless there is something to do after all, or what is waited for has
+    /// come.
     pub(crate) fn sleep(&self, index: usize, is_over: impl Fn() -> bool, has_work: impl Fn() -> bool) {
         let bed = &self.beds[index];
         let mut asleep = bed.asleep.lock().unwrap_or_else(|e| e.into_inner());

@@ -5,13 +5,15 @@ use super::registry::{Handlers, Registry};
 use super::worker::{Former, Worker};
 use crate::unwind;
 use crossbeam_deque::Worker as Deque;
-use myriad_core::{cancel, guest};
+use myriad_core::cancel;
+use myriad_core::engine::guest;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// A thread that a pool wants to have: given to a [`spawn_handler`](crate::ThreadPoolBuilder::spawn_handler), which starts a thread,
-/// in whatever way, and has it call [`run`](Self::run).
+/// A thread that a pool wants to have: given to a
+/// [`spawn_handler`](crate::ThreadPoolBuilder::spawn_handler), which starts a thread, in whatever
+/// way, and has it call [`run`](Self::run).
 pub struct ThreadBuilder {
     name: Option<String>,
     stack_size: Option<usize>,
@@ -36,15 +38,15 @@ impl ThreadBuilder {
         self.stack_size
     }
 
-    /// Works for the pool on the calling thread, until the pool ends. In a job of another pool with own threads, that thread is lent
-    /// so long: the other pool has one less.
+    /// Works for the pool on the calling thread, until the pool ends. In a job of another pool with
+    /// own threads, that thread is lent so long: the other pool has one less.
     ///
     /// # Blocking
     /// Until the pool was dropped and all jobs that nobody waits for have ended.
     ///
     /// # Panics
-    /// In a task of Myriad, and so in a job of the global pool: such a pool has to have threads, which tasks are not. Not
-    /// because of a job.
+    /// In a task of Myriad, and so in a job of the global pool: such a pool has to have threads,
+    /// which tasks are not. Not because of a job.
     pub fn run(self) {
         if guest::seat().is_some() {
             panic!(
@@ -57,7 +59,8 @@ impl ThreadBuilder {
         // SAFETY: it stands until `leave` below, and nothing unwinds in between.
         let former = unsafe { w.enter() };
         unwind::never_left("a pool's thread", || {
-            // Whatever limits the caller has set for itself are not the pool's: see `Worker::work_until`.
+            // Whatever limits the caller has set for itself are not the pool's: see
+            // `Worker::work_until`.
             cancel::shield(|| {
                 registry.call_handler(&registry.handlers.start, index);
                 w.work_until(|| registry.is_over());

@@ -1,8 +1,9 @@
 //! A worker of an own pool: its queue, and its loop.
 //!
-//! It looks for a job, in this order: its newest own; one that was broadcast to it; the oldest of another worker, beginning with a
-//! random one; the oldest from outside. While it waits in a `join`, a scope or an `install` it does the same, on top of what waits:
-//! that is rayon's way, in which nothing is ever set aside.
+//! It looks for a job, in this order: its newest own; one that was broadcast to it; the oldest of
+//! another worker, beginning with a random one; the oldest from outside. While it waits in a
+//! `join`, a scope or an `install` it does the same, on top of what waits: that is rayon's way, in
+//! which nothing is ever set aside.
 
 use super::job::Job;
 use super::registry::Registry;
@@ -21,7 +22,8 @@ pub(crate) struct Worker {
     deque: Deque<Job>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) index: usize,
-    /// Jobs of `spawn_fifo` from here: each has a stand-in in the deque, which runs the oldest of them.
+    /// Jobs of `spawn_fifo` from here: each has a stand-in in the deque, which runs the oldest of
+    /// them.
     pub(crate) fifo: Arc<Fifo>,
     random: Cell<u64>,
 }
@@ -41,14 +43,17 @@ impl Worker {
         Worker { deque, registry, index, fifo: Arc::default(), random }
     }
 
-    /// The worker that the calling thread is, in whichever own pool. (The caller keeps it no longer than it is on the stack.)
+    /// The worker that the calling thread is, in whichever own pool. (The caller keeps it no longer
+    /// than it is on the stack.)
     #[inline(always)]
     pub(crate) fn current<'a>() -> Option<&'a Worker> {
-        // SAFETY: set by `enter` to a worker that stands until `leave`, which comes when no job runs on the thread any more.
+        // SAFETY: set by `enter` to a worker that stands until `leave`, which comes when no job
+        // runs on the thread any more.
         unsafe { CURRENT.get().as_ref() }
     }
 
-    /// The calling thread is this worker from now on; returns what it was before, for [`leave`](Self::leave).
+    /// The calling thread is this worker from now on; returns what it was before, for
+    /// [`leave`](Self::leave).
     ///
     /// # Safety
     /// It stands until `leave`, or for ever.
@@ -121,8 +126,8 @@ impl Worker {
 
     /// Runs jobs until this is so. Does not unwind.
     ///
-    /// They are none of the caller's business, who only waits for something: if it does so in a region (of a time limit, a token), its
-    /// cancellation is not theirs. Hence the shield.
+    /// They are none of the caller's business, who only waits for something: if it does so in a
+    /// region (of a time limit, a token), its cancellation is not theirs. Hence the shield.
     pub(crate) fn work_until(&self, is_over: impl Fn() -> bool) {
         cancel::shield(|| self.work(is_over));
     }
@@ -132,7 +137,7 @@ impl Worker {
     /// # Safety
     /// As for [`Job::run`].
     pub(crate) unsafe fn run_apart(&self, job: Job) {
-        // SAFETY: the caller.
+        // SAFETY: the job was taken out of a queue, where it was once, and is run once, here.
         cancel::shield(|| unsafe { job.run() });
     }
 
@@ -162,7 +167,8 @@ pub(crate) type Call<'a> = Box<dyn FnOnce() + Send + 'a>;
 pub(crate) struct Fifo(Mutex<VecDeque<Call<'static>>>);
 
 impl Fifo {
-    /// Puts a closure in, and returns its stand-in: when that is called, or dropped uncalled, the oldest closure is.
+    /// Puts a closure in, and returns its stand-in: when that is called, or dropped uncalled, the
+    /// oldest closure is.
     pub(crate) fn put(self: &Arc<Self>, call: Call<'static>) -> StandIn {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).push_back(call);
         StandIn(Some(self.clone()))

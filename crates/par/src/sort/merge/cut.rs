@@ -1,9 +1,11 @@
-//! Where to cut a merge into parts that do not depend on each other: co-ranking (Siebert, Träff 2012).
+//! Where to cut a merge into parts that do not depend on each other: co-ranking (Siebert, Träff
+//! 2012).
 
 use super::segment::Segment;
 use std::cmp::Ordering::{self, Less};
 
-/// How many of the first `k` elements of the merge come from `a`. In bounds, whatever the comparator answers.
+/// How many of the first `k` elements of the merge come from `a`. In bounds, whatever the
+/// comparator answers.
 pub(super) fn corank<T>(k: usize, a: &[T], b: &[T], cmp: &impl Fn(&T, &T) -> Ordering) -> usize {
     let (mut low, mut high) = (k.saturating_sub(b.len()), k.min(a.len()));
     // The first `i` for which `a[i]` comes after the `k - i` first of `b`.

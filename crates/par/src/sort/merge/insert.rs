@@ -1,23 +1,25 @@
-//! Merging a short run into a long one beside it, in place: with memory for the short one alone, and one move of what has to make room.
+//! Merging a short run into a long one beside it, in place: with memory for the short one alone,
+//! and one move of what has to make room.
 //!
 //! ```text
 //!  slice   | long ............ | hole |        the short run is in the buffer
 //!                      <--- from the end: stretches of the long one move into the hole, elements of the short one between them
 //! ```
 //! # Invariants
-//! The hole has room for exactly what is left in the buffer, all the time; whenever the merge ends, by a panic or a cancellation, that
-//! goes there. No element is compared once it has moved to its place.
+//! The hole has room for exactly what is left in the buffer, all the time; whenever the merge ends,
+//! by a panic or a cancellation, that goes there. No element is compared once it has moved to its
+//! place.
 
 use super::segment::first_not;
 use crate::sort::buffer::Buffer;
 use std::cmp::Ordering::{self, Less};
 
-/// A run that is so many times as long as its neighbour, for each worker, has it inserted: by one of them, so with many of them a merge that
-/// all take part in is sooner done.
+/// A run that is so many times as long as its neighbour, for each worker, has it inserted: by one
+/// of them, so with many of them a merge that all take part in is sooner done.
 const MUCH: usize = 8;
 
-/// Merges neighbours of which one is much shorter, until there are none; `starts` are those of the runs. False: there is no memory for one of
-/// them, and the runs that are left are still sorted.
+/// Merges neighbours of which one is much shorter, until there are none; `starts` are those of the
+/// runs. False: there is no memory for one of them, and the runs that are left are still sorted.
 pub(in crate::sort) fn insert_short_ones<T, F>(v: &mut [T], starts: &mut Vec<usize>, cmp: &F, workers: usize) -> bool
 where
     F: Fn(&T, &T) -> Ordering,
@@ -33,8 +35,8 @@ pub(in crate::sort) fn are_insertable(starts: &[usize], len: usize, workers: usi
     starts.len() == 1
 }
 
-/// Calls `f` for two neighbours of which one is much shorter, and for where the second one begins in them, and takes them for one then; until
-/// there are none, or `f` says no.
+/// Calls `f` for two neighbours of which one is much shorter, and for where the second one begins
+/// in them, and takes them for one then; until there are none, or `f` says no.
 fn each(
     starts: &mut Vec<usize>,
     len: usize,
@@ -42,7 +44,8 @@ fn each(
     mut f: impl FnMut(std::ops::Range<usize>, usize) -> bool,
 ) -> bool {
     let at = |starts: &[usize], i: usize| starts.get(i).copied().unwrap_or(len);
-    // Neighbours that are short for a third one beside them, first: so that one moves once, and not for each of them.
+    // Neighbours that are short for a third one beside them, first: so that one moves once, and not
+    // for each of them.
     let mut i = 0;
     while i + 1 < starts.len() {
         let (start, end) = (starts[i], at(starts, i + 2));
@@ -79,8 +82,8 @@ fn each(
 /// Merges `v[..mid]` and `v[mid..]`, neither empty. False: there is no memory for the shorter one.
 fn insert<T, F: Fn(&T, &T) -> Ordering>(v: &mut [T], mid: usize, cmp: &F) -> bool {
     let (a, b) = v.split_at(mid);
-    // What is in its place already: the elements of `a` up to the first of `b`, and those of `b` from the last of `a` on.
-    // (Of a comparator that lies one of them may be empty.)
+    // What is in its place already: the elements of `a` up to the first of `b`, and those of `b`
+    // from the last of `a` on. (Of a comparator that lies one of them may be empty.)
     let Some(first) = b.first() else { return true };
     let start = a.partition_point(|x| cmp(first, x) != Less);
     if start == a.len() {
@@ -91,7 +94,8 @@ fn insert<T, F: Fn(&T, &T) -> Ordering>(v: &mut [T], mid: usize, cmp: &F) -> boo
     let Some(mut buffer) = Buffer::<T>::new(a.min(b)) else { return false };
     let short: *mut T = buffer.places().as_mut_ptr().cast();
     let slice = v.as_mut_ptr();
-    // SAFETY: the shorter one's elements move to the buffer; from here on the hole is what they left.
+    // SAFETY: the shorter one's elements move to the buffer; from here on the hole is what they
+    // left.
     unsafe {
         if b <= a {
             slice.add(a).copy_to_nonoverlapping(short, b);
@@ -118,8 +122,9 @@ impl<T> Hole<T> {
     /// From `slice` on there are `long` elements, then the hole; nobody else uses them.
     unsafe fn fill_from_the_end<F: Fn(&T, &T) -> Ordering>(mut self, slice: *mut T, mut long: usize, cmp: &F) {
         while long > 0 && self.left > 0 {
-            // SAFETY: the caller: what is left of both is whole, and the hole between the long one's rest and its moved part has room for
-            // the short one's rest. All moves are of one part's end to the hole's end.
+            // SAFETY: the caller: what is left of both is whole, and the hole between the long
+            // one's rest and its moved part has room for the short one's rest. All moves are of one
+            // part's end to the hole's end.
             unsafe {
                 let (rest, short) =
                     (std::slice::from_raw_parts(slice, long), std::slice::from_raw_parts(self.short, self.left));
@@ -132,7 +137,8 @@ impl<T> Hole<T> {
                 if long == 0 {
                     break;
                 }
-                // The last of the short one belongs here (said the comparator, which may lie: so it goes in any case).
+                // The last of the short one belongs here (said the comparator, which may lie: so it
+                // goes in any case).
                 let next = &*slice.add(long - 1);
                 let n = 1 + first_not(self.left - 1, |i| cmp(&short[self.left - 2 - i], next) != Less);
                 self.left -= n;
@@ -147,8 +153,8 @@ impl<T> Hole<T> {
     /// Behind the hole there are `long` elements; nobody else uses them.
     unsafe fn fill_from_the_front<F: Fn(&T, &T) -> Ordering>(mut self, mut long: usize, cmp: &F) {
         while long > 0 && self.left > 0 {
-            // SAFETY: the caller: what is left of both is whole, the long one's rest behind the hole. All moves are of one part's front to
-            // the hole's front.
+            // SAFETY: the caller: what is left of both is whole, the long one's rest behind the
+            // hole. All moves are of one part's front to the hole's front.
             unsafe {
                 let rest = std::slice::from_raw_parts(self.at.add(self.left), long);
                 let short = std::slice::from_raw_parts(self.short, self.left);
@@ -242,7 +248,8 @@ mod test {
         }
     }
 
-    /// A panic at each call, and answers of all kinds: each element is there once. (Boxes: else they would be freed twice, or lost.)
+    /// A panic at each call, and answers of all kinds: each element is there once. (Boxes: else
+    /// they would be freed twice, or lost.)
     #[test]
     fn panics_and_lies() {
         for lengths in [[50, 5], [5, 50]] {

@@ -10,8 +10,8 @@ pub(super) use insert::{are_insertable, insert_short_ones};
 pub(super) use runs::merge_runs;
 use std::cmp::Ordering::{self, Less};
 
-/// Merges two ranges that are sorted, `v[..mid]` and `v[mid..]`, in parallel and stably: of equal elements, those of the first come first.
-/// See [`merge_by`].
+/// Merges two ranges that are sorted, `v[..mid]` and `v[mid..]`, in parallel and stably: of equal
+/// elements, those of the first come first. See [`merge_by`].
 ///
 /// # Blocking
 /// Until they are merged.
@@ -31,16 +31,20 @@ pub fn merge<T: Ord + Send>(v: &mut [T], mid: usize) {
     merge_by(v, mid, T::cmp);
 }
 
-/// Merges two ranges that are sorted by a comparator, `v[..mid]` and `v[mid..]`, in parallel and stably.
+/// Merges two ranges that are sorted by a comparator, `v[..mid]` and `v[mid..]`, in parallel and
+/// stably.
 ///
-/// Looks for what is in its place already: appending a few late elements to a sorted slice costs little. The rest needs memory for as many
-/// elements, or, if one range is much shorter, for that one; where there is none, std's stable sort does it. If the ranges are not sorted, the result is in some order.
+/// Looks for what is in its place already: appending a few late elements to a sorted slice costs
+/// little. The rest needs memory for as many elements, or, if one range is much shorter, for that
+/// one; where there is none, std's stable sort does it. If the ranges are not sorted, the result is
+/// in some order.
 ///
 /// # Blocking
 /// Until they are merged. The comparator may block.
 ///
 /// # Panics
-/// If `mid` is greater than the length. If `cmp` panics, as [`sort_by`](super::sort_by): each element stays in the slice exactly once.
+/// If `mid` is greater than the length. If `cmp` panics, as [`sort_by`](super::sort_by): each
+/// element stays in the slice exactly once.
 ///
 /// # Cancellation
 /// As [`sort_by`](super::sort_by).
@@ -67,7 +71,8 @@ where
     if cmp(first, last) != Less {
         return;
     }
-    // What is in its place already: the elements of `a` up to the first of `b`, and those of `b` from the last of `a` on.
+    // What is in its place already: the elements of `a` up to the first of `b`, and those of `b`
+    // from the last of `a` on.
     let start = a.partition_point(|x| cmp(first, x) != Less);
     let end = mid + b.partition_point(|x| cmp(x, last) == Less);
     // (Of a comparator that lies, anything.)
@@ -85,7 +90,8 @@ where
     })
 }
 
-/// Merges two ranges that are sorted by a key, in parallel and stably. The key is computed for each comparison. See [`merge_by`].
+/// Merges two ranges that are sorted by a key, in parallel and stably. The key is computed for each
+/// comparison. See [`merge_by`].
 ///
 /// # Blocking
 /// Until they are merged.
@@ -108,8 +114,8 @@ where
     merge_by(v, mid, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Sorts the slice in parallel and stably, without sharing elements between workers: for elements that are not `Sync`. See
-/// [`merge_sort_by`].
+/// Sorts the slice in parallel and stably, without sharing elements between workers: for elements
+/// that are not `Sync`. See [`merge_sort_by`].
 ///
 /// # Blocking
 /// Until it is sorted.
@@ -132,11 +138,12 @@ pub fn merge_sort<T: Ord + Send>(v: &mut [T]) {
 /// Runs for each worker.
 const RUNS: usize = 4;
 
-/// Sorts the slice by a comparator, in parallel and stably, without sharing elements between workers: they need not be `Sync`, like a
-/// `Box<dyn Trait + Send>`.
+/// Sorts the slice by a comparator, in parallel and stably, without sharing elements between
+/// workers: they need not be `Sync`, like a `Box<dyn Trait + Send>`.
 ///
-/// Each worker sorts some parts, which are then merged. It compares the least of all sorts here, so it may be the fastest
-/// for comparisons that are costly; otherwise [`sort_by`](super::sort_by) is. Needs memory for as many elements again.
+/// Each worker sorts some parts, which are then merged. It compares the least of all sorts here, so
+/// it may be the fastest for comparisons that are costly; otherwise [`sort_by`](super::sort_by) is.
+/// Needs memory for as many elements again.
 ///
 /// # Blocking
 /// Until it is sorted. The comparator may block.
@@ -186,8 +193,8 @@ where
     })
 }
 
-/// Sorts the slice by a key, in parallel and stably, without sharing elements between workers. The key is computed for each comparison. See
-/// [`merge_sort_by`].
+/// Sorts the slice by a key, in parallel and stably, without sharing elements between workers. The
+/// key is computed for each comparison. See [`merge_sort_by`].
 ///
 /// # Blocking
 /// Until it is sorted.

@@ -1,10 +1,12 @@
 //! Merges sorted runs that lie side by side, two by two, to and fro between the slice and a buffer.
 //!
 //! # Invariants
-//! - While no merge is under way, all elements are in the slice, or all in the buffer: [`Home`] knows where.
-//! - While one is, each element is there, or what its segment still has to do; a finished segment has moved its elements to the other
-//!   side. So whenever this frame ends, by a panic or a cancellation, finishing all segments and moving everything to the slice leaves
-//!   each element in it exactly once. (`join` has seen to the end of all others by then.)
+//! - While no merge is under way, all elements are in the slice, or all in the buffer: [`Home`]
+//!   knows where.
+//! - While one is, each element is there, or what its segment still has to do; a finished segment
+//!   has moved its elements to the other side. So whenever this frame ends, by a panic or a
+//!   cancellation, finishing all segments and moving everything to the slice leaves each element in
+//!   it exactly once. (`join` has seen to the end of all others by then.)
 
 use super::cut::cut;
 use super::segment::Segment;
@@ -40,14 +42,15 @@ impl<T> Drop for Home<T> {
     fn drop(&mut self) {
         self.finish();
         if self.in_buffer {
-            // SAFETY: all elements are in the buffer; both have room for so many, and nobody borrows from either any more.
+            // SAFETY: all elements are in the buffer; both have room for so many, and nobody
+            // borrows from either any more.
             unsafe { self.buffer.copy_to_nonoverlapping(self.slice, self.len) };
         }
     }
 }
 
-/// Merges the runs that begin at these places, the first of which is 0. False: there is no memory for it, and nothing has
-/// happened.
+/// Merges the runs that begin at these places, the first of which is 0. False: there is no memory
+/// for it, and nothing has happened.
 pub(in crate::sort) fn merge_runs<T, F>(v: &mut [T], mut starts: Vec<usize>, cmp: &F, workers: usize) -> bool
 where
     T: Send,
@@ -74,7 +77,8 @@ where
         for (i, pair) in starts.chunks(2).enumerate() {
             let end = starts.get(2 * i + 2).copied().unwrap_or(len);
             let mid = pair.get(1).copied().unwrap_or(end);
-            // SAFETY: as above; the other side has room, at the same place.
+            // SAFETY: the runs are parts of `from`, whose elements are all there; the other side
+            // has room, at the same place.
             unsafe { cut(&from[pair[0]..mid], &from[mid..end], to.add(pair[0]), grain, cmp, &mut segments) };
         }
         // From here on elements move. (The cuts have compared: they might have panicked.)

@@ -5,7 +5,8 @@ use std::cmp::Ordering::{self, Less};
 /// A range that is so many times as long as the other is moved by stretches.
 const MUCH: usize = 8;
 
-/// What is still to do of it: elements `a..a_end` and `b..b_end` go to `out`, where there is room for exactly these.
+/// What is still to do of it: elements `a..a_end` and `b..b_end` go to `out`, where there is room
+/// for exactly these.
 pub(super) struct Segment<T> {
     a: *const T,
     a_end: *const T,
@@ -19,14 +20,15 @@ unsafe impl<T: Send> Send for Segment<T> {}
 
 impl<T> Segment<T> {
     /// # Safety
-    /// Until it is finished, nobody else uses these elements, nor the room at `out`, which lies elsewhere; afterwards the elements
-    /// are at `out`.
+    /// Until it is finished, nobody else uses these elements, nor the room at `out`, which lies
+    /// elsewhere; afterwards the elements are at `out`.
     pub(super) unsafe fn new(a: &[T], b: &[T], out: *mut T) -> Self {
         let (a, b) = (a.as_ptr_range(), b.as_ptr_range());
         Segment { a: a.start, a_end: a.end, b: b.start, b_end: b.end, out }
     }
 
-    /// Merges them; of equal elements, those of `a` come first. If `cmp` panics, the segment knows what is left.
+    /// Merges them; of equal elements, those of `a` come first. If `cmp` panics, the segment knows
+    /// what is left.
     pub(super) fn merge<F: Fn(&T, &T) -> Ordering>(&mut self, cmp: &F) {
         let (a, b) = self.left();
         let mut at = Progress { a: self.a, b: self.b, out: self.out, of: self };
@@ -58,7 +60,8 @@ impl<T> Segment<T> {
     }
 }
 
-/// How far a merge is: in registers, and told to the segment at the end, also when a comparator panics.
+/// How far a merge is: in registers, and told to the segment at the end, also when a comparator
+/// panics.
 struct Progress<'a, T> {
     of: &'a mut Segment<T>,
     a: *const T,
@@ -73,8 +76,9 @@ impl<T> Progress<'_, T> {
             // SAFETY: neither is at its end.
             let takes_b = cmp(unsafe { &*self.b }, unsafe { &*self.a }) == Less;
             let from = if takes_b { self.b } else { self.a };
-            // SAFETY: an element that is left, to the next place of the room; whichever it is, one step further is at most the end.
-            // An element is compared before it moves and never after: so what a comparator changes in it is kept.
+            // SAFETY: an element that is left, to the next place of the room; whichever it is, one
+            // step further is at most the end. An element is compared before it moves and never
+            // after: so what a comparator changes in it is kept.
             unsafe {
                 from.copy_to_nonoverlapping(self.out, 1);
                 self.out = self.out.add(1);
@@ -84,12 +88,13 @@ impl<T> Progress<'_, T> {
         }
     }
 
-    /// The same for ranges one of which is much longer: looks for where the next element of the short one belongs, by steps that double and
-    /// then by halves, and moves all before it at once.
+    /// The same for ranges one of which is much longer: looks for where the next element of the
+    /// short one belongs, by steps that double and then by halves, and moves all before it at once.
     fn by_stretches<F: Fn(&T, &T) -> Ordering>(&mut self, cmp: &F) {
         let Segment { a_end, b_end, .. } = *self.of;
         while self.a != a_end && self.b != b_end {
-            // SAFETY: neither is at its end; what is left of each is a slice. As above, nothing is compared once it has moved.
+            // SAFETY: neither is at its end; what is left of each is a slice. As above, nothing is
+            // compared once it has moved.
             unsafe {
                 let left = rest(self.a, a_end);
                 let n = first_not(left.len(), |i| cmp(&*self.b, &left[i]) != Less);
@@ -98,7 +103,8 @@ impl<T> Progress<'_, T> {
                 if self.a == a_end {
                     return;
                 }
-                // The first of `b` belongs here (said the comparator, which may lie: so it goes in any case).
+                // The first of `b` belongs here (said the comparator, which may lie: so it goes in
+                // any case).
                 let left = rest(self.b.add(1), b_end);
                 let n = 1 + first_not(left.len(), |i| cmp(&left[i], &*self.a) == Less);
                 self.b.copy_to_nonoverlapping(self.out, n);
@@ -115,13 +121,15 @@ unsafe fn rest<'a, T>(start: *const T, end: *const T) -> &'a [T] {
     unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
 }
 
-/// How many of the numbers below `n`, from 0 on, fulfil this, if none behind them do: fast if they are few. At most `n`, whatever it says.
+/// How many of the numbers below `n`, from 0 on, fulfil this, if none behind them do: fast if they
+/// are few. At most `n`, whatever it says.
 pub(super) fn first_not(n: usize, is_before: impl Fn(usize) -> bool) -> usize {
     let mut step = 1;
     while step <= n && is_before(step - 1) {
         step *= 2;
     }
-    // It holds for the last one that was asked for before, if there was one, and not for this one, if there is one.
+    // It holds for the last one that was asked for before, if there was one, and not for this one,
+    // if there is one.
     let (mut low, mut high) = (step / 2, n.min(step - 1));
     while low < high {
         let mid = low + (high - low) / 2;
@@ -147,7 +155,8 @@ mod test {
     /// A key, and where it was: of equal keys those of `a` come first, in their order.
     fn merged(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
         let mut out = Vec::with_capacity(a.len() + b.len());
-        // SAFETY: nobody uses the room meanwhile, which has as many elements afterwards; they have no destructors.
+        // SAFETY: nobody uses the room meanwhile, which has as many elements afterwards; they have
+        // no destructors.
         unsafe {
             Segment::new(a, b, out.as_mut_ptr()).merge(&|x: &(u32, u32), y: &(u32, u32)| x.0.cmp(&y.0));
             out.set_len(a.len() + b.len());

@@ -6,20 +6,24 @@
 //!  buffer   | 0 0|0|0 0 | 1|1 1|1 | 2|2|2 |       3. by (bucket, chunk): each chunk's elements to their places
 //!  slice    |  sorted   | sorted | sorted |       4. each bucket: sorted in the buffer, in cache, and moved back
 //! ```
-//! An element is moved twice beside std's own moves, and compared as often as in a serial sort; the memory's bandwidth is no limit.
+//! An element is moved twice beside std's own moves, and compared as often as in a serial sort; the
+//! memory's bandwidth is no limit.
 //!
 //! # Invariants
 //! - Until the end of 3 the slice has all elements, and the caller's comparator sees them there.
-//! - In 4 the *buffer* has them, and the comparator sees them there; what a bucket moves back is never looked at again. So
-//!   whenever this frame ends, moving the whole buffer to the slice leaves each element in it exactly once: [`Moved`] does that when a
-//!   panic or a cancellation ends it. (`join` has seen to the end of all others by then.)
+//! - In 4 the *buffer* has them, and the comparator sees them there; what a bucket moves back is
+//!   never looked at again. So whenever this frame ends, moving the whole buffer to the slice
+//!   leaves each element in it exactly once: [`Moved`] does that when a panic or a cancellation
+//!   ends it. (`join` has seen to the end of all others by then.)
 //! - No answer of the comparator is used as an index but through the tree, which is complete.
 //!
-//! **Rejected.** *Copies of splitters* side by side: what a comparator changes in a copy (through a `Cell`) would be lost, and freed twice if
-//! it owns memory. The tree has pointers, which cost what DESIGN.md says. *Sorting buckets after they are back in the slice*: then a
-//! panic leaves some elements here and some there, and each bucket needs a guard.
+//! **Rejected.** *Copies of splitters* side by side: what a comparator changes in a copy (through a
+//! `Cell`) would be lost, and freed twice if it owns memory. The tree has pointers, which cost what
+//! DESIGN.md says. *Sorting buckets after they are back in the slice*: then a panic leaves some
+//! elements here and some there, and each bucket needs a guard.
 //!
-//! Source: super scalar sample sort (Sanders, Winkel 2004), with the buckets for equal elements of IPS4o (Axtmann et al. 2017).
+//! Source: super scalar sample sort (Sanders, Winkel 2004), with the buckets for equal elements of
+//! IPS4o (Axtmann et al. 2017).
 
 mod classify;
 mod scatter;
@@ -77,8 +81,8 @@ impl<T> Room<T> {
 /// Steps 2 to 4.
 ///
 /// # Safety
-/// `slice` has so many elements, of which the caller has the only unique reference; `classes` may read them until all are
-/// classified.
+/// `slice` has so many elements, of which the caller has the only unique reference; `classes` may
+/// read them until all are classified.
 pub(super) unsafe fn by_buckets<T, C, L>(
     slice: *mut T,
     len: usize,
@@ -123,7 +127,8 @@ pub(super) unsafe fn by_buckets<T, C, L>(
     std::mem::forget(moved);
 }
 
-/// The elements have moved from the slice to the buffer. Moves them back, in whatever order they are.
+/// The elements have moved from the slice to the buffer. Moves them back, in whatever order they
+/// are.
 pub(super) struct Moved<T> {
     pub(super) from: *const T,
     pub(super) to: *mut T,
@@ -132,8 +137,8 @@ pub(super) struct Moved<T> {
 
 impl<T> Drop for Moved<T> {
     fn drop(&mut self) {
-        // SAFETY: both have room for so many and do not overlap. All elements are in `from`, and nobody borrows from either
-        // any more: the frame that owns this ends.
+        // SAFETY: both have room for so many and do not overlap. All elements are in `from`, and
+        // nobody borrows from either any more: the frame that owns this ends.
         unsafe { self.from.copy_to_nonoverlapping(self.to, self.len) };
     }
 }
@@ -164,7 +169,8 @@ fn leaves<T: Send, L: Fn(&mut [T]) + Sync>(part: Part<'_, T, L>) {
             if !in_order {
                 leaf(one);
             }
-            // SAFETY: as long as each other, and in different memory; the elements move (see `Moved` for both ends of it).
+            // SAFETY: as long as each other, and in different memory; the elements move (see
+            // `Moved` for both ends of it).
             unsafe { one.as_ptr().copy_to_nonoverlapping(place.as_mut_ptr().cast(), one.len()) };
             (rest, back) = (more, places);
         }

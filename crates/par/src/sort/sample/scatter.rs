@@ -7,7 +7,8 @@ use crate::sort::fork::{self, Shared};
 /// Bytes ahead of a bucket's end that will be written soon.
 const AHEAD: usize = 128;
 
-/// Where everything goes. All places are known before the first element moves, so the chunks do not meet.
+/// Where everything goes. All places are known before the first element moves, so the chunks do not
+/// meet.
 pub(super) struct Scatter<'a, T> {
     chunks: Vec<Chunk<'a, T>>,
     bounds: Vec<usize>,
@@ -15,8 +16,8 @@ pub(super) struct Scatter<'a, T> {
 }
 
 impl<'a, T: Send + Sync> Scatter<'a, T> {
-    /// Turns the counts of each chunk into the places of its first element in each bucket: by bucket, and within it in the order of
-    /// the chunks, which makes the sort stable.
+    /// Turns the counts of each chunk into the places of its first element in each bucket: by
+    /// bucket, and within it in the order of the chunks, which makes the sort stable.
     pub(super) fn new(mut chunks: Vec<Chunk<'a, T>>, buckets: usize, buffer: *mut T) -> Self {
         let mut bounds = Vec::with_capacity(buckets + 1);
         let mut next = 0;
@@ -46,8 +47,8 @@ impl<'a, T: Send + Sync> Scatter<'a, T> {
                 // SAFETY: each chunk was classified to its end, or a panic would have gone on.
                 let id: Id = unsafe { id.assume_init_read() };
                 let place = &mut chunk.counts[usize::from(id)];
-                // SAFETY: each element has been counted for a place of its own in the buffer, this one for the next of its chunk
-                // in its bucket; buffer and slice do not overlap.
+                // SAFETY: each element has been counted for a place of its own in the buffer, this
+                // one for the next of its chunk in its bucket; buffer and slice do not overlap.
                 unsafe { buffer.get().add(*place).copy_from_nonoverlapping(x, 1) };
                 *place += 1;
                 soon_written(buffer.get().wrapping_add(*place).wrapping_byte_add(AHEAD));
@@ -60,8 +61,9 @@ impl<'a, T: Send + Sync> Scatter<'a, T> {
 #[inline(always)]
 fn soon_written<T>(at: *mut T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint, which never faults, whatever the address. (`_mm_prefetch` would make it one for reading, without the
-    // feature `prfchw`; all processors that are 64-bit know this one, some as nothing.)
+    // SAFETY: a hint, which never faults, whatever the address. (`_mm_prefetch` would make it one
+    // for reading, without the feature `prfchw`; all processors that are 64-bit know this one, some
+    // as nothing.)
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags));
     }

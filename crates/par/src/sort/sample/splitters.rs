@@ -11,9 +11,11 @@ pub(crate) type Id = u16;
 
 /// Elements looked at for each bucket: the largest bucket is seldom twice the mean.
 const OVERSAMPLING: usize = 16;
-/// The most ranges between splitters: their lines, and the ends of their buckets, are to stay in the first-level cache.
+/// The most ranges between splitters: their lines, and the ends of their buckets, are to stay in
+/// the first-level cache.
 const MOST: usize = 256;
-/// About so many elements in a bucket: fewer are sorted faster by std than by another level of the tree.
+/// About so many elements in a bucket: fewer are sorted faster by std than by another level of the
+/// tree.
 const BUCKET: usize = 1 << 12;
 
 /// A search tree of splitters.
@@ -58,7 +60,8 @@ impl<'a, T: Sync, F: Fn(&T, &T) -> Ordering + Sync> Splitters<'a, T, F> {
         let tree = (0..ranges)
             .map(|i| match i {
                 0 => last,
-                // Of the nodes of its level it is the `at`-th; in order it has `2 at + 1` halves of a subtree before it.
+                // Of the nodes of its level it is the `at`-th; in order it has `2 at + 1` halves of
+                // a subtree before it.
                 _ => {
                     let level = i.ilog2();
                     let at = i - (1 << level);
@@ -86,8 +89,8 @@ impl<T: Sync, F: Fn(&T, &T) -> Ordering + Sync> Classify<T> for Splitters<'_, T,
         // In the order of `x < splitter`: an element that equals a splitter goes to its right.
         let less = |i: usize, x: &T| cmp(x, tree[i]) == Less;
         if self.equal {
-            // Those that are equal, then those that are greater. The first range has no lower end: all are greater, and its bucket
-            // of equal ones stays empty.
+            // Those that are equal, then those that are greater. The first range has no lower end:
+            // all are greater, and its bucket of equal ones stays empty.
             let bucket = |i: usize, x: &T| {
                 let range = i - tree.len();
                 2 * range + usize::from((range == 0) | (cmp(lower[range], x) == Less))
@@ -126,7 +129,8 @@ mod test {
             let mut before = (0, 0);
             for x in 0..10 * count + 20 {
                 let range = (x / 10).min(count) as usize;
-                // What is as great as the last splitter lies behind those that it is filled up with.
+                // What is as great as the last splitter lies behind those that it is filled up
+                // with.
                 let range = if range == count as usize { plain.buckets() - 1 } else { range };
                 assert_eq!(bucket_of(&plain, x), range, "{x} of {count}");
                 let is_equal = x > 0 && x % 10 == 0 && x <= 10 * count;

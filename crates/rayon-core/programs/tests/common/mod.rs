@@ -4,7 +4,8 @@ use myriad::{Builder, Runtime};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Calls `f` with runtimes of both modes, of 1, 2 and 4 workers; with a message and an abort if one hangs.
+/// Calls `f` with runtimes of both modes, of 1, 2 and 4 workers; with a message and an abort if one
+/// hangs.
 #[allow(dead_code)]
 pub fn each(name: &str, f: impl Fn(&Runtime) + Copy) {
     for fibers in [false, true] {
@@ -17,7 +18,8 @@ pub fn each(name: &str, f: impl Fn(&Runtime) + Copy) {
 /// With one runtime.
 #[allow(dead_code)]
 pub fn one(name: &str, fibers: bool, workers: usize, f: impl FnOnce(&Runtime)) {
-    // SAFETY: no code here waits inside a thread-local scope, the initialiser of a thread-local, or in an unwinding destructor.
+    // SAFETY: no code here waits inside a thread-local scope, the initialiser of a thread-local, or
+    // in an unwinding destructor.
     let builder = if fibers { unsafe { Builder::fibers() } } else { Builder::new() };
     let rt = builder.workers(workers).build().unwrap();
     watched(&format!("{name}, {workers} workers, fibers: {fibers}"), || f(&rt));
