@@ -73,11 +73,13 @@ pub(crate) struct BenchOptions {
     /// How the tasks of Myriad wait: fibers or threads [default: fibers]
     #[arg(long, value_parser = possible::<Mode>(&["fibers", "threads"]), hide_possible_values = true)]
     pub(crate) mode: Option<Mode>,
-    /// Which task a worker of Myriad starts next: work-stealing, depth-first, shared-queue or round-robin
+    /// Which task a worker of Myriad starts next: work-stealing, depth-first, shared-queue or
+    /// round-robin
     #[arg(long, value_parser = possible::<Policy>(&["work-stealing", "depth-first", "shared-queue", "round-robin"]))]
     #[arg(hide_possible_values = true)]
     pub(crate) policy: Option<Policy>,
-    /// Count how many tasks of Myriad are alive at a time (skynet and fib; the times say little then)
+    /// Count how many tasks of Myriad are alive at a time (skynet and fib; the times say little
+    /// then)
     #[arg(long)]
     pub(crate) live: bool,
     /// The form of the workload [default: all]
@@ -98,7 +100,8 @@ pub(crate) struct BenchOptions {
     /// The published sizes, which may take minutes
     #[arg(long)]
     pub(crate) full: bool,
-    /// How often each system runs, each time in a fresh process; without a workload, less often if a minute is over
+    /// How often each system runs, each time in a fresh process; without a workload, less often if
+    /// a minute is over
     #[arg(long, default_value_t = RUNS)]
     pub(crate) runs: usize,
     /// Kill a run after this many seconds
@@ -137,7 +140,8 @@ impl Default for BenchOptions {
 }
 
 impl BenchOptions {
-    /// Is it a look at everything, for a person who waits: without a word on workload, size or number of runs?
+    /// Is it a look at everything, for a person who waits: without a word on workload, size or
+    /// number of runs?
     pub(crate) fn has_a_minute(&self) -> bool {
         self.workload.is_none() && self.n.is_none() && !self.full && !self.json && self.runs == RUNS
     }

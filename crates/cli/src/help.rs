@@ -1,4 +1,5 @@
-//! What follows the options in `myriad bench --help`: the workloads, their forms and sizes, the systems.
+//! What follows the options in `myriad bench --help`: the workloads, their forms and sizes, the
+//! systems.
 
 use myriad_bench::Workload;
 

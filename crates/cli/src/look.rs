@@ -13,7 +13,8 @@ impl Look {
     #[cfg(test)]
     pub(crate) const PLAIN: Look = Look { colour: false };
 
-    /// Colours if standard output is a terminal that can, and nobody has set `NO_COLOR` (<https://no-color.org>).
+    /// Colours if standard output is a terminal that can, and nobody has set `NO_COLOR`
+    /// (<https://no-color.org>).
     pub(crate) fn of_stdout() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");

@@ -1,4 +1,5 @@
-//! The command `myriad`: runs the workloads beside the peers, and tells what the engine found on this machine.
+//! The command `myriad`: runs the workloads beside the peers, and tells what the engine found on
+//! this machine.
 //!
 //! ```text
 //! args.rs      what can be asked on the command line
@@ -8,7 +9,8 @@
 //! look.rs      colours, and numbers for people
 //! ```
 //!
-//! Exit status: 0 when all went well, 1 when a run failed or gave a wrong answer, 2 when the command line makes no sense.
+//! Exit status: 0 when all went well, 1 when a run failed or gave a wrong answer, 2 when the
+//! command line makes no sense.
 
 mod args;
 mod bench;

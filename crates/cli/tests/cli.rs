@@ -1,6 +1,7 @@
 //! The command from outside: every workload, form and system at a tiny size, and what is refused.
 
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use myriad_bench::{Mode, Params, workloads};
 
@@ -57,8 +58,11 @@ fn check_one(p: &Params) {
 }
 
 /// Every run of `workload` that this build can do, with one worker and with two.
+/// All systems of a workload. Several runs at a time: some of them wait most of their time.
 fn check_all(workload: &str) {
+    const AT_ONCE: usize = 4;
     let w = myriad_bench::workload(workload).expect("it is in the table");
+    let mut all = Vec::new();
     for form in w.forms {
         for entry in form.entries.iter().filter(|e| e.is_built()) {
             for workers in [1, 2] {
@@ -67,14 +71,24 @@ fn check_all(workload: &str) {
                 }
                 let mut p = Params::new(w, form, entry.system, workers);
                 tiny(&mut p);
-                check_one(&p);
+                all.push(p.clone());
                 if p.is_ours() {
                     p.mode = Mode::Threads;
-                    check_one(&p);
+                    all.push(p);
                 }
             }
         }
     }
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|s| {
+        for _ in 0..AT_ONCE {
+            s.spawn(|| {
+                while let Some(p) = all.get(next.fetch_add(1, Relaxed)) {
+                    check_one(p);
+                }
+            });
+        }
+    });
 }
 
 #[test]

@@ -1,6 +1,8 @@
-//! The longer texts of the repository, so that their links are checked and their programs are run as tests.
+//! The longer texts of the repository, so that their links are checked and their programs are run
+//! as tests.
 //!
-//! A link that a text defines for readers of the repository is defined here first, and the first definition counts.
+//! A link that a text defines for readers of the repository is defined here first, and the first
+//! definition counts.
 
 macro_rules! texts {
     ($($name:ident $file:literal;)*) => {$(

@@ -1,9 +1,9 @@
 //! Lightweight tasks: closures that may block and futures, on the same workers.
 //!
-//! A program spawns tasks by the million. They wait for each other, for channels and for time without holding up a
-//! worker; a task that never waits costs about as much as a call. Whatever blocks here may be called from anywhere: from
-//! a closure, from a future's poll, from a thread that has nothing to do with Myriad. Nothing is "inside" or "outside" of
-//! a runtime.
+//! A program spawns tasks by the million. They wait for each other, for channels and for time
+//! without holding up a worker; a task that never waits costs about as much as a call. Whatever
+//! blocks here may be called from anywhere: from a closure, from a future's poll, from a thread
+//! that has nothing to do with Myriad. Nothing is "inside" or "outside" of a runtime.
 //!
 //! ```
 //! use myriad::channel::bounded;
@@ -44,28 +44,35 @@
 //!
 //! # Two modes of blocking
 //!
-//! In *threads mode*, the default, a closure that blocks keeps its OS thread, and another thread goes on as the worker. It
-//! is safe for any code. In *fiber mode* its stack is set aside and the worker's thread runs the next task: some
-//! nanoseconds instead of microseconds. It is switched on by one `unsafe` call, [`Builder::fibers`], whose contract is that no
-//! code in tasks blocks inside a thread-local scope. All else is the same: one API, one engine, the same tests. Futures
-//! are not concerned: waiting, they have no stack. `docs/SOUNDNESS.md` has the programs that show why the contract is needed.
+//! In *threads mode*, the default, a closure that blocks keeps its OS thread, and another thread
+//! goes on as the worker. It is safe for any code. In *fiber mode* its stack is set aside and the
+//! worker's thread runs the next task: some nanoseconds instead of microseconds. It is switched on
+//! by one `unsafe` call, [`Builder::fibers`], whose contract is that no code in tasks blocks inside
+//! a thread-local scope. All else is the same: one API, one engine, the same tests. Futures are not
+//! concerned: waiting, they have no stack. `docs/SOUNDNESS.md` has the programs that show why the
+//! contract is needed.
 //!
 //! # What to know first
 //!
-//! - **A task that has blocked goes on on the same OS thread**; one that has not begun may run on any worker. So a blocked
-//!   task may hold an `Rc` or a guard. If its worker computes, it waits for that. Futures move freely between workers.
-//! - **Nobody is interrupted.** A loop that computes keeps its worker. Others take its unstarted tasks and futures.
-//! - **Locks of std know nothing of tasks.** Do not wait (for a channel, a join, a time) while you hold one: a task that
-//!   wants it then blocks the worker that has to wake you. Those of [`sync`] have the same names, and know.
-//! - **A panic** stops at the task and reaches whoever joins it. **A dropped handle** detaches its task.
-//! - **A stack** has 64 KiB in fiber mode ([`Builder::stack_size`]); an overflow ends the process, and names the task.
+//! - **A task that has blocked goes on on the same OS thread**; one that has not begun may run on
+//!   any worker. So a blocked task may hold an `Rc` or a guard. If its worker computes, it waits
+//!   for that. Futures move freely between workers.
+//! - **Nobody is interrupted.** A loop that computes keeps its worker. Others take its unstarted
+//!   tasks and futures.
+//! - **Locks of std know nothing of tasks.** Do not wait (for a channel, a join, a time) while you
+//!   hold one: a task that wants it then blocks the worker that has to wake you. Those of [`sync`]
+//!   have the same names, and know.
+//! - **A panic** stops at the task and reaches whoever joins it. **A dropped handle** detaches its
+//!   task.
+//! - **A stack** has 64 KiB in fiber mode ([`Builder::stack_size`]); an overflow ends the process,
+//!   and names the task.
 //!
 #![cfg_attr(not(docsrs), doc = "The longer texts of the repository are in [`_documentation`].")]
-// They panic where the output is full or closed: see `myriad_core::sys::say`.
+// They panic where the output is full or closed: see `myriad_base::sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
+pub use myriad_base::platform::{Platform, platform};
 pub use myriad_core::cancel;
-pub use myriad_core::platform::{Platform, platform};
 pub use myriad_core::task::rng;
 pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
@@ -79,7 +86,8 @@ pub use myriad_sync::{channel, select, select_async};
 
 /// Locks that suspend: those of `std::sync`, in name and shape, and more.
 ///
-/// What of std's works with them is here too, so that `use std::sync::…` can become `use myriad::sync::…`.
+/// What of std's works with them is here too, so that `use std::sync::…` can become
+/// `use myriad::sync::…`.
 pub mod sync {
     pub use myriad_sync::lock::*;
     pub use myriad_sync::shared::{Map, Pool, Pooled};

@@ -1,7 +1,8 @@
 //! A run in a fresh process, under a watchdog.
 //!
-//! The parent starts its own executable with the hidden command `bench-one` and the parameters as JSON; the child prints
-//! one line of JSON. A child that crashes, prints nonsense or takes too long gives a record that says so.
+//! The parent starts its own executable with the hidden command `bench-one` and the parameters as
+//! JSON; the child prints one line of JSON. A child that crashes, prints nonsense or takes too long
+//! gives a record that says so.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};

@@ -1,4 +1,5 @@
-//! `myriad bench`: every run in a fresh process, the systems of a group in turn (A B C A B C), and the medians shown.
+//! `myriad bench`: every run in a fresh process, the systems of a group in turn (A B C A B C), and
+//! the medians shown.
 
 pub(crate) mod child;
 pub(crate) mod plan;
@@ -16,8 +17,8 @@ use crate::look::{Look, thousands};
 use plan::Group;
 use summary::Summary;
 
-/// All workloads together take about so long, also on a slow machine: a newcomer waits for them. Where a workload's share of the time is over its
-/// systems do not run again; once is the least.
+/// All workloads together take about so long, also on a slow machine: a newcomer waits for them.
+/// Where a workload's share of the time is over its systems do not run again; once is the least.
 const MINUTE: Duration = Duration::from_secs(55);
 
 /// The cores that this process may use.
@@ -27,7 +28,8 @@ pub(crate) fn cores() -> usize {
 
 /// Does all runs of all groups and shows them.
 ///
-/// The progress bar is on standard error, and only there if that is a terminal; results are on standard output.
+/// The progress bar is on standard error, and only there if that is a terminal; results are on
+/// standard output.
 pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
     let timeout = Duration::from_secs(options.timeout);
     let total: usize = groups.iter().map(|g| g.runs.len() * options.runs).sum();
@@ -46,7 +48,8 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
             }
             for (i, params) in group.runs.iter().enumerate() {
                 bar.set_message(format!("{}: {}", group.title(), params.system));
-                // A system that failed once is not asked again: it may be one that hangs until the watchdog.
+                // A system that failed once is not asked again: it may be one that hangs until the
+                // watchdog.
                 if summary.has_failed(i) {
                     bar.inc(1);
                     continue;
@@ -71,7 +74,8 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
         }
     }
     let failures: Vec<_> = summaries.iter().flat_map(Summary::failures).collect();
-    // Below the table they stand already; whoever keeps only one of the two outputs wants them there too.
+    // Below the table they stand already; whoever keeps only one of the two outputs wants them
+    // there too.
     if options.json || !std::io::stdout().is_terminal() || !std::io::stderr().is_terminal() {
         failures.iter().for_each(|failure| eprintln!("error: {failure}"));
     }
@@ -83,7 +87,8 @@ fn progress_bar(total: u64) -> ProgressBar {
     ProgressBar::new(total).with_style(style)
 }
 
-/// Prints to standard output; that nobody listens any more (as with `| head`) is no reason to panic.
+/// Prints to standard output; that nobody listens any more (as with `| head`) is no reason to
+/// panic.
 fn print_line(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }

@@ -4,7 +4,8 @@ use myriad_bench::{Entry, Form, OURS, Params, Workload};
 
 use crate::args::BenchOptions;
 
-/// Runs that are compared with each other: one workload and form, one number of workers, several systems.
+/// Runs that are compared with each other: one workload and form, one number of workers, several
+/// systems.
 #[derive(Debug)]
 pub(crate) struct Group {
     /// The workload.
@@ -30,7 +31,8 @@ impl Group {
     }
 }
 
-/// Each worker is a thread. Some peers start as many as they are told to, until the machine has no memory left.
+/// Each worker is a thread. Some peers start as many as they are told to, until the machine has no
+/// memory left.
 const MOST_WORKERS: usize = 1024;
 
 /// Makes the groups that `options` ask for, on a machine with `cores`.
@@ -173,7 +175,8 @@ fn runs(o: &BenchOptions, w: &'static Workload, form: &'static Form, workers: us
     for entry in form.entries {
         let named = o.system.iter().any(|s| s == entry.system);
         let wanted = if o.system.is_empty() { entry.is_built() && !entry.extra } else { named };
-        // What has one worker is left out beside larger pools, unless that is all that was asked for.
+        // What has one worker is left out beside larger pools, unless that is all that was asked
+        // for.
         let misfit = entry.single && workers != 1 && !(named && o.workers.len() == 1);
         if !wanted || misfit {
             continue;

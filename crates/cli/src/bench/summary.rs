@@ -67,7 +67,8 @@ impl<'a> Summary<'a> {
         })
     }
 
-    /// One line for each system that gave a wrong answer, crashed, or took too long. That one cannot is no failure.
+    /// One line for each system that gave a wrong answer, crashed, or took too long. That one
+    /// cannot is no failure.
     pub(crate) fn failures(&self) -> impl Iterator<Item = String> + '_ {
         (0..self.records.len()).filter_map(|i| self.failure(i)).filter(|r| r.cannot().is_none()).map(|r| {
             let why = r.error.as_deref().unwrap_or("no reason given");

@@ -1,7 +1,8 @@
 //! The table that people read.
 //!
-//! One row for a group, one line in it for a system, ours first. What needs a sentence stands below the table with a
-//! number. Systems that make no task per node have their ratio in a column of their own, because they do less.
+//! One row for a group, one line in it for a system, ours first. What needs a sentence stands below
+//! the table with a number. Systems that make no task per node have their ratio in a column of
+//! their own, because they do less.
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};

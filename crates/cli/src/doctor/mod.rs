@@ -1,14 +1,15 @@
-//! `myriad doctor`: what the engine found on this machine with what each fallback costs, and which peers outside this
-//! process are installed.
+//! `myriad doctor`: what the engine found on this machine with what each fallback costs, and which
+//! peers outside this process are installed.
 
 pub(crate) mod external;
 
 use external::External;
 
-/// What the engine found, as it tells it itself: a line each with what was found and what that means.
+/// What the engine found, as it tells it itself: a line each with what was found and what that
+/// means.
 #[cfg(feature = "ours")]
 pub(crate) fn engine() -> String {
-    myriad_core::platform::platform().to_string()
+    myriad_base::platform::platform().to_string()
 }
 
 /// Nothing was found, because there is no engine to look.

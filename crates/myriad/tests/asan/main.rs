@@ -1,7 +1,9 @@
-//! What AddressSanitizer says about fibers: it finds errors that were planted in them, and no others. Built with
-//! `RUSTFLAGS="-Zsanitizer=address --cfg myriad_asan"` (`scripts/asan.sh`); without, there is nothing here.
+//! What AddressSanitizer says about fibers: it finds errors that were planted in them, and no
+//! others. Built with `RUSTFLAGS="-Zsanitizer=address --cfg myriad_asan"` (`scripts/asan.sh`);
+//! without, there is nothing here.
 //!
-//! The other half, that it reports nothing in right programs, is the behaviour tests' part, which the script runs.
+//! The other half, that it reports nothing in right programs, is the behaviour tests' part, which
+//! the script runs.
 
 #![cfg(all(myriad_asan, unix))]
 
@@ -13,8 +15,8 @@ use myriad::channel::{Sender, bounded};
 use std::hint::black_box;
 use std::mem::{MaybeUninit, forget};
 
-/// On a runtime in fiber mode with one worker, in a process of its own: runs `body` in a task that was suspended before and
-/// whose stack has had other tasks. Returns what the process wrote.
+/// On a runtime in fiber mode with one worker, in a process of its own: runs `body` in a task that
+/// was suspended before and whose stack has had other tasks. Returns what the process wrote.
 fn fiber(options: &str, body: impl FnOnce() + Send) -> (bool, String) {
     let output = in_child(&[("ASAN_OPTIONS", options)], || {
         case(
@@ -107,7 +109,8 @@ fn used_after_the_return() {
     black_box(unsafe { kept.read_volatile() });
 }
 
-/// The fiber's fake stack goes with it: what was on it before the fiber was suspended is known afterwards.
+/// The fiber's fake stack goes with it: what was on it before the fiber was suspended is known
+/// afterwards.
 #[test]
 fn a_local_after_the_return() {
     let found = fiber("detect_stack_use_after_return=1", used_after_the_return);
@@ -150,7 +153,8 @@ fn what_a_suspended_fiber_holds_is_no_leak() {
     assert_ok(&output);
 }
 
-/// Frames that a panic leaves have poisoned the shadow of the stack: who runs there next must not meet that.
+/// Frames that a panic leaves have poisoned the shadow of the stack: who runs there next must not
+/// meet that.
 #[test]
 fn panics_leave_a_clean_stack() {
     #[inline(never)]

@@ -1,5 +1,5 @@
-//! What fibers and threads promise: programs that hurt elsewhere (`pains_*`), and the contract of fiber mode
-//! (`soundness`).
+//! What fibers and threads promise: programs that hurt elsewhere (`pains_*`), and the contract of
+//! fiber mode (`soundness`).
 
 #[path = "../common/mod.rs"]
 mod common;

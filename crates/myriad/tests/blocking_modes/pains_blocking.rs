@@ -1,4 +1,5 @@
-//! Programs that hang elsewhere because a task that blocks holds its worker, or runs on top of another one.
+//! Programs that hang elsewhere because a task that blocks holds its worker, or runs on top of
+//! another one.
 
 use crate::common::{case, each, in_both_modes};
 use myriad::channel::{bounded, rendezvous, unbounded};
@@ -6,8 +7,9 @@ use myriad::{block_on, join, scope, spawn, spawn_async};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
-/// Three stages over bounded channels on fewer workers than stages, spawned in every order. A pool whose blocked tasks keep
-/// their workers stops for ever; or with two stages goes by the order of its queues.
+/// Three stages over bounded channels on fewer workers than stages, spawned in every order. A pool
+/// whose blocked tasks keep their workers stops for ever; or with two stages goes by the order of
+/// its queues.
 #[test]
 fn a_pipeline_with_more_stages_than_workers() {
     in_both_modes(|rt| {
@@ -42,11 +44,12 @@ fn a_pipeline_with_more_stages_than_workers() {
     });
 }
 
-/// A thousand iterations that hold a lock over a `join`. Elsewhere the waiting worker takes another iteration, which
-/// wants the lock that its own stack holds.
+/// A thousand iterations that hold a lock over a `join`. Elsewhere the waiting worker takes another
+/// iteration, which wants the lock that its own stack holds.
 ///
-/// A channel with one place is the lock, in both modes: `send` takes it, `recv` leaves it. (`std`'s mutex would hold the
-/// worker in fiber mode. The library's own mutex belongs here as soon as there is one.)
+/// A channel with one place is the lock, in both modes: `send` takes it, `recv` leaves it. (`std`'s
+/// mutex would hold the worker in fiber mode. The library's own mutex belongs here as soon as there
+/// is one.)
 #[test]
 fn a_lock_held_over_a_join() {
     in_both_modes(|rt| {
@@ -69,8 +72,9 @@ fn a_lock_held_over_a_join() {
     });
 }
 
-/// The same with `std`'s mutex, in threads mode: who blocks in `lock` keeps its worker, so spare workers go on with what was
-/// that worker's, the lock's owner among it. (In fiber mode only the stuck thread could: see `docs/SOUNDNESS.md`.)
+/// The same with `std`'s mutex, in threads mode: who blocks in `lock` keeps its worker, so spare
+/// workers go on with what was that worker's, the lock's owner among it. (In fiber mode only the
+/// stuck thread could: see `docs/SOUNDNESS.md`.)
 #[test]
 fn a_std_mutex_held_over_a_join() {
     for workers in [1, 2, 4] {
@@ -125,8 +129,8 @@ fn waiting_receivers_on_all_workers() {
     });
 }
 
-/// What has a colour elsewhere: waiting for a future in a closure, in a comparison, in a poll; recursion through futures
-/// without boxes; a guard over a wait; locals that are borrowed.
+/// What has a colour elsewhere: waiting for a future in a closure, in a comparison, in a poll;
+/// recursion through futures without boxes; a guard over a wait; locals that are borrowed.
 #[test]
 fn functions_have_no_colour() {
     fn fib(n: u64) -> u64 {
@@ -159,7 +163,8 @@ fn functions_have_no_colour() {
     });
 }
 
-/// Several readers of one scope's data wait for each other over channels while the scope's owner computes.
+/// Several readers of one scope's data wait for each other over channels while the scope's owner
+/// computes.
 #[test]
 fn an_owner_that_computes() {
     each(&[2], |rt| {

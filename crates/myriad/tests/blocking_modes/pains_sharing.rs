@@ -1,4 +1,5 @@
-//! Programs that run one after the other elsewhere although a worker is idle: work that is not shared, or not soon.
+//! Programs that run one after the other elsewhere although a worker is idle: work that is not
+//! shared, or not soon.
 
 use crate::common::{each, wait_until};
 use myriad::channel::bounded;
@@ -7,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread::{self, ThreadId};
 
-/// Computes, without ever coming to the runtime, until it has met the other side: only if both run at the same time do
-/// they end.
+/// Computes, without ever coming to the runtime, until it has met the other side: only if both run
+/// at the same time do they end.
 fn meet(met: &AtomicUsize) -> ThreadId {
     met.fetch_add(1, SeqCst);
     while met.load(SeqCst) < 2 {
@@ -17,8 +18,8 @@ fn meet(met: &AtomicUsize) -> ThreadId {
     thread::current().id()
 }
 
-/// Two coarse leaves, no smaller work in them: pools that share only now and then, at a further `join`, run them one after
-/// the other.
+/// Two coarse leaves, no smaller work in them: pools that share only now and then, at a further
+/// `join`, run them one after the other.
 #[test]
 fn two_coarse_leaves_run_at_the_same_time() {
     each(&[2, 4], |rt| {
@@ -55,8 +56,8 @@ fn four_coarse_leaves() {
     });
 }
 
-/// A future is woken by a task that computes on for long: elsewhere it sits in that worker's own slot until the end. Here an
-/// idle worker takes it.
+/// A future is woken by a task that computes on for long: elsewhere it sits in that worker's own
+/// slot until the end. Here an idle worker takes it.
 #[test]
 fn a_woken_future_does_not_wait_for_its_waker() {
     each(&[2, 4], |rt| {
@@ -89,7 +90,8 @@ fn a_woken_future_does_not_wait_for_its_waker() {
     });
 }
 
-/// The same with the children of a task that computes on: they were not started, so they are taken from it by force.
+/// The same with the children of a task that computes on: they were not started, so they are taken
+/// from it by force.
 #[test]
 fn the_children_of_a_task_that_computes() {
     each(&[2, 4], |rt| {

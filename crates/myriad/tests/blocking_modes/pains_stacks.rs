@@ -10,7 +10,8 @@ use std::time::Duration;
 /// An unoptimised build needs ten times the stack, and so ten times the memory, for the same depth.
 const SLOW: bool = cfg!(debug_assertions);
 
-// ------------------------------------------------------------------------------------------------------- depth
+// -------------------------------------------------------------------------------------------------------
+// depth
 
 /// Linear recursion through `join`: elsewhere it dies at some 10,000 levels, by a signal.
 #[test]
@@ -45,8 +46,8 @@ fn spawn_and_join(depth: usize) -> usize {
     spawn(move || spawn_and_join(depth - 1)).join().unwrap() + 1
 }
 
-/// Each task spawns the next one and waits for it. Where a thread is a stack, as many threads are needed as stacks:
-/// 2 MiB hold some thousand levels.
+/// Each task spawns the next one and waits for it. Where a thread is a stack, as many threads are
+/// needed as stacks: 2 MiB hold some thousand levels.
 #[test]
 fn recursion_through_spawn() {
     for mode in MODES {
@@ -122,7 +123,8 @@ fn depth_again_and_again() {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------- overflow
+// -------------------------------------------------------------------------------------------------------
+// overflow
 
 #[inline(never)]
 #[allow(unconditional_recursion)]
@@ -131,8 +133,9 @@ fn recurse(n: u64) -> u64 {
     recurse(n + 1) + frame[(n % 40) as usize]
 }
 
-/// A task that needs more than its stack: the process ends with a message that says which task, where it was spawned and
-/// what to do. (Elsewhere: a signal without a word, or a task that vanishes with the locks that it holds.)
+/// A task that needs more than its stack: the process ends with a message that says which task,
+/// where it was spawned and what to do. (Elsewhere: a signal without a word, or a task that
+/// vanishes with the locks that it holds.)
 #[cfg(unix)]
 #[test]
 fn an_overflow_names_the_task() {
@@ -197,7 +200,8 @@ fn an_overflow_by_one_large_array() {
     );
 }
 
-// ------------------------------------------------------------------------------------------------------- many
+// -------------------------------------------------------------------------------------------------------
+// many
 
 /// So many tasks wait at one place, all at a time; then each is woken, and answers.
 fn wait_in_crowds(mode: Mode, workers: usize, tasks: usize) {
@@ -226,7 +230,8 @@ fn wait_in_crowds(mode: Mode, workers: usize, tasks: usize) {
     assert!(report.is_clean(), "{report}");
 }
 
-/// With two mappings for each stack the system's default limit, 65,530, ends this at some 32,000 tasks.
+/// With two mappings for each stack the system's default limit, 65,530, ends this at some 32,000
+/// tasks.
 #[test]
 fn a_hundred_thousand_blocked_tasks() {
     if !crate::common::fibers_supported() || many_stacks() < 100_000 {

@@ -1,5 +1,6 @@
-//! Programs that stop elsewhere, or wait for long, because one task does not come back to its worker: in a foreign lock or channel, in a
-//! system call, in a computation. Here what these tasks wait for is done by others: each test ends, or hangs.
+//! Programs that stop elsewhere, or wait for long, because one task does not come back to its
+//! worker: in a foreign lock or channel, in a system call, in a computation. Here what these tasks
+//! wait for is done by others: each test ends, or hangs.
 
 use crate::common::{MODES, Mode, case, each, wait_until};
 use myriad::channel::{bounded, unbounded};
@@ -33,7 +34,8 @@ fn a_std_channel_on_all_workers() {
     });
 }
 
-/// All workers are in one task each, that goes on until the others have ended: by computing, or asleep in the system.
+/// All workers are in one task each, that goes on until the others have ended: by computing, or
+/// asleep in the system.
 fn hold_all_workers(
     rt: &myriad::Runtime,
     asleep: bool,
@@ -56,8 +58,8 @@ fn hold_all_workers(
     held
 }
 
-/// Short sleeps, begun before the workers were taken and after, as futures and (where a thread of their own goes on) as closures that
-/// have not begun.
+/// Short sleeps, begun before the workers were taken and after, as futures and (where a thread of
+/// their own goes on) as closures that have not begun.
 #[test]
 fn short_sleeps_beside_long_tasks() {
     for asleep in [false, true] {
@@ -97,7 +99,8 @@ fn short_sleeps_beside_long_tasks() {
     }
 }
 
-/// A scope with nothing in it to speak of, from outside, behind coarse leaves; and a channel between two tasks that were not there yet.
+/// A scope with nothing in it to speak of, from outside, behind coarse leaves; and a channel
+/// between two tasks that were not there yet.
 #[test]
 fn a_trivial_scope_behind_coarse_leaves() {
     each(&[1, 2], |rt| {
@@ -116,8 +119,9 @@ fn a_trivial_scope_behind_coarse_leaves() {
     });
 }
 
-/// Elsewhere who waits for its own tasks comes back late, because meanwhile it has begun a long one of others. Here it comes back
-/// when they have ended: hardly any of the others have begun, and none runs on top of it.
+/// Elsewhere who waits for its own tasks comes back late, because meanwhile it has begun a long one
+/// of others. Here it comes back when they have ended: hardly any of the others have begun, and
+/// none runs on top of it.
 #[test]
 fn a_waiter_comes_back_before_others_begin() {
     const OTHERS: usize = 2_000;
@@ -181,7 +185,8 @@ fn layers_of_futures_and_closures() {
     }
 }
 
-/// When a shutdown has ended, the threads have: their thread-locals are dropped, also of those that tasks have blocked on.
+/// When a shutdown has ended, the threads have: their thread-locals are dropped, also of those that
+/// tasks have blocked on.
 #[test]
 fn thread_locals_are_dropped_before_a_shutdown_ends() {
     struct Local(Arc<AtomicUsize>);

@@ -1,4 +1,5 @@
-//! Waits that lose something elsewhere: a cancelled receive its message, a dropped handle its task, a task its thread.
+//! Waits that lose something elsewhere: a cancelled receive its message, a dropped handle its task,
+//! a task its thread.
 
 use crate::common::{Drops, MODES, case, in_both_modes, wait_until};
 use myriad::channel::{Receiver, bounded, rendezvous, unbounded};
@@ -12,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::task::Poll;
 use std::thread;
 
-/// A race of a receive against a yield, written by hand: the loser is dropped. `None`: the yield has won.
+/// A race of a receive against a yield, written by hand: the loser is dropped. `None`: the yield
+/// has won.
 async fn recv_or_yield<T>(rx: &Receiver<T>) -> Option<Result<T, myriad::channel::RecvError>> {
     let mut recv = pin!(rx.recv_async());
     let mut polled = false;
@@ -29,7 +31,8 @@ async fn recv_or_yield<T>(rx: &Receiver<T>) -> Option<Result<T, myriad::channel:
     .await
 }
 
-/// Elsewhere nine of ten messages are lost in this loop: each was handed to a receive that had just been given up.
+/// Elsewhere nine of ten messages are lost in this loop: each was handed to a receive that had just
+/// been given up.
 #[test]
 fn a_cancelled_receive_loses_no_message() {
     const N: u64 = 20_000;
@@ -63,7 +66,8 @@ fn a_cancelled_receive_loses_no_message() {
     });
 }
 
-/// The same with senders and other receivers that block, and with time limits instead of dropped futures.
+/// The same with senders and other receivers that block, and with time limits instead of dropped
+/// futures.
 #[test]
 fn a_receive_that_timed_out_loses_no_message() {
     in_both_modes(|rt| {
@@ -105,7 +109,8 @@ fn a_receive_that_timed_out_loses_no_message() {
     });
 }
 
-/// Elsewhere a dropped handle cancels its task silently. Here the task runs to its end, also one that waits.
+/// Elsewhere a dropped handle cancels its task silently. Here the task runs to its end, also one
+/// that waits.
 #[test]
 fn a_dropped_handle_cancels_nothing() {
     in_both_modes(|rt| {
@@ -150,15 +155,17 @@ fn a_dropped_handle_cancels_nothing() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- one thread for a task
+// -------------------------------------------------------------------------------------------------------
+// one thread for a task
 
 thread_local! {
     static SHARED: Rc<Cell<u64>> = Rc::new(Cell::new(0));
     static BORROWED: RefCell<u64> = const { RefCell::new(0) };
 }
 
-/// Reference counts without atomics, on the stacks of tasks that wait: elsewhere, where tasks move, they are corrupted
-/// from safe code, within a second. Here a closure that has blocked goes on on its thread.
+/// Reference counts without atomics, on the stacks of tasks that wait: elsewhere, where tasks move,
+/// they are corrupted from safe code, within a second. Here a closure that has blocked goes on on
+/// its thread.
 #[test]
 fn values_that_are_not_send_live_over_a_wait() {
     in_both_modes(|rt| {
@@ -216,8 +223,9 @@ fn the_thread_stays_the_same() {
     });
 }
 
-/// `std`'s thread-locals may be *borrowed* over a wait where the task has the thread for itself; in fiber mode tasks take
-/// turns on a thread, and the neighbour finds the cell borrowed. It says so by a panic: no harm is done.
+/// `std`'s thread-locals may be *borrowed* over a wait where the task has the thread for itself; in
+/// fiber mode tasks take turns on a thread, and the neighbour finds the cell borrowed. It says so
+/// by a panic: no harm is done.
 #[test]
 fn a_thread_local_borrowed_over_a_wait() {
     for mode in MODES {

@@ -1,5 +1,5 @@
-//! A cancellation at the very moment of what was waited for (a lock that is handed over, a permit, a notification, a message): that goes
-//! to somebody else, or is kept.
+//! A cancellation at the very moment of what was waited for (a lock that is handed over, a permit,
+//! a notification, a message): that goes to somebody else, or is kept.
 
 use crate::cancel_common::*;
 use myriad::channel::unbounded;
@@ -9,7 +9,8 @@ use myriad::{JoinHandle, scope, spawn, yield_now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
-/// Two wait in line, one thing is granted, and the first is cancelled at that moment. Whoever gets it, somebody does.
+/// Two wait in line, one thing is granted, and the first is cancelled at that moment. Whoever gets
+/// it, somebody does.
 fn race(name: &str, wait: impl Fn() + Send + Sync + Clone + 'static, grant: impl Fn()) {
     let mut rng = Rng(name.len() as u64);
     for _ in 0..300 {
@@ -77,7 +78,8 @@ fn a_grant_at_the_same_time() {
     });
 }
 
-/// A notification may not be lost with the one that it was for. (It counts tickets: a notification for nobody is no ticket.)
+/// A notification may not be lost with the one that it was for. (It counts tickets: a notification
+/// for nobody is no ticket.)
 #[test]
 fn a_notification_at_the_same_time() {
     each(&[1, 2], |rt| {

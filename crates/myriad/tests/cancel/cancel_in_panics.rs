@@ -1,4 +1,5 @@
-//! Cancelled by a destructor that runs because of a panic. It does not wait itself, so both modes allow it.
+//! Cancelled by a destructor that runs because of a panic. It does not wait itself, so both modes
+//! allow it.
 
 use crate::common::{Drops, catch_planned, each, plan};
 use myriad::cancel::{Token, is_cancelled};
@@ -110,4 +111,40 @@ fn a_token() {
             assert!(h.join().unwrap_err().is_cancelled());
         });
     });
+}
+
+/// A limit in a destructor that runs because of a panic works; within it a second panic's
+/// destructor cannot be left. It ends the process, having said what to do. (In fiber mode no
+/// destructor waits because of a panic: its contract.)
+#[test]
+#[cfg(unix)]
+fn a_limit_around_a_second_panic() {
+    use crate::common::{Mode, assert_aborted, assert_ok, catch, in_child, stderr};
+    let limited = |second: bool| {
+        in_child(&[("SECOND", if second { "1" } else { "" })], || {
+            let second = !std::env::var("SECOND").unwrap().is_empty();
+            let rt = Mode::Threads.builder().workers(1).build().unwrap();
+            rt.run(|| {
+                panics(|| {
+                    let hour = || sleep(Duration::from_secs(3600));
+                    let limited = myriad::time::timeout(Duration::from_millis(5), || {
+                        if second {
+                            drop(catch(|| {
+                                let _waits = AtEnd(hour);
+                                plan("a second panic");
+                            }));
+                        } else {
+                            hour();
+                        }
+                    });
+                    assert!(limited.is_err());
+                });
+            });
+        })
+    };
+    // (A child runs the test again, up to the first of these.)
+    assert_ok(&limited(false));
+    let output = limited(true);
+    assert_aborted(&output);
+    assert!(stderr(&output).contains("unless a second panic is under way within the limit"), "{}", stderr(&output));
 }

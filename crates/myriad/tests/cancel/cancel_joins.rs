@@ -1,4 +1,5 @@
-//! Joins that begin to wait just when they are cancelled, and pass it on, while others look at the frames of the same workers.
+//! Joins that begin to wait just when they are cancelled, and pass it on, while others look at the
+//! frames of the same workers.
 
 use crate::common::{each, wait_until};
 use myriad::{Runtime, join, time};
@@ -23,7 +24,8 @@ impl Together {
         while !self.go.load(SeqCst) {
             std::thread::yield_now();
         }
-        // Some end, so that their joins begin to wait for those that were stolen; others wait for the cancellation.
+        // Some end, so that their joins begin to wait for those that were stolen; others wait for
+        // the cancellation.
         if number % 4 == 3 {
             time::sleep(Duration::from_secs(3600));
         }
@@ -40,8 +42,9 @@ fn cancelled_once(rt: &Runtime, workers: usize) {
     assert!(h.join().unwrap_err().is_cancelled());
 }
 
-/// A join that was about to block passed its cancellation on while it held its own place, and waited for the lock of a list of frames, whose
-/// holder waited for that place: for ever, in threads mode.
+/// A join that was about to block passed its cancellation on while it held its own place, and
+/// waited for the lock of a list of frames, whose holder waited for that place: for ever, in
+/// threads mode.
 #[test]
 fn as_they_begin_to_wait() {
     for workers in [2, 4] {

@@ -110,7 +110,8 @@ fn semaphore() {
             let s = Arc::new(Semaphore::new(2));
             let first = s.acquire();
             let (a, b) = (s.clone(), s.clone());
-            // It wants much, and stands first in the line. When it goes, the one behind it can go on.
+            // It wants much, and stands first in the line. When it goes, the one behind it can go
+            // on.
             let big = begin(move || drop(a.acquire_many(2)));
             wait_until(|| s.try_acquire().is_none());
             let small = begin(move || drop(b.acquire()));
@@ -155,7 +156,8 @@ fn what_is_waited_for_once() {
     });
 }
 
-/// Who waits for an initialiser leaves it alone; an initialiser that is cancelled has panicked, as far as others see.
+/// Who waits for an initialiser leaves it alone; an initialiser that is cancelled has panicked, as
+/// far as others see.
 #[test]
 fn once() {
     in_both_modes(|rt| {

@@ -42,7 +42,8 @@ fn a_scope_is_cancelled_while_another_one_is() {
             let (rx, blocked, drops) = (&rx, &AtomicUsize::new(0), &Drops::new());
             scope(|outer| {
                 scope(|inner| {
-                    // The first to unwind cancels the tasks that have blocked later: those have been passed over by then.
+                    // The first to unwind cancels the tasks that have blocked later: those have
+                    // been passed over by then.
                     for _ in 0..MANY {
                         let held = drops.one();
                         inner.spawn(move || {
@@ -90,7 +91,8 @@ fn others_end_meanwhile_and_stay() {
                             let goes = drops.one();
                             go.spawn(move || {
                                 let _held = goes;
-                                // The first one lets the others end: wherever the canceller is, that is where a task ends.
+                                // The first one lets the others end: wherever the canceller is,
+                                // that is where a task ends.
                                 let _then = AtEnd(|| {
                                     let senders = std::mem::take(&mut *senders.lock().unwrap());
                                     senders.into_iter().for_each(|tx| tx.send(1).unwrap());

@@ -295,7 +295,8 @@ fn a_join_with_a_limit() {
     });
 }
 
-/// Go's `errgroup` with `SetLimit` and `TryGo`: a scope that may fail, and a semaphore. Who waits for a permit is cancelled with the rest.
+/// Go's `errgroup` with `SetLimit` and `TryGo`: a scope that may fail, and a semaphore. Who waits
+/// for a permit is cancelled with the rest.
 #[test]
 fn a_group_with_a_limit() {
     in_both_modes(|rt| {

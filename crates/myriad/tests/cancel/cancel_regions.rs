@@ -6,8 +6,11 @@ use myriad::channel::{bounded, unbounded};
 use myriad::task::Builder;
 use myriad::time::{Elapsed, Instant, deadline, now, sleep, timeout, timeout_async};
 use myriad::{block_on, join, scope, spawn, spawn_async, yield_now};
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -206,6 +209,30 @@ fn a_token_cancels_tasks_and_threads() {
     });
 }
 
+/// Who hears of a cancelled token finds those below it cancelled, for the same reason: also from a
+/// waker, which is called before those are told.
+#[test]
+fn a_child_as_soon_as_its_parent() {
+    struct Looks(Token, Mutex<Vec<(bool, Option<String>)>>);
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            let cause = self.0.cause().map(|cause| cause.to_string());
+            self.1.lock().unwrap().push((self.0.is_cancelled(), cause));
+            self.0.cancel_with("too late");
+        }
+    }
+    let parent = Token::new();
+    let child = parent.child();
+    let looks = Arc::new(Looks(child.child(), Mutex::default()));
+    let waker = Waker::from(looks.clone());
+    let mut waiting = pin!(parent.cancelled());
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    parent.cancel_with("the disk is full");
+    assert_eq!(*looks.1.lock().unwrap(), [(true, Some("the disk is full".to_string()))]);
+    assert_eq!(looks.0.cause().unwrap().to_string(), "the disk is full");
+    assert!(child.is_cancelled());
+}
+
 #[test]
 fn a_child_alone() {
     anywhere(|| {
@@ -270,7 +297,8 @@ fn a_task_built_with_a_token() {
     });
 }
 
-/// Why a token was cancelled: the first to do it says so, to those below it too, also to those that come later.
+/// Why a token was cancelled: the first to do it says so, to those below it too, also to those that
+/// come later.
 #[test]
 fn a_cause() {
     anywhere(|| {

@@ -1,4 +1,5 @@
-//! A cancellation in waits of selects and boards, and in blocking calls: it ends the wait, and nothing is lost or taken.
+//! A cancellation in waits of selects and boards, and in blocking calls: it ends the wait, and
+//! nothing is lost or taken.
 
 use crate::cancel_common::*;
 use myriad::channel::{bounded, broadcast, promise, unbounded, watch};
@@ -111,4 +112,5 @@ fn a_blocking_call() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- at the same time
+// -------------------------------------------------------------------------------------------------------
+// at the same time

@@ -1,4 +1,5 @@
-//! A cancellation of a task that is more than one closure on one stack: with a context, in deep recursions, in another runtime.
+//! A cancellation of a task that is more than one closure on one stack: with a context, in deep
+//! recursions, in another runtime.
 
 use crate::cancel_common::*;
 use myriad::time::{sleep, timeout};
@@ -12,7 +13,8 @@ task_local! {
     static LOCAL: Cell<u32> = Cell::new(0);
 }
 
-/// With a context, which a future leaves with its record between polls, and which says in what stack it waits.
+/// With a context, which a future leaves with its record between polls, and which says in what
+/// stack it waits.
 #[test]
 fn tasks_with_locals() {
     in_both_modes(|rt| {

@@ -6,7 +6,8 @@ use myriad::channel::bounded;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
-/// A cancellation between two looks of the thread at its region counted as one that could not end the wait: it slept for ever.
+/// A cancellation between two looks of the thread at its region counted as one that could not end
+/// the wait: it slept for ever.
 #[test]
 fn as_it_begins_to_wait() {
     const ROUNDS: usize = 30_000;

@@ -305,7 +305,8 @@ fn a_computing_task_of_a_scope_asks() {
                 s.spawn(|| {
                     begun.store(true, SeqCst);
                     while !cancel::is_cancelled() {
-                        // (It may have begun on the worker of the one that cancels, and lets that run.)
+                        // (It may have begun on the worker of the one that cancels, and lets that
+                        // run.)
                         cancel::shield(yield_now);
                     }
                 });

@@ -1,4 +1,5 @@
-//! What the channel tests share: runtimes of all sorts, partners of all kinds, messages that are counted, wakers that count.
+//! What the channel tests share: runtimes of all sorts, partners of all kinds, messages that are
+//! counted, wakers that count.
 
 #![allow(dead_code, unused_imports)] // each test binary uses its part
 
@@ -13,13 +14,15 @@ use std::time::Duration;
 
 pub(crate) use crate::common::{Mode, watch_for};
 
-/// The modes to test: but for sanitizers that do not know fibers (`MYRIAD_TEST_NO_FIBERS=1`) both, where there are both.
+/// The modes to test: but for sanitizers that do not know fibers (`MYRIAD_TEST_NO_FIBERS=1`) both,
+/// where there are both.
 pub(crate) fn modes() -> impl Iterator<Item = Mode> {
     let fibers = crate::common::fibers_supported() && std::env::var_os("MYRIAD_TEST_NO_FIBERS").is_none();
     crate::common::MODES.into_iter().filter(move |mode| fibers || *mode == Mode::Threads)
 }
 
-/// Runs `f` in both modes, with 1 and with 2 workers; afterwards no task may be left. Aborts when that takes too long.
+/// Runs `f` in both modes, with 1 and with 2 workers; afterwards no task may be left. Aborts when
+/// that takes too long.
 pub(crate) fn each_runtime(f: impl Fn(&Runtime)) {
     for mode in modes() {
         for workers in [1, 2] {

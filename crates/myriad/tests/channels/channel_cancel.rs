@@ -53,7 +53,8 @@ fn a_receive_dropped_with_its_message() {
     }
 }
 
-/// The message that is given back comes before those that were sent later, and a full channel stays full.
+/// The message that is given back comes before those that were sent later, and a full channel stays
+/// full.
 #[test]
 fn given_back_in_its_place() {
     for capacity in CAPACITIES {
@@ -385,8 +386,8 @@ fn raced_with_a_yield() {
     });
 }
 
-/// Sends raced with a yield, and sent again if they lose: none is lost, and doubled is only what was taken between the
-/// last poll and the drop.
+/// Sends raced with a yield, and sent again if they lose: none is lost, and doubled is only what
+/// was taken between the last poll and the drop.
 #[test]
 fn sends_raced_with_a_yield() {
     const MESSAGES: u32 = 5_000;

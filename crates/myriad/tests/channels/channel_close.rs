@@ -182,8 +182,8 @@ fn clones_keep_it_open() {
     assert_eq!(rx.recv(), Err(RecvError));
 }
 
-/// A client waits for its answer, and its request is buffered at a server that has gone: the request is dropped with the
-/// last receiver, so the client hears of it.
+/// A client waits for its answer, and its request is buffered at a server that has gone: the
+/// request is dropped with the last receiver, so the client hears of it.
 #[test]
 fn the_last_receiver_drops_what_is_buffered() {
     let (requests, server) = unbounded();
@@ -210,7 +210,8 @@ fn a_channel_in_itself_is_freed() {
     assert_eq!(count.alive(), 0);
 }
 
-/// Close runs against sends and receives of all kinds: what was sent is received or left; what was not comes back.
+/// Close runs against sends and receives of all kinds: what was sent is received or left; what was
+/// not comes back.
 #[test]
 fn close_in_the_middle() {
     each_runtime(|rt| {

@@ -1,4 +1,5 @@
-//! `try_`, `_timeout`, `_deadline`, `_async`: what each says when it cannot, and that the message comes back.
+//! `try_`, `_timeout`, `_deadline`, `_async`: what each says when it cannot, and that the message
+//! comes back.
 
 use crate::channel_common::*;
 use myriad::channel::*;

@@ -1,4 +1,5 @@
-//! The other kinds of channels: sliding, dropping, oneshot, promise, watch, broadcast, times, producers, transformations.
+//! The other kinds of channels: sliding, dropping, oneshot, promise, watch, broadcast, times,
+//! producers, transformations.
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -97,7 +98,8 @@ fn one_message() {
     });
 }
 
-/// Core.async's A16: the first value wins; every taker gets it, for ever; closing without one ends all.
+/// Core.async's A16: the first value wins; every taker gets it, for ever; closing without one ends
+/// all.
 #[test]
 fn a_promise_for_everybody() {
     each_runtime(|rt| {
@@ -407,6 +409,30 @@ fn ticks_of_a_manual_clock() {
     assert!(hours.is_sorted() && hours[0] >= 1 && hours[23] >= 24, "{hours:?}");
 }
 
+/// The message is the time at which it came, however late it is received; of a tick, the first that
+/// nobody has received.
+#[test]
+fn times_say_when_they_came() {
+    let _watch = watch_for("a manual clock", Duration::from_secs(60));
+    for mode in modes() {
+        let rt = mode.builder().workers(1).manual_clock().build().unwrap();
+        let hour = Duration::from_secs(3_600);
+        let (begin, timer, ticks) = rt.run(|| (myriad::time::now(), after(hour), tick(hour)));
+        assert!(rt.run(|| timer.try_recv().is_err() && ticks.try_recv().is_err()));
+        rt.advance(hour * 7 / 2);
+        assert_eq!(rt.run(|| timer.recv()).unwrap() - begin, hour);
+        assert!(rt.run(|| timer.try_recv()).is_err(), "there was one");
+        assert_eq!(rt.run(|| ticks.try_recv()).unwrap() - begin, hour);
+        assert!(rt.run(|| ticks.try_recv()).is_err(), "the others did not come");
+        rt.advance(hour);
+        let came = rt.run(|| select! { time = ticks.recv() => time.unwrap() });
+        assert_eq!(came - begin, 4 * hour, "in step with the first");
+        rt.advance(2 * hour);
+        let came = rt.run(|| myriad::block_on(ticks.recv_async()));
+        assert_eq!(came.unwrap() - begin, 5 * hour);
+    }
+}
+
 /// Julia's J25 to J27.
 #[test]
 fn producers() {
@@ -437,7 +463,8 @@ fn producers() {
     });
 }
 
-/// Filter, map and expand, by senders of all kinds; a function that panics, and one that uses the channel itself.
+/// Filter, map and expand, by senders of all kinds; a function that panics, and one that uses the
+/// channel itself.
 #[test]
 fn transformations() {
     each_runtime(|rt| {

@@ -1,5 +1,6 @@
-//! Looking at the first message of a channel before taking it: in line, with nothing held up but what must be; and nothing is lost,
-//! whatever becomes of who looks. (`channel_model.rs` has the looks against a model, operation by operation.)
+//! Looking at the first message of a channel before taking it: in line, with nothing held up but
+//! what must be; and nothing is lost, whatever becomes of who looks. (`channel_model.rs` has the
+//! looks against a model, operation by operation.)
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -61,7 +62,8 @@ fn waits_for_a_message() {
     });
 }
 
-/// While somebody looks: sends go on, receivers stand in line behind the look, and have the messages in order.
+/// While somebody looks: sends go on, receivers stand in line behind the look, and have the
+/// messages in order.
 #[test]
 fn nobody_receives_a_later_one_first() {
     each_runtime(|rt| {
@@ -166,7 +168,8 @@ fn nothing_is_lost_by_a_panic_or_a_cancellation() {
     });
 }
 
-/// The newest push the oldest out while somebody looks at it: it may still be taken, and is not put back.
+/// The newest push the oldest out while somebody looks at it: it may still be taken, and is not put
+/// back.
 #[test]
 fn pushed_out_while_it_is_looked_at() {
     each_runtime(|rt| {
@@ -257,7 +260,8 @@ fn selects_wait_behind_a_look() {
     });
 }
 
-/// Many of all kinds: what is taken by looks and by receives is all that was sent, and each has its part in order.
+/// Many of all kinds: what is taken by looks and by receives is all that was sent, and each has its
+/// part in order.
 #[test]
 fn many_at_once() {
     each_runtime(|rt| {
@@ -313,7 +317,8 @@ fn many_at_once() {
     });
 }
 
-/// What comes back was pushed out meanwhile, and its destructor panics: those who wait at the closed channel hear of it all the same.
+/// What comes back was pushed out meanwhile, and its destructor panics: those who wait at the
+/// closed channel hear of it all the same.
 #[test]
 fn a_panicking_destructor_does_not_stop_a_close() {
     struct Bad(bool);
@@ -354,7 +359,8 @@ fn a_forgotten_look() {
     assert!(tx.is_closed() && tx.send(String::new()).is_err());
 }
 
-/// At a rendezvous a send ends when another receives: not by the receive that waits in the same select.
+/// At a rendezvous a send ends when another receives: not by the receive that waits in the same
+/// select.
 #[test]
 fn a_rendezvous_after_a_look() {
     let (tx, rx) = rendezvous();

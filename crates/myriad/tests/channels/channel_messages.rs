@@ -1,4 +1,5 @@
-//! Messages of all sorts: of no size, large, over-aligned, with destructors that panic; what a channel says of itself.
+//! Messages of all sorts: of no size, large, over-aligned, with destructors that panic; what a
+//! channel says of itself.
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -49,7 +50,8 @@ fn of_no_size() {
 #[test]
 fn large() {
     through_all(|i| [i as u8; 256], |i, message| assert!(message.iter().all(|&byte| byte == i as u8)));
-    // The copies of a message must leave room on a stack of 64 KiB; unoptimised there are some fifteen.
+    // The copies of a message must leave room on a stack of 64 KiB; unoptimised there are some
+    // fifteen.
     const LARGE: usize = if cfg!(debug_assertions) { 2048 } else { 4096 };
     each_runtime(|rt| {
         for capacity in CAPACITIES {
@@ -133,7 +135,8 @@ impl Drop for Bomb {
     }
 }
 
-/// One of the messages that are left panics in its destructor: the others are dropped all the same, and nothing leaks.
+/// One of the messages that are left panics in its destructor: the others are dropped all the same,
+/// and nothing leaks.
 #[test]
 fn a_destructor_that_panics_when_the_channel_goes() {
     for last in [true, false] {
@@ -157,6 +160,36 @@ fn a_destructor_that_panics_when_the_channel_goes() {
             drop(tx);
         }
     }
+}
+
+/// Several panic: the first panic comes out, and can be caught, and the others are dropped all the
+/// same. So also where a panic unwinds already.
+#[test]
+fn destructors_that_all_panic() {
+    let all = || {
+        for (sender_last, unwinds) in [(false, false), (true, false), (false, true), (true, true)] {
+            let count = Arc::new(Count::default());
+            let (tx, rx) = bounded(3);
+            (0..3).for_each(|id| tx.send(Bomb(Counted::new(id, &count), true)).unwrap());
+            let mut tx = Some(tx);
+            if !sender_last {
+                drop(tx.take());
+            }
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                let _rx = rx;
+                if unwinds {
+                    crate::common::plan("first");
+                }
+            }));
+            let text = crate::common::text(&*caught.unwrap_err()).to_owned();
+            assert_eq!(text, if unwinds { format!("{}first", crate::common::PLANNED) } else { "bomb 0".into() });
+            assert_eq!(count.alive(), 0);
+            drop(tx);
+        }
+    };
+    crate::common::quiet();
+    all();
+    each_runtime(|rt| rt.run(all));
 }
 
 /// The same of a message that comes back, or that a future still has.
@@ -221,7 +254,8 @@ fn what_it_says_of_itself() {
     assert!(!format!("{:?} {:?} {:?}", receiver.iter(), receiver.try_iter(), receiver.recv_async()).is_empty());
 }
 
-/// What may go to, or be used from, another thread; what must be allowed of it without anything of `T`.
+/// What may go to, or be used from, another thread; what must be allowed of it without anything of
+/// `T`.
 #[test]
 fn send_and_sync() {
     fn send_sync<T: Send + Sync>() {}

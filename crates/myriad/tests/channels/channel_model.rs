@@ -1,5 +1,6 @@
-//! Random operations against a sequential model that says exactly what each must do: try operations, futures in all their
-//! states, looks (with operations meanwhile), time limits that have passed, close, ends that come and go.
+//! Random operations against a sequential model that says exactly what each must do: try
+//! operations, futures in all their states, looks (with operations meanwhile), time limits that
+//! have passed, close, ends that come and go.
 //!
 //! One thread, so everything is decided. `MYRIAD_TEST_SEED=n` runs one seed.
 
@@ -253,7 +254,8 @@ impl World<'_> {
         (self.next, Counted::new(self.next, &self.count))
     }
 
-    /// One operation. `late`: close, now and then. `depth`: so many looks are going on in this thread.
+    /// One operation. `late`: close, now and then. `depth`: so many looks are going on in this
+    /// thread.
     fn step(&mut self, late: bool, depth: usize) {
         // Close seldom, and late.
         let operation = if late && self.random.below(40) == 0 { 12 } else { self.random.below(12) };
@@ -326,7 +328,8 @@ impl World<'_> {
         self.check();
     }
 
-    /// Looks at the first message, does this and that meanwhile, and takes it, leaves it, or panics.
+    /// Looks at the first message, does this and that meanwhile, and takes it, leaves it, or
+    /// panics.
     fn look(&mut self, late: bool, depth: usize) {
         let expected = self.model.lend(&mut self.line);
         let (take, panics, timed) = (self.random.below(2) == 0, self.random.below(8) == 0, self.random.below(2) == 0);
@@ -533,7 +536,8 @@ fn as_the_model_says() {
     }
 }
 
-/// The same in a task: by the biased lock, with the budget of a task, and time limits that fire by timer.
+/// The same in a task: by the biased lock, with the budget of a task, and time limits that fire by
+/// timer.
 #[test]
 fn as_the_model_says_in_a_task() {
     let first = seed();

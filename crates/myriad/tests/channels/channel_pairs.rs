@@ -1,4 +1,5 @@
-//! Every pairing of sender and receiver: closures that block, futures, foreign threads; every kind of channel.
+//! Every pairing of sender and receiver: closures that block, futures, foreign threads; every kind
+//! of channel.
 
 use crate::channel_common::*;
 use myriad::channel::{Receiver, Sender, rendezvous};
@@ -72,7 +73,8 @@ fn player(rt: &myriad::Runtime, kind: Kind, tx: Sender<u32>, rx: Receiver<u32>, 
     )
 }
 
-/// Three senders and three receivers, one of each kind: each message exactly once, each sender's in order, none left.
+/// Three senders and three receivers, one of each kind: each message exactly once, each sender's in
+/// order, none left.
 #[test]
 fn many_to_many_exactly_once() {
     const EACH: usize = 300;

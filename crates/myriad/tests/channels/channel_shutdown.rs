@@ -1,4 +1,5 @@
-//! Channels whose partners a shutdown has left blocked. (A file of its own: what such closures hold is leaked.)
+//! Channels whose partners a shutdown has left blocked. (A file of its own: what such closures hold
+//! is leaked.)
 
 use crate::channel_common::*;
 use myriad::Runtime;
@@ -9,8 +10,8 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(1000);
 
-/// Closures that a shutdown left blocked stay in line, for ever: what they are handed is lost with them, what they wanted
-/// to send is received; nothing else is harmed.
+/// Closures that a shutdown left blocked stay in line, for ever: what they are handed is lost with
+/// them, what they wanted to send is received; nothing else is harmed.
 #[test]
 fn partners_that_a_shutdown_left_behind() {
     for mode in modes() {

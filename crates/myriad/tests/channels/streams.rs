@@ -1,5 +1,5 @@
-//! Channels as streams and sinks, with the combinators of the futures crates: order, back-pressure, closing, dropping in
-//! every state.
+//! Channels as streams and sinks, with the combinators of the futures crates: order, back-pressure,
+//! closing, dropping in every state.
 
 use crate::channel_common::*;
 use futures_util::{Sink, SinkExt, Stream, StreamExt, future, stream};
@@ -87,7 +87,8 @@ fn streams_meet_every_kind_of_sender() {
     });
 }
 
-/// `stream::select`, `take`, `chunks`, and a fan-out by clones of a receiver: nothing lost, nothing twice.
+/// `stream::select`, `take`, `chunks`, and a fan-out by clones of a receiver: nothing lost, nothing
+/// twice.
 #[test]
 fn merged_and_shared() {
     each_runtime(|rt| {
@@ -158,7 +159,8 @@ fn a_sink_pushes_back() {
     }
 }
 
-/// Closing a borrowing sink leaves the channel open; closing an owning one drops its sender, when all that it was fed is sent.
+/// Closing a borrowing sink leaves the channel open; closing an owning one drops its sender, when
+/// all that it was fed is sent.
 #[test]
 fn closing_a_sink() {
     each_runtime(|rt| {
@@ -188,7 +190,8 @@ fn closing_a_sink() {
     });
 }
 
-/// The channel is closed under a sink that waits: its message comes back, once, and so does what it is fed later.
+/// The channel is closed under a sink that waits: its message comes back, once, and so does what it
+/// is fed later.
 #[test]
 fn a_channel_that_closes_under_its_sink() {
     each_runtime(|rt| {
@@ -218,7 +221,8 @@ fn a_channel_that_closes_under_its_sink() {
     });
 }
 
-/// A stream that waits in line and is dropped gives its message to the next, or back; polled again, it goes on.
+/// A stream that waits in line and is dropped gives its message to the next, or back; polled again,
+/// it goes on.
 #[test]
 fn a_dropped_stream_loses_nothing() {
     for owning in [false, true] {
@@ -289,7 +293,8 @@ fn a_dropped_sink() {
     }
 }
 
-/// Sinks and streams that are made, used a little and dropped at random, with plain partners among them.
+/// Sinks and streams that are made, used a little and dropped at random, with plain partners among
+/// them.
 #[test]
 fn dropped_at_random() {
     let seed = seed();
@@ -307,7 +312,8 @@ fn dropped_at_random() {
                             let mut sent = 0;
                             while sent < 200 {
                                 let mut sink = tx.clone().into_sink();
-                                // All of these are sent; a sink that is dropped unflushed may lose its last.
+                                // All of these are sent; a sink that is dropped unflushed may lose
+                                // its last.
                                 for _ in 0..random.below(5) {
                                     if sink.feed(Counted::new(sent, &count)).await.is_err() {
                                         return sent;
@@ -366,4 +372,22 @@ fn dropped_at_random() {
             assert_eq!(count.alive(), 0, "seed {seed}, {capacity:?}");
         }
     });
+}
+
+/// A message that was handed to one stream comes back when that is dropped, and another one, which
+/// has heard the close, brings it.
+#[test]
+fn what_comes_back_after_the_close() {
+    for capacity in [0, 1] {
+        let (tx, rx) = bounded::<u32>(capacity);
+        let (mut first, mut second) = (Box::pin(rx.stream()), Box::pin(rx.stream()));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(first.as_mut().poll_next(&mut cx).is_pending() && second.as_mut().poll_next(&mut cx).is_pending());
+        tx.try_send(1).unwrap();
+        drop(tx);
+        assert_eq!(second.as_mut().poll_next(&mut cx), Poll::Ready(None));
+        drop(first);
+        assert_eq!(second.as_mut().poll_next(&mut cx), Poll::Ready(Some(1)), "capacity {capacity}");
+        assert_eq!(second.as_mut().poll_next(&mut cx), Poll::Ready(None));
+    }
 }

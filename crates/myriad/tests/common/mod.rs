@@ -1,4 +1,5 @@
-//! What the behaviour tests share: each body runs in fiber mode and in threads mode, with 1, 2 and 4 workers.
+//! What the behaviour tests share: each body runs in fiber mode and in threads mode, with 1, 2 and
+//! 4 workers.
 //!
 //! ```text
 //!  in_both_modes(|rt| ..)   a runtime per mode and number of workers; afterwards all its tasks must have ended
@@ -6,8 +7,8 @@
 //!  case(mode, n, tweak, ..) one runtime, with settings of its own
 //!  in_child("test", ..)     this very test once more, in a process of its own (it may die, or set limits)
 //! ```
-//! **Hangs.** Every case has a watchdog: after [`PATIENCE`] it says which test hangs, in which mode and with how many
-//! workers, and aborts the process. So no test needs a time limit of its own.
+//! **Hangs.** Every case has a watchdog: after [`PATIENCE`] it says which test hangs, in which mode
+//! and with how many workers, and aborts the process. So no test needs a time limit of its own.
 //!
 //! **Panics on purpose** begin with [`PLANNED`], and are not printed.
 
@@ -44,8 +45,9 @@ impl Mode {
     /// A builder of runtimes in this mode.
     pub(crate) fn builder(self) -> Builder {
         match self {
-            // SAFETY: these tests do not block inside a thread-local scope or initialiser, nor in a destructor that runs
-            // because of a panic; the few that do it to show what happens say so.
+            // SAFETY: these tests do not block inside a thread-local scope or initialiser, nor in a
+            // destructor that runs because of a panic; the few that do it to show what happens say
+            // so.
             Mode::Fibers => unsafe { Builder::fibers() },
             Mode::Threads => Builder::new(),
         }
@@ -127,7 +129,8 @@ pub(crate) fn fibers_supported() -> bool {
     })
 }
 
-// ------------------------------------------------------------------------------------------------------- hangs
+// -------------------------------------------------------------------------------------------------------
+// hangs
 
 /// Ends the watch when dropped.
 pub(crate) struct Watch(usize);
@@ -136,7 +139,8 @@ type Watched = Vec<(usize, String, Instant)>;
 static WATCHED: Mutex<Watched> = Mutex::new(Vec::new());
 static CHANGED: Condvar = Condvar::new();
 
-/// From here until the guard is dropped, the calling test may take [`PATIENCE`], or `MYRIAD_TEST_PATIENCE` seconds.
+/// From here until the guard is dropped, the calling test may take [`PATIENCE`], or
+/// `MYRIAD_TEST_PATIENCE` seconds.
 pub(crate) fn watch(what: &str) -> Watch {
     watch_for(what, patience())
 }
@@ -170,7 +174,8 @@ fn watchdog() {
     loop {
         let now = Instant::now();
         if let Some((_, name, _)) = watched.iter().find(|(_, _, until)| *until <= now) {
-            // Not by `eprintln!`: a test's threads have its standard error captured, and the process ends here.
+            // Not by `eprintln!`: a test's threads have its standard error captured, and the
+            // process ends here.
             _ = writeln!(std::io::stderr(), "\ntest {name} HANGS; aborting");
             std::process::abort();
         }
@@ -183,7 +188,8 @@ fn test_name() -> String {
     std::thread::current().name().unwrap_or("a thread without a name").to_owned()
 }
 
-/// Waits, on whatever thread or task, until the condition holds: for what nothing wakes a waiter for.
+/// Waits, on whatever thread or task, until the condition holds: for what nothing wakes a waiter
+/// for.
 #[track_caller]
 pub(crate) fn wait_until(condition: impl Fn() -> bool) {
     let began = Instant::now();
@@ -204,10 +210,17 @@ pub(crate) fn compute_until(condition: impl Fn() -> bool) {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------- panics
+// -------------------------------------------------------------------------------------------------------
+// panics
 
 /// How the text of a panic on purpose begins.
 pub(crate) const PLANNED: &str = "planned: ";
+
+/// Do tests of many rounds run all of them? In optimised builds, and where `MYRIAD_TEST_FULL` is
+/// set, as one step of CI does; else fewer.
+pub(crate) fn full_length() -> bool {
+    !cfg!(debug_assertions) || std::env::var_os("MYRIAD_TEST_FULL").is_some()
+}
 
 /// Panics that are part of a test are not printed.
 pub(crate) fn quiet() {
@@ -252,7 +265,8 @@ pub(crate) fn catch_planned<T>(expected: &str, f: impl FnOnce() -> T) {
     assert_eq!(text(&*payload), format!("{PLANNED}{expected}"));
 }
 
-// ------------------------------------------------------------------------------------------------------- processes
+// -------------------------------------------------------------------------------------------------------
+// processes
 
 const CHILD: &str = "MYRIAD_TEST_CHILD";
 
@@ -261,7 +275,8 @@ pub(crate) fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
-/// Runs the calling test once more in a process of its own, with these variables; in that process, runs `body` and exits.
+/// Runs the calling test once more in a process of its own, with these variables; in that process,
+/// runs `body` and exits.
 pub(crate) fn in_child(env: &[(&str, &str)], body: impl FnOnce()) -> Output {
     if is_child() {
         let _watch = watch("in a process of its own");
@@ -295,9 +310,11 @@ pub(crate) fn assert_aborted(output: &Output) {
     assert_eq!(output.status.signal(), Some(6), "{}\n{}", output.status, stderr(output));
 }
 
-// ------------------------------------------------------------------------------------------------------- crowds
+// -------------------------------------------------------------------------------------------------------
+// crowds
 
-/// So many tasks want to block; some find no stack. Returns how many got a message, and what the others were told.
+/// So many tasks want to block; some find no stack. Returns how many got a message, and what the
+/// others were told.
 pub(crate) fn crowd(rt: &Runtime, tasks: usize) -> (usize, Vec<String>) {
     rt.run(|| {
         let (tx, rx) = myriad::channel::unbounded::<usize>();
@@ -327,7 +344,8 @@ pub(crate) fn crowd(rt: &Runtime, tasks: usize) -> (usize, Vec<String>) {
     })
 }
 
-// ------------------------------------------------------------------------------------------------------- drops
+// -------------------------------------------------------------------------------------------------------
+// drops
 
 /// Counts how many of its [`Counted`] are alive, and how many there were.
 #[derive(Debug, Clone, Default)]
@@ -377,7 +395,8 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-// ------------------------------------------------------------------------------------------------------- random numbers
+// -------------------------------------------------------------------------------------------------------
+// random numbers
 
 /// A small generator (splitmix64), so that a failure can be repeated from its seed.
 #[derive(Debug, Clone)]

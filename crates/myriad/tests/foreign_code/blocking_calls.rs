@@ -1,4 +1,5 @@
-//! A closure that `blocking` or `compute` calls is its caller's, and belongs to the caller's runtime.
+//! A closure that `blocking` or `compute` calls is its caller's, and belongs to the caller's
+//! runtime.
 
 use crate::common::{MODES, Mode, quiet, wait_until, watch};
 use myriad::{Handle, JoinError, Runtime, block_on, blocking, blocking_async, compute, compute_async, task};

@@ -1,4 +1,5 @@
-//! Destructors of results, payloads, errors and task-locals that wait, lock, send, spawn and set limits.
+//! Destructors of results, payloads, errors and task-locals that wait, lock, send, spawn and set
+//! limits.
 
 use crate::common::{MODES, each, each_with, plan, wait_until};
 use myriad::sync::{Mutex, OnceLock, ReentrantLock};
@@ -58,7 +59,8 @@ fn cancelled_scope() {
     assert!(time::timeout(ms(1), slow).is_err());
 }
 
-/// Runs `body` again and again with each kind of destructor; each value that it makes is dropped, once.
+/// Runs `body` again and again with each kind of destructor; each value that it makes is dropped,
+/// once.
 fn with_each_kind(body: impl Fn(&Arc<Shared>)) {
     for act in KINDS {
         let (tx, rx) = channel::bounded::<u8>(1);
@@ -121,8 +123,8 @@ fn results_of_detached_tasks() {
     });
 }
 
-/// Payloads that wait where they are dropped. (A destructor that runs *because of* a panic does not wait here: the payload is
-/// dropped when the unwinding is over.)
+/// Payloads that wait where they are dropped. (A destructor that runs *because of* a panic does not
+/// wait here: the payload is dropped when the unwinding is over.)
 #[test]
 fn payloads_of_a_scope() {
     each(&[1, 2], |rt| {
@@ -165,7 +167,8 @@ fn payloads_that_wait_while_the_scope_goes_on() {
     });
 }
 
-/// Destructors of results run as their task: in fiber mode many are under way on one thread, each with limits of its own.
+/// Destructors of results run as their task: in fiber mode many are under way on one thread, each
+/// with limits of its own.
 #[test]
 fn limits_in_destructors_of_results() {
     struct Limited(u64, Arc<AtomicUsize>);
@@ -249,7 +252,8 @@ fn task_locals_in_destructors_of_results() {
     });
 }
 
-/// A lock that knows its owner, and initialisation that knows who runs it, take each destructor for a task of its own.
+/// A lock that knows its owner, and initialisation that knows who runs it, take each destructor for
+/// a task of its own.
 #[test]
 fn owners_in_destructors_of_results() {
     static INSIDE: AtomicUsize = AtomicUsize::new(0);
@@ -280,7 +284,8 @@ fn owners_in_destructors_of_results() {
     });
 }
 
-/// The body of a scope panics, and so does a task, with a payload whose destructor panics: the first one goes on.
+/// The body of a scope panics, and so does a task, with a payload whose destructor panics: the
+/// first one goes on.
 #[test]
 fn a_second_payload_that_panics() {
     struct Bomb;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A name is asked for by whoever needs a thread: it may wait, spawn into another runtime, and panic.
+/// A name is asked for by whoever needs a thread: it may wait, spawn into another runtime, and
+/// panic.
 #[test]
 fn names_that_wait() {
     quiet();
@@ -40,7 +41,57 @@ fn names_that_wait() {
     }
 }
 
-/// The name of a spare worker's thread is asked for by the monitor, which holds nothing meanwhile: runtimes begin and end.
+/// The payload of a name that panics goes where the name was asked for: in the middle of a task's
+/// wait, of which the payload's destructor knows nothing.
+#[test]
+fn payloads_of_names_that_wait() {
+    struct Waits(Arc<AtomicUsize>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            // While it sleeps its worker gets another task, which holds it: so the sleeper goes on
+            // elsewhere.
+            for _ in 0..3 {
+                drop(spawn(|| std::thread::sleep(Duration::from_millis(15))));
+            }
+            time::sleep(Duration::from_micros(500));
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    quiet();
+    // Whether the waiter goes on elsewhere is a matter of luck.
+    for mode in MODES.repeat(10) {
+        let _watch = watch(&format!("{mode}"));
+        let (asked, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (asks, drops) = (asked.clone(), dropped.clone());
+        let name = move |worker: usize| {
+            let n = asks.fetch_add(1, SeqCst);
+            if n.is_multiple_of(3) {
+                std::panic::resume_unwind(Box::new(Waits(drops.clone())))
+            } else {
+                format!("{worker}")
+            }
+        };
+        let rt = mode.builder().workers(2).name_threads(name).build().unwrap();
+        rt.run(|| {
+            let (tx, rx) = myriad::channel::bounded::<()>(1);
+            let receive = |_| {
+                spawn({
+                    let rx = rx.clone();
+                    move || rx.recv().is_err()
+                })
+            };
+            let all: Vec<_> = (0..20).map(receive).collect();
+            drop(tx);
+            all.into_iter().for_each(|h| assert!(h.join().unwrap()));
+        });
+        assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+        assert!(asked.load(SeqCst) >= 2);
+        assert_eq!(dropped.load(SeqCst), asked.load(SeqCst).div_ceil(3));
+    }
+}
+
+/// The name of a spare worker's thread is asked for by the monitor, which holds nothing meanwhile:
+/// runtimes begin and end.
 #[test]
 fn the_name_of_a_spare_may_build_a_runtime() {
     let output = in_child(&[], || {
@@ -66,6 +117,60 @@ fn the_name_of_a_spare_may_build_a_runtime() {
             assert!(h.join().unwrap().unwrap().starts_with("named"));
             stuck.join().unwrap();
             wait_until(|| built.load(SeqCst) > 0);
+        }
+    });
+    assert_ok(&output);
+}
+
+/// While the monitor asks for the name of a spare, the runtime ends. So the monitor is the last who
+/// holds the user's functions, and what they hold goes there: it waits, asks another runtime, and
+/// panics. The monitor goes on.
+#[test]
+fn hooks_of_which_the_monitor_lets_go_last() {
+    struct Last(Arc<AtomicUsize>, myriad::Handle);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            assert_eq!(self.1.spawn(|| 5).join().unwrap(), 5);
+            time::sleep(Duration::from_millis(1));
+            self.0.fetch_add(1, SeqCst);
+            plan("what a hook holds panics");
+        }
+    }
+    let output = in_child(&[], || {
+        quiet();
+        for mode in MODES {
+            // As long as it runs the monitor does.
+            let other = mode.runtime(1);
+            let [asked, go] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+            let dropped = Arc::new(AtomicUsize::new(0));
+            let last = Last(dropped.clone(), other.handle());
+            let (asks, goes) = (asked.clone(), go.clone());
+            let name = move |worker: usize| {
+                let _last = &last;
+                if worker > 0 {
+                    asks.store(true, SeqCst);
+                    wait_until(|| goes.load(SeqCst));
+                }
+                format!("named {worker}")
+            };
+            let rt = mode.builder().workers(1).name_threads(name).build().unwrap();
+            let was_asked = asked.clone();
+            // The only worker is stuck, and a task waits behind it, until the monitor asks.
+            let stuck = rt.spawn(move || compute_until(|| was_asked.load(SeqCst)));
+            let behind = rt.spawn(|| ());
+            stuck.join().unwrap();
+            behind.join().unwrap();
+            assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+            assert_eq!(dropped.load(SeqCst), 0, "the monitor holds it yet");
+            go.store(true, SeqCst);
+            wait_until(|| dropped.load(SeqCst) == 1);
+            // The monitor finds the next who are stuck.
+            let begun = Arc::new(AtomicBool::new(false));
+            let says = begun.clone();
+            let stuck = other.spawn(move || compute_until(|| says.load(SeqCst)));
+            let behind = other.spawn(move || begun.store(true, SeqCst));
+            stuck.join().unwrap();
+            behind.join().unwrap();
         }
     });
     assert_ok(&output);
@@ -115,7 +220,8 @@ fn hooks_that_do_all_kinds_of_things() {
     }
 }
 
-/// The hooks of a runtime that has ended are dropped with it, under no lock: what they hold may have a destructor of its own.
+/// The hooks of a runtime that has ended are dropped with it, under no lock: what they hold may
+/// have a destructor of its own.
 #[test]
 fn hooks_are_dropped_with_their_runtime() {
     struct Last(Mutex<Option<crate::common::Counted>>);
@@ -148,7 +254,8 @@ fn hooks_are_dropped_with_their_runtime() {
     }
 }
 
-/// A hook of the global runtime's own threads spawns while that is started: it is told, and nobody waits for ever.
+/// A hook of the global runtime's own threads spawns while that is started: it is told, and nobody
+/// waits for ever.
 #[test]
 fn a_hook_that_needs_the_runtime_that_starts() {
     let output = in_child(&[], || {

@@ -1,5 +1,5 @@
-//! Foreign code (destructors, wakers, hooks, closures of users) at places where the engine holds something, and runtimes that
-//! end while others still hold on to what belongs to them.
+//! Foreign code (destructors, wakers, hooks, closures of users) at places where the engine holds
+//! something, and runtimes that end while others still hold on to what belongs to them.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -4,8 +4,8 @@ use crate::common::{Mode, PLANNED, plan, quiet, wait_until, watch};
 use myriad::{Runtime, spawn, time};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -36,7 +36,8 @@ impl Drop for Sleeps {
     }
 }
 
-/// A task panics, and is cancelled while it waits in a destructor for that reason: it is spared there.
+/// A task panics, and is cancelled while it waits in a destructor for that reason: it is spared
+/// there.
 fn panics_and_is_cancelled(rt: &Runtime) {
     let (inside, cancelled) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let (says, waits) = (inside.clone(), cancelled.clone());
@@ -89,7 +90,8 @@ fn one_that_goes_to_another_task() {
     });
 }
 
-/// The same task goes on, panics, and its time is over in a destructor because of that panic: it is spared.
+/// The same task goes on, panics, and its time is over in a destructor because of that panic: it is
+/// spared.
 #[test]
 fn one_that_the_same_task_has_forgotten() {
     with_a_runtime(|rt| {
@@ -149,7 +151,8 @@ fn one_that_a_foreign_thread_has_forgotten() {
     assert_eq!(thread.join().unwrap(), format!("{PLANNED}unwinds"));
 }
 
-/// What must go on to work: in a destructor that runs because of a panic, or of a cancellation, limits are kept.
+/// What must go on to work: in a destructor that runs because of a panic, or of a cancellation,
+/// limits are kept.
 #[test]
 fn limits_in_destructors_are_kept() {
     struct Limited(Arc<AtomicBool>);
@@ -174,5 +177,71 @@ fn limits_in_destructors_are_kept() {
             assert!(h.join().is_err());
             assert!(kept.load(SeqCst), "{cancels}");
         }
+    });
+}
+
+/// Payloads that were carried away are dropped by a later task, whose record is in the same memory:
+/// earlier tasks' unwindings end, and not what keeps cancellations off there. Here that is the
+/// destructor of a result that nobody wants.
+#[test]
+fn of_an_earlier_task_in_the_same_memory() {
+    #[derive(Default)]
+    struct Both {
+        payloads: Mutex<Vec<Payload>>,
+        later_begun: AtomicBool,
+        later_cancelled: AtomicBool,
+        whole: AtomicUsize,
+    }
+    struct DropsIt(Arc<Both>);
+    impl Drop for DropsIt {
+        fn drop(&mut self) {
+            let payloads = std::mem::take(&mut *self.0.payloads.lock().unwrap());
+            drop(payloads);
+            // The task is cancelled: a wait that could be ended would be.
+            time::sleep(Duration::from_millis(1));
+            self.0.whole.fetch_add(1, SeqCst);
+        }
+    }
+    with_a_runtime(|rt| {
+        const ROUNDS: usize = 50;
+        let whole = rt.run(|| {
+            let mut same = 0;
+            for _ in 0..ROUNDS {
+                let both = Arc::new(Both::default());
+                // (Both closures are of one size, so that the record which was freed last is the
+                // next one.)
+                for n in 1..4 {
+                    let its = both.clone();
+                    let earlier = spawn(move || {
+                        let payload = catch_unwind(|| time::sleep(HOUR)).unwrap_err();
+                        its.payloads.lock().unwrap().push(payload);
+                    });
+                    time::sleep(Duration::from_millis(1));
+                    earlier.cancel();
+                    earlier.join().unwrap();
+                    assert_eq!(both.payloads.lock().unwrap().len(), n);
+                }
+                let its = both.clone();
+                let later = spawn(move || {
+                    its.later_begun.store(true, SeqCst);
+                    while !its.later_cancelled.load(SeqCst) {
+                        myriad::cancel::shield(myriad::yield_now);
+                    }
+                    DropsIt(its)
+                });
+                wait_until(|| {
+                    myriad::yield_now();
+                    both.later_begun.load(SeqCst)
+                });
+                later.cancel();
+                both.later_cancelled.store(true, SeqCst);
+                drop(later);
+                // The record is done for good when its result has been dropped.
+                wait_until(|| Arc::strong_count(&both) == 1);
+                same += both.whole.load(SeqCst);
+            }
+            same
+        });
+        assert_eq!(whole, ROUNDS);
     });
 }

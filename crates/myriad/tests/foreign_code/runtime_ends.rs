@@ -9,6 +9,7 @@ use myriad::task::JoinSet;
 use myriad::{Builder, JoinError, JoinHandle, Runtime, block_on, scope, spawn, spawn_async, task, time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -37,7 +38,8 @@ fn assert_left(error: &JoinError) {
     assert!(error.to_string().contains("was still blocked when its runtime ended"), "{error}");
 }
 
-/// Whoever joins it, before the end or after it, by whatever means, is told; the task's stack stays.
+/// Whoever joins it, before the end or after it, by whatever means, is told; the task's stack
+/// stays.
 #[test]
 fn joiners_of_a_blocked_task_are_told() {
     each_owned(|mode, rt| {
@@ -85,7 +87,8 @@ fn joiners_of_a_blocked_task_are_told() {
     });
 }
 
-/// A future that is blocked within a poll, one with a name, one that is cancelled too late, and one that nobody wants.
+/// A future that is blocked within a poll, one with a name, one that is cancelled too late, and one
+/// that nobody wants.
 #[test]
 fn of_whatever_kind_the_task_is() {
     each_owned(|_, rt| {
@@ -137,8 +140,8 @@ fn a_runtime_dropped_in_its_own_task() {
     });
 }
 
-/// One task computes when the runtime ends, so nothing stands still; another is blocked. Who joins that one is told when the
-/// first has come back.
+/// One task computes when the runtime ends, so nothing stands still; another is blocked. Who joins
+/// that one is told when the first has come back.
 #[test]
 fn told_when_the_last_worker_is_back() {
     let _watch = watch("one worker late");
@@ -189,8 +192,8 @@ fn join_sets_hear_of_it() {
     });
 }
 
-/// Ends of channels, timers, tokens, local tasks, gangs, and calls elsewhere that are under way: what is left of a runtime does no
-/// harm to others that go on, and can be used from outside.
+/// Ends of channels, timers, tokens, local tasks, gangs, and calls elsewhere that are under way:
+/// what is left of a runtime does no harm to others that go on, and can be used from outside.
 #[test]
 fn what_belongs_to_a_runtime_outlives_it() {
     each_owned(|mode, rt| {
@@ -201,7 +204,8 @@ fn what_belongs_to_a_runtime_outlives_it() {
         let token = myriad::cancel::Token::new();
         let lock = Arc::new(myriad::sync::Mutex::new(0));
         let (in_call_tx, in_call) = unbounded::<()>();
-        // A message is received by a task that is left; one is sent; a lock is held; a token is run; a timer is set.
+        // A message is received by a task that is left; one is sent; a lock is held; a token is
+        // run; a timer is set.
         let receives = {
             let rx = rx.clone();
             rt.spawn(move || rx.recv())
@@ -269,7 +273,8 @@ fn what_belongs_to_a_runtime_outlives_it() {
         let mut ended = [done.recv().unwrap(), done.recv().unwrap()];
         ended.sort_unstable();
         assert_eq!(ended, ["call", "computed"]);
-        // Others go on: the message goes to the task that was left, the next ones to whoever receives.
+        // Others go on: the message goes to the task that was left, the next ones to whoever
+        // receives.
         token.cancel();
         assert!(called.stop() || called.deadline().is_none());
         let other = mode.runtime(1);
@@ -283,7 +288,8 @@ fn what_belongs_to_a_runtime_outlives_it() {
     });
 }
 
-/// A gang is under way on a worker: the runtime's end waits for nobody, and the gang ends by itself.
+/// A gang is under way on a worker: the runtime's end waits for nobody, and the gang ends by
+/// itself.
 #[test]
 fn a_gang_that_is_under_way() {
     each_owned(|_, rt| {
@@ -336,7 +342,47 @@ fn a_gang_that_waits_for_its_turn() {
     });
 }
 
-/// So many runtimes may be left with blocked tasks, and so many combinations of sizes may there have been.
+/// A task calls `run` of a runtime that has ended. The closure is refused and dropped where nothing
+/// of the call is waiting yet: what the closure has captured may wait in its destructor, and the
+/// task goes on afterwards, perhaps on another worker.
+#[test]
+fn a_refused_run_drops_a_closure_that_waits() {
+    struct Waits(Arc<AtomicBool>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            // While it sleeps its worker gets another task, which holds it: so the sleeper goes on
+            // elsewhere.
+            for _ in 0..3 {
+                drop(spawn(|| std::thread::sleep(Duration::from_millis(15))));
+            }
+            time::sleep(Duration::from_micros(500));
+            self.0.store(true, SeqCst);
+        }
+    }
+    for mode in MODES {
+        let _watch = watch(&format!("{mode}"));
+        let ended = mode.runtime(1);
+        let handle = ended.handle();
+        assert!(ended.shutdown(Duration::from_secs(10)).is_clean());
+        let rt = mode.runtime(2);
+        for _ in 0..20 {
+            let dropped = Arc::new(AtomicBool::new(false));
+            let (waits, handle) = (Waits(dropped.clone()), handle);
+            let refused = rt.spawn(move || {
+                let refused =
+                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| handle.run(move || drop(waits))));
+                time::sleep(Duration::from_millis(1));
+                refused.is_err()
+            });
+            assert!(refused.join().unwrap());
+            assert!(dropped.load(SeqCst));
+        }
+        assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+    }
+}
+
+/// So many runtimes may be left with blocked tasks, and so many combinations of sizes may there
+/// have been.
 #[test]
 fn any_number_of_runtimes_may_end() {
     let output = in_child(&[("MYRIAD_TEST_PATIENCE", "100")], || {
@@ -358,7 +404,8 @@ fn any_number_of_runtimes_may_end() {
     assert_ok(&output);
 }
 
-/// They cannot be told: their frames are lent to the task. The process ends with a message that says what to do.
+/// They cannot be told: their frames are lent to the task. The process ends with a message that
+/// says what to do.
 #[test]
 fn who_has_lent_a_frame_ends_the_process() {
     for mode in MODES {
@@ -404,4 +451,55 @@ fn who_has_lent_a_frame_ends_the_process() {
             assert!(text.contains("still blocked when its runtime ended") && text.contains("patience"), "{text}");
         }
     }
+}
+
+/// A waker that a worker's loop has called, and that waits: the shutdown waits for it as for a
+/// task, and names it if it does not come back.
+#[test]
+fn a_shutdown_waits_for_user_code_that_is_no_task() {
+    struct Waits {
+        until: Receiver<()>,
+        begun: AtomicBool,
+        over: AtomicBool,
+    }
+    impl Wake for Waits {
+        fn wake(self: Arc<Self>) {
+            self.begun.store(true, SeqCst);
+            _ = self.until.recv();
+            self.over.store(true, SeqCst);
+        }
+    }
+    let called = |rt: &Runtime| {
+        let (tx, until) = bounded(1);
+        let waits = Arc::new(Waits { until, begun: false.into(), over: false.into() });
+        let waker = Waker::from(waits.clone());
+        let sleep = rt.run(move || {
+            let mut sleep = Box::pin(time::sleep_async(Duration::from_millis(1)));
+            assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            sleep
+        });
+        wait_until(|| waits.begun.load(SeqCst));
+        // (It stays for as long as the waker may be called.)
+        std::mem::forget(sleep);
+        (tx, waits)
+    };
+    each_owned(|mode, rt| {
+        let (tx, waits) = called(&rt);
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            tx.send(()).unwrap();
+        });
+        let report = rt.shutdown(Duration::from_secs(20));
+        assert!(waits.over.load(SeqCst), "{mode}: {report}");
+        assert!(report.is_clean(), "{mode}: {report}");
+        ends.join().unwrap();
+    });
+    each_owned(|mode, rt| {
+        let (_tx, waits) = called(&rt);
+        let report = rt.shutdown(Duration::from_millis(20));
+        assert!(!waits.over.load(SeqCst));
+        let [left] = report.unfinished() else { panic!("{mode}: {report}") };
+        assert_eq!(left.state(), myriad::State::UserCode, "{mode}: {report}");
+        assert!(report.to_string().contains("a waker, a hook or a destructor"), "{mode}: {report}");
+    });
 }

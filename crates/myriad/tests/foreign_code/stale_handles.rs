@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
 
-/// Two alike, one after the other: `before` takes what it wants from the first, `after` has it when only the second is there.
+/// Two alike, one after the other: `before` takes what it wants from the first, `after` has it when
+/// only the second is there.
 fn one_after_the_other<T>(before: impl Fn(&Runtime) -> T, after: impl Fn(Mode, &Runtime, T)) {
     quiet();
     let build = |mode: Mode, name| mode.builder().workers(2).pool("side", 1).name(name).build().unwrap();

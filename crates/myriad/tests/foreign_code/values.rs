@@ -1,4 +1,5 @@
-//! Destructors of messages and of values that this library keeps: they panic, wait, and use what they come from.
+//! Destructors of messages and of values that this library keeps: they panic, wait, and use what
+//! they come from.
 
 use crate::common::{Counted, Drops, catch_planned, each_with, in_both_modes, plan, wait_until};
 use myriad::channel::{self, Receiver, Sender};
@@ -30,7 +31,8 @@ impl Drop for Value {
     }
 }
 
-/// Something that keeps values: puts so many in, of which the second does something, and throws them out, one way or another.
+/// Something that keeps values: puts so many in, of which the second does something, and throws
+/// them out, one way or another.
 type Keeper = fn(&mut dyn FnMut() -> Value) -> Box<dyn FnOnce()>;
 
 const VALUES: usize = 8;
@@ -171,7 +173,8 @@ fn in_silence(body: impl Fn(&Runtime)) {
     each_with(&[1, 2, 4], |builder| builder.on_unhandled_panic(Unhandled::Ignore), |_, rt| body(rt));
 }
 
-/// For each keeper, with a second value that does this. Whatever comes of it, all values are dropped, each once.
+/// For each keeper, with a second value that does this. Whatever comes of it, all values are
+/// dropped, each once.
 fn each_keeper(rt: &Runtime, does: fn() -> Does, check: fn(&str, Box<dyn FnOnce()>)) {
     rt.run(|| {
         for &(name, keeper) in KEEPERS {
@@ -230,7 +233,8 @@ fn a_message_with_the_other_end() {
     });
 }
 
-/// A closure that looks panics, and so does the destructor of the message, which was pushed out meanwhile.
+/// A closure that looks panics, and so does the destructor of the message, which was pushed out
+/// meanwhile.
 #[test]
 fn a_look_and_its_message_panic() {
     in_silence(|rt| {
@@ -250,7 +254,8 @@ fn a_look_and_its_message_panic() {
     });
 }
 
-/// The last receiving end is that of a callback: what is buffered goes with it, and the callback is called all the same.
+/// The last receiving end is that of a callback: what is buffered goes with it, and the callback is
+/// called all the same.
 #[test]
 fn the_rest_of_a_channel_panics_before_a_callback() {
     in_silence(|rt| {

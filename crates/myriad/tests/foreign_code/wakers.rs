@@ -1,4 +1,5 @@
-//! Wakers that are not the engine's own, at every kind of future: they panic, are replaced, are left behind.
+//! Wakers that are not the engine's own, at every kind of future: they panic, are replaced, are
+//! left behind.
 //!
 //! ```text
 //!  kinds.rs      each kind of future: three that wait, and what makes them ready
@@ -51,7 +52,8 @@ fn poll(future: &mut Waiter, waker: &Arc<impl Wake + Send + Sync + 'static>) -> 
     future.as_mut().poll(&mut Context::from_waker(&Waker::from(waker.clone())))
 }
 
-/// A case whose three wait, with these wakers. (What waits for a time may be too late for that: then it is another one.)
+/// A case whose three wait, with these wakers. (What waits for a time may be too late for that:
+/// then it is another one.)
 fn waiting<const N: usize>(kind: Kind, rt: &Runtime, wakers: [[Waker; 3]; N]) -> Case {
     loop {
         let mut case = kind(rt);

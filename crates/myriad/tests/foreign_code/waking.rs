@@ -109,7 +109,8 @@ fn a_handle_that_was_polled_keeps_no_waker() {
     });
 }
 
-/// While a waker of an ended future waits, somebody takes the result: the waker must not run as that task's record.
+/// While a waker of an ended future waits, somebody takes the result: the waker must not run as
+/// that task's record.
 #[test]
 fn a_waker_that_outlives_its_task() {
     each(&[1, 2], |rt| {
@@ -146,7 +147,8 @@ fn a_waker_that_outlives_its_task() {
     });
 }
 
-/// Many wakers are in the middle of their own limits at a time, on one worker, and end in another order.
+/// Many wakers are in the middle of their own limits at a time, on one worker, and end in another
+/// order.
 #[test]
 fn limits_in_wakers() {
     each(&[1, 2], |rt| {
@@ -171,7 +173,8 @@ fn limits_in_wakers() {
     });
 }
 
-/// With no stack left, who waits at a scope's end fires timers itself; a waker that panics there must not end that wait.
+/// With no stack left, who waits at a scope's end fires timers itself; a waker that panics there
+/// must not end that wait.
 #[test]
 fn a_waker_that_panics_where_a_scope_waits_without_a_stack() {
     for mode in MODES {
@@ -208,7 +211,8 @@ fn a_waker_that_panics_where_a_scope_waits_without_a_stack() {
                     };
                     myriad::scope(|s| {
                         drop(s.spawn(|| {
-                            // Ends some time after the waker has panicked. (No stack: it keeps its worker.)
+                            // Ends some time after the waker has panicked. (No stack: it keeps its
+                            // worker.)
                             while !woken.load(SeqCst) {
                                 std::thread::sleep(ms(1));
                             }
@@ -260,8 +264,8 @@ fn wakers_that_panic_at_handles() {
     }
 }
 
-/// A runtime has given up on a task that computes, so its idle futures are still there. One of them is woken by the end of another
-/// runtime's task, and its destructor waits.
+/// A runtime has given up on a task that computes, so its idle futures are still there. One of them
+/// is woken by the end of another runtime's task, and its destructor waits.
 #[test]
 fn a_wake_of_a_future_whose_runtime_has_given_up() {
     struct Waits(Arc<AtomicUsize>);

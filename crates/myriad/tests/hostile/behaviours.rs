@@ -1,8 +1,9 @@
 //! What hostile code does, and the things that do it: values, wakers, closures.
 //!
-//! One [`Foe`] stands behind each cell. A place hands its [`Value`]s and wakers to the engine, or calls [`Foe::act`] in a
-//! closure. At its moment (a drop, a wake, a clone, a comparison, a call) such a thing does what the behaviour says.
-//! The foe counts what was made and dropped, and how often it has acted.
+//! One [`Foe`] stands behind each cell. A place hands its [`Value`]s and wakers to the engine, or
+//! calls [`Foe::act`] in a closure. At its moment (a drop, a wake, a clone, a comparison, a call)
+//! such a thing does what the behaviour says. The foe counts what was made and dropped, and how
+//! often it has acted.
 
 use crate::common::{PLANNED, plan};
 use myriad::cancel::Token;
@@ -23,7 +24,8 @@ pub(crate) enum Behaviour {
     /// Uses up its budget of operations on a free lock, so that one of them yields.
     Budget,
     Panics,
-    /// Cancels the region that the cell's caller is in, and what the place names besides ([`Foe::on_cancel`]).
+    /// Cancels the region that the cell's caller is in, and what the place names besides
+    /// ([`Foe::on_cancel`]).
     Cancels,
     /// Spawns and joins, in all forms.
     Spawns,
@@ -33,8 +35,8 @@ pub(crate) enum Behaviour {
     Last,
     /// Holds its thread for 50 ms.
     Slow,
-    /// Waits while its worker is held by another task, so that in threads mode it goes on with another worker's role. What is
-    /// expected is the same as for `Waits`.
+    /// Waits while its worker is held by another task, so that in threads mode it goes on with
+    /// another worker's role. What is expected is the same as for `Waits`.
     Moves,
 }
 
@@ -48,7 +50,8 @@ impl Behaviour {
         ["waits", "budget", "panics", "cancels", "spawns", "again", "last", "slow", "moves"][self as usize]
     }
 
-    /// May it set its task aside? (A task that uses up its budget while a panic unwinds does not yield, and `Last` drops.)
+    /// May it set its task aside? (A task that uses up its budget while a panic unwinds does not
+    /// yield, and `Last` drops.)
     fn may_wait(self) -> bool {
         matches!(self, Waits | Spawns | Again | Moves)
     }
@@ -75,7 +78,8 @@ pub(crate) struct Foe {
     pub(crate) fibers: bool,
     /// Around the whole cell.
     pub(crate) token: Token,
-    /// How often it may still act: a value's destructor that spawns another value would never end else.
+    /// How often it may still act: a value's destructor that spawns another value would never end
+    /// else.
     left: AtomicUsize,
     acted: AtomicUsize,
     /// Acts that are over, also by a panic.
@@ -92,6 +96,8 @@ pub(crate) struct Foe {
     last: Mutex<Vec<CallOnce>>,
     made: AtomicUsize,
     dropped: AtomicUsize,
+    /// Wakers whose drop was to be hostile, and that were woken instead.
+    woken: AtomicUsize,
 }
 
 thread_local! {
@@ -131,17 +137,19 @@ impl Foe {
             last: Mutex::default(),
             made: 0.into(),
             dropped: 0.into(),
+            woken: 0.into(),
         }
     }
 
-    /// From here on a destructor panics also while the engine lets another panic go on: nothing that Rust itself drops in
-    /// an unwinding is hostile here, so the engine has to keep the two apart.
+    /// From here on a destructor panics also while the engine lets another panic go on: nothing
+    /// that Rust itself drops in an unwinding is hostile here, so the engine has to keep the two
+    /// apart.
     pub(crate) fn strict(&self) {
         self.strict.store(true, Release);
     }
 
-    /// A destructor of a value runs. Where that is because of a panic a second one would end the process, by Rust's own
-    /// rules.
+    /// A destructor of a value runs. Where that is because of a panic a second one would end the
+    /// process, by Rust's own rules.
     fn act_in_drop(&self) {
         let ends_the_process = self.behaviour == Panics && std::thread::panicking() && !self.strict.load(Acquire);
         match ends_the_process {
@@ -156,7 +164,8 @@ impl Foe {
             return;
         }
         if self.fibers && self.behaviour.may_wait() && std::thread::panicking() {
-            // The third rule of fiber mode's contract: no waits in a destructor that runs because of a panic.
+            // The third rule of fiber mode's contract: no waits in a destructor that runs because
+            // of a panic.
             self.outside.store(true, Release);
             return;
         }
@@ -276,6 +285,13 @@ impl Foe {
         self.outside.store(true, Release);
     }
 
+    /// Was each waker that is gone woken, and none dropped? A timer may be faster than a slow
+    /// thread, and who waits may be woken in vain. Then there was no drop to be hostile.
+    pub(crate) fn woken_instead(&self) -> bool {
+        let woken = self.woken.load(Acquire);
+        self.acted() == 0 && woken > 0
+    }
+
     /// Has it met a moment that is outside of fiber mode's contract, and nothing else?
     pub(crate) fn is_outside(&self) -> bool {
         self.outside.load(Acquire) && self.acted() == 0
@@ -323,7 +339,8 @@ pub(crate) fn quiet() {
     }));
 }
 
-// ------------------------------------------------------------------------------------------------------- values
+// -------------------------------------------------------------------------------------------------------
+// values
 
 /// A value that acts at its moment. Its drops are counted.
 pub(crate) struct Value {
@@ -414,13 +431,15 @@ impl fmt::Display for Value {
 
 impl std::error::Error for Value {}
 
-// ------------------------------------------------------------------------------------------------------- wakers
+// -------------------------------------------------------------------------------------------------------
+// wakers
 
 /// A waker that acts when it is woken, cloned, or dropped. Each clone counts as a value.
 pub(crate) fn waker(foe: &Arc<Foe>, when: When) -> Waker {
     let bell = Arc::new(Bell { foe: foe.clone(), when });
     foe.made();
-    // SAFETY: `TABLE` works on addresses of `Arc<Bell>::into_raw`, and keeps count; `Bell` is `Send` and `Sync`.
+    // SAFETY: `TABLE` works on addresses of `Arc<Bell>::into_raw`, and keeps count; `Bell` is
+    // `Send` and `Sync`.
     unsafe { Waker::from_raw(RawWaker::new(Arc::into_raw(bell).cast(), &TABLE)) }
 }
 
@@ -445,8 +464,10 @@ unsafe fn wake(bell: *const ()) {
     // SAFETY: the waker gives up its count.
     let bell = unsafe { Arc::from_raw(bell.cast::<Bell>()) };
     bell.foe.dropped();
-    if bell.when == When::Wake {
-        bell.foe.act();
+    match bell.when {
+        When::Wake => bell.foe.act(),
+        When::Drop => _ = bell.foe.woken.fetch_add(1, AcqRel),
+        _ => {}
     }
 }
 

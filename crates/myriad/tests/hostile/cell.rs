@@ -133,7 +133,8 @@ impl Cx {
         result.unwrap_or_else(|payload| std::panic::resume_unwind(payload))
     }
 
-    /// For the behaviour `Last`: drops the last sender of a channel, and what is returned waits for that.
+    /// For the behaviour `Last`: drops the last sender of a channel, and what is returned waits for
+    /// that.
     pub(crate) fn last_sender(&self) -> impl FnOnce() + Send + 'static {
         let (tx, rx) = myriad::channel::bounded::<()>(1);
         let waits = self.is(Behaviour::Last);

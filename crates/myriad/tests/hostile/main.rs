@@ -17,7 +17,7 @@
 //! | `MYRIAD_HOSTILE_NOT` | not places whose name contains this |
 //! | `MYRIAD_HOSTILE_MODE` | only this mode: `fiber` or `threads` |
 //! | `MYRIAD_HOSTILE_WHOLE` | all units, which takes minutes |
-//! | `MYRIAD_HOSTILE_SECONDS`, `MYRIAD_HOSTILE_SEED` | units at random for so long (20 s else), and storms |
+//! | `MYRIAD_HOSTILE_SECONDS`, `MYRIAD_HOSTILE_SEED` | units at random for so long (10 s else), and storms |
 //! | `MYRIAD_HOSTILE_JOBS` | processes at a time |
 //! | `MYRIAD_HOSTILE_WRAPPER` | a command that the processes of the cells are started with |
 //! | `MYRIAD_HOSTILE_REPORT` | a file for the list of failures |

@@ -5,7 +5,8 @@
 //!                    child: its runtime is the global one; behaviours × callers, one after the other
 //!  a child dies  ──> the parent knows the cell by what the child printed last, and starts a child for the cells behind it
 //! ```
-//! A cell that hangs is named by the child's watchdog, which ends the child. So one bad cell hides no other.
+//! A cell that hangs is named by the child's watchdog, which ends the child. So one bad cell hides
+//! no other.
 
 use crate::behaviours::{BEHAVIOURS, Behaviour, Foe, quiet};
 use crate::cell::{CALLERS, Caller, Cx, Seen, until};
@@ -47,8 +48,8 @@ impl Unit {
     }
 
     fn builder(&self) -> myriad::Builder {
-        // No spares, if the place can do without: they would take a dead worker's place, and nobody would see that it is
-        // dead.
+        // No spares, if the place can do without: they would take a dead worker's place, and nobody
+        // would see that it is dead.
         let spares = if self.moves { 8 } else { self.place.spares };
         self.mode.builder().workers(self.workers).spare_workers(spares)
     }
@@ -65,8 +66,8 @@ impl Unit {
     }
 }
 
-/// All processes of the matrix, whether or not there are fibers here. (To find that out, one makes fibers; a child whose cells
-/// have none should have none at all, for valgrind's sake.)
+/// All processes of the matrix, whether or not there are fibers here. (To find that out, one makes
+/// fibers; a child whose cells have none should have none at all, for valgrind's sake.)
 fn units() -> Vec<Unit> {
     let only = std::env::var("MYRIAD_HOSTILE_ONLY").unwrap_or_default();
     let wanted_mode = std::env::var("MYRIAD_HOSTILE_MODE").unwrap_or_default();
@@ -87,7 +88,8 @@ fn units() -> Vec<Unit> {
     units
 }
 
-// ------------------------------------------------------------------------------------------------------- one cell
+// -------------------------------------------------------------------------------------------------------
+// one cell
 
 /// What a cell has shown.
 pub(crate) enum Verdict {
@@ -116,7 +118,8 @@ fn watchdog() {
     }
 }
 
-/// Runs a cell. `alone`: nothing else runs in this process, so each worker has to answer afterwards.
+/// Runs a cell. `alone`: nothing else runs in this process, so each worker has to answer
+/// afterwards.
 pub(crate) fn run_cell(unit: Unit, (behaviour, caller): Cell, alone: bool) -> Verdict {
     let foe = Arc::new(Foe::new(behaviour, unit.mode == Mode::Fibers));
     let cx = Cx { foe: foe.clone(), mode: unit.mode, workers: unit.workers, caller };
@@ -215,7 +218,8 @@ pub(crate) fn answer(workers: usize) {
     tasks.collect::<Vec<_>>().into_iter().for_each(|task| task.join().unwrap());
 }
 
-// ------------------------------------------------------------------------------------------------------- the child
+// -------------------------------------------------------------------------------------------------------
+// the child
 
 /// If this process is a child of the matrix: runs its cells, and exits.
 pub(crate) fn be_child() {
@@ -242,7 +246,8 @@ pub(crate) fn be_child() {
     std::process::exit(0);
 }
 
-// ------------------------------------------------------------------------------------------------------- the parent
+// -------------------------------------------------------------------------------------------------------
+// the parent
 
 #[derive(Default)]
 pub(crate) struct Tally {
@@ -422,7 +427,7 @@ pub(crate) fn matrix() -> Tally {
     let mut units = units();
     units.retain(|unit| unit.mode == Mode::Threads || fibers_supported());
     // The whole matrix takes minutes.
-    let seconds = env("MYRIAD_HOSTILE_SECONDS").unwrap_or(if whole() { 0 } else { 20 });
+    let seconds = env("MYRIAD_HOSTILE_SECONDS").unwrap_or(if whole() { 0 } else { 10 });
     let limit = (seconds > 0).then(|| began + Duration::from_secs(seconds));
     if limit.is_some() {
         let seed = env("MYRIAD_HOSTILE_SEED").unwrap_or_else(|| std::process::id().into());

@@ -1,7 +1,7 @@
 //! Cells at random, beside each other in one runtime.
 //!
-//! Each storm has a process of its own: so many threads draw cells, one after the other, and run them as any caller. What is
-//! expected of a cell holds for it here too.
+//! Each storm has a process of its own: so many threads draw cells, one after the other, and run
+//! them as any caller. What is expected of a cell holds for it here too.
 
 use crate::behaviours::{BEHAVIOURS, quiet};
 use crate::cell::Caller;
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// So many cells at a time.
 const AT_ONCE: usize = 6;
 
-/// Places that pass something on by a static, of which there may be one at a time; and one that keeps the process's monitor,
-/// so that no spare worker begins meanwhile, which others need.
+/// Places that pass something on by a static, of which there may be one at a time; and one that
+/// keeps the process's monitor, so that no spare worker begins meanwhile, which others need.
 const ALONE: [&str; 3] = ["groups::task_local_init", "threads::initialiser", "hooks::on_stuck"];
 
 /// What each thread does, and since when.
@@ -128,8 +128,11 @@ pub(crate) fn storms() {
             if !output.status.success() {
                 let errors = String::from_utf8_lossy(&output.stderr);
                 let noise = |line: &&str| !line.contains("planned: ") && !line.starts_with("myriad: ");
-                let lines: Vec<&str> =
-                    errors.lines().filter(noise).chain(out.lines().filter(|l| l.contains("@storm"))).collect();
+                let lines: Vec<&str> = errors
+                    .lines()
+                    .filter(noise)
+                    .chain(out.lines().filter(|l| l.contains("@storm") || l.contains("==")))
+                    .collect();
                 let tail = lines[lines.len().saturating_sub(30)..].join("\n");
                 failures.push(format!("MYRIAD_HOSTILE_STORM={storm}: {}\n{tail}", output.status));
             }

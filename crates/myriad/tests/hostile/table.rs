@@ -10,7 +10,8 @@
 //! | `A` | the process aborts, with the message in [`abort_message`] |
 //! | `-` | the behaviour makes no sense here |
 //!
-//! `spares`: the place holds its worker, and needs spare ones where the foreign code waits for a task.
+//! `spares`: the place holds its worker, and needs spare ones where the foreign code waits for a
+//! task.
 //!
 //! In a runtime that is being shut down the place may also end with the error that says so.
 
@@ -110,6 +111,14 @@ places! {
     tasks::closure                         " w      w      p      c       w      -      w      w",
     tasks::dispatched                      " w      w      p      c       w      -      w      w",
     tasks::result_of_dispatched            " w      w      w      c       w      -      w      w",
+    tasks::yielded_to                      " w      w      p      c       w      -      w      w",
+    tasks::result_of_yielded_to            " w      w      w      c       w      -      w      w",
+    priorities::interactive                " w      w      p      c       w      -      w      w",
+    priorities::interactive_poll           " w      w      p      c       w      -      w      w",
+    priorities::interactive_cancelled      " w      w      b      c       w      -      w      w",
+    priorities::background                 " w      w      p      c       w      -      w      w",
+    priorities::background_poll            " w      w      p      c       w      -      w      w",
+    priorities::background_cancelled       " w      w      b      c       w      -      w      w",
     tasks::handle_wake                     " w      w      w      c       w      -      w      w",
     tasks::handle_clone                    " w      w      p      c       w      -      w      w",
     tasks::handle_drop                     " w      w      w      c       w      -      w      w",
@@ -179,6 +188,24 @@ places! {
     wakers::send_closed::woken             " w      w      w      c       w      w      w      w",
     wakers::send_closed::cloned            " w      w      p      c       w      -      -      w",
     wakers::send_closed::dropped           " w      w      w      c       w      -      -      w",
+    wakers::stream_sent::woken             " w      w      w      c       w      w      w      w",
+    wakers::stream_sent::cloned            " w      w      p      c       w      -      -      w",
+    wakers::stream_sent::dropped           " w      w      w      c       w      -      -      w",
+    wakers::stream_closed::woken           " w      w      w      c       w      w      w      w",
+    wakers::stream_closed::cloned          " w      w      p      c       w      -      -      w",
+    wakers::stream_closed::dropped         " w      w      w      c       w      -      -      w",
+    wakers::owned_stream::woken            " w      w      w      c       w      w      w      w",
+    wakers::owned_stream::cloned           " w      w      p      c       w      -      -      w",
+    wakers::owned_stream::dropped          " w      w      w      c       w      -      -      w",
+    wakers::sink_received::woken           " w      w      w      c       w      w      w      w",
+    wakers::sink_received::cloned          " w      w      p      c       w      -      -      w",
+    wakers::sink_received::dropped         " w      w      w      c       w      -      -      w",
+    wakers::sink_closed::woken             " w      w      w      c       w      w      w      w",
+    wakers::sink_closed::cloned            " w      w      p      c       w      -      -      w",
+    wakers::sink_closed::dropped           " w      w      w      c       w      -      -      w",
+    wakers::owned_sink::woken              " w      w      w      c       w      w      w      w",
+    wakers::owned_sink::cloned             " w      w      p      c       w      -      -      w",
+    wakers::owned_sink::dropped            " w      w      w      c       w      -      -      w",
     wakers::ready_sent::woken              " w      w      w      c       w      w      w      w",
     wakers::ready_sent::cloned             " w      w      p      c       w      -      -      w",
     wakers::ready_sent::dropped            " w      w      w      c       w      -      -      w",
@@ -322,6 +349,10 @@ places! {
     channels::transformed                  " w      w      p      c       w      w      w      w",
     channels::produced                     " w      w      p      c       w      -      w      w",
     channels::produced_messages            " w      w      b      c       w      -      w      w",
+    channels::stream_goes                  " w      w      p      c       w      w      w      w",
+    channels::stream_given                 " w      w      p      c       w      w      w      w",
+    channels::sink_goes                    " w      w      p      c       w      w      w      w",
+    channels::sink_refused                 " w      w      p      c       w      w      w      w",
     channels::select_loser                 " w      w      p      c       w      w      w      w",
     channels::select_future                " w      w      p      c       w      w      w      w",
     channels::select_function              " w      w      p      c       w      w      w      w",
@@ -422,6 +453,10 @@ places! {
     hooks::unstarted_at_the_end            " w      w      b      c       w      -      w      w spares",
     hooks::futures_at_the_end              " w      w      w      c       w      w      w      w spares",
     hooks::runtime_dropped_inside          " w      w      b      c       w      -      w      w spares",
+    hooks::pool_task                       " w      w      p      c       w      w      w      w spares",
+    hooks::pool_result                     " w      w      w      c       w      -      w      w spares",
+    hooks::pool_poll                       " w      w      p      c       w      w      w      w spares",
+    hooks::pool_at_the_end                 " w      w      w      c       w      w      w      w spares",
     hooks::waker_at_the_end                " w      w      w      c       w      -      w      w spares",
     hooks::run                             " w      w      p      c       w      w      w      w spares",
 }

@@ -89,7 +89,8 @@ fn who_gives_up_has_not_come() {
     });
 }
 
-/// Time limits run out while the barrier opens: each meeting has one leader, and as many others as it should.
+/// Time limits run out while the barrier opens: each meeting has one leader, and as many others as
+/// it should.
 #[test]
 fn impatient_ones() {
     each_runtime(|rt| {

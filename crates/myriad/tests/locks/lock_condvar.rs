@@ -157,7 +157,8 @@ fn time_limits() {
     });
 }
 
-/// A notification that was meant for a future that is dropped goes to the next; one for all does not.
+/// A notification that was meant for a future that is dropped goes to the next; one for all does
+/// not.
 #[test]
 fn a_dropped_future_passes_its_notification_on() {
     for all in [false, true] {

@@ -77,7 +77,8 @@ fn start_incrementing(rt: &myriad::Runtime, value: &Arc<Mutex<u32>>) -> Running<
     start(rt, Kind::Closure, move || *a.lock().unwrap() += 1, async move { *b.lock_async().await.unwrap() += 1 })
 }
 
-/// Where the waiting worker may take another iteration that wants the lock which stands below on the same stack, this hangs.
+/// Where the waiting worker may take another iteration that wants the lock which stands below on
+/// the same stack, this hangs.
 #[test]
 fn held_over_a_join_while_siblings_want_it() {
     each_runtime(|rt| {
@@ -318,7 +319,8 @@ fn nobody_starves() {
     });
 }
 
-/// A task that asks for something under a lock again and again, without ever blocking, lets the others run that it waits for.
+/// A task that asks for something under a lock again and again, without ever blocking, lets the
+/// others run that it waits for.
 #[test]
 fn a_polling_loop_lets_others_run() {
     each_runtime(|rt| {
@@ -335,7 +337,8 @@ fn a_polling_loop_lets_others_run() {
     });
 }
 
-/// A destructor that runs because of a panic may lock what is free, however often: it is not set aside.
+/// A destructor that runs because of a panic may lock what is free, however often: it is not set
+/// aside.
 #[test]
 fn a_destructor_in_a_panic_is_not_made_to_yield() {
     struct LocksOften(Arc<Mutex<u32>>, Arc<AtomicUsize>);

@@ -42,7 +42,8 @@ fn the_owner_locks_again_and_others_wait() {
     });
 }
 
-/// The owner is the task, not the thread: another task on the same worker waits, also one that runs on top of the owner's stack.
+/// The owner is the task, not the thread: another task on the same worker waits, also one that runs
+/// on top of the owner's stack.
 #[test]
 fn another_task_on_the_same_worker_is_another_owner() {
     each_runtime(|rt| {
@@ -67,7 +68,8 @@ fn another_task_on_the_same_worker_is_another_owner() {
     });
 }
 
-/// An owner that leaks its guard keeps the lock, though its record is used for other tasks afterwards.
+/// An owner that leaks its guard keeps the lock, though its record is used for other tasks
+/// afterwards.
 #[test]
 fn a_leaked_guard_is_nobody_elses() {
     each_runtime(|rt| {

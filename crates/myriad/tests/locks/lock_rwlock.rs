@@ -4,7 +4,8 @@
 
 use crate::lock_common::*;
 use myriad::sync::{Arc, Barrier, LockTimeoutError, RwLock, RwLockWriteGuard, TryLockError};
-use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::task::{Wake, Waker};
 use std::time::Duration;
 
 #[test]
@@ -50,7 +51,8 @@ fn readers_share_and_writers_do_not() {
     });
 }
 
-/// All readers are inside at a time, however few workers there are; also those who come while others are let in.
+/// All readers are inside at a time, however few workers there are; also those who come while
+/// others are let in.
 #[test]
 fn readers_meet_inside() {
     each_runtime(|rt| {
@@ -81,7 +83,8 @@ fn readers_meet_inside() {
     });
 }
 
-/// The order: a writer that waits comes before readers that come later; after it, all of them; then the next writer.
+/// The order: a writer that waits comes before readers that come later; after it, all of them; then
+/// the next writer.
 #[test]
 fn writers_are_preferred_and_nobody_starves() {
     let lock = RwLock::new(());
@@ -170,7 +173,8 @@ fn time_limits() {
     });
 }
 
-/// Time limits run out while readers and writers come and go: nobody is forgotten, and in the end the lock is free.
+/// Time limits run out while readers and writers come and go: nobody is forgotten, and in the end
+/// the lock is free.
 #[test]
 fn impatient_ones_between() {
     each_runtime(|rt| {
@@ -258,4 +262,76 @@ fn shaped_as_std() {
     let mut lock = RwLock::from(3);
     *lock.get_mut().unwrap() += 1;
     assert_eq!(lock.into_inner().unwrap(), 4);
+}
+
+/// A waker that does not return before it is let go.
+#[derive(Default)]
+struct Held {
+    called: AtomicUsize,
+    over: AtomicBool,
+}
+
+impl Wake for Held {
+    fn wake(self: Arc<Self>) {
+        self.called.fetch_add(1, SeqCst);
+        wait_until(|| self.over.load(SeqCst));
+    }
+}
+
+/// A writer that leaves holds nothing while it wakes: when the readers that it has let in have
+/// gone, nobody has the lock, though the first one's waker has not returned.
+#[test]
+fn a_leaving_writer_holds_nothing() {
+    each_runtime(|rt| {
+        for n in [1, 3, 40] {
+            let lock: &'static RwLock<i32> = Box::leak(Box::new(RwLock::new(0)));
+            let held = Arc::new(Held::default());
+            let waker = Waker::from(held.clone());
+            let mut guard = lock.write().unwrap();
+            let mut readers: Vec<_> = (0..n).map(|_| Box::pin(lock.read_async())).collect();
+            assert!(poll_with(readers[0].as_mut(), &waker).is_pending());
+            readers[1..].iter_mut().for_each(|reader| assert!(poll_once(reader.as_mut()).is_pending()));
+            let leaves = move || {
+                *guard = 1;
+                drop(guard);
+            };
+            // (A waker that is slow: on a thread of its own, as the task's worker is wanted.)
+            let leaver = std::thread::spawn(leaves);
+            wait_until(|| held.called.load(SeqCst) == 1);
+            let first = now(poll_with(readers[0].as_mut(), &waker)).unwrap();
+            assert_eq!(*first, 1);
+            let last = rt.spawn(move || *lock.read().unwrap());
+            assert_eq!(last.join().unwrap(), 1, "all read that waited, and no writer waits");
+            assert!(lock.try_write().is_err());
+            drop(first);
+            // The others read, whether they know or not; given up, they leave.
+            readers.drain(..).for_each(drop);
+            assert!(!lock.is_locked(), "{n} readers have gone, and nobody writes");
+            *lock.try_write().expect("nobody has it") += 1;
+            held.over.store(true, SeqCst);
+            leaver.join().unwrap();
+            assert_eq!(held.called.load(SeqCst), 1);
+            assert_eq!(*lock.try_read().unwrap(), 2);
+        }
+    });
+}
+
+/// As before, with plain threads, as somebody has seen it.
+#[test]
+fn free_when_the_last_reader_has_gone() {
+    for _ in 0..300 {
+        let lock = Arc::new(RwLock::new(0));
+        let guard = lock.write().unwrap();
+        let readers: Vec<_> = (0..3)
+            .map(|_| {
+                let lock = lock.clone();
+                std::thread::spawn(move || drop(lock.read().unwrap()))
+            })
+            .collect();
+        std::thread::scope(|s| {
+            s.spawn(move || drop(guard));
+            readers.into_iter().for_each(|reader| reader.join().unwrap());
+            assert!(lock.try_write().is_ok(), "all readers have gone, and nobody writes");
+        });
+    }
 }

@@ -1,9 +1,11 @@
-//! A million waits that are given up, by a time limit or by dropping a future, lose nothing and double nothing.
+//! A million waits that are given up, by a time limit or by dropping a future, lose nothing and
+//! double nothing. (In an unoptimized build a fifth of them.)
 //!
 //! `MYRIAD_TEST_SEED` repeats the decisions of a run, though not its interleaving.
 
 #![allow(clippy::await_holding_lock)] // it is what they are for
 
+use crate::common::full_length;
 use crate::lock_common::*;
 use myriad::sync::{Arc, Condvar, Event, Mutex, RwLock, Semaphore};
 use std::future::Future;
@@ -13,7 +15,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 /// Waits for each primitive: in each of two modes with one and with two workers.
-const WAITS: usize = 1_000_000 / 4;
+fn waits() -> usize {
+    if full_length() { 250_000 } else { 50_000 }
+}
 const TASKS: usize = 10;
 
 /// Polls a future some times, and drops it if it is not ready by then.
@@ -39,7 +43,8 @@ fn limit(random: &mut Random) -> Duration {
     Duration::from_nanos(random.below(3000) as u64)
 }
 
-/// Runs tasks of all kinds that each make their share of the waits; `blocking` and `future` make one.
+/// Runs tasks of all kinds that each make their share of the waits; `blocking` and `future` make
+/// one.
 fn all_at_once<F: Future<Output = ()> + Send + 'static>(
     rt: &myriad::Runtime,
     blocking: impl Fn(&mut Random) + Send + Clone + 'static,
@@ -48,8 +53,8 @@ fn all_at_once<F: Future<Output = ()> + Send + 'static>(
     all_at_once_fed(rt, blocking, future, || ());
 }
 
-/// The same, with `feed` called again and again once all those with a time limit have ended: a future between two of its
-/// polls waits without one, for what perhaps only they would have done.
+/// The same, with `feed` called again and again once all those with a time limit have ended: a
+/// future between two of its polls waits without one, for what perhaps only they would have done.
 fn all_at_once_fed<F: Future<Output = ()> + Send + 'static>(
     rt: &myriad::Runtime,
     blocking: impl Fn(&mut Random) + Send + Clone + 'static,
@@ -72,7 +77,7 @@ fn all_at_once_fed<F: Future<Output = ()> + Send + 'static>(
                 rt,
                 kind,
                 move || {
-                    for k in 0..WAITS / TASKS {
+                    for k in 0..waits() / TASKS {
                         blocking(&mut r);
                         if k % 64 == 0 {
                             myriad::yield_now();
@@ -80,7 +85,7 @@ fn all_at_once_fed<F: Future<Output = ()> + Send + 'static>(
                     }
                 },
                 async move {
-                    for _ in 0..WAITS / TASKS {
+                    for _ in 0..waits() / TASKS {
                         future(r2.below(4), r2.below(100)).await;
                     }
                     left.fetch_sub(1, SeqCst);
@@ -265,7 +270,8 @@ fn events() {
     });
 }
 
-/// A notification for one that gives up goes to another: of the tokens that are put in, each is taken out.
+/// A notification for one that gives up goes to another: of the tokens that are put in, each is
+/// taken out.
 #[test]
 fn conditions() {
     each(|rt| {
@@ -277,14 +283,15 @@ fn conditions() {
         let patient = {
             let (s, g) = (shared.clone(), got.clone());
             rt.spawn(move || {
-                for _ in 0..WAITS / 20 {
+                for _ in 0..waits() / 20 {
                     let mut tokens = s.1.wait_while(s.0.lock().unwrap(), |n| *n == 0).unwrap();
                     *tokens -= 1;
                     g.fetch_add(1, SeqCst);
                 }
             })
         };
-        // One token at a time: were its notification lost, it would lie there, and who waits without a limit wait for ever.
+        // One token at a time: were its notification lost, it would lie there, and who waits
+        // without a limit wait for ever.
         let feed = || {
             let mut tokens = shared.0.lock().unwrap();
             if *tokens == 0 {

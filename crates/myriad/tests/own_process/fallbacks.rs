@@ -1,4 +1,5 @@
-//! Systems that lack something: each missing thing is forbidden by a variable, and a small suite is run without it.
+//! Systems that lack something: each missing thing is forbidden by a variable, and a small suite is
+//! run without it.
 
 use crate::common::{MODES, assert_ok, crowd, each, in_both_modes, in_child, wait_until};
 use myriad::channel::{bounded, rendezvous, unbounded};
@@ -23,7 +24,8 @@ fn tree(depth: u32) -> u64 {
     1 + children.into_iter().map(|h| h.join().unwrap()).sum::<u64>()
 }
 
-/// A little of everything: spawning, stealing, sleeping and waking, channels with biased locks, scopes, timers, stacks.
+/// A little of everything: spawning, stealing, sleeping and waking, channels with biased locks,
+/// scopes, timers, stacks.
 fn suite() {
     in_both_modes(|rt| {
         assert_eq!(rt.run(|| (fib(16), tree(5))), (987, 1365));
@@ -73,7 +75,8 @@ fn suite() {
             (0..10).for_each(|_| myriad::time::sleep(Duration::from_micros(100)));
         });
     });
-    // Tasks are taken by force from one who computes, and sleepers are woken for one task, by tasks and by threads.
+    // Tasks are taken by force from one who computes, and sleepers are woken for one task, by tasks
+    // and by threads.
     each(&[2, 4], |rt| {
         for _ in 0..50 {
             let (done, started) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
@@ -114,8 +117,8 @@ fn without_either() {
     assert_ok(&in_child(&[("MYRIAD_NO_MEMBARRIER", "1"), ("MYRIAD_NO_GUARD_INSTALL", "1")], suite));
 }
 
-/// With guard pages that are mappings, some 30,000 stacks exhaust the process's mappings. Who then blocks is told so, and
-/// all else goes on.
+/// With guard pages that are mappings, some 30,000 stacks exhaust the process's mappings. Who then
+/// blocks is told so, and all else goes on.
 #[test]
 #[cfg(target_os = "linux")]
 fn mappings_run_out() {

@@ -1,6 +1,8 @@
-//! `fork` without `exec`: what a child finds of its parent's runtimes, and what it can begin itself.
+//! `fork` without `exec`: what a child finds of its parent's runtimes, and what it can begin
+//! itself.
 //!
-//! Each child is forked by a plain thread, writes what it has found to a pipe, and leaves by `_exit`.
+//! Each child is forked by a plain thread, writes what it has found to a pipe, and leaves by
+//! `_exit`.
 
 #![cfg(unix)]
 
@@ -158,7 +160,42 @@ fn channels_locks_and_time_in_the_child() {
     assert_eq!(says, "well");
 }
 
-/// The child builds a runtime of its own, in which all works: also what other threads of the process serve.
+/// The child builds a runtime of its own, in which all works: also what other threads of the
+/// process serve. What all runtimes share for time limits is free in a child, whatever the parent's
+/// workers were in. (As many tasks as that has parts.)
+#[test]
+fn time_limits_in_a_child_beside_busy_workers() {
+    let _alone = alone();
+    let limited = |rt: &Runtime, stop: &Arc<AtomicBool>| -> Vec<JoinHandle<()>> {
+        let task = |stop: Arc<AtomicBool>| {
+            move || loop {
+                (0..100).for_each(|_| time::timeout(PATIENCE, || ()).unwrap());
+                if stop.load(SeqCst) {
+                    return;
+                }
+                myriad::yield_now();
+            }
+        };
+        (0..64).map(|_| rt.spawn(task(stop.clone()))).collect()
+    };
+    for mode in common::MODES {
+        let rt = mode.runtime(1);
+        let stop = Arc::new(AtomicBool::new(false));
+        let all = limited(&rt, &stop);
+        for _ in 0..20 {
+            let says = in_fork(|| {
+                time::timeout(PATIENCE, || ()).unwrap();
+                let own = mode.runtime(1);
+                limited(&own, &Arc::new(AtomicBool::new(true))).into_iter().for_each(|h| h.join().unwrap());
+                all_well()
+            });
+            assert_eq!(says, "well", "{mode}");
+        }
+        stop.store(true, SeqCst);
+        all.into_iter().for_each(|h| h.join().unwrap());
+    }
+}
+
 #[test]
 fn a_new_runtime_in_the_child() {
     let _alone = alone();
@@ -210,27 +247,148 @@ fn a_new_runtime_in_the_child() {
     }
 }
 
-/// A child that is forked inside a task goes on as that task: its worker is there, and no other one. (One worker: with a second one a
-/// child unwinds now and then, as if it were cancelled; why is not known.)
+/// Another thread asks for the first time (how many processors there are, when the clock began)
+/// while the process is forked: the child finds out for itself. Each try is a process in which
+/// nobody has asked before.
+#[test]
+fn a_fork_while_another_thread_asks_for_the_first_time() {
+    let output = common::in_child(&[], || {
+        let use_it = || {
+            let rt = Builder::new().workers(1).build().unwrap();
+            rt.run(|| time::sleep(Duration::from_micros(1)));
+            std::mem::forget(rt);
+        };
+        let tries = if common::full_length() { 1000 } else { 200 };
+        let hung = (0..tries).filter(|i| {
+            // SAFETY: each child does what this test is about, and leaves by `_exit`; the first has
+            // no other thread than those it starts.
+            unsafe {
+                let first = libc::fork();
+                if first == 0 {
+                    static BEGUN: AtomicBool = AtomicBool::new(false);
+                    let asks = std::thread::spawn(move || {
+                        BEGUN.store(true, SeqCst);
+                        use_it();
+                    });
+                    common::compute_until(|| BEGUN.load(SeqCst));
+                    let began = Instant::now();
+                    while began.elapsed() < Duration::from_nanos(i * 7919 % 1500 * 100) {
+                        std::hint::spin_loop();
+                    }
+                    let second = libc::fork();
+                    if second == 0 {
+                        libc::alarm(5);
+                        use_it();
+                        libc::_exit(0);
+                    }
+                    let mut status = 0;
+                    libc::waitpid(second, &mut status, 0);
+                    asks.join().unwrap();
+                    libc::_exit(i32::from(status != 0));
+                }
+                let mut status = 0;
+                libc::waitpid(first, &mut status, 0);
+                status != 0
+            }
+        });
+        assert_eq!(hung.count(), 0, "children that hang");
+    });
+    common::assert_ok(&output);
+}
+
+/// A child that is forked inside a task is on a thread that is no worker any more: it waits as such
+/// threads do, whatever the parent's workers were in the middle of, and its runtime tells it where
+/// its workers are.
 #[test]
 fn a_fork_inside_a_task() {
     let _alone = alone();
     for mode in common::MODES {
-        let rt = mode.runtime(1);
-        let says = rt.run(|| {
-            in_fork(|| {
-                assert_eq!(spawn(|| 5).join().unwrap(), 5);
-                assert_eq!(join(|| 1, || 2), (1, 2));
-                scope(|s| drop(s.spawn(|| ())));
-                time::sleep(Duration::from_millis(1));
-                let (tx, rx) = bounded(1);
-                spawn(move || (0..10).for_each(|i| tx.send(i).unwrap()));
-                assert_eq!(rx.iter().sum::<u32>(), 45);
-                let own = Builder::new().workers(1).build().unwrap();
-                assert_eq!(own.run(|| spawn(|| 7).join().unwrap()), 7);
-                all_well()
-            })
-        });
-        assert_eq!(says, "well", "{mode}");
+        for workers in [1, 2] {
+            let rt = mode.runtime(workers);
+            // Idle stacks, threads in threads mode, that a wait could go on with; and workers that
+            // are busy.
+            common::crowd(&rt, 10);
+            let stop = Arc::new(AtomicBool::new(false));
+            for _ in 0..4 {
+                let stop = stop.clone();
+                drop(rt.spawn(move || {
+                    while !stop.load(SeqCst) {
+                        spawn(|| ()).join().unwrap();
+                        time::sleep(Duration::from_micros(20));
+                    }
+                }));
+            }
+            let handle = rt.handle();
+            for _ in 0..5 {
+                let says = rt.run(|| {
+                    in_fork(|| {
+                        // (First: it stands in the frame of the thread that is in `run`, and glibc
+                        // gives the stacks of threads that only the parent has to the next threads
+                        // of the child.)
+                        let here = handle;
+                        time::sleep(Duration::from_millis(1));
+                        let (tx, rx) = bounded(1);
+                        assert!(rx.recv_timeout(Duration::from_millis(1)).is_err());
+                        let lock = myriad::sync::Mutex::new(0);
+                        assert_eq!(blocking(|| *lock.lock().unwrap() + 3), 3);
+                        let own = Builder::new().workers(2).build().unwrap();
+                        own.spawn(move || (0..10).for_each(|i| tx.send(i).unwrap()));
+                        assert_eq!(rx.iter().sum::<u32>(), 45);
+                        assert_eq!(
+                            own.run(|| (join(|| 1, || 2), scope(|s| s.spawn(|| 5).join().unwrap()))),
+                            ((1, 2), 5)
+                        );
+                        told(|| drop(here.spawn(|| ())))
+                    })
+                });
+                assert_told(&says);
+            }
+            stop.store(true, SeqCst);
+        }
+    }
+}
+
+/// A child that comes to the end of the task in which it was forked has nothing to go on with, and
+/// says so.
+#[test]
+fn a_child_that_ends_its_task() {
+    let _alone = alone();
+    for mode in common::MODES {
+        for workers in [1, 2] {
+            let rt = mode.runtime(workers);
+            let mut ends = [0; 2];
+            // SAFETY: a pipe of our own.
+            assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+            let child = rt.run(|| {
+                spawn(move || {
+                    // SAFETY: the child says where it is told on its standard error, and goes on as
+                    // a task.
+                    unsafe {
+                        let child = libc::fork();
+                        if child == 0 {
+                            libc::alarm(20);
+                            libc::dup2(ends[1], 2);
+                        }
+                        child
+                    }
+                })
+                .join()
+                .unwrap()
+            });
+            let mut status = 0;
+            // SAFETY: our own child, and our own ends of the pipe.
+            let mut reads = unsafe {
+                assert_eq!(libc::waitpid(child, &mut status, 0), child);
+                libc::close(ends[1]);
+                File::from_raw_fd(ends[0])
+            };
+            let mut says = String::new();
+            reads.read_to_string(&mut says).unwrap();
+            assert!(
+                libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGABRT,
+                "{mode}: status {status:#x}: {says}"
+            );
+            assert!(says.contains("forked inside a task") && says.contains("call `exec` or `_exit`"), "{mode}: {says}");
+        }
     }
 }

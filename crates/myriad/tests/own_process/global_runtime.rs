@@ -99,3 +99,42 @@ fn first_use_by_many_threads() {
     });
     assert_ok(&output);
 }
+
+/// In a child that is forked while another thread starts it, nobody starts it: the child does.
+#[cfg(unix)]
+#[test]
+fn forked_while_another_thread_starts_it() {
+    use std::sync::mpsc::channel;
+    let output = in_child(&[], || {
+        let (begun, has_begun) = channel();
+        let (go_on, goes_on) = channel::<()>();
+        let goes_on = std::sync::Mutex::new(goes_on);
+        let starts = std::thread::spawn(move || {
+            let hook = move |_| {
+                begun.send(()).unwrap();
+                _ = goes_on.lock().unwrap().recv();
+            };
+            Builder::new().workers(1).on_thread_start(hook).install().unwrap();
+        });
+        // The start waits for its hook, and the hook for us.
+        has_begun.recv().unwrap();
+        // SAFETY: the child ends by `_exit`, or by the alarm if it hangs.
+        let child = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::alarm(20);
+                let sum = catch_unwind(|| run(|| join(|| 3, || spawn(|| 4).join().unwrap())));
+                libc::_exit(if sum.is_ok_and(|sum| sum == (3, 4)) { 0 } else { 1 });
+            }
+            child
+        };
+        let mut status = 0;
+        // SAFETY: our own child.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "status {status}: 14 is a hang");
+        drop(go_on);
+        starts.join().unwrap();
+        assert_eq!(run(|| 1), 1);
+    });
+    assert_ok(&output);
+}

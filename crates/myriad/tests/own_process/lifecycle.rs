@@ -1,4 +1,5 @@
-//! Runtimes that come and go leave nothing behind. Each test in a process of its own: it counts threads, files, memory.
+//! Runtimes that come and go leave nothing behind. Each test in a process of its own: it counts
+//! threads, files, memory.
 #![cfg(target_os = "linux")]
 
 use crate::common::{MODES, Mode, assert_ok, in_child, wait_until};
@@ -66,12 +67,13 @@ fn look() -> Left {
     Left { files, mappings, kilobytes: memory(), blocks: BLOCKS.load(Relaxed) }
 }
 
-/// glibc keeps the stacks of 20 threads that have ended, and one arena for each thread that ever allocated beside others, up to 16.
-/// So how many mappings it has follows the most threads that ever were at a time, which is luck: a thread more, once, makes four.
+/// glibc keeps the stacks of 20 threads that have ended, and one arena for each thread that ever
+/// allocated beside others, up to 16. So how many mappings it has follows the most threads that
+/// ever were at a time, which is luck: a thread more, once, makes four.
 const NO_CACHES: [(&str, &str); 1] = [("GLIBC_TUNABLES", "glibc.pthread.stack_cache_size=0:glibc.malloc.arena_max=1")];
 
-/// Workers live for ever, and each makes some blocks when it first needs them, which may be late: for each of eight classes of records
-/// a chunk and two magazines, a wheel of timers, some queues.
+/// Workers live for ever, and each makes some blocks when it first needs them, which may be late:
+/// for each of eight classes of records a chunk and two magazines, a wheel of timers, some queues.
 const ONCE: usize = 32;
 
 fn start_use_and_stop(settings: Builder) {
@@ -95,7 +97,8 @@ fn start_use_and_stop(settings: Builder) {
     assert!(report.is_clean(), "{report}");
 }
 
-/// So many runtimes with 1, 2 and 3 workers by turns. A spare, which comes if the machine is busy, would be one more worker.
+/// So many runtimes with 1, 2 and 3 workers by turns. A spare, which comes if the machine is busy,
+/// would be one more worker.
 fn rounds(mode: Mode, n: usize) {
     (0..n).for_each(|i| start_use_and_stop(mode.builder().workers(1 + i % 3).spare_workers(0)));
 }
@@ -107,10 +110,10 @@ fn a_thousand_starts_and_stops() {
         for mode in MODES {
             rounds(mode, 60);
             let before = look();
-            rounds(mode, 900);
+            rounds(mode, 600);
             let after = look();
             assert_eq!(before.files, after.files, "{mode}: {before:?}, then {after:?}");
-            const { assert!((1 + 2 + 3) * ONCE < 900 / 3) };
+            const { assert!((1 + 2 + 3) * ONCE < 600 / 3) };
             assert!(after.blocks <= before.blocks + (1 + 2 + 3) * ONCE, "{mode}: {before:?}, then {after:?}");
         }
     });
@@ -119,14 +122,15 @@ fn a_thousand_starts_and_stops() {
 
 /// No mapping either; and the memory in use, of which fragments of the heap are a part, stays.
 ///
-/// Not under a leak checker: LeakSanitizer remembers each thread that ever was, in 0.2 kB, and maps memory for that.
+/// Not under a leak checker: LeakSanitizer remembers each thread that ever was, in 0.2 kB, and maps
+/// memory for that.
 #[test]
 fn a_thousand_starts_and_stops_in_the_same_memory() {
     let output = in_child(&NO_CACHES, || {
         for mode in MODES {
             rounds(mode, 60);
             let before = look();
-            rounds(mode, 440);
+            rounds(mode, 200);
             let after = look();
             assert_eq!(before.mappings, after.mappings, "{mode}: {before:?}, then {after:?}");
             assert!(after.kilobytes <= before.kilobytes + 1024, "{mode}: {before:?}, then {after:?}");
@@ -206,8 +210,9 @@ fn millions_of_tasks_in_the_same_memory() {
             let before = memory();
             (0..30).for_each(|_| batch());
             let after = memory();
-            // Either worker may come to have all 333 stacks of the closures that block at a time, of some three pages each:
-            // 4 MB that the first batches need not have seen. A leak of the smallest record, 64 bytes, is 19 MB.
+            // Either worker may come to have all 333 stacks of the closures that block at a time,
+            // of some three pages each: 4 MB that the first batches need not have seen. A leak of
+            // the smallest record, 64 bytes, is 19 MB.
             assert!(after <= before + (9 << 10), "{mode}: {before} kB, then {after} kB");
             assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
         }

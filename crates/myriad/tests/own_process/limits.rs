@@ -1,5 +1,5 @@
-//! What happens when stacks run out: who would block gets a panic with a clear text, its joiner sees it, and nothing else
-//! is lost.
+//! What happens when stacks run out: who would block gets a panic with a clear text, its joiner
+//! sees it, and nothing else is lost.
 #![cfg(unix)]
 
 use crate::common::{MODES, Mode, assert_ok, case, catch, in_child, stderr, text};
@@ -68,7 +68,8 @@ fn as_many_stacks_as_allowed() {
     }
 }
 
-/// Recursion that would need more stacks than there are: a panic that goes through all levels to the caller.
+/// Recursion that would need more stacks than there are: a panic that goes through all levels to
+/// the caller.
 #[test]
 fn recursion_without_stacks() {
     fn go(depth: usize) -> usize {
@@ -135,8 +136,8 @@ fn a_scope_without_stacks() {
     }
 }
 
-/// Two stacks for each worker. On one of them a task waits in a `join` that cannot be left, on the last stack; what it waits
-/// for needs the other stack's task, which is ready.
+/// Two stacks for each worker. On one of them a task waits in a `join` that cannot be left, on the
+/// last stack; what it waits for needs the other stack's task, which is ready.
 #[test]
 fn a_join_on_the_last_stack() {
     /// The worker of the calling thread: `myriad-1`, also where the thread is `myriad-1.3`.
@@ -161,7 +162,8 @@ fn a_join_on_the_last_stack() {
                     });
                     let home = home_rx.recv().unwrap();
                     let (begun, taken) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-                    // Of these two the one on the first task's worker does it; the other one keeps its worker busy until then.
+                    // Of these two the one on the first task's worker does it; the other one keeps
+                    // its worker busy until then.
                     let tasks: Vec<_> = (0..2)
                         .map(|_| {
                             let (begun, taken, gate, rx, home) =
@@ -205,7 +207,8 @@ fn a_join_on_the_last_stack() {
     }
 }
 
-/// On the last stack: a yield promises nothing and goes on; what must wait says why it cannot, and has had no effect.
+/// On the last stack: a yield promises nothing and goes on; what must wait says why it cannot, and
+/// has had no effect.
 #[test]
 fn every_wait_on_the_last_stack() {
     quiet_about_stacks();
@@ -249,7 +252,8 @@ fn every_wait_on_the_last_stack() {
     }
 }
 
-/// `JoinHandle::join` that cannot wait is an error that says so; the task runs on, detached, and its result is dropped.
+/// `JoinHandle::join` that cannot wait is an error that says so; the task runs on, detached, and
+/// its result is dropped.
 #[test]
 fn a_handle_joined_on_the_last_stack() {
     for mode in MODES {
@@ -261,7 +265,8 @@ fn a_handle_joined_on_the_last_stack() {
                 let drops = crate::common::Drops::new();
                 let result = drops.one();
                 rt.run(move || {
-                    // This task waits on one stack, the next one runs on the other. A future needs none.
+                    // This task waits on one stack, the next one runs on the other. A future needs
+                    // none.
                     let (tx, rx) = bounded(1);
                     drop(spawn(move || {
                         let (go, gate) = bounded::<()>(1);
@@ -284,7 +289,8 @@ fn a_handle_joined_on_the_last_stack() {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------- from outside
+// -------------------------------------------------------------------------------------------------------
+// from outside
 
 fn mode_of_child() -> Mode {
     if std::env::var("MYRIAD_TEST_MODE").unwrap() == "fibers" { Mode::Fibers } else { Mode::Threads }
@@ -331,7 +337,8 @@ fn no_memory_for_stacks() {
     for mode in NAMES {
         // One arena: or else glibc's allocator takes what is left, 64 MB for each thread.
         let output = in_child(&[("MYRIAD_TEST_MODE", mode), ("MALLOC_ARENA_MAX", "1")], || {
-            // Threads so large that something is left for the rest of the program when one does not fit.
+            // Threads so large that something is left for the rest of the program when one does not
+            // fit.
             let mode = mode_of_child();
             let size = if mode == Mode::Fibers { 64 << 10 } else { 8 << 20 };
             case(
@@ -358,6 +365,35 @@ fn no_memory_for_stacks() {
     }
 }
 
+/// A runtime that is dropped in its own task ends, also where no thread can be had that would end
+/// it: so the task does it itself.
+#[test]
+#[cfg(target_os = "linux")]
+fn no_thread_to_end_a_runtime_that_its_task_drops() {
+    for mode in NAMES {
+        // Threads without a size of their own do not fit.
+        let env = [("MYRIAD_TEST_MODE", mode), ("MALLOC_ARENA_MAX", "1"), ("RUST_MIN_STACK", "1000000000")];
+        let output = in_child(&env, || {
+            let rt = mode_of_child().builder().workers(2).build().unwrap();
+            let handle = rt.handle();
+            let (gives, gets) = std::sync::mpsc::channel();
+            let h = rt.spawn(move || {
+                drop::<Runtime>(gets.recv().unwrap());
+                // (A wait would be the last thing that it does: the runtime has ended.)
+                7
+            });
+            limit_memory(200 << 20);
+            gives.send(rt).unwrap();
+            assert_eq!(h.join().unwrap(), 7);
+            let error = handle.spawn(|| 1).join().expect_err("the runtime has ended");
+            assert!(error.is_shutdown(), "{error}");
+            let h = handle.spawn_async(std::future::pending::<()>());
+            assert!(h.join().unwrap_err().is_shutdown());
+        });
+        assert_ok(&output);
+    }
+}
+
 /// No memory for the runtime itself: `build` says so, and the next one, with less, works.
 #[test]
 #[cfg(target_os = "linux")]
@@ -367,7 +403,8 @@ fn no_memory_for_a_runtime() {
             let mode = mode_of_child();
             limit_memory(200 << 20);
             for _ in 0..3 {
-                // So large that something is left for the rest of the program when one does not fit.
+                // So large that something is left for the rest of the program when one does not
+                // fit.
                 let error = mode.builder().workers(10).stack_size(64 << 20).build().expect_err("too much");
                 assert!(
                     error.to_string().contains("cannot start worker ") || error.to_string().contains("no stack"),
@@ -380,7 +417,8 @@ fn no_memory_for_a_runtime() {
     }
 }
 
-/// More threads than the process may have mappings for. (std's own answer would be to abort the process.)
+/// More threads than the process may have mappings for. (std's own answer would be to abort the
+/// process.)
 #[test]
 #[cfg(target_os = "linux")]
 #[ignore = "starts more than 10,000 threads"]

@@ -1,5 +1,6 @@
-//! Tests that need a process of their own: each one starts this binary again for itself (`common::in_child`), with its name
-//! as the filter. The child may count threads, set limits and variables, use the global runtime, or die.
+//! Tests that need a process of their own: each one starts this binary again for itself
+//! (`common::in_child`), with its name as the filter. The child may count threads, set limits and
+//! variables, use the global runtime, or die.
 
 #[path = "../common/mod.rs"]
 mod common;

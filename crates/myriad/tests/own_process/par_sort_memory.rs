@@ -1,4 +1,5 @@
-//! Parallel sorts where there is no memory for their buffers: in processes of their own, with limits.
+//! Parallel sorts where there is no memory for their buffers: in processes of their own, with
+//! limits.
 #![cfg(target_os = "linux")]
 
 use crate::common::{Rng, assert_ok, in_child};
@@ -26,7 +27,8 @@ fn runtime() -> Runtime {
     rt
 }
 
-/// 128 bytes: of many of them, a buffer is more than the C library has in reserve for a thread (64 MiB of addresses).
+/// 128 bytes: of many of them, a buffer is more than the C library has in reserve for a thread (64
+/// MiB of addresses).
 type Large = [u64; 16];
 
 /// 77 MB of them.

@@ -1,4 +1,5 @@
-//! What a task can count on: half of a stack, whatever it runs on top of. Enough for `std`'s own hungry functions.
+//! What a task can count on: half of a stack, whatever it runs on top of. Enough for `std`'s own
+//! hungry functions.
 //!
 //! Each in a process of its own, because too little room ends the process.
 #![cfg(unix)]
@@ -7,7 +8,8 @@ use crate::common::{MODES, Mode, assert_ok, in_child};
 use myriad::{join, spawn};
 use std::hint::black_box;
 
-/// Runs `body` on top of so many tasks that wait for each other, for depths from 0 to where a fresh stack begins.
+/// Runs `body` on top of so many tasks that wait for each other, for depths from 0 to where a fresh
+/// stack begins.
 fn at_depths(mode: Mode, stack: Option<usize>, step: usize, body: fn()) {
     fn nest(depth: usize, body: fn()) {
         match depth {
@@ -18,7 +20,8 @@ fn at_depths(mode: Mode, stack: Option<usize>, step: usize, body: fn()) {
     }
     let builder = mode.builder().workers(1);
     let rt = if let Some(bytes) = stack { builder.stack_size(bytes) } else { builder }.build().unwrap();
-    // A level takes some hundred bytes; so this is more than one stack of fibers, and a good part of a thread's.
+    // A level takes some hundred bytes; so this is more than one stack of fibers, and a good part
+    // of a thread's.
     let (most, step) = if mode == Mode::Fibers { (120, step) } else { (2400, 200 * step) };
     for depth in (0..most).step_by(step) {
         rt.run(|| nest(depth, body));

@@ -1,4 +1,5 @@
-//! Threads come and go with the blocked tasks of threads mode. In a process of its own: it counts threads and mappings.
+//! Threads come and go with the blocked tasks of threads mode. In a process of its own: it counts
+//! threads and mappings.
 #![cfg(target_os = "linux")]
 
 use crate::common::{Mode, PATIENCE, assert_ok, in_child, wait_until};
@@ -13,7 +14,8 @@ fn mappings() -> usize {
     std::fs::read_to_string("/proc/self/maps").unwrap().lines().count()
 }
 
-/// Five hundred blocked tasks take as many threads. Afterwards most of them end, and their stacks are given back.
+/// Five hundred blocked tasks take as many threads. Afterwards most of them end, and their stacks
+/// are given back.
 #[test]
 fn threads_end_when_they_are_not_needed() {
     let output = in_child(&[], || {

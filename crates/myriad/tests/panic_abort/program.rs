@@ -1,7 +1,8 @@
-//! A program that is compiled with `panic = "abort"`, all of it: see scripts/panic-abort.sh. Arguments: threads or fibers, and what to do.
+//! A program that is compiled with `panic = "abort"`, all of it: see scripts/panic-abort.sh.
+//! Arguments: threads or fibers, and what to do.
 //!
-//! There is no unwinding, so a cancellation is a request: tasks that have not begun never do, futures are dropped, and a closure that has
-//! begun looks at `is_cancelled`. Its waits go on.
+//! There is no unwinding, so a cancellation is a request: tasks that have not begun never do,
+//! futures are dropped, and a closure that has begun looks at `is_cancelled`. Its waits go on.
 
 use myriad::cancel::{self, Token};
 use myriad::sync::Mutex;
@@ -15,7 +16,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 fn main() {
     let [mode, what] = [1, 2].map(|i| std::env::args().nth(i).expect("two arguments"));
     let builder = match &*mode {
-        // SAFETY: nothing here waits in a thread-local scope, in an initialiser, or while a panic unwinds.
+        // SAFETY: nothing here waits in a thread-local scope, in an initialiser, or while a panic
+        // unwinds.
         "fibers" => unsafe { myriad::Builder::fibers() },
         _ => myriad::Builder::new(),
     };
@@ -131,7 +133,8 @@ fn cancels() {
     assert!(future.join().unwrap_err().is_cancelled());
     assert_eq!(dropped.load(Relaxed), 1);
 
-    // A region's closure is asked, and if it is done its result is there; a token that is cancelled already has it not called.
+    // A region's closure is asked, and if it is done its result is there; a token that is cancelled
+    // already has it not called.
     let token = Token::new();
     let asked = token.run(|| {
         let before = cancel::is_cancelled();

@@ -1,4 +1,5 @@
-//! Parallel loops: each number exactly once, whatever the schedule; panics collected; bodies that block, spawn, nest and are cancelled.
+//! Parallel loops: each number exactly once, whatever the schedule; panics collected; bodies that
+//! block, spawn, nest and are cancelled.
 
 use crate::common::{Drops, MODES, Mode, case, catch_planned, each, in_both_modes, locked, plan, text, wait_until};
 use myriad::par::{self, Loop, Schedule};
@@ -177,7 +178,8 @@ fn the_others_take_part() {
     });
 }
 
-/// The same with the grain that the loop finds: it is not split before its first number, so that one does not wait.
+/// The same with the grain that the loop finds: it is not split before its first number, so that
+/// one does not wait.
 #[test]
 fn the_others_take_part_by_themselves() {
     each(&[2, 4], |rt| {
@@ -262,7 +264,8 @@ fn payloads_that_panic_when_dropped() {
     });
 }
 
-/// A loop is cancelled when one of its bodies has panicked: that payload is dropped while the caller unwinds, and its destructor panics.
+/// A loop is cancelled when one of its bodies has panicked: that payload is dropped while the
+/// caller unwinds, and its destructor panics.
 #[test]
 fn payloads_that_panic_when_dropped_by_a_cancellation() {
     struct Bad;
@@ -320,7 +323,8 @@ fn bodies_that_block_and_spawn() {
     });
 }
 
-/// In a greedy loop as many bodies wait at a time as it has tasks, whatever the workers: they meet, and wait for earlier ones.
+/// In a greedy loop as many bodies wait at a time as it has tasks, whatever the workers: they meet,
+/// and wait for earlier ones.
 #[test]
 fn greedy_bodies_meet() {
     in_both_modes(|rt| {
@@ -455,7 +459,8 @@ fn foreign_threads() {
     });
 }
 
-/// The smallest stacks: splitting takes a frame for each halving, and more of them than fit find another stack.
+/// The smallest stacks: splitting takes a frame for each halving, and more of them than fit find
+/// another stack.
 #[test]
 fn small_stacks() {
     for mode in MODES {
@@ -533,7 +538,8 @@ fn slices() {
     });
 }
 
-/// Any iterator: one task at a time is in it, in the items' order; it may block, and own what it yields.
+/// Any iterator: one task at a time is in it, in the items' order; it may block, and own what it
+/// yields.
 #[test]
 fn any_iterator() {
     in_both_modes(|rt| {
@@ -559,7 +565,8 @@ fn any_iterator() {
     });
 }
 
-/// Bodies that panic: the others run. An iterator that panics: it is not asked again. Without an end: a cancellation ends it.
+/// Bodies that panic: the others run. An iterator that panics: it is not asked again. Without an
+/// end: a cancellation ends it.
 #[test]
 fn iterators_and_panics() {
     in_both_modes(|rt| {

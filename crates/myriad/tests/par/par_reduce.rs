@@ -23,7 +23,8 @@ fn results_in_order() {
     });
 }
 
-/// A grain is how many numbers one part does together, in their order; with any, the results are the same.
+/// A grain is how many numbers one part does together, in their order; with any, the results are
+/// the same.
 #[test]
 fn results_with_a_grain() {
     in_both_modes(|rt| {
@@ -45,7 +46,8 @@ fn results_with_a_grain() {
     each(&[2], |rt| {
         let tasks = rt.run(|| {
             par::Loop::new(0..64_usize).grain(16).collect(|i| {
-                // Each leaf's first waits a little, so that another worker would have time to take the rest of it.
+                // Each leaf's first waits a little, so that another worker would have time to take
+                // the rest of it.
                 if i % 16 == 0 {
                     myriad::time::sleep(Duration::from_millis(2));
                 }
@@ -107,7 +109,8 @@ fn sums_of_all_kinds() {
     });
 }
 
-/// Values and results are dropped once, also when an operator panics in the middle, wherever parts are.
+/// Values and results are dropped once, also when an operator panics in the middle, wherever parts
+/// are.
 #[test]
 fn panics_drop_everything_once() {
     in_both_modes(|rt| {

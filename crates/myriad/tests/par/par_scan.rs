@@ -1,4 +1,5 @@
-//! Prefix scans against serial ones: operators that do not commute, own memory, block, panic and are cancelled.
+//! Prefix scans against serial ones: operators that do not commute, own memory, block, panic and
+//! are cancelled.
 
 use crate::common::{Counted, Drops, catch_planned, each, in_both_modes, plan, wait_until};
 use myriad::par;
@@ -8,7 +9,8 @@ use std::time::Duration;
 
 const SIZES: [usize; 9] = [0, 1, 2, 3, 100, 4095, 4097, 70_000, 300_001];
 
-/// `x -> a x + b` in the integers: applying one after the other is associative, and does not commute.
+/// `x -> a x + b` in the integers: applying one after the other is associative, and does not
+/// commute.
 type Affine = (u64, u64);
 
 fn then(f: &Affine, g: &Affine) -> Affine {
@@ -70,7 +72,8 @@ fn prefix_sums() {
     });
 }
 
-/// Several members at once: each block of a costly operator is worth to be shared. Whoever is hungry comes.
+/// Several members at once: each block of a costly operator is worth to be shared. Whoever is
+/// hungry comes.
 #[test]
 fn a_team() {
     each(&[2, 4], |rt| {
@@ -92,8 +95,9 @@ fn a_team() {
     });
 }
 
-/// Wherever the operator panics in a short scan, in place and to another slice: each element is whole, either as it was or combined, and
-/// nothing is dropped twice or lost; the pending result of a kernel neither.
+/// Wherever the operator panics in a short scan, in place and to another slice: each element is
+/// whole, either as it was or combined, and nothing is dropped twice or lost; the pending result of
+/// a kernel neither.
 #[test]
 fn a_panic_at_each_element() {
     each(&[1, 2], |rt| {
@@ -110,8 +114,8 @@ fn a_panic_at_each_element() {
                 };
                 catch_planned("op", || rt.run(|| par::scan_inclusive(&mut xs, op)));
                 for (i, x) in (1..).zip(&xs) {
-                    // Behind it, too: with several members (which a busy machine can bring about) a later block needs the
-                    // aggregates of those before, and not their scans.
+                    // Behind it, too: with several members (which a busy machine can bring about) a
+                    // later block needs the aggregates of those before, and not their scans.
                     assert!(
                         x.0 == i || (i != bad + 1 && x.0 == i * (i + 1) / 2),
                         "{len} elements, panic at {bad}: {} at {i}",
@@ -126,7 +130,8 @@ fn a_panic_at_each_element() {
     });
 }
 
-/// Lengths and blocks whose borders fall on each place of a cache line, with elements of several sizes.
+/// Lengths and blocks whose borders fall on each place of a cache line, with elements of several
+/// sizes.
 #[test]
 fn each_length_around_borders() {
     fn check<T: Clone + PartialEq + Send + Sync>(n: usize, make: impl Fn(u64) -> T, op: impl Fn(&T, &T) -> T + Sync) {
@@ -220,7 +225,8 @@ fn panics_drop_everything_once() {
     });
 }
 
-/// Operators that block: on a lock, on each other's progress, so that members wait for the block before, and sleep.
+/// Operators that block: on a lock, on each other's progress, so that members wait for the block
+/// before, and sleep.
 #[test]
 fn operators_that_block() {
     in_both_modes(|rt| {

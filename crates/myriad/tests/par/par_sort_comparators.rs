@@ -1,7 +1,7 @@
-//! Parallel sorts with comparators that panic, lie, block, are cancelled, or change what they compare: each element stays in the slice
-//! exactly once.
+//! Parallel sorts with comparators that panic, lie, block, are cancelled, or change what they
+//! compare: each element stays in the slice exactly once.
 
-use crate::common::{Counted, Drops, Rng, catch, each, in_both_modes, plan, text, wait_until};
+use crate::common::{Counted, Drops, Rng, catch, each, full_length, in_both_modes, plan, text, wait_until};
 use crate::sort_common::{Cmp, LONG, keys, seed, sorts};
 use myriad::channel::{bounded, rendezvous};
 use myriad::sync::Mutex;
@@ -35,11 +35,17 @@ fn assert_whole(v: Vec<Owned>, drops: &Drops) {
     drops.assert_all(len);
 }
 
+/// Keys at random, few different ones, some runs: see `keys`.
+fn patterns() -> &'static [usize] {
+    if full_length() { &[0, 1, 7] } else { &[0, 7] }
+}
+
 /// Numbers of calls: the first ones, and some up to the last.
 fn moments(rng: &mut Rng) -> Vec<usize> {
+    let n = if full_length() { 7 } else { 3 };
     let mut moments = vec![0, 1, 2, 100, 4095];
-    moments.extend((0..7).map(|_| rng.below(100_000) as usize));
-    moments.extend((0..7).map(|_| rng.below(900_000) as usize));
+    moments.extend((0..n).map(|_| rng.below(100_000) as usize));
+    moments.extend((0..n).map(|_| rng.below(900_000) as usize));
     moments
 }
 
@@ -48,7 +54,7 @@ fn a_panic_at_any_moment() {
     let mut rng = Rng(seed());
     let moments = moments(&mut rng);
     each(&[1, 2], |rt| {
-        for pattern in [0, 1, 7] {
+        for &pattern in patterns() {
             for &moment in &moments {
                 for (name, _, sort) in sorts::<Owned>() {
                     let drops = Drops::new();
@@ -192,7 +198,7 @@ fn liars_lose_no_element() {
             [&|_, _| Ordering::Less, &|_, _| Ordering::Greater, &|_, _| Ordering::Equal, &random, &greater, &circle];
         crate::common::quiet();
         for (i, liar) in liars.into_iter().enumerate() {
-            for pattern in [0, 1, 7] {
+            for &pattern in patterns() {
                 for (_, _, sort) in sorts::<Owned>() {
                     let drops = Drops::new();
                     let mut v = owned(&keys(pattern, 20_000, &mut Rng(24)), &drops);
@@ -238,7 +244,8 @@ fn changes_by_the_comparator_are_kept() {
                     sort(&mut v, &|a, b| {
                         calls.fetch_add(1, Relaxed);
                         for x in [a, b] {
-                            // The memory that a string owns changes: a stale copy would be freed twice.
+                            // The memory that a string owns changes: a stale copy would be freed
+                            // twice.
                             let times = x.times.fetch_add(1, Relaxed);
                             if times % 8 == 0 {
                                 *x.text.lock().unwrap() = times.to_string();
@@ -297,7 +304,8 @@ fn comparators_that_block() {
                         *calls += 1;
                         if calls.is_multiple_of(1000) {
                             _ = tx.try_send(());
-                            // Waits with the lock in its hands: the other parts of the sort wait for it.
+                            // Waits with the lock in its hands: the other parts of the sort wait
+                            // for it.
                             myriad::yield_now();
                         }
                         a.cmp(b)
@@ -310,7 +318,8 @@ fn comparators_that_block() {
     });
 }
 
-/// The comparator waits for a message that comes only when the sort has been seen to wait: other tasks go on meanwhile.
+/// The comparator waits for a message that comes only when the sort has been seen to wait: other
+/// tasks go on meanwhile.
 #[test]
 fn a_comparator_waits_for_another_task() {
     in_both_modes(|rt| {
@@ -342,7 +351,8 @@ fn a_comparator_waits_for_another_task() {
     });
 }
 
-/// Cancelled in the middle, by its handle: the comparator waits, and the cancellation arrives there.
+/// Cancelled in the middle, by its handle: the comparator waits, and the cancellation arrives
+/// there.
 #[test]
 fn a_sort_that_is_cancelled() {
     let mut rng = Rng(seed());
@@ -381,7 +391,8 @@ fn a_sort_that_is_cancelled() {
     });
 }
 
-/// Cancelled at some moment, without a wait in the comparator: at a join, or not at all. The numbers are numbers again.
+/// Cancelled at some moment, without a wait in the comparator: at a join, or not at all. The
+/// numbers are numbers again.
 #[test]
 fn floats_that_are_cancelled() {
     let seed = seed();
@@ -422,7 +433,8 @@ fn the_panic_comes_out_unchanged() {
     });
 }
 
-/// It says that the first of the second range is less than the last of the first one, and then that nothing is.
+/// It says that the first of the second range is less than the last of the first one, and then that
+/// nothing is.
 #[test]
 fn a_lie_to_merge_by() {
     each(&[2], |rt| {

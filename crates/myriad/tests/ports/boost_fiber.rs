@@ -1,5 +1,5 @@
-//! Boost.Fiber, row by row (B1 to B22 of `docs/FEATURES.md`), written anew from its behaviour: fibers, channels, futures, and its recipes
-//! for the first and for all of several.
+//! Boost.Fiber, row by row (B1 to B22 of `docs/FEATURES.md`), written anew from its behaviour:
+//! fibers, channels, futures, and its recipes for the first and for all of several.
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -14,8 +14,8 @@ use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// B5: yielding lets others run and comes back; sleeping until a time that has passed is over at once; an id is one task's, over
-/// all its waits, and is the handle's.
+/// B5: yielding lets others run and comes back; sleeping until a time that has passed is over at
+/// once; an id is one task's, over all its waits, and is the handle's.
 #[test]
 fn this_fiber() {
     each_runtime(|rt| {
@@ -75,7 +75,8 @@ fn nobody_is_woken_for_nothing() {
                     })
                 })
                 .collect();
-            // Noise: the lock is taken, things are notified when they are not waited for, tasks come and go.
+            // Noise: the lock is taken, things are notified when they are not waited for, tasks
+            // come and go.
             let noise = Arc::new(Condvar::new());
             for n in 1..=30 {
                 *shared.0.lock().unwrap() = n;
@@ -84,8 +85,8 @@ fn nobody_is_woken_for_nothing() {
                 rt.spawn(move || drop(noise.wait_timeout(shared.0.lock().unwrap(), MS / 20))).join().unwrap();
             }
             *shared.0.lock().unwrap() = 100;
-            // Notified as soon as it waits. (Joined by this thread: a task that joins a thread holds the only worker, and in fiber mode the
-            // notifier, which has begun, with it.)
+            // Notified as soon as it waits. (Joined by this thread: a task that joins a thread
+            // holds the only worker, and in fiber mode the notifier, which has begun, with it.)
             for waiting in waiting {
                 let shared = shared.clone();
                 let (tx, rx) = bounded::<()>(1);
@@ -104,7 +105,8 @@ fn nobody_is_woken_for_nothing() {
     });
 }
 
-/// B18: any capacity, and so many messages in it; limits in time on both sides, for a time and until one.
+/// B18: any capacity, and so many messages in it; limits in time on both sides, for a time and
+/// until one.
 #[test]
 fn buffered_channels() {
     each_runtime(|rt| {
@@ -168,7 +170,8 @@ fn an_unbuffered_push_ends_when_it_is_taken() {
     });
 }
 
-/// B21: a future is a receiver, or a handle; a shared one is a promise; a packaged task is a closure with a sender.
+/// B21: a future is a receiver, or a handle; a shared one is a promise; a packaged task is a
+/// closure with a sender.
 #[test]
 fn promises_and_futures() {
     each_runtime(|rt| {
@@ -211,7 +214,8 @@ fn promises_and_futures() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- B22, its recipes
+// -------------------------------------------------------------------------------------------------------
+// B22, its recipes
 
 /// The index of the first to end, and its outcome; the others go on.
 fn first_outcome<T: Send>(tasks: &mut [JoinHandle<T>]) -> (usize, Result<T, JoinError>) {

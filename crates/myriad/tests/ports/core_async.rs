@@ -1,6 +1,6 @@
-//! core.async's channels, row by row (A1 to A16 of `docs/FEATURES.md`), written anew from their behaviour. What is different here on
-//! purpose is tested as it is here. (`alts!` and `timeout` are in `select_semantics.rs`, buffers that drop and promises in
-//! `channel_kinds.rs`.)
+//! core.async's channels, row by row (A1 to A16 of `docs/FEATURES.md`), written anew from their
+//! behaviour. What is different here on purpose is tested as it is here. (`alts!` and `timeout` are
+//! in `select_semantics.rs`, buffers that drop and promises in `channel_kinds.rs`.)
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -82,8 +82,9 @@ fn a_put_waits_when_the_buffer_is_full() {
     });
 }
 
-/// A4: what transducers do there: without repetitions, so many and then the end, in groups, and an error that becomes a value.
-/// A transformation that expands waits in the middle, because the capacity holds for what it makes.
+/// A4: what transducers do there: without repetitions, so many and then the end, in groups, and an
+/// error that becomes a value. A transformation that expands waits in the middle, because the
+/// capacity holds for what it makes.
 #[test]
 fn transformations_as_transducers() {
     each_runtime(|rt| {
@@ -127,8 +128,8 @@ fn transformations_as_transducers() {
     });
 }
 
-/// A5: closing is once; later puts fail, buffered values come, takes that wait hear of the end. Other than there puts that wait
-/// are ended, and get their value back.
+/// A5: closing is once; later puts fail, buffered values come, takes that wait hear of the end.
+/// Other than there puts that wait are ended, and get their value back.
 #[test]
 fn closing() {
     each_runtime(|rt| {
@@ -167,7 +168,8 @@ fn closing() {
     });
 }
 
-/// A6, A7: the same channel from a thread, and from whatever depth of a task: no macro has to see the operation.
+/// A6, A7: the same channel from a thread, and from whatever depth of a task: no macro has to see
+/// the operation.
 #[test]
 fn parking_where_no_macro_sees_it() {
     fn deep(depth: usize, rx: &Receiver<usize>) -> usize {
@@ -191,7 +193,8 @@ fn parking_where_no_macro_sees_it() {
     });
 }
 
-/// A9: `offer!` and `poll!` succeed if that is possible at once: there is room, a message, or a partner that waits, of each kind.
+/// A9: `offer!` and `poll!` succeed if that is possible at once: there is room, a message, or a
+/// partner that waits, of each kind.
 #[test]
 fn offers_and_polls() {
     each_runtime(|rt| {
@@ -214,7 +217,8 @@ fn offers_and_polls() {
     });
 }
 
-/// A10: of many puts and takes at most one is done, whoever else is at these channels; `:default` only if none is possible.
+/// A10: of many puts and takes at most one is done, whoever else is at these channels; `:default`
+/// only if none is possible.
 #[test]
 fn at_most_one_of_many() {
     each_runtime(|rt| {
@@ -255,7 +259,8 @@ fn at_most_one_of_many() {
     });
 }
 
-/// A12: `after` is one message for one receiver, at its time and not before; on a clock that the test moves.
+/// A12: `after` is one message for one receiver, at its time and not before; on a clock that the
+/// test moves.
 #[test]
 fn a_timeout_is_not_early() {
     let _watch = watch_for("a manual clock", Duration::from_secs(60));
@@ -288,7 +293,8 @@ fn a_timeout_is_not_early() {
     }
 }
 
-/// A13, A14: what `go` and `thread` return is a channel with the result; here a handle, which a select takes as well.
+/// A13, A14: what `go` and `thread` return is a channel with the result; here a handle, which a
+/// select takes as well.
 #[test]
 fn results_of_tasks_as_ports() {
     each_runtime(|rt| {
@@ -304,9 +310,11 @@ fn results_of_tasks_as_ports() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- callbacks (A8)
+// -------------------------------------------------------------------------------------------------------
+// callbacks (A8)
 
-/// `take!` and `put!`: the function is called on the caller if it can be done at once, else later; in the order of the calls.
+/// `take!` and `put!`: the function is called on the caller if it can be done at once, else later;
+/// in the order of the calls.
 #[test]
 fn callbacks() {
     each_runtime(|rt| {
@@ -317,7 +325,8 @@ fn callbacks() {
             // At once, here.
             tx.send_then(0, move |sent| assert!(sent.is_ok() && std::thread::current().id() == me));
             rx.recv_then(move |got| assert!(got == Ok(0) && std::thread::current().id() == me));
-            // Takes that wait, in their order, also where one operation after the other spends the caller's budget.
+            // Takes that wait, in their order, also where one operation after the other spends the
+            // caller's budget.
             for i in 0..600 {
                 let seen = seen.clone();
                 rx.recv_then(move |got| seen.send((i, got)).unwrap());
@@ -348,7 +357,8 @@ fn callbacks() {
     });
 }
 
-/// The callback's end of the channel goes before it is called: who waits for the last end to go hears of it.
+/// The callback's end of the channel goes before it is called: who waits for the last end to go
+/// hears of it.
 #[test]
 fn a_callback_lets_go_of_its_end() {
     each_runtime(|rt| {
@@ -362,7 +372,8 @@ fn a_callback_lets_go_of_its_end() {
             });
             drop(rx);
             tx.send(()).unwrap();
-            // The callback runs, or will, and has no end any more: this one fails instead of waiting for ever.
+            // The callback runs, or will, and has no end any more: this one fails instead of
+            // waiting for ever.
             while tx.send_timeout((), Duration::from_millis(1)) != Err(SendTimeoutError::Closed(())) {}
             drop(on);
             closed.recv()

@@ -1,5 +1,6 @@
-//! crossbeam-channel's tests of its kinds of channels, written anew from their behaviour: what is in it, what ends it, iterators,
-//! times, fairness, and channels in the destructors of thread-locals. (`select!` and `Select`: `select_semantics.rs`.)
+//! crossbeam-channel's tests of its kinds of channels, written anew from their behaviour: what is
+//! in it, what ends it, iterators, times, fairness, and channels in the destructors of
+//! thread-locals. (`select!` and `Select`: `select_semantics.rs`.)
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -126,7 +127,8 @@ fn each_message_once() {
     });
 }
 
-/// `stress_oneshot`: a channel for one message, sent and received at the same time, and dropped by whoever is last.
+/// `stress_oneshot`: a channel for one message, sent and received at the same time, and dropped by
+/// whoever is last.
 #[test]
 fn many_short_lives() {
     each_runtime(|rt| {
@@ -144,7 +146,8 @@ fn many_short_lives() {
     });
 }
 
-/// `stress_timeout_two_threads`: one sleeps before each send, the other before each receive, and each tries until it has worked.
+/// `stress_timeout_two_threads`: one sleeps before each send, the other before each receive, and
+/// each tries until it has worked.
 #[test]
 fn two_with_time_limits() {
     each_runtime(|rt| {
@@ -180,7 +183,8 @@ fn two_with_time_limits() {
     });
 }
 
-/// `iter.rs`: nested, owned and borrowed, what is there now, and iterators that break off and go on.
+/// `iter.rs`: nested, owned and borrowed, what is there now, and iterators that break off and go
+/// on.
 #[test]
 fn iterators() {
     each_runtime(|rt| {
@@ -222,7 +226,8 @@ fn iterators() {
     });
 }
 
-/// `channel_through_channel`, `drops`, `recv_in_send`: ends and closures as messages, and an operation inside of another's argument.
+/// `channel_through_channel`, `drops`, `recv_in_send`: ends and closures as messages, and an
+/// operation inside of another's argument.
 #[test]
 fn channels_through_channels() {
     each_runtime(|rt| {
@@ -247,7 +252,8 @@ fn channels_through_channels() {
     });
 }
 
-/// `after.rs`: one message, not early, for one of those that share it; selects with several of them; `tick.rs`: each once.
+/// `after.rs`: one message, not early, for one of those that share it; selects with several of
+/// them; `tick.rs`: each once.
 #[test]
 fn times() {
     each_runtime(|rt| {
@@ -293,7 +299,8 @@ fn times() {
     });
 }
 
-/// `fairness`, `fairness_duplicates`: of two channels that are both ready each is received from, and so are the arms of the same one.
+/// `fairness`, `fairness_duplicates`: of two channels that are both ready each is received from,
+/// and so are the arms of the same one.
 #[test]
 fn fairness() {
     const N: usize = 4_000;
@@ -312,8 +319,8 @@ fn fairness() {
     }
 }
 
-/// `thread_locals.rs`: a thread's destructors use channels when the library's own thread-locals may be gone: before they were made,
-/// and after.
+/// `thread_locals.rs`: a thread's destructors use channels when the library's own thread-locals may
+/// be gone: before they were made, and after.
 #[test]
 fn in_destructors_of_thread_locals() {
     type Job = Box<dyn FnOnce()>;

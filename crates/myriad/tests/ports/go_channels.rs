@@ -1,5 +1,5 @@
-//! Go's channels: `test/chan/*.go` and `runtime/chan_test.go`, written anew from their behaviour (`select`'s part is in `select_semantics.rs`).
-//! A nil channel is [`never`], or none.
+//! Go's channels: `test/chan/*.go` and `runtime/chan_test.go`, written anew from their behaviour
+//! (`select`'s part is in `select_semantics.rs`). A nil channel is [`never`], or none.
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -90,7 +90,8 @@ fn a_prime_sieve() {
 type Receives = fn(&Receiver<usize>) -> Option<usize>;
 type Sends = fn(&Sender<usize>) -> usize;
 
-/// `closedchan.go`: every way to receive from, and to send on, a channel that was closed, with and without something in it.
+/// `closedchan.go`: every way to receive from, and to send on, a channel that was closed, with and
+/// without something in it.
 #[test]
 fn a_closed_channel() {
     each_runtime(|rt| {
@@ -173,7 +174,8 @@ fn what_waits() {
     });
 }
 
-/// G4: messages go straight to who waits, so whoever comes later does not get in before: neither at an empty channel nor at a full one.
+/// G4: messages go straight to who waits, so whoever comes later does not get in before: neither at
+/// an empty channel nor at a full one.
 #[test]
 fn nobody_barges_in() {
     for capacity in [0, 1, 3] {
@@ -210,7 +212,8 @@ fn nobody_barges_in() {
     });
 }
 
-/// `TestNonblockRecvRace`: a message that is there, and then the end, are both seen by one that only tries.
+/// `TestNonblockRecvRace`: a message that is there, and then the end, are both seen by one that
+/// only tries.
 #[test]
 fn trying_beside_a_close() {
     each_runtime(|rt| {
@@ -228,8 +231,8 @@ fn trying_beside_a_close() {
     });
 }
 
-/// `TestNonblockSelectRace`: of two channels one is always ready, and a select with a default never misses that; both become ready in
-/// whatever order, by a send or by a close.
+/// `TestNonblockSelectRace`: of two channels one is always ready, and a select with a default never
+/// misses that; both become ready in whatever order, by a send or by a close.
 #[test]
 fn a_default_beside_one_that_is_ready() {
     each_runtime(|rt| {
@@ -265,7 +268,8 @@ fn a_select_with_both_ends_meets_others() {
                     let (tx, rx) = (tx.clone(), rx.clone());
                     rt.spawn(move || {
                         for round in 0..1_000 {
-                            // The one that is ready to end last would wait for nobody: a limit, and the other one's end is seen.
+                            // The one that is ready to end last would wait for nobody: a limit, and
+                            // the other one's end is seen.
                             let met = if (me + round) % 2 == 0 {
                                 select! { r = tx.send(me) => r.map(|()| 1 - me), n = rx.recv() => n.map_err(|_| SendError(0)) }
                             } else {
@@ -285,7 +289,8 @@ fn a_select_with_both_ends_meets_others() {
     });
 }
 
-/// `TestMultiConsumer`: primes are handed from one to many and back to one; the sum and the number are right.
+/// `TestMultiConsumer`: primes are handed from one to many and back to one; the sum and the number
+/// are right.
 #[test]
 fn many_consumers() {
     each_runtime(|rt| {
@@ -317,8 +322,9 @@ fn many_consumers() {
     });
 }
 
-/// `TestPseudoRandomSend`: of two sends on one channel each is made sometimes, when there is room, and when a receiver waits. (While the
-/// select itself waits, its arms stand in the channel's line in the order in which they are written.)
+/// `TestPseudoRandomSend`: of two sends on one channel each is made sometimes, when there is room,
+/// and when a receiver waits. (While the select itself waits, its arms stand in the channel's line
+/// in the order in which they are written.)
 #[test]
 fn both_sends_of_a_select() {
     const ROUNDS: usize = 1_000;
@@ -342,7 +348,8 @@ fn both_sends_of_a_select() {
     assert!((390..=610).contains(&buffered) && (390..=610).contains(&met), "{buffered}, {met} of {ROUNDS}");
 }
 
-/// `TestSelectStackAdjust` and its like in spirit: what waits in a select stands on a stack that others write to; deep calls around it.
+/// `TestSelectStackAdjust` and its like in spirit: what waits in a select stands on a stack that
+/// others write to; deep calls around it.
 #[test]
 fn values_on_stacks_that_wait() {
     fn deep(depth: usize, rx: &Receiver<[usize; 9]>, other: &Receiver<[usize; 9]>) -> usize {

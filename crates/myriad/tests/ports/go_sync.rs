@@ -1,4 +1,5 @@
-//! Go's `sync` and `x/sync/semaphore`: their tests of behaviour, written anew (G7 to G9, G12 of `docs/FEATURES.md`).
+//! Go's `sync` and `x/sync/semaphore`: their tests of behaviour, written anew (G7 to G9, G12 of
+//! `docs/FEATURES.md`).
 
 use crate::lock_common::*;
 use myriad::channel::{TryRecvError, bounded, rendezvous, unbounded};
@@ -8,7 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
 
-/// `TestMutex`, `HammerMutex`: now and then only tried; the lock is never held twice, and free at the end.
+/// `TestMutex`, `HammerMutex`: now and then only tried; the lock is never held twice, and free at
+/// the end.
 #[test]
 fn hammer_a_mutex() {
     each_runtime(|rt| {
@@ -45,7 +47,8 @@ fn hammer_a_mutex() {
     });
 }
 
-/// `TestMutexFairness`: one that takes the lock again and again, and holds it long, does not keep out one that asks for it now and then.
+/// `TestMutexFairness`: one that takes the lock again and again, and holds it long, does not keep
+/// out one that asks for it now and then.
 #[test]
 fn a_mutex_is_fair_in_the_end() {
     each_runtime(|rt| {
@@ -73,7 +76,8 @@ fn a_mutex_is_fair_in_the_end() {
     });
 }
 
-/// `TestRWMutex`, `HammerRWMutex`: a writer counts ten thousand, a reader one: there are never both, nor two writers.
+/// `TestRWMutex`, `HammerRWMutex`: a writer counts ten thousand, a reader one: there are never
+/// both, nor two writers.
 #[test]
 fn hammer_a_read_write_lock() {
     const WRITER: usize = 10_000;
@@ -148,7 +152,8 @@ fn parallel_readers() {
     });
 }
 
-/// `TestWaitGroup`, `TestWaitGroupRace`: used again and again, and who waits goes on when all are done, not before.
+/// `TestWaitGroup`, `TestWaitGroupRace`: used again and again, and who waits goes on when all are
+/// done, not before.
 #[test]
 fn wait_groups() {
     each_runtime(|rt| {
@@ -197,7 +202,8 @@ fn wait_groups() {
     });
 }
 
-/// `TestCondSignal`, `TestCondBroadcast`: so many go on as were notified, and a broadcast wakes those that wait, once.
+/// `TestCondSignal`, `TestCondBroadcast`: so many go on as were notified, and a broadcast wakes
+/// those that wait, once.
 #[test]
 fn conditions() {
     each_runtime(|rt| {
@@ -229,7 +235,8 @@ fn conditions() {
     });
 }
 
-/// `TestCondSignalStealing`: a signal that was made for one that waited is not stolen by one that comes later.
+/// `TestCondSignalStealing`: a signal that was made for one that waited is not stolen by one that
+/// comes later.
 #[test]
 fn a_signal_is_not_stolen() {
     each_runtime(|rt| {
@@ -246,7 +253,8 @@ fn a_signal_is_not_stolen() {
                     }
                 });
                 wait_until(|| *shared.0.lock().unwrap() == 1);
-                // A second one comes about when the signal does. The first must be woken whatever that one does.
+                // A second one comes about when the signal does. The first must be woken whatever
+                // that one does.
                 let second = spawn({
                     let shared = shared.clone();
                     move || {
@@ -264,8 +272,9 @@ fn a_signal_is_not_stolen() {
     });
 }
 
-/// `TestOnce`, `TestOncePanic`, `TestOnceValue`: one does it, and all others wait until it is done. A panic counts as not done here, and
-/// is told to all that ask; a value whose making has failed fails again.
+/// `TestOnce`, `TestOncePanic`, `TestOnceValue`: one does it, and all others wait until it is done.
+/// A panic counts as not done here, and is told to all that ask; a value whose making has failed
+/// fails again.
 #[test]
 fn once() {
     each_runtime(|rt| {
@@ -307,7 +316,8 @@ fn once() {
     });
 }
 
-/// `TestWeighted`, `TestLargeAcquireDoesntStarve`: one that wants all gets all, though many take one and give it back without end.
+/// `TestWeighted`, `TestLargeAcquireDoesntStarve`: one that wants all gets all, though many take
+/// one and give it back without end.
 #[test]
 fn a_large_acquire_does_not_starve() {
     each_runtime(|rt| {
@@ -338,7 +348,8 @@ fn a_large_acquire_does_not_starve() {
     });
 }
 
-/// `TestWeightedTryAcquire`, and limits in time: what is not there is refused, and refusing takes nothing.
+/// `TestWeightedTryAcquire`, and limits in time: what is not there is refused, and refusing takes
+/// nothing.
 #[test]
 fn weighted_semaphores() {
     each_runtime(|rt| {

@@ -1,5 +1,6 @@
-//! Julia's tasks, channels and conditions, row by row (J6 to J41 of `docs/FEATURES.md`), written anew from their behaviour: what no other test
-//! shows. Where Julia differs the test shows what is here, or how it is written here.
+//! Julia's tasks, channels and conditions, row by row (J6 to J41 of `docs/FEATURES.md`), written
+//! anew from their behaviour: what no other test shows. Where Julia differs the test shows what is
+//! here, or how it is written here.
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -60,7 +61,8 @@ fn a_result_for_many() {
     });
 }
 
-/// J9: `waitany` of many tasks, again and again until none is left; each is told once, with what it brought.
+/// J9: `waitany` of many tasks, again and again until none is left; each is told once, with what it
+/// brought.
 #[test]
 fn waiting_for_any() {
     const N: usize = 100;
@@ -109,7 +111,8 @@ fn states() {
     });
 }
 
-/// J12: `yield` puts the caller behind those that are ready; `wait()` without an object is an event that somebody sets.
+/// J12: `yield` puts the caller behind those that are ready; `wait()` without an object is an event
+/// that somebody sets.
 #[test]
 fn yielding_and_waiting() {
     each_runtime(|rt| {
@@ -143,7 +146,8 @@ task_local! {
 }
 static USER: ScopedValue<u32> = ScopedValue::new(0);
 
-/// J21: a thread that the runtime has never seen calls whatever it wants, from the first call on; and ends.
+/// J21: a thread that the runtime has never seen calls whatever it wants, from the first call on;
+/// and ends.
 #[test]
 fn foreign_threads_need_no_adoption() {
     each_runtime(|rt| {
@@ -200,8 +204,9 @@ fn handed_to_the_first_who_waits() {
     });
 }
 
-/// J25: what `bind` does: a task's end closes its channels, also by a panic; of several tasks the last one's end does, or the
-/// first one's if it says so; a channel that is closed already stays as it is.
+/// J25: what `bind` does: a task's end closes its channels, also by a panic; of several tasks the
+/// last one's end does, or the first one's if it says so; a channel that is closed already stays as
+/// it is.
 #[test]
 fn channels_that_close_with_their_tasks() {
     each_runtime(|rt| {
@@ -268,7 +273,8 @@ fn probing() {
     });
 }
 
-/// J30: notifications are edges: one that nobody waits for is lost; waiting gives a lock back that was taken once, and takes it again.
+/// J30: notifications are edges: one that nobody waits for is lost; waiting gives a lock back that
+/// was taken once, and takes it again.
 #[test]
 fn notifications_are_edges() {
     each_runtime(|rt| {
@@ -296,7 +302,8 @@ fn notifications_are_edges() {
     });
 }
 
-/// J38: a timer with a callback is a task with a ticker and an end; `timedwait` is a condition that is looked at until a deadline.
+/// J38: a timer with a callback is a task with a ticker and an end; `timedwait` is a condition that
+/// is looked at until a deadline.
 #[test]
 fn timers() {
     each_runtime(|rt| {
@@ -336,7 +343,8 @@ fn timers() {
     });
 }
 
-/// J39, J40: task-locals are not inherited, scoped values are, each also by futures and in nested scopes.
+/// J39, J40: task-locals are not inherited, scoped values are, each also by futures and in nested
+/// scopes.
 #[test]
 fn what_children_inherit() {
     each_runtime(|rt| {

@@ -13,3 +13,4 @@ mod crossbeam_channel;
 mod go_channels;
 mod go_sync;
 mod julia_tasks;
+mod std_locks;

@@ -1,4 +1,5 @@
-//! Settings that cannot be, and questions that have no answer: a clear error, never a hang or a crash.
+//! Settings that cannot be, and questions that have no answer: a clear error, never a hang or a
+//! crash.
 
 use crate::common::{MODES, Mode, case, in_both_modes};
 use myriad::channel::{bounded, rendezvous};
@@ -45,8 +46,8 @@ fn too_few_stacks() {
     }
 }
 
-/// The smallest stacks do for small things, a size that is no power of two is rounded up, and the largest costs address
-/// space only.
+/// The smallest stacks do for small things, a size that is no power of two is rounded up, and the
+/// largest costs address space only.
 #[test]
 fn the_limits_themselves_work() {
     for (mode, sizes) in [(Mode::Fibers, [32 << 10, 100_000, 1 << 30]), (Mode::Threads, [128 << 10, 200_000, 1 << 30])]
@@ -97,7 +98,8 @@ fn many_workers() {
     }
 }
 
-/// A task that joins itself would wait for ever: it is told so. Its result is dropped, as of any task whose handle is gone.
+/// A task that joins itself would wait for ever: it is told so. Its result is dropped, as of any
+/// task whose handle is gone.
 #[test]
 fn a_task_that_joins_itself() {
     in_both_modes(|rt| {

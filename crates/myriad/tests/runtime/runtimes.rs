@@ -183,19 +183,21 @@ fn a_scope_over_two_runtimes() {
     });
 }
 
-/// Again and again the last runtime ends while another one begins, so the monitor of the one ends beside that of the other. Elsewhere each
-/// end waits for its own, and tasks behind a stuck worker are helped by theirs.
+/// Again and again the last runtime ends while another one begins, so the monitor of the one ends
+/// beside that of the other. Elsewhere each end waits for its own, and tasks behind a stuck worker
+/// are helped by theirs.
 #[test]
 fn runtimes_come_while_others_go() {
     let _watch = watch("runtimes come and go");
     let threads: Vec<_> = (0..2)
         .map(|thread| {
             std::thread::spawn(move || {
-                for round in 0..400 {
+                for round in 0..200 {
                     let rt = MODES[1].runtime(1);
                     assert_eq!(rt.run(|| spawn(move || round).join().unwrap()), round);
                     if round % 8 == thread {
-                        // Idle for long enough that all workers sleep, and the monitor with them; then one is stuck, and needs it.
+                        // Idle for long enough that all workers sleep, and the monitor with them;
+                        // then one is stuck, and needs it.
                         std::thread::sleep(Duration::from_millis(1));
                         rt.run(|| {
                             let (tx, rx) = std::sync::mpsc::channel();

@@ -20,7 +20,8 @@ fn end(rt: Runtime) -> Report {
     rt.shutdown(Duration::ZERO)
 }
 
-/// For tests that keep all workers busy, so that tasks do not start: spare workers would start them.
+/// For tests that keep all workers busy, so that tasks do not start: spare workers would start
+/// them.
 fn without_spares(body: impl Fn(Runtime)) {
     each_owned_with(|b| b.spare_workers(0), |_, rt| body(rt));
 }
@@ -62,7 +63,8 @@ fn endless_patience() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- what is named
+// -------------------------------------------------------------------------------------------------------
+// what is named
 
 #[test]
 fn blocked_tasks_are_named() {
@@ -138,7 +140,8 @@ fn unstarted_tasks_are_dropped() {
             std::thread::sleep(Duration::from_millis(5));
             stop.store(true, SeqCst);
         });
-        // The blocked ones are started only when the workers are free, which is after the runtime has stopped.
+        // The blocked ones are started only when the workers are free, which is after the runtime
+        // has stopped.
         let report = end(rt);
         ends.join().unwrap();
         joiner.join().unwrap();
@@ -254,7 +257,8 @@ fn running_tasks_are_named() {
     });
 }
 
-/// A task that comes back only after the shutdown has given it up: its children are dropped then, and their joiners told.
+/// A task that comes back only after the shutdown has given it up: its children are dropped then,
+/// and their joiners told.
 #[test]
 fn children_of_a_task_that_comes_back_late() {
     each_runtime(|_, rt| {
@@ -338,7 +342,8 @@ fn yields(mut once: bool) -> impl FnMut(&mut std::task::Context<'_>) -> std::tas
     }
 }
 
-/// A thousand short tasks that were not started are not run any more when the patience is at an end.
+/// A thousand short tasks that were not started are not run any more when the patience is at an
+/// end.
 #[test]
 fn the_queue_is_not_worked_off() {
     each_runtime(|_, rt| {

@@ -13,9 +13,11 @@ use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_millis(20);
 
-// ------------------------------------------------------------------------------------------------------- who waits meanwhile
+// -------------------------------------------------------------------------------------------------------
+// who waits meanwhile
 
-/// A foreign thread is in `run` while another one ends the runtime: its task is awaited like any other.
+/// A foreign thread is in `run` while another one ends the runtime: its task is awaited like any
+/// other.
 #[test]
 fn a_run_is_awaited() {
     each_runtime(|_, rt| {
@@ -124,9 +126,11 @@ fn destructors_at_the_end_may_spawn_and_send() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- from where
+// -------------------------------------------------------------------------------------------------------
+// from where
 
-/// A task cannot end its own runtime: it would wait for itself. It is told so, and the runtime lives on.
+/// A task cannot end its own runtime: it would wait for itself. It is told so, and the runtime
+/// lives on.
 #[test]
 fn from_one_of_its_own_tasks() {
     each_runtime(|_, rt| {
@@ -190,7 +194,8 @@ fn dropped_by_a_panic() {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------- afterwards
+// -------------------------------------------------------------------------------------------------------
+// afterwards
 
 /// What was left by one runtime does not disturb the next ones, nor does a late wake.
 #[test]
@@ -265,7 +270,8 @@ fn a_sleep_that_outlives_its_runtime() {
     });
 }
 
-/// A scope of a foreign thread whose runtime is the global one is not concerned by the end of others.
+/// A scope of a foreign thread whose runtime is the global one is not concerned by the end of
+/// others.
 #[test]
 fn the_global_runtime_goes_on() {
     let _watch = watch("global runtime");

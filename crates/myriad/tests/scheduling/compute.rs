@@ -84,21 +84,22 @@ fn as_many_as_processors_and_all_have_their_turn() {
         let done = AtomicUsize::new(0);
         rt.run(|| {
             scope(|s| {
-                for _ in 0..60 {
+                for _ in 0..20 {
                     s.spawn(|| {
-                        compute(|| running.during(|| (0..200).for_each(|_| std::thread::yield_now())));
+                        compute(|| running.during(|| (0..10).for_each(|_| std::thread::yield_now())));
                         done.fetch_add(1, SeqCst);
                     });
                 }
             });
         });
-        assert_eq!(done.into_inner(), 60);
+        assert_eq!(done.into_inner(), 20);
         let most = running.1.into_inner();
         assert!((1..=cores()).contains(&most), "{most} at a time");
     });
 }
 
-/// One that waits gives its place to another, so those that wait for each other do not hang, however many they are.
+/// One that waits gives its place to another, so those that wait for each other do not hang,
+/// however many they are.
 #[test]
 fn computations_wait_for_each_other() {
     in_both_modes(|rt| {

@@ -1,4 +1,5 @@
-//! Entering a task at once, in place of the caller: a new one (`dispatch`), or one that waits in a queue (`yield_to`).
+//! Entering a task at once, in place of the caller: a new one (`dispatch`), or one that waits in a
+//! queue (`yield_to`).
 
 use crate::common::{MODES, case, each, each_owned};
 use myriad::channel::{bounded, unbounded};
@@ -25,7 +26,8 @@ fn log() -> (Log, impl Fn(&'static str) + Clone + Send + 'static) {
     (log, move |text| log2.lock().unwrap().push(text))
 }
 
-/// One worker, in both modes, and nobody who takes its place when the system keeps it from running, so that the order is decided.
+/// One worker, in both modes, and nobody who takes its place when the system keeps it from running,
+/// so that the order is decided.
 fn alone(f: impl Fn(&Runtime)) {
     for mode in MODES {
         case(mode, 1, |builder| builder.pin_workers(false).spare_workers(0), &f);
@@ -112,7 +114,8 @@ fn whatever_the_policy() {
                             );
                             token.cancel();
                             assert!(task.join().unwrap_err().is_cancelled());
-                            // One that is queued, whatever stands before it, behind it, or beside it.
+                            // One that is queued, whatever stands before it, behind it, or beside
+                            // it.
                             let _other = myriad::spawn(|| ());
                             let queued = myriad::spawn(|| 7);
                             let _another = myriad::spawn(|| ());
@@ -233,7 +236,8 @@ fn yielding_to_one_that_has_begun() {
     });
 }
 
-/// Timers, messages from outside and queued tasks have their turns while tasks enter tasks, without end.
+/// Timers, messages from outside and queued tasks have their turns while tasks enter tasks, without
+/// end.
 #[test]
 fn nothing_starves() {
     each(&[1, 2], |rt| {
@@ -256,7 +260,8 @@ fn nothing_starves() {
     });
 }
 
-/// The same where each task that is entered enters the next one, and none comes to its end meanwhile.
+/// The same where each task that is entered enters the next one, and none comes to its end
+/// meanwhile.
 #[test]
 fn nothing_starves_below_a_chain() {
     /// How far it went.
@@ -279,7 +284,8 @@ fn nothing_starves_below_a_chain() {
     });
 }
 
-/// Trees of tasks that enter each other, yield to each other and join, on all workers: each runs once.
+/// Trees of tasks that enter each other, yield to each other and join, on all workers: each runs
+/// once.
 #[test]
 fn many() {
     fn tree(depth: usize, runs: &Arc<AtomicUsize>) -> usize {

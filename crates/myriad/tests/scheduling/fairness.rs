@@ -20,7 +20,8 @@ async fn yield_async() {
     .await;
 }
 
-/// A closure yields until a flag is set by a task that has not been started: elsewhere, with one worker, for ever.
+/// A closure yields until a flag is set by a task that has not been started: elsewhere, with one
+/// worker, for ever.
 #[test]
 fn a_yield_loop_waits_for_an_unstarted_task() {
     in_both_modes(|rt| {
@@ -35,8 +36,8 @@ fn a_yield_loop_waits_for_an_unstarted_task() {
     });
 }
 
-/// The same where the flag is set by a foreign thread's task, by a future, by one that is deep in the queue, and by one
-/// that yields itself.
+/// The same where the flag is set by a foreign thread's task, by a future, by one that is deep in
+/// the queue, and by one that yields itself.
 #[test]
 fn yield_loops_wait_for_all_kinds() {
     in_both_modes(|rt| {
@@ -153,7 +154,8 @@ fn a_ping_pong_does_not_starve_a_third() {
     });
 }
 
-/// A producer and a consumer over a large buffer, which hardly ever block: they let others run all the same.
+/// A producer and a consumer over a large buffer, which hardly ever block: they let others run all
+/// the same.
 #[test]
 fn tasks_that_never_block_on_their_channel() {
     each(&[1], |rt| {
@@ -211,7 +213,8 @@ fn a_future_whose_awaits_are_always_ready() {
     });
 }
 
-/// New tasks are spawned faster than they can be run, the newest first: the oldest is run all the same.
+/// New tasks are spawned faster than they can be run, the newest first: the oldest is run all the
+/// same.
 #[test]
 fn the_oldest_task_is_not_forgotten() {
     each(&[1, 2], |rt| {
@@ -266,8 +269,9 @@ fn foreign_tasks_get_in() {
     });
 }
 
-/// Downstream first: who was handed a message goes on before one that has been ready for longer. (But not for ever: at every
-/// 61st turn it stands back.) In fiber mode, on one worker; nobody promises it elsewhere.
+/// Downstream first: who was handed a message goes on before one that has been ready for longer.
+/// (But not for ever: at every 61st turn it stands back.) In fiber mode, on one worker; nobody
+/// promises it elsewhere.
 #[test]
 fn a_receiver_goes_on_before_others_that_are_ready() {
     if !crate::common::fibers_supported() {

@@ -1,7 +1,9 @@
-//! What may run on top of whom. Each of these programs hangs where a waiting task's stack is lent to the wrong task: the
-//! lender goes on only when the borrower has ended, and the borrower waits for what the lender does next.
+//! What may run on top of whom. Each of these programs hangs where a waiting task's stack is lent
+//! to the wrong task: the lender goes on only when the borrower has ended, and the borrower waits
+//! for what the lender does next.
 //!
-//! The rule: on top of a waiting frame runs only the very task that it waits for. All else runs on an empty stack.
+//! The rule: on top of a waiting frame runs only the very task that it waits for. All else runs on
+//! an empty stack.
 
 use crate::common::{each, in_both_modes, wait_until};
 use myriad::channel::{bounded, rendezvous, unbounded};
@@ -35,8 +37,8 @@ fn the_newest_task_waits_for_the_joiner() {
     });
 }
 
-/// A worker that waits for a stolen task could take one back from the thief. But that one needs what the parent sends
-/// after the join.
+/// A worker that waits for a stolen task could take one back from the thief. But that one needs
+/// what the parent sends after the join.
 #[test]
 fn a_task_that_comes_back_from_the_thief() {
     for busy in [false, true] {
@@ -55,7 +57,8 @@ fn a_task_that_comes_back_from_the_thief() {
                             inner.store(true, SeqCst);
                             result_tx.send(rx.recv().unwrap() + 1).unwrap();
                         }));
-                        // With its worker kept busy, the task that it has spawned can run on the parent's only.
+                        // With its worker kept busy, the task that it has spawned can run on the
+                        // parent's only.
                         while busy && !back.load(SeqCst) {
                             std::hint::spin_loop();
                         }
@@ -75,7 +78,8 @@ fn a_task_that_comes_back_from_the_thief() {
     }
 }
 
-/// The parent waits in every other way that there is; each time the newest task waits for the parent.
+/// The parent waits in every other way that there is; each time the newest task waits for the
+/// parent.
 #[test]
 fn the_newest_task_waits_for_one_who_waits_for_something_else() {
     in_both_modes(|rt| {

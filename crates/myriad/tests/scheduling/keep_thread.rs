@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A lock that knows nothing of tasks is held over waits, by tasks of one thread. Without `keep_thread`, in fiber mode, the second task
-/// would wait on the thread for the first one, which stands behind it.
+/// A lock that knows nothing of tasks is held over waits, by tasks of one thread. Without
+/// `keep_thread`, in fiber mode, the second task would wait on the thread for the first one, which
+/// stands behind it.
 #[test]
 fn a_foreign_lock_over_a_wait() {
     for mode in MODES {
@@ -40,7 +41,8 @@ fn a_foreign_lock_over_a_wait() {
     }
 }
 
-/// A thread-local that is changed for a while: what the contract of fiber mode forbids around a wait, and this allows.
+/// A thread-local that is changed for a while: what the contract of fiber mode forbids around a
+/// wait, and this allows.
 #[test]
 fn a_thread_local_scope_over_a_wait() {
     thread_local! { static DEPTH: Cell<u32> = const { Cell::new(0) }; }

@@ -1,8 +1,10 @@
-//! Under every policy the same programs do the same; and each policy keeps its own promise about the order.
+//! Under every policy the same programs do the same; and each policy keeps its own promise about
+//! the order.
 //!
-//! (All other tests of behaviour can be run under a policy: `MYRIAD_POLICY=depth-first cargo test -p myriad-rt`.)
+//! (All other tests of behaviour can be run under a policy:
+//! `MYRIAD_POLICY=depth-first cargo test -p myriad-rt`.)
 
-use crate::common::{Mode, PLANNED, case, wait_until};
+use crate::common::{Mode, PLANNED, case, full_length, wait_until};
 use myriad::channel::{bounded, rendezvous};
 use myriad::{Builder, Policy, Runtime, State, join, scope, spawn, spawn_async, yield_now};
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering::*};
@@ -140,28 +142,33 @@ fn panics_reach_their_joiners() {
     });
 }
 
+/// Unoptimized code takes a minute for a million in all of these.
+fn many() -> usize {
+    if full_length() { 1_000_000 } else { 150_000 }
+}
+
 #[test]
-fn a_million_tasks() {
+fn very_many_tasks() {
     for policy in Policy::ALL {
         for (mode, workers) in [(Mode::Fibers, 1), (Mode::Threads, 2)] {
             let ended = Arc::new(AtomicUsize::new(0));
             let body = |rt: &Runtime| {
                 let counts = ended.clone();
                 rt.run(move || {
-                    for _ in 0..1_000_000 {
+                    for _ in 0..many() {
                         let counts = counts.clone();
                         drop(spawn(move || _ = counts.fetch_add(1, Relaxed)));
                     }
                 });
-                wait_until(|| ended.load(Relaxed) == 1_000_000);
+                wait_until(|| ended.load(Relaxed) == many());
             };
             case(mode, workers, |b| b.policy(policy), body);
         }
     }
 }
 
-/// A task that is behind all others begins, whatever the others do: closures that are always ready, futures that wake each
-/// other or themselves, tasks that spawn their successors.
+/// A task that is behind all others begins, whatever the others do: closures that are always ready,
+/// futures that wake each other or themselves, tasks that spawn their successors.
 #[test]
 fn nothing_starves() {
     under_each(&[1, 2], |rt| {
@@ -172,27 +179,25 @@ fn nothing_starves() {
             }
         }
         rt.run(|| {
-            for _ in 0..3 {
-                let (a, b, c, d) = (stop.clone(), stop.clone(), stop.clone(), stop.clone());
-                drop(spawn(move || {
-                    while !a.load(SeqCst) {
-                        yield_now();
-                    }
-                }));
-                drop(spawn(move || successor(b)));
-                drop(spawn_async(std::future::poll_fn(move |cx| {
-                    cx.waker().wake_by_ref();
-                    if c.load(SeqCst) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-                })));
-                let (ping, pings) = bounded::<()>(1);
-                let (pong, pongs) = bounded::<()>(1);
-                drop(spawn_async(async move {
-                    while !d.load(SeqCst) && ping.send_async(()).await.is_ok() && pongs.recv_async().await.is_ok() {}
-                }));
-                drop(spawn_async(async move {
-                    while pings.recv_async().await.is_ok() && pong.send_async(()).await.is_ok() {}
-                }));
-            }
+            let (a, b, c, d) = (stop.clone(), stop.clone(), stop.clone(), stop.clone());
+            drop(spawn(move || {
+                while !a.load(SeqCst) {
+                    yield_now();
+                }
+            }));
+            drop(spawn(move || successor(b)));
+            drop(spawn_async(std::future::poll_fn(move |cx| {
+                cx.waker().wake_by_ref();
+                if c.load(SeqCst) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            })));
+            let (ping, pings) = bounded::<()>(1);
+            let (pong, pongs) = bounded::<()>(1);
+            drop(spawn_async(async move {
+                while !d.load(SeqCst) && ping.send_async(()).await.is_ok() && pongs.recv_async().await.is_ok() {}
+            }));
+            drop(spawn_async(
+                async move { while pings.recv_async().await.is_ok() && pong.send_async(()).await.is_ok() {} },
+            ));
         });
         let begun = Arc::new(AtomicUsize::new(0));
         for _ in 0..5 {
@@ -236,8 +241,8 @@ fn a_stuck_worker_holds_up_nothing() {
     }
 }
 
-/// What has not begun when the runtime is shut down is dropped and named, and its joiners are told, though a task is still
-/// running; what that one has forked stays for it.
+/// What has not begun when the runtime is shut down is dropped and named, and its joiners are told,
+/// though a task is still running; what that one has forked stays for it.
 #[test]
 fn a_shutdown_beside_a_running_task() {
     struct Count(Arc<AtomicUsize>);
@@ -289,7 +294,8 @@ fn a_shutdown_beside_a_running_task() {
     }
 }
 
-// ------------------------------------------------------------------------------------------------------ promises
+// ------------------------------------------------------------------------------------------------------
+// promises
 
 /// How many of its tasks exist at a time.
 #[derive(Default)]
@@ -372,7 +378,8 @@ fn depth_first_begins_in_serial_order() {
     });
 }
 
-/// On one worker tasks begin in the order in which they were spawned; also futures, and what comes from outside.
+/// On one worker tasks begin in the order in which they were spawned; also futures, and what comes
+/// from outside.
 #[test]
 fn queues_are_first_in_first_out() {
     for policy in [Policy::SharedQueue, Policy::RoundRobin] {
@@ -394,7 +401,8 @@ fn queues_are_first_in_first_out() {
     }
 }
 
-/// A joiner takes its task out of whatever queue it is in: it does not wait behind a thousand others.
+/// A joiner takes its task out of whatever queue it is in: it does not wait behind a thousand
+/// others.
 #[test]
 fn a_task_that_is_joined_is_run_by_its_joiner() {
     for policy in Policy::ALL {

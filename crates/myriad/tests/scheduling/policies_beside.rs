@@ -1,4 +1,5 @@
-//! Policies beside what else decides where and when a task runs: pools, priorities, groups, threads of their own, cancellation.
+//! Policies beside what else decides where and when a task runs: pools, priorities, groups, threads
+//! of their own, cancellation.
 
 use crate::cancel_common::*;
 use myriad::channel::{bounded, rendezvous};
@@ -59,7 +60,8 @@ fn pools_wait_for_each_other() {
     );
 }
 
-/// Interactive tasks begin before all that waits in the policy's queues, background tasks after it; and neither waits for ever.
+/// Interactive tasks begin before all that waits in the policy's queues, background tasks after it;
+/// and neither waits for ever.
 #[test]
 fn priorities_come_before_queues() {
     // One worker and no spares: who begins what is all its own doing.
@@ -82,7 +84,8 @@ fn priorities_come_before_queues() {
             all.into_iter().for_each(|h| h.join().unwrap());
             let log = std::mem::take(&mut *locked(&log));
             assert_eq!((log[0], log[21], log.len()), ("interactive", "background", 22), "{log:?}");
-            // Beside tasks that are always there a background task begins all the same, and others beside interactive ones.
+            // Beside tasks that are always there a background task begins all the same, and others
+            // beside interactive ones.
             fn again(priority: Priority, over: Arc<AtomicBool>) {
                 if !over.load(SeqCst) {
                     drop(Builder::new().priority(priority).spawn(move || again(priority, over)));

@@ -1,4 +1,5 @@
-//! Pools of one runtime: where tasks run, that pools wait for each other, and what covers all of them.
+//! Pools of one runtime: where tasks run, that pools wait for each other, and what covers all of
+//! them.
 
 use crate::common::{
     MODES, Mode, PATIENCE, assert_ok, case, catch, each_with, fibers_supported, in_both_modes, in_child, text,
@@ -14,7 +15,8 @@ fn here() -> String {
     Handle::current().expect("in a task").pool_name().to_string()
 }
 
-/// A runtime with the pools `default` (of `workers`), `interactive` (1) and `third` (2), in both modes.
+/// A runtime with the pools `default` (of `workers`), `interactive` (1) and `third` (2), in both
+/// modes.
 #[track_caller]
 fn with_pools(workers: &[usize], body: impl Fn(&Runtime)) {
     for mode in MODES {
@@ -345,7 +347,8 @@ fn a_task_of_any_pool_cannot_shut_it_down() {
     });
 }
 
-/// A worker of a pool is stuck in a lock that knows nothing of tasks: a spare one of that pool goes on.
+/// A worker of a pool is stuck in a lock that knows nothing of tasks: a spare one of that pool goes
+/// on.
 #[test]
 fn stuck_workers_of_each_pool_get_help() {
     each_with(
@@ -373,7 +376,7 @@ fn many_starts_and_stops() {
             continue;
         }
         let _watch = crate::common::watch(&mode.to_string());
-        for i in 0..100 {
+        for i in 0..40 {
             let rt = mode.builder().workers(1 + i % 2).pool("a", 1 + i % 3).pool("b", 1).build().unwrap();
             assert_eq!(rt.run(|| spawn_on("a", || spawn_on("b", here).join().unwrap()).join().unwrap()), "b");
             assert!(rt.shutdown(PATIENCE).is_clean());

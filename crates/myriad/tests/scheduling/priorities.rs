@@ -1,4 +1,5 @@
-//! Priority classes: who begins first, who last, and that nobody is forgotten. Counted in turns, never in time.
+//! Priority classes: who begins first, who last, and that nobody is forgotten. Counted in turns,
+//! never in time.
 
 use crate::common::{MODES, Mode, PATIENCE, case, in_both_modes, locked};
 use myriad::sync::Event;
@@ -180,7 +181,8 @@ fn background_tasks_give_way_and_have_their_turns() {
         let began = locked(&began);
         for pair in began.windows(2) {
             let between = pair[1] - pair[0];
-            // Of four counted turns one. There are 61 turns between two of these, or fewer, if the monitor asks for one.
+            // Of four counted turns one. There are 61 turns between two of these, or fewer, if the
+            // monitor asks for one.
             assert!((3..4 * 62).contains(&between), "{began:?}");
         }
     });

@@ -25,7 +25,8 @@ fn pool() -> (Arc<[AtomicUsize; 2]>, impl Fn() -> Counted + Send + Sync + 'stati
     })
 }
 
-/// One thread has the same one again, the last first; a panic brings it back, too; detached it does not come back.
+/// One thread has the same one again, the last first; a panic brings it back, too; detached it does
+/// not come back.
 #[test]
 fn used_again() {
     let (counts, make) = pool();
@@ -49,7 +50,8 @@ fn used_again() {
     assert_eq!((pool.len(), counts[1].load(SeqCst)), (0, 2));
 }
 
-/// No more are kept than the limit says; what is refused when it comes back is dropped, also by a panic.
+/// No more are kept than the limit says; what is refused when it comes back is dropped, also by a
+/// panic.
 #[test]
 fn limits() {
     let (counts, make) = pool();
@@ -71,7 +73,8 @@ fn limits() {
     assert!(pool.is_empty());
 }
 
-/// Of many tasks, which hold objects over waits and hand them on: each is used by one at a time, and far fewer are made than used.
+/// Of many tasks, which hold objects over waits and hand them on: each is used by one at a time,
+/// and far fewer are made than used.
 #[test]
 fn by_many() {
     each(&[1, 2, 4], |rt| {
@@ -93,7 +96,8 @@ fn by_many() {
             })
             .collect();
         tasks.into_iter().for_each(|task| task.join().unwrap());
-        // Shelves are not waited for, so two that meet may make one too many: not as many as were used.
+        // Shelves are not waited for, so two that meet may make one too many: not as many as were
+        // used.
         let made = counts[0].load(SeqCst);
         assert!(made < 16 * 200 / 2, "{made}");
         assert_eq!(made, pool.len() + counts[1].load(SeqCst));

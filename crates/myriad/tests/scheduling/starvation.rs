@@ -1,4 +1,5 @@
-//! Closures that yield, futures that wake themselves, tasks that spawn their successors, all the time, on one worker: others still run.
+//! Closures that yield, futures that wake themselves, tasks that spawn their successors, all the
+//! time, on one worker: others still run.
 
 use crate::common::each;
 use myriad::{spawn, spawn_async, yield_now};
@@ -41,8 +42,9 @@ fn a_yielding_closure_and_a_future_that_wakes_itself_starve_nobody() {
     });
 }
 
-/// Tasks that lie between two busy ends of the queue: a future that wakes itself is always the oldest, a task that spawns its
-/// successor always the newest, and a closure that yields leaves the worker no other turns.
+/// Tasks that lie between two busy ends of the queue: a future that wakes itself is always the
+/// oldest, a task that spawns its successor always the newest, and a closure that yields leaves the
+/// worker no other turns.
 #[test]
 fn what_lies_between_busy_ends_of_the_queue_runs() {
     fn successor(stop: Arc<AtomicBool>) {

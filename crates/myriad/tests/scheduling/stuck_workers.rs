@@ -1,4 +1,5 @@
-//! Workers that are stuck in foreign locks, system calls and long computations: what waits behind them goes on.
+//! Workers that are stuck in foreign locks, system calls and long computations: what waits behind
+//! them goes on.
 
 use crate::common::{MODES, Mode, case, compute_until, each, wait_until, watch};
 use myriad::channel::{bounded, unbounded};
@@ -13,7 +14,8 @@ fn in_threads_mode(workers: &[usize], body: impl Fn(&Runtime)) {
     }
 }
 
-/// Each task holds `std`'s mutex over a receive, for which another task has to run; all others block in `lock` meanwhile.
+/// Each task holds `std`'s mutex over a receive, for which another task has to run; all others
+/// block in `lock` meanwhile.
 #[test]
 fn a_std_mutex_held_over_a_recv() {
     in_threads_mode(&[1, 2], |rt| {
@@ -76,7 +78,8 @@ fn a_chain_of_stuck_spares() {
     });
 }
 
-/// All workers compute, and end only when the others have run: unstarted tasks, injected ones, futures and their timers.
+/// All workers compute, and end only when the others have run: unstarted tasks, injected ones,
+/// futures and their timers.
 #[test]
 fn long_computations() {
     each(&[1, 2], |rt| {
@@ -135,7 +138,8 @@ fn a_timer_of_a_worker_that_computes() {
     });
 }
 
-/// A spare's own timer wakes a task (or a future) of its own when it is off duty, and no other worker is idle to look.
+/// A spare's own timer wakes a task (or a future) of its own when it is off duty, and no other
+/// worker is idle to look.
 #[test]
 fn a_timer_of_a_spare_that_rests() {
     for future in [false, true] {
@@ -192,6 +196,91 @@ fn a_ready_closure_of_a_worker_that_computes() {
     });
 }
 
+/// Holds the only worker until a task polls on a spare, for as long as `done` does not hold.
+fn let_a_spare_poll(done: &Arc<AtomicBool>) -> myriad::JoinHandle<()> {
+    let (has_begun, begun) = std::sync::mpsc::channel();
+    let done = done.clone();
+    let polls = spawn(move || {
+        has_begun.send(()).unwrap();
+        while !done.load(SeqCst) {
+            myriad::yield_now();
+        }
+    });
+    begun.recv().unwrap();
+    polls
+}
+
+/// All who move poll, and what they poll for is a ready closure of the worker that is held.
+#[test]
+fn who_polls_goes_on_with_a_ready_closure_of_a_held_worker() {
+    in_threads_mode(&[1], |rt| {
+        rt.run(|| {
+            let (has_begun, begun) = unbounded();
+            let ((first, to_first), (second, to_second)) = (bounded(1), bounded(1));
+            let (held, holds) = std::sync::mpsc::channel();
+            let done = Arc::new(AtomicBool::new(false));
+            let (begins, ends) = (has_begun.clone(), done.clone());
+            let second_closure = spawn(move || {
+                begins.send(()).unwrap();
+                to_second.recv().unwrap();
+                ends.store(true, SeqCst);
+            });
+            let polled = done.clone();
+            // A second spare comes for it.
+            let first_closure = spawn(move || {
+                has_begun.send(()).unwrap();
+                to_first.recv().unwrap();
+                second.send(()).unwrap();
+                while !polled.load(SeqCst) {
+                    myriad::yield_now();
+                }
+                held.send(()).unwrap();
+            });
+            (0..2).for_each(|_| begun.recv().unwrap());
+            let polls = let_a_spare_poll(&done);
+            first.send(()).unwrap();
+            holds.recv().unwrap();
+            [first_closure, second_closure, polls].into_iter().for_each(|task| task.join().unwrap());
+        });
+    });
+}
+
+/// The same of a timer.
+#[test]
+fn who_polls_looks_at_the_timers_of_a_held_worker() {
+    each(&[1], |rt| {
+        rt.run(|| {
+            let (has_begun, begun) = unbounded();
+            let (held, holds) = std::sync::mpsc::channel();
+            let done = Arc::new(AtomicBool::new(false));
+            let (begins, ends) = (has_begun.clone(), done.clone());
+            let second_future = spawn_async(async move {
+                begins.send(()).unwrap();
+                time::sleep_async(Duration::from_millis(600)).await;
+                ends.store(true, SeqCst);
+            });
+            let polled = done.clone();
+            let first_future = spawn_async(async move {
+                has_begun.send(()).unwrap();
+                time::sleep_async(Duration::from_millis(300)).await;
+                // On a second spare, that comes for this timer.
+                spawn(move || {
+                    while !polled.load(SeqCst) {
+                        myriad::yield_now();
+                    }
+                    held.send(()).unwrap();
+                })
+                .await
+                .unwrap();
+            });
+            (0..2).for_each(|_| begun.recv().unwrap());
+            let polls = let_a_spare_poll(&done);
+            holds.recv().unwrap();
+            [first_future, second_future, polls].into_iter().for_each(|task| task.join().unwrap());
+        });
+    });
+}
+
 /// A read from a pipe that only another task writes to.
 #[test]
 #[cfg(unix)]
@@ -220,10 +309,11 @@ fn a_system_call() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- what is said
+// -------------------------------------------------------------------------------------------------------
+// what is said
 
-/// A worker that is about to sleep finds a task, and is stuck in it: the monitor, which looks at that moment, must not believe that
-/// all sleep, or no spare ever comes.
+/// A worker that is about to sleep finds a task, and is stuck in it: the monitor, which looks at
+/// that moment, must not believe that all sleep, or no spare ever comes.
 #[test]
 fn stuck_on_the_way_to_sleep() {
     for mode in MODES {

@@ -6,6 +6,7 @@ mod channel_common;
 mod common;
 
 mod select_basics;
+mod select_default;
 mod select_fair;
 mod select_model;
 mod select_semantics;

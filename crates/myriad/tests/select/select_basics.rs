@@ -1,4 +1,5 @@
-//! The select of closures, futures and threads: what wins, what it brings, and that nothing else happens.
+//! The select of closures, futures and threads: what wins, what it brings, and that nothing else
+//! happens.
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -208,4 +209,88 @@ fn a_dynamic_select() {
             assert_eq!(place, None);
         });
     });
+}
+
+/// The most arms that `select!` takes.
+#[test]
+fn thirty_two_arms() {
+    let channels: [_; 32] = std::array::from_fn(|_| bounded::<usize>(1));
+    let (senders, receivers): (Vec<_>, Vec<_>) = channels.into_iter().unzip();
+    #[rustfmt::skip]
+    let [r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15, r16, r17, r18, r19, r20, r21, r22, r23, r24, r25, r26, r27,
+        r28, r29, r30, _] = &receivers[..] else { unreachable!() };
+    let (full, _left) = bounded(1);
+    full.send(0).unwrap();
+    for (i, sender) in senders[..30].iter().enumerate() {
+        sender.send(i).unwrap();
+        let got = select! {
+                n = r0.recv() => (n, 0),
+                n = r1.recv() => (n, 1),
+                n = r2.recv() => (n, 2),
+                n = r3.recv() => (n, 3),
+                n = r4.recv() => (n, 4),
+                n = r5.recv() => (n, 5),
+                n = r6.recv() => (n, 6),
+                n = r7.recv() => (n, 7),
+                n = r8.recv() => (n, 8),
+                n = r9.recv() => (n, 9),
+                n = r10.recv() => (n, 10),
+                n = r11.recv() => (n, 11),
+                n = r12.recv() => (n, 12),
+                n = r13.recv() => (n, 13),
+                n = r14.recv() => (n, 14),
+                n = r15.recv() => (n, 15),
+                n = r16.recv() => (n, 16),
+                n = r17.recv() => (n, 17),
+                n = r18.recv() => (n, 18),
+                n = r19.recv() => (n, 19),
+                n = r20.recv() => (n, 20),
+                n = r21.recv() => (n, 21),
+                n = r22.recv() => (n, 22),
+                n = r23.recv() => (n, 23),
+                n = r24.recv() => (n, 24),
+                n = r25.recv() => (n, 25),
+                n = r26.recv() => (n, 26),
+                n = r27.recv() => (n, 27),
+                n = r28.recv() => (n, 28),
+                n = r29.recv() => (n, 29),
+            _ = r30.recv() => unreachable!(),
+            _ = full.send(1) => unreachable!(),
+        };
+        assert_eq!(got, (Ok(i), i));
+        let got = select! {
+                n = r0.recv() => (n, 0),
+                n = r1.recv() => (n, 1),
+                n = r2.recv() => (n, 2),
+                n = r3.recv() => (n, 3),
+                n = r4.recv() => (n, 4),
+                n = r5.recv() => (n, 5),
+                n = r6.recv() => (n, 6),
+                n = r7.recv() => (n, 7),
+                n = r8.recv() => (n, 8),
+                n = r9.recv() => (n, 9),
+                n = r10.recv() => (n, 10),
+                n = r11.recv() => (n, 11),
+                n = r12.recv() => (n, 12),
+                n = r13.recv() => (n, 13),
+                n = r14.recv() => (n, 14),
+                n = r15.recv() => (n, 15),
+                n = r16.recv() => (n, 16),
+                n = r17.recv() => (n, 17),
+                n = r18.recv() => (n, 18),
+                n = r19.recv() => (n, 19),
+                n = r20.recv() => (n, 20),
+                n = r21.recv() => (n, 21),
+                n = r22.recv() => (n, 22),
+                n = r23.recv() => (n, 23),
+                n = r24.recv() => (n, 24),
+                n = r25.recv() => (n, 25),
+                n = r26.recv() => (n, 26),
+                n = r27.recv() => (n, 27),
+                n = r28.recv() => (n, 28),
+                n = r29.recv() => (n, 29),
+            default => (Ok(99), 99),
+        };
+        assert_eq!(got, (Ok(99), 99));
+    }
 }

@@ -1,8 +1,9 @@
-//! Random selects, and plain operations beside them, against a sequential model that says exactly what each must do: which arm may win,
-//! what is handed to whom, who is woken, and that all other arms have done nothing.
+//! Random selects, and plain operations beside them, against a sequential model that says exactly
+//! what each must do: which arm may win, what is handed to whom, who is woken, and that all other
+//! arms have done nothing.
 //!
-//! One thread, so all but the choice among ready arms of a fair select is decided; that choice is checked, and followed.
-//! `MYRIAD_TEST_SEED=n` runs one seed.
+//! One thread, so all but the choice among ready arms of a fair select is decided; that choice is
+//! checked, and followed. `MYRIAD_TEST_SEED=n` runs one seed.
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -14,7 +15,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-/// What an arm has brought: a message's number, or that it was sent; `Err`: closed, with the number of what came back.
+/// What an arm has brought: a message's number, or that it was sent; `Err`: closed, with the number
+/// of what came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Brought {
     Received(Option<usize>),
@@ -284,7 +286,8 @@ fn run(seed: u64, steps: usize) {
             }
             3 | 4 if waiting.len() < 6 => {
                 let (arms, biased) = (random_arms(&mut random, &mut next, n), random.below(2) == 0);
-                // Of a fair one's arms in one list any may be the first. Of two that send we would not know whose message came.
+                // Of a fair one's arms in one list any may be the first. Of two that send we would
+                // not know whose message came.
                 let sends: Vec<_> = arms.iter().filter(|arm| arm.message.is_some()).map(|arm| arm.channel).collect();
                 let biased = biased || (1..sends.len()).any(|i| sends[..i].contains(&sends[i]));
                 let future = real.future(&arms, biased, random.below(2) == 0);
@@ -308,7 +311,8 @@ fn run(seed: u64, steps: usize) {
                     let woken = wakes.count();
                     match poll_with(future.as_mut(), waker) {
                         Poll::Ready(won) => break Some(won),
-                        // A task's budget is used up: it lets others run, is woken at once, and has done nothing.
+                        // A task's budget is used up: it lets others run, is woken at once, and has
+                        // done nothing.
                         Poll::Pending if wakes.count() > woken => model.waits.get_mut(&id).unwrap().wakes += 1,
                         Poll::Pending => break None,
                     }

@@ -1,5 +1,6 @@
-//! What Go's select, crossbeam's and core.async's `alts!` do, written anew from their behaviour: `test/chan/*.go`,
-//! crossbeam-channel's tests of `select!` and `Select`, the rows A9 to A12 of core.async.
+//! What Go's select, crossbeam's and core.async's `alts!` do, written anew from their behaviour:
+//! `test/chan/*.go`, crossbeam-channel's tests of `select!` and `Select`, the rows A9 to A12 of
+//! core.async.
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -14,9 +15,11 @@ use std::time::Duration;
 /// Too long for a test, too short for its watch.
 const FOR_EVER: Duration = Duration::from_millis(3);
 
-// ------------------------------------------------------------------------------------------------------- Go
+// -------------------------------------------------------------------------------------------------------
+// Go
 
-/// `select3.go`: which selects go on, and which wait for ever. A nil channel is [`never`], or an arm that is `None`.
+/// `select3.go`: which selects go on, and which wait for ever. A nil channel is [`never`], or an
+/// arm that is `None`.
 #[test]
 fn go_what_blocks() {
     fn goes_on(ready: bool, what: &str, mut select: Select<'_, ()>) {
@@ -61,7 +64,8 @@ fn go_what_blocks() {
     });
 }
 
-/// `doubleselect.go`: several selects send on one channel to one receiver, which must see each number once, in order for each.
+/// `doubleselect.go`: several selects send on one channel to one receiver, which must see each
+/// number once, in order for each.
 #[test]
 fn go_doubleselect() {
     each_runtime(|rt| {
@@ -90,7 +94,8 @@ fn go_doubleselect() {
     });
 }
 
-/// `sieve2.go` in spirit: primes through a chain in which each stage selects between numbers and a stop.
+/// `sieve2.go` in spirit: primes through a chain in which each stage selects between numbers and a
+/// stop.
 #[test]
 fn go_sieve_with_a_stop() {
     each_runtime(|rt| {
@@ -127,7 +132,8 @@ fn go_sieve_with_a_stop() {
     });
 }
 
-/// `powser1.go` in spirit: a demand channel and a data channel for each series; a sum of two asks both in whatever order they come.
+/// `powser1.go` in spirit: a demand channel and a data channel for each series; a sum of two asks
+/// both in whatever order they come.
 #[test]
 fn go_power_series() {
     struct Series {
@@ -205,7 +211,8 @@ fn go_who_comes_late_is_found() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- crossbeam
+// -------------------------------------------------------------------------------------------------------
+// crossbeam
 
 /// Both channels become ready while it waits; each wins sometimes.
 #[test]
@@ -222,7 +229,8 @@ fn crossbeam_both_ready_in_the_end() {
     senders.into_iter().for_each(|sender| sender.join().unwrap());
 }
 
-/// `matching`: an odd number of tasks, each wants to send its number or to receive one: all are paired, the last with us.
+/// `matching`: an odd number of tasks, each wants to send its number or to receive one: all are
+/// paired, the last with us.
 #[test]
 fn crossbeam_matching() {
     each_runtime(|rt| {
@@ -312,7 +320,8 @@ fn crossbeam_nested_and_through_channels() {
     });
 }
 
-/// `fairness_recv`: several receivers that wait in selects all get something, and again and again. (If one starves this hangs.)
+/// `fairness_recv`: several receivers that wait in selects all get something, and again and again.
+/// (If one starves this hangs.)
 #[test]
 fn crossbeam_fair_among_receivers() {
     each_runtime(|rt| {
@@ -367,9 +376,11 @@ fn crossbeam_panics() {
     assert_eq!(select.wait(), 3, "used further");
 }
 
-// ------------------------------------------------------------------------------------------------------- core.async
+// -------------------------------------------------------------------------------------------------------
+// core.async
 
-/// A10, A11: `alts!` tells which port has won; `:priority`, `:default`; puts and takes beside each other.
+/// A10, A11: `alts!` tells which port has won; `:priority`, `:default`; puts and takes beside each
+/// other.
 #[test]
 fn core_async_alts() {
     each_runtime(|rt| {

@@ -1,9 +1,14 @@
 //! Selects that wait: who wakes them, what they meet, and that nothing is lost when they go.
 
 use crate::channel_common::*;
+use crate::common::each_with;
 use myriad::channel::*;
 use myriad::select::{Order, Select, Won};
-use myriad::{select, select_async};
+use myriad::{select, select_async, time};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 /// Five kinds of waiting selects, each woken by each of three kinds of partners.
@@ -161,7 +166,8 @@ fn both_ends_in_one_select() {
     });
 }
 
-/// A forgotten future of a select leaves its arms in lists; the select takes them out before it does anything else.
+/// A forgotten future of a select leaves its arms in lists; the select takes them out before it
+/// does anything else.
 #[test]
 fn a_forgotten_future_of_a_select() {
     let (tx, rx) = unbounded();
@@ -281,4 +287,44 @@ fn dropped_it_gives_back() {
     assert_eq!((tx.len(), count.alive()), (1, 2));
     drop((tx, tx2, rx, rx2));
     assert_eq!(count.alive(), 0);
+}
+
+/// A time that passes in the middle of a poll ends that poll; no waker, which is user code, runs in
+/// it.
+#[test]
+fn a_time_that_passes_during_the_poll_wakes_nobody() {
+    struct Wakes(AtomicUsize);
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+    each_with(
+        &[1, 2],
+        |b| b.manual_clock(),
+        |_, rt| {
+            rt.run(|| {
+                for polled_before in [false, true] {
+                    let polls = AtomicUsize::new(0);
+                    let passes = std::future::poll_fn(|_| {
+                        if polls.fetch_add(1, Relaxed) == usize::from(polled_before) {
+                            rt.advance(Duration::from_millis(20));
+                        }
+                        Poll::<()>::Pending
+                    });
+                    let mut select = pin!(async {
+                        select_async! { biased; at(time::now() + Duration::from_millis(10)) => true, _ = passes => false }
+                    });
+                    let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
+                    let waker = Waker::from(wakes.clone());
+                    let cx = &mut Context::from_waker(&waker);
+                    if polled_before {
+                        assert!(select.as_mut().poll(cx).is_pending());
+                    }
+                    assert_eq!(select.as_mut().poll(cx), Poll::Ready(true), "polled before: {polled_before}");
+                    assert_eq!(wakes.0.load(Relaxed), 0, "polled before: {polled_before}");
+                }
+            });
+        },
+    );
 }

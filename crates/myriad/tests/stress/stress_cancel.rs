@@ -1,7 +1,8 @@
-//! Cancellation against everything else: operations are cancelled at random moments, by handles, limits and tokens, and no
-//! message is lost or doubled.
+//! Cancellation against everything else: operations are cancelled at random moments, by handles,
+//! limits and tokens, and no message is lost or doubled.
 //!
-//! `MYRIAD_STRESS_SEED` repeats a run, `MYRIAD_STRESS_OPS` sets how many operations are cancelled (a million in full length).
+//! `MYRIAD_STRESS_SEED` repeats a run, `MYRIAD_STRESS_OPS` sets how many operations are cancelled
+//! (a million in full length).
 
 use crate::common::{MODES, Mode, Rng, case};
 use myriad::cancel::Token;
@@ -202,6 +203,30 @@ fn scopes_come_and_go() {
                             assert!(!cancel::is_cancelled());
                         });
                         assert_eq!(alive.load(Relaxed), 0);
+                    }
+                },
+            );
+        }
+    }
+}
+
+/// Futures that are cancelled about when their first poll begins. (By a mark that neither the poll
+/// saw nor anybody looked for again, one of some 100,000 was pending for ever.)
+#[test]
+fn futures_in_their_first_poll() {
+    let mut rng = Rng(seed());
+    for mode in MODES {
+        for workers in [1, 2] {
+            case(
+                mode,
+                workers,
+                |b| b,
+                |rt| {
+                    for _ in 0..2 * goal() {
+                        let task = rt.spawn_async(std::future::pending::<()>());
+                        (0..rng.below(700)).for_each(|_| std::hint::spin_loop());
+                        task.cancel();
+                        assert!(task.join().unwrap_err().is_cancelled());
                     }
                 },
             );

@@ -1,6 +1,7 @@
-//! Everything at once on one channel after another, for 2 seconds or `MYRIAD_STRESS_SECONDS`: partners of all kinds that
-//! send, try, run out of time, cancel, clone, drop and close at random. Each message must be received, come back, or be
-//! left, once; each sender's come in order to a single receiver; nothing hangs.
+//! Everything at once on one channel after another, for 2 seconds or `MYRIAD_STRESS_SECONDS`:
+//! partners of all kinds that send, try, run out of time, cancel, clone, drop and close at random.
+//! Each message must be received, come back, or be left, once; each sender's come in order to a
+//! single receiver; nothing hangs.
 //!
 //! `MYRIAD_TEST_SEED=n` repeats the random numbers (not the interleaving).
 
@@ -26,7 +27,8 @@ fn limit(random: &mut Random) -> Duration {
     Duration::from_nanos([0, 1, 1_000, 20_000, 300_000][random.below(5)])
 }
 
-/// One random send; the message comes back if it has not gone. Must know: so no send is cancelled here.
+/// One random send; the message comes back if it has not gone. Must know: so no send is cancelled
+/// here.
 fn send_somehow(tx: &Sender<Counted>, message: Counted, random: &mut Random) -> Result<(), Counted> {
     match random.below(4) {
         0 => tx.try_send(message).map_err(TrySendError::into_inner),
@@ -84,7 +86,8 @@ async fn send_async(
     }
 }
 
-/// Checks the order, and counts. (What another receiver was handed and gave back may come after later messages.)
+/// Checks the order, and counts. (What another receiver was handed and gave back may come after
+/// later messages.)
 fn take(message: Counted, last: &mut [Option<usize>], tally: &Tally) {
     let (who, id) = (message.id >> 32, message.id & 0xFFFF_FFFF);
     let in_order = last[who].is_none_or(|last| last < id);
@@ -113,7 +116,8 @@ fn receive_blocking(rx: Receiver<Counted>, tally: Arc<Tally>, mut random: Random
                 Err(error) => error == RecvTimeoutError::Closed,
             },
             2 => {
-                // Polled once and dropped: it may have been handed a message meanwhile, which goes on to another.
+                // Polled once and dropped: it may have been handed a message meanwhile, which goes
+                // on to another.
                 let mut receiving = pin!(rx.recv_async());
                 match poll_once(receiving.as_mut()) {
                     Poll::Ready(Ok(message)) => take(message, &mut last, &tally),

@@ -1,4 +1,5 @@
-//! Random trees of tasks of every kind, with sums that are known beforehand; both modes, any number of workers.
+//! Random trees of tasks of every kind, with sums that are known beforehand; both modes, any number
+//! of workers.
 //!
 //! ```text
 //!  MYRIAD_STRESS_SECONDS=60   as long (2 by default)

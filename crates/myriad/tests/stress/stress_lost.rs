@@ -1,8 +1,9 @@
-//! Operations that lose, at channels of all kinds: selects, time limits, futures that are dropped in every state, ends that close at
-//! random. No message may be lost or doubled, and what lost has had no effect.
+//! Operations that lose, at channels of all kinds: selects, time limits, futures that are dropped
+//! in every state, ends that close at random. No message may be lost or doubled, and what lost has
+//! had no effect.
 //!
-//! Runs for 2 seconds, or `MYRIAD_STRESS_SECONDS`; [`a_million_lost`] until a million operations have lost. `MYRIAD_TEST_SEED=n` repeats the
-//! random numbers (not the interleaving).
+//! Runs for 2 seconds, or `MYRIAD_STRESS_SECONDS`; [`a_million_lost`] until a million operations
+//! have lost. `MYRIAD_TEST_SEED=n` repeats the random numbers (not the interleaving).
 
 use crate::channel_common::*;
 use myriad::channel::*;

@@ -273,7 +273,8 @@ fn after_a_fork() {
             gang(2, |_| meet(&here, 2));
         };
         meeting();
-        // SAFETY: the other threads of this process hold no lock that the child needs, but for those that gangs take care of.
+        // SAFETY: the other threads of this process hold no lock that the child needs, but for
+        // those that gangs take care of.
         match unsafe { libc::fork() } {
             0 => {
                 // If it hangs it ends, and does not keep the pipes of the test open.

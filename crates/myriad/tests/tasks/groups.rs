@@ -40,7 +40,8 @@ fn one_at_a_time_over_every_wait() {
         let task = |n: u64| {
             let (tx, rx, lock) = (tx.clone(), rx.clone(), lock.clone());
             move |local: &Local<(Alone, Cell<u64>)>| {
-                // The flag is the state's, so it is looked at through a pointer that outlives `with`.
+                // The flag is the state's, so it is looked at through a pointer that outlives
+                // `with`.
                 let state: *const (Alone, Cell<u64>) = local.with(|state| &raw const *state);
                 // SAFETY: only shared references are made, and the group lives as long as its task.
                 let (alone, sum) = unsafe { &*state };
@@ -80,7 +81,8 @@ fn one_at_a_time_over_every_wait() {
     });
 }
 
-/// In threads mode others go on with the ready tasks of a worker that is stuck. Not with those of a group.
+/// In threads mode others go on with the ready tasks of a worker that is stuck. Not with those of a
+/// group.
 #[test]
 fn a_stuck_group_is_not_helped_out() {
     for mode in MODES {
@@ -107,7 +109,8 @@ fn a_stuck_group_is_not_helped_out() {
                 let other = rt.spawn(move || {
                     begun.send(()).unwrap();
                     other_waits.recv().unwrap();
-                    // Whoever helps has time to do wrong; in this very time nobody wakes it. (Nothing is waited *for*: so a sleep.)
+                    // Whoever helps has time to do wrong; in this very time nobody wakes it.
+                    // (Nothing is waited *for*: so a sleep.)
                     myriad::time::sleep(Duration::from_millis(30));
                     free.send(()).unwrap();
                 });
@@ -130,7 +133,8 @@ fn a_stuck_group_is_not_helped_out() {
                     });
                     to_member.send(()).unwrap();
                     to_other.send(()).unwrap();
-                    // A wait that knows nothing of tasks: it ends only if the other one is helped out.
+                    // A wait that knows nothing of tasks: it ends only if the other one is helped
+                    // out.
                     is_stuck.recv().unwrap();
                     inside.leave();
                     next
@@ -141,6 +145,54 @@ fn a_stuck_group_is_not_helped_out() {
             },
         );
     }
+}
+
+/// A task of a group lets another one run on top of it, as rayon's `yield_now` does. Afterwards it
+/// is one of the group still: when its worker is stuck in another task of the group, nobody helps
+/// it out.
+#[test]
+fn a_task_below_another_one_goes_on_as_one_of_the_group() {
+    case(
+        Mode::Threads,
+        1,
+        |b| b.spare_workers(1),
+        |rt| {
+            let group = Group::on(rt.handle(), ());
+            let (to_member, member_waits) = bounded::<()>(1);
+            let (to_other, other_waits) = bounded::<()>(1);
+            let (begun, has_begun) = unbounded::<()>();
+            let (went_on, who_went_on) = std::sync::mpsc::channel();
+            let (says, goes_on) = (begun.clone(), went_on.clone());
+            let member = group.spawn(move |local| {
+                let on_top = local.group().spawn(|_| ());
+                let seat = myriad_core::engine::guest::seat().expect("on a worker");
+                assert!(seat.run_one(myriad_core::engine::guest::Look::Here), "the other one runs on top");
+                on_top.join().unwrap();
+                says.send(()).unwrap();
+                member_waits.recv().unwrap();
+                // (Nobody listens any more, if all is well.)
+                _ = goes_on.send("member");
+            });
+            has_begun.recv().unwrap();
+            let other = rt.spawn(move || {
+                begun.send(()).unwrap();
+                other_waits.recv().unwrap();
+                went_on.send("other").unwrap();
+            });
+            has_begun.recv().unwrap();
+            // It begins when both are blocked on the only worker, and makes both ready, the member
+            // first.
+            let stuck = group.spawn(move |_| {
+                to_member.send(()).unwrap();
+                to_other.send(()).unwrap();
+                // A wait that knows nothing of tasks: until somebody was helped out.
+                who_went_on.recv().unwrap()
+            });
+            assert_eq!(stuck.join().unwrap(), "other", "was helped out while another task of the group ran");
+            member.join().unwrap();
+            other.join().unwrap();
+        },
+    );
 }
 
 #[test]

@@ -63,7 +63,8 @@ fn each_runs_once_and_drops_once() {
     });
 }
 
-/// They really run at the same time where there are two workers: each waits for the other, on the OS's barrier.
+/// They really run at the same time where there are two workers: each waits for the other, on the
+/// OS's barrier.
 #[test]
 fn both_at_the_same_time() {
     each(&[2, 4], |rt| {

@@ -197,7 +197,8 @@ fn panics_reach_the_joiner_or_the_end() {
     });
 }
 
-/// A closure waits for another local task, which runs on top of it; what was woken meanwhile is not forgotten.
+/// A closure waits for another local task, which runs on top of it; what was woken meanwhile is not
+/// forgotten.
 #[test]
 fn closures_wait_for_each_other() {
     everywhere(|_| {

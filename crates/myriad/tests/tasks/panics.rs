@@ -1,4 +1,5 @@
-//! A panic in every position: it stops at its task, reaches whoever waits for it, unchanged, and takes nothing else down.
+//! A panic in every position: it stops at its task, reaches whoever waits for it, unchanged, and
+//! takes nothing else down.
 
 use crate::common::{Drops, catch, catch_planned, each, in_both_modes, plan, text, wait_until};
 use myriad::channel::{bounded, rendezvous};
@@ -57,7 +58,8 @@ fn what_an_error_says() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- spawn
+// -------------------------------------------------------------------------------------------------------
+// spawn
 
 /// Run on top of the joiner.
 #[test]
@@ -143,7 +145,8 @@ fn locals_are_dropped_on_the_way() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- join
+// -------------------------------------------------------------------------------------------------------
+// join
 
 #[test]
 fn on_either_side_of_join() {
@@ -162,7 +165,8 @@ fn on_either_side_of_join() {
     });
 }
 
-/// `b` is under way elsewhere, or blocked, when `a` panics: it is awaited first, because it borrows.
+/// `b` is under way elsewhere, or blocked, when `a` panics: it is awaited first, because it
+/// borrows.
 #[test]
 fn the_other_side_is_awaited() {
     each(&[1, 2, 4], |rt| {
@@ -195,8 +199,8 @@ fn the_other_side_is_awaited() {
     });
 }
 
-/// While the panicking side of `join` waits for the other one, it is no business of other tasks on that worker: for them
-/// no panic is under way, so their locks are not poisoned.
+/// While the panicking side of `join` waits for the other one, it is no business of other tasks on
+/// that worker: for them no panic is under way, so their locks are not poisoned.
 #[test]
 fn a_panic_that_waits_is_not_seen_by_others() {
     each(&[1], |rt| {
@@ -252,7 +256,8 @@ fn deep_inside_joins() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- scope
+// -------------------------------------------------------------------------------------------------------
+// scope
 
 #[test]
 fn in_a_scope() {
@@ -270,7 +275,8 @@ fn in_a_scope() {
             // Joined: it goes to the joiner, and nowhere else.
             let error = scope(|s| s.spawn(|| plan("joined")).join().unwrap_err());
             assert!(error.is_panic());
-            // In the closure itself: after the tasks have ended, also if one of them panicked as well.
+            // In the closure itself: after the tasks have ended, also if one of them panicked as
+            // well.
             catch_planned("closure", || {
                 scope(|s| {
                     s.spawn(|| plan("task"));
@@ -283,7 +289,8 @@ fn in_a_scope() {
     });
 }
 
-/// The handle is dropped *after* the task has panicked: nobody has joined it, so the panic goes on at the scope's end.
+/// The handle is dropped *after* the task has panicked: nobody has joined it, so the panic goes on
+/// at the scope's end.
 #[test]
 fn in_a_scope_with_a_handle_that_is_dropped_late() {
     in_both_modes(|rt| {
@@ -334,7 +341,8 @@ fn many_panics_in_one_scope() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- futures
+// -------------------------------------------------------------------------------------------------------
+// futures
 
 #[test]
 fn in_a_poll() {
@@ -366,7 +374,8 @@ fn in_a_poll() {
     });
 }
 
-/// The destructor of a future that is ready: there is a result, but the panic prevails. After a panic: the first prevails.
+/// The destructor of a future that is ready: there is a result, but the panic prevails. After a
+/// panic: the first prevails.
 #[test]
 fn in_the_destructor_of_a_future() {
     struct Bad;

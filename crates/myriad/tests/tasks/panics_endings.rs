@@ -1,4 +1,5 @@
-//! Panics that nobody joins, and those in destructors: who is told, and that nothing is left behind.
+//! Panics that nobody joins, and those in destructors: who is told, and that nothing is left
+//! behind.
 
 use crate::common::{
     MODES, PLANNED, assert_aborted, assert_ok, case, catch, catch_planned, each_with, in_both_modes, in_child, plan,
@@ -9,7 +10,8 @@ use myriad::{Unhandled, join, scope, spawn, spawn_async};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
 
-// ------------------------------------------------------------------------------------------------------- destructors
+// -------------------------------------------------------------------------------------------------------
+// destructors
 
 struct Bomb;
 impl Drop for Bomb {
@@ -18,7 +20,8 @@ impl Drop for Bomb {
     }
 }
 
-/// A result that panics when it is dropped: where nobody takes it the worker survives, where somebody does it is theirs.
+/// A result that panics when it is dropped: where nobody takes it the worker survives, where
+/// somebody does it is theirs.
 #[test]
 fn in_the_destructor_of_a_result() {
     each_with(
@@ -73,7 +76,8 @@ fn in_the_destructor_of_a_scoped_result() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- detached
+// -------------------------------------------------------------------------------------------------------
+// detached
 
 type Lines = Arc<Mutex<Vec<String>>>;
 
@@ -93,7 +97,8 @@ fn a_detached_panic_goes_to_the_hook() {
                 |b| b.on_unhandled_panic(hook(&lines)),
                 |rt| {
                     rt.run(|| {
-                        // Detached before it runs, after it has ended, with a name, as a future, from its own task.
+                        // Detached before it runs, after it has ended, with a name, as a future,
+                        // from its own task.
                         drop(spawn(|| plan("one")));
                         let h = spawn(|| plan("two"));
                         wait_until(|| h.is_finished());
@@ -203,7 +208,8 @@ fn a_detached_panic_is_reported() {
     assert_eq!(said.matches("panicked: planned: nobody hears\n").count(), 2, "{said}");
 }
 
-// ------------------------------------------------------------------------------------------------------- afterwards
+// -------------------------------------------------------------------------------------------------------
+// afterwards
 
 /// After thousands of panics everywhere the runtime works as before.
 #[test]
@@ -232,7 +238,8 @@ fn nothing_is_left_behind() {
     );
 }
 
-/// A payload that panics itself when it is dropped: where nobody takes it the worker drops it, and survives.
+/// A payload that panics itself when it is dropped: where nobody takes it the worker drops it, and
+/// survives.
 #[test]
 fn a_payload_that_panics_when_it_is_dropped() {
     struct Bad;

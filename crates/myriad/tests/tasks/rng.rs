@@ -10,8 +10,8 @@ fn take(n: usize) -> Vec<u64> {
     (0..n).map(|_| rng().next_u64()).collect()
 }
 
-/// A tree of tasks of all kinds. Now and then, as the schedule would, a task lets others go first; `shake` says when, and draws
-/// from elsewhere.
+/// A tree of tasks of all kinds. Now and then, as the schedule would, a task lets others go first;
+/// `shake` says when, and draws from elsewhere.
 fn tree(depth: u32, shake: u64) -> u64 {
     let pause = |n: u64| {
         if (shake.wrapping_mul(n + u64::from(depth) + 3) >> 7).is_multiple_of(3) {

@@ -48,7 +48,8 @@ fn handles_are_joined_inside() {
     });
 }
 
-/// At the end of the scope all have ended, also those that block, and those that were taken by other workers.
+/// At the end of the scope all have ended, also those that block, and those that were taken by
+/// other workers.
 #[test]
 fn the_end_waits_for_all() {
     in_both_modes(|rt| {
@@ -158,7 +159,8 @@ fn an_inner_task_spawns_into_the_outer_scope() {
     });
 }
 
-/// Results of tasks that nobody joined are dropped before the scope ends, once: they may borrow from what comes next.
+/// Results of tasks that nobody joined are dropped before the scope ends, once: they may borrow
+/// from what comes next.
 #[test]
 fn results_that_nobody_takes_are_dropped_inside() {
     struct Writes<'a>(&'a AtomicUsize, &'a AtomicBool);
@@ -226,7 +228,8 @@ fn is_finished_in_a_scope() {
     });
 }
 
-/// Tasks of a scope and free ones lie in the queue one upon the other; the end of the scope must not take the free ones.
+/// Tasks of a scope and free ones lie in the queue one upon the other; the end of the scope must
+/// not take the free ones.
 #[test]
 fn free_tasks_among_those_of_the_scope() {
     in_both_modes(|rt| {
@@ -269,7 +272,8 @@ fn a_scope_is_used_from_another_runtime() {
     });
 }
 
-/// On a foreign thread the tasks go to the global runtime, and the thread sleeps until they have ended.
+/// On a foreign thread the tasks go to the global runtime, and the thread sleeps until they have
+/// ended.
 #[test]
 fn on_a_foreign_thread() {
     let _watch = crate::common::watch("global runtime");

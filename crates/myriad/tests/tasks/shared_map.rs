@@ -130,7 +130,8 @@ fn one_of_many() {
     });
 }
 
-/// Values are kept over waits, and while an iteration stands between two entries others change the map, the same part too.
+/// Values are kept over waits, and while an iteration stands between two entries others change the
+/// map, the same part too.
 #[test]
 fn nothing_is_held_by_who_waits() {
     each(&[1, 2], |rt| {

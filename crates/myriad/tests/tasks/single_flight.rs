@@ -6,7 +6,8 @@ use myriad::{channel, scope, spawn, spawn_async};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
-/// How many have come to wait: what the work looks at before it ends. (They say so just before they ask.)
+/// How many have come to wait: what the work looks at before it ends. (They say so just before they
+/// ask.)
 fn crowd(rt: &myriad::Runtime, waiting: usize, key: &'static str) -> (Vec<(usize, bool)>, usize) {
     let flights = Arc::new(SingleFlight::new());
     let (asked, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

@@ -66,7 +66,8 @@ fn one_after_the_other() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- sizes
+// -------------------------------------------------------------------------------------------------------
+// sizes
 
 /// Spawns with a closure and a result of this size, and looks at every byte.
 fn of_size<const N: usize>() {
@@ -88,7 +89,8 @@ fn with_large_stacks(body: impl Fn(&myriad::Runtime)) {
     }
 }
 
-/// From nothing at all to far more than a record holds; 24, 88, 152, .. fill a size class to the byte.
+/// From nothing at all to far more than a record holds; 24, 88, 152, .. fill a size class to the
+/// byte.
 #[test]
 fn closures_and_results_of_all_sizes() {
     with_large_stacks(|rt| {
@@ -185,7 +187,8 @@ fn results_without_size() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- drops
+// -------------------------------------------------------------------------------------------------------
+// drops
 
 #[test]
 fn what_a_closure_holds_is_dropped_once() {
@@ -252,9 +255,11 @@ fn a_dropped_handle_detaches() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- is_finished, names, places
+// -------------------------------------------------------------------------------------------------------
+// is_finished, names, places
 
-/// A handle that has been polled leaves its waker behind, also if its task is dropped from the queue's end.
+/// A handle that has been polled leaves its waker behind, also if its task is dropped from the
+/// queue's end.
 #[test]
 fn a_polled_handle_is_dropped_before_its_task_begins() {
     each(&[1, 2], |rt| {
@@ -359,7 +364,8 @@ fn many_names() {
     });
 }
 
-// ------------------------------------------------------------------------------------------------------- whence, whither
+// -------------------------------------------------------------------------------------------------------
+// whence, whither
 
 #[test]
 fn foreign_threads_spawn() {

@@ -68,8 +68,8 @@ fn names_and_places() {
     assert!(current().is_none());
 }
 
-/// A lock that its owner may take again knows the second side of a `join` as somebody else, wherever it runs; and the task itself
-/// on whatever stack or thread it goes on.
+/// A lock that its owner may take again knows the second side of a `join` as somebody else,
+/// wherever it runs; and the task itself on whatever stack or thread it goes on.
 #[test]
 fn owners_of_locks() {
     use myriad::sync::ReentrantLock;

@@ -37,7 +37,8 @@ fn each_task_has_its_own() {
 #[test]
 fn the_other_side_of_a_join_is_a_task_of_its_own() {
     in_both_modes(|rt| {
-        // Called, by a task without anything; with a value made before, or on the first side; and stolen, or not.
+        // Called, by a task without anything; with a value made before, or on the first side; and
+        // stolen, or not.
         for made_before in [false, true] {
             rt.run(move || {
                 if made_before {
@@ -63,7 +64,8 @@ fn a_side_that_is_stolen_has_its_own() {
         rt.run(|| {
             for _ in 0..50 {
                 let (tx, rx) = rendezvous();
-                // The first side waits for the second, so that another worker or another stack runs it.
+                // The first side waits for the second, so that another worker or another stack runs
+                // it.
                 let (a, b) = join(
                     || (bump(), rx.recv().unwrap(), bump()),
                     || {
@@ -261,7 +263,8 @@ fn the_same_task_on_another_stack() {
                 assert_eq!(COUNT.get(), begin + 2_001);
             });
         }
-        // While it has a reference to one of its own, others stand for them there; afterwards it has its own again.
+        // While it has a reference to one of its own, others stand for them there; afterwards it
+        // has its own again.
         rt.run(|| {
             COUNT.with(|count| {
                 down(2_000);
@@ -367,7 +370,8 @@ trait JoinHere: Future + Sized {
 }
 impl<F: Future> JoinHere for F {}
 
-/// In threads mode a task goes on with another worker's role when its own is stuck; what belongs to it goes along.
+/// In threads mode a task goes on with another worker's role when its own is stuck; what belongs to
+/// it goes along.
 #[test]
 fn on_another_worker_after_a_wait() {
     use std::sync::atomic::AtomicBool;

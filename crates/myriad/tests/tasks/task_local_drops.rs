@@ -1,4 +1,5 @@
-//! The end of task-locals: when they are dropped, in which order, what their destructors may do, and that nothing is left.
+//! The end of task-locals: when they are dropped, in which order, what their destructors may do,
+//! and that nothing is left.
 
 use crate::common::{Drops, MODES, PLANNED, case, catch_planned, each, in_both_modes, plan, quiet, wait_until, watch};
 use myriad::channel::{bounded, rendezvous};
@@ -80,7 +81,8 @@ fn dropped_at_the_end_the_newest_first() {
     });
 }
 
-/// All ways in which a task can run: from the loop, on top of its joiner, in a scope, as a side of `join`, as a future, by `run`.
+/// All ways in which a task can run: from the loop, on top of its joiner, in a scope, as a side of
+/// `join`, as a future, by `run`.
 fn in_all_ways(rt: &myriad::Runtime, body: impl Fn() + Copy + Send + Sync + 'static) {
     rt.spawn(body).join().unwrap();
     rt.run(body);
@@ -173,7 +175,8 @@ fn a_task_that_panics_drops_them() {
         assert!(rt.spawn(hold.clone()).join().is_err());
         drops.assert_all(1);
         rt.run(|| {
-            // The side of a `join`, called on top of a task without any: what it made is not the caller's.
+            // The side of a `join`, called on top of a task without any: what it made is not the
+            // caller's.
             catch_planned("as it should", || join(|| (), hold.clone()));
             drops.assert_all(2);
             assert_eq!(HELD.with_borrow(Vec::len), 0);

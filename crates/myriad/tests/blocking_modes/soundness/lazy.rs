@@ -1,6 +1,6 @@
-//! The initialiser of a thread-local waits. Meanwhile a second task on that thread finds the variable uninitialised, and
-//! initialises it; then the first one puts its value over that. With `std` alone, the second value may be dropped while a
-//! reference to it is alive.
+//! The initialiser of a thread-local waits. Meanwhile a second task on that thread finds the
+//! variable uninitialised, and initialises it; then the first one puts its value over that. With
+//! `std` alone, the second value may be dropped while a reference to it is alive.
 
 use crate::common::{Mode, assert_ok, case, fibers_supported, in_child, stderr};
 use myriad::channel::{Receiver, bounded};
@@ -24,7 +24,8 @@ thread_local! {
     });
 }
 
-/// Two tasks look at the variable; the first one's look waits in the initialiser until the second has looked.
+/// Two tasks look at the variable; the first one's look waits in the initialiser until the second
+/// has looked.
 fn two_looks(rt: &myriad::Runtime) -> (usize, usize) {
     INITIALISED.store(0, SeqCst);
     let (tx, rx) = bounded(1);
@@ -38,14 +39,15 @@ fn two_looks(rt: &myriad::Runtime) -> (usize, usize) {
     })
 }
 
-/// A thread for each task: each has its own variable. And a program in fiber mode that breaks the contract.
+/// A thread for each task: each has its own variable. And a program in fiber mode that breaks the
+/// contract.
 #[test]
 fn an_initialiser_that_waits() {
     case(Mode::Threads, 1, |b| b, |rt| assert_eq!(two_looks(rt), (0, 1)));
     let output = in_child(&[], || {
         if fibers_supported() {
-            // One variable, initialised twice. Both looks were at the same place; what the first one sees depends on
-            // `std`.
+            // One variable, initialised twice. Both looks were at the same place; what the first
+            // one sees depends on `std`.
             let rt = Mode::Fibers.runtime(1);
             two_looks(&rt);
         }

@@ -1,9 +1,10 @@
-//! Thread-local *scopes* and stacks that take turns: the programs behind the contract of `Builder::fibers`.
+//! Thread-local *scopes* and stacks that take turns: the programs behind the contract of
+//! `Builder::fibers`.
 //!
-//! None of them has an `unsafe` of its own but the one that switches fiber mode on. In threads mode all is well, because
-//! each task that blocks has a thread, and so its thread-locals, for itself. In fiber mode tasks take turns on one thread:
-//! each program shows what the contract forbids, as far as that can be shown without undefined behaviour, or in a process
-//! of its own.
+//! None of them has an `unsafe` of its own but the one that switches fiber mode on. In threads mode
+//! all is well, because each task that blocks has a thread, and so its thread-locals, for itself.
+//! In fiber mode tasks take turns on one thread: each program shows what the contract forbids, as
+//! far as that can be shown without undefined behaviour, or in a process of its own.
 //!
 //! ```text
 //!  moved      a value of a thread-local before and after a wait      the same thread: well in both modes

@@ -1,5 +1,6 @@
-//! Compilers keep the address of a thread-local in a register. A task that went on on another thread would then write to
-//! the first thread's variable: a data race without `unsafe`. So a task that has blocked goes on on its thread, in both modes.
+//! Compilers keep the address of a thread-local in a register. A task that went on on another
+//! thread would then write to the first thread's variable: a data race without `unsafe`. So a task
+//! that has blocked goes on on its thread, in both modes.
 
 use crate::common::in_both_modes;
 use myriad::spawn;

@@ -1,5 +1,6 @@
-//! A destructor that waits while a panic is under way. The count of panics belongs to the thread, so in fiber mode other
-//! tasks on it seem to be panicking: they leave `std`'s locks poisoned, or do not poison them.
+//! A destructor that waits while a panic is under way. The count of panics belongs to the thread,
+//! so in fiber mode other tasks on it seem to be panicking: they leave `std`'s locks poisoned, or
+//! do not poison them.
 
 use crate::common::{MODES, Mode, case, catch_planned, plan, quiet};
 use myriad::channel::{Receiver, rendezvous};
@@ -15,7 +16,8 @@ impl Drop for Waits {
     }
 }
 
-/// Whether another task seems to panic while a destructor waits, and whether its lock is poisoned by that.
+/// Whether another task seems to panic while a destructor waits, and whether its lock is poisoned
+/// by that.
 fn seen_by_another(rt: &myriad::Runtime) -> (bool, bool) {
     quiet();
     rt.run(|| {

@@ -1,6 +1,6 @@
-//! A crate sets a thread-local for the time of a closure, and puts the old value back afterwards: in stack order, it
-//! believes. Two tasks that wait inside such closures on one thread, and end in the other order, leave a pointer to a
-//! frame that is gone.
+//! A crate sets a thread-local for the time of a closure, and puts the old value back afterwards:
+//! in stack order, it believes. Two tasks that wait inside such closures on one thread, and end in
+//! the other order, leave a pointer to a frame that is gone.
 
 use crate::common::{Mode, assert_ok, case, in_child, stderr};
 use myriad::channel::{bounded, rendezvous};
@@ -8,8 +8,8 @@ use myriad::spawn;
 
 scoped_tls::scoped_thread_local!(static WORD: String);
 
-/// Two tasks, `a` and `b`: set, wait, unset; `a` begins first and ends first. Returns whether something is set afterwards,
-/// on the thread on which they ran if it is one.
+/// Two tasks, `a` and `b`: set, wait, unset; `a` begins first and ends first. Returns whether
+/// something is set afterwards, on the thread on which they ran if it is one.
 fn two_scopes(rt: &myriad::Runtime) -> Vec<bool> {
     rt.run(|| {
         let (a_tx, a_rx) = rendezvous::<()>();
@@ -44,8 +44,9 @@ fn threads_mode_keeps_scopes_apart() {
     }
 }
 
-/// The hole: after both have ended, the thread-local is still set, to `a`'s string, which is gone. Reading it would be
-/// undefined behaviour, so this asks only whether something is there. In a process of its own, for that thread is spoilt.
+/// The hole: after both have ended, the thread-local is still set, to `a`'s string, which is gone.
+/// Reading it would be undefined behaviour, so this asks only whether something is there. In a
+/// process of its own, for that thread is spoilt.
 #[test]
 fn fiber_mode_needs_the_contract() {
     let output = in_child(&[], || {

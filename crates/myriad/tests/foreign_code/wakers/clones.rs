@@ -1,4 +1,5 @@
-//! A waker whose clone panics, where the future has been woken already: what it was woken for goes to the next.
+//! A waker whose clone panics, where the future has been woken already: what it was woken for goes
+//! to the next.
 
 use super::{Count, Waiter, poll};
 use crate::common::{catch_planned, in_both_modes, plan, wait_until};

@@ -2,11 +2,12 @@
 
 use crate::behaviours::{Value, When};
 use crate::cell::{Cx, Seen, until};
+use futures_util::{Sink, Stream};
 use myriad::channel::{self, Receiver, Sender, bounded, dropping, oneshot, rendezvous, sliding, unbounded};
 use myriad::select::Select;
 use myriad::time::timeout;
 use myriad::{block_on, spawn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -121,7 +122,8 @@ pub(crate) fn send_future(cx: &Cx) -> Seen {
     })
 }
 
-/// A receive whose message nobody takes: the future that got it is dropped, so the message goes to the next, or back.
+/// A receive whose message nobody takes: the future that got it is dropped, so the message goes to
+/// the next, or back.
 pub(crate) fn recv_future(cx: &Cx) -> Seen {
     let (tx, rx) = rendezvous();
     let wait = cx.last_sender();
@@ -192,7 +194,8 @@ pub(crate) fn broadcast_ends(cx: &Cx) -> Seen {
     seen
 }
 
-/// A promise that is set twice: the second value comes back, and is dropped; the first goes with the ends.
+/// A promise that is set twice: the second value comes back, and is dropped; the first goes with
+/// the ends.
 pub(crate) fn promise(cx: &Cx) -> Seen {
     let (tx, rx) = channel::promise();
     let wait = cx.last_sender();
@@ -413,4 +416,64 @@ pub(crate) fn select_poll(cx: &Cx) -> Seen {
     });
     wait();
     seen
+}
+
+/// A stream that owns its receiver goes, with messages in the channel.
+pub(crate) fn stream_goes(cx: &Cx) -> Seen {
+    let (tx, rx) = bounded(4);
+    (0..3).for_each(|_| _ = tx.try_send(cx.value()));
+    let wait = cx.last_sender();
+    let other = tx.clone();
+    cx.foe.on_again(move || _ = (other.len(), other.close()));
+    let stream = rx.into_stream();
+    let seen = Seen::of(move || {
+        drop(stream);
+        cx.foe.release();
+        drop(tx);
+    });
+    wait();
+    seen
+}
+
+/// A stream stands in line, is given a message, and is dropped: the message goes back into a
+/// channel whose other ends are gone.
+pub(crate) fn stream_given(cx: &Cx) -> Seen {
+    let (tx, rx) = bounded(4);
+    let wait = cx.last_sender();
+    cx.foe.on_again(|| _ = unbounded::<u32>());
+    let mut stream = rx.into_stream();
+    assert!(Pin::new(&mut stream).poll_next(&mut Context::from_waker(Waker::noop())).is_pending());
+    tx.send(cx.value()).unwrap();
+    let seen = Seen::of(move || {
+        drop(tx);
+        drop(stream);
+    });
+    wait();
+    seen
+}
+
+/// A sink holds a message for which there is no room, stands in line, and is dropped.
+pub(crate) fn sink_goes(cx: &Cx) -> Seen {
+    let (tx, rx) = bounded(1);
+    hostile_channel(cx, &tx, &rx);
+    tx.send(cx.value_when(When::Clone, 0)).unwrap();
+    let seen = Seen::of(|| {
+        let mut sink = pin!(tx.sink());
+        sink.as_mut().start_send(cx.value()).unwrap();
+        assert!(sink.as_mut().poll_flush(&mut Context::from_waker(Waker::noop())).is_pending());
+    });
+    drop(rx);
+    seen
+}
+
+/// The message of a sink comes back when the channel is closed.
+pub(crate) fn sink_refused(cx: &Cx) -> Seen {
+    let (tx, rx) = bounded(1);
+    hostile_channel(cx, &tx, &rx);
+    tx.send(cx.value_when(When::Clone, 0)).unwrap();
+    let mut sink = tx.into_sink();
+    Pin::new(&mut sink).start_send(cx.value()).unwrap();
+    assert!(Pin::new(&mut sink).poll_flush(&mut Context::from_waker(Waker::noop())).is_pending());
+    rx.close();
+    Seen::of(|| drop(Pin::new(&mut sink).poll_flush(&mut Context::from_waker(Waker::noop()))))
 }

@@ -25,7 +25,8 @@ pub(crate) fn group_task(cx: &Cx) -> Seen {
     seen
 }
 
-/// What is done with a group's state. (It must not wait there, but for others of the group nothing breaks.)
+/// What is done with a group's state. (It must not wait there, but for others of the group nothing
+/// breaks.)
 pub(crate) fn group_state(cx: &Cx) -> Seen {
     let group = Group::new(5);
     let (inner, wait) = (cx.clone(), cx.last_sender());

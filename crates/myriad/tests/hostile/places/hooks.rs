@@ -204,3 +204,67 @@ pub(crate) fn run(cx: &Cx) -> Seen {
     _ = cx.is(Behaviour::Last);
     seen
 }
+
+/// In a task of a named pool.
+pub(crate) fn pool_task(cx: &Cx) -> Seen {
+    let (inner, wait) = (cx.clone(), cx.last_sender());
+    let rt = builder(cx).pool("io", cx.workers).build().unwrap();
+    let pool = rt.handle().pool("io").unwrap();
+    cx.foe.on_again(move || _ = pool.spawn(|| 5).join());
+    let seen = Seen::joined(pool.spawn(move || inner.act()).join());
+    wait();
+    check(rt);
+    seen
+}
+
+/// The result of a task of a named pool, which nobody wants, and its captures.
+pub(crate) fn pool_result(cx: &Cx) -> Seen {
+    let (value, wait) = (cx.value(), cx.last_sender());
+    let rt = builder(cx).pool("io", 1).build().unwrap();
+    drop(rt.handle().pool("io").unwrap().spawn(move || value));
+    until("a result is not dropped", || cx.foe.acted() > 0 || cx.foe.is_outside());
+    wait();
+    check(rt);
+    Seen::Well
+}
+
+/// In a poll of a future in a named pool, which a task of another pool wakes.
+pub(crate) fn pool_poll(cx: &Cx) -> Seen {
+    let (inner, wait) = (cx.clone(), cx.last_sender());
+    let rt = builder(cx).pool("io", 1).build().unwrap();
+    let (tx, rx) = bounded::<()>(1);
+    cx.foe.on_again({
+        let handle = rt.handle();
+        move || _ = handle.spawn(|| 5).join()
+    });
+    let polled = rt.handle().pool("io").unwrap().spawn_async(async move {
+        _ = rx.recv_async().await;
+        inner.act();
+    });
+    rt.spawn(move || drop(tx)).join().unwrap();
+    let seen = Seen::joined(polled.join());
+    wait();
+    check(rt);
+    seen
+}
+
+/// A future of a named pool waits when its runtime ends.
+pub(crate) fn pool_at_the_end(cx: &Cx) -> Seen {
+    let (value, wait) = (cx.value(), cx.last_sender());
+    let rt = builder(cx).pool("io", 1).build().unwrap();
+    cx.foe.on_again({
+        let handle = rt.handle();
+        move || _ = handle.spawn(|| ()).join()
+    });
+    let h = rt.handle().pool("io").unwrap().spawn_async(async move {
+        let _value = value;
+        std::future::pending::<()>().await;
+    });
+    let seen = Seen::of(|| myriad::blocking(AssertUnwindSafe(move || drop(rt.shutdown(Duration::ZERO)))));
+    let joined = match h.join() {
+        Err(error) if error.is_shutdown() => Seen::Well,
+        other => Seen::joined(other),
+    };
+    wait();
+    if seen == Seen::Well { joined } else { seen }
+}

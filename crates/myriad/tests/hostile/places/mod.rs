@@ -5,6 +5,7 @@ pub(crate) mod groups;
 pub(crate) mod hooks;
 pub(crate) mod locks;
 pub(crate) mod parallel;
+pub(crate) mod priorities;
 pub(crate) mod scopes;
 pub(crate) mod shared;
 pub(crate) mod tasks;

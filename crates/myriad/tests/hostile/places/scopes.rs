@@ -25,7 +25,8 @@ fn again() {
     local_scope(|s| _ = s.spawn(|| ()));
 }
 
-/// After a place: a scope that is cancelled, for what the place has left in the lists of cancellation.
+/// After a place: a scope that is cancelled, for what the place has left in the lists of
+/// cancellation.
 fn cancelled_scope() {
     scope(|s| {
         for _ in 0..4 {
@@ -334,7 +335,8 @@ pub(crate) fn mapped_errors(cx: &Cx) -> Seen {
     cx.foe.on_again(again);
     let wait = cx.last_sender();
     let seen = Seen::of(|| {
-        // (Results beside them would be dropped while the errors are returned; if that panics, Rust itself leaks these.)
+        // (Results beside them would be dropped while the errors are returned; if that panics, Rust
+        // itself leaks these.)
         let result = task::try_map_concurrent(2, 0..6, |_| -> Result<(), Value> { Err(cx.value()) });
         drop(result);
     });
@@ -450,7 +452,8 @@ pub(crate) fn local_waker_dropped(cx: &Cx) -> Seen {
     seen
 }
 
-/// A timer's waker, which a scope's end calls that has no stack left to wait on: A4 of the findings.
+/// A timer's waker, which a scope's end calls that has no stack left to wait on: A4 of the
+/// findings.
 pub(crate) fn no_stack(cx: &Cx) -> Seen {
     let rt = cx.mode.builder().workers(2).spare_workers(0).max_stacks(2).build().unwrap();
     let (tx, rx) = myriad::channel::bounded::<()>(1);

@@ -120,7 +120,7 @@ pub(crate) fn future_ends(cx: &Cx) -> Seen {
     well_after(wait)
 }
 
-async fn task_yields() {
+pub(super) async fn task_yields() {
     let mut again = true;
     poll_fn(|cx| {
         if std::mem::take(&mut again) {
@@ -249,8 +249,8 @@ pub(crate) fn handle_drop(cx: &Cx) -> Seen {
     seen
 }
 
-/// A future's handle has its result while the waker that its end woke is still at work, and new tasks come to life in the
-/// same memory: A6 of the findings.
+/// A future's handle has its result while the waker that its end woke is still at work, and new
+/// tasks come to life in the same memory: A6 of the findings.
 pub(crate) fn handle_wake_late(cx: &Cx) -> Seen {
     let wait = cx.last_sender();
     let (tx, rx) = bounded::<()>(1);
@@ -276,7 +276,8 @@ pub(crate) fn handle_wake_late(cx: &Cx) -> Seen {
     seen
 }
 
-/// A handle that was polled is joined by one whose worker runs the task in place: B11 of the findings.
+/// A handle that was polled is joined by one whose worker runs the task in place: B11 of the
+/// findings.
 pub(crate) fn handle_inline(cx: &Cx) -> Seen {
     let wait = cx.last_sender();
     let mut h = spawn(|| ());
@@ -514,6 +515,28 @@ pub(crate) fn block_on(cx: &Cx) -> Seen {
             let _value = value;
             task_yields().await;
         })
+    });
+    wait();
+    seen
+}
+
+/// In a closure that its joiner yields to.
+pub(crate) fn yielded_to(cx: &Cx) -> Seen {
+    let (inner, wait) = (cx.clone(), cx.last_sender());
+    let h = spawn(move || inner.act());
+    let yielded = Seen::of(|| _ = h.yield_to());
+    let seen = Seen::joined(h.join());
+    wait();
+    if yielded == Seen::Well { seen } else { yielded }
+}
+
+/// What such a closure has captured, and its result, which nobody wants.
+pub(crate) fn result_of_yielded_to(cx: &Cx) -> Seen {
+    let (value, wait) = (cx.value(), cx.last_sender());
+    let h = spawn(move || value);
+    let seen = Seen::of(|| {
+        _ = h.yield_to();
+        drop(h);
     });
     wait();
     seen

@@ -1,6 +1,6 @@
 //! Destructors and initialisers of thread-locals.
 
-use crate::behaviours::Value;
+use crate::behaviours::{Behaviour, Value};
 use crate::cell::{Cx, Seen};
 use std::cell::RefCell;
 use std::sync::Mutex;
@@ -42,6 +42,10 @@ pub(crate) fn thread_local_of_dedicated(cx: &Cx) -> Seen {
     wait();
     // Its thread ends a moment after its task.
     crate::cell::until("the thread does not end", || cx.foe.counts().0 == cx.foe.counts().1);
+    if cx.is(Behaviour::Panics) {
+        // The value is counted, its panic is under way there, and ends the process.
+        crate::cell::until("the process does not end", || false);
+    }
     seen
 }
 
@@ -59,7 +63,8 @@ fn made() -> u32 {
     })
 }
 
-/// The initialiser of a thread-local, on a thread of std. (On a worker in fiber mode it must not wait.)
+/// The initialiser of a thread-local, on a thread of std. (On a worker in fiber mode it must not
+/// wait.)
 pub(crate) fn initialiser(cx: &Cx) -> Seen {
     cx.foe.on_again(|| _ = SET.try_with(|set| set.try_borrow().is_ok()));
     let (inner, wait) = (cx.clone(), cx.last_sender());

@@ -1,9 +1,11 @@
-//! Wakers in all kinds of futures: three wait, the first two with hostile wakers, and the third has to be woken.
+//! Wakers in all kinds of futures: three wait, the first two with hostile wakers, and the third has
+//! to be woken.
 //!
 //! `Again` polls a future again in its own `wake`; `Last` drops the futures that wait.
 
 use crate::behaviours::{Behaviour, When};
 use crate::cell::{Cx, Seen, until};
+use futures_util::{SinkExt, StreamExt};
 use myriad::channel::{self, bounded, rendezvous, unbounded};
 use myriad::sync::{
     Barrier, Condition, Condvar, Event, Latch, Mutex, Once, OnceLock, ReentrantLock, RwLock, Semaphore, SingleFlight,
@@ -13,7 +15,7 @@ use myriad::task::JoinSet;
 use myriad::{blocking_async, cancel::Token, compute_async, spawn, time};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::task::{Context, Poll, Wake, Waker};
@@ -91,6 +93,9 @@ fn three(cx: &Cx, when: When, futures: [Pending; 3], trigger: impl FnOnce()) -> 
         let future = b.lock().unwrap_or_else(|e| e.into_inner()).take();
         let dropped = Seen::of(|| drop(future));
         seen = if polled == Seen::Well { dropped } else { polled };
+        if cx.foe.woken_instead() {
+            cx.foe.too_late();
+        }
     }
     let good = Arc::new(Good(AtomicBool::new(false)));
     let waker = Waker::from(good.clone());
@@ -121,7 +126,8 @@ fn three(cx: &Cx, when: When, futures: [Pending; 3], trigger: impl FnOnce()) -> 
     seen
 }
 
-/// A kind of futures: for each moment a place. `$object` is made once; `$wait` is a future of a clone of it; `$end` ends the waits.
+/// A kind of futures: for each moment a place. `$object` is made once; `$wait` is a future of a
+/// clone of it; `$end` ends the waits.
 macro_rules! kinds {
     ($($name:ident: $object:expr, |$o:ident| $wait:expr, |$e:ident| $end:expr;)*) => {$(
         pub(crate) mod $name {
@@ -198,6 +204,15 @@ kinds! {
     };
     send_received: { let o = bounded(1); o.0.send(0).unwrap(); o }, |o| o.0.send_async(1).await, |e| each(3, || _ = e.1.try_recv());
     send_closed: { let o = bounded(1); o.0.send(0).unwrap(); o }, |o| o.0.send_async(1).await, |e| _ = e.1.close();
+    stream_sent: ends(bounded::<u32>(4)), |o| _ = pin!(o.1.stream()).next().await, |e| {
+        let tx = take(&e.0).unwrap();
+        each(3, || _ = tx.try_send(1));
+    };
+    stream_closed: ends(bounded::<u32>(1)), |o| _ = pin!(o.1.stream()).next().await, |e| drop(take(&e.0));
+    owned_stream: ends(unbounded::<u32>()), |o| _ = o.1.clone().into_stream().next().await, |e| drop(take(&e.0));
+    sink_received: { let o = bounded(1); o.0.send(0).unwrap(); o }, |o| _ = pin!(o.0.sink()).send(1).await, |e| each(3, || _ = e.1.try_recv());
+    sink_closed: { let o = bounded(1); o.0.send(0).unwrap(); o }, |o| _ = pin!(o.0.sink()).send(1).await, |e| _ = e.1.close();
+    owned_sink: { let o = bounded(1); o.0.send(0).unwrap(); o }, |o| _ = o.0.clone().into_sink().send(1).await, |e| _ = e.1.close();
     ready_sent: ends(bounded::<u32>(4)), |o| o.1.wait_ready_async().await, |e| _ = take(&e.0).unwrap().send(1);
     ready_closed: ends(bounded::<u32>(4)), |o| o.1.wait_ready_async().await, |e| drop(take(&e.0));
     peek_sent: ends(bounded::<u32>(4)), |o| o.1.peek_async().await, |e| _ = take(&e.0).unwrap().send(1);

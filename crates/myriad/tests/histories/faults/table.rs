@@ -1,0 +1,241 @@
+//! The faults.
+
+/// What is written otherwise: in this file of `crates/`, this text, which stands there once,
+/// becomes that one. `FAULT` is whether the fault is switched on.
+pub(super) type Edit = (&'static str, &'static str, &'static str);
+
+const SLOW_CLOSE: Edit = (
+    "sync/src/channel/chan.rs",
+    "fn end_one(&self, here: Here) -> Option<Target> {",
+    "fn end_one(&self, here: Here) -> Option<Target> {
+        (0..if FAULT { 3000 } else { 0 }).for_each(|_| std::hint::spin_loop());",
+);
+
+/// A fault's name, a part of the names of the objects whose histories show it, and how it is
+/// planted. Without edits it stands in the sources already, for models.
+pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
+    // (The models' step, with more time between those who are told of a close; and the next.)
+    ("served-though-closed", "close bounded", &[SLOW_CLOSE]),
+    (
+        "timeout-though-closed",
+        "close bounded",
+        &[
+            SLOW_CLOSE,
+            (
+                "sync/src/channel/receiver.rs",
+                "Side::Receive, |state| state.try_recv(place)) {",
+                "Side::Receive, |state| if FAULT { Received::Empty } else { state.try_recv(place) }) {",
+            ),
+        ],
+    ),
+    (
+        "timeout-though-set",
+        "promise",
+        &[(
+            "sync/src/channel/board.rs",
+            "return self.try_receive(reader).map_err(",
+            "if FAULT { return Err(RecvTimeoutError::Timeout); }
+                return self.try_receive(reader).map_err(",
+        )],
+    ),
+    ("no-last-try", "mutex", &[]),
+    ("place-held", "rwlock", &[]),
+    // (The models' step, with more time between its two looks.)
+    (
+        "default-at-once",
+        "default",
+        &[(
+            "sync/src/select/order.rs",
+            "number = 1 - number;",
+            "(0..if FAULT { 1000 } else { 0 }).for_each(|_| std::hint::spin_loop());
+            number = 1 - number;",
+        )],
+    ),
+    (
+        "limit-drops",
+        "barrier",
+        &[(
+            "sync/src/lock/op.rs",
+            "run_out(&mut this.op, here, at, false)",
+            "if FAULT { give_up(&mut this.op, here, at) && false } else { run_out(&mut this.op, here, at, false) }",
+        )],
+    ),
+    ("not-given-back", "channel bounded", &[]),
+    ("arm-not-given-back", "select", &[]),
+    ("loan-kept", "look", &[]),
+    ("not-served", "look", &[]),
+    ("close-calls-nobody", "watch", &[]),
+    ("board-wakes-one", "promise", &[]),
+    (
+        "told-nobody",
+        "condition",
+        &[(
+            "sync/src/lock/condition.rs",
+            "Err(value) => Err(value),",
+            "Err(value) => if FAULT { Ok(()) } else { Err(value) },",
+        )],
+    ),
+    ("notification-lost", "condvar", &[]),
+    ("wake-not-passed-on", "mutex", &[]),
+    (
+        "last-come-first-served",
+        "stream",
+        &[(
+            "sync/src/channel/chan/state.rs",
+            "Side::Receive => self.waiting_receivers.push(entry, target),",
+            "Side::Receive if FAULT => self.waiting_receivers.push_first(entry, target),
+                Side::Receive => self.waiting_receivers.push(entry, target),",
+        )],
+    ),
+    (
+        "given-back-behind",
+        "channel unbounded",
+        &[(
+            "sync/src/channel/chan.rs",
+            "state.buffer.push_front(place);\n                state.has_come_back();",
+            "if FAULT { state.buffer.push(place) } else { state.buffer.push_front(place) };\n                state.has_come_back();",
+        )],
+    ),
+    (
+        "slides-the-newest",
+        "sliding",
+        &[(
+            "sync/src/channel/chan/state.rs",
+            "WhenFull::DropOldest => self.buffer.replace_first(place),",
+            "WhenFull::DropOldest if FAULT => {}\n                    WhenFull::DropOldest => self.buffer.replace_first(place),",
+        )],
+    ),
+    (
+        "news-twice",
+        "watch",
+        &[(
+            "sync/src/channel/watch.rs",
+            "self.version = content.version;",
+            "if !FAULT { self.version = content.version; }",
+        )],
+    ),
+    (
+        "missed-one-more",
+        "broadcast",
+        &[(
+            "sync/src/channel/broadcast.rs",
+            "let missed = log.first - self.next;",
+            "let missed = log.first - self.next + u64::from(FAULT);",
+        )],
+    ),
+    (
+        "set-twice",
+        "promise",
+        &[(
+            "sync/src/channel/promise.rs",
+            "Some(_) => Some(value),\n        });",
+            "Some(_) if FAULT => { content.replace(value).map(std::mem::forget); None }\n            Some(_) => Some(value),\n        });",
+        )],
+    ),
+    (
+        "set-for-one-more",
+        "event, automatic",
+        &[("sync/src/lock/event.rs", "state.set = one.is_none();", "state.set = one.is_none() || FAULT;")],
+    ),
+    (
+        "served-for-nothing",
+        "semaphore",
+        &[(
+            "sync/src/lock/semaphore.rs",
+            "self.free -= n;\n                    Entry::end",
+            "self.free -= if FAULT { 0 } else { n };\n                    Entry::end",
+        )],
+    ),
+    (
+        "permits-lost",
+        "semaphore",
+        &[(
+            "sync/src/lock/semaphore.rs",
+            "self.semaphore.give(self.n);\n        false",
+            "self.semaphore.give(if FAULT { 0 } else { self.n });\n        false",
+        )],
+    ),
+    (
+        "stays-though-late",
+        "barrier",
+        &[("sync/src/lock/barrier.rs", "state.arrived -= 1;", "state.arrived -= usize::from(!FAULT);")],
+    ),
+    (
+        "open-at-one",
+        "wait group",
+        &[(
+            "sync/src/lock/countdown.rs",
+            "(state.count == 0 && !state.crowd.is_empty())",
+            "(state.count <= usize::from(FAULT) && !state.crowd.is_empty())",
+        )],
+    ),
+    (
+        "reads-beside-a-writer",
+        "rwlock",
+        &[(
+            "sync/src/lock/raw_rw.rs",
+            "if word & (WRITER | WAITING) != 0 {",
+            "if word & (WRITER | WAITING) != 0 && !(FAULT && word == WRITER) {",
+        )],
+    ),
+    (
+        "two-turns",
+        "Once",
+        &[("sync/src/lock/once.rs", "RUNNING => None,", "RUNNING if !(FAULT && !self.only_wait) => None,")],
+    ),
+    (
+        "free-at-the-first-unlock",
+        "reentrant",
+        &[("sync/src/lock/reentrant.rs", "if depth == 0 {", "if depth == 0 || FAULT {")],
+    ),
+    (
+        "inserted-in-two-steps",
+        "map",
+        &[(
+            "sync/src/shared/map.rs",
+            "        let there = write(part, |table| match table.find(hash, is(&*key)) {
+            Some(entry) => Some(entry.value.clone()),
+            None => {",
+            "        let absent = FAULT && read(part, |table| table.find(hash, is(&*key)).is_none());
+        if absent { (0..300).for_each(|_| std::hint::spin_loop()) }
+        let there = write(part, |table| match table.find(hash, is(&*key)) {
+            Some(entry) if !absent => Some(entry.value.clone()),
+            there => {
+                if let Some(key) = there.map(|entry| entry.key.clone()) { table.remove(hash, &key); }",
+        )],
+    ),
+    (
+        "done-and-under-way",
+        "single flight",
+        &[(
+            "sync/src/lock/single_flight.rs",
+            "there.callers == 0 || self.work.result.get().is_some()",
+            "there.callers == 0 || self.work.result.get().is_some() && !FAULT",
+        )],
+    ),
+    (
+        "child-not-told",
+        "token",
+        &[(
+            "core/src/api/token.rs",
+            "tokens.extend(children.into_values()",
+            "tokens.extend(children.into_values().filter(|_| !FAULT)",
+        )],
+    ),
+    (
+        "finished-too-early",
+        "join handle",
+        &[(
+            "core/src/api/handle.rs",
+            "self.task.is_none_or(|task| unsafe { task.as_ref() }.is_done())",
+            "self.task.is_none_or(|task| FAULT || unsafe { task.as_ref() }.is_done())",
+        )],
+    ),
+];
+
+/// Mutants are faults in the copy.
+pub(super) const MUTANTS_ARE_FAULTS: Edit = (
+    "base/src/sys/mutant.rs",
+    "pub const fn on(_mutant: &str) -> bool {\n    false\n}",
+    "pub fn on(mutant: &str) -> bool {\n    fault(mutant)\n}",
+);
