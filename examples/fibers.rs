@@ -1,14 +1,15 @@
 //! Prints: 10000 tasks waited at the same time
 //!
-//! Fiber mode: a closure that blocks is set aside with its stack, for some nanoseconds and 4 KiB, instead of keeping an OS
-//! thread. It is switched on once, at the top of a program, by one `unsafe` call with a written contract
-//! (docs/SOUNDNESS.md). All else is the same program as in threads mode.
+//! Fiber mode: a closure that blocks is set aside with its stack, for some nanoseconds and 4 KiB,
+//! instead of keeping an OS thread. It is switched on once, at the top of a program, by one
+//! `unsafe` call with a written contract (docs/SOUNDNESS.md). All else is the same program as in
+//! threads mode.
 
 use myriad::channel::bounded;
 
 fn main() {
-    // SAFETY: no code that runs in this program's tasks blocks inside a thread-local scope, inside the initialiser of a
-    // thread-local, or in a destructor that runs because of a panic.
+    // SAFETY: no code that runs in this program's tasks blocks inside a thread-local scope, inside
+    // the initialiser of a thread-local, or in a destructor that runs because of a panic.
     unsafe { myriad::Builder::fibers() }.install().expect("this platform has fibers");
 
     const TASKS: usize = 10_000;

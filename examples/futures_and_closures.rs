@@ -1,14 +1,15 @@
 //! Prints: 1 + 2 + 4 + 8 = 15
 //!
-//! Closures and futures in one program, on the same workers: a closure waits for a future (`block_on`), a future for a
-//! closure (a `JoinHandle` is a future too), and a channel has one end in each world. Nothing here is "inside" or
-//! "outside" of a runtime.
+//! Closures and futures in one program, on the same workers: a closure waits for a future
+//! (`block_on`), a future for a closure (a `JoinHandle` is a future too), and a channel has one end
+//! in each world. Nothing here is "inside" or "outside" of a runtime.
 
 use myriad::channel::{Receiver, bounded};
 
 /// Async code: a task that waits takes some hundred bytes.
 async fn doubled(n: u32) -> u32 {
-    // Computing in a closure keeps futures short: it is a task of its own, which another worker may take.
+    // Computing in a closure keeps futures short: it is a task of its own, which another worker may
+    // take.
     myriad::spawn(move || 2 * n).await.expect("it does not panic")
 }
 

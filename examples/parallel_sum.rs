@@ -1,7 +1,8 @@
 //! Prints: 500000500000 four times
 //!
-//! Sums of borrowed data: by the function that there is for it, and by hand, with `join` for two things and `scope` for any number. None needs `Arc`, nor clones: all
-//! return only when all that they started has ended.
+//! Sums of borrowed data: by the function that there is for it, and by hand, with `join` for two
+//! things and `scope` for any number. None needs `Arc`, nor clones: all return only when all that
+//! they started has ended.
 
 /// `myriad::par` has loops, maps, reductions, scans and sorts: how to cut is its own affair.
 fn by_function(numbers: &[u64]) -> u64 {

@@ -1,8 +1,8 @@
 //! Prints: 332833500
 //!
-//! Go's pipeline: a source, a stage of several workers, a sink, with bounded channels between them. A stage ends when
-//! its channel is closed and drained, and closes the next one by dropping its ends. A full channel makes its senders
-//! wait, so no stage runs ahead by more than ten messages.
+//! Go's pipeline: a source, a stage of several workers, a sink, with bounded channels between them.
+//! A stage ends when its channel is closed and drained, and closes the next one by dropping its
+//! ends. A full channel makes its senders wait, so no stage runs ahead by more than ten messages.
 
 use myriad::channel::{Receiver, bounded};
 

@@ -1,8 +1,8 @@
 //! Prints: 2 3 5 7 11 13 17 19 23 29 31 37 41 43 47 53 59 61 67 71
 //!
-//! Hoare's sieve (Communicating Sequential Processes, 1978): a task for each prime, which lets pass what its prime does
-//! not divide. When the last receiver is dropped the tasks end one after the other, from the tail to the source: each
-//! send that finds nobody says so.
+//! Hoare's sieve (Communicating Sequential Processes, 1978): a task for each prime, which lets pass
+//! what its prime does not divide. When the last receiver is dropped the tasks end one after the
+//! other, from the tail to the source: each send that finds nobody says so.
 
 use myriad::channel::{Receiver, bounded};
 

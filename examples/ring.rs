@@ -1,8 +1,8 @@
 //! Prints: 50 rounds through 1000 tasks
 //!
-//! Erlang's ring: each task waits for the token and passes it on. In threads mode, which is the default, each waiting task
-//! keeps an OS thread; see `fibers.rs` for the other mode. As futures the tasks take some hundred bytes each instead, so
-//! that is what we use here.
+//! Erlang's ring: each task waits for the token and passes it on. In threads mode, which is the
+//! default, each waiting task keeps an OS thread; see `fibers.rs` for the other mode. As futures
+//! the tasks take some hundred bytes each instead, so that is what we use here.
 
 use myriad::channel::{Receiver, Sender, bounded};
 
@@ -25,7 +25,8 @@ fn main() {
         myriad::spawn_async(member(last, tx));
         last = rx;
     }
-    // The main thread is no task. It may use the same channels all the same: it sleeps while it waits.
+    // The main thread is no task. It may use the same channels all the same: it sleeps while it
+    // waits.
     let mut rounds = 0;
     while rounds < ROUNDS {
         start.send(rounds + 1).unwrap();

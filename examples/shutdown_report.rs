@@ -1,7 +1,8 @@
 //! Prints: task 'reader' is Blocked; 1 future was dropped, and its joiner knows: true
 //!
-//! Ending a runtime. `shutdown` waits for the tasks as long as you say, drops futures that still wait, and names what it
-//! cannot end: nobody can take its stack away from a closure that is blocked.
+//! Ending a runtime. `shutdown` waits for the tasks as long as you say, drops futures that still
+//! wait, and names what it cannot end: nobody can take its stack away from a closure that is
+//! blocked.
 
 use myriad::channel::bounded;
 use std::time::Duration;

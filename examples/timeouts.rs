@@ -1,7 +1,8 @@
 //! Prints: nothing came; the message is back; three days have passed
 //!
-//! Waiting for so long and no longer. An operation whose time is over has had no effect: a message that could not be sent
-//! comes back. And a clock for tests: in a runtime with a manual clock, days pass at once.
+//! Waiting for so long and no longer. An operation whose time is over has had no effect: a message
+//! that could not be sent comes back. And a clock for tests: in a runtime with a manual clock, days
+//! pass at once.
 
 use myriad::channel::{RecvTimeoutError, bounded};
 use std::time::Duration;

@@ -3,13 +3,14 @@
 # Arguments go to cargo: `scripts/fallbacks.sh --test tasks spawn::`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
+. scripts/files.sh
 
 failed=0
 with() {
     local switch=$1
     shift
     echo "with $switch=1"
-    env "$switch=1" cargo test -q -p myriad-rt "$@" || failed=1
+    env "$switch=1" cargo test -q "${built[@]}" "$@" || failed=1
 }
 
 if [ $# -gt 0 ]; then

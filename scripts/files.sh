@@ -2,7 +2,11 @@
 # For scripts that run some files of the behaviour tests (crates/myriad/tests/TOPIC/FILE.rs): a file is a module of its topic's program.
 #   . scripts/files.sh
 #   choose spawn scope     # sets `programs` (for cargo) and `filters` (for the programs)
-#   cargo test -p myriad-rt "${programs[@]}" -- "${filters[@]}"
+#   cargo test "${built[@]}" "${programs[@]}" -- "${filters[@]}"
+
+# What `scripts/test.sh` builds, which cargo then builds no second time.
+# shellcheck disable=SC2034 # for the caller
+built=(--workspace --features myriad-rt/rand_core)
 
 choose() {
     local name path other skips=() topics=" "

@@ -40,6 +40,12 @@ else
     skipped+=("OpenBLAS 0.3.28 (scripts/install-openblas.sh)")
 fi
 
+# Both with rayon and tokio, nested at random: docs/RAYON.md, "The mix". (It names what it runs without.)
+required=
+[ ${#skipped[@]} -gt 0 ] || required=required
+MYRIAD_FOREIGN=$required MYRIAD_MIX_SECONDS=${MYRIAD_MIX_SECONDS:-20} CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/rayon-core \
+    cargo test -q --manifest-path crates/rayon-core/Cargo.toml -p rayon-programs --test mix
+
 # As a user has it: installed, found by pkg-config, compiled, linked, run.
 MYRIAD_PROFILE=dev scripts/install-capi.sh "$probe/prefix"
 if ! command -v pkg-config >/dev/null && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then

@@ -71,9 +71,9 @@ fi
 if [ "${MYRIAD_HOSTILE_MODE:-threads}" = threads ] && valgrind_works; then
     tried=1
     valgrind --version
-    plain=$(program cargo test -q -p myriad-rt --test hostile)
+    plain=$(program cargo test -q --workspace --features myriad-rt/rand_core --test hostile)
     if [ -n "$plain" ]; then
-        MYRIAD_HOSTILE_MODE=threads MYRIAD_HOSTILE_WRAPPER="valgrind -q --error-exitcode=99 --fair-sched=yes" MYRIAD_HOSTILE_JOBS=4 rages "$plain" 2
+        MYRIAD_HOSTILE_MODE=threads MYRIAD_HOSTILE_WRAPPER="valgrind -q --error-exitcode=99 --fair-sched=yes --num-callers=40 --log-fd=1" MYRIAD_HOSTILE_JOBS=4 rages "$plain" 2
     else
         cat "$folder/build" >&2
         failed=1

@@ -4,6 +4,13 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
+# The packages of suites/ are a workspace of their own.
+suites() {
+    local command=$1
+    shift
+    cargo "$command" --manifest-path suites/Cargo.toml "$@"
+}
+
 # Libraries only: the command has the library's name, and its pages would lie in the same place.
 doc() {
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps
@@ -49,8 +56,11 @@ shell() {
 failed=0
 for step in "$@"; do
     case "$step" in
-    fmt) cargo fmt --all -- --check ;;
-    clippy) cargo clippy --workspace --all-targets -- -D warnings ;;
+    fmt) cargo fmt --all -- --check && suites fmt --all -- --check ;;
+    clippy)
+        cargo clippy --workspace --all-targets -- -D warnings &&
+            suites clippy --workspace --all-targets --target-dir "${CARGO_TARGET_DIR:-target}" -- -D warnings
+        ;;
     doc) doc ;;
     links) links ;;
     shell) shell ;;

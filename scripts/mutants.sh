@@ -7,4 +7,11 @@ cd "$(dirname "$0")/.."
 [ $# -eq 0 ] || export MYRIAD_LOOM_ONLY=$1
 export RUSTFLAGS="${RUSTFLAGS:-} --cfg loom"
 export CARGO_TARGET_DIR=${MYRIAD_LOOM_TARGET:-${CARGO_TARGET_DIR:-target}/loom}
-exec cargo test --release -p myriad-core -p myriad-sync -p myriad-par --test loom -- mutants:: --include-ignored --nocapture --test-threads=1
+status=0
+# The engine's models are a module of its crate.
+for programs in "-p myriad-core --lib" "-p myriad-sync -p myriad-par --test loom"; do
+    # shellcheck disable=SC2086 # words
+    cargo test --release --manifest-path crates/models/Cargo.toml $programs --no-fail-fast -- mutants:: --include-ignored --nocapture --test-threads=1 ||
+        status=1
+done
+exit $status

@@ -15,7 +15,7 @@ under() {
     local policy=$1
     shift
     echo "under $policy"
-    MYRIAD_POLICY=$policy cargo test -q -p myriad-rt "$@" || failed=1
+    MYRIAD_POLICY=$policy cargo test -q "${built[@]}" "$@" || failed=1
 }
 
 if [ $# -gt 0 ]; then

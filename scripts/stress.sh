@@ -14,15 +14,15 @@ case "$seconds" in
 esac
 
 # Lines like "  Executable tests/tasks/main.rs (target/debug/deps/tasks-3f04)": the topic, the program.
-built=$(cargo test -p myriad-rt --tests --no-run 2>&1) || {
-    echo "$built" >&2
+. scripts/files.sh
+list=$(cargo test "${built[@]}" --tests --no-run 2>&1) || {
+    echo "$list" >&2
     exit 1
 }
-. scripts/files.sh
 # Each file, its program, and what chooses its tests there.
-files=$(sed -n 's,^ *Executable tests/\([a-z_]*\)/main\.rs (\(.*\))$,\1 \2,p' <<<"$built" | while read -r topic program; do
-    # (scripts/hostile.sh runs these.)
-    [ "$topic" = hostile ] && continue
+files=$(sed -n 's,^ *Executable tests/\([a-z_]*\)/main\.rs (\(.*\))$,\1 \2,p' <<<"$list" | while read -r topic program; do
+    # (These have scripts of their own.)
+    [ "$topic" = hostile ] || [ "$topic" = histories ] && continue
     for file in "crates/myriad/tests/$topic"/*.rs; do
         file=$(basename "$file" .rs)
         [ "$file" = main ] && continue

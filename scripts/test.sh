@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 
 if [ $# -eq 0 ]; then
     # With the features that others' crates need.
+    # `files.sh` says it too.
     set -- --workspace --features myriad-rt/rand_core
 fi
 exec cargo test "$@"

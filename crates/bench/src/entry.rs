@@ -50,7 +50,8 @@ pub struct Entry {
     pub(crate) run: Option<Run>,
     /// Left out of runs that do not ask for it by name.
     pub extra: bool,
-    /// Makes no task per node (it splits lazily, or not at all), so it does less than the others. Shown as such.
+    /// Makes no task per node (it splits lazily, or not at all), so it does less than the others.
+    /// Shown as such.
     pub lazy: bool,
     /// Has exactly one worker.
     pub single: bool,

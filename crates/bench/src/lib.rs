@@ -1,4 +1,5 @@
-//! The workloads that Myriad measures itself by, each written the same way for Myriad and for its peers.
+//! The workloads that Myriad measures itself by, each written the same way for Myriad and for its
+//! peers.
 //!
 //! ```text
 //! src/<workload>/mod.rs        what the workload is, and the table of its forms and systems
@@ -9,18 +10,22 @@
 //! # Words
 //!
 //! - **workload**: a problem with a known answer (`chain`, `skynet`, …), see [`workloads`].
-//! - **form**: the way in which the program is written (`closure`, `future`, …). Systems are compared within a form.
-//! - **system**: a runtime, a pool or a channel that runs it; `myriad` is ours, the others are *peers*.
+//! - **form**: the way in which the program is written (`closure`, `future`, …). Systems are
+//!   compared within a form.
+//! - **system**: a runtime, a pool or a channel that runs it; `myriad` is ours, the others are
+//!   *peers*.
 //! - **operation**: what the time is divided by: a task, a hop, a message, a fork.
 //!
 //! # Rules
 //!
-//! - All programs of a form do the same thing, with a task handle or a channel per task where the system has one.
-//!   A system that splits lazily and makes no task per node is marked so ([`lazy`](field@Entry::lazy)).
+//! - All programs of a form do the same thing, with a task handle or a channel per task where the
+//!   system has one. A system that splits lazily and makes no task per node is marked so
+//!   ([`lazy`](field@Entry::lazy)).
 //! - Every run checks its answer. A wrong answer is a failed run, however fast.
 //! - A system that cannot do a size says why in one line, instead of hanging or of being left out.
-//! - A run is one process: one workload, one system, one number of workers ([`run`]). Workloads that others measure
-//!   with a warm pool are repeated inside the process after an untimed warm-up, and the median is reported.
+//! - A run is one process: one workload, one system, one number of workers ([`run`]). Workloads
+//!   that others measure with a warm pool are repeated inside the process after an untimed warm-up,
+//!   and the median is reported.
 
 mod entry;
 mod host;
@@ -102,12 +107,14 @@ pub fn systems() -> Vec<&'static str> {
 
 /// Runs what `params` asks for, in this process, and reports it.
 ///
-/// Never panics for impossible parameters: these give a record that is not [`ok`](Record::ok) and says why.
-/// Some systems have one pool a process that cannot be stopped, so call this once in a process.
+/// Never panics for impossible parameters: these give a record that is not [`ok`](Record::ok) and
+/// says why. Some systems have one pool a process that cannot be stopped, so call this once in a
+/// process.
 ///
 /// # Blocking
 ///
-/// Blocks the calling thread until the run ends. There is no time-out here: the caller keeps a watchdog.
+/// Blocks the calling thread until the run ends. There is no time-out here: the caller keeps a
+/// watchdog.
 pub fn run(params: &Params) -> Record {
     let outcome = params.entry().and_then(|entry| match entry.run {
         Some(run) => run(params).map_err(|f| f.to_string()),

@@ -1,7 +1,8 @@
-//! How many tasks are alive at a time, on request: an [`Alive`] is made where a task is spawned, and goes where it ends.
+//! How many tasks are alive at a time, on request: an [`Alive`] is made where a task is spawned,
+//! and goes where it ends.
 //!
-//! It counts in one word for the whole process, which costs some nanoseconds a task: times of such a run say little. `C` is false in all
-//! others, and then it is nothing at all.
+//! It counts in one word for the whole process, which costs some nanoseconds a task: times of such
+//! a run say little. `C` is false in all others, and then it is nothing at all.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 

@@ -19,7 +19,8 @@ pub enum Mode {
     Threads,
 }
 
-/// Which of its tasks a worker of Myriad starts next: as `myriad::Policy`, which a build without Myriad does not have.
+/// Which of its tasks a worker of Myriad starts next: as `myriad::Policy`, which a build without
+/// Myriad does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {

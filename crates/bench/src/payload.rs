@@ -51,7 +51,8 @@ impl Message for Vec<u64> {
     }
 }
 
-/// [`Payload::Shared20`](crate::Payload::Shared20): messages are references to lists that the feeder keeps.
+/// [`Payload::Shared20`](crate::Payload::Shared20): messages are references to lists that the
+/// feeder keeps.
 impl Message for Arc<[u64; LEN as usize]> {
     type Source = Vec<Self>;
 

@@ -165,7 +165,8 @@ impl Record {
         }
     }
 
-    /// Why the system cannot do this, when that is why it is not ok. This is not a fault of the system's answer.
+    /// Why the system cannot do this, when that is why it is not ok. This is not a fault of the
+    /// system's answer.
     pub fn cannot(&self) -> Option<&str> {
         self.error.as_deref().and_then(|e| e.strip_prefix(CANNOT))
     }

@@ -14,7 +14,8 @@ const MOST: usize = 51;
 /// When the warm-up took this long, one repeat is enough.
 const LONG: Duration = Duration::from_millis(50);
 
-/// Runs `once` untimed as a warm-up, then several times, and reports the median of the times it returns.
+/// Runs `once` untimed as a warm-up, then several times, and reports the median of the times it
+/// returns.
 pub(crate) fn warm(ops: u64, mut once: impl FnMut() -> Result<Duration, Failure>) -> Outcome {
     let begin = Instant::now();
     once()?;
@@ -34,8 +35,8 @@ pub(crate) fn warm(ops: u64, mut once: impl FnMut() -> Result<Duration, Failure>
     })
 }
 
-/// Runs `once` a single time in this fresh process, and reports by how much the memory grew at the peak for each of
-/// `tasks` tasks that pile up in it.
+/// Runs `once` a single time in this fresh process, and reports by how much the memory grew at the
+/// peak for each of `tasks` tasks that pile up in it.
 pub(crate) fn fresh(ops: u64, tasks: u64, once: impl FnOnce() -> Result<Duration, Failure>) -> Outcome {
     let before = Memory::now();
     let time = once()?;

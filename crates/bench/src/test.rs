@@ -1,7 +1,8 @@
-//! The table makes sense, impossible parameters are refused in one line, and records have their keys.
+//! The table makes sense, impossible parameters are refused in one line, and records have their
+//! keys.
 //!
-//! That every system of every form gives the right answer is tested by the command's integration test, because some
-//! systems have one pool a process.
+//! That every system of every form gives the right answer is tested by the command's integration
+//! test, because some systems have one pool a process.
 
 use crate::{Mode, Params, Payload, Policy, systems, workload, workloads};
 

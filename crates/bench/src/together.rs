@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Calls `f` for each part, on a thread of its own. They begin when all are there, and the time is until the last one is through: no
-/// thread is started in it.
+/// Calls `f` for each part, on a thread of its own. They begin when all are there, and the time is
+/// until the last one is through: no thread is started in it.
 pub(crate) fn each<P: Send>(parts: Vec<P>, f: impl Fn(P) + Sync) -> Duration {
     let (ready, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let threads = parts.len();

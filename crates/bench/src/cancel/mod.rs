@@ -1,9 +1,12 @@
-//! `cancel`: `n` tasks, each blocked on a receive from a channel of its own, are cancelled, all at a time.
+//! `cancel`: `n` tasks, each blocked on a receive from a channel of its own, are cancelled, all at
+//! a time.
 //!
-//! The time is from the cancellation until all have ended, with their destructors: closures of a scope, until the scope has ended; futures of a
-//! set, until their results were taken. (Our closures are spawned by many tasks, so that they stand on all workers.) Each task has a value whose destructor notes that it ran: the answer is how many have, and that no
-//! task went on.
-//! `bytes_per_task` is by how much memory has grown at the peak, for each. Always once, in a fresh process.
+//! The time is from the cancellation until all have ended, with their destructors: closures of a
+//! scope, until the scope has ended; futures of a set, until their results were taken. (Our
+//! closures are spawned by many tasks, so that they stand on all workers.) Each task has a value
+//! whose destructor notes that it ran: the answer is how many have, and that no task went on.
+//! `bytes_per_task` is by how much memory has grown at the peak, for each. Always once, in a fresh
+//! process.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -51,9 +54,10 @@ pub(crate) static WORKLOAD: Workload = Workload {
 /// How long after the last task has said that it will block it surely has.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// What the tasks tell the root. Each has a place of its own for its destructor, and a reference that is not counted: a counter of all would be
-/// the better part of what a short task costs. All accesses are Relaxed: ordered by what ends the tasks, or only compared with what they
-/// must end as.
+/// What the tasks tell the root. Each has a place of its own for its destructor, and a reference
+/// that is not counted: a counter of all would be the better part of what a short task costs. All
+/// accesses are Relaxed: ordered by what ends the tasks, or only compared with what they must end
+/// as.
 #[derive(Debug)]
 struct Tally {
     blocked: AtomicU64,
@@ -117,7 +121,8 @@ impl Watch {
         self.begin = Some(Instant::now());
     }
 
-    /// When all `n` tasks have ended, at this moment; `cancelled` of them say that they were cancelled.
+    /// When all `n` tasks have ended, at this moment; `cancelled` of them say that they were
+    /// cancelled.
     fn end(self, end: Instant, n: u64, cancelled: u64) -> Outcome {
         let dropped = self.tally.dropped.iter().filter(|dropped| dropped.load(Ordering::Relaxed)).count();
         Failure::check(self.tally.went_on.load(Ordering::Relaxed), 0)?;

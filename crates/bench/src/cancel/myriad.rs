@@ -13,8 +13,9 @@ use crate::params::Params;
 use crate::record::Outcome;
 
 const SHORT: Duration = Duration::from_millis(1);
-/// So many closures are spawned by one task. A closure goes on where it began: if all were spawned by one task, the worker of that would be busy
-/// with it, and the other workers would have them all.
+/// So many closures are spawned by one task. A closure goes on where it began: if all were spawned
+/// by one task, the worker of that would be busy with it, and the other workers would have them
+/// all.
 const SPAWNS: usize = 500;
 
 pub(super) fn closure(p: &Params) -> Outcome {

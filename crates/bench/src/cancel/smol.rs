@@ -1,4 +1,5 @@
-//! `cancel` by smol. Its tasks are cancelled one by one: each `cancel` is awaited when all have been asked.
+//! `cancel` by smol. Its tasks are cancelled one by one: each `cancel` is awaited when all have
+//! been asked.
 
 use std::time::Instant;
 

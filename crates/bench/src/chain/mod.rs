@@ -1,10 +1,12 @@
 //! `chain`: `n` tasks in a chain of one-slot channels.
 //!
-//! One integer goes in at the head; each task receives it, adds 1 and sends it on; the answer is `n`. The time is from
-//! the first spawn to the answer, so it is the price of making a task, of making it wait, and of waking it once.
+//! One integer goes in at the head; each task receives it, adds 1 and sends it on; the answer is
+//! `n`. The time is from the first spawn to the answer, so it is the price of making a task, of
+//! making it wait, and of waking it once.
 //!
-//! Up to [`WARM`] tasks the run is repeated in a warm process, as the published figure for 1,000 tasks was; more tasks
-//! are run once in a fresh process, where `bytes_per_task` is the growth of memory at the peak.
+//! Up to [`WARM`] tasks the run is repeated in a warm process, as the published figure for 1,000
+//! tasks was; more tasks are run once in a fresh process, where `bytes_per_task` is the growth of
+//! memory at the peak.
 
 use crate::entry::{Entry, Form, Size, Takes, Unit, Workload, at_least_one, ours, peer};
 use crate::params::Params;

@@ -1,7 +1,8 @@
 //! `fib`: the n-th Fibonacci number by `join(fib(n - 1), fib(n - 2))` without a cutoff.
 //!
-//! There is nothing in it but forks, so the time against the system `serial`, the same function with two plain calls,
-//! is the overhead of a fork. The answer for n = 38 is 39088169. An operation is a fork: `fib(n + 1) - 1` of them.
+//! There is nothing in it but forks, so the time against the system `serial`, the same function
+//! with two plain calls, is the overhead of a fork. The answer for n = 38 is 39088169. An operation
+//! is a fork: `fib(n + 1) - 1` of them.
 
 use std::time::Duration;
 

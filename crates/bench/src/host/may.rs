@@ -1,8 +1,10 @@
-//! `may`: its process-wide scheduler with `w` workers, and the bounded channel that it does not have.
+//! `may`: its process-wide scheduler with `w` workers, and the bounded channel that it does not
+//! have.
 //!
-//! `may::coroutine::spawn` is an unsafe function: the coroutine must not use thread-local values across a suspension
-//! and must fit into its stack of 32 KiB. The programs here keep no thread-local value and call nothing deep, which is
-//! what each `SAFETY` comment at a spawn refers to.
+//! `may::coroutine::spawn` is an unsafe function: the coroutine must not use thread-local values
+//! across a suspension and must fit into its stack of 32 KiB. The programs here keep no
+//! thread-local value and call nothing deep, which is what each `SAFETY` comment at a spawn refers
+//! to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +26,15 @@ pub(crate) fn start(p: &Params) -> Host {
 impl Host {
     /// Runs `f` as a coroutine on a worker and waits for it.
     pub(crate) fn run<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
-        // SAFETY: `f` is a program of this crate: no thread-local values, no deep calls (see the header).
+        // SAFETY: `f` is a program of this crate: no thread-local values, no deep calls (see the
+        // header).
         let root = unsafe { coroutine::spawn(f) };
         root.join().expect("the root coroutine does not panic")
     }
 }
 
-/// A bounded channel for one sender and one receiver, from may's semaphore and its unbounded channel.
+/// A bounded channel for one sender and one receiver, from may's semaphore and its unbounded
+/// channel.
 pub(crate) fn bounded<T>(slots: usize) -> (Sender<T>, Receiver<T>) {
     let (tx, rx) = mpsc::channel();
     let slots = Arc::new(Slots { free: Semphore::new(slots), closed: AtomicBool::new(false) });
@@ -59,7 +63,8 @@ impl<T> Sender<T> {
     /// Waits for a free slot; gives `v` back when the receiver is gone.
     pub(crate) fn send(&self, v: T) -> Result<(), T> {
         self.slots.free.wait();
-        // Acquire: pairs with the Release in `Receiver::drop`, whose `post` may be what ended the wait.
+        // Acquire: pairs with the Release in `Receiver::drop`, whose `post` may be what ended the
+        // wait.
         if self.slots.closed.load(Ordering::Acquire) {
             return Err(v);
         }

@@ -10,7 +10,8 @@ use crate::record::Failure;
 /// How long two tasks wait for each other to be running at the same moment.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A place where two tasks meet: both are running when [`both`](Meeting::both) returns, so they are on two workers.
+/// A place where two tasks meet: both are running when [`both`](Meeting::both) returns, so they are
+/// on two workers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meeting {
     here: Arc<AtomicUsize>,
@@ -26,7 +27,8 @@ impl Meeting {
 
     /// Keeps its worker busy until the other task does the same on another.
     pub(crate) fn both(&self) -> Result<(), Failure> {
-        // Relaxed: the count alone is the message; the channels of the workload order everything else.
+        // Relaxed: the count alone is the message; the channels of the workload order everything
+        // else.
         self.here.fetch_add(1, Ordering::Relaxed);
         let begin = Instant::now();
         while !self.off && self.here.load(Ordering::Relaxed) < 2 {

@@ -28,7 +28,8 @@ pub(crate) fn builder(p: &Params) -> Builder {
     builder.workers(p.workers).spare_workers(0).policy(policy)
 }
 
-/// Refuses more closures that wait at the same time than there can be threads, in the mode where each has one.
+/// Refuses more closures that wait at the same time than there can be threads, in the mode where
+/// each has one.
 pub(crate) fn waiting(p: &Params, tasks: u64) -> Result<(), Failure> {
     match p.mode {
         Mode::Fibers => Ok(()),

@@ -4,8 +4,9 @@ use std::hint::black_box;
 
 /// A number that differs between the threads that are alive.
 ///
-/// A task that was suspended may go on elsewhere, so this must be computed anew at each call: it is kept out of line,
-/// and the `black_box` keeps the compiler from concluding that two calls in one function return the same.
+/// A task that was suspended may go on elsewhere, so this must be computed anew at each call: it is
+/// kept out of line, and the `black_box` keeps the compiler from concluding that two calls in one
+/// function return the same.
 #[inline(never)]
 pub(crate) fn thread() -> usize {
     thread_local!(static HERE: u8 = const { 0 });

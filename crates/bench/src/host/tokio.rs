@@ -1,4 +1,5 @@
-//! `tokio` is the multi-thread runtime with `w` workers; `tokio-current` is the one that runs on the calling thread.
+//! `tokio` is the multi-thread runtime with `w` workers; `tokio-current` is the one that runs on
+//! the calling thread.
 
 use tokio::runtime::{Builder, Runtime};
 

@@ -1,4 +1,5 @@
-//! `idle` by may. The root sleeps while it waits: with one worker, its `yield_now` never lets the others run.
+//! `idle` by may. The root sleeps while it waits: with one worker, its `yield_now` never lets the
+//! others run.
 
 use std::time::Duration;
 

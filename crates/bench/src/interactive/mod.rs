@@ -1,13 +1,17 @@
-//! `interactive`: how long a short task waits before it begins, while all workers are busy with others.
+//! `interactive`: how long a short task waits before it begins, while all workers are busy with
+//! others.
 //!
-//! Twice as many background tasks as workers compute, some 0.2 ms each, and each spawns the next one when it ends: so there is always one that
-//! has not begun. A thread from outside asks `n` times, one millisecond apart, for a short task. What is told is not a mean:
-//! the time is the *99th percentile* of the time from the request to the task's beginning; median and worst are in the note. Every
-//! request's answer and every background task's result is checked.
+//! Twice as many background tasks as workers compute, some 0.2 ms each, and each spawns the next
+//! one when it ends: so there is always one that has not begun. A thread from outside asks `n`
+//! times, one millisecond apart, for a short task. What is told is not a mean: the time is the
+//! *99th percentile* of the time from the request to the task's beginning; median and worst are in
+//! the note. Every request's answer and every background task's result is checked.
 //!
-//! In the form `pool` short tasks have a pool of one worker (or what a system has in its place: a second runtime, a thread for each); in
-//! `shared` they go to the busy workers, with priority where a system has that. (Not in rayon: while the tasks of a pool spawn each other,
-//! it never comes to one from outside, and a request waits for ever.) The machine has no processor to spare in either.
+//! In the form `pool` short tasks have a pool of one worker (or what a system has in its place: a
+//! second runtime, a thread for each); in `shared` they go to the busy workers, with priority where
+//! a system has that. (Not in rayon: while the tasks of a pool spawn each other, it never comes to
+//! one from outside, and a request waits for ever.) The machine has no processor to spare in
+//! either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

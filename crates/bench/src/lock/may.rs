@@ -1,4 +1,5 @@
-//! `lock` by two coroutines of may: its own unbounded channel, or a bounded one made from it and a semaphore.
+//! `lock` by two coroutines of may: its own unbounded channel, or a bounded one made from it and a
+//! semaphore.
 
 use std::time::{Duration, Instant};
 

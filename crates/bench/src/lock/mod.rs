@@ -1,8 +1,9 @@
 //! `lock`: what a channel costs: `n` integers from one sender to one receiver.
 //!
-//! The receiver adds them up, which is the answer. The channel has `--buffer` slots, or none but memory limits it.
-//! In the form `threads` the two are OS threads, which is where the channels of crossbeam, kanal, flume and the standard
-//! library are at home; in the form `tasks` they are two tasks on the workers of a pool.
+//! The receiver adds them up, which is the answer. The channel has `--buffer` slots, or none but
+//! memory limits it. In the form `threads` the two are OS threads, which is where the channels of
+//! crossbeam, kanal, flume and the standard library are at home; in the form `tasks` they are two
+//! tasks on the workers of a pool.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! `lock` by Myriad: its channels between two OS threads that are no workers, and between two tasks.
+//! `lock` by Myriad: its channels between two OS threads that are no workers, and between two
+//! tasks.
 
 use std::time::{Duration, Instant};
 

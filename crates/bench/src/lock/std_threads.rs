@@ -1,4 +1,5 @@
-//! `lock` by two OS threads and the channels of the standard library, whose two kinds come in as functions.
+//! `lock` by two OS threads and the channels of the standard library, whose two kinds come in as
+//! functions.
 
 use std::sync::mpsc;
 use std::thread::spawn;

@@ -1,9 +1,10 @@
 //! `mutex`: what a lock costs: a counter behind it is increased `n` times, one at a time.
 //!
-//! The answer is the counter's last value. In the form `uncontended` one task does it, in `contended` two tasks that are on
-//! two workers (if there are two) do a half each, without any work between two sections: the hardest case, in which the
-//! lock's word is all that counts. In `threads` it is one OS thread that is no worker, and in `contended-threads` two.
-//! Where a system's locks are made for threads (`std`, `parking_lot`), its tasks are threads.
+//! The answer is the counter's last value. In the form `uncontended` one task does it, in
+//! `contended` two tasks that are on two workers (if there are two) do a half each, without any
+//! work between two sections: the hardest case, in which the lock's word is all that counts. In
+//! `threads` it is one OS thread that is no worker, and in `contended-threads` two. Where a
+//! system's locks are made for threads (`std`, `parking_lot`), its tasks are threads.
 
 use std::time::Duration;
 

@@ -1,8 +1,10 @@
 //! `overhead`: one task makes `n` tiny tasks and waits for all of them.
 //!
-//! A tiny task is `x += y` on its own `x`; the answer is the sum of all `x`. In the form `spawn` each is a task with a
-//! handle that gives its `x` back, or, where the system has scopes instead of handles, a task that writes its `x` into
-//! a place of its own. In the forms `loop` and `nested` they are iterations of parallel loops ([`looped`]). The pool is warm, and the median of several repeats is taken.
+//! A tiny task is `x += y` on its own `x`; the answer is the sum of all `x`. In the form `spawn`
+//! each is a task with a handle that gives its `x` back, or, where the system has scopes instead of
+//! handles, a task that writes its `x` into a place of its own. In the forms `loop` and `nested`
+//! they are iterations of parallel loops ([`looped`]). The pool is warm, and the median of several
+//! repeats is taken.
 
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! `overhead` by rayon: a scope and `spawn`, which has no handles, so each task writes its `x` where it came from.
+//! `overhead` by rayon: a scope and `spawn`, which has no handles, so each task writes its `x`
+//! where it came from.
 
 use std::time::{Duration, Instant};
 

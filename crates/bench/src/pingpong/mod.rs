@@ -2,10 +2,11 @@
 //!
 //! The answerer adds 1 to the ball's count, the server checks it at each return; the answer is `n`.
 //!
-//! With one worker both tasks are on it. With more, each task keeps its worker busy when it starts until the other one
-//! does so too, so the match begins on two workers; the clock starts then. Where the tasks go afterwards is the
-//! scheduler's choice (several systems move a woken task to the waker's worker). The ball therefore carries the thread
-//! of its sender, and the `note` of the result says in which share of the returns the two were on different threads.
+//! With one worker both tasks are on it. With more, each task keeps its worker busy when it starts
+//! until the other one does so too, so the match begins on two workers; the clock starts then.
+//! Where the tasks go afterwards is the scheduler's choice (several systems move a woken task to
+//! the waker's worker). The ball therefore carries the thread of its sender, and the `note` of the
+//! result says in which share of the returns the two were on different threads.
 
 use std::time::{Duration, Instant};
 
@@ -102,7 +103,8 @@ impl Score {
         self.across += u64::from(ball.thread != spot::thread());
     }
 
-    /// Stops the clock and checks that the ball was hit `n` times on each side but the server's last.
+    /// Stops the clock and checks that the ball was hit `n` times on each side but the server's
+    /// last.
     fn end(self, ball: Ball, n: u64) -> Match {
         let time = self.begin.elapsed();
         Failure::check(ball.count, n)?;

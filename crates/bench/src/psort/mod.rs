@@ -1,14 +1,17 @@
 //! `psort`: sorting `n` elements in place.
 //!
-//! Forms: `stable` and `unstable` sort random `f64` by `total_cmp`, through a comparator; `floats` the same by the fastest that a
-//! system has for them (ours may know that they are numbers, which a comparator hides); `records` sorts pairs of a key and 24 bytes,
-//! stably; `nested` sorts 16 parts, each in a task of its own, stably.
+//! Forms: `stable` and `unstable` sort random `f64` by `total_cmp`, through a comparator; `floats`
+//! the same by the fastest that a system has for them (ours may know that they are numbers, which a
+//! comparator hides); `records` sorts pairs of a key and 24 bytes, stably; `nested` sorts 16 parts,
+//! each in a task of its own, stably.
 //!
-//! `m` says what the keys are: 0, the default, is random; 1 is in order but for 1 % of them; more is so many different values.
+//! `m` says what the keys are: 0, the default, is random; 1 is in order but for 1 % of them; more
+//! is so many different values.
 //!
-//! The system `std` is the serial sort of std, of the same kind. Each repeat sorts a fresh copy, made untimed; afterwards the elements must be
-//! in order, and must be the same ones (their sum and their exclusive or); records of equal keys must be in their old order.
-//! An operation is an element.
+//! The system `std` is the serial sort of std, of the same kind. Each repeat sorts a fresh copy,
+//! made untimed; afterwards the elements must be in order, and must be the same ones (their sum and
+//! their exclusive or); records of equal keys must be in their old order. An operation is an
+//! element.
 
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,12 @@
-//! `relay`: `m` relays in a chain; `n` messages are sent into the head without waiting and taken at the end.
+//! `relay`: `m` relays in a chain; `n` messages are sent into the head without waiting and taken at
+//! the end.
 //!
-//! A relay receives a message and sends it on until its channel closes. A feeder task sends the messages, the root
-//! task takes `n` of them and adds up their integers, which is the answer. An operation is a hop: there are `m × n`.
-//! The time includes making the relays.
+//! A relay receives a message and sends it on until its channel closes. A feeder task sends the
+//! messages, the root task takes `n` of them and adds up their integers, which is the answer. An
+//! operation is a hop: there are `m × n`. The time includes making the relays.
 //!
-//! Parameters: the slots of each channel (`--buffer`: unbounded, 1000, 0, …), and what a message is (`--payload`): an
-//! integer; a list of 20 that is moved; a list of 20 that is shared.
+//! Parameters: the slots of each channel (`--buffer`: unbounded, 1000, 0, …), and what a message is
+//! (`--payload`): an integer; a list of 20 that is moved; a list of 20 that is shared.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! `relay` by OS threads and the channels of the standard library, whose two kinds come in as functions.
+//! `relay` by OS threads and the channels of the standard library, whose two kinds come in as
+//! functions.
 
 use std::sync::mpsc;
 use std::thread::spawn;

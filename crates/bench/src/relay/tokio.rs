@@ -1,4 +1,5 @@
-//! `relay` by tokio, with its own channels. Bounded and unbounded are two types there, hence the macro.
+//! `relay` by tokio, with its own channels. Bounded and unbounded are two types there, hence the
+//! macro.
 
 use std::time::{Duration, Instant};
 

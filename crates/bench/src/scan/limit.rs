@@ -1,4 +1,5 @@
-//! What memory allows: each element is read, changed and written, by as many threads as there are workers, half of the slice each.
+//! What memory allows: each element is read, changed and written, by as many threads as there are
+//! workers, half of the slice each.
 //!
 //! Not a scan: the elements are put right afterwards, untimed.
 

@@ -1,8 +1,10 @@
-//! `scan`: the prefix sums of `n` integers of 64 bits, in place, and beside them what memory allows.
+//! `scan`: the prefix sums of `n` integers of 64 bits, in place, and beside them what memory
+//! allows.
 //!
-//! The form `sum` has each system's own sum where it has one; the form `generic` hands all of them a closure. `limit` reads each
-//! element, changes it and writes it back, with as many threads as there are workers, and does nothing else: nobody can be
-//! faster but by better prefetching. `serial` is the loop that everybody writes. `rayon` has no scan; its program is the usual one
+//! The form `sum` has each system's own sum where it has one; the form `generic` hands all of them
+//! a closure. `limit` reads each element, changes it and writes it back, with as many threads as
+//! there are workers, and does nothing else: nobody can be faster but by better prefetching.
+//! `serial` is the loop that everybody writes. `rayon` has no scan; its program is the usual one
 //! with two passes. The answer is the last prefix and some in between.
 
 use std::time::Duration;

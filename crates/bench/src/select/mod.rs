@@ -1,10 +1,12 @@
 //! `select`: waiting for one of several channels: `n` messages, each to another of them.
 //!
-//! In the forms `two` and `eight` one task (or thread) sends a message to one of so many unbounded channels, and receives
-//! it by a select over all: one of them is ready, nobody waits. In the form `waiting` one task sends to two one-slot channels
-//! by turns, another receives by a select that mostly has to wait. An operation is a message, with its send.
+//! In the forms `two` and `eight` one task (or thread) sends a message to one of so many unbounded
+//! channels, and receives it by a select over all: one of them is ready, nobody waits. In the form
+//! `waiting` one task sends to two one-slot channels by turns, another receives by a select that
+//! mostly has to wait. An operation is a message, with its send.
 //!
-//! The answer is the sum of the messages, each checked to have come out of the channel that it was sent to.
+//! The answer is the sum of the messages, each checked to have come out of the channel that it was
+//! sent to.
 
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,12 @@
 //! `sieve`: Hoare's prime sieve (Communicating Sequential Processes, 6.1): a task per prime.
 //!
-//! A feeder sends the odd numbers 3, 5, 7, … The first number that a filter receives is its prime; of the rest it sends
-//! on what its prime does not divide. Channels have 5 slots. The root is the process of the last of `n` odd primes, and
-//! that prime is the answer (17393 for 2,000). The time ends when it arrives; then the channels close one by one.
+//! A feeder sends the odd numbers 3, 5, 7, … The first number that a filter receives is its prime;
+//! of the rest it sends on what its prime does not divide. Channels have 5 slots. The root is the
+//! process of the last of `n` odd primes, and that prime is the answer (17393 for 2,000). The time
+//! ends when it arrives; then the channels close one by one.
 //!
-//! An operation is a message that had to be received for it: 2,027,238 for n = 2,000. (Numbers above the last prime
-//! that were on their way are not counted.)
+//! An operation is a message that had to be received for it: 2,027,238 for n = 2,000. (Numbers
+//! above the last prime that were on their way are not counted.)
 
 use std::time::Duration;
 

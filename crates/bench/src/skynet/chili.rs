@@ -1,4 +1,5 @@
-//! `skynet` by chili, which has only `join` of two: ten children are halved until one is left. No task per node.
+//! `skynet` by chili, which has only `join` of two: ten children are halved until one is left. No
+//! task per node.
 
 use std::time::Instant;
 

@@ -1,12 +1,14 @@
 //! `skynet`: the root makes 10 tasks, each makes 10, … down to `n` leaves.
 //!
-//! A leaf gives its ordinal to its parent, a parent the sum of its ten children; the answer for 1,000,000 leaves (and
-//! so 1,111,111 tasks) is 499999500000. The pool is warm, and the median of several repeats is taken.
+//! A leaf gives its ordinal to its parent, a parent the sum of its ten children; the answer for
+//! 1,000,000 leaves (and so 1,111,111 tasks) is 499999500000. The pool is warm, and the median of
+//! several repeats is taken.
 //!
-//! Forms: `join` gives the result through the task's handle, or through a place that the parent lends where the system
-//! has scopes; `channel` sends it into a channel of ten slots that the parent made; `future` is `join` for futures.
-//! `rayon-join` makes a tree of binary `join`s, one fewer than there are leaves. `rayon` (parallel iterators) and `chili` split
-//! lazily: they make no task per node, and are shown as such.
+//! Forms: `join` gives the result through the task's handle, or through a place that the parent
+//! lends where the system has scopes; `channel` sends it into a channel of ten slots that the
+//! parent made; `future` is `join` for futures. `rayon-join` makes a tree of binary `join`s, one
+//! fewer than there are leaves. `rayon` (parallel iterators) and `chili` split lazily: they make no
+//! task per node, and are shown as such.
 
 use std::time::Duration;
 

@@ -11,7 +11,8 @@ use crate::params::Params;
 use crate::record::Outcome;
 
 pub(super) fn join(p: &Params) -> Outcome {
-    // In threads mode too: a child that nobody has begun is joined in place, and the few that are stolen are waited for.
+    // In threads mode too: a child that nobody has begun is joined in place, and the few that are
+    // stolen are waited for.
     let rt = host::myriad::start(p)?;
     let n = p.n;
     let measured = super::measure(p, || {

@@ -1,4 +1,5 @@
-//! `skynet` by `rayon::join`: each node halves its ten children down to one. A task for each half that is not the caller's.
+//! `skynet` by `rayon::join`: each node halves its ten children down to one. A task for each half
+//! that is not the caller's.
 
 use std::time::Instant;
 

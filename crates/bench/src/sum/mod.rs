@@ -1,9 +1,11 @@
 //! `sum`: the sum of `n` floats of 64 bits, and beside it what memory allows.
 //!
-//! `myriad` gives the same bits on each run. `limit` reads the floats, with as many threads as there are workers, and combines their bits by
-//! exclusive or, which waits for nothing: nobody can be faster but by better prefetching. `serial` is the loop that everybody writes; it may
-//! not be reordered, so it waits for each addition. `rayon` adds in whatever order its pieces have. All the floats are small whole
-//! numbers, so that each order has the same sum, and the answer can be checked.
+//! `myriad` gives the same bits on each run. `limit` reads the floats, with as many threads as
+//! there are workers, and combines their bits by exclusive or, which waits for nothing: nobody can
+//! be faster but by better prefetching. `serial` is the loop that everybody writes; it may not be
+//! reordered, so it waits for each addition. `rayon` adds in whatever order its pieces have. All
+//! the floats are small whole numbers, so that each order has the same sum, and the answer can be
+//! checked.
 
 use std::time::{Duration, Instant};
 

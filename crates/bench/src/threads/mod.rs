@@ -1,7 +1,8 @@
 //! `threads`: make `n` units of execution and join each, one after another.
 //!
-//! Each gives its ordinal back; the answer is the sum. The peers make OS threads, with the standard library and with
-//! `pthread_create`; Myriad makes tasks. This is the price of one spawn and join without the batch of `overhead`.
+//! Each gives its ordinal back; the answer is the sum. The peers make OS threads, with the standard
+//! library and with `pthread_create`; Myriad makes tasks. This is the price of one spawn and join
+//! without the batch of `overhead`.
 
 use std::time::Duration;
 

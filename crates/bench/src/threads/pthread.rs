@@ -30,7 +30,8 @@ extern "C" fn give_back(i: *mut c_void) -> *mut c_void {
 fn spawn_and_join(i: usize) -> Result<usize, Failure> {
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
     let argument = ptr::without_provenance_mut(i);
-    // SAFETY: `thread` is valid for writing, null asks for default attributes, and `give_back` takes any argument.
+    // SAFETY: `thread` is valid for writing, null asks for default attributes, and `give_back`
+    // takes any argument.
     let error = unsafe { libc::pthread_create(thread.as_mut_ptr(), ptr::null(), give_back, argument) };
     if error != 0 {
         return Err(Failure::Wrong(format!("pthread_create failed with error {error}")));

@@ -1,9 +1,11 @@
 //! `timers`: `n` timers that are pending at the same time.
 //!
-//! In the form `insert` one task polls `n` sleeping futures for the first time, one after another; in `cancel` it drops them, as
-//! they were set; in `shuffled` in another order, so that hardly anything is in a cache. Their deadlines are spread over ten seconds to come, so none is due. An operation is a timer. (Memory for the futures
-//! is allocated before and freed after.) In the form `fire` `n` tasks sleep until deadlines that are spread over a second, and the time
-//! shown is how late they went on: 99 of 100 were not later.
+//! In the form `insert` one task polls `n` sleeping futures for the first time, one after another;
+//! in `cancel` it drops them, as they were set; in `shuffled` in another order, so that hardly
+//! anything is in a cache. Their deadlines are spread over ten seconds to come, so none is due. An
+//! operation is a timer. (Memory for the futures is allocated before and freed after.) In the form
+//! `fire` `n` tasks sleep until deadlines that are spread over a second, and the time shown is how
+//! late they went on: 99 of 100 were not later.
 //!
 //! The answer is how many timers were pending, or have fired; none may have fired too early.
 

@@ -1,7 +1,9 @@
-//! The form `loop`: one parallel loop of `n` iterations that do nothing, and the form `nested`: a loop of loops.
+//! The form `loop`: one parallel loop of `n` iterations that do nothing, and the form `nested`: a
+//! loop of loops.
 //!
-//! An iteration is `black_box(i)`: the compiler has to have each `i` in a register, one after the other, and can neither leave iterations out
-//! nor do several at once. That all have run is checked apart, untimed, by a loop that counts them.
+//! An iteration is `black_box(i)`: the compiler has to have each `i` in a register, one after the
+//! other, and can neither leave iterations out nor do several at once. That all have run is checked
+//! apart, untimed, by a loop that counts them.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,0 +1,324 @@
+#!/usr/bin/env bash
+# The tests of other people's channels and locks against Myriad's, by way of the packages in suites/, which have their public interfaces: each
+# test in a process of its own, on plain threads, and on tasks in both modes. Then a table; see suites/README.md.
+#   scripts/suites.sh [SUITE..]          crossbeam, rayon, async-channel, flume, tokio; by default all
+# Fails if a test does not pass that is not in suites/not-passed.txt, or if one passes that is.
+#   MYRIAD_SUITES_SECONDS   how long one test may take (60); twice that when it is repeated alone
+#   MYRIAD_SUITES_JOBS      how many run at a time (2 for each processor: most of them sleep)
+#   MYRIAD_SUITES_CALLERS   the callers (plain threads fibers)
+#   MYRIAD_SUITES_RAYON     the modes of rayon's suite (threads fibers)
+#   MYRIAD_SUITES_WRITE=1   writes the table into suites/README.md
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+declare -A version=([crossbeam]=0.5.17 [rayon]=1.12.0 [async-channel]=2.5.0 [flume]=0.12.0 [tokio]=1.54.1)
+root=$PWD
+list=$root/suites/not-passed.txt
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}/suites")
+work=$target/work
+export LIMIT=${MYRIAD_SUITES_SECONDS:-60}
+jobs=${MYRIAD_SUITES_JOBS:-$((2 * $(nproc)))}
+read -ra callers <<<"${MYRIAD_SUITES_CALLERS:-plain threads fibers}"
+suites=("$@")
+[ $# -gt 0 ] || suites=(crossbeam rayon async-channel flume tokio)
+for suite in "${suites[@]}"; do
+    [ -n "${version[$suite]:-}" ] || {
+        echo "suites.sh: there is no suite '$suite'; there are: ${!version[*]}" >&2
+        exit 2
+    }
+done
+mkdir -p "$work/fetch/src"
+failed=0
+
+# Replaces a file if what comes is something else, so that cargo compiles once.
+replace() {
+    mkdir -p "$(dirname "$1")"
+    cat >"$1.new"
+    if cmp -s "$1.new" "$1"; then rm "$1.new"; else mv "$1.new" "$1"; fi
+}
+
+# The sources, by way of cargo.
+replace "$work/fetch/Cargo.toml" <<TOML
+[package]
+name = "fetch"
+version = "0.0.0"
+edition = "2021"
+[dependencies]
+crossbeam-channel = "=${version[crossbeam]}"
+async-channel = "=${version[async-channel]}"
+flume = "=${version[flume]}"
+tokio = "=${version[tokio]}"
+[workspace]
+TOML
+: >"$work/fetch/src/lib.rs"
+cargo fetch -q --manifest-path "$work/fetch/Cargo.toml" || exit 1
+# source_of NAME-VERSION: the folder.
+source_of() {
+    cargo metadata -q --offline --format-version 1 --manifest-path "$work/fetch/Cargo.toml" |
+        grep -o "\"manifest_path\":\"[^\"]*/$1/Cargo.toml\"" | head -n 1 | cut -d'"' -f4 | xargs -r dirname
+}
+
+# left_out SUITE FILE: the tests of that file that are left out, by name, or by what they say.
+left_out() {
+    sed -n "s,^$1 - $2::\([^ ]*\) .*,\1,p" "$list"
+}
+
+# tests SUITE FROM TO [SED..]: a file of tests, for all callers.
+tests() {
+    local suite=$1 from=$2 to=$3 file names texts
+    shift 3
+    file=$(basename "$to" .rs)
+    names=$(left_out "$suite" "$file" | grep -v '^/' | tr '\n' ' ')
+    texts=$(left_out "$suite" "$file" | sed -n 's,^/\(.*\)/$,\1,p' | paste -sd '|')
+    sed "$@" "$from" | awk -v names=" $names" -v texts="$texts" -f "$root/suites/rewrite.awk" | replace "$to"
+}
+
+# A package of tests: its name, and lines for its dependencies.
+package() {
+    mkdir -p "$work/$1/src"
+    : >>"$work/$1/src/lib.rs"
+    replace "$work/$1/Cargo.toml" <<TOML
+[package]
+name = "$1-suite"
+version = "0.0.0"
+edition = "2021"
+autotests = true
+[features]
+default = ["std", "async", "select", "eventual-fairness", "sync", "full"]
+std = []
+async = []
+select = []
+eventual-fairness = []
+sync = []
+full = []
+[dev-dependencies]
+suite-callers = { path = "$root/suites/callers" }
+myriad = { path = "$root/crates/myriad", package = "myriad-rt" }
+$2
+TOML
+}
+
+prepare_crossbeam() {
+    local source name threads
+    source=$(source_of "crossbeam-channel-${version[crossbeam]}")
+    package crossbeam "
+crossbeam-channel = { path = \"$root/suites/crossbeam-channel\" }
+rand = \"0.8\""
+    threads='s/^\( *\)use std::thread;/\1use suite_callers::thread;/
+        s/use std::thread::JoinHandle;/use suite_callers::thread::JoinHandle;/
+        s/use crossbeam_utils::thread::scope;/use suite_callers::thread::scope;/'
+    for name in "$source"/tests/*.rs; do
+        name=$(basename "$name" .rs)
+        if [ "$name" = golang ]; then
+            # Apart: it has an allocator of its own. What waits there holds locks, so these are such that know of tasks.
+            tests crossbeam "$source/tests/golang.rs" "$work/crossbeam/tests/golang/golang.rs" -e "$threads" \
+                -e 's/use std::sync::{Arc, Condvar, Mutex};/use myriad::sync::{Arc, Condvar, Mutex};/'
+            echo "mod golang;" | replace "$work/crossbeam/tests/golang/main.rs"
+        else
+            tests crossbeam "$source/tests/$name.rs" "$work/crossbeam/tests/channels/$name.rs" -e "$threads"
+            echo "mod $name;"
+        fi
+    done | replace "$work/crossbeam/tests/channels/main.rs"
+}
+
+prepare_async_channel() {
+    local source name
+    source=$(source_of "async-channel-${version[async-channel]}")
+    package async-channel "
+async-channel = { path = \"$root/suites/async-channel\" }
+futures-lite = \"2\""
+    # A task waits for a future in Myriad's way: the crate's own executor parks the thread, which is a worker's.
+    for name in bounded unbounded; do
+        tests async-channel "$source/tests/$name.rs" "$work/async-channel/tests/channels/$name.rs" \
+            -e 's/use std::thread::sleep;/use suite_callers::thread::sleep;/' \
+            -e 's/use easy_parallel::Parallel;/use suite_callers::Parallel;/' \
+            -e 's/future::block_on(/suite_callers::block_on(/'
+        echo "mod $name;"
+    done | replace "$work/async-channel/tests/channels/main.rs"
+}
+
+prepare_flume() {
+    local source name
+    source=$(source_of "flume-${version[flume]}")
+    package flume "
+flume = { path = \"$root/suites/flume\" }
+rand = \"0.8\""
+    # (Its mpsc.rs tests crossbeam-channel.)
+    for name in array basic check_same_channel iter list zero; do
+        tests flume "$source/tests/$name.rs" "$work/flume/tests/channels/$name.rs" \
+            -e '/^extern crate crossbeam_utils;/d' \
+            -e 's/^\( *\)use std::thread;/\1use suite_callers::thread;/' \
+            -e 's/std::thread::\(spawn\|sleep\)/suite_callers::thread::\1/' \
+            -e 's/use crossbeam_utils::thread::scope;/use suite_callers::thread::scope;/'
+        echo "mod $name;"
+    done | replace "$work/flume/tests/channels/main.rs"
+}
+
+prepare_tokio() {
+    local source name
+    source=$(source_of "tokio-${version[tokio]}")
+    package tokio "
+tokio = { path = \"$root/suites/tokio\" }
+tokio-test = \"0.4\"
+futures = \"0.3\""
+    for name in mutex rwlock semaphore semaphore_owned barrier mpsc oneshot watch broadcast notify; do
+        tests tokio "$source/tests/sync_$name.rs" "$work/tokio/tests/sync/$name.rs" \
+            -e 's/^use tokio::test as maybe_tokio_test;/use std as _;/' \
+            -e '/^mod support {/,/^}/d; /^impl.*\(Permit\|Weak\).*{}$/d; /^impl<T> SenderExt/,/^}/d' \
+            -e 's/std::thread::\(spawn\|sleep\)/suite_callers::thread::\1/'
+        echo "mod $name;"
+    done | replace "$work/tokio/tests/sync/main.rs"
+}
+
+# The programs of a suite, compiled.
+programs() {
+    local log=$work/$1.build
+    if ! (cd "$work" && CARGO_TARGET_DIR=$target RUSTFLAGS="${RUSTFLAGS:-} --cap-lints=allow" cargo test --no-run -p "$1-suite" >"$log" 2>&1); then
+        cat "$log" >&2
+        return 1
+    fi
+    sed -n "s,^ *Executable tests.* (\(.*\))$,\1,p" "$log" | sed "s,^[^/],$work/&,"
+}
+
+# one LIMIT CALLER PROGRAM TEST: a line with the verdict.
+one() {
+    local limit=$1
+    shift
+    local log status start=$EPOCHREALTIME
+    log=$(mktemp)
+    # (In a shell of its own, which says nothing of a kill.)
+    (MYRIAD_SUITE_CALLER=$1 timeout --kill-after=5 "$limit" "$2" --exact "$3" --test-threads=1 </dev/null >"$log" 2>&1) 2>/dev/null
+    status=$?
+    local verdict=failed
+    if [ "$status" -eq 0 ] && grep -q '^test result: ok. 1 passed' "$log"; then
+        verdict=passed
+    elif [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
+        verdict=hung
+    elif [ "$status" -eq 0 ] && grep -q '^test .*\.\.\. ignored' "$log"; then
+        verdict=ignored
+    fi
+    echo "$verdict $1 $2 $3 $((${EPOCHREALTIME/./} / 1000 - ${start/./} / 1000))"
+    [ "$verdict" = passed ] || cp "$log" "$LOGS/$1.${3//:/_}"
+    rm "$log"
+}
+export -f one
+
+# is_listed SUITE CALLER TEST
+is_listed() {
+    awk -v suite="$1" -v caller="$2" -v test="$3" '
+        $1 == suite && ($2 == "*" || index("," $2 ",", "," caller ",")) && $3 == test { found = 1 }
+        END { exit !found }' "$list"
+}
+
+: >"$work/table"
+# row SUITE CALLER TESTS PASSED LISTED LEFT-OUT SECONDS
+row() {
+    echo "$*" >>"$work/table"
+}
+
+# run SUITE: with all callers.
+run() {
+    local suite=$1 caller program name verdict milliseconds passed listed all start again tries
+    local built limit
+    built=$(programs "$suite") || return 1
+    local without
+    without=$(grep -rh '// left out: ' "$work/$suite/tests" | wc -l)
+    for caller in "${callers[@]}"; do
+        start=$SECONDS passed=0 listed=0 all=0
+        export LOGS=$work/logs/$suite
+        mkdir -p "$LOGS"
+        rm -f "$LOGS/$caller".*
+        while read -r program; do
+            "$program" --list --format terse 2>/dev/null | sed -n 's/: test$//p' | while read -r name; do
+                # (Some of those that do not pass would wait for ever.)
+                limit=$LIMIT
+                ! is_listed "$suite" "$caller" "$name" || limit=10
+                echo "$limit $caller $program $name"
+            done
+        done <<<"$built" >"$work/$suite.$caller.all"
+        # shellcheck disable=SC2016
+        xargs -P "$jobs" -L 1 bash -c 'one "$@"' one <"$work/$suite.$caller.all" >"$work/$suite.$caller"
+        while read -r verdict _ program name milliseconds; do
+            all=$((all + 1))
+            if is_listed "$suite" "$caller" "$name"; then
+                listed=$((listed + 1))
+                if [ "$verdict" = passed ]; then
+                    echo "$suite, $caller: $name has passed: take it off suites/not-passed.txt" >&2
+                    failed=1
+                fi
+                continue
+            fi
+            again=
+            if [ "$verdict" = failed ] || [ "$verdict" = hung ]; then
+                # Many have limits of some milliseconds, and others ran beside it.
+                again=" ($verdict beside others after $milliseconds ms)"
+                for ((tries = 0; tries < 3; tries++)); do
+                    read -r verdict _ _ _ milliseconds < <(one $((2 * LIMIT)) "$caller" "$program" "$name")
+                    [ "$verdict" = failed ] || break
+                done
+            fi
+            if [ "$verdict" = passed ]; then
+                passed=$((passed + 1))
+                [ -z "$again" ] || echo "$suite, $caller: $name passed alone$again"
+            else
+                echo "FAILED: $suite $caller $name: $verdict after $milliseconds ms, see $LOGS" >&2
+                tail -n 12 "$LOGS/$caller.${name//:/_}" >&2
+                failed=1
+            fi
+        done <"$work/$suite.$caller"
+        row "$suite" "$caller" "$all" "$passed" "$listed" "$without" $((SECONDS - start))
+    done
+}
+
+# rayon's has a script of its own: its tests know nothing of callers, and run on the global pool.
+run_rayon() {
+    local mode start summary
+    for mode in ${MYRIAD_SUITES_RAYON:-threads fibers}; do
+        start=$SECONDS
+        scripts/rayon-suite.sh "$mode" | tee "$work/rayon.$mode" || failed=1
+        summary=$(sed -n 's/^rayon .*: \([0-9]*\) of \([0-9]*\) tests passed, \([0-9]*\) are on the list$/\2 \1 \3/p' "$work/rayon.$mode")
+        # shellcheck disable=SC2086
+        row rayon "$mode" ${summary:-0 0 0} - $((SECONDS - start))
+    done
+}
+
+replace "$work/Cargo.toml" <<TOML
+[workspace]
+resolver = "2"
+members = [$(for suite in "${suites[@]}"; do [ "$suite" = rayon ] || printf '"%s", ' "$suite"; done)]
+[profile.dev]
+opt-level = 1
+debug = 0
+incremental = false
+[profile.dev.package."*"]
+opt-level = 3
+TOML
+# First all: cargo wants each member of the workspace.
+for suite in "${suites[@]}"; do
+    [ "$suite" = rayon ] || "prepare_${suite//-/_}" || exit 1
+done
+for suite in "${suites[@]}"; do
+    if [ "$suite" = rayon ]; then run_rayon; else run "$suite" || failed=1; fi
+done
+
+# The table: a line for each suite and caller.
+lines() {
+    local suite caller all passed listed without seconds
+    while read -r suite caller all passed listed without seconds; do
+        # shellcheck disable=SC2059
+        printf "$1" "$suite ${version[$suite]}" "$caller" "$all" "$passed" "$listed" "$without" "$seconds"
+    done <"$work/table"
+}
+echo
+printf '%-22s %-8s %6s %7s %7s %9s %8s\n' suite caller tests passed listed 'left out' seconds
+lines '%-22s %-8s %6s %7s %7s %9s %8s\n'
+if [ -n "${MYRIAD_SUITES_WRITE:-}" ]; then
+    # Rows of suites that did not run now stay as they are.
+    lines '| %s | %s | %s | %s | %s | %s |%.0s\n' >"$work/rows"
+    {
+        cat "$work/rows"
+        sed -n '/<!-- table -->/,/<!-- \/table -->/{/^| [a-z-]* [0-9]/p}' suites/README.md
+    } | awk -F '|' '!seen[$2 $3]++' | sort -t '|' -k 2,2 -k 3,3r >"$work/all-rows"
+    sed -i -e '/<!-- table -->/,/<!-- \/table -->/{/^| [a-z-]* [0-9]/d}' -e "/^|---|---|---|---|---|---|\$/r $work/all-rows" suites/README.md
+fi
+exit "$failed"
