@@ -136,6 +136,9 @@ pub(crate) struct Hub {
     pub open: AtomicUsize,
     /// Is a worker stuck? By the monitor, for those who move (see `sched::relief`).
     pub any_stuck: AtomicBool,
+    /// Is a worker stuck, and has no other come to be stuck for a while? Then those who move also
+    /// begin tasks that wait behind it (see `rescue::watch`).
+    pub long_stuck: AtomicBool,
     /// Among its tasks there are jobs of guests, or were: see [`expect_jobs`](Self::expect_jobs).
     has_guests: AtomicBool,
     /// Spares take jobs of guests from the injector too: see [`set_rescue`](Self::set_rescue).
@@ -320,6 +323,7 @@ impl Hub {
         hub.next_look.store(u64::MAX, Relaxed);
         hub.open.store(0, Relaxed);
         hub.any_stuck.store(false, Relaxed);
+        hub.long_stuck.store(false, Relaxed);
         hub.has_guests.store(false, Relaxed);
         hub.rescue.store(false, Relaxed);
         // (Of the last runtime's: code that ended as a spare, which may not be a member now.)
@@ -343,6 +347,7 @@ impl Hub {
             spares: Mutex::default(),
             open: AtomicUsize::new(0),
             any_stuck: AtomicBool::new(false),
+            long_stuck: AtomicBool::new(false),
             has_guests: AtomicBool::new(false),
             rescue: AtomicBool::new(false),
             config: Mutex::new(Arc::new(config.clone())),

@@ -8,9 +8,9 @@
 //! ([`super::priority`]) comes first in such a turn, or last of all. A task that blocks switches to
 //! the next ready one directly; that counts as a turn.
 //!
-//! As long as another worker is stuck (`runtime::relief`) such a turn also takes what waits behind
-//! that one: due timers, a ready task in threads mode, and by turns with the own ones a task that
-//! has not begun.
+//! As long as another worker is stuck (`rescue::watch`) such a turn also takes what waits behind
+//! that one: due timers, a ready task in threads mode, and, if no worker has come to be stuck for a
+//! while, by turns with the own ones a task that has not begun.
 //!
 //! When the runtime stops nothing more is begun: the loop returns at its next turn, whatever is
 //! queued.
@@ -140,6 +140,7 @@ fn look(w: Role) -> (Role, bool) {
         }
         adopt(&w);
     }
+    let long_stuck = others_stuck && w.hub.long_stuck.load(Relaxed);
     if w.member.deque.should_share() {
         // SAFETY: we are the owner.
         unsafe { w.hub.crew.answer(&w.member) };
@@ -154,7 +155,7 @@ fn look(w: Role) -> (Role, bool) {
     if let Some(queues) = w.hub.crew.queues() {
         let task = if !w.passes_jobs_over() {
             queues.take(w.member.index, Some(w.looks.load(Relaxed)))
-        } else if others_stuck {
+        } else if long_stuck {
             w.hub.take_injected(&w, false)
         } else {
             null_mut()
@@ -167,13 +168,13 @@ fn look(w: Role) -> (Role, bool) {
         // SAFETY: we are the owner: the newest of our own unstarted tasks.
         n if n % 2 == 0 => unsafe { w.member.deque.pop() },
         // (Before all that is its own, for that may never run out.)
-        1 | 5 | 9 | 13 if others_stuck => take_from_stuck(&w),
+        1 | 5 | 9 | 13 if long_stuck => take_from_stuck(&w),
         _ => null_mut(),
     };
     if task.is_null() {
         task = take_oldest(&w);
     }
-    if task.is_null() && others_stuck {
+    if task.is_null() && long_stuck {
         task = take_from_stuck(&w);
     }
     start_taken(w, task)

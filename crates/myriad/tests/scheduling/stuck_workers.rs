@@ -16,28 +16,42 @@ fn in_threads_mode(workers: &[usize], body: impl Fn(&Runtime)) {
 
 /// Each task holds `std`'s mutex over a receive, for which another task has to run; all others
 /// block in `lock` meanwhile.
+fn hold_a_std_mutex_over_a_recv(rt: &Runtime) {
+    let n = Mutex::new(0);
+    rt.run(|| {
+        let (ask, asked) = unbounded::<myriad::channel::Sender<usize>>();
+        let server = spawn(move || asked.iter().for_each(|reply| reply.send(1).unwrap()));
+        scope(|s| {
+            for _ in 0..1000 {
+                let (ask, n) = (ask.clone(), &n);
+                s.spawn(move || {
+                    let mut n = n.lock().unwrap();
+                    let (reply, answer) = bounded(1);
+                    ask.send(reply).unwrap();
+                    *n += answer.recv().unwrap();
+                });
+            }
+        });
+        drop(ask);
+        server.join().unwrap();
+    });
+    assert_eq!(*n.lock().unwrap(), 1000);
+}
+
 #[test]
 fn a_std_mutex_held_over_a_recv() {
-    in_threads_mode(&[1, 2], |rt| {
-        let n = Mutex::new(0);
-        rt.run(|| {
-            let (ask, asked) = unbounded::<myriad::channel::Sender<usize>>();
-            let server = spawn(move || asked.iter().for_each(|reply| reply.send(1).unwrap()));
-            scope(|s| {
-                for _ in 0..1000 {
-                    let (ask, n) = (ask.clone(), &n);
-                    s.spawn(move || {
-                        let mut n = n.lock().unwrap();
-                        let (reply, answer) = bounded(1);
-                        ask.send(reply).unwrap();
-                        *n += answer.recv().unwrap();
-                    });
-                }
-            });
-            drop(ask);
-            server.join().unwrap();
-        });
-        assert_eq!(*n.lock().unwrap(), 1000);
+    in_threads_mode(&[1, 2], hold_a_std_mutex_over_a_recv);
+}
+
+/// On a busy machine those who move must not begin so many of these tasks that all spares stand in
+/// the lock.
+#[test]
+fn std_mutexes_of_several_runtimes() {
+    let _watch = watch("four runtimes, each with a lock");
+    std::thread::scope(|s| {
+        for _ in 0..4 {
+            s.spawn(|| hold_a_std_mutex_over_a_recv(&Mode::Threads.builder().workers(2).build().unwrap()));
+        }
     });
 }
 

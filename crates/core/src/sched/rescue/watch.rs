@@ -8,8 +8,10 @@
 //! is in the deque is its own business: it counts as stuck after [`LONG`] only.
 //!
 //! **Who moves helps.** At each look of its own, as long as somebody is stuck, a worker takes from
-//! those who are (`sched::turn`): a ready task in threads mode, timers that are due, one task that
-//! has not begun. Also a spare that is off duty, and one that has something to do: a task that
+//! those who are (`sched::turn`): a ready task in threads mode, timers that are due, and, once no
+//! worker has come to be stuck for [`CALM`], one task that has not begun. (Each such task may block
+//! in the same lock, and take a thread: where a thousand did, and each who moved began one more, all
+//! 256 spares stood in that lock and none was left for the lock's owner.) Also a spare that is off duty, and one that has something to do: a task that
 //! polls with `yield_now` may be all that it ever does, and what it polls for may wait behind a
 //! worker that is stuck. Such a worker moves, so it counts as one that runs here, and no spare
 //! comes. (Only jobs of guests wait for one that may begin them.)
@@ -68,6 +70,8 @@ pub(super) struct Watch {
     seen: Vec<Seen>,
     /// When a worker was stuck last.
     last_stuck: Option<Instant>,
+    /// When a worker that moved was found stuck last.
+    newly_stuck: Option<Instant>,
     /// When a ready task waited last for a worker that was stuck.
     last_urgent: Option<Instant>,
     /// Workers that run beside those that compute.
@@ -108,6 +112,8 @@ struct Found {
     running: usize,
     sleepers: usize,
     stuck: usize,
+    /// One of these was not at the last look.
+    newly: bool,
     /// Of these, waiting in the system.
     blocked: usize,
     /// Something could go on that waits for a stuck worker.
@@ -132,6 +138,7 @@ impl Watch {
             on_stuck: config.stuck.clone(),
             seen: Vec::new(),
             last_stuck: None,
+            newly_stuck: None,
             last_urgent: None,
             extras: 0,
             pause: THRESHOLD,
@@ -171,6 +178,7 @@ impl Watch {
             member.door.stuck.store(false, Relaxed);
         }
         self.hub.any_stuck.store(false, Relaxed);
+        self.hub.long_stuck.store(false, Relaxed);
     }
 
     /// Looks at all workers, and does what is to be done. When to look again; `None`: when a worker
@@ -188,6 +196,10 @@ impl Watch {
         // Who moves takes from those at its next look: `Crew::open` has a fence for the ready
         // tasks; what has not begun needs none.
         self.hub.any_stuck.store(found.stuck > 0, Relaxed);
+        if found.newly {
+            self.newly_stuck = Some(now);
+        }
+        self.hub.long_stuck.store(found.stuck > 0 && !recent(self.newly_stuck), Relaxed);
         if self.hub.has_guests() {
             // (A spare may be asleep, which it was before there were jobs, or in an earlier
             // rescue.)
@@ -253,7 +265,9 @@ impl Watch {
         found.sleepers += usize::from(sleeping == ASLEEP);
         let duration = now - seen.at_since;
         let stands = |seen: &Seen| duration >= threshold && (seen.stuck || !moves(member));
+        let before = seen.stuck;
         seen.stuck = sleeping == 0 && (now - seen.since >= LONG || stands(seen));
+        found.newly |= seen.stuck && !before;
         if member.door.stuck.load(Relaxed) != seen.stuck {
             member.door.stuck.store(seen.stuck, Relaxed);
         }
