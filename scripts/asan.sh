@@ -30,7 +30,7 @@ echo "AddressSanitizer of $(rustc +nightly --version)"
 # or threads, of which the sanitizer takes more; or that take minutes under it.
 not='soundness|lazy|moved|panicking|scoped|limits|fallbacks|lifecycle|thread_count|stack_room|stuck_.*|par_sort.*|pains_stacks|policies|channel_model|stress_.*'
 # What leaks on purpose, by a function of each: tests that forget something, or make a cycle; the payload of a panic in the destructor
-# of a payload; the list of a pool of stacks on which closures stay blocked.
+# of a payload; what belongs to a runtime that was left with a blocked task; the list of a pool of stacks on which closures stay blocked.
 cat >"$folder/leaks" <<'SUPPRESSIONS'
 leak:forgotten
 leak:free_tasks_among_those_of_the_scope
@@ -40,6 +40,8 @@ leak:a_setting_does_not_let_go_who_comes_after_the_reset
 leak:it_may_set_itself_and_block
 leak:a_leaving_writer_holds_nothing
 leak:a_lock_that_is_read
+leak:a_shutdown_waits_for_user_code_that_is_no_task
+leak:what_belongs_to_a_runtime_outlives_it
 leak:unwind::discard
 leak:StackPool>::make
 SUPPRESSIONS

@@ -2,7 +2,7 @@
 # Starts and stops runtimes, tasks and channels under a leak checker: LeakSanitizer if there is a nightly toolchain, else
 # valgrind. Without either it says so, and ends with 77: not tried.
 #
-# What lives for ever on purpose (hubs, workers, memory of records) is reachable from statics, so it is no leak.
+# What lives for ever on purpose (pools, workers, memory of records) is reachable from statics, so it is no leak.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 

@@ -45,7 +45,7 @@ pub mod time {
     pub use myriad_base::sys::clock::Instant;
 }
 
-pub use crate::sched::hub::Handle;
+pub use crate::sched::pool::Handle;
 pub use api::blocking::{Blocking, blocking, blocking_async, compute, compute_async};
 pub use api::run::{run, spawn_async_on, spawn_on, yield_now};
 pub use api::{

@@ -9,7 +9,7 @@ use crate::record::header::{Header, Kind};
 use crate::runtime::pools;
 use crate::sched::cancel::point;
 use crate::sched::context::inherit;
-use crate::sched::hub::{Handle, Hub};
+use crate::sched::pool::{Handle, Pool};
 use crate::sched::priority::Priority;
 use crate::sched::worker::Worker;
 use std::future::Future;
@@ -253,11 +253,11 @@ impl Builder {
     ///
     /// # Safety
     /// The record is complete, known to nobody else, and from the memory of `w`.
-    pub(super) unsafe fn equip(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) -> *mut Header {
+    pub(super) unsafe fn equip(self, w: Option<&Worker>, pool: &Pool, task: *mut Header) -> *mut Header {
         // SAFETY: the caller.
         let task = unsafe { inherit::closure(w, task, self.seed) };
         // SAFETY: the caller.
-        unsafe { self.set_name(hub, task) };
+        unsafe { self.set_name(pool, task) };
         task
     }
 
@@ -265,20 +265,20 @@ impl Builder {
     ///
     /// # Safety
     /// As above.
-    pub(super) unsafe fn equip_future(self, w: Option<&Worker>, hub: &Hub, task: *mut Header) {
+    pub(super) unsafe fn equip_future(self, w: Option<&Worker>, pool: &Pool, task: *mut Header) {
         // SAFETY: the caller.
         unsafe {
             inherit::future(w, task, self.seed);
-            self.set_name(hub, task);
+            self.set_name(pool, task);
         }
     }
 
     /// # Safety
     /// As above.
-    pub(super) unsafe fn set_name(self, hub: &Hub, task: *mut Header) {
+    pub(super) unsafe fn set_name(self, pool: &Pool, task: *mut Header) {
         if let Some(name) = self.name {
             // SAFETY: the caller.
-            unsafe { hub.set_name(task, name) };
+            unsafe { pool.set_name(task, name) };
         }
     }
 }

@@ -3,10 +3,10 @@
 //! The record is as any other's, but is in no queue: the thread runs it, and completes it. What
 //! waits there waits as a thread that is no worker does ([`crate::sched::wait::foreign`]); what is
 //! spawned there goes to the runtime, and the pool, that the task was started from ([`home`]). The
-//! hub keeps the book of such tasks, for its shutdown.
+//! pool keeps a list of such tasks, for its shutdown.
 //!
-//! **Invariant.** A task is in the book from before its thread starts until after its end can be
-//! seen. So a shutdown that finds the book empty has missed nothing that such a task has spawned.
+//! **Invariant.** A task is in that list from before its thread starts until after its end can be
+//! seen. So a shutdown that finds the list empty has missed nothing that such a task has spawned.
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
@@ -14,7 +14,7 @@ use super::spawn;
 use crate::record::header::{DETACHED, Ended, Header, Kind, Mode, Outcome};
 use crate::record::{create, memory, payload as record};
 use crate::sched::context::inherit::Heirloom;
-use crate::sched::hub::{DedicatedTask, Handle, Hub};
+use crate::sched::pool::{DedicatedTask, Handle, Pool};
 use crate::sched::waker::wake_waiter;
 use crate::sched::{finish, lent, unhandled, unwind, worker};
 use myriad_base::stack::overflow;
@@ -112,31 +112,31 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let hub = home.hub();
-    hub.expect_here();
+    let pool = home.inner();
+    pool.expect_here();
     let (w, class) = (worker::current(), const { record::class::<F, T>() });
     let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
-    let named = with.thread_name().unwrap_or_else(|| format!("{}-dedicated", hub.config().name));
+    let named = with.thread_name().unwrap_or_else(|| format!("{}-dedicated", pool.config().name));
     // SAFETY: fresh memory of the right class, ours until the thread has it.
     let handle = unsafe {
-        create::write_header(task, spawn::run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
+        create::write_header(task, spawn::run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), pool.number, place);
         record::put(task, f);
-        with.set_name(hub, task);
+        with.set_name(pool, task);
         JoinHandle::new(task)
     };
-    hub.dedicated.join(false);
-    let mut entries = hub.dedicated.locked();
-    if !hub.lets_in(home.comer()) {
+    pool.dedicated.join(false);
+    let mut entries = pool.dedicated.locked();
+    if !pool.lets_in(home.origin()) {
         drop(entries);
         // SAFETY: nobody else has it, but for the handle, which is told.
         unsafe { finish::drop_unstarted(task) };
         return Ok(handle);
     }
-    let size = hub.config().stack_size.max(STACK);
+    let size = pool.config().stack_size.max(STACK);
     let address = task.expose_provenance();
     let body = move || {
         crate::sched::unwind::never_unwinds("a dedicated task's thread", || {
-            run(hub, std::ptr::with_exposed_provenance_mut(address))
+            run(pool, std::ptr::with_exposed_provenance_mut(address))
         });
     };
     let started = map::thread_starts().and_then(|()| {
@@ -161,7 +161,7 @@ where
 }
 
 /// The life of the thread.
-fn run(hub: &'static Hub, task: *mut Header) {
+fn run(pool: &'static Pool, task: *mut Header) {
     // A worker that has a core of its own may have started us.
     _ = thread::unpin(&processors().cpus);
     overflow::enter_thread();
@@ -186,6 +186,6 @@ fn run(hub: &'static Hub, task: *mut Header) {
             }
         }
     }
-    hub.dedicated.ended(task);
+    pool.dedicated.ended(task);
     overflow::leave_thread();
 }

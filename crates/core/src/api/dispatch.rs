@@ -4,7 +4,7 @@ use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::spawn;
 use crate::record::header::Kind;
-use crate::sched::hub::Handle;
+use crate::sched::pool::Handle;
 use crate::sched::worker::{self, Role};
 use std::panic::Location;
 
@@ -139,7 +139,7 @@ where
     // SAFETY: the caller. A fresh record, which is in no queue.
     unsafe {
         let Some(w) = w else { return spawn::spawn_into(home, f, place, with, Kind::CLOSURE) };
-        let task = with.equip(Some(&w), w.hub, spawn::unqueued_record::<F, T>(w.hub, f, place));
+        let task = with.equip(Some(&w), w.pool, spawn::unqueued_record::<F, T>(w.pool, f, place));
         let handle = JoinHandle::new(task);
         _ = w.enter(task);
         handle

@@ -12,7 +12,7 @@ use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
 use crate::record::word::Word;
 use crate::record::{create, payload as record, state};
 use crate::sched::context::{self, inherit};
-use crate::sched::hub::Handle;
+use crate::sched::pool::Handle;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
 use crate::sched::{cancel, turn, waker};
@@ -99,7 +99,7 @@ unsafe fn spawn_here<F: Future>(w: Role, future: F, place: &'static Location<'st
     unsafe {
         let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
         write_future::<F, Anywhere>(task, future, w.number, place);
-        if w.member.deque.has_contexts() {
+        if w.shared.deque.has_contexts() {
             inherit::future(Some(&w), task, None);
         }
         w.push_future(task);
@@ -139,21 +139,21 @@ pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
     // SAFETY: as in `spawn_here`.
     unsafe {
         let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
-        write_future::<F, Q>(task, future, home.hub().number, place);
+        write_future::<F, Q>(task, future, home.inner().number, place);
         inject(home, task, with);
         JoinHandle::new(task)
     }
 }
 
 /// # Safety
-/// A fresh future of this hub that is ready to run, and the caller's.
+/// A fresh future of this pool that is ready to run, and the caller's.
 #[cold]
 #[inline(never)]
 unsafe fn inject(home: Handle, task: *mut Header, with: Builder) {
     let (w, lane) = (worker::current(), with.class().lane());
     // SAFETY: the caller.
     unsafe {
-        with.equip_future(w.as_deref(), home.hub(), task);
+        with.equip_future(w.as_deref(), home.inner(), task);
         match w {
             Some(w) if home.has(&w) && lane.is_none() => w.push_future(task),
             _ => home.inject(lane, task),

@@ -26,7 +26,7 @@
 use super::builder::Builder;
 use super::handle::JoinHandle;
 use crate::runtime::pools;
-use crate::sched::hub::Handle;
+use crate::sched::pool::Handle;
 use crate::sched::worker;
 use std::cell::RefCell;
 use std::fmt;
@@ -109,7 +109,7 @@ impl<S: Send + 'static> Group<S> {
     }
 
     fn of(pool: Handle, state: S) -> Group<S> {
-        Group { shared: Arc::new(Shared { pool, home: pool.hub().next_home(), state: RefCell::new(state) }) }
+        Group { shared: Arc::new(Shared { pool, home: pool.inner().next_home(), state: RefCell::new(state) }) }
     }
 
     /// Starts a task in the group; as [`spawn`](crate::spawn) otherwise. `f` is lent the group,
@@ -215,7 +215,7 @@ impl Held {
     fn new<S>(shared: &Shared<S>) -> Held {
         let w = worker::current().expect("a task of a group runs on a worker");
         assert!(
-            shared.pool.has(&w) && w.member.index == shared.home,
+            shared.pool.has(&w) && w.shared.index == shared.home,
             "a task of a group runs on another worker than the group's (a bug in Myriad)"
         );
         Held(w.stacks.hold(true))

@@ -13,9 +13,9 @@ use crate::api::run::run_on;
 use crate::api::{JoinHandle, Scope, blocking, pair, spawn};
 use crate::record::header::{Header, Kind};
 use crate::runtime::global;
-use crate::sched::hub::Handle;
-use crate::sched::hub::Hub;
-use crate::sched::idle::Member;
+use crate::sched::idle::WorkerShared;
+use crate::sched::pool::Handle;
+use crate::sched::pool::Pool;
 use crate::sched::turn;
 use crate::sched::worker::{self, Worker};
 use std::marker::PhantomData;
@@ -28,14 +28,14 @@ use std::panic::Location;
 /// use.
 #[derive(Debug, Clone, Copy)]
 pub struct Seat {
-    member: &'static Member,
+    shared: &'static WorkerShared,
     thread: PhantomData<*mut ()>,
 }
 
 /// Where the caller runs; `None` on a thread that is no worker.
 #[inline(always)]
 pub fn seat() -> Option<Seat> {
-    worker::current().map(|w| Seat { member: w.as_static(), thread: PhantomData })
+    worker::current().map(|w| Seat { shared: w.as_static(), thread: PhantomData })
 }
 
 /// The pool into which a thread that is no worker spawns: the global runtime's, which is started if
@@ -64,45 +64,45 @@ impl Seat {
     /// there.
     #[inline(always)]
     pub fn id(self) -> usize {
-        std::ptr::from_ref(self.member).addr()
+        std::ptr::from_ref(self.shared).addr()
     }
 
-    fn hub(self) -> &'static Hub {
-        Worker::of(self.member).hub
+    fn inner(self) -> &'static Pool {
+        Worker::of(self.shared).pool
     }
 
     /// The worker's number: below [`workers`](Self::workers), but for a spare's.
     #[inline(always)]
     pub fn index(self) -> usize {
-        self.member.index
+        self.shared.index
     }
 
     /// How many workers the pool has, without spares.
     #[inline]
     pub fn workers(self) -> usize {
-        self.hub().workers().len()
+        self.inner().regular_workers().len()
     }
 
     /// The worker's pool.
     pub fn pool(self) -> Handle {
-        Handle::of(self.hub())
+        Handle::of(self.inner())
     }
 
     /// Are there unstarted tasks in the worker's own queue?
     pub fn has_unstarted(self) -> bool {
-        self.member.deque.looks_busy()
+        self.shared.deque.looks_busy()
     }
 
     /// Is one of them where others take it at once, without force? (They may have, when this
     /// returns.)
     pub fn has_public(self) -> bool {
-        self.member.deque.has_public()
+        self.shared.deque.has_public()
     }
 
     /// There will be jobs in the pool: see [`expect_jobs`].
     #[inline]
     pub fn expect_jobs(self) {
-        self.hub().expect_jobs();
+        self.inner().expect_jobs();
     }
 
     /// Runs an unstarted task, the worker's newest or one from elsewhere, on top of the caller, on
@@ -144,17 +144,17 @@ pub enum Look {
 /// An unstarted task; null if there is none.
 fn take(w: &Worker, look: Look) -> *mut Header {
     // SAFETY: we are the owner.
-    let mut task = unsafe { w.member.deque.pop() };
-    if task.is_null() && w.member.has_pinned() {
-        task = w.hub.take_pinned(w);
+    let mut task = unsafe { w.shared.deque.pop() };
+    if task.is_null() && w.shared.has_pinned() {
+        task = w.pool.take_pinned(w);
     }
     if look == Look::Here || w.passes_jobs_over() {
         return task;
     }
-    if task.is_null() && w.hub.crew.may_have_injected() {
-        task = w.hub.take_injected(w, true);
+    if task.is_null() && w.pool.workers.may_have_injected() {
+        task = w.pool.take_injected(w, true);
     }
-    for victim in w.hub.crew.others(&w.member) {
+    for victim in w.pool.workers.others(&w.shared) {
         if !task.is_null() {
             break;
         }
@@ -189,7 +189,7 @@ where
 /// To be said before the first job. (A spare that has not heard of it sees what it has taken.)
 #[inline]
 pub fn expect_jobs(pool: Handle) {
-    pool.hub().expect_jobs();
+    pool.inner().expect_jobs();
 }
 
 /// As [`crate::join`], where `b` is a job.
@@ -251,17 +251,17 @@ where
 /// Do both spawn into the same pool?
 #[inline]
 pub fn is_same(one: Handle, other: Handle) -> bool {
-    std::ptr::eq(one.hub(), other.hub())
+    std::ptr::eq(one.inner(), other.inner())
 }
 
 /// Does a worker of the pool sleep, as it has nothing to do? (Spares do not count.) True of some
 /// moment; [`when_idle`] says how to miss none.
 pub fn has_idle(pool: Handle) -> bool {
-    let hub = pool.hub();
-    hub.crew.members().iter().take(hub.workers().len()).any(|member| member.sleeps())
+    let pool = pool.inner();
+    pool.workers.all().iter().take(pool.regular_workers().len()).any(|shared| shared.sleeps())
 }
 
 /// A number of the pool, which no other has at the same time.
 pub fn number(pool: Handle) -> usize {
-    usize::from(pool.hub().number)
+    usize::from(pool.inner().number)
 }

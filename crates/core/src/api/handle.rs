@@ -8,7 +8,7 @@ use crate::record::header::{DONE, Ended, Header, Outcome};
 use crate::record::payload as record;
 use crate::record::word::Word;
 use crate::sched::cancel::{ask, point};
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use crate::sched::unwind::Payload;
 use crate::sched::worker::{self, Role, Worker, block_thread};
 use crate::sched::{context, finish, lent, waker};
@@ -88,7 +88,7 @@ impl<T> JoinHandle<T> {
             match w {
                 // (What an earlier poll of the handle has left is dropped first, on the longer
                 // way.)
-                Some(w) if w.has_room() && (*task).is_unwatched() && w.member.deque.claim(&*task) => {
+                Some(w) if w.has_room() && (*task).is_unwatched() && w.shared.deque.claim(&*task) => {
                     run_inline(w, task)
                 }
                 w => wait_and_take(w, task),
@@ -219,7 +219,7 @@ impl<T> JoinHandle<T> {
     pub fn name(&self) -> Option<Arc<str>> {
         let task = self.task();
         // SAFETY: the handle keeps the record alive.
-        Hub::of(unsafe { (*task).runtime }).name_of(task, true)
+        Pool::of(unsafe { (*task).runtime }).name_of(task, true)
     }
 }
 
@@ -304,9 +304,9 @@ unsafe fn wait_and_take<T>(w: Option<Role>, task: *mut Header) -> Result<T, Join
             Some(w) if w.has_room() && w.claim(&*task) => return run_inline(w, task),
             w => w,
         };
-        if w.is_none() && Hub::of((*task).runtime).is_elsewhere() {
+        if w.is_none() && Pool::of((*task).runtime).is_elsewhere() {
             drop(JoinHandle::<T>::new(task));
-            Hub::of((*task).runtime).expect_here();
+            Pool::of((*task).runtime).expect_here();
         }
         match wait_done(w, &*task) {
             Ok(w) => take_result(w.as_deref(), task).map_err(passed_on),
@@ -456,11 +456,11 @@ unsafe fn take_error(w: Option<&Worker>, task: *mut Header) -> JoinError {
     // SAFETY: the caller.
     unsafe {
         let place = (*task).place;
-        let name = Hub::of((*task).runtime).name_of(task, true).map(|name| name.to_string());
+        let name = Pool::of((*task).runtime).name_of(task, true).map(|name| name.to_string());
         let error = match (*task).outcome {
             Outcome::Panicked => JoinError::panicked(record::take::<Payload>(task), place, name),
             Outcome::Left => {
-                Hub::of((*task).runtime).forget_left();
+                Pool::of((*task).runtime).forget_left();
                 return JoinError::left(place, name);
             }
             _ => JoinError::shutdown(place, name),

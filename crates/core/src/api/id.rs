@@ -13,9 +13,9 @@
 
 use crate::record::header::{Kind, Marks};
 use crate::record::word::Word;
-use crate::sched::hub::Hub;
-pub use crate::sched::hub::TaskId;
-use crate::sched::hub::number_in;
+use crate::sched::pool::Pool;
+pub use crate::sched::pool::TaskId;
+use crate::sched::pool::number_in;
 use crate::sched::{context, lent, worker};
 use std::cell::Cell;
 use std::fmt;
@@ -97,7 +97,7 @@ pub fn current() -> Option<Task> {
         let nested = kind.has(Kind::ON_STACK);
         let id = if nested { number_in_context() } else { TaskId::of(record) };
         let named = (*record).marks.load(Relaxed) & Marks::NAMED != 0;
-        let name = if named { Hub::of((*record).runtime).name_of(record, true) } else { None };
+        let name = if named { Pool::of((*record).runtime).name_of(record, true) } else { None };
         Some(Task { id, name, place })
     }
 }

@@ -7,7 +7,7 @@
 use super::future::Queued;
 use crate::record::header::Header;
 use crate::record::state;
-use crate::sched::hub::{Comer, Hub};
+use crate::sched::pool::{Origin, Pool};
 use crate::sched::priority::Lane;
 use crate::sched::waker;
 use myriad_base::sys::atomic::Ordering::Relaxed;
@@ -51,7 +51,7 @@ unsafe fn wake(word: *const (), lane: Lane) {
 /// The record is a live future in no queue, the caller's.
 unsafe fn queue(record: *mut Header, lane: Lane) {
     // SAFETY: the caller; `runtime` does not change.
-    unsafe { Hub::of((*record).runtime).inject_into(Some(lane), record, Comer::Known) };
+    unsafe { Pool::of((*record).runtime).inject_into(Some(lane), record, Origin::Wake) };
 }
 
 /// # Safety

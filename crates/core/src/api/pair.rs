@@ -256,7 +256,7 @@ where
     let w = unsafe { worker::current().unwrap_unchecked() };
     // SAFETY: the frame's own record; claimed once. (If we have another worker's role now, the task
     // is not in its deque, or was stolen into it.)
-    if unsafe { w.member.deque.claim_plain(task.header()) } {
+    if unsafe { w.shared.deque.claim_plain(task.header()) } {
         // SAFETY: claimed.
         let b = unsafe { task.take_closure() };
         let rb = match unwind::catch(b) {
@@ -265,7 +265,7 @@ where
         };
         // Asked for again: `b` may have waited.
         // SAFETY: the thread still has a worker's role, if perhaps another one's.
-        if unsafe { worker::current().unwrap_unchecked() }.member.deque.has_contexts() {
+        if unsafe { worker::current().unwrap_unchecked() }.shared.deque.has_contexts() {
             nested::finish_unmarked();
         }
         (ra, rb)

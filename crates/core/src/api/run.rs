@@ -7,7 +7,7 @@ use crate::record::header::{Header, Mode};
 use crate::runtime::Runtime;
 use crate::runtime::global::home;
 use crate::runtime::pools::{here, inside};
-use crate::sched::hub::Handle;
+use crate::sched::pool::Handle;
 use crate::sched::unwind::{self, AbortOnUnwind};
 use crate::sched::worker::{self, Role};
 use crate::sched::{lent, user_code};
@@ -51,7 +51,7 @@ impl Runtime {
 
     /// Is the caller one of its tasks?
     pub(crate) fn is_inside(&self) -> bool {
-        inside().is_some_and(|mine| mine.is_of_now() && mine.hub().is_of_same_runtime(self.hub))
+        inside().is_some_and(|mine| mine.is_of_now() && mine.inner().is_of_same_runtime(self.pool))
     }
 
     /// Starts a task; as [`spawn`](fn@crate::spawn), but in this runtime.
@@ -222,13 +222,13 @@ where
     if w.as_ref().is_some_and(|w| home.has(w)) {
         return f();
     }
-    home.hub().expect_here();
+    home.inner().expect_here();
     // First: what panics here drops the closure.
     if let Some(Err(error)) = w.as_ref().map(|w| w.ensure_stack()) {
         panic!("{error}");
     }
     let task = StackTask::new(f);
-    let number = home.hub().number;
+    let number = home.inner().number;
     task.begin_elsewhere(if guest { create::guest_stack_flags(number) } else { create::stack_flags(number) }, place);
     // SAFETY: begun; the task stands in this frame, and is a record like any other.
     unsafe { run_record(home, w, task.record()) };
@@ -247,17 +247,17 @@ where
 /// else knows.
 #[inline(never)]
 unsafe fn run_record(home: Handle, w: Option<Role>, record: *mut Header) {
-    let hub = home.hub();
+    let pool = home.inner();
     let wait = JoinWait::new(w.as_deref(), record);
     // SAFETY: the caller's frame stands until the task is done: it is waited for below, whatever
     // happens. The node is left before the task can end, so its end wakes the node, once.
     unsafe {
         assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
-        hub.begin_run(record);
+        pool.begin_run(record);
         if !home.try_inject(None, record) {
             // Nobody else knows the record, and nobody waits: what is dropped here is the caller's,
             // and may wait.
-            hub.end_run(record);
+            pool.end_run(record);
             (*record).waiter.store(null_mut(), Relaxed);
             if let Err(payload) = user_code::call(|| _ = ((*record).run)(record, Mode::DropUnstarted)) {
                 unwind::discard(payload);
@@ -269,7 +269,7 @@ unsafe fn run_record(home: Handle, w: Option<Role>, record: *mut Header) {
         );
         _ = wait.block(w);
         stays.disarm();
-        hub.end_run(record);
+        pool.end_run(record);
     }
 }
 

@@ -28,7 +28,7 @@ use crate::sched::cancel::frames::ScopeHead;
 use crate::sched::cancel::{self, ask, point};
 use crate::sched::context::{self, inherit};
 use crate::sched::finish;
-use crate::sched::hub::{Handle, Hub};
+use crate::sched::pool::{Handle, Pool};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
 use crate::sched::user_code::UserValue;
 use crate::sched::waker::wake_waiter_as;
@@ -51,7 +51,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     /// Its tasks are cancelled, and no more begin; and whose it is.
     head: ScopeHead,
     /// Other runtimes whose workers have spawned into it.
-    strangers: Mutex<Vec<&'static Hub>>,
+    strangers: Mutex<Vec<&'static Pool>>,
     /// The panic of a task that nobody joined. (Taken out at the scope's end, so that nothing is
     /// dropped with the frame.)
     panic: Mutex<Option<Payload>>,
@@ -170,7 +170,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             },
             head: ScopeHead {
                 cancelled: AtomicBool::new(false),
-                home: w.as_ref().map_or_else(global::home, |w| Handle::of(w.hub)),
+                home: w.as_ref().map_or_else(global::home, |w| Handle::of(w.pool)),
                 foreign: w.is_none(),
             },
             strangers: Mutex::default(),
@@ -231,7 +231,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         if self.head.cancelled.swap(true, AcqRel) {
             return;
         }
-        ask::ask_frames(self.head.home.hub());
+        ask::ask_frames(self.head.home.inner());
         let strangers = std::mem::take(&mut *self.strangers.lock().unwrap_or_else(|e| e.into_inner()));
         strangers.into_iter().for_each(ask::ask_frames);
     }
@@ -243,10 +243,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// A worker of another runtime spawns.
     #[cold]
-    fn note_stranger(&self, hub: &'static Hub) {
+    fn note_stranger(&self, pool: &'static Pool) {
         let mut strangers = self.strangers.lock().unwrap_or_else(|e| e.into_inner());
-        if !strangers.iter().any(|known| std::ptr::eq(*known, hub)) {
-            strangers.push(hub);
+        if !strangers.iter().any(|known| std::ptr::eq(*known, pool)) {
+            strangers.push(pool);
         }
     }
 
@@ -283,17 +283,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             let kind = record::kind::<Job<F>, T>(kind);
             let class = const { record::class::<Job<F>, T>() };
             // A worker of another runtime spawns into its own, as anywhere.
-            let (task, hub) = match &w {
+            let (task, pool) = match &w {
                 Some(w) => {
-                    if !std::ptr::eq(w.hub, self.head.home.hub()) {
-                        self.note_stranger(w.hub);
+                    if !std::ptr::eq(w.pool, self.head.home.inner()) {
+                        self.note_stranger(w.pool);
                     }
-                    (w.memory.alloc(class), w.hub)
+                    (w.memory.alloc(class), w.pool)
                 }
-                None => (memory::foreign().alloc(class), self.head.home.hub()),
+                None => (memory::foreign().alloc(class), self.head.home.inner()),
             };
             let task = task.cast::<Header>();
-            create::write_header(task, run_job::<F, T>, kind, hub.number, place);
+            create::write_header(task, run_job::<F, T>, kind, pool.number, place);
             record::put(task, job);
             let task = match &w {
                 Some(w) => w.push_new(task),
@@ -333,10 +333,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         });
         counts.merged.set(true);
         let less = OPEN - counts.local.get();
-        if w.is_none() && self.head.home.hub().is_elsewhere() && counts.shared.load(Acquire) != less {
+        if w.is_none() && self.head.home.inner().is_elsewhere() && counts.shared.load(Acquire) != less {
             // Forked by its owner: its tasks are the parent's. (No unwinding leaves a frame that
             // was lent.)
-            myriad_base::sys::thread::abort_with(&self.head.home.hub().elsewhere());
+            myriad_base::sys::thread::abort_with(&self.head.home.inner().elsewhere());
         }
         match w {
             Some(w) if no_stack => _ = w.wait_without_stack(|| counts.shared.load(Acquire) == less),
@@ -370,11 +370,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 let is_ours = |task: *mut Header| {
                     (*task).kind.has(Kind::SCOPED) && std::ptr::eq(scope_of(task), std::ptr::from_ref(self).cast())
                 };
-                let mut task = w.member.deque.pop();
+                let mut task = w.shared.deque.pop();
                 if task.is_null()
-                    && let Some(queues) = w.hub.crew.queues()
+                    && let Some(queues) = w.pool.workers.queues()
                 {
-                    task = queues.take_ours(w.member.index, &is_ours);
+                    task = queues.take_ours(w.shared.index, &is_ours);
                 }
                 if task.is_null() {
                     return w;

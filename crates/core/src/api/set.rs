@@ -3,7 +3,7 @@
 use super::completions::Completions;
 use super::{JoinError, JoinHandle, spawn, spawn_async};
 use crate::runtime::left::{Told, when_left};
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -37,7 +37,7 @@ pub struct JoinSet<T> {
 }
 
 /// Sets that have waited, by address. A task that its runtime has left blocked drops nothing, so
-/// its [`Member`] does not tell.
+/// its [`WorkerShared`] does not tell.
 static LISTENERS: Mutex<Vec<Arc<Completions<u64>>>> = Mutex::new(Vec::new());
 /// Among the numbers: look which tasks have ended.
 const LOOK: u64 = u64::MAX;
@@ -55,18 +55,18 @@ fn listeners() -> MutexGuard<'static, Vec<Arc<Completions<u64>>>> {
 
 /// Tasks were left blocked, and their records say so: sets are to look. Without the lock: their
 /// takers' wakers may be foreign.
-fn tell_of_left(_: &Hub) {
+fn tell_of_left(_: &Pool) {
     let sets = listeners().clone();
     sets.iter().for_each(|set| set.push(LOOK));
 }
 
 /// Goes with the closure or future, however that ends.
-struct Member {
+struct WorkerShared {
     ended: Arc<Completions<u64>>,
     number: u64,
 }
 
-impl Drop for Member {
+impl Drop for WorkerShared {
     fn drop(&mut self) {
         self.ended.push(self.number);
     }
@@ -76,10 +76,10 @@ impl<T: Send + 'static> JoinSet<T> {
     /// Starts a task in the set; as [`spawn`](fn@crate::spawn).
     #[track_caller]
     pub fn spawn(&mut self, f: impl FnOnce() -> T + Send + 'static) {
-        let member = self.member();
-        let number = member.number;
+        let shared = self.shared();
+        let number = shared.number;
         let handle = spawn(move || {
-            let _member = member;
+            let _member = shared;
             f()
         });
         self.tasks.insert(number, handle);
@@ -88,10 +88,10 @@ impl<T: Send + 'static> JoinSet<T> {
     /// Starts a future in the set; as [`spawn_async`].
     #[track_caller]
     pub fn spawn_async(&mut self, future: impl Future<Output = T> + Send + 'static) {
-        let member = self.member();
-        let number = member.number;
+        let shared = self.shared();
+        let number = shared.number;
         let handle = spawn_async(async move {
-            let _member = member;
+            let _member = shared;
             future.await
         });
         self.tasks.insert(number, handle);
@@ -104,9 +104,9 @@ impl<T> JoinSet<T> {
         JoinSet { tasks: HashMap::new(), next: 0, ended: Arc::new(Completions::new()), ending: None, listens: false }
     }
 
-    fn member(&mut self) -> Member {
+    fn shared(&mut self) -> WorkerShared {
         self.next += 1;
-        Member { ended: self.ended.clone(), number: self.next }
+        WorkerShared { ended: self.ended.clone(), number: self.next }
     }
 
     /// How many tasks are in it: those whose result was not taken.

@@ -5,7 +5,7 @@ use super::handle::JoinHandle;
 use crate::record::create::{flags, write_header, write_queued_header};
 use crate::record::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
 use crate::record::{memory, payload as record};
-use crate::sched::hub::{Handle, Hub};
+use crate::sched::pool::{Handle, Pool};
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
 use crate::sched::{cancel, finish};
@@ -128,7 +128,7 @@ pub(super) fn global_home() -> Result<Handle, Payload> {
 }
 
 pub(super) fn number_of(home: &Result<Handle, Payload>) -> u8 {
-    home.as_ref().map_or(0, |home| home.hub().number)
+    home.as_ref().map_or(0, |home| home.inner().number)
 }
 
 /// That place; or drops what was to be spawned, and panics.
@@ -175,7 +175,7 @@ where
     let task = foreign_record(record::class::<F, T>());
     // SAFETY: as in `spawn_here`.
     unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), home.hub().number, place);
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), home.inner().number, place);
         record::put(task, f);
         JoinHandle::new(inject(home, task, with))
     }
@@ -197,11 +197,11 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let hub = home.hub();
+    let pool = home.inner();
     // SAFETY: as in `spawn_here`.
     unsafe {
-        let task = unqueued_record::<F, T>(hub, f, place);
-        let task = with.equip(worker::current().as_deref(), hub, task);
+        let task = unqueued_record::<F, T>(pool, f, place);
+        let task = with.equip(worker::current().as_deref(), pool, task);
         home.pin(task, worker);
         JoinHandle::new(task)
     }
@@ -211,7 +211,7 @@ where
 ///
 /// # Safety
 /// As for [`spawn_into`].
-pub(crate) unsafe fn unqueued_record<F, T>(hub: &'static Hub, f: F, place: &'static Location<'static>) -> *mut Header
+pub(crate) unsafe fn unqueued_record<F, T>(pool: &'static Pool, f: F, place: &'static Location<'static>) -> *mut Header
 where
     F: FnOnce() -> T + Send,
     T: Send,
@@ -219,7 +219,7 @@ where
     let task = foreign_record(record::class::<F, T>());
     // SAFETY: as in `spawn_here`.
     unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), hub.number, place);
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), pool.number, place);
         record::put(task, f);
     }
     task
@@ -233,14 +233,14 @@ pub(crate) fn foreign_record(class: usize) -> *mut Header {
 }
 
 /// # Safety
-/// A record of this hub that is ready to run, and the caller's.
+/// A record of this pool that is ready to run, and the caller's.
 #[cold]
 #[inline(never)]
 unsafe fn inject(home: Handle, task: *mut Header, with: Builder) -> *mut Header {
     let (w, lane) = (worker::current(), with.class().lane());
     // SAFETY: the caller.
     unsafe {
-        let task = with.equip(w.as_deref(), home.hub(), task);
+        let task = with.equip(w.as_deref(), home.inner(), task);
         match w {
             Some(w) if home.has(&w) && lane.is_none() => w.push(task),
             _ => home.inject(lane, task),

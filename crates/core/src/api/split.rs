@@ -37,7 +37,7 @@ pub enum Hunger {
 #[inline(always)]
 pub fn hunger() -> Hunger {
     match worker::current() {
-        Some(w) if w.member.deque.is_asked() => look(&w),
+        Some(w) if w.shared.deque.is_asked() => look(&w),
         _ => Hunger::None,
     }
 }
@@ -45,17 +45,17 @@ pub fn hunger() -> Hunger {
 #[cold]
 #[inline(never)]
 fn look(w: &Worker) -> Hunger {
-    let crew = &w.hub.crew;
-    if crew.queues().is_some() {
-        if crew.members().len() == 1 || crew.has_injected() {
+    let workers = &w.pool.workers;
+    if workers.queues().is_some() {
+        if workers.all().len() == 1 || workers.has_injected() {
             return Hunger::None;
         }
-    } else if w.member.deque.is_busy() {
+    } else if w.shared.deque.is_busy() {
         // SAFETY: we are the owner.
-        unsafe { crew.answer_fully(&w.member) };
+        unsafe { workers.answer_fully(&w.shared) };
         return Hunger::None;
     }
-    if crew.has_sleepers() { Hunger::Asleep } else { Hunger::Awake }
+    if workers.has_sleepers() { Hunger::Asleep } else { Hunger::Awake }
 }
 
 /// Lets others see the newest task of this worker at once, even if it is the only one: for a first
@@ -66,11 +66,11 @@ fn look(w: &Worker) -> Hunger {
 #[inline]
 pub fn share() {
     if let Some(w) = worker::current()
-        && w.hub.crew.queues().is_none()
+        && w.pool.workers.queues().is_none()
     {
         // SAFETY: we are the owner. (If a thief has the lock, it is at work here, and may force a
         // steal later.)
-        unsafe { w.member.deque.publish_lone() };
+        unsafe { w.shared.deque.publish_lone() };
     }
 }
 
@@ -88,7 +88,7 @@ pub fn share() {
 #[inline(always)]
 pub fn offer() {
     if let Some(w) = worker::current()
-        && !w.member.deque.has_public()
+        && !w.shared.deque.has_public()
     {
         offer_one(&w);
     }
@@ -97,16 +97,16 @@ pub fn offer() {
 #[cold]
 #[inline(never)]
 fn offer_one(w: &Worker) {
-    let crew = &w.hub.crew;
-    if crew.members().len() > 1 && crew.queues().is_none() {
+    let workers = &w.pool.workers;
+    if workers.all().len() > 1 && workers.queues().is_none() {
         // SAFETY: we are the owner. (If a thief has the lock, it is at work here.)
-        unsafe { w.member.deque.publish_lone() };
+        unsafe { w.shared.deque.publish_lone() };
     }
 }
 
 /// How many workers the caller's pool has; 1 on a foreign thread.
 pub fn workers() -> usize {
-    worker::current().map_or(1, |w| w.hub.workers().len())
+    worker::current().map_or(1, |w| w.pool.regular_workers().len())
 }
 
 /// Runs `f` on a worker: right here, if the calling thread is one, else as a task that is waited

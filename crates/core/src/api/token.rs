@@ -2,7 +2,7 @@
 
 use crate::runtime::pools;
 use crate::sched::cancel::region::{self, Asked, Region};
-use crate::sched::hub::Handle;
+use crate::sched::pool::Handle;
 use crate::sched::unwind;
 use crate::sched::user_code::{StoredWaker, UserValue};
 use myriad_base::sys::clock::Instant;

@@ -164,7 +164,7 @@ impl Deque {
     // owner
 
     /// Adds the newest task, one that [`claim`](Self::claim) may take. True: somebody asks for
-    /// work, and the caller answers ([`crate::sched::idle::Crew::answer`]).
+    /// work, and the caller answers ([`crate::sched::idle::Workers::answer`]).
     ///
     /// # Safety
     /// The caller is the owner; `task` is a record that is in no deque, and is never again in one

@@ -32,7 +32,7 @@ pub(crate) struct ContextHead {
     /// The record's own `run`, while another one stands there.
     pub(crate) run: Cell<Option<Run>>,
     /// Any location: where a record has one, so that a late look at a record that was here finds
-    /// one ([`crate::sched::hub`]).
+    /// one ([`crate::sched::pool`]).
     pub(crate) place: &'static Location<'static>,
     /// Kind and state of the record memory that this is.
     untouched: UnsafeCell<MaybeUninit<u64>>,
@@ -128,7 +128,7 @@ impl Word {
 
     /// The same as [`record`](Self::record) of another worker, whose task may end at any time: a
     /// guess, to be compared, or to be confirmed
-    /// ([`Hub::name_running`](crate::sched::hub::Hub::name_running)).
+    /// ([`Pool::name_running`](crate::sched::pool::Pool::name_running)).
     pub(crate) fn record_elsewhere(self) -> *const Header {
         if self.has_context() {
             // SAFETY: readable; volatile, for somebody may write there.

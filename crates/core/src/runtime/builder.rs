@@ -4,8 +4,8 @@ use super::{Runtime, global, pools};
 use crate::queue::policy::{Policy, UnknownPolicy};
 use crate::record::word::Word;
 use crate::sched::fork;
-use crate::sched::hub::{Config, Hub, MOST_SPARES, ThreadHooks};
 use crate::sched::lent;
+use crate::sched::pool::{Config, MOST_SPARES, Pool, ThreadHooks};
 use crate::sched::rescue::stuck::OnStuck;
 use crate::sched::unhandled::Unhandled;
 use crate::sched::worker;
@@ -438,8 +438,8 @@ fn describe_current(out: &mut dyn fmt::Write) {
         return;
     }
     // SAFETY: the current task's record is alive while it runs; these do not change.
-    let (place, hub) = unsafe { ((*task).place, Hub::of((*task).runtime)) };
-    _ = match hub.name_of(task, false) {
+    let (place, pool) = unsafe { ((*task).place, Pool::of((*task).runtime)) };
+    _ = match pool.name_of(task, false) {
         Some(name) => write!(out, "task '{name}' spawned at {place}"),
         None => write!(out, "the task spawned at {place}"),
     };

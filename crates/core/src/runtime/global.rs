@@ -1,8 +1,8 @@
 //! The global runtime: started at the first use, never shut down.
 
 use super::{Builder, Runtime};
-use crate::sched::hub::{Handle, Hub, is_in_hook_of_global};
 use crate::sched::lent;
+use crate::sched::pool::{Handle, Pool, is_in_hook_of_global};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
@@ -93,7 +93,7 @@ pub(super) fn install(builder: Builder) -> io::Result<()> {
 /// # Panics
 /// If the global runtime cannot be started.
 pub(crate) fn home() -> Handle {
-    lent::home().unwrap_or_else(|| Handle::of(own_hub()))
+    lent::home().unwrap_or_else(|| Handle::of(own_pool()))
 }
 
 /// Does it run?
@@ -101,16 +101,16 @@ pub(crate) fn is_running() -> bool {
     GLOBAL.get().is_some()
 }
 
-/// The global runtime's hub.
+/// The global runtime's pool.
 ///
 /// # Panics
 /// If it cannot be started.
-pub(crate) fn own_hub() -> &'static Hub {
+pub(crate) fn own_pool() -> &'static Pool {
     if let Some(runtime) = GLOBAL.get() {
-        return runtime.hub;
+        return runtime.pool;
     }
     if let Err(error) = start(Builder::new()) {
         panic!("cannot start the global runtime: {error}");
     }
-    GLOBAL.get().expect("started above").hub
+    GLOBAL.get().expect("started above").pool
 }

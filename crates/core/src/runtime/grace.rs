@@ -9,7 +9,7 @@
 //! **Rejected.** The processor time of the worker's thread: it may wait, in the engine, for a lock
 //! whose holder does not run.
 
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use myriad_base::sys::clock::Instant;
 use myriad_base::sys::thread::processors;
 use std::time::Duration;
@@ -20,11 +20,11 @@ const STEP: Duration = Duration::from_millis(1);
 /// The most of them, about ten seconds: somebody waits for this.
 const MOST_STEPS: usize = 200 * STEPS;
 
-/// Waits until all workers of these hubs have ended, or have had time enough.
-pub(super) fn wait(hubs: &[&'static Hub]) {
+/// Waits until all workers of these pools have ended, or have had time enough.
+pub(super) fn wait(pools: &[&'static Pool]) {
     let mut steps = 0;
-    for hub in hubs {
-        while !hub.wait_ended(hub.crew.members().len(), Some(Instant::real_now() + STEP)) {
+    for pool in pools {
+        while !pool.wait_ended(pool.workers.all().len(), Some(Instant::real_now() + STEP)) {
             steps += 1;
             if steps >= STEPS && steps >= (STEPS * crowding()).min(MOST_STEPS) {
                 return;

@@ -17,7 +17,7 @@ use crate::queue::node::Node;
 use crate::record::header::{DETACHED, DONE, Header, Outcome};
 use crate::record::position::Place;
 use crate::record::{memory, position as place};
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use crate::sched::unwind;
 use crate::sched::waker::wake_waiter;
 use crate::sched::worker::{self, Worker};
@@ -26,49 +26,49 @@ use std::ptr::null_mut;
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::*;
 
-/// Who is told when tasks of a hub were left blocked, in this order.
+/// Who is told when tasks of a pool were left blocked, in this order.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Told {
     /// Sets of tasks: their members' records say so.
     Sets,
-    /// Gangs: those of the hub's tasks never begin.
+    /// Gangs: those of the pool's tasks never begin.
     Gangs,
 }
 
-/// A `fn(&Hub)` each, or null.
+/// A `fn(&Pool)` each, or null.
 static TOLD: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
 
-/// From now on `told` is called when tasks of a hub were left blocked.
-pub(crate) fn when_left(who: Told, told: fn(&Hub)) {
+/// From now on `told` is called when tasks of a pool were left blocked.
+pub(crate) fn when_left(who: Told, told: fn(&Pool)) {
     // Release: pairs with the Acquire in `leave`.
     TOLD[who as usize].store(told as *mut (), Release);
 }
 
-/// Leaves what is blocked in this hub, and tells who waits for it.
+/// Leaves what is blocked in this pool, and tells who waits for it.
 ///
 /// # Safety
-/// All workers of the hub have ended, and their end happened before; what was queued has been
+/// All workers of the pool have ended, and their end happened before; what was queued has been
 /// dropped.
-pub(super) unsafe fn leave(hub: &'static Hub) {
+pub(super) unsafe fn leave(pool: &'static Pool) {
     // SAFETY: the workers have ended, so what runs or is blocked in them stays as it is; a live
     // record is read through its atomic words.
     unsafe {
-        refuse_lent_frames(hub);
+        refuse_lent_frames(pool);
         let mut left = Vec::new();
-        memory::for_each_live(hub.number, |task| {
+        memory::for_each_live(pool.number, |task| {
             if (*task).waiter.load(Acquire) != DONE && is_blocked(task) {
                 left.push(task);
             }
         });
-        left.into_iter().for_each(|task| tell(hub, task));
+        left.into_iter().for_each(|task| tell(pool, task));
     }
     for told in &TOLD {
         // Acquire: pairs with the Release in `when_left`.
         let told = told.load(Acquire);
         if !told.is_null() {
             // SAFETY: what is not null was put there by `when_left`, from a function of this type.
-            let told = unsafe { std::mem::transmute::<*mut (), fn(&Hub)>(told) };
-            if let Err(payload) = unwind::catch(|| told(hub)) {
+            let told = unsafe { std::mem::transmute::<*mut (), fn(&Pool)>(told) };
+            if let Err(payload) = unwind::catch(|| told(pool)) {
                 unwind::discard(payload);
             }
         }
@@ -95,15 +95,15 @@ unsafe fn is_blocked(task: *const Header) -> bool {
 ///
 /// # Safety
 /// As for [`leave`]; the task is blocked.
-unsafe fn tell(hub: &'static Hub, task: *mut Header) {
-    hub.keep_left();
+unsafe fn tell(pool: &'static Pool, task: *mut Header) {
+    pool.keep_left();
     // SAFETY: the caller: who ran the task does not go on, so what is the runner's is ours.
     let waiter = unsafe {
         (*task).outcome = Outcome::Left;
         Header::complete(task)
     };
     if waiter == DETACHED {
-        hub.forget_left();
+        pool.forget_left();
     } else if !waiter.is_null() {
         // Perhaps a foreign waker.
         // SAFETY: taken out of the record, by its completion.
@@ -117,31 +117,31 @@ unsafe fn tell(hub: &'static Hub, task: *mut Header) {
 ///
 /// # Safety
 /// As for [`leave`].
-unsafe fn refuse_lent_frames(hub: &'static Hub) {
+unsafe fn refuse_lent_frames(pool: &'static Pool) {
     let mut lent = None;
     // SAFETY: the workers have ended, so their lists of frames stay as they are; who is in `run`
     // stays there meanwhile, and scopes stand until their tasks have ended.
     unsafe {
-        hub.for_each_run(|task| {
+        pool.for_each_run(|task| {
             let waiter = (*task).waiter.load(Acquire);
             if waiter != DONE
                 && !waiter.is_null()
-                && waits((*waiter.cast::<Node>()).home.map(|home| Worker::of(home.member()).hub))
+                && waits((*waiter.cast::<Node>()).home.map(|home| Worker::of(home.shared()).pool))
             {
                 lent = Some((task, "`run` waits for it"));
             }
         });
-        for w in hub.all_workers() {
+        for w in pool.all_workers() {
             w.custody.for_each_scoped(|task, scope| {
                 // (What is read of the scope does not change.)
-                if waits((!(*scope).foreign).then(|| (*scope).home.hub())) {
+                if waits((!(*scope).foreign).then(|| (*scope).home.inner())) {
                     lent = Some((task, "the owner of its scope waits for it"));
                 }
             });
         }
     }
     if let Some((task, who)) = lent {
-        let name = hub.name_of(task, true).map_or_else(|| "a task".into(), |name| format!("task '{name}'"));
+        let name = pool.name_of(task, true).map_or_else(|| "a task".into(), |name| format!("task '{name}'"));
         // SAFETY: it has not ended.
         let place = unsafe { (*task).place };
         abort_with(&format!(
@@ -152,7 +152,7 @@ unsafe fn refuse_lent_frames(hub: &'static Hub) {
     }
 }
 
-/// Does one wait who may go on: a foreign thread, or a task of this hub?
-fn waits(hub: Option<&'static Hub>) -> bool {
-    hub.is_none_or(|hub| !hub.crew.stops())
+/// Does one wait who may go on: a foreign thread, or a task of this pool?
+fn waits(pool: Option<&'static Pool>) -> bool {
+    pool.is_none_or(|pool| !pool.workers.stops())
 }

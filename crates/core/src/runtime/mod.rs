@@ -7,13 +7,13 @@ pub(crate) mod pools;
 mod report;
 pub(crate) mod shutdown;
 
-pub(crate) use crate::sched::hub::Handle;
+pub(crate) use crate::sched::pool::Handle;
 pub use builder::Builder;
 pub use pools::NoPool;
 pub use report::{Report, State, Unfinished};
 
 use crate::queue::policy::Policy;
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use myriad_base::sys::clock::Instant;
 use std::time::Duration;
 
@@ -35,34 +35,34 @@ use std::time::Duration;
 /// of zero.
 #[derive(Debug)]
 pub struct Runtime {
-    pub(crate) hub: &'static Hub,
+    pub(crate) pool: &'static Pool,
     /// Shut down already.
     down: bool,
 }
 
 impl Runtime {
-    pub(crate) fn of(hub: &'static Hub) -> Runtime {
-        Runtime { hub, down: false }
+    pub(crate) fn of(pool: &'static Pool) -> Runtime {
+        Runtime { pool, down: false }
     }
 
     /// A handle that spawns into this runtime.
     pub fn handle(&self) -> Handle {
-        Handle::of(self.hub)
+        Handle::of(self.pool)
     }
 
     /// How many workers it has, in all its pools. ([`Handle::workers`]: in one.)
     pub fn workers(&self) -> usize {
-        self.hub.family().hubs().iter().map(|hub| hub.workers().len()).sum()
+        self.pool.runtime_pools().pools().iter().map(|pool| pool.regular_workers().len()).sum()
     }
 
     /// Which task its workers start next.
     pub fn policy(&self) -> Policy {
-        self.hub.config().policy
+        self.pool.config().policy
     }
 
     /// Does it block with fibers (true) or with threads?
     pub fn is_fiber_mode(&self) -> bool {
-        self.hub.config().fibers
+        self.pool.config().fibers
     }
 
     /// Moves the clock of a runtime with a [manual clock](Builder::manual_clock): sleepers whose
@@ -72,17 +72,17 @@ impl Runtime {
     /// If its clock is the real one.
     pub fn advance(&self, by: Duration) {
         assert!(
-            self.hub.is_manual(),
+            self.pool.is_manual(),
             "only a runtime built with `manual_clock()` can be advanced: this one's time is real"
         );
-        let pools = self.hub.family().hubs();
-        pools.iter().for_each(|hub| hub.move_clock(by));
-        pools.iter().for_each(|hub| hub.clock_moved());
+        let pools = self.pool.runtime_pools().pools();
+        pools.iter().for_each(|pool| pool.move_clock(by));
+        pools.iter().for_each(|pool| pool.clock_moved());
     }
 
     /// What this runtime's tasks see as the time.
     pub fn now(&self) -> Instant {
-        self.hub.now()
+        self.pool.now()
     }
 
     /// Ends the runtime: waits until all its tasks have ended, at most for `patience`, then stops
@@ -121,7 +121,7 @@ impl Runtime {
             "a runtime cannot be shut down by one of its own tasks: it would wait for that task"
         );
         self.down = true;
-        shutdown::shutdown(self.hub, patience)
+        shutdown::shutdown(self.pool, patience)
     }
 }
 
@@ -130,18 +130,18 @@ impl Drop for Runtime {
         if self.down {
             return;
         }
-        let hub = self.hub;
+        let pool = self.pool;
         if self.is_inside() {
             // The task that drops it must end first.
-            let ends = std::thread::Builder::new().spawn(move || drop(shutdown::shutdown(hub, Duration::ZERO)));
+            let ends = std::thread::Builder::new().spawn(move || drop(shutdown::shutdown(pool, Duration::ZERO)));
             if ends.is_err() {
                 // No thread can be had. Then the task does it: its worker counts as one that has
                 // not come back from a task in time, so the last worker that does comes behind and
                 // cleans up.
-                drop(shutdown::shutdown(hub, Duration::ZERO));
+                drop(shutdown::shutdown(pool, Duration::ZERO));
             }
         } else {
-            drop(shutdown::shutdown(hub, Duration::ZERO));
+            drop(shutdown::shutdown(pool, Duration::ZERO));
         }
     }
 }

@@ -1,24 +1,24 @@
 //! Pools: the sets of workers of one runtime.
 //!
 //! ```text
-//!  Runtime ──> hub of `default` ─┬─ family: [("default", hub), ("interactive", hub), ..]
-//!                                └─ lead of each: the hub of `default`
+//!  Runtime ──> pool `default` ─┬─ runtime_pools: [("default", pool), ("interactive", pool), ..]
+//!                             └─ main_pool of each: the pool `default`
 //! ```
-//! A pool is a hub with workers of its own: its queues, its sleepers, its spares. No worker takes
-//! work of another pool, for that is what a pool is for. Waiting, waking, channels and locks know
+//! A pool has workers of its own, with their queues, sleepers and spares. No worker takes work of
+//! another pool, for that is what a pool is for. Waiting, waking, channels and locks know
 //! nothing of pools: a wake goes to the home of the one who waits, wherever that is. What the pools
 //! have in common: they start together, end together (a shutdown waits until *no* pool has a task
 //! left, because a task of one may spawn into another), and have one clock.
 //!
-//! **Rejected.** Pools inside a crew, as sets of workers that may not steal from each other: each
+//! **Rejected.** Pools inside a pool, as sets of workers that may not steal from each other: each
 //! search, each wake and each request for work would have to ask which pool it is for. To lend
 //! workers to a busy pool: then one that is to answer at once is in the middle of somebody else's
 //! task.
 
 use super::global;
 use super::shutdown::shutdown;
-use crate::sched::hub::{Comer, Config, Family, Handle, Hub};
 use crate::sched::lent;
+use crate::sched::pool::{Config, Handle, Origin, Pool, RuntimePools};
 use crate::sched::rescue::monitor;
 use crate::sched::worker;
 use std::sync::Arc;
@@ -28,28 +28,29 @@ use std::{fmt, io};
 /// The name of the pool of the main workers.
 pub(super) const DEFAULT: &str = "default";
 
-/// Starts a runtime of these pools, the default one first; returns its hub.
-pub(super) fn start(configs: Vec<(Arc<str>, Config)>) -> io::Result<&'static Hub> {
-    let mut pools: Vec<(Arc<str>, &'static Hub)> = Vec::new();
+/// Starts a runtime of these pools, the default one first; returns its pool.
+pub(super) fn start(configs: Vec<(Arc<str>, Config)>) -> io::Result<&'static Pool> {
+    let mut pools: Vec<(Arc<str>, &'static Pool)> = Vec::new();
     for (name, config) in configs {
-        match Hub::take(config) {
-            Ok(hub) => pools.push((name, hub)),
+        match Pool::take(config) {
+            Ok(pool) => pools.push((name, pool)),
             Err(error) => {
                 pools.iter().for_each(|pool| pool.1.give_back());
                 return Err(error);
             }
         }
     }
-    let lead = pools[0].1;
-    let family = Arc::new(Family(pools.into_iter().map(|(name, hub)| (name, Handle::of(hub))).collect()));
-    let hubs = family.hubs();
-    hubs.iter().for_each(|hub| hub.join_family(lead, family.clone()));
-    for (i, ((name, _), &hub)) in family.0.iter().zip(&hubs).enumerate() {
-        if let Err(error) = hub.start() {
+    let main_pool = pools[0].1;
+    let runtime_pools =
+        Arc::new(RuntimePools(pools.into_iter().map(|(name, pool)| (name, Handle::of(pool))).collect()));
+    let pools = runtime_pools.pools();
+    pools.iter().for_each(|pool| pool.join_family(main_pool, runtime_pools.clone()));
+    for (i, ((name, _), &pool)) in runtime_pools.0.iter().zip(&pools).enumerate() {
+        if let Err(error) = pool.start() {
             // It has ended itself. No task has begun anywhere: nobody has a handle yet.
-            hubs[i + 1..].iter().for_each(|hub| hub.give_back());
-            for &started in &hubs[..i] {
-                started.join_family(started, Arc::new(Family(Box::new([(DEFAULT.into(), Handle::of(started))]))));
+            pools[i + 1..].iter().for_each(|pool| pool.give_back());
+            for &started in &pools[..i] {
+                started.join_family(started, Arc::new(RuntimePools(Box::new([(DEFAULT.into(), Handle::of(started))]))));
                 drop(shutdown(started, Duration::ZERO));
             }
             return Err(match i {
@@ -58,18 +59,18 @@ pub(super) fn start(configs: Vec<(Arc<str>, Config)>) -> io::Result<&'static Hub
             });
         }
     }
-    hubs.iter().for_each(|hub| monitor::watch(hub));
-    Ok(lead)
+    pools.iter().for_each(|pool| monitor::watch(pool));
+    Ok(main_pool)
 }
 
 /// The pool of the calling task; the global runtime's for others.
 pub(crate) fn here() -> Handle {
-    inside().unwrap_or_else(|| Handle::of(global::own_hub()))
+    inside().unwrap_or_else(|| Handle::of(global::own_pool()))
 }
 
 /// The pool of the calling task, which may have a thread of its own.
 pub(crate) fn inside() -> Option<Handle> {
-    worker::current().map_or_else(lent::home, |w| Some(Handle::of(w.hub)))
+    worker::current().map_or_else(lent::home, |w| Some(Handle::of(w.pool)))
 }
 
 impl Handle {
@@ -83,19 +84,21 @@ impl Handle {
     }
 
     /// Who the caller is to this pool: a task of the same runtime may spawn until the very end.
-    pub(crate) fn comer(self) -> Comer {
+    pub(crate) fn origin(self) -> Origin {
         let term = self.term();
         match inside() {
-            Some(mine) if mine.is_of_now() && mine.hub().is_of_same_runtime(self.hub()) => Comer::Sibling(term),
-            _ => Comer::New(term),
+            Some(mine) if mine.is_of_now() && mine.inner().is_of_same_runtime(self.inner()) => {
+                Origin::SameRuntime(term)
+            }
+            _ => Origin::Outside(term),
         }
     }
 }
 
-impl Hub {
+impl Pool {
     /// The same, for a caller who knows that the runtime has not ended.
-    pub(crate) fn comer(&'static self) -> Comer {
-        Handle::of(self).comer()
+    pub(crate) fn origin(&'static self) -> Origin {
+        Handle::of(self).origin()
     }
 }
 
@@ -147,8 +150,8 @@ impl Handle {
     /// # std::io::Result::Ok(())
     /// ```
     pub fn pool(&self, name: &str) -> Result<Handle, NoPool> {
-        let family = self.hub().family();
-        let there = if family.place_of(*self).is_some() { &family.0[..] } else { &[] };
+        let runtime_pools = self.inner().runtime_pools();
+        let there = if runtime_pools.index_of(*self).is_some() { &runtime_pools.0[..] } else { &[] };
         let found = there.iter().find(|pool| &*pool.0 == name);
         found
             .map(|pool| pool.1)
@@ -158,18 +161,20 @@ impl Handle {
     /// All pools of the same runtime, `default` first. (Once that has ended, and another has its
     /// place: this one alone.)
     pub fn pools(&self) -> Vec<Handle> {
-        let family = self.hub().family();
-        family.place_of(*self).map_or_else(|| vec![*self], |_| family.0.iter().map(|pool| pool.1).collect())
+        let runtime_pools = self.inner().runtime_pools();
+        runtime_pools
+            .index_of(*self)
+            .map_or_else(|| vec![*self], |_| runtime_pools.0.iter().map(|pool| pool.1).collect())
     }
 
     /// The name of the pool that it spawns into: `default` for the main workers.
     pub fn pool_name(&self) -> Arc<str> {
-        let family = self.hub().family();
-        family.place_of(*self).map_or_else(|| DEFAULT.into(), |i| family.0[i].0.clone())
+        let runtime_pools = self.inner().runtime_pools();
+        runtime_pools.index_of(*self).map_or_else(|| DEFAULT.into(), |i| runtime_pools.0[i].0.clone())
     }
 
     /// How many workers that pool has.
     pub fn workers(&self) -> usize {
-        self.hub().workers().len()
+        self.inner().regular_workers().len()
     }
 }

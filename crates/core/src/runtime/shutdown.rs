@@ -8,7 +8,7 @@
 //!    Dropping runs the user's destructors, so it is done again until nothing is left. (If a worker
 //!    is still in a task, it does this itself when it comes back, for only then the queues stand
 //!    still.)
-//! 5. What is left then is blocked or running: it is named, and the hub is never used again. Who
+//! 5. What is left then is blocked or running: it is named, and the pool is never used again. Who
 //!    joins a task that is left blocked is told ([`super::left`]), if all workers of its pool have
 //!    ended; else when the last of them has come back.
 //!
@@ -23,7 +23,7 @@ use crate::record::header::{DONE, Header, Kind};
 use crate::record::word::Word;
 use crate::record::{memory, state};
 use crate::sched::finish;
-use crate::sched::hub::{Door, Hub};
+use crate::sched::pool::{Admission, Pool};
 use myriad_base::sys::clock::Instant;
 use std::panic::Location;
 use std::sync::atomic::Ordering::*;
@@ -32,79 +32,79 @@ use std::time::Duration;
 /// Workers that are in no task get so much, on a machine that is busy.
 const LATE: Duration = Duration::from_secs(5);
 
-/// Shuts the runtime of this hub down, with all its pools.
-pub(super) fn shutdown(hub: &'static Hub, patience: Duration) -> Report {
-    if hub.is_elsewhere() {
+/// Shuts the runtime of this pool down, with all its pools.
+pub(super) fn shutdown(pool: &'static Pool, patience: Duration) -> Report {
+    if pool.is_elsewhere() {
         // Nothing of it is here.
         return Report::default();
     }
-    let hubs = hub.family().hubs();
+    let pools = pool.runtime_pools().pools();
     let until = Instant::real_now() + patience;
-    hubs.iter().for_each(|hub| hub.set_door(Door::Known));
-    wait_until_empty(&hubs, until);
+    pools.iter().for_each(|pool| pool.set_admission(Admission::OwnTasks));
+    wait_until_empty(&pools, until);
     // From here on no spare worker begins.
-    hubs.iter().for_each(|&hub| crate::sched::rescue::monitor::forget(hub));
-    hubs.iter().for_each(|hub| hub.crew.set_stop(true));
-    for hub in &hubs {
-        hub.wait_ended(hub.crew.members().len(), Some(until));
+    pools.iter().for_each(|&pool| crate::sched::rescue::monitor::forget(pool));
+    pools.iter().for_each(|pool| pool.workers.set_stop(true));
+    for pool in &pools {
+        pool.wait_ended(pool.workers.all().len(), Some(until));
     }
-    grace::wait(&hubs);
-    for hub in &hubs {
+    grace::wait(&pools);
+    for pool in &pools {
         // Who is in no task comes to its loop's end, if the system lets it run; a spare may just
         // have been started.
-        if hub.all_workers().all(|w| w.running.get() == Word::NOTHING) {
-            hub.wait_ended(hub.crew.members().len(), Some(Instant::real_now() + LATE));
+        if pool.all_workers().all(|w| w.running.get() == Word::NOTHING) {
+            pool.wait_ended(pool.workers.all().len(), Some(Instant::real_now() + LATE));
         }
     }
-    hubs.iter().for_each(|hub| hub.set_door(Door::Shut));
-    let (stopped, late): (Vec<_>, Vec<_>) = hubs.iter().partition(|hub| hub.wait_no_longer(clean_up_late));
+    pools.iter().for_each(|pool| pool.set_admission(Admission::Nobody));
+    let (stopped, late): (Vec<_>, Vec<_>) = pools.iter().partition(|pool| pool.wait_no_longer(clean_up_late));
     let mut report = Report::default();
     drop_left(&stopped, &mut report);
-    for &hub in &late {
-        let mut left = hub.drain_injector();
-        left.extend(drain_queues(hub, true));
+    for &pool in &late {
+        let mut left = pool.drain_injector();
+        left.extend(drain_queues(pool, true));
         drop_all(left, usize::MAX, &mut report);
     }
-    stopped.iter().for_each(|hub| name_left(hub, true, &mut report));
-    late.iter().for_each(|hub| name_left(hub, false, &mut report));
-    // SAFETY: their workers have ended (the book's lock), and the queues are empty.
-    stopped.iter().for_each(|hub| unsafe { left::leave(hub) });
+    stopped.iter().for_each(|pool| name_left(pool, true, &mut report));
+    late.iter().for_each(|pool| name_left(pool, false, &mut report));
+    // SAFETY: their workers have ended (the lock of its threads), and the queues are empty.
+    stopped.iter().for_each(|pool| unsafe { left::leave(pool) });
     let mut clean = late.is_empty() && report.unfinished.is_empty();
-    for hub in &stopped {
-        clean &= hub.join_leaving() && hub.blocked() == 0;
+    for pool in &stopped {
+        clean &= pool.join_leaving() && pool.blocked() == 0;
     }
-    hubs.iter().for_each(|hub| hub.dedicated.join(true));
-    clean &= hubs.iter().all(|hub| hub.dedicated.is_empty());
+    pools.iter().for_each(|pool| pool.dedicated.join(true));
+    clean &= pools.iter().all(|pool| pool.dedicated.is_empty());
     // All or none: a task that is still there may hold on to any pool.
     if clean {
-        hubs.iter().for_each(|hub| hub.give_back());
+        pools.iter().for_each(|pool| pool.give_back());
     } else {
-        stopped.iter().for_each(|hub| give_number_back(hub));
+        stopped.iter().for_each(|pool| give_number_back(pool));
     }
     report
 }
 
 /// The shutdown is over, and now the last worker has come back from its task. On a thread that is
 /// no worker any more.
-pub(crate) fn clean_up_late(hub: &'static Hub) {
-    drop_left(&[hub], &mut Report::default());
-    // SAFETY: the workers have ended (the book's lock), and the queues are empty.
-    unsafe { left::leave(hub) };
-    give_number_back(hub);
+pub(crate) fn clean_up_late(pool: &'static Pool) {
+    drop_left(&[pool], &mut Report::default());
+    // SAFETY: the workers have ended (the lock of its threads), and the queues are empty.
+    unsafe { left::leave(pool) };
+    give_number_back(pool);
 }
 
-/// The workers of this hub have ended, and its records are done: another hub may have its number.
+/// The workers of this pool have ended, and its records are done: another pool may have its number.
 /// (Not if a task has a thread of its own yet: that task spawns.)
-fn give_number_back(hub: &'static Hub) {
-    if hub.dedicated.is_empty() {
-        hub.give_number_back();
+fn give_number_back(pool: &'static Pool) {
+    if pool.dedicated.is_empty() {
+        pool.give_number_back();
     }
 }
 
-/// Waits until no task of these hubs is left.
-fn wait_until_empty(hubs: &[&'static Hub], until: Instant) {
+/// Waits until no task of these pools is left.
+fn wait_until_empty(pools: &[&'static Pool], until: Instant) {
     let mut pause = Duration::from_micros(20);
-    while any_left(hubs) {
+    while any_left(pools) {
         let left = until - Instant::real_now();
         if left.is_zero() {
             return;
@@ -115,42 +115,42 @@ fn wait_until_empty(hubs: &[&'static Hub], until: Instant) {
 }
 
 /// Is a task left that has not ended?
-fn any_left(hubs: &[&'static Hub]) -> bool {
+fn any_left(pools: &[&'static Pool]) -> bool {
     let idle = || {
-        hubs.iter().all(|hub| {
-            hub.crew.all_sleep()
-                && !hub.crew.has_injected()
-                && hub.nobody_runs()
-                && hub.dedicated.is_empty()
-                && hub.user_code() == 0
+        pools.iter().all(|pool| {
+            pool.workers.all_sleep()
+                && !pool.workers.has_injected()
+                && pool.nobody_runs()
+                && pool.dedicated.is_empty()
+                && pool.user_code() == 0
         })
     };
     let mut any = !idle();
-    for hub in hubs {
+    for pool in pools {
         if any {
             break;
         }
         // SAFETY: looks at the atomic `waiter` only. If somebody spawns or frees meanwhile,
         // whatever we see is not believed: the workers are looked at again.
-        unsafe { memory::for_each_live(hub.number, |task| any |= (*task).waiter.load(Relaxed) != DONE) };
+        unsafe { memory::for_each_live(pool.number, |task| any |= (*task).waiter.load(Relaxed) != DONE) };
     }
     any || !idle()
 }
 
-/// With all workers of these hubs stopped: drops what is in the queues, and waiting futures, until
+/// With all workers of these pools stopped: drops what is in the queues, and waiting futures, until
 /// none is left.
-fn drop_left(hubs: &[&'static Hub], report: &mut Report) {
+fn drop_left(pools: &[&'static Pool], report: &mut Report) {
     loop {
-        // Of all hubs before anything is dropped: a destructor wakes none of those that we have.
+        // Of all pools before anything is dropped: a destructor wakes none of those that we have.
         let mut left = Vec::new();
-        for hub in hubs {
-            left.append(&mut hub.drain_injector());
-            left.extend(drain_queues(hub, false));
-            for w in hub.all_workers() {
+        for pool in pools {
+            left.append(&mut pool.drain_injector());
+            left.extend(drain_queues(pool, false));
+            for w in pool.all_workers() {
                 loop {
-                    // SAFETY: the worker has ended, and its end happened before (the book's lock):
+                    // SAFETY: the worker has ended, and its end happened before (the lock of its threads):
                     // we act as the owner.
-                    let task = unsafe { w.member.deque.pop() };
+                    let task = unsafe { w.shared.deque.pop() };
                     if task.is_null() {
                         break;
                     }
@@ -159,11 +159,11 @@ fn drop_left(hubs: &[&'static Hub], report: &mut Report) {
             }
         }
         let queued = left.len();
-        for hub in hubs {
+        for pool in pools {
             // SAFETY: the workers have stopped; a future that is seized is nobody else's, and is in
             // no queue.
             unsafe {
-                memory::for_each_live(hub.number, |task| {
+                memory::for_each_live(pool.number, |task| {
                     if (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
                         left.push(task);
                     }
@@ -175,28 +175,28 @@ fn drop_left(hubs: &[&'static Hub], report: &mut Report) {
         }
         drop_all(left, queued, report);
     }
-    hubs.iter().flat_map(|hub| hub.all_workers()).for_each(|w| w.timers.abandon());
+    pools.iter().flat_map(|pool| pool.all_workers()).for_each(|w| w.timers.abandon());
 }
 
 /// Takes what is in the queues of another policy than work stealing. `some_run`: a task is still
 /// running somewhere; then what it has forked, in a `join` or a scope, stays for it, as under work
 /// stealing all does that is in its worker's deque.
-fn drain_queues(hub: &'static Hub, some_run: bool) -> Vec<*mut Header> {
-    let Some(queues) = hub.crew.queues() else { return Vec::new() };
+fn drain_queues(pool: &'static Pool, some_run: bool) -> Vec<*mut Header> {
+    let Some(queues) = pool.workers.queues() else { return Vec::new() };
     let left: Vec<_> = std::iter::repeat_with(|| queues.take(0, None)).take_while(|task| !task.is_null()).collect();
     if !some_run {
         return left;
     }
     let mut runs = Vec::new();
-    hub.for_each_run(|task| runs.push(task));
+    pool.for_each_run(|task| runs.push(task));
     // SAFETY: taken out of their queues, so they live, and are ours; some go back.
     let forked = |&task: &*mut Header| unsafe {
         (*task).kind.has(Kind::SCOPED) || (*task).kind.has(Kind::ON_STACK) && !runs.contains(&task.cast_const())
     };
     let (stay, left): (Vec<_>, Vec<_>) = left.into_iter().partition(forked);
     for task in stay {
-        // SAFETY: taken out of its queue, so it lives and is in none; the queues are this crew's.
-        unsafe { hub.crew.put(queues, None, task, Arrival::Outside) };
+        // SAFETY: taken out of its queue, so it lives and is in none; the queues are this pool's.
+        unsafe { pool.workers.put(queues, None, task, Arrival::Outside) };
     }
     left
 }
@@ -208,7 +208,7 @@ fn drop_all(tasks: Vec<*mut Header>, queued: usize, report: &mut Report) {
         unsafe {
             let waits = i >= queued || (*task).kind.has(Kind::FUTURE);
             report.dropped.extend(describe(
-                Hub::of((*task).runtime),
+                Pool::of((*task).runtime),
                 task,
                 if waits { State::Waiting } else { State::Unstarted },
             ));
@@ -218,34 +218,34 @@ fn drop_all(tasks: Vec<*mut Header>, queued: usize, report: &mut Report) {
 }
 
 /// Names what has neither ended nor been dropped.
-fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
+fn name_left(pool: &'static Pool, stopped: bool, report: &mut Report) {
     let running: Vec<*const Header> = if stopped {
         Vec::new()
     } else {
         // A racy look at workers that did not come back: for the report only.
-        hub.all_workers().map(|w| w.running.get().record_elsewhere()).collect()
+        pool.all_workers().map(|w| w.running.get().record_elsewhere()).collect()
     };
     // (Of workers that have not come back the number is a guess.)
     let user_code = Unfinished { name: None, place: Location::caller(), state: State::UserCode };
-    report.unfinished.extend(std::iter::repeat_n(user_code, hub.user_code()));
+    report.unfinished.extend(std::iter::repeat_n(user_code, pool.user_code()));
     let mut name = |task: *const Header| {
         let state = match () {
-            () if hub.dedicated.has(task) => State::Dedicated,
+            () if pool.dedicated.has(task) => State::Dedicated,
             () if running.contains(&task) => State::Running,
             () => State::Blocked,
         };
         // SAFETY: a record that was visited below.
-        report.unfinished.extend(unsafe { describe(hub, task, state) });
+        report.unfinished.extend(unsafe { describe(pool, task, state) });
     };
     // SAFETY: the workers have stopped; or one has not come back, and may free and make records
     // meanwhile: `waiter` is atomic, and `describe` allows for that.
     unsafe {
-        memory::for_each_live(hub.number, |task| {
+        memory::for_each_live(pool.number, |task| {
             if (*task).waiter.load(Acquire) != DONE {
                 name(task);
             }
         });
-        hub.for_each_run(|task| {
+        pool.for_each_run(|task| {
             if (*task).waiter.load(Acquire) != DONE {
                 name(task);
             }
@@ -257,8 +257,8 @@ fn name_left(hub: &'static Hub, stopped: bool, report: &mut Report) {
 ///
 /// # Safety
 /// A record in memory for records, or one that stays while it is looked at.
-unsafe fn describe(hub: &Hub, task: *const Header, state: State) -> Option<Unfinished> {
-    let name = hub.name_of(task, true).map(|name| name.to_string());
+unsafe fn describe(pool: &Pool, task: *const Header, state: State) -> Option<Unfinished> {
+    let name = pool.name_of(task, true).map(|name| name.to_string());
     // SAFETY: readable, by the contract. Volatile, and as an address: the record may become another
     // task's meanwhile, whose place is not written yet.
     let place = unsafe { (&raw const (*task).place).cast::<*const Location<'static>>().read_volatile() };

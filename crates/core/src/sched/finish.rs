@@ -3,7 +3,7 @@
 use super::waker::wake_waiter;
 use crate::record::header::{DETACHED, Header, Mode, Outcome};
 use crate::record::word::Word;
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use crate::sched::worker::{self, Role, Worker};
 use crate::sched::{context, unwind, user_code};
 use myriad_base::sys::say::say;
@@ -17,7 +17,7 @@ pub(crate) unsafe fn free(w: Option<&Worker>, task: *mut Header) {
     // SAFETY: nobody else uses the record.
     unsafe {
         if (*task).is_known() {
-            Hub::of((*task).runtime).forget(task);
+            Pool::of((*task).runtime).forget(task);
         }
         worker::free_record(w, task);
     }
@@ -65,7 +65,7 @@ unsafe fn drop_outcome_as(
     // role is that of the calling thread after the destructor.
     unsafe {
         if (*task).outcome == Outcome::Left {
-            Hub::of((*task).runtime).forget_left();
+            Pool::of((*task).runtime).forget_left();
             return w;
         }
         let (w, dropped) = user_code::call_as(w, || _ = ((*task).run)(task, Mode::DropOutcome));

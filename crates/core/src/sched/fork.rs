@@ -1,5 +1,5 @@
-//! `fork`, as the engine sees it ([`myriad_base::sys::fork`]): a hub of an earlier era has no
-//! workers here, and says so to whoever asks it for something ([`Hub::is_elsewhere`]) and would
+//! `fork`, as the engine sees it ([`myriad_base::sys::fork`]): a pool of an earlier era has no
+//! workers here, and says so to whoever asks it for something ([`Pool::is_elsewhere`]) and would
 //! wait for ever. The monitor and threads for calls begin anew.
 //!
 //! **A task that forks** goes on in the child, on a thread that is no worker any more: it waits as
@@ -14,7 +14,7 @@
 
 use crate::record::memory;
 use crate::sched::cancel::region;
-use crate::sched::hub::{self, Hub};
+use crate::sched::pool::{self, Pool};
 use crate::sched::rescue::monitor;
 use crate::sched::worker;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
@@ -30,7 +30,7 @@ pub(crate) fn watch() {
 }
 
 fn take() -> GiveBack {
-    let held = (hub::lock_free(), monitor::lock_all(), memory::lock_all(), region::lock_all());
+    let held = (pool::lock_free(), monitor::lock_all(), memory::lock_all(), region::lock_all());
     Box::new(move |in_child| {
         if in_child {
             give_role_up();
@@ -44,7 +44,7 @@ fn give_role_up() {
     let Some(w) = worker::current() else { return };
     // The loop below this task, where it is come back to, sees the stop at its next turn. (In fiber
     // mode; in threads mode nobody comes so far without a role.)
-    w.hub.crew.stop_in_child();
+    w.pool.workers.stop_in_child();
     w.turns_left.store(0, Relaxed);
     // SAFETY: the role is given up for good: what holds one below user code asks anew, or comes to
     // the loop, and both end in `end_of_child`.
@@ -64,7 +64,7 @@ pub(crate) fn end_of_child() -> ! {
     )
 }
 
-impl Hub {
+impl Pool {
     /// What a runtime of the parent says to whoever asks it for something.
     ///
     /// # Panics

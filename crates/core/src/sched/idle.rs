@@ -1,4 +1,4 @@
-//! Idle, sleep and wake: the crew of workers of one runtime.
+//! Idle, sleep and wake: the workers of a pool.
 //!
 //! ```text
 //!  sleeper: sleepers+1; sleeping=1; demand everywhere; HEAVY; look at inbox, injector, deques; sleep
@@ -7,13 +7,13 @@
 //! ```
 //! Whoever swaps `sleeping` to 0 takes one off the count: it never includes a worker already woken.
 //!
-//! A member can be a *spare* ([`crate::sched::rescue::takeover`]): on duty it is a worker like any
+//! A worker can be a *spare* ([`crate::sched::rescue::takeover`]): on duty it is a worker like any
 //! other; off duty it *rests*, a sleep from which only its own inbox, a stop or new duty wakes it.
 //!
 //! **Invariant.** If only sleepers are left, no task is unstarted, no inbox filled and nothing
 //! injected. `attention` stays set while `sleepers > 0`.
 //!
-//! **Lifetime.** A crew and its members are never freed, only used again by a later runtime: a
+//! **Lifetime.** A pool and its workers are never freed, only used again by a later runtime: a
 //! waker may still look at a worker's `sleeping` flag after the task that it woke has ended the
 //! whole runtime.
 //!
@@ -22,7 +22,7 @@
 //! Acquire.
 //!
 //! **Rejected.** "No wake while somebody searches": needs a last searcher that wakes the next, and
-//! saved nothing measurable on two cores; the wake is passed on instead ([`Crew::found`]).
+//! saved nothing measurable on two cores; the wake is passed on instead ([`Workers::found`]).
 //!
 //! Tests: `tests/loom/sleep.rs`.
 
@@ -44,22 +44,22 @@ use std::time::Duration;
 /// What the other workers and foreign threads see of a worker.
 #[derive(Debug)]
 #[repr(C)]
-pub(crate) struct Member {
+pub(crate) struct WorkerShared {
     /// Its unstarted tasks.
     pub deque: Deque,
     /// What wakers write, on a line of its own: thieves poll what stands before it.
-    pub door: Line<Door>,
-    /// Its number in the crew.
+    pub remote: Line<Remote>,
+    /// Its number in the pool.
     pub index: usize,
-    /// Its crew.
-    pub crew: &'static Crew,
+    /// Its pool.
+    pub workers: &'static Workers,
     /// Its blocked tasks that are ready to go on.
     pub ready: ReadyQueue,
 }
 
 /// Where a worker is reached from outside.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct Remote {
     /// Its blocked tasks that others have woken.
     pub inbox: Inbox,
     /// The word is not 0 while it sleeps or is about to: [`ASLEEP`] or [`RESTING`].
@@ -83,29 +83,29 @@ pub(crate) const RESTING: u32 = 2;
 impl Home {
     /// This worker.
     #[inline(always)]
-    pub(crate) fn of(member: &'static Member) -> Home {
-        Home(NonNull::from_ref(member).cast())
+    pub(crate) fn of(shared: &'static WorkerShared) -> Home {
+        Home(NonNull::from_ref(shared).cast())
     }
 
     /// The worker.
     #[inline(always)]
-    pub(crate) fn member(self) -> &'static Member {
-        // SAFETY: a `Home` is made by `of` alone, of a member, and members are never freed.
+    pub(crate) fn shared(self) -> &'static WorkerShared {
+        // SAFETY: a `Home` is made by `of` alone, of a worker, and workers are never freed.
         unsafe { self.0.cast().as_ref() }
     }
 }
 
-impl Member {
-    /// Worker number `index` of this crew, with room for `capacity` tasks before its deque grows.
-    pub(crate) fn new(crew: &'static Crew, index: usize, capacity: usize) -> Member {
+impl WorkerShared {
+    /// Worker number `index` of this pool, with room for `capacity` tasks before its deque grows.
+    pub(crate) fn new(workers: &'static Workers, index: usize, capacity: usize) -> WorkerShared {
         let deque = Deque::new(Fence::new(index), capacity);
-        if crew.queues().is_some() {
+        if workers.queues().is_some() {
             // For good: each push comes to the policy.
             deque.keep_request();
         }
-        Member {
+        WorkerShared {
             deque,
-            door: Line(Door {
+            remote: Line(Remote {
                 inbox: Inbox::default(),
                 sleeping: Gate::new(0),
                 open: AtomicBool::new(false),
@@ -114,29 +114,29 @@ impl Member {
                 stuck: AtomicBool::new(false),
             }),
             index,
-            crew,
+            workers,
             ready: ReadyQueue::default(),
         }
     }
 }
 
-impl Member {
+impl WorkerShared {
     /// Does it sleep, as it has nothing to do? A hint.
     #[inline]
     pub(crate) fn sleeps(&self) -> bool {
-        self.door.sleeping.word.load(Relaxed) == ASLEEP
+        self.remote.sleeping.word.load(Relaxed) == ASLEEP
     }
 
     /// Does a task wait that only this worker may begin?
     #[inline(always)]
     pub(crate) fn has_pinned(&self) -> bool {
-        self.door.pinned.load(Relaxed) > 0
+        self.remote.pinned.load(Relaxed) > 0
     }
 }
 
 /// The workers of one runtime.
 #[derive(Debug)]
-pub(crate) struct Crew {
+pub(crate) struct Workers {
     /// How many workers sleep, and, times [`AWAKE`], how many neither sleep nor rest: in one word,
     /// so that a look at it is true of one moment.
     counts: Line<AtomicU32>,
@@ -152,7 +152,7 @@ pub(crate) struct Crew {
     /// The workers are to look up and end.
     stop: AtomicBool,
     /// The first `in_use` are set, and do not change.
-    members: OnceLock<Members>,
+    all: OnceLock<Members>,
     in_use: std::sync::atomic::AtomicUsize,
 }
 
@@ -161,29 +161,29 @@ const AWAKE: u32 = 1 << 16;
 const SLEEPERS: u32 = AWAKE - 1;
 
 #[derive(Debug)]
-struct Members(Box<[std::cell::UnsafeCell<MaybeUninit<&'static Member>>]>);
+struct Members(Box<[std::cell::UnsafeCell<MaybeUninit<&'static WorkerShared>>]>);
 // SAFETY: a place is written before it is in use, and never after.
 unsafe impl Sync for Members {}
-// SAFETY: what is in a place is a reference to a `Member`, which is `Sync`.
+// SAFETY: what is in a place is a reference to a `WorkerShared`, which is `Sync`.
 unsafe impl Send for Members {}
 
-impl Default for Crew {
+impl Default for Workers {
     fn default() -> Self {
-        Crew {
+        Workers {
             counts: Line(AtomicU32::new(0)),
             injected: AtomicUsize::new(0),
             urgent: AtomicUsize::new(0),
             deferred: AtomicUsize::new(0),
             queues: OnceLock::new(),
             stop: AtomicBool::new(false),
-            members: OnceLock::new(),
+            all: OnceLock::new(),
             in_use: std::sync::atomic::AtomicUsize::new(0),
         }
     }
 }
 
-impl Crew {
-    /// Gives the crew the queues of a policy; once, before it has members.
+impl Workers {
+    /// Gives the pool the queues of a policy: once, before there are workers.
     pub(crate) fn set_queues(&self, queues: Box<dyn Queues>) {
         self.queues.set(queues).expect("the queues are set once");
         self.injected.store(1, Relaxed);
@@ -195,75 +195,75 @@ impl Crew {
         self.queues.get().map(|queues| &**queues)
     }
 
-    /// Says who belongs to the crew, for a start; once. So many spares may join it.
-    pub(crate) fn set_members(&self, members: Box<[&'static Member]>, spares: usize) {
-        let n = members.len();
+    /// Sets the workers that the pool begins with: once. So many spares may join them.
+    pub(crate) fn set_all(&self, all: Box<[&'static WorkerShared]>, spares: usize) {
+        let n = all.len();
         let rest = (0..spares).map(|_| MaybeUninit::uninit());
-        let all = members.into_iter().map(MaybeUninit::new).chain(rest).map(std::cell::UnsafeCell::new);
-        self.members.set(Members(all.collect())).expect("the members are set once");
+        let all = all.into_iter().map(MaybeUninit::new).chain(rest).map(std::cell::UnsafeCell::new);
+        self.all.set(Members(all.collect())).expect("the members are set once");
         self.begin(n);
     }
 
-    /// A runtime begins, with the first `n` members, all awake.
+    /// A runtime begins, with the first `n` workers, all awake.
     pub(crate) fn begin(&self, n: usize) {
         self.in_use.store(n, Release);
         self.counts.store(n as u32 * AWAKE, Relaxed);
     }
 
-    /// Another member joins, awake. Only one thread at a time may call this and
+    /// Another worker joins, awake. Only one thread at a time may call this and
     /// [`drop_last`](Self::drop_last).
-    pub(crate) fn join(&self, member: &'static Member) {
-        let members = self.members.get().expect("set at the start");
-        assert!(member.index == self.in_use.load(Relaxed) && member.index < members.0.len(), "no place for a spare");
+    pub(crate) fn join(&self, shared: &'static WorkerShared) {
+        let all = self.all.get().expect("set at the start");
+        assert!(shared.index == self.in_use.load(Relaxed) && shared.index < all.0.len(), "no place for a spare");
         // SAFETY: the place is not in use yet, or (in an earlier runtime) held the same.
-        unsafe { (*members.0[member.index].get()).write(member) };
+        unsafe { (*all.0[shared.index].get()).write(shared) };
         self.counts.fetch_add(AWAKE, Relaxed);
-        // Release: the place, for the Acquire in `members`.
-        self.in_use.store(member.index + 1, Release);
+        // Release: the place, for the Acquire in `all`.
+        self.in_use.store(shared.index + 1, Release);
     }
 
-    /// The member that joined last could not start.
+    /// The worker that joined last could not start.
     pub(crate) fn drop_last(&self) {
         self.in_use.fetch_sub(1, Release);
         self.counts.fetch_sub(AWAKE, Relaxed);
     }
 
-    /// A member could not begin to work, and never will.
-    pub(crate) fn leave(&self, member: &Member) {
-        member.door.dead.store(true, Relaxed);
+    /// A worker could not begin to work, and never will.
+    pub(crate) fn leave(&self, shared: &WorkerShared) {
+        shared.remote.dead.store(true, Relaxed);
         self.counts.fetch_sub(AWAKE, Relaxed);
     }
 
-    /// All workers of the crew.
+    /// All workers of the pool.
     #[inline]
-    pub(crate) fn members(&self) -> &[&'static Member] {
+    pub(crate) fn all(&self) -> &[&'static WorkerShared] {
         // Acquire: pairs with the Release in `join`: the places.
         let n = self.in_use.load(Acquire);
-        let Some(members) = self.members.get() else { return &[] };
+        let Some(all) = self.all.get() else { return &[] };
         // SAFETY: the first `n` places are written, for good.
-        unsafe { std::slice::from_raw_parts(members.0.as_ptr().cast::<&'static Member>(), n) }
+        unsafe { std::slice::from_raw_parts(all.0.as_ptr().cast::<&'static WorkerShared>(), n) }
     }
 
     /// The others, beginning with the next.
-    pub(crate) fn others(&self, me: &Member) -> impl Iterator<Item = &'static Member> {
-        let members = self.members();
-        (1..members.len()).map(move |k| members[(me.index + k) % members.len()])
+    pub(crate) fn others(&self, me: &WorkerShared) -> impl Iterator<Item = &'static WorkerShared> {
+        let all = self.all();
+        (1..all.len()).map(move |k| all[(me.index + k) % all.len()])
     }
 
     // -------------------------------------------------------------------------------------------------
     // waking
 
     /// Wakes this worker if it sleeps; says whether this call did it.
-    pub(crate) fn unpark(&self, member: &Member) -> bool {
+    pub(crate) fn unpark(&self, shared: &WorkerShared) -> bool {
         // AcqRel. Release: what we did before (a push), for the woken one's Acquire. Acquire: its
         // announcement, so that the subtraction comes after its addition.
-        let before = member.door.sleeping.word.swap(0, ord_to(AcqRel, Acquire, "unpark-release"));
+        let before = shared.remote.sleeping.word.swap(0, ord_to(AcqRel, Acquire, "unpark-release"));
         if before == 0 {
             return false;
         }
         self.woken_from(before);
-        // SAFETY: a reference: the gate stands, as the member does for ever.
-        unsafe { Gate::wake(&member.door.sleeping) };
+        // SAFETY: a reference: the gate stands, as the worker does for ever.
+        unsafe { Gate::wake(&shared.remote.sleeping) };
         true
     }
 
@@ -275,8 +275,8 @@ impl Crew {
     /// Wakes one sleeper, if there is any; tries the next one when another waker was faster.
     #[cold]
     pub(crate) fn wake_one(&self) {
-        for member in self.members() {
-            if member.door.sleeping.word.load(Relaxed) == ASLEEP && (self.unpark(member) || on("wake-gives-up")) {
+        for shared in self.all() {
+            if shared.remote.sleeping.word.load(Relaxed) == ASLEEP && (self.unpark(shared) || on("wake-gives-up")) {
                 return;
             }
         }
@@ -284,7 +284,7 @@ impl Crew {
 
     /// Wakes all who sleep.
     pub(crate) fn wake_all(&self) {
-        self.members().iter().for_each(|m| _ = self.unpark(m));
+        self.all().iter().for_each(|m| _ = self.unpark(m));
     }
 
     /// Does anybody sleep?
@@ -299,8 +299,8 @@ impl Crew {
     /// awake only then; the worker may be at work between the two.
     pub(crate) fn all_sleep(&self) -> bool {
         // Acquire: what the sleepers did before.
-        let sleeps = |m: &&Member| m.door.sleeping.word.load(Acquire) != 0 || m.door.dead.load(Relaxed);
-        self.counts.load(Acquire) < AWAKE && (on("count-alone") || self.members().iter().all(sleeps))
+        let sleeps = |m: &&WorkerShared| m.remote.sleeping.word.load(Acquire) != 0 || m.remote.dead.load(Relaxed);
+        self.counts.load(Acquire) < AWAKE && (on("count-alone") || self.all().iter().all(sleeps))
     }
 
     /// The owner's answer when a push says that somebody asks for work.
@@ -309,7 +309,7 @@ impl Crew {
     /// The caller is the worker of `me`.
     #[cold]
     #[inline(never)]
-    pub(crate) unsafe fn answer(&self, me: &Member) {
+    pub(crate) unsafe fn answer(&self, me: &WorkerShared) {
         // SAFETY: the caller.
         if !unsafe { me.deque.publish() } && on("answer-gives-up") {
             return;
@@ -324,13 +324,13 @@ impl Crew {
     /// As for [`answer`](Self::answer).
     #[cold]
     #[inline(never)]
-    pub(crate) unsafe fn answer_fully(&self, me: &Member) {
+    pub(crate) unsafe fn answer_fully(&self, me: &WorkerShared) {
         // SAFETY: the caller.
         unsafe { me.deque.publish_lone() };
         self.have_answered(me);
     }
 
-    fn have_answered(&self, me: &Member) {
+    fn have_answered(&self, me: &WorkerShared) {
         // Clear the request, then look for sleepers: a sleeper's request that we clear shows us its
         // count, one that comes later stays. While anybody sleeps the request stands. All this also
         // when `publish` found the lock taken.
@@ -344,7 +344,7 @@ impl Crew {
     }
 
     /// A searcher that took a task passes the wake on: its own may have been meant for the rest.
-    pub(crate) fn found(&self, victim: &Member) {
+    pub(crate) fn found(&self, victim: &WorkerShared) {
         if victim.deque.looks_busy() && self.has_sleepers() && !on("wake-not-passed-on") {
             self.wake_one();
         }
@@ -354,16 +354,16 @@ impl Crew {
     ///
     /// # Safety
     /// As for [`Inbox::push`]; `to` is the node's home.
-    pub(crate) unsafe fn send(&self, to: &'static Member, node: *mut Node, fence: &Fence) {
+    pub(crate) unsafe fn send(&self, to: &'static WorkerShared, node: *mut Node, fence: &Fence) {
         // SAFETY: the caller.
-        unsafe { to.door.inbox.push(node) };
+        unsafe { to.remote.inbox.push(node) };
         if !on("inbox-light") {
             // Pairs with the heavy fence in `sleep`.
             fence.light();
         }
-        if to.door.sleeping.word.load(Relaxed) != 0 {
+        if to.remote.sleeping.word.load(Relaxed) != 0 {
             self.unpark(to);
-        } else if to.door.open.load(Relaxed) {
+        } else if to.remote.open.load(Relaxed) {
             self.tell_helper();
         }
     }
@@ -372,8 +372,14 @@ impl Crew {
     /// any other thread.
     ///
     /// # Safety
-    /// A live record in no queue, the caller's to queue. The queues are this crew's.
-    pub(crate) unsafe fn put(&self, queues: &dyn Queues, me: Option<&Member>, task: *mut Header, arrival: Arrival) {
+    /// A live record in no queue, the caller's to queue. The queues are this pool's.
+    pub(crate) unsafe fn put(
+        &self,
+        queues: &dyn Queues,
+        me: Option<&WorkerShared>,
+        task: *mut Header,
+        arrival: Arrival,
+    ) {
         // SAFETY: the caller.
         let to = unsafe { queues.put(me.map(|me| me.index), task, arrival) };
         if !on("put-light") {
@@ -381,7 +387,7 @@ impl Crew {
             me.map_or_else(Fence::foreign, |me| me.deque.fence).light();
         }
         if self.has_sleepers() {
-            let to = to.map(|to| self.members()[to]).filter(|to| to.door.sleeping.word.load(Relaxed) == ASLEEP);
+            let to = to.map(|to| self.all()[to]).filter(|to| to.remote.sleeping.word.load(Relaxed) == ASLEEP);
             if !to.is_some_and(|to| self.unpark(to)) {
                 self.wake_one();
             }
@@ -421,13 +427,13 @@ impl Crew {
     }
 
     /// A task was queued that only this worker may begin. True: it was asleep, and is woken.
-    pub(crate) fn pin(&self, to: &Member) -> bool {
-        to.door.pinned.fetch_add(1, Relaxed);
+    pub(crate) fn pin(&self, to: &WorkerShared) -> bool {
+        to.remote.pinned.fetch_add(1, Relaxed);
         if !on("pin-light") {
             // Pairs with the heavy fence in `sleep`: the count against `sleeping`.
             Fence::foreign().light();
         }
-        to.door.sleeping.word.load(Relaxed) != 0 && self.unpark(to)
+        to.remote.sleeping.word.load(Relaxed) != 0 && self.unpark(to)
     }
 
     /// So many interactive tasks were taken.
@@ -493,31 +499,31 @@ impl Crew {
     // sleeping
 
     /// Says that `me` is about to sleep.
-    pub(crate) fn announce(&self, me: &Member) {
+    pub(crate) fn announce(&self, me: &WorkerShared) {
         // Count first, then the flag: a waker that takes the flag subtracts, and must not do so
         // before we have added (the count would hide another sleeper). Release: pairs with the
         // waker's swap.
         if on("flag-before-count") {
-            me.door.sleeping.word.swap(ASLEEP, Release);
+            me.remote.sleeping.word.swap(ASLEEP, Release);
             self.counts.fetch_sub(AWAKE - 1, Relaxed);
         } else {
             self.counts.fetch_sub(AWAKE - 1, Relaxed);
-            me.door.sleeping.word.swap(ASLEEP, ord(Release, "flag-release"));
+            me.remote.sleeping.word.swap(ASLEEP, ord(Release, "flag-release"));
         }
     }
 
     /// Says that `me`, a spare, is about to rest.
-    pub(super) fn announce_rest(&self, me: &Member) {
+    pub(super) fn announce_rest(&self, me: &WorkerShared) {
         // As above.
         self.counts.fetch_sub(AWAKE, Relaxed);
-        me.door.sleeping.word.swap(RESTING, Release);
+        me.remote.sleeping.word.swap(RESTING, Release);
     }
 
     /// Not asleep after all, unless a waker was faster and has uncounted us already.
-    pub(super) fn retract(&self, me: &Member) {
+    pub(super) fn retract(&self, me: &WorkerShared) {
         // Acquire: a wake that was given to us shows us what it is for.
         let order = ord_to(AcqRel, Release, "retract-acquire");
-        let before = me.door.sleeping.word.swap(0, order);
+        let before = me.remote.sleeping.word.swap(0, order);
         if before != 0 || on("retract-uncounts") {
             self.woken_from(if before == 0 { ASLEEP } else { before });
         }
@@ -525,7 +531,7 @@ impl Crew {
 
     /// Sleeps until somebody wakes this worker, or for the time that `timeout` says once all know
     /// that it sleeps. False: there is something to do, it did not sleep.
-    pub(crate) fn sleep(&self, me: &Member, timeout: impl FnOnce() -> Option<Duration>) -> bool {
+    pub(crate) fn sleep(&self, me: &WorkerShared, timeout: impl FnOnce() -> Option<Duration>) -> bool {
         let falls_asleep = self.fall_asleep(me);
         if falls_asleep {
             self.stay_asleep(me, timeout());
@@ -534,7 +540,7 @@ impl Crew {
     }
 
     /// All know that `me` sleeps. False: there is something to do, and it does not.
-    pub(crate) fn fall_asleep(&self, me: &Member) -> bool {
+    pub(crate) fn fall_asleep(&self, me: &WorkerShared) -> bool {
         self.announce(me);
         for other in self.others(me) {
             other.deque.demand();
@@ -556,14 +562,14 @@ impl Crew {
     }
 
     /// Until somebody wakes `me`, which has fallen asleep, or for a time.
-    pub(crate) fn stay_asleep(&self, me: &Member, timeout: Option<Duration>) {
+    pub(crate) fn stay_asleep(&self, me: &WorkerShared, timeout: Option<Duration>) {
         // Acquire: a wake shows us what it is for.
         loop {
-            let word = me.door.sleeping.word.load(ord(Acquire, "woken-acquire"));
+            let word = me.remote.sleeping.word.load(ord(Acquire, "woken-acquire"));
             if word == 0 {
                 break;
             }
-            me.door.sleeping.wait(word, timeout);
+            me.remote.sleeping.wait(word, timeout);
             if timeout.is_some() {
                 self.retract(me);
                 break;

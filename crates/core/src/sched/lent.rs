@@ -3,7 +3,7 @@
 
 use crate::record::header::Header;
 use crate::record::word::Word;
-use crate::sched::hub::{Handle, Hub};
+use crate::sched::pool::{Handle, Pool};
 use crate::sched::worker::Worker;
 use std::cell::Cell;
 use std::ptr::null_mut;
@@ -29,7 +29,7 @@ pub(crate) fn home() -> Option<Handle> {
         return lent().pool;
     }
     // SAFETY: the running task's record lives; `runtime` does not change.
-    Some(Handle::of(Hub::of(unsafe { (*task).runtime })))
+    Some(Handle::of(Pool::of(unsafe { (*task).runtime })))
 }
 
 thread_local! {
@@ -58,7 +58,7 @@ impl Lent {
     pub(crate) fn to_running(w: &Worker) -> Lent {
         // SAFETY: what runs; it stays the same task until it goes on here.
         let task = unsafe { w.running.get().record() }.cast_mut();
-        Lent { pool: Some(Handle::of(w.hub)), task: if Word::is_nobody(task) { null_mut() } else { task } }
+        Lent { pool: Some(Handle::of(w.pool)), task: if Word::is_nobody(task) { null_mut() } else { task } }
     }
 }
 

@@ -18,7 +18,7 @@ static LISTENER: AtomicPtr<()> = AtomicPtr::new(null_mut());
 ///
 /// When it is called, [`has_idle`](crate::api::guest::has_idle) says already that somebody sleeps.
 /// So who first writes what the listener reads, and then asks that, misses nobody, if there is a
-/// SeqCst fence between the two: it pairs with the heavy fence in `Crew::fall_asleep`.
+/// SeqCst fence between the two: it pairs with the heavy fence in `Workers::fall_asleep`.
 ///
 /// The listener does not block and does not panic.
 pub fn when_idle(listener: fn(usize)) -> bool {
@@ -34,6 +34,6 @@ pub(crate) fn tell_idle(w: &Worker) {
     if !listener.is_null() && !w.spare {
         // SAFETY: what is not null was put there by `when_idle`, from a function of this type.
         let listener = unsafe { std::mem::transmute::<*mut (), fn(usize)>(listener) };
-        listener(usize::from(w.hub.number));
+        listener(usize::from(w.pool.number));
     }
 }

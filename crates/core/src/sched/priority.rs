@@ -23,7 +23,7 @@
 //! **What is ordered** is what has not begun: closures, and each poll of a future. A closure that
 //! has waited goes on in the order of wakes, before all that has not begun, whatever its class.
 //!
-//! **Sleeping.** A lane that is not empty is counted (in the crew) as an injected task is, and by
+//! **Sleeping.** A lane that is not empty is counted (in the pool) as an injected task is, and by
 //! the same protocol a worker that falls asleep sees the count, or is woken. The monitor knows
 //! nothing of background tasks: no spare worker begins for them.
 //!
@@ -34,7 +34,7 @@
 
 use super::worker::Worker;
 use crate::record::header::Header;
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::cell::Cell;
 use std::ptr::null_mut;
@@ -115,10 +115,10 @@ impl Turns {
 
 /// Decides in a counted turn of `w`.
 pub(super) fn whose(w: &Worker) -> Whose {
-    let crew = &w.hub.crew;
-    if crew.has_urgent() {
-        let task = if w.lanes.may_be_urgent() { w.hub.take_urgent(w) } else { null_mut() };
-        if crew.has_urgent() {
+    let workers = &w.pool.workers;
+    if workers.has_urgent() {
+        let task = if w.lanes.may_be_urgent() { w.pool.take_urgent(w) } else { null_mut() };
+        if workers.has_urgent() {
             // The next turn is a counted one too.
             w.turns_left.store(0, Relaxed);
         }
@@ -128,7 +128,7 @@ pub(super) fn whose(w: &Worker) -> Whose {
         w.lanes.begins(false);
         let between = w.lanes.between.get();
         w.lanes.between.set(between.wrapping_add(1));
-        let ways = if w.member.has_pinned() { 3 } else { 2 };
+        let ways = if w.shared.has_pinned() { 3 } else { 2 };
         return match between % ways {
             0 => Whose::Ordinary,
             1 => Whose::Usual,
@@ -136,18 +136,18 @@ pub(super) fn whose(w: &Worker) -> Whose {
         };
     }
     w.lanes.begins(false);
-    if w.member.has_pinned() {
+    if w.shared.has_pinned() {
         let between = w.lanes.between.get();
         w.lanes.between.set(between.wrapping_add(1));
         // Then a turn for others, then the next counted one.
         w.turns_left.store(1, Relaxed);
         return if between.is_multiple_of(2) { whose_pinned(w) } else { Whose::Usual };
     }
-    if crew.has_deferred() {
+    if workers.has_deferred() {
         let looks = w.lanes.looks.get().wrapping_add(1);
         w.lanes.looks.set(looks);
         if looks.is_multiple_of(LOOKS) {
-            let task = w.hub.take_deferred();
+            let task = w.pool.take_deferred();
             if !task.is_null() {
                 return Whose::This(task);
             }
@@ -158,14 +158,14 @@ pub(super) fn whose(w: &Worker) -> Whose {
 
 /// A task that only this worker may begin.
 fn whose_pinned(w: &Worker) -> Whose {
-    let task = w.hub.take_pinned(w);
+    let task = w.pool.take_pinned(w);
     if task.is_null() { Whose::Usual } else { Whose::This(task) }
 }
 
-impl Hub {
+impl Pool {
     /// An interactive task was queued: the next turn of each worker that is awake is a counted one.
     pub(crate) fn hurry(&self) {
-        for w in self.all_workers().filter(|w| w.member.door.sleeping.word.load(Relaxed) == 0) {
+        for w in self.all_workers().filter(|w| w.shared.remote.sleeping.word.load(Relaxed) == 0) {
             w.turns_left.store(0, Relaxed);
         }
     }

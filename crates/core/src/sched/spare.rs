@@ -13,7 +13,7 @@
 //!                                                                  jobs before it go to the injector
 //!  policy     takes until it has a task that is no job             jobs before it go back
 //! ```
-//! **The look** ([`Hub::waits_behind`]) comes before the first steal, so that a program of jobs
+//! **The look** ([`Pool::waits_behind`]) comes before the first steal, so that a program of jobs
 //! alone is left as it is: there the monitor calls no spare either. It is a hint: who is stuck may
 //! come back at any moment. What was stolen is looked at again.
 //!
@@ -22,7 +22,7 @@
 //! forced steal has marked some of them ([`Marks::STOLEN`]), and their owners may still decide by
 //! that mark.
 //!
-//! A spare does go on with what others have begun (`sched::relief`), and with what that spawns: in
+//! A spare does go on with what others have begun (`rescue::takeover`), and with what that spawns: in
 //! its own deque it passes nothing over. Else a job that holds a lock of std's, which all workers
 //! wait for, would never end.
 //!
@@ -33,7 +33,7 @@
 //! **A spare that polls** is never idle, and counts as a worker that runs. So at its looks it takes
 //! from those that are stuck, as every worker does ([`super::turn`]), with the same rules.
 //!
-//! **Rescue.** If all workers have stood still in the system for a second (`runtime::relief`), and
+//! **Rescue.** If all workers have stood still in the system for a second (`rescue::watch`), and
 //! one of them in a task that is no job, spares take jobs from the injector too, as long as that is
 //! so: what the task waits for may be a thread that calls the guest. (With its own threads the
 //! guest would go on: such a task would hold none of them.) Where jobs alone hold the workers it
@@ -48,7 +48,7 @@
 //!
 //! [`Marks::STOLEN`]: crate::record::header::Marks::STOLEN
 
-use super::idle::Member;
+use super::idle::WorkerShared;
 use super::turn::{FORCE_US, SPIN_US, adopt, steal_one};
 use super::worker::{Role, Worker};
 use crate::queue::policy::{Arrival, Queues};
@@ -73,8 +73,8 @@ pub(super) fn search(w: Role) -> (Role, *mut Header) {
     let (began, per_us) = (ticks(), ticks_per_us());
     let (mut w, mut polled) = (w, false);
     loop {
-        let crew = &w.hub.crew;
-        if !w.member.door.inbox.is_empty() || crew.stops() || adopt(&w) {
+        let workers = &w.pool.workers;
+        if !w.shared.remote.inbox.is_empty() || workers.stops() || adopt(&w) {
             return (w, null_mut());
         }
         let task = find(&w);
@@ -100,9 +100,9 @@ pub(super) fn search(w: Role) -> (Role, *mut Header) {
 
 /// Takes a task that is no job from where it may wait; null if there is none.
 fn find(w: &Worker) -> *mut Header {
-    let crew = &w.hub.crew;
-    if w.hub.has_injected_for_spares() {
-        let task = w.hub.take_injected(w, true);
+    let workers = &w.pool.workers;
+    if w.pool.has_injected_for_spares() {
+        let task = w.pool.take_injected(w, true);
         if !task.is_null() {
             return task;
         }
@@ -111,24 +111,24 @@ fn find(w: &Worker) -> *mut Header {
     if !task.is_null() {
         return task;
     }
-    if crew.has_deferred() { w.hub.take_deferred() } else { null_mut() }
+    if workers.has_deferred() { w.pool.take_deferred() } else { null_mut() }
 }
 
 /// The oldest task of another worker that is no job; null if there is none.
 fn steal_any(w: &Worker) -> *mut Header {
-    let crew = &w.hub.crew;
-    if crew.queues().is_some() {
+    let workers = &w.pool.workers;
+    if workers.queues().is_some() {
         return null_mut();
     }
-    let stolen = crew.others(&w.member).map(|victim| steal(w, victim, true)).find(|task| !task.is_null());
+    let stolen = workers.others(&w.shared).map(|victim| steal(w, victim, true)).find(|task| !task.is_null());
     stolen.unwrap_or(null_mut())
 }
 
 /// The oldest task of this worker that is no job; null if there is none. What is private it takes
 /// only if it may use force.
-pub(super) fn steal(w: &Worker, victim: &Member, force: bool) -> *mut Header {
+pub(super) fn steal(w: &Worker, victim: &WorkerShared, force: bool) -> *mut Header {
     let mut from = 0;
-    while !w.hub.waits_behind(victim, &mut from) {
+    while !w.pool.waits_behind(victim, &mut from) {
         if from >= victim.deque.position() {
             return null_mut();
         }
@@ -137,7 +137,7 @@ pub(super) fn steal(w: &Worker, victim: &Member, force: bool) -> *mut Header {
         let task = steal_one(victim, force);
         let task = if task.is_null() { return task } else { pass_over(w, victim, task) };
         if !task.is_null() {
-            w.hub.crew.found(victim);
+            w.pool.workers.found(victim);
             return task;
         }
     }
@@ -145,20 +145,20 @@ pub(super) fn steal(w: &Worker, victim: &Member, force: bool) -> *mut Header {
 
 /// What was stolen from this worker; null if it is a job, and the thief a spare that has not known
 /// of any.
-pub(super) fn unless_job(w: &Worker, victim: &Member, task: *mut Header) -> *mut Header {
+pub(super) fn unless_job(w: &Worker, victim: &WorkerShared, task: *mut Header) -> *mut Header {
     if w.spare { pass_over(w, victim, task) } else { task }
 }
 
 /// The task itself, or null if it is a job of a worker that is no spare: then it waits for a
 /// worker.
-fn pass_over(w: &Worker, victim: &Member, task: *mut Header) -> *mut Header {
-    let is_of_spare = victim.index >= w.hub.workers().len();
+fn pass_over(w: &Worker, victim: &WorkerShared, task: *mut Header) -> *mut Header {
+    let is_of_spare = victim.index >= w.pool.regular_workers().len();
     // SAFETY: it was stolen by the caller.
     if task.is_null() || is_of_spare || !unsafe { is_job(task) } {
         return task;
     }
-    w.hub.expect_jobs();
-    w.hub.put_aside(task);
+    w.pool.expect_jobs();
+    w.pool.put_aside(task);
     null_mut()
 }
 
@@ -166,7 +166,7 @@ fn pass_over(w: &Worker, victim: &Member, task: *mut Header) -> *mut Header {
 pub(crate) fn take_queued(w: &Worker, queues: &dyn Queues) -> *mut Header {
     let mut jobs = Vec::new();
     let task = loop {
-        let task = queues.take(w.member.index, None);
+        let task = queues.take(w.shared.index, None);
         // SAFETY: it was taken out of its queue by the caller.
         if task.is_null() || !unsafe { is_job(task) } {
             break task;
@@ -176,7 +176,7 @@ pub(crate) fn take_queued(w: &Worker, queues: &dyn Queues) -> *mut Header {
     for job in jobs {
         // SAFETY: the caller took the job out of its queue, so it lives and is in none; it goes
         // back.
-        unsafe { w.hub.crew.put(queues, None, job, Arrival::Outside) };
+        unsafe { w.pool.workers.put(queues, None, job, Arrival::Outside) };
     }
     task
 }

@@ -9,14 +9,14 @@
 
 use super::worker::{Role, Worker, set_current};
 use crate::queue::node::Node;
-use crate::sched::hub::Config;
+use crate::sched::pool::Config;
 use myriad_base::stack::pool::{NoStack, StackPool};
 use myriad_base::stack::switch;
 use myriad_base::stack::threads::{Order, Turn};
 use myriad_base::sys::thread;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
-// Numbers for the book, and not in a model.
+// Numbers for the list of threads, and not in a model.
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::Relaxed};
 
 /// Idle OS threads that are kept; more end when the worker has nothing to do.
@@ -41,7 +41,7 @@ pub(crate) struct Stacks {
     room_floor: Cell<usize>,
     /// ... which are these.
     room_mask: Cell<usize>,
-    pool: UnsafeCell<Option<StackPool>>,
+    stack_pool: UnsafeCell<Option<StackPool>>,
     /// Fiber mode: the stack of the worker's thread, while fibers run.
     thread_stack: UnsafeCell<*mut u8>,
     /// Who has the role. In threads mode that thread; in fiber mode the worker stands for its only
@@ -96,7 +96,7 @@ impl OsStack {
             // SAFETY: the giver has left the role to this thread; who has waited in `switch`
             // refreshes its role.
             unsafe { set_current(Some(w)) };
-            w.hub.move_thread(w);
+            w.pool.move_thread(w);
         }
         w.stacks.me.set(self);
         w.stacks.room_floor.set(self.floor.get());
@@ -114,7 +114,7 @@ impl Default for Stacks {
             threads: Cell::new(true),
             room_floor: Cell::new(usize::MAX),
             room_mask: Cell::new(usize::MAX),
-            pool: UnsafeCell::new(None),
+            stack_pool: UnsafeCell::new(None),
             thread_stack: UnsafeCell::new(null_mut()),
             me: Cell::new(null()),
         }
@@ -129,12 +129,12 @@ impl Stacks {
         self.me.set(if config.fibers { std::ptr::from_ref(w).cast() } else { null() });
         w.thread.store(thread::id(), Relaxed);
         if config.fibers {
-            let pool = StackPool::new(config.stack_size, config.max_stacks);
+            let stack_pool = StackPool::new(config.stack_size, config.max_stacks);
             // At least half of a stack is left to a task that runs on top of another.
-            self.room_mask.set(pool.stack_size() - 1);
-            self.room_floor.set(pool.stack_size() / 2);
+            self.room_mask.set(stack_pool.stack_size() - 1);
+            self.room_floor.set(stack_pool.stack_size() / 2);
             // SAFETY: owner only; no stack is in use before the start.
-            unsafe { *self.pool.get() = Some(pool) };
+            unsafe { *self.stack_pool.get() = Some(stack_pool) };
         } else {
             self.room_mask.set(usize::MAX);
         }
@@ -161,7 +161,7 @@ impl Stacks {
 
     /// So many stacks more.
     pub(crate) fn count(&self, more: isize) {
-        // Relaxed: a number; at the end of a runtime it is ordered by the book's lock.
+        // Relaxed: a number; at the end of a runtime it is ordered by the lock of its threads.
         self.made.fetch_add(more, Relaxed);
     }
 
@@ -217,7 +217,7 @@ impl Stacks {
 
     fn add_fiber(&self) -> Result<(), NoStack> {
         // SAFETY: owner only, and no reference to the pool outlives this statement.
-        let stack = unsafe { &mut *self.pool.get() }.as_mut().expect("begun in fiber mode").take()?;
+        let stack = unsafe { &mut *self.stack_pool.get() }.as_mut().expect("begun in fiber mode").take()?;
         // The node of a stack that has not run yet stands at its top, above the first frame.
         let node = stack.top.wrapping_sub(size_of::<Node>().next_multiple_of(16)).cast::<Node>();
         // SAFETY: the stack is fresh and ours; `fiber_main` never returns.
@@ -232,16 +232,16 @@ impl Stacks {
 
     fn add_thread(&self, w: &Worker) -> Result<(), NoStack> {
         let made = usize::try_from(self.counted()).unwrap_or(0);
-        let config = w.hub.config();
+        let config = w.pool.config();
         if made >= config.max_stacks {
             return Err(NoStack::limit(made, config.max_stacks));
         }
         let w = Worker::of(w.as_static());
         let stack = Box::into_raw(Box::new(OsStack::new(w)));
         let address = stack.expose_provenance();
-        let index = w.member.index;
+        let index = w.shared.index;
         let name = config.threads.name(index, || format!("{}-{index}.{made}", config.name));
-        let started = w.hub.spawn_thread(name, move || os_stack_main(w, std::ptr::with_exposed_provenance(address)));
+        let started = w.pool.spawn_thread(name, move || os_stack_main(w, std::ptr::with_exposed_provenance(address)));
         if let Err(error) = started {
             // SAFETY: the thread does not exist.
             drop(unsafe { Box::from_raw(stack) });
@@ -367,7 +367,7 @@ impl Stacks {
     /// both in portions, so that work that comes up need not wait.
     fn trim_fibers(&self) {
         // SAFETY: owner only, and no reference to the pool outlives this call.
-        let Some(pool) = (unsafe { &mut *self.pool.get() }) else { return };
+        let Some(stack_pool) = (unsafe { &mut *self.stack_pool.get() }) else { return };
         let mut last = self.idle.get();
         if self.idle_count.get() > KEEP_FIBERS {
             for _ in 1..KEEP_FIBERS {
@@ -381,13 +381,13 @@ impl Stacks {
                     let node = (*last).next.with(|next| *next);
                     let next = (*node).next.with(|next| *next);
                     (*last).next.with_mut(|n| *n = next);
-                    pool.put((*node).saved.with(|saved| *saved));
+                    stack_pool.put((*node).saved.with(|saved| *saved));
                 }
                 self.idle_count.set(self.idle_count.get() - 1);
                 self.count(-1);
             }
         }
-        pool.trim();
+        stack_pool.trim();
     }
 
     fn end_one_idle(&self) {
@@ -412,11 +412,11 @@ impl Stacks {
         self.idle_count.set(0);
         self.made.store(0, Relaxed);
         // SAFETY: owner only.
-        let pool = unsafe { &mut *self.pool.get() }.take();
-        role().hub.frames_go();
+        let stack_pool = unsafe { &mut *self.stack_pool.get() }.take();
+        role().pool.frames_go();
         if blocked > 0 {
             // Suspended frames stand on these stacks for ever.
-            std::mem::forget(pool);
+            std::mem::forget(stack_pool);
         }
         blocked
     }
@@ -450,13 +450,13 @@ fn os_stack_main(w: &'static Worker, stack: *const OsStack) {
     // SAFETY: made by `add_thread` for this thread, which frees it at its end. A reference until
     // then, and no box: others write to it meanwhile, by pointers.
     let me = unsafe { &*stack };
-    w.hub.enter_thread(w);
+    w.pool.enter_thread(w);
     me.settle();
     if me.turn.wait() == Order::Go {
         me.take_role(w);
         work();
     }
-    w.hub.leave_thread(w);
+    w.pool.leave_thread(w);
     // SAFETY: a box, from `add_thread`. The thread was told to end, or has seen the stop: nobody
     // gives it a turn any more.
     drop(unsafe { Box::from_raw(stack.cast_mut()) });
@@ -472,7 +472,7 @@ fn work() {
         w.stacks.me.set(null());
         // The calling thread; what is left of the sum over all workers are blocked tasks.
         w.stacks.count(-1);
-        w.hub.worker_ended(&w, 0);
+        w.pool.worker_ended(&w, 0);
     }
 }
 
@@ -495,25 +495,25 @@ fn floor() -> usize {
 
 /// The body of a worker's first thread.
 pub(crate) fn worker_main(w: &'static Worker) {
-    w.hub.enter_thread(w);
+    w.pool.enter_thread(w);
     w.prefer_locks(true);
     w.timers.reset(w);
-    let config = w.hub.config();
-    w.member.ready.set_shared(!config.fibers);
+    let config = w.pool.config();
+    w.shared.ready.set_shared(!config.fibers);
     w.stacks.begin(w, &config);
     if config.fibers {
         let blocked = match w.stacks.add_fresh(w) {
             Ok(()) => {
-                w.hub.worker_started(Ok(()));
+                w.pool.worker_started(Ok(()));
                 w.stacks.run_fibers()
             }
             Err(error) => {
-                w.hub.worker_started(Err(error));
-                w.hub.crew.leave(&w.member);
+                w.pool.worker_started(Err(error));
+                w.pool.workers.leave(&w.shared);
                 0
             }
         };
-        w.hub.worker_ended(w, blocked);
+        w.pool.worker_ended(w, blocked);
         if blocked > 0 {
             // Thread-locals must not die under the suspended frames that borrow them.
             loop {
@@ -525,8 +525,8 @@ pub(crate) fn worker_main(w: &'static Worker) {
         stack.settle();
         w.stacks.made.store(1, Relaxed);
         stack.take_role(w);
-        w.hub.worker_started(Ok(()));
+        w.pool.worker_started(Ok(()));
         work();
     }
-    w.hub.leave_thread(w);
+    w.pool.leave_thread(w);
 }

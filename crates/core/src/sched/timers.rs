@@ -24,7 +24,7 @@ mod sleep;
 use crate::queue::node::Node;
 use crate::sched::cancel::region::Asked;
 use crate::sched::cancel::region::Region;
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use crate::sched::user_code::StoredWaker;
 use crate::sched::wait::Wait;
 use crate::sched::worker::{self, OFTEN, Role, SELDOM, Worker, wake_node};
@@ -202,10 +202,10 @@ impl Timers {
         {
             w.turns.set(OFTEN);
         }
-        // Light (a full fence for a foreign thread): pairs with the heavy fence in `Crew::sleep`.
-        me.map_or(Fence::foreign(), |w| w.member.deque.fence).light();
-        if owner.hub.crew.has_sleepers() && deadline.as_nanos() < owner.hub.next_look.load(Relaxed) {
-            owner.hub.crew.wake_one();
+        // Light (a full fence for a foreign thread): pairs with the heavy fence in `Workers::sleep`.
+        me.map_or(Fence::foreign(), |w| w.shared.deque.fence).light();
+        if owner.pool.workers.has_sleepers() && deadline.as_nanos() < owner.pool.next_look.load(Relaxed) {
+            owner.pool.workers.wake_one();
         }
     }
 
@@ -217,7 +217,7 @@ impl Timers {
             return w;
         }
         w.turns.set(OFTEN);
-        let now = w.hub.now();
+        let now = w.pool.now();
         if now.as_nanos() >= next {
             let timers = &Worker::of(w.as_static()).timers;
             return timers.fire(w, now).0;
@@ -227,12 +227,12 @@ impl Timers {
 
     /// An idle worker's look at all timers of the runtime. True: some fired.
     pub(crate) fn poll_all(w: Role) -> (Role, bool) {
-        let hub = w.hub;
+        let pool = w.pool;
         let mut now = None;
         let (mut w, mut any) = (w, false);
-        for other in hub.all_workers() {
+        for other in pool.all_workers() {
             let next = other.timers.next.load(Relaxed);
-            if next != u64::MAX && now.get_or_insert_with(|| hub.now()).as_nanos() >= next {
+            if next != u64::MAX && now.get_or_insert_with(|| pool.now()).as_nanos() >= next {
                 let (after, fired) = other.timers.fire(w, now.expect("set above"));
                 w = after;
                 any |= fired;
@@ -243,37 +243,37 @@ impl Timers {
 
     /// How long a worker that is about to sleep may: until the earliest timer of all.
     pub(crate) fn until_next(w: &Worker) -> Option<Duration> {
-        let next = Timers::earliest(w.hub);
+        let next = Timers::earliest(w.pool);
         if next == u64::MAX {
             return None;
         }
-        if w.hub.is_manual() {
+        if w.pool.is_manual() {
             // The clock may have moved before all knew that we sleep.
-            return (next <= w.hub.now().as_nanos()).then_some(Duration::ZERO);
+            return (next <= w.pool.now().as_nanos()).then_some(Duration::ZERO);
         }
-        w.hub.next_look.fetch_min(next, Relaxed);
-        Some(Instant::from_nanos(next) - w.hub.now())
+        w.pool.next_look.fetch_min(next, Relaxed);
+        Some(Instant::from_nanos(next) - w.pool.now())
     }
 
     /// How long a spare worker may rest: until its own earliest timer.
     pub(crate) fn until_own(&self, w: &Worker) -> Option<Duration> {
         let next = self.next.load(Relaxed);
-        if next == u64::MAX || w.hub.is_manual() {
+        if next == u64::MAX || w.pool.is_manual() {
             // Whoever moves the manual clock wakes all; it may have done so before we rested.
-            return (next <= w.hub.now().as_nanos()).then_some(Duration::ZERO);
+            return (next <= w.pool.now().as_nanos()).then_some(Duration::ZERO);
         }
-        Some(Instant::from_nanos(next) - w.hub.now())
+        Some(Instant::from_nanos(next) - w.pool.now())
     }
 
     /// When something is due next, of all workers, in nanoseconds.
-    fn earliest(hub: &'static Hub) -> u64 {
-        hub.all_workers().map(|w| w.timers.next.load(Relaxed)).min().unwrap_or(u64::MAX)
+    fn earliest(pool: &'static Pool) -> u64 {
+        pool.all_workers().map(|w| w.timers.next.load(Relaxed)).min().unwrap_or(u64::MAX)
     }
 
     /// Is something due? (For the monitor.)
-    pub(crate) fn any_due(hub: &'static Hub) -> bool {
-        let next = Timers::earliest(hub);
-        next != u64::MAX && hub.now().as_nanos() >= next
+    pub(crate) fn any_due(pool: &'static Pool) -> bool {
+        let next = Timers::earliest(pool);
+        next != u64::MAX && pool.now().as_nanos() >= next
     }
 
     /// Fires what is due.

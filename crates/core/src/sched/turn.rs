@@ -18,7 +18,7 @@
 //! Nothing of the loop lives across the run of a task but the worker, and a stack never leaves its
 //! worker.
 
-use super::idle::Member;
+use super::idle::WorkerShared;
 use super::priority::{self, Whose};
 use super::spare;
 use super::stacks::LoopEnd;
@@ -54,7 +54,7 @@ pub(crate) fn run(w: Role) -> LoopEnd {
     loop {
         let left = w.turns_left.load(Relaxed);
         if left == 0 {
-            if w.hub.crew.stops() {
+            if w.pool.workers.stops() {
                 w.give_entering_back();
                 return LoopEnd::Stopped;
             }
@@ -78,7 +78,7 @@ pub(crate) fn run(w: Role) -> LoopEnd {
             continue;
         }
         // SAFETY: we are the owner.
-        let task = unsafe { w.member.deque.pop() };
+        let task = unsafe { w.shared.deque.pop() };
         if !task.is_null() {
             // SAFETY: the pop made the task ours.
             w = unsafe { start(w, task) };
@@ -99,7 +99,7 @@ pub(crate) fn run(w: Role) -> LoopEnd {
         if started {
             continue;
         }
-        if w.hub.crew.stops() {
+        if w.pool.workers.stops() {
             return LoopEnd::Stopped;
         }
         let (now, task) = search(w);
@@ -132,7 +132,7 @@ fn look(w: Role) -> (Role, bool) {
     w.looks.store(w.looks.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();
     let mut w = Timers::poll(w);
-    let others_stuck = w.hub.any_stuck.load(Relaxed);
+    let others_stuck = w.pool.any_stuck.load(Relaxed);
     if others_stuck {
         // (Less often, as it asks for the time.)
         if w.looks.load(Relaxed).is_multiple_of(4) {
@@ -140,10 +140,10 @@ fn look(w: Role) -> (Role, bool) {
         }
         adopt(&w);
     }
-    let long_stuck = others_stuck && w.hub.long_stuck.load(Relaxed);
-    if w.member.deque.should_share() {
+    let long_stuck = others_stuck && w.pool.long_stuck.load(Relaxed);
+    if w.shared.deque.should_share() {
         // SAFETY: we are the owner.
-        unsafe { w.hub.crew.answer(&w.member) };
+        unsafe { w.pool.workers.answer(&w.shared) };
     }
     match priority::whose(&w) {
         Whose::Usual => {}
@@ -152,11 +152,11 @@ fn look(w: Role) -> (Role, bool) {
     }
     let look_for = w.look_for.get();
     w.look_for.set((look_for + 1) % BETWEEN);
-    if let Some(queues) = w.hub.crew.queues() {
+    if let Some(queues) = w.pool.workers.queues() {
         let task = if !w.passes_jobs_over() {
-            queues.take(w.member.index, Some(w.looks.load(Relaxed)))
+            queues.take(w.shared.index, Some(w.looks.load(Relaxed)))
         } else if long_stuck {
-            w.hub.take_injected(&w, false)
+            w.pool.take_injected(&w, false)
         } else {
             null_mut()
         };
@@ -164,9 +164,9 @@ fn look(w: Role) -> (Role, bool) {
     }
     let mut task = match look_for {
         // SAFETY: we are the owner.
-        0 => unsafe { w.member.deque.pop_between() },
+        0 => unsafe { w.shared.deque.pop_between() },
         // SAFETY: we are the owner: the newest of our own unstarted tasks.
-        n if n % 2 == 0 => unsafe { w.member.deque.pop() },
+        n if n % 2 == 0 => unsafe { w.shared.deque.pop() },
         // (Before all that is its own, for that may never run out.)
         1 | 5 | 9 | 13 if long_stuck => take_from_stuck(&w),
         _ => null_mut(),
@@ -187,14 +187,14 @@ fn look(w: Role) -> (Role, bool) {
 /// that run, and calls no spare beside it.)
 #[cold]
 fn take_from_stuck(w: &Worker) -> *mut Header {
-    let crew = &w.hub.crew;
-    if crew.queues().is_some() {
+    let workers = &w.pool.workers;
+    if workers.queues().is_some() {
         return null_mut();
     }
     // (Who computes is not interrupted all the time.)
     let force = ticks() >= w.force_at.get();
-    let stuck = |other: &&Member| other.door.stuck.load(Relaxed) && other.deque.looks_busy();
-    for victim in crew.others(&w.member).filter(stuck) {
+    let stuck = |other: &&WorkerShared| other.remote.stuck.load(Relaxed) && other.deque.looks_busy();
+    for victim in workers.others(&w.shared).filter(stuck) {
         if force {
             pause_force(w);
         }
@@ -204,7 +204,7 @@ fn take_from_stuck(w: &Worker) -> *mut Header {
             spare::unless_job(w, victim, steal_one(victim, force))
         };
         if !task.is_null() {
-            crew.found(victim);
+            workers.found(victim);
             return task;
         }
     }
@@ -325,21 +325,21 @@ unsafe fn end_detached(w: Role, task: *mut Header, ended: Ended) -> Role {
 #[cold]
 #[inline(never)]
 fn take_oldest(w: &Worker) -> *mut Header {
-    if w.hub.crew.may_have_injected() {
-        let task = w.hub.take_injected(w, false);
+    if w.pool.workers.may_have_injected() {
+        let task = w.pool.take_injected(w, false);
         if !task.is_null() {
             return task;
         }
     }
     // SAFETY: we are the owner.
-    unsafe { w.member.deque.pop_oldest() }
+    unsafe { w.shared.deque.pop_oldest() }
 }
 
 fn start_injected(w: Role) -> (Role, bool) {
-    if !w.hub.crew.may_have_injected() {
+    if !w.pool.workers.may_have_injected() {
         return (w, false);
     }
-    let task = w.hub.take_injected(&w, true);
+    let task = w.pool.take_injected(&w, true);
     start_taken(w, task)
 }
 
@@ -349,7 +349,7 @@ fn start_injected(w: Role) -> (Role, bool) {
 #[cold]
 #[inline(never)]
 fn spare_turn(w: Role) -> (Role, bool) {
-    if w.hub.crew.stops() {
+    if w.pool.workers.stops() {
         return (w, false);
     }
     if !w.on_duty.load(Relaxed) {
@@ -358,10 +358,10 @@ fn spare_turn(w: Role) -> (Role, bool) {
         w.running.set(Word::NOTHING);
         let w = Timers::poll(w);
         // What the timers have woken is ours: nobody else would look for it.
-        if !w.spare || w.member.has_ready() || !w.nothing_ready() || w.member.deque.looks_busy() {
+        if !w.spare || w.shared.has_ready() || !w.nothing_ready() || w.shared.deque.looks_busy() {
             return (w, true);
         }
-        w.hub.crew.rest(&w.member, || w.on_duty.load(Relaxed), || w.timers.until_own(&w));
+        w.pool.workers.rest(&w.shared, || w.on_duty.load(Relaxed), || w.timers.until_own(&w));
         monitor::worker_awake();
         return (w, true);
     }
@@ -371,10 +371,10 @@ fn spare_turn(w: Role) -> (Role, bool) {
 
 /// Takes over a ready task of a worker that is stuck (threads mode): it goes on next, as ours.
 pub(super) fn adopt(w: &Worker) -> bool {
-    if !w.member.ready.is_shared() || !w.hub.any_open() {
+    if !w.shared.ready.is_shared() || !w.pool.any_open() {
         return false;
     }
-    let Some((other, node)) = w.hub.crew.adopt(&w.member) else { return false };
+    let Some((other, node)) = w.pool.workers.adopt(&w.shared) else { return false };
     Worker::of(other).stacks.count(-1);
     w.stacks.count(1);
     w.make_ready(node);
@@ -391,17 +391,17 @@ fn search(w: Role) -> (Role, *mut Header) {
     if w.passes_jobs_over() {
         return spare::search(w);
     }
-    let crew = &w.hub.crew;
+    let workers = &w.pool.workers;
     let me = w.as_static();
     let mut w = w;
     let per_us = ticks_per_us();
     let began = ticks();
     loop {
-        if !me.door.inbox.is_empty() || crew.stops() || crew.has_injected() {
+        if !me.remote.inbox.is_empty() || workers.stops() || workers.has_injected() {
             return (w, null_mut());
         }
         if me.has_pinned() {
-            let task = w.hub.take_pinned(&w);
+            let task = w.pool.take_pinned(&w);
             if !task.is_null() {
                 return (w, task);
             }
@@ -409,14 +409,14 @@ fn search(w: Role) -> (Role, *mut Header) {
         if adopt(&w) {
             return (w, null_mut());
         }
-        for victim in crew.others(me) {
+        for victim in workers.others(me) {
             let task = spare::unless_job(&w, victim, steal(&w, victim));
             if !task.is_null() {
                 return (w, task);
             }
         }
-        if crew.has_deferred() {
-            let task = w.hub.take_deferred();
+        if workers.has_deferred() {
+            let task = w.pool.take_deferred();
             if !task.is_null() {
                 return (w, task);
             }
@@ -436,10 +436,11 @@ fn search(w: Role) -> (Role, *mut Header) {
         }
         // Who must not yet force a steal does not sleep either, if there is something that only
         // force can take.
-        if now - began > SPIN_US * per_us && (now >= w.force_at.get() || !crew.others(me).any(|m| m.deque.looks_busy()))
+        if now - began > SPIN_US * per_us
+            && (now >= w.force_at.get() || !workers.others(me).any(|m| m.deque.looks_busy()))
         {
             w.stacks.trim();
-            let slept = crew.sleep(me, || {
+            let slept = workers.sleep(me, || {
                 crate::sched::on_idle::tell_idle(&w);
                 Timers::until_next(&w)
             });
@@ -453,7 +454,7 @@ fn search(w: Role) -> (Role, *mut Header) {
                     return (w, task);
                 }
             }
-            w.hub.next_look.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+            w.pool.next_look.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
             return (Timers::poll_all(w).0, null_mut());
         }
         if now - began > FORCE_US * per_us || foreign::was_called_lately(now) {
@@ -464,7 +465,7 @@ fn search(w: Role) -> (Role, *mut Header) {
             myriad_base::sys::thread::yield_now();
         } else {
             for _ in 0..4 {
-                if !me.door.inbox.is_empty() {
+                if !me.remote.inbox.is_empty() {
                     break;
                 }
                 relax();
@@ -474,8 +475,8 @@ fn search(w: Role) -> (Role, *mut Header) {
 }
 
 /// The ordinary steal: the first task to run now, the others into our own deque.
-pub(crate) fn steal(w: &Worker, victim: &Member) -> *mut Header {
-    if w.hub.crew.queues().is_some() {
+pub(crate) fn steal(w: &Worker, victim: &WorkerShared) -> *mut Header {
+    if w.pool.workers.queues().is_some() {
         // What others have is in the policy's queues.
         return null_mut();
     }
@@ -492,12 +493,12 @@ pub(crate) fn steal(w: &Worker, victim: &Member) -> *mut Header {
         // our own request: a sleeper that scanned while they were in flight hears of them.
         unsafe { w.push_any(task) };
     }
-    w.hub.crew.found(victim);
+    w.pool.workers.found(victim);
     tasks[0]
 }
 
 /// The oldest task of this worker, and no other; what is private, only by force.
-pub(super) fn steal_one(victim: &Member, force: bool) -> *mut Header {
+pub(super) fn steal_one(victim: &WorkerShared, force: bool) -> *mut Header {
     let mut one = [null_mut()];
     match victim.deque.steal(&mut one) {
         0 if force => victim.deque.steal_forced(),
@@ -512,14 +513,14 @@ fn pause_force(w: &Worker) {
 
 #[cold]
 fn steal_forced(w: &Worker) -> *mut Header {
-    if w.hub.crew.queues().is_some() {
+    if w.pool.workers.queues().is_some() {
         return null_mut();
     }
     pause_force(w);
-    for victim in w.hub.crew.others(&w.member) {
+    for victim in w.pool.workers.others(&w.shared) {
         let task = victim.deque.steal_forced();
         if !task.is_null() {
-            w.hub.crew.found(victim);
+            w.pool.workers.found(victim);
             return spare::unless_job(w, victim, task);
         }
     }

@@ -4,7 +4,7 @@
 use crate::record::header::Header;
 use crate::record::payload as record;
 use crate::record::word::Word;
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::Role;
 use crate::sched::{cancel, user_code};
@@ -44,15 +44,15 @@ impl fmt::Debug for Unhandled {
 #[cold]
 pub(crate) unsafe fn report(w: Option<Role>, task: *mut Header) -> Option<Role> {
     // SAFETY: the payload is in the record, and stays there.
-    let (hub, place, payload) = unsafe { (Hub::of((*task).runtime), (*task).place, &*record::get::<Payload>(task)) };
+    let (pool, place, payload) = unsafe { (Pool::of((*task).runtime), (*task).place, &*record::get::<Payload>(task)) };
     if cancel::is_cancellation(payload) {
         return w;
     }
-    let who = match hub.name_of(task, true) {
+    let who = match pool.name_of(task, true) {
         Some(name) => format!("detached task '{name}' (spawned at {place})"),
         None => format!("a detached task (spawned at {place})"),
     };
-    tell(w, hub, &format!("{who} panicked: {}", unwind::message(&**payload)))
+    tell(w, pool, &format!("{who} panicked: {}", unwind::message(&**payload)))
 }
 
 /// Says that the destructor of something that belongs to a task, or to a thread if it is null,
@@ -73,12 +73,12 @@ pub(crate) unsafe fn report_destructor(
         w
     } else {
         // SAFETY: the record lives.
-        let (hub, place) = unsafe { (Hub::of((*task).runtime), (*task).place) };
-        let who = match hub.name_of(task, true) {
+        let (pool, place) = unsafe { (Pool::of((*task).runtime), (*task).place) };
+        let who = match pool.name_of(task, true) {
             Some(name) => format!("task '{name}' (spawned at {place})"),
             None => format!("the task spawned at {place}"),
         };
-        tell(w, hub, &format!("the destructor of {what} of {who} panicked: {text}"))
+        tell(w, pool, &format!("the destructor of {what} of {who} panicked: {text}"))
     };
     unwind::discard_as(w, payload)
 }
@@ -94,8 +94,8 @@ pub(crate) fn report_user_code(w: Option<Role>, what: &str, payload: Payload) ->
     let text = format!("{what} panicked: {}", unwind::message(&*payload));
     let w = match &w {
         Some(role) => {
-            let hub = role.hub;
-            tell(w, hub, &text)
+            let pool = role.pool;
+            tell(w, pool, &text)
         }
         None => {
             say!("myriad: {text}");
@@ -105,8 +105,8 @@ pub(crate) fn report_user_code(w: Option<Role>, what: &str, payload: Payload) ->
     unwind::discard_as(w, payload)
 }
 
-fn tell(w: Option<Role>, hub: &'static Hub, text: &str) -> Option<Role> {
-    match hub.config().unhandled.clone() {
+fn tell(w: Option<Role>, pool: &'static Pool, text: &str) -> Option<Role> {
+    match pool.config().unhandled.clone() {
         Unhandled::Ignore => w,
         Unhandled::Report => {
             say!("myriad: {text}");

@@ -169,7 +169,7 @@ impl Wait {
     fn worker(&self) -> Option<Role> {
         // SAFETY: a wait is made and blocked on by one task (or thread), on whose worker it was
         // made.
-        self.node.home.map(|home| unsafe { Worker::of(home.member()).role_again() })
+        self.node.home.map(|home| unsafe { Worker::of(home.shared()).role_again() })
     }
 
     /// What stands for this wait in a list.

@@ -1,7 +1,7 @@
 //! A worker: one thread of the pool, and what only it touches.
 //!
 //! ```text
-//!  [member: what others see] [owner only: current, ready, stacks, record memory, budget]
+//!  [shared: what others see] [owner only: current, ready, stacks, record memory, budget]
 //! ```
 //! A worker always runs [`super::turn::run`] on some pooled stack; a task is a plain call from it.
 //! A task that blocks saves its stack into a node and switches to (a) the first ready task, or (b)
@@ -13,7 +13,7 @@
 //!
 //! **Lifetime.** Workers live for ever and are used again by later runtimes (see [`super::idle`]).
 //!
-//! **Who may touch what.** All but `member` belongs to the thread that has the worker's role: in
+//! **Who may touch what.** All but `shared` belongs to the thread that has the worker's role: in
 //! fiber mode its one thread, in threads mode the thread whose turn it is. `Worker` is `Sync` only
 //! so that a reference can stand in a thread-local; methods are reached through [`current`], that
 //! is, by that thread.
@@ -31,7 +31,7 @@ mod unstarted;
 use crate::record::create;
 pub(crate) use role::Role;
 
-use super::idle::Member;
+use super::idle::WorkerShared;
 use super::priority::Turns;
 use super::stacks::Stacks;
 use crate::queue::node::{Home, Node};
@@ -40,7 +40,7 @@ use crate::record::memory::{self, Memory};
 use crate::record::position as place;
 use crate::record::word::{Running, Word};
 use crate::sched::cancel::frames::Frames;
-use crate::sched::hub::{Comer, Hub};
+use crate::sched::pool::{Origin, Pool};
 use crate::sched::timers::Timers;
 use crate::sched::wait::foreign;
 use myriad_base::lock::biaser::Biaser;
@@ -58,10 +58,10 @@ pub(crate) const BUDGET: u32 = 256;
 #[repr(C)]
 pub(crate) struct Worker {
     /// What others see. First, so that a pointer to the one is a pointer to the other.
-    pub member: Member,
+    pub shared: WorkerShared,
     /// The task that runs now, or its context; see [`Running`]. A switch saves and restores the
     /// word, whatever it is. Others look at it when the worker is stuck:
-    /// [`Hub::name_running`](crate::sched::hub::Hub::name_running).
+    /// [`Pool::name_running`](crate::sched::pool::Pool::name_running).
     pub running: Running,
     /// The blocked task that goes on before those in the ready queue, or null: see
     /// [`Worker::make_next`]. Fiber mode only.
@@ -91,7 +91,7 @@ pub(crate) struct Worker {
     /// Pending timers of tasks of this worker.
     pub timers: Timers,
     /// What all workers of the runtime share.
-    pub hub: &'static Hub,
+    pub pool: &'static Pool,
     /// Its number.
     pub number: u8,
     /// What the [flags](create::flags) of its tasks have in common.
@@ -121,8 +121,8 @@ pub(crate) struct Worker {
     pub spare: bool,
 }
 
-// `Worker::of` finds the whole by the member's address.
-const _: () = assert!(std::mem::offset_of!(Worker, member) == 0);
+// `Worker::of` finds the whole by the worker's address.
+const _: () = assert!(std::mem::offset_of!(Worker, shared) == 0);
 
 // SAFETY: see "Who may touch what" in the header.
 unsafe impl Sync for Worker {}
@@ -131,7 +131,7 @@ unsafe impl Send for Worker {}
 
 impl std::fmt::Debug for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("index", &self.member.index).finish_non_exhaustive()
+        f.debug_struct("Worker").field("index", &self.shared.index).finish_non_exhaustive()
     }
 }
 
@@ -159,15 +159,15 @@ pub(crate) fn current() -> Option<Role> {
 /// any more.
 pub(crate) unsafe fn set_current(worker: Option<&Worker>) {
     // (A worker that was hidden while its process was forked is the parent's: it stays hidden.)
-    let worker = worker.filter(|worker| !worker.hub.is_elsewhere());
+    let worker = worker.filter(|worker| !worker.pool.is_elsewhere());
     CURRENT.with(|c| c.set(worker.map_or(null(), std::ptr::from_ref)));
 }
 
 impl Worker {
-    /// Worker `index` of a hub.
-    pub(crate) fn new(hub: &'static Hub, index: usize, spare: bool) -> Worker {
+    /// Worker `index` of a pool.
+    pub(crate) fn new(pool: &'static Pool, index: usize, spare: bool) -> Worker {
         Worker {
-            member: Member::new(&hub.crew, index, 256),
+            shared: WorkerShared::new(&pool.workers, index, 256),
             running: Running::nothing(),
             next: Cell::new(null_mut()),
             turns_left: AtomicU32::new(SELDOM),
@@ -181,11 +181,11 @@ impl Worker {
             stacks: Stacks::default(),
             memory: Memory::new(),
             timers: Timers::default(),
-            hub,
-            number: hub.number,
-            flags: create::flags(Kind(0), hub.number),
-            stack_flags: create::stack_flags(hub.number),
-            guest_stack_flags: create::guest_stack_flags(hub.number),
+            pool,
+            number: pool.number,
+            flags: create::flags(Kind(0), pool.number),
+            stack_flags: create::stack_flags(pool.number),
+            guest_stack_flags: create::guest_stack_flags(pool.number),
             here: place::here(index),
             custody: Frames::default(),
             frames: AtomicU32::new(0),
@@ -197,18 +197,18 @@ impl Worker {
         }
     }
 
-    /// The worker of a member of a hub's crew.
+    /// The worker that these shared fields belong to.
     #[inline(always)]
-    pub(crate) fn of(member: &'static Member) -> &'static Worker {
-        // SAFETY: outside of models all members are in workers, as their first field; workers live
-        // for ever. (Made from a reference to the member alone, so in the terms of Stacked Borrows
+    pub(crate) fn of(shared: &'static WorkerShared) -> &'static Worker {
+        // SAFETY: outside of models all workers are in workers, as their first field; workers live
+        // for ever. (Made from a reference to the worker alone, so in the terms of Stacked Borrows
         // it is the exposed address that counts.)
-        unsafe { &*std::ptr::from_ref(member).cast() }
+        unsafe { &*std::ptr::from_ref(shared).cast() }
     }
 
     /// The running task, whose record is in the frame of another, is about to complete, and the
     /// frame may go: whoever asks what we run must not look at it, or not believe what it has read
-    /// ([`Hub::name_running`]).
+    /// ([`Pool::name_running`]).
     #[inline]
     pub(crate) fn forget_frame(&self) {
         self.running.set(Word::NOTHING);
@@ -227,7 +227,7 @@ impl Worker {
     /// ended with that in mind. For good.
     #[inline]
     pub(crate) fn meet_context(&self) {
-        self.member.deque.set_contexts();
+        self.shared.deque.set_contexts();
         self.stacks.bring_contexts();
     }
 
@@ -235,7 +235,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn debug_assert_knows_context(&self) {
         debug_assert!(
-            !self.running.has_context() || self.member.deque.has_contexts(),
+            !self.running.has_context() || self.shared.deque.has_contexts(),
             "the running task has a context"
         );
     }
@@ -243,7 +243,7 @@ impl Worker {
     /// Is it a spare that may meet jobs which it does not begin? See [`crate::sched::spare`].
     #[inline]
     pub(crate) fn passes_jobs_over(&self) -> bool {
-        self.spare && self.hub.has_guests()
+        self.spare && self.pool.has_guests()
     }
 
     /// The worker's thread begins (or, with `false`, ends) to work.
@@ -264,7 +264,7 @@ impl Worker {
     /// Does it work in fiber mode? For all.
     #[inline(always)]
     pub(crate) fn are_fibers(&self) -> bool {
-        !self.member.ready.is_shared()
+        !self.shared.ready.is_shared()
     }
 
     /// The record whose cancellation counts for what runs now ([`Word::seat`]); null where no task
@@ -289,7 +289,7 @@ pub(crate) const OFTEN: u32 = 7;
 #[inline(always)]
 pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Node) {
     // SAFETY: the caller: the node stands until it is woken.
-    let home = unsafe { (*node).home }.map(Home::member);
+    let home = unsafe { (*node).home }.map(Home::shared);
     match (home, worker) {
         (Some(home), Some(worker)) if worker.is(home) => worker.make_ready(node),
         // SAFETY: the caller.
@@ -305,7 +305,7 @@ pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Node) {
 #[inline(always)]
 pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Node) {
     // SAFETY: the caller: the node stands until it is woken.
-    let home = unsafe { (*node).home }.map(Home::member);
+    let home = unsafe { (*node).home }.map(Home::shared);
     match (home, worker) {
         // SAFETY: the caller, and we are its home.
         (Some(home), Some(worker)) if worker.is(home) => unsafe { worker.make_next(node) },
@@ -317,12 +317,12 @@ pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Node) {
 /// # Safety
 /// As for [`wake_node`].
 #[inline(never)]
-unsafe fn wake_elsewhere(home: Option<&'static Member>, worker: Option<&Worker>, node: *mut Node) {
+unsafe fn wake_elsewhere(home: Option<&'static WorkerShared>, worker: Option<&Worker>, node: *mut Node) {
     match home {
         Some(home) => {
-            let fence = worker.map_or(Fence::foreign(), |worker| worker.member.deque.fence);
+            let fence = worker.map_or(Fence::foreign(), |worker| worker.shared.deque.fence);
             // SAFETY: the caller.
-            unsafe { home.crew.send(home, node, &fence) }
+            unsafe { home.workers.send(home, node, &fence) }
         }
         // SAFETY: the caller.
         None => unsafe { foreign::open(&raw const (*node).gate) },
@@ -356,9 +356,9 @@ pub(crate) unsafe fn schedule(task: *mut Header) {
     let runtime = unsafe { (*task).runtime };
     match current() {
         // SAFETY: the caller; the role is ours.
-        Some(worker) if worker.hub.number == runtime => unsafe { worker.push_any(task) },
+        Some(worker) if worker.pool.number == runtime => unsafe { worker.push_any(task) },
         // SAFETY: the caller.
-        _ => unsafe { Hub::of(runtime).inject(task, Comer::Known) },
+        _ => unsafe { Pool::of(runtime).inject(task, Origin::Wake) },
     }
 }
 

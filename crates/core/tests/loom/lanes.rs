@@ -4,9 +4,9 @@
 //! The queues themselves stand under a lock of the system's, and are no part of the protocol: here
 //! they are numbers.
 
-use super::crew::{Workers, spawn_part};
+use super::pool::{TestPool, spawn_part};
 use super::{SCRIPT, Script};
-use crate::sched::idle::Crew;
+use crate::sched::idle::Workers;
 use loom::thread;
 use std::sync::{Arc, Mutex};
 
@@ -20,44 +20,44 @@ struct Queues {
 }
 
 struct World {
-    w: Arc<Workers>,
+    w: Arc<TestPool>,
     queues: Mutex<Queues>,
 }
 
 fn world(workers: usize) -> Arc<World> {
-    Arc::new(World { w: Workers::new(workers, 0), queues: Mutex::default() })
+    Arc::new(World { w: TestPool::new(workers, 0), queues: Mutex::default() })
 }
 
 impl World {
-    fn put(&self, into: impl FnOnce(&mut Queues) -> &mut usize, count: fn(&Crew)) {
-        // As in `Hub::inject_into`, but for the lock over the count, which hides nothing that is
+    fn put(&self, into: impl FnOnce(&mut Queues) -> &mut usize, count: fn(&Workers)) {
+        // As in `Pool::inject_into`, but for the lock over the count, which hides nothing that is
         // asked here.
         *into(&mut self.queues.lock().unwrap()) += 1;
-        count(self.w.crew);
+        count(self.w.workers);
     }
     /// Takes one task, in the order of the loop of a worker. False: there is none.
     fn take(&self) -> bool {
-        let crew = self.w.crew;
+        let workers = self.w.workers;
         let mut queues = self.queues.lock().unwrap();
         let Queues { injected, urgent, deferred } = &mut *queues;
-        let (from, uncount): (_, fn(&Crew)) = if *urgent > 0 && crew.has_urgent() {
-            (urgent, |crew| crew.take_urgent(1))
-        } else if *injected > 0 && crew.may_have_injected() {
-            (injected, |crew| crew.uninject(1))
-        } else if *deferred > 0 && crew.has_deferred() {
-            (deferred, |crew| crew.take_deferred(1))
+        let (from, uncount): (_, fn(&Workers)) = if *urgent > 0 && workers.has_urgent() {
+            (urgent, |workers| workers.take_urgent(1))
+        } else if *injected > 0 && workers.may_have_injected() {
+            (injected, |workers| workers.uninject(1))
+        } else if *deferred > 0 && workers.has_deferred() {
+            (deferred, |workers| workers.take_deferred(1))
         } else {
             return false;
         };
         *from -= 1;
         drop(queues);
-        uncount(crew);
+        uncount(workers);
         true
     }
     /// A worker that sleeps until it has taken one, which it then runs for long.
     fn take_one(&self, worker: usize) {
         while !self.take() {
-            if !self.w.crew.sleep(self.w.member(worker), || None) {
+            if !self.w.workers.sleep(self.w.shared(worker), || None) {
                 thread::yield_now();
             }
         }
@@ -68,18 +68,18 @@ impl World {
 fn deferred() {
     let world = world(1);
     let worker = spawn_part(&world, |world| world.take_one(0));
-    world.put(|queues| &mut queues.deferred, Crew::defer);
+    world.put(|queues| &mut queues.deferred, Workers::defer);
     worker.join().unwrap();
-    assert!(!world.w.crew.has_deferred());
+    assert!(!world.w.workers.has_deferred());
 }
 
 /// The same of an interactive task.
 fn urgent() {
     let world = world(1);
     let worker = spawn_part(&world, |world| world.take_one(0));
-    world.put(|queues| &mut queues.urgent, Crew::inject_urgent);
+    world.put(|queues| &mut queues.urgent, Workers::inject_urgent);
     worker.join().unwrap();
-    assert!(!world.w.crew.has_urgent() && !world.w.crew.may_have_injected());
+    assert!(!world.w.workers.has_urgent() && !world.w.workers.may_have_injected());
 }
 
 /// A task that only worker 0 may begin comes while that is going to sleep; worker 1 sleeps already,
@@ -88,16 +88,16 @@ fn pinned() {
     let world = world(2);
     world.w.put_to_sleep(1);
     let worker = spawn_part(&world, |world| {
-        let me = world.w.member(0);
+        let me = world.w.shared(0);
         while !me.has_pinned() {
-            if !world.w.crew.sleep(me, || None) {
+            if !world.w.workers.sleep(me, || None) {
                 thread::yield_now();
             }
         }
     });
-    world.w.crew.pin(world.w.member(0));
+    world.w.workers.pin(world.w.shared(0));
     worker.join().unwrap();
-    assert!(world.w.crew.has_sleepers(), "the wrong one is woken");
+    assert!(world.w.workers.has_sleepers(), "the wrong one is woken");
 }
 
 pub static SCRIPTS: &[Script] = &[

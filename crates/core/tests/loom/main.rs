@@ -49,7 +49,6 @@
 mod biased;
 mod cancel;
 mod completion;
-mod crew;
 mod deque;
 mod future;
 mod group;
@@ -61,6 +60,7 @@ mod monitor;
 mod mutants;
 mod plant;
 mod policy;
+mod pool;
 mod relief;
 mod sleep;
 mod tasks;

@@ -1,7 +1,7 @@
 //! Scripts of the monitor's sleep: it does not sleep beside a worker that is awake, which may get
 //! stuck.
 
-use super::crew::{Workers, spawn_part};
+use super::pool::{TestPool, spawn_part};
 use super::{SCRIPT, Script};
 use crate::sched::rescue::doze::{AWAKE, Doze};
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
@@ -9,7 +9,7 @@ use myriad_base::sys::mutant::on;
 use std::sync::Arc;
 
 struct World {
-    w: Arc<Workers>,
+    w: Arc<TestPool>,
     doze: Doze,
 }
 
@@ -17,25 +17,25 @@ struct World {
 /// whether it may sleep, too. The worker then works for long; what others do in time, here nobody
 /// does.
 fn looks(asleep: bool) {
-    let world = Arc::new(World { w: Workers::new(1, 0), doze: Doze { asleep: AtomicUsize::new(AWAKE) } });
+    let world = Arc::new(World { w: TestPool::new(1, 0), doze: Doze { asleep: AtomicUsize::new(AWAKE) } });
     if asleep {
         world.w.put_to_sleep(0);
     }
     let worker = spawn_part(&world, move |world| {
-        let (crew, me) = (world.w.crew, world.w.member(0));
-        let slept = asleep || crew.fall_asleep(me);
+        let (workers, me) = (world.w.workers, world.w.shared(0));
+        let slept = asleep || workers.fall_asleep(me);
         if slept {
-            crew.stay_asleep(me, None);
+            workers.stay_asleep(me, None);
         }
         if (slept || !on("retract-not-told")) && world.doze.look() {
             world.doze.take();
         }
     });
-    let monitor = spawn_part(&world, |world| _ = world.doze.fall_asleep(1, || world.w.crew.all_sleep()));
-    world.w.crew.inject();
+    let monitor = spawn_part(&world, |world| _ = world.doze.fall_asleep(1, || world.w.workers.all_sleep()));
+    world.w.workers.inject();
     worker.join().unwrap();
     monitor.join().unwrap();
-    assert!(!world.w.crew.all_sleep(), "the worker works");
+    assert!(!world.w.workers.all_sleep(), "the worker works");
     assert_eq!(world.doze.asleep.load(Relaxed), AWAKE, "the monitor sleeps, and is forgotten");
 }
 

@@ -4,7 +4,7 @@
 //! The queues themselves are sequential code under a lock. What is explored is what stands outside
 //! of it: the look without the lock, the fences, and the record's word that says where it is.
 
-use super::crew::{Workers, spawn_part};
+use super::pool::{TestPool, spawn_part};
 use super::tasks::start;
 use super::{SCRIPT, Script};
 use crate::queue::policy::{Arrival, Policy};
@@ -12,14 +12,14 @@ use loom::thread;
 use std::ptr::null_mut;
 
 /// Worker `w` looks for a task until it has run one, and sleeps in between.
-fn take_and_run(world: &Workers, w: usize) {
-    let queues = world.crew.queues().unwrap();
+fn take_and_run(world: &TestPool, w: usize) {
+    let queues = world.workers.queues().unwrap();
     loop {
-        let task = if world.crew.has_injected() { queues.take(w, None) } else { null_mut() };
+        let task = if world.workers.has_injected() { queues.take(w, None) } else { null_mut() };
         if !task.is_null() {
             return start(task);
         }
-        if !world.crew.sleep(world.member(w), || None) {
+        if !world.workers.sleep(world.shared(w), || None) {
             thread::yield_now();
         }
     }
@@ -27,11 +27,11 @@ fn take_and_run(world: &Workers, w: usize) {
 
 /// A foreign thread spawns while the only worker is going to sleep.
 fn put_from_outside(policy: Policy) {
-    let w = Workers::under(policy, 1, 1);
+    let w = TestPool::under(policy, 1, 1);
     let sleeper = spawn_part(&w, |w| take_and_run(w, 0));
     w.tasks.get(1).write();
     // SAFETY: in no queue.
-    unsafe { w.crew.put(w.crew.queues().unwrap(), None, w.tasks.get(1).pointer(), Arrival::Outside) };
+    unsafe { w.workers.put(w.workers.queues().unwrap(), None, w.tasks.get(1).pointer(), Arrival::Outside) };
     sleeper.join().unwrap();
     w.tasks.assert_all_ran();
 }
@@ -39,15 +39,15 @@ fn put_from_outside(policy: Policy) {
 /// A worker spawns, and then computes, while the other is going to sleep: the push comes to the
 /// policy.
 fn put_by_a_worker(policy: Policy) {
-    let w = Workers::under(policy, 2, 1);
+    let w = TestPool::under(policy, 2, 1);
     let sleeper = spawn_part(&w, |w| take_and_run(w, 1));
-    let (me, task) = (w.member(0), w.tasks.get(1));
+    let (me, task) = (w.shared(0), w.tasks.get(1));
     task.write();
     // SAFETY: this thread plays worker 0; in no queue.
     unsafe {
         assert!(me.deque.push(task.pointer()), "each push is to come to the policy");
         assert_eq!(me.deque.pass_on(), task.pointer());
-        w.crew.put(w.crew.queues().unwrap(), Some(me), task.pointer(), Arrival::Spawned(null_mut()));
+        w.workers.put(w.workers.queues().unwrap(), Some(me), task.pointer(), Arrival::Spawned(null_mut()));
     }
     sleeper.join().unwrap();
     w.tasks.assert_all_ran();
@@ -55,8 +55,8 @@ fn put_by_a_worker(policy: Policy) {
 
 /// A joiner claims one of two tasks while a worker takes what it finds: each runs once.
 fn claim_or_take(policy: Policy) {
-    let w = Workers::under(policy, 1, 2);
-    let queues = w.crew.queues().unwrap();
+    let w = TestPool::under(policy, 1, 2);
+    let queues = w.workers.queues().unwrap();
     for number in 1..=2 {
         w.tasks.get(number).write();
         // SAFETY: in no queue.
@@ -64,7 +64,7 @@ fn claim_or_take(policy: Policy) {
     }
     let taker = spawn_part(&w, |w| {
         for _ in 0..2 {
-            let task = w.crew.queues().unwrap().take(0, None);
+            let task = w.workers.queues().unwrap().take(0, None);
             if !task.is_null() {
                 start(task);
             }

@@ -1,10 +1,10 @@
 //! Scripts of relief: ready tasks of a worker that is stuck go on elsewhere, once, and none is
 //! forgotten.
 
-use super::crew::{Workers, spawn_part};
+use super::pool::{TestPool, spawn_part};
 use super::{SCRIPT, Script};
 use crate::queue::node::{Home, Node};
-use crate::sched::idle::Member;
+use crate::sched::idle::WorkerShared;
 use loom::thread;
 use myriad_base::stack::threads::{Order, Turn};
 use myriad_base::sys::cell::UnsafeCell;
@@ -12,9 +12,9 @@ use myriad_base::sys::fence::Fence;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A crew in threads mode, and blocked tasks of worker 0.
+/// A pool in threads mode, and blocked tasks of worker 0.
 struct Ward {
-    w: Arc<Workers>,
+    w: Arc<TestPool>,
     nodes: Vec<*mut Node>,
     /// Nodes that went on. (Std's: orders nothing in a model.)
     taken: AtomicUsize,
@@ -27,15 +27,15 @@ unsafe impl Send for Ward {}
 
 impl Ward {
     fn new(workers: usize, nodes: usize) -> Arc<Ward> {
-        let w = Workers::new(workers, 0);
-        w.crew.members().iter().for_each(|member| member.ready.set_shared(true));
-        let nodes = (0..nodes).map(|_| Box::into_raw(Box::new(Node::new(Some(Home::of(w.member(0))))))).collect();
+        let w = TestPool::new(workers, 0);
+        w.workers.all().iter().for_each(|shared| shared.ready.set_shared(true));
+        let nodes = (0..nodes).map(|_| Box::into_raw(Box::new(Node::new(Some(Home::of(w.shared(0))))))).collect();
         Arc::new(Ward { w, nodes, taken: AtomicUsize::new(0) })
     }
     /// A waker on another worker, or a foreign thread.
     fn wake(&self, node: usize, fence: &Fence) {
         // SAFETY: the node is in no list, and this is its only waker.
-        unsafe { self.w.crew.send(self.w.member(0), self.nodes[node], fence) };
+        unsafe { self.w.workers.send(self.w.shared(0), self.nodes[node], fence) };
     }
     /// The task goes on.
     fn go_on(&self, node: *mut Node) {
@@ -46,12 +46,12 @@ impl Ward {
     }
     /// Worker 0's own turn: first the ring, then the inbox. False: nothing was ready.
     fn own_turn(&self) -> bool {
-        let me = self.w.member(0);
+        let me = self.w.shared(0);
         let node = me.ready.locked(|ring| ring.pop());
         if !node.is_null() {
             self.go_on(node);
-        } else if !me.door.inbox.is_empty() {
-            me.door.inbox.take(|node| me.push_ready(node));
+        } else if !me.remote.inbox.is_empty() {
+            me.remote.inbox.take(|node| me.push_ready(node));
         } else {
             return false;
         }
@@ -59,21 +59,21 @@ impl Ward {
     }
     /// Worker 1 goes on with a ready task of worker 0. False: there is none.
     fn help(&self) -> bool {
-        let Some((whose, node)) = self.w.crew.adopt(self.w.member(1)) else { return false };
-        assert!(std::ptr::eq(whose, self.w.member(0)));
+        let Some((whose, node)) = self.w.workers.adopt(self.w.shared(1)) else { return false };
+        assert!(std::ptr::eq(whose, self.w.shared(0)));
         self.go_on(node);
         true
     }
     /// Worker 1 looks for such a task until it has one, and sleeps in between.
     fn help_once(&self) {
         while !self.help() {
-            if !self.w.crew.sleep(self.w.member(1), || None) {
+            if !self.w.workers.sleep(self.w.shared(1), || None) {
                 thread::yield_now();
             }
         }
     }
     fn open(&self) {
-        self.w.crew.open(self.w.member(0));
+        self.w.workers.open(self.w.shared(0));
     }
     fn taken(&self) -> usize {
         self.taken.load(Relaxed)
@@ -89,8 +89,8 @@ impl Drop for Ward {
     }
 }
 
-fn ready(member: &Member) -> bool {
-    !member.door.inbox.is_empty() || !member.ready.locked(|ring| ring.is_empty())
+fn ready(shared: &WorkerShared) -> bool {
+    !shared.remote.inbox.is_empty() || !shared.ready.locked(|ring| ring.is_empty())
 }
 
 /// A helper and the worker itself, which has come back, take what is ready: each task goes on once.
@@ -121,7 +121,7 @@ fn helper_told_by_the_ward() {
     let ward = Ward::new(2, 1);
     ward.open();
     let helper = spawn_part(&ward, Ward::help_once);
-    let me = ward.w.member(0);
+    let me = ward.w.shared(0);
     me.push_ready(ward.nodes[0]);
     helper.join().unwrap();
     assert_eq!(ward.taken(), 1);
@@ -134,7 +134,7 @@ fn opened_meanwhile() {
     let waker = spawn_part(&ward, |ward| ward.wake(0, &Fence::foreign()));
     ward.open();
     waker.join().unwrap();
-    assert!(!ward.w.crew.has_sleepers(), "the helper is forgotten");
+    assert!(!ward.w.workers.has_sleepers(), "the helper is forgotten");
 }
 
 /// A helper moves two tasks from the inbox to the ring and takes one, while the worker itself comes
@@ -145,8 +145,8 @@ fn left_in_the_ring() {
     ward.wake(0, &Fence::foreign());
     ward.wake(1, &Fence::foreign());
     let helper = spawn_part(&ward, |ward| _ = ward.help());
-    let me = ward.w.member(0);
-    let sleeps = !ward.own_turn() && ward.w.crew.fall_asleep(me);
+    let me = ward.w.shared(0);
+    let sleeps = !ward.own_turn() && ward.w.workers.fall_asleep(me);
     helper.join().unwrap();
     assert!(!sleeps || !ready(me), "it sleeps beside a task that is ready");
 }

@@ -4,7 +4,7 @@
 //! Worker 0 spawns and does not run what it pushed, as one that computes for long; a sleeper that
 //! is forgotten panics.
 
-use super::crew::{Workers, spawn_part};
+use super::pool::{TestPool, spawn_part};
 use super::tasks::start;
 use super::{SCRIPT, Script};
 use crate::queue::node::{Home, Node};
@@ -18,7 +18,7 @@ const MOMENT: Option<Duration> = Some(Duration::from_millis(1));
 
 /// A lone task is pushed by a worker that then computes; the other is going to sleep.
 fn lone_task() {
-    let w = Workers::new(2, 1);
+    let w = TestPool::new(2, 1);
     let sleeper = spawn_part(&w, |w| w.find_and_run(1));
     w.spawn(0, 1);
     sleeper.join().unwrap();
@@ -27,7 +27,7 @@ fn lone_task() {
 
 /// The same with a task that goes behind all others.
 fn lone_oldest() {
-    let w = Workers::new(2, 1);
+    let w = TestPool::new(2, 1);
     let sleeper = spawn_part(&w, |w| w.find_and_run(1));
     w.spawn_oldest(0, 1);
     sleeper.join().unwrap();
@@ -36,18 +36,18 @@ fn lone_oldest() {
 
 /// A blocked task is woken from elsewhere while its worker is going to sleep.
 fn remote_wake() {
-    let w = Workers::new(2, 0);
-    let home = w.member(1);
+    let w = TestPool::new(2, 0);
+    let home = w.shared(1);
     // In a box that outlives the sleeper's thread.
     let node = Box::into_raw(Box::new(Node::new(Some(Home::of(home)))));
     let sleeper = spawn_part(&w, |w| {
         assert!(w.find(1).is_null());
         let mut woken = 0;
-        w.member(1).door.inbox.take(|_| woken += 1);
+        w.shared(1).remote.inbox.take(|_| woken += 1);
         assert_eq!(woken, 1);
     });
     // SAFETY: the node is in no list, and this is its only waker.
-    unsafe { w.crew.send(home, node, &w.member(0).deque.fence) };
+    unsafe { w.workers.send(home, node, &w.shared(0).deque.fence) };
     sleeper.join().unwrap();
     // SAFETY: the box from above, which nobody uses any more.
     drop(unsafe { Box::from_raw(node) });
@@ -55,20 +55,20 @@ fn remote_wake() {
 
 /// A foreign thread injects a task while the only worker is going to sleep.
 fn injected() {
-    let w = Workers::new(1, 1);
+    let w = TestPool::new(1, 1);
     let injector = Arc::new(AtomicPtr::new(null_mut()));
     let sleeper = spawn_part(&w, {
         let injector = injector.clone();
         move |w| {
             assert!(w.find(0).is_null());
             let task = injector.swap(null_mut(), Acquire);
-            w.crew.uninject(1);
+            w.workers.uninject(1);
             start(task);
         }
     });
     w.tasks.get(1).write();
     injector.store(w.tasks.get(1).pointer(), Release);
-    w.crew.inject();
+    w.workers.inject();
     sleeper.join().unwrap();
     w.tasks.assert_all_ran();
 }
@@ -76,39 +76,39 @@ fn injected() {
 /// Two tasks are injected; worker 1 sleeps, and 0 is going to. A wake shows worker 0 what it is
 /// for: else it would sleep again, be woken for the second task too, and take only one.
 fn injected_twice() {
-    let w = Workers::new(2, 0);
+    let w = TestPool::new(2, 0);
     w.put_to_sleep(1);
     let sleeper = spawn_part(&w, |w| {
-        w.crew.sleep(w.member(0), || None);
+        w.workers.sleep(w.shared(0), || None);
         assert!(w.find(0).is_null());
-        w.crew.uninject(1);
+        w.workers.uninject(1);
     });
-    w.crew.inject();
-    w.crew.inject();
+    w.workers.inject();
+    w.workers.inject();
     sleeper.join().unwrap();
-    assert!(!w.crew.has_sleepers() || !w.crew.has_injected(), "worker 1 is forgotten beside a task");
+    assert!(!w.workers.has_sleepers() || !w.workers.has_injected(), "worker 1 is forgotten beside a task");
 }
 
 /// The runtime stops while a worker is going to sleep.
 fn stopped() {
-    let w = Workers::new(1, 0);
+    let w = TestPool::new(1, 0);
     let sleeper = spawn_part(&w, |w| assert!(w.find(0).is_null()));
-    w.crew.set_stop(true);
+    w.workers.set_stop(true);
     sleeper.join().unwrap();
 }
 
 /// The spawner answers an older request while another worker makes a new one and falls asleep; it
 /// takes everything back, and spawns again.
 fn request_cleared() {
-    let w = Workers::new(2, 2);
-    w.member(0).deque.demand(); // somebody was hungry before
+    let w = TestPool::new(2, 2);
+    w.shared(0).deque.demand(); // somebody was hungry before
     w.push(0, 1);
     let sleeper = spawn_part(&w, |w| {
-        w.crew.sleep(w.member(1), || None);
+        w.workers.sleep(w.shared(1), || None);
         w.find_and_run(1);
     });
     // SAFETY: this thread plays worker 0.
-    unsafe { w.crew.answer(w.member(0)) };
+    unsafe { w.workers.answer(w.shared(0)) };
     while w.pop_and_run(0) {}
     w.spawn(0, 2);
     sleeper.join().unwrap();
@@ -119,11 +119,11 @@ fn request_cleared() {
 /// The same while a hungry thief asks: its request may come after the sleeper's, and must not hide
 /// that one from the spawner who clears both.
 fn asked_meanwhile() {
-    let w = Workers::new(2, 1);
-    let sleeper = spawn_part(&w, |w| _ = w.crew.fall_asleep(w.member(1)));
-    let thief = spawn_part(&w, |w| w.member(0).deque.ask());
+    let w = TestPool::new(2, 1);
+    let sleeper = spawn_part(&w, |w| _ = w.workers.fall_asleep(w.shared(1)));
+    let thief = spawn_part(&w, |w| w.shared(0).deque.ask());
     // SAFETY: this thread plays worker 0.
-    unsafe { w.crew.answer(w.member(0)) };
+    unsafe { w.workers.answer(w.shared(0)) };
     w.spawn(0, 1);
     sleeper.join().unwrap();
     thief.join().unwrap();
@@ -132,7 +132,7 @@ fn asked_meanwhile() {
 
 /// Two sleepers, two tasks; who has one does not come back for the other.
 fn two_sleepers() {
-    let w = Workers::new(3, 2);
+    let w = TestPool::new(3, 2);
     w.put_to_sleep(1);
     w.put_to_sleep(2);
     let sleeper = spawn_part(&w, |w| w.sleep_on(1));
@@ -145,7 +145,7 @@ fn two_sleepers() {
 /// Worker 2 sleeps. Worker 1 was woken for task 1, and may hold the lock when the spawner answers
 /// for task 2.
 fn lock_taken() {
-    let w = Workers::new(3, 2);
+    let w = TestPool::new(3, 2);
     w.put_to_sleep(2);
     w.push(0, 1);
     let thief = spawn_part(&w, |w| w.find_and_run(1));
@@ -157,11 +157,11 @@ fn lock_taken() {
 /// Worker 2 sleeps. Worker 1 was woken for task 1, found the lock taken, and is about to sleep: it
 /// will find task 1 by itself, so a wake for task 2 that is given to it must be passed on.
 fn wake_passed_on() {
-    let w = Workers::new(3, 2);
+    let w = TestPool::new(3, 2);
     w.put_to_sleep(2);
     w.push(0, 1);
     let searcher = spawn_part(&w, |w| {
-        w.crew.sleep(w.member(1), || None);
+        w.workers.sleep(w.shared(1), || None);
         w.find_and_run(1);
     });
     w.spawn(0, 2);
@@ -171,57 +171,57 @@ fn wake_passed_on() {
 
 /// Two wakers choose the same sleeper of two: the slower one must try the other.
 fn two_wakers() {
-    let w = Workers::new(3, 0);
-    w.crew.announce(w.member(1));
-    w.crew.announce(w.member(2));
-    let other = spawn_part(&w, |w| w.crew.wake_one());
-    w.crew.wake_one();
+    let w = TestPool::new(3, 0);
+    w.workers.announce(w.shared(1));
+    w.workers.announce(w.shared(2));
+    let other = spawn_part(&w, |w| w.workers.wake_one());
+    w.workers.wake_one();
     other.join().unwrap();
-    assert!(!w.crew.has_sleepers(), "two wakers, two sleepers, and one still sleeps");
+    assert!(!w.workers.has_sleepers(), "two wakers, two sleepers, and one still sleeps");
 }
 
 /// Worker 1 sleeps; 2 says that it will, and is woken at once: the count must still show 1.
 fn count() {
-    let w = Workers::new(3, 0);
-    w.crew.announce(w.member(1));
-    let other = spawn_part(&w, |w| w.crew.announce(w.member(2)));
-    if w.crew.unpark(w.member(2)) {
-        assert!(w.crew.has_sleepers(), "a sleeper is hidden");
+    let w = TestPool::new(3, 0);
+    w.workers.announce(w.shared(1));
+    let other = spawn_part(&w, |w| w.workers.announce(w.shared(2)));
+    if w.workers.unpark(w.shared(2)) {
+        assert!(w.workers.has_sleepers(), "a sleeper is hidden");
     }
     other.join().unwrap();
 }
 
 /// A sleep with a time limit ends just when somebody wakes the sleeper: it is uncounted once.
 fn timed() {
-    let w = Workers::new(2, 0);
+    let w = TestPool::new(2, 0);
     let sleeper = spawn_part(&w, |w| {
-        assert!(w.crew.sleep(w.member(1), || MOMENT));
-        assert!(w.crew.sleep(w.member(1), || MOMENT));
+        assert!(w.workers.sleep(w.shared(1), || MOMENT));
+        assert!(w.workers.sleep(w.shared(1), || MOMENT));
     });
-    w.crew.unpark(w.member(1));
-    w.crew.wake_one();
+    w.workers.unpark(w.shared(1));
+    w.workers.wake_one();
     sleeper.join().unwrap();
-    assert!(!w.crew.has_sleepers());
+    assert!(!w.workers.has_sleepers());
 }
 
 /// A thief moves a task to its own deque and then computes: a sleeper that looked while it was in
 /// flight hears of it.
 fn batch_in_flight() {
-    let w = Workers::new(3, 2);
+    let w = TestPool::new(3, 2);
     w.push(0, 1);
     w.push(0, 2);
     // SAFETY: nobody else has the deque yet.
-    unsafe { w.member(0).deque.publish() };
+    unsafe { w.shared(0).deque.publish() };
     assert!(w.pop_and_run(0)); // 2, so that only 1 is left, and public
     let sleeper = spawn_part(&w, |w| w.find_and_run(1));
     let thief = spawn_part(&w, |w| {
         let mut room = [null_mut()];
-        if w.member(0).deque.steal(&mut room) == 1 {
-            let me = w.member(2);
+        if w.shared(0).deque.steal(&mut room) == 1 {
+            let me = w.shared(2);
             // SAFETY: this thread plays worker 2, and the steal made the task its own.
             unsafe {
                 if me.deque.push(room[0]) && !on("batch-not-asked") {
-                    w.crew.answer(me);
+                    w.workers.answer(me);
                 }
             }
         }
@@ -233,9 +233,9 @@ fn batch_in_flight() {
 
 /// A spare takes a job out of a deque, passes it over, and puts it into the injector: a worker that
 /// is going to sleep, and has looked while the job was in neither, hears of it. (As `sched::spare`
-/// and `Hub::put_aside` do it.)
+/// and `Pool::put_aside` do it.)
 fn passed_over() {
-    let w = Workers::new(3, 1);
+    let w = TestPool::new(3, 1);
     w.push(0, 1);
     let injector = Arc::new(AtomicPtr::new(null_mut()));
     let sleeper = spawn_part(&w, {
@@ -244,16 +244,16 @@ fn passed_over() {
             let mut task = w.find(1);
             if task.is_null() {
                 task = injector.swap(null_mut(), Acquire);
-                w.crew.uninject(1);
+                w.workers.uninject(1);
             }
             start(task);
         }
     });
     let spare = spawn_part(&w, move |w| {
-        let job = w.member(0).deque.steal_forced();
+        let job = w.shared(0).deque.steal_forced();
         if !job.is_null() {
             injector.store(job, Release);
-            w.crew.inject();
+            w.workers.inject();
         }
     });
     spare.join().unwrap();
@@ -263,9 +263,9 @@ fn passed_over() {
 
 /// A deque with nothing but a tombstone does not keep anybody awake. (One thread is enough.)
 fn tombstone() {
-    let w = Workers::new(2, 3);
+    let w = TestPool::new(2, 3);
     (1..=3).for_each(|number| w.push(0, number));
-    let deque = &w.member(0).deque;
+    let deque = &w.shared(0).deque;
     // SAFETY: this thread plays worker 0.
     unsafe {
         assert!(deque.claim(&w.tasks.get(2).header));
@@ -274,7 +274,7 @@ fn tombstone() {
     let mut room = [null_mut()];
     assert_eq!(deque.steal(&mut room), 1);
     assert!(w.pop_and_run(0));
-    assert!(w.crew.sleep(w.member(1), || MOMENT), "a tombstone is taken for a task");
+    assert!(w.workers.sleep(w.shared(1), || MOMENT), "a tombstone is taken for a task");
 }
 
 pub static SCRIPTS: &[Script] = &[

@@ -158,7 +158,7 @@ fn start_get_stuck_and_stop(mode: Mode) {
     assert!(report.is_clean(), "{report}");
 }
 
-/// The spare workers of a hub are made once.
+/// The spare workers of a pool are made once.
 #[test]
 fn starts_and_stops_with_a_spare_worker() {
     let output = in_child(&[], || {

@@ -18,7 +18,7 @@
 
 use crate::queue::node::Node;
 use crate::sched::fork;
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use crate::sched::wait::{Target, Wait};
 use crate::sched::worker::{self, Worker};
 use myriad_base::stack::pool::NoStack;
@@ -45,11 +45,11 @@ struct Admitted {
     home: Home,
 }
 
-/// The hub of the waiting task, to compare; `None` for a thread.
+/// The pool of the waiting task, to compare; `None` for a thread.
 type Home = Option<usize>;
 
 fn home_of(w: &Worker) -> usize {
-    std::ptr::from_ref(w.hub).addr()
+    std::ptr::from_ref(w.pool).addr()
 }
 
 struct Waiter {
@@ -148,10 +148,10 @@ impl State {
     }
 }
 
-/// The workers of this hub have ended: its tasks that wait, or were admitted and do not go on,
+/// The workers of this pool have ended: its tasks that wait, or were admitted and do not go on,
 /// never begin.
-pub(crate) fn leave_all(hub: &Hub) {
-    let home = Some(std::ptr::from_ref(hub).addr());
+pub(crate) fn leave_all(pool: &Pool) {
+    let home = Some(std::ptr::from_ref(pool).addr());
     let mut state = locked();
     // (Targets in frames that stay.)
     state.line.retain(|waiter| waiter.home != home);

@@ -7,7 +7,7 @@
 use super::{Instant, sleep_until_async};
 use crate::api::JoinHandle;
 use crate::runtime::pools;
-use crate::sched::hub::Handle;
+use crate::sched::pool::Handle;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -121,7 +121,7 @@ impl State {
     fn set(&mut self, shared: &Arc<Shared>, after: Duration) -> Option<Pending> {
         self.set += 1;
         let (number, pool) = (self.set, shared.pool);
-        let deadline = pool.hub().now() + after;
+        let deadline = pool.inner().now() + after;
         let shared = shared.clone();
         let task = pool.spawn_async(async move {
             sleep_until_async(deadline).await;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The current time: of the runtime's clock in a task, of the machine's elsewhere.
 pub fn now() -> Instant {
-    worker::current().map_or_else(Instant::real_now, |w| w.hub.now())
+    worker::current().map_or_else(Instant::real_now, |w| w.pool.now())
 }
 
 /// Blocks the calling task, or foreign thread, for at least `duration`.
@@ -130,7 +130,7 @@ impl Future for Sleep {
         if let (Some(owner), Some(locked)) = (this.owner, this.lock()) {
             // SAFETY: under the lock.
             let (fired, nowhere) = unsafe { (this.state.fired.get(), (*this.state.timer.get()).is_nowhere()) };
-            if fired || !nowhere && owner.hub.now() >= this.deadline {
+            if fired || !nowhere && owner.pool.now() >= this.deadline {
                 drop(locked);
                 discard(waker);
                 return Poll::Ready(());
@@ -150,7 +150,7 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         let me = worker::current();
-        let owner = me.as_ref().map_or_else(|| global::own_hub().workers()[0], |w| Worker::of(w.as_static()));
+        let owner = me.as_ref().map_or_else(|| global::own_pool().regular_workers()[0], |w| Worker::of(w.as_static()));
         this.owner = Some(owner);
         // SAFETY: the timer is in no wheel, so nobody but the future's holder reaches the state. (A
         // waker that was there was taken out with the timer.)

@@ -40,7 +40,7 @@ impl<T: Ranked> Locked<T> {
             let value = unsafe { &mut *value };
             let result = f(value);
             // Relaxed: who goes by it comes to the lock, or is a sleeper, with its heavy fence
-            // (`Crew::put`).
+            // (`Workers::put`).
             self.first.store(value.first(), Relaxed);
             result
         })

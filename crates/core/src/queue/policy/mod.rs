@@ -13,7 +13,7 @@
 //! path of the push (`Worker::answer`) takes the task out of the deque again, at once, and puts it
 //! into the queues. All other steps are in slow paths as well: a deque that is empty (for a pop, a
 //! claim, a thief) and an injector that always says that there may be something
-//! (`Crew::has_injected`).
+//! (`Workers::has_injected`).
 //!
 //! **Invariants.** (P1) Between two operations the deque of each worker is empty, and nobody steals
 //! from it. (P2) A task is in at most one queue, and is taken out of it once, under that queue's

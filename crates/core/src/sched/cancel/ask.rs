@@ -14,8 +14,8 @@ use crate::queue::node::Node;
 use crate::record::header::{Header, Kind, Marks};
 use crate::record::position as place;
 use crate::record::position::Place;
-use crate::sched::hub::Hub;
-use crate::sched::idle::Member;
+use crate::sched::idle::WorkerShared;
+use crate::sched::pool::Pool;
 use crate::sched::worker::{self, Worker};
 use myriad_base::sys::atomic::{Ordering::*, fence};
 use myriad_base::sys::fence::Fence;
@@ -61,7 +61,7 @@ pub(crate) unsafe fn cancel(task: *const Header) {
         if (*task).kind.has(Kind::FUTURE) {
             crate::sched::waker::wake_cancelled(task.cast_mut());
         }
-        ask(task, (*task).kind.has(Kind::ON_STACK), Hub::of((*task).runtime));
+        ask(task, (*task).kind.has(Kind::ON_STACK), Pool::of((*task).runtime));
     }
 }
 
@@ -69,39 +69,39 @@ pub(crate) unsafe fn cancel(task: *const Header) {
 ///
 /// # Safety
 /// `task` is alive until this returns.
-unsafe fn ask(task: *const Header, on_stack: bool, hub: &'static Hub) {
+unsafe fn ask(task: *const Header, on_stack: bool, pool: &'static Pool) {
     // SAFETY: the caller.
     match place::read(unsafe { (*task).idx.load(Relaxed) }) {
-        _ if !hub.workers()[0].are_fibers() => ask_home(task, on_stack, &hub.workers()[0].member),
+        _ if !pool.regular_workers()[0].are_fibers() => ask_home(task, on_stack, &pool.regular_workers()[0].shared),
         // Once it is started it stays there. (Perhaps with a spare worker.)
         Place::Waits(home, _) | Place::Under(home, _) => {
             // (None, or another one: a task that was left when its runtime ended, whose number
-            // another hub has now.)
-            if let Some(&home) = hub.crew.members().get(home) {
+            // another pool has now.)
+            if let Some(&home) = pool.workers.all().get(home) {
                 ask_home(task, on_stack, home);
             }
         }
         // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or
         // it finds the mark itself, but nothing orders the two.)
-        Place::Unknown | Place::On(_) => hub.all_workers().for_each(|w| ask_home(task, on_stack, w.as_static())),
+        Place::Unknown | Place::On(_) => pool.all_workers().for_each(|w| ask_home(task, on_stack, w.as_static())),
     }
 }
 
 /// Makes this worker look at a task that is marked, if it is one of its own.
-pub(crate) fn ask_home(task: *const Header, on_stack: bool, home: &'static Member) {
+pub(crate) fn ask_home(task: *const Header, on_stack: bool, home: &'static WorkerShared) {
     let what = if on_stack { What::Frame(task) } else { What::Record(task) };
     let worker = Worker::of(home);
     if on_stack && !worker.are_fibers() {
         // Its frame is in the list of the worker that it began with.
-        worker.hub.all_workers().for_each(|w| send(w.as_static(), what));
+        worker.pool.all_workers().for_each(|w| send(w.as_static(), what));
     } else {
         send(home, what);
     }
 }
 
 /// Makes all workers of a runtime look for tasks of cancelled scopes.
-pub(crate) fn ask_frames(hub: &'static Hub) {
-    hub.all_workers().for_each(|w| send(w.as_static(), What::Frames));
+pub(crate) fn ask_frames(pool: &'static Pool) {
+    pool.all_workers().for_each(|w| send(w.as_static(), What::Frames));
 }
 
 /// Are requests to wait? While the caller panics no wait can be ended ([`spares`]), and nobody
@@ -118,10 +118,10 @@ pub(super) fn serve_now(w: &Worker) {
     }
 }
 
-fn send(to: &'static Member, what: What) {
+fn send(to: &'static WorkerShared, what: What) {
     let me = worker::current();
     if let Some(w) = me.as_deref()
-        && std::ptr::eq(&w.member, to)
+        && std::ptr::eq(&w.shared, to)
         && !must_wait(w)
     {
         // SAFETY: we are the worker; what runs is not blocked.
@@ -136,11 +136,11 @@ fn send(to: &'static Member, what: What) {
 }
 
 /// Puts a request into a worker's inbox. `me` is the calling worker.
-fn post(to: &'static Member, what: What, me: Option<&Worker>) {
+fn post(to: &'static WorkerShared, what: What, me: Option<&Worker>) {
     let request = Box::into_raw(Box::new(Request { node: Node::new(None), what }));
-    let fence = me.map_or(Fence::foreign(), |w| w.member.deque.fence);
+    let fence = me.map_or(Fence::foreign(), |w| w.shared.deque.fence);
     // SAFETY: a node of our own, in no list; the worker frees it.
-    unsafe { to.crew.send(to, request.cast(), &fence) };
+    unsafe { to.workers.send(to, request.cast(), &fence) };
 }
 
 /// A request has come out of the inbox.
@@ -270,10 +270,10 @@ pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
                 return;
             }
             match place::read((*task).idx.load(Relaxed)) {
-                Place::Waits(home, node) if home == w.member.index => {
+                Place::Waits(home, node) if home == w.shared.index => {
                     let node: *const Node = node.cast();
                     // As above: a task that was left blocked, on a worker of the same numbers.
-                    if !(*node).home.is_some_and(|home| std::ptr::eq(home.member(), &w.member)) {
+                    if !(*node).home.is_some_and(|home| std::ptr::eq(home.shared(), &w.shared)) {
                         return;
                     }
                     let key = region::Key::of(&*task);
@@ -287,7 +287,7 @@ pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
                 }
                 // It waits for the end of the other one, which is what a join passes its
                 // cancellation on to.
-                Place::Under(home, other) if home == w.member.index => {
+                Place::Under(home, other) if home == w.shared.index => {
                     if !region::is_cancelled(region::Key::of(&*task)) {
                         return;
                     }

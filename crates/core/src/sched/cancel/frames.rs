@@ -17,7 +17,7 @@ use crate::record::header::{Header, Marks};
 use crate::record::position as place;
 use crate::record::position::Place;
 use crate::record::word::Word;
-use crate::sched::hub::Handle;
+use crate::sched::pool::Handle;
 use crate::sched::worker::{Role, Worker};
 use myriad_base::sys::atomic::{AtomicBool, Ordering::*, fence};
 use myriad_base::sys::mutant::fault;

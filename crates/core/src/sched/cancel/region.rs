@@ -23,7 +23,7 @@ use super::ask::ask_home;
 use super::thread::{self, Thread};
 use crate::record::header::{Header, Kind, Marks};
 use crate::sched::fork;
-use crate::sched::idle::Member;
+use crate::sched::idle::WorkerShared;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Worker};
 use myriad_base::sys::clock::Instant;
@@ -84,13 +84,13 @@ pub(crate) struct Region {
 
 #[derive(Debug, Clone, Copy)]
 enum Owner {
-    Task { task: *const Header, on_stack: bool, home: &'static Member },
+    Task { task: *const Header, on_stack: bool, home: &'static WorkerShared },
     Thread(*const Thread),
 }
 
 /// Whom to ask once the lock is released under which a region was cancelled.
 #[derive(Debug)]
-pub(crate) struct Asked(Option<(*const Header, bool, &'static Member)>);
+pub(crate) struct Asked(Option<(*const Header, bool, &'static WorkerShared)>);
 
 #[derive(Debug)]
 pub(crate) struct Entry {

@@ -10,7 +10,7 @@ use super::generator::Generator;
 use super::{Context, adopt, end, end_if_empty, enter, make, whole, with_own};
 use crate::record::header::Header;
 use crate::record::word::Word;
-use crate::sched::hub::number_in;
+use crate::sched::pool::number_in;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
 use std::cell::Cell;

@@ -19,7 +19,7 @@
 use super::doze::{AWAKE, Doze};
 use super::stuck::{OnStuck, Stuck};
 use crate::sched::fork;
-use crate::sched::hub::Hub;
+use crate::sched::pool::Pool;
 use crate::sched::rescue::watch::Watch;
 use crate::sched::unwind;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
@@ -73,13 +73,13 @@ fn monitor() -> MutexGuard<'static, Monitor> {
 }
 
 /// A runtime begins.
-pub(crate) fn watch(hub: &'static Hub) {
+pub(crate) fn watch(pool: &'static Pool) {
     let mut monitor = monitor();
-    monitor.watched.push(Watch::new(hub));
+    monitor.watched.push(Watch::new(pool));
     if monitor.thread.is_none() {
         monitor.generation += 1;
         let generation = monitor.generation;
-        let cpus = hub.config().cpus.clone();
+        let cpus = pool.config().cpus.clone();
         let body = move || {
             // Perhaps started by a worker that is pinned.
             _ = cpus.is_some_and(|cpus| thread::unpin(&cpus));
@@ -96,9 +96,9 @@ pub(crate) fn watch(hub: &'static Hub) {
 
 /// A runtime ends: when this returns the monitor does not look at it any more, and starts no spare
 /// worker.
-pub(crate) fn forget(hub: &'static Hub) {
+pub(crate) fn forget(pool: &'static Pool) {
     let mut monitor = monitor();
-    let place = monitor.watched.iter().position(|watch| watch.is_of(hub));
+    let place = monitor.watched.iter().position(|watch| watch.is_of(pool));
     let mut ended_watch = place.map(|i| monitor.watched.swap_remove(i));
     ended_watch.iter_mut().for_each(Watch::end);
     if !monitor.watched.is_empty() {
@@ -121,7 +121,7 @@ pub(crate) fn forget(hub: &'static Hub) {
     unwind::drop_quietly(ended_watch);
 }
 
-/// A worker has woken up, or has not fallen asleep; or a thread ends (and stands in the book).
+/// A worker has woken up, or has not fallen asleep; or a thread ends (and is listed).
 #[inline]
 pub(crate) fn worker_awake() {
     if DOZE.look() {
@@ -140,7 +140,7 @@ fn wake() {
 
 fn run(generation: usize) {
     let mut stories: Vec<(OnStuck, Stuck)> = Vec::new();
-    let mut nameless: Vec<(&'static Hub, usize)> = Vec::new();
+    let mut nameless: Vec<(&'static Pool, usize)> = Vec::new();
     loop {
         let mut pause: Option<Duration> = None;
         {
@@ -160,10 +160,10 @@ fn run(generation: usize) {
             who.tell(&stuck);
             unwind::drop_quietly(who);
         }
-        for (hub, index) in nameless.drain(..) {
-            let name = hub.name_spare(index);
+        for (pool, index) in nameless.drain(..) {
+            let name = pool.name_spare(index);
             // (If the runtime has ended meanwhile, nobody is there to have it.)
-            if let Some(watch) = locked(&MONITOR).watched.iter_mut().find(|watch| watch.is_of(hub)) {
+            if let Some(watch) = locked(&MONITOR).watched.iter_mut().find(|watch| watch.is_of(pool)) {
                 watch.set_name(index, name);
             }
         }

@@ -24,7 +24,7 @@
 //! Tests: `tests/loom/relief.rs`.
 
 use crate::queue::node::Node;
-use crate::sched::idle::{Crew, Member};
+use crate::sched::idle::{WorkerShared, Workers};
 use crate::sched::stacks::is_held;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::fence::{Fence, heavy};
@@ -32,17 +32,17 @@ use myriad_base::sys::mutant::on;
 use std::ptr::null_mut;
 use std::time::Duration;
 
-impl Member {
+impl WorkerShared {
     /// May others go on with its ready tasks?
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
-        self.door.open.load(Relaxed)
+        self.remote.open.load(Relaxed)
     }
 
     /// Is a blocked task of it ready? For its own last look before it sleeps.
     pub(crate) fn has_ready(&self) -> bool {
         // First the inbox: a helper moves what is in it to the ring, under the lock.
-        if !self.door.inbox.is_empty() {
+        if !self.remote.inbox.is_empty() {
             return true;
         }
         self.ready.is_shared() && !on("sleep-no-ring") && !self.ready.locked(|ring| ring.is_empty())
@@ -51,7 +51,7 @@ impl Member {
     /// Could another worker go on with one? (Perhaps, if the inbox is not empty; who tries moves it
     /// to the ring.)
     pub(crate) fn may_be_relieved(&self) -> bool {
-        !self.door.inbox.is_empty()
+        !self.remote.inbox.is_empty()
             || self.ready.is_shared() && !on("sleep-no-ring") && self.ready.locked(|ring| ring.has_free(is_held))
     }
 
@@ -66,7 +66,7 @@ impl Member {
             if !node.is_null() {
                 return node;
             }
-            self.door.inbox.take(|node| ring.push(node));
+            self.remote.inbox.take(|node| ring.push(node));
             ring.pop_free(is_held)
         })
     }
@@ -78,21 +78,21 @@ impl Member {
     pub(crate) fn push_ready(&self, node: *mut Node) {
         self.ready.locked(|ring| ring.push(node));
         if self.is_open() {
-            self.crew.tell_helper();
+            self.workers.tell_helper();
         }
     }
 }
 
-impl Crew {
+impl Workers {
     /// A worker is stuck: its ready tasks are for all from now on. True: it has some.
-    pub(crate) fn open(&self, member: &Member) -> bool {
-        member.door.open.store(true, Relaxed);
+    pub(crate) fn open(&self, shared: &WorkerShared) -> bool {
+        shared.remote.open.store(true, Relaxed);
         if !on("open-no-heavy") {
             // Pairs with a waker's light fence: its push against our look, its look at `open`
             // against our store.
             heavy();
         }
-        let ready = member.may_be_relieved();
+        let ready = shared.may_be_relieved();
         if ready {
             self.tell_helper();
         }
@@ -100,8 +100,8 @@ impl Crew {
     }
 
     /// It is well again.
-    pub(crate) fn close(&self, member: &Member) {
-        member.door.open.store(false, Relaxed);
+    pub(crate) fn close(&self, shared: &WorkerShared) {
+        shared.remote.open.store(false, Relaxed);
     }
 
     /// A task of an open worker is ready: somebody goes on with it.
@@ -116,7 +116,7 @@ impl Crew {
     /// Takes a ready task of a worker that is stuck, and says whose it was.
     #[cold]
     #[inline(never)]
-    pub(crate) fn adopt(&self, me: &Member) -> Option<(&'static Member, *mut Node)> {
+    pub(crate) fn adopt(&self, me: &WorkerShared) -> Option<(&'static WorkerShared, *mut Node)> {
         self.others(me).filter(|other| other.is_open()).find_map(|other| {
             let node = other.take_ready();
             (!node.is_null()).then_some((other, node))
@@ -126,7 +126,12 @@ impl Crew {
     /// A spare that is off duty rests until its inbox, a stop, or new duty wakes it, or for so long
     /// (its own timers: the others look at them only when they have nothing to do). What it is
     /// woken for besides it passes on.
-    pub(crate) fn rest(&self, me: &Member, on_duty: impl Fn() -> bool, timeout: impl FnOnce() -> Option<Duration>) {
+    pub(crate) fn rest(
+        &self,
+        me: &WorkerShared,
+        on_duty: impl Fn() -> bool,
+        timeout: impl FnOnce() -> Option<Duration>,
+    ) {
         self.announce_rest(me);
         // Pairs with the light fences of those who push on its inbox, stop the runtime, or call it
         // to duty.
@@ -146,8 +151,8 @@ impl Crew {
     }
 
     /// Calls a spare to duty: it looks for work again.
-    pub(crate) fn call(&self, member: &Member) {
+    pub(crate) fn call(&self, shared: &WorkerShared) {
         Fence::foreign().light();
-        self.unpark(member);
+        self.unpark(shared);
     }
 }

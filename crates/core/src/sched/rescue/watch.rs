@@ -17,7 +17,7 @@
 //! comes. (Only jobs of guests wait for one that may begin them.)
 //!
 //! **What is done.** In threads mode a stuck worker is *opened*: others go on with its ready tasks
-//! (`sched::relief`). Everything else that waits behind it (unstarted tasks, timers) any worker
+//! (`rescue::takeover`). Everything else that waits behind it (unstarted tasks, timers) any worker
 //! takes that has nothing to do. If there is none, and something waits, *spare* workers go on duty:
 //!
 //! - for each worker that waits in the system one, so that as many run as the runtime has workers;
@@ -38,8 +38,8 @@
 //! helping it is right at any time.
 
 use super::stuck::{OnStuck, Stuck};
-use crate::sched::hub::Hub;
-use crate::sched::idle::{ASLEEP, Member, RESTING};
+use crate::sched::idle::{ASLEEP, RESTING, WorkerShared};
+use crate::sched::pool::Pool;
 use crate::sched::timers::Timers;
 use crate::sched::worker::Worker;
 use myriad_base::sys::atomic::Ordering::*;
@@ -64,7 +64,7 @@ const AT_ONCE: usize = 16;
 
 /// What the monitor knows of a runtime.
 pub(super) struct Watch {
-    hub: &'static Hub,
+    pool: &'static Pool,
     workers: usize,
     on_stuck: OnStuck,
     seen: Vec<Seen>,
@@ -130,10 +130,10 @@ impl Seen {
 }
 
 impl Watch {
-    pub(super) fn new(hub: &'static Hub) -> Watch {
-        let config = hub.config();
+    pub(super) fn new(pool: &'static Pool) -> Watch {
+        let config = pool.config();
         Watch {
-            hub,
+            pool,
             workers: config.workers,
             on_stuck: config.stuck.clone(),
             seen: Vec::new(),
@@ -147,9 +147,9 @@ impl Watch {
         }
     }
 
-    /// The hub and the number of a spare that is needed, and whose name is to be asked for.
-    pub(super) fn wanted(&mut self) -> Option<(&'static Hub, usize)> {
-        std::mem::take(&mut self.wants_name).then(|| Some((self.hub, self.hub.next_spare()?))).flatten()
+    /// The pool and the number of a spare that is needed, and whose name is to be asked for.
+    pub(super) fn wanted(&mut self) -> Option<(&'static Pool, usize)> {
+        std::mem::take(&mut self.wants_name).then(|| Some((self.pool, self.pool.next_spare()?))).flatten()
     }
 
     /// Its name.
@@ -157,8 +157,8 @@ impl Watch {
         self.named = Some((index, name));
     }
 
-    pub(super) fn is_of(&self, hub: &Hub) -> bool {
-        std::ptr::eq(self.hub, hub)
+    pub(super) fn is_of(&self, pool: &Pool) -> bool {
+        std::ptr::eq(self.pool, pool)
     }
 
     /// Is there nothing to look at, until a worker wakes up or a thread ends?
@@ -166,19 +166,19 @@ impl Watch {
     /// Spares are on duty only after somebody was stuck; off duty they give up their idle threads.
     pub(super) fn sleeps(&self) -> bool {
         let all_closed = self.seen.iter().all(|seen| seen.open.is_none());
-        self.hub.crew.all_sleep() && self.last_stuck.is_none() && all_closed && !self.hub.threads_leave()
+        self.pool.workers.all_sleep() && self.last_stuck.is_none() && all_closed && !self.pool.threads_leave()
     }
 
     /// The runtime ends. (What is left of it may hold functions of the user: it is dropped under no
     /// lock.)
     pub(super) fn end(&mut self) {
-        let members = self.hub.crew.members();
-        for (seen, member) in self.seen.iter_mut().zip(members) {
-            Self::close(self.hub, seen, member);
-            member.door.stuck.store(false, Relaxed);
+        let all = self.pool.workers.all();
+        for (seen, shared) in self.seen.iter_mut().zip(all) {
+            Self::close(self.pool, seen, shared);
+            shared.remote.stuck.store(false, Relaxed);
         }
-        self.hub.any_stuck.store(false, Relaxed);
-        self.hub.long_stuck.store(false, Relaxed);
+        self.pool.any_stuck.store(false, Relaxed);
+        self.pool.long_stuck.store(false, Relaxed);
     }
 
     /// Looks at all workers, and does what is to be done. When to look again; `None`: when a worker
@@ -187,30 +187,30 @@ impl Watch {
         let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM);
         let threshold = if recent(self.last_urgent) { QUICK } else { THRESHOLD };
         let mut found = Found::default();
-        for (i, &member) in self.hub.crew.members().iter().enumerate() {
+        for (i, &shared) in self.pool.workers.all().iter().enumerate() {
             if self.seen.len() == i {
                 self.seen.push(Seen::new(0, (0, 0), now, None));
             }
-            self.look_at(i, member, now, threshold, &mut found, stories);
+            self.look_at(i, shared, now, threshold, &mut found, stories);
         }
-        // Who moves takes from those at its next look: `Crew::open` has a fence for the ready
+        // Who moves takes from those at its next look: `Workers::open` has a fence for the ready
         // tasks; what has not begun needs none.
-        self.hub.any_stuck.store(found.stuck > 0, Relaxed);
+        self.pool.any_stuck.store(found.stuck > 0, Relaxed);
         if found.newly {
             self.newly_stuck = Some(now);
         }
-        self.hub.long_stuck.store(found.stuck > 0 && !recent(self.newly_stuck), Relaxed);
-        if self.hub.has_guests() {
+        self.pool.long_stuck.store(found.stuck > 0 && !recent(self.newly_stuck), Relaxed);
+        if self.pool.has_guests() {
             // (A spare may be asleep, which it was before there were jobs, or in an earlier
             // rescue.)
             let rescue = self.stands_still(now);
-            self.hub.set_rescue(rescue);
+            self.pool.set_rescue(rescue);
         }
         if found.stuck > 0 {
             self.last_stuck = Some(now);
             // Others look at the timers of all only when they have nothing else to do.
-            let injected = self.hub.has_injected_for_spares();
-            found.waits |= injected && found.running <= found.stuck - found.blocked || Timers::any_due(self.hub);
+            let injected = self.pool.has_injected_for_spares();
+            found.waits |= injected && found.running <= found.stuck - found.blocked || Timers::any_due(self.pool);
         }
         if found.waits {
             if found.ready {
@@ -229,7 +229,7 @@ impl Watch {
         // next look finds it.
         let quiet = found.running == 0 && !found.waits;
         self.pause = if quiet { (self.pause * 2).min(LONGEST) } else { THRESHOLD };
-        self.hub.reap();
+        self.pool.reap();
         if self.wants_name {
             return Some(Duration::ZERO);
         }
@@ -239,19 +239,19 @@ impl Watch {
     fn look_at(
         &mut self,
         i: usize,
-        member: &'static Member,
+        shared: &'static WorkerShared,
         now: Instant,
         threshold: Duration,
         found: &mut Found,
         stories: &mut Vec<(OnStuck, Stuck)>,
     ) {
-        let (seen, w) = (&mut self.seen[i], Worker::of(member));
-        if member.door.dead.load(Relaxed) {
+        let (seen, w) = (&mut self.seen[i], Worker::of(shared));
+        if shared.remote.dead.load(Relaxed) {
             return;
         }
-        let sleeping = member.door.sleeping.word.load(Acquire);
+        let sleeping = shared.remote.sleeping.word.load(Acquire);
         let looks = w.looks.load(Relaxed);
-        let at = (member.deque.position(), w.running.get().addr());
+        let at = (shared.deque.position(), w.running.get().addr());
         if sleeping != 0 || looks != seen.looks {
             *seen = Seen::new(looks, at, now, seen.open);
         } else if at != seen.at {
@@ -264,17 +264,17 @@ impl Watch {
         }
         found.sleepers += usize::from(sleeping == ASLEEP);
         let duration = now - seen.at_since;
-        let stands = |seen: &Seen| duration >= threshold && (seen.stuck || !moves(member));
+        let stands = |seen: &Seen| duration >= threshold && (seen.stuck || !moves(shared));
         let before = seen.stuck;
         seen.stuck = sleeping == 0 && (now - seen.since >= LONG || stands(seen));
         found.newly |= seen.stuck && !before;
-        if member.door.stuck.load(Relaxed) != seen.stuck {
-            member.door.stuck.store(seen.stuck, Relaxed);
+        if shared.remote.stuck.load(Relaxed) != seen.stuck {
+            shared.remote.stuck.store(seen.stuck, Relaxed);
         }
         seen.blocked = false;
         if !seen.stuck {
             if seen.open.is_some_and(|last| now - last >= CALM) {
-                Self::close(self.hub, seen, member);
+                Self::close(self.pool, seen, shared);
             }
             found.running += usize::from(sleeping == 0);
         } else {
@@ -285,13 +285,13 @@ impl Watch {
             seen.blocked = blocked;
             found.blocked += usize::from(blocked);
             found.running += usize::from(!blocked);
-            found.waits |= self.hub.waits_behind(member, &mut seen.looked);
-            if member.ready.is_shared() {
+            found.waits |= self.pool.waits_behind(shared, &mut seen.looked);
+            if shared.ready.is_shared() {
                 let ready = if seen.open.is_none() {
-                    self.hub.open.fetch_add(1, Relaxed);
-                    self.hub.crew.open(member)
+                    self.pool.open.fetch_add(1, Relaxed);
+                    self.pool.workers.open(shared)
                 } else {
-                    member.may_be_relieved()
+                    shared.may_be_relieved()
                 };
                 seen.open = Some(now);
                 found.waits |= ready;
@@ -299,7 +299,7 @@ impl Watch {
             }
         }
         if sleeping == 0 && !seen.told && self.on_stuck.after().is_some_and(|after| duration >= after.max(THRESHOLD)) {
-            let running = self.hub.name_running(w);
+            let running = self.pool.name_running(w);
             // If it has moved meanwhile this is another task. And between tasks it is the system
             // that does not let it run.
             if let Some((name, place)) = running
@@ -307,8 +307,8 @@ impl Watch {
             {
                 seen.told = true;
                 let story = Stuck {
-                    runtime: self.hub.config().name.clone(),
-                    worker: member.index,
+                    runtime: self.pool.config().name.clone(),
+                    worker: shared.index,
                     name: name.map(|name| name.to_string()),
                     place,
                     duration,
@@ -323,22 +323,22 @@ impl Watch {
     /// job of a guest? (Whatever spares do: a task that one of them has begun may run until the
     /// rescue has come.)
     fn stands_still(&self, now: Instant) -> bool {
-        let workers = self.seen.iter().zip(self.hub.workers());
+        let workers = self.seen.iter().zip(self.pool.regular_workers());
         workers.clone().all(|(seen, _)| seen.blocked && now - seen.at_since >= LONG)
-            && workers.into_iter().any(|(_, w)| self.hub.runs_task(w))
+            && workers.into_iter().any(|(_, w)| self.pool.runs_task(w))
     }
 
-    fn close(hub: &Hub, seen: &mut Seen, member: &Member) {
+    fn close(pool: &Pool, seen: &mut Seen, shared: &WorkerShared) {
         if seen.open.take().is_some() {
-            hub.crew.close(member);
-            hub.open.fetch_sub(1, Relaxed);
+            pool.workers.close(shared);
+            pool.open.fetch_sub(1, Relaxed);
         }
     }
 
     /// Something waits behind a stuck worker.
     fn help(&mut self, now: Instant, found: &Found) {
         if found.sleepers > 0 {
-            self.hub.crew.wake_one();
+            self.pool.workers.wake_one();
             return;
         }
         let missing = self.workers.saturating_sub(found.running);
@@ -347,10 +347,10 @@ impl Watch {
             return;
         }
         // None of those who could come back has done so for so long.
-        let extras = if self.hub.has_guests() { self.extras + 1 } else { self.extras };
+        let extras = if self.pool.has_guests() { self.extras + 1 } else { self.extras };
         let long = if extras == 0 { Duration::ZERO } else { LONG * (1 << (extras - 1).min(20)) };
-        let members = self.hub.crew.members().iter();
-        let awake = members.zip(&self.seen).filter(|(member, _)| member.door.sleeping.word.load(Relaxed) == 0);
+        let all = self.pool.workers.all().iter();
+        let awake = all.zip(&self.seen).filter(|(shared, _)| shared.remote.sleeping.word.load(Relaxed) == 0);
         if awake.into_iter().all(|(_, seen)| now - seen.since >= long) && self.call_spare() {
             self.extras += 1;
         }
@@ -358,15 +358,15 @@ impl Watch {
 
     /// One more spare on duty. False: there is none, and none can be made.
     fn call_spare(&mut self) -> bool {
-        let crew = &self.hub.crew;
-        let resting = crew.members()[self.workers..].iter().find(|member| {
-            let w = Worker::of(member);
-            member.door.sleeping.word.load(Relaxed) == RESTING && !w.on_duty.load(Relaxed)
+        let workers = &self.pool.workers;
+        let resting = workers.all()[self.workers..].iter().find(|shared| {
+            let w = Worker::of(shared);
+            shared.remote.sleeping.word.load(Relaxed) == RESTING && !w.on_duty.load(Relaxed)
         });
         match resting {
-            Some(member) => {
-                Worker::of(member).on_duty.store(true, Relaxed);
-                crew.call(member);
+            Some(shared) => {
+                Worker::of(shared).on_duty.store(true, Relaxed);
+                workers.call(shared);
                 true
             }
             None => self.add_spare(),
@@ -374,41 +374,41 @@ impl Watch {
     }
 
     fn add_spare(&mut self) -> bool {
-        let Some(index) = self.hub.next_spare() else { return false };
+        let Some(index) = self.pool.next_spare() else { return false };
         let name = match self.named.take() {
             Some((named, name)) if named == index => name,
-            _ if self.hub.config().threads.has_names() => {
+            _ if self.pool.config().threads.has_names() => {
                 self.wants_name = true;
                 return false;
             }
-            _ => self.hub.name_spare(index),
+            _ => self.pool.name_spare(index),
         };
-        self.hub.add_spare(index, name).is_ok()
+        self.pool.add_spare(index, name).is_ok()
     }
 
     /// So many spares of those that move, or sleep, go off duty.
     fn take_off_duty(&self, most: usize) {
-        let crew = &self.hub.crew;
-        let members = crew.members().iter().enumerate().skip(self.workers);
-        let on_duty = members.filter(|(i, member)| {
-            let sleeps = member.door.sleeping.word.load(Relaxed) == ASLEEP;
+        let workers = &self.pool.workers;
+        let all = workers.all().iter().enumerate().skip(self.workers);
+        let on_duty = all.filter(|(i, shared)| {
+            let sleeps = shared.remote.sleeping.word.load(Relaxed) == ASLEEP;
             // (One that has gone to sleep just when it went off duty must look up.)
-            (Worker::of(member).on_duty.load(Relaxed) || sleeps) && !self.seen.get(*i).is_none_or(|seen| seen.stuck)
+            (Worker::of(shared).on_duty.load(Relaxed) || sleeps) && !self.seen.get(*i).is_none_or(|seen| seen.stuck)
         });
-        for (_, member) in on_duty.take(most) {
-            Worker::of(member).on_duty.store(false, Relaxed);
-            crew.call(member);
+        for (_, shared) in on_duty.take(most) {
+            Worker::of(shared).on_duty.store(false, Relaxed);
+            workers.call(shared);
         }
     }
 }
 
 /// Does the owner of this deque push and pop?
-fn moves(member: &Member) -> bool {
-    let before = member.deque.position();
+fn moves(shared: &WorkerShared) -> bool {
+    let before = shared.deque.position();
     let began = thread::ticks();
     let long = 200 * thread::ticks_per_us();
     while thread::ticks() - began < long {
-        if member.deque.position() != before {
+        if shared.deque.position() != before {
             return true;
         }
         thread::relax();

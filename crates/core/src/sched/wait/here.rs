@@ -128,7 +128,7 @@ impl Here {
     /// only worker, where who is to do it is likely to be set aside; nor while other tasks of this
     /// worker are ready to go on.
     pub fn may_spin(self) -> bool {
-        self.worker().is_none_or(|w| w.hub.crew.members().len() > 1 && w.nothing_ready())
+        self.worker().is_none_or(|w| w.pool.workers.all().len() > 1 && w.nothing_ready())
     }
 
     /// Takes a lock of this library, by its bias if it is biased to this worker.

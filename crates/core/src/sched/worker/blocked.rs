@@ -1,6 +1,6 @@
 //! A worker and its blocked tasks: setting stacks aside, and which goes on next.
 
-use super::super::idle::Member;
+use super::super::idle::WorkerShared;
 use super::{BUDGET, Role, Worker};
 use crate::queue::node::{Home, Node};
 use crate::queue::ready::{Ready, prefetch};
@@ -17,11 +17,11 @@ impl Worker {
     /// so nobody starves.
     #[inline(always)]
     pub(crate) fn make_ready(&self, node: *mut Node) {
-        if self.member.ready.is_shared() {
-            self.member.push_ready(node);
+        if self.shared.ready.is_shared() {
+            self.shared.push_ready(node);
         } else {
             // SAFETY: we are the owner, and no call is within another.
-            unsafe { self.member.ready.owned().push(node) };
+            unsafe { self.shared.ready.owned().push(node) };
         }
     }
 
@@ -39,8 +39,8 @@ impl Worker {
     /// The node is blocked, in no list, and of this worker; the caller is the worker.
     #[inline(always)]
     pub(crate) unsafe fn make_next(&self, node: *mut Node) {
-        if self.member.ready.is_shared() {
-            self.member.push_ready(node);
+        if self.shared.ready.is_shared() {
+            self.shared.push_ready(node);
         } else {
             // Its stack may be cold, and the caller goes on for a while.
             // SAFETY: the caller: the node stands until it is gone on with, and nobody else writes
@@ -49,7 +49,7 @@ impl Worker {
             let before = self.next.replace(node);
             if !before.is_null() {
                 // SAFETY: we are the owner, and no call is within another.
-                unsafe { self.member.ready.owned().push(before) };
+                unsafe { self.shared.ready.owned().push(before) };
             }
         }
     }
@@ -61,14 +61,14 @@ impl Worker {
         let node = self.next.replace(null_mut());
         if !node.is_null() {
             // SAFETY: we are the owner, and no call is within another.
-            unsafe { self.member.ready.owned().push(node) };
+            unsafe { self.shared.ready.owned().push(node) };
         }
     }
 
     /// The blocked task that goes on next; null if none is ready.
     #[inline(always)]
     pub(crate) fn take_ready(&self) -> *mut Node {
-        if self.member.ready.is_shared() { self.member.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
+        if self.shared.ready.is_shared() { self.shared.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
     }
 
     /// The same in fiber mode.
@@ -80,28 +80,28 @@ impl Worker {
             return next;
         }
         // SAFETY: we are the owner, and no call is within another.
-        unsafe { self.member.ready.owned().pop() }
+        unsafe { self.shared.ready.owned().pop() }
     }
 
     /// Is no blocked task ready?
     pub(crate) fn nothing_ready(&self) -> bool {
-        if self.member.ready.is_shared() {
-            self.member.ready.locked(|ready| ready.is_empty())
+        if self.shared.ready.is_shared() {
+            self.shared.ready.locked(|ready| ready.is_empty())
         } else {
             // SAFETY: we are the owner.
-            self.next.get().is_null() && unsafe { self.member.ready.owned().is_empty() }
+            self.next.get().is_null() && unsafe { self.shared.ready.owned().is_empty() }
         }
     }
 
     /// Takes the inbox over into the ready ring. False if it was empty.
     #[inline(always)]
     pub(crate) fn drain_inbox(&self) -> bool {
-        !self.member.door.inbox.is_empty() && self.drain_full_inbox()
+        !self.shared.remote.inbox.is_empty() && self.drain_full_inbox()
     }
 
     #[inline(never)]
     fn drain_full_inbox(&self) -> bool {
-        self.member.door.inbox.take(|node| {
+        self.shared.remote.inbox.take(|node| {
             // SAFETY: taken out of the inbox: a blocked node of ours, or a message.
             if unsafe { (*node).home.is_some() } {
                 self.make_ready(node);
@@ -132,17 +132,17 @@ impl Worker {
         self.stacks.has_room()
     }
 
-    /// The member, for ever.
+    /// The worker, for ever.
     #[inline(always)]
-    pub(crate) fn as_static(&self) -> &'static Member {
-        // SAFETY: workers live for ever (made by `Hub` in leaked memory).
-        unsafe { &*std::ptr::from_ref(&self.member) }
+    pub(crate) fn as_static(&self) -> &'static WorkerShared {
+        // SAFETY: workers live for ever (made by `Pool` in leaked memory).
+        unsafe { &*std::ptr::from_ref(&self.shared) }
     }
 
-    /// The worker that `member` belongs to.
+    /// The worker that `shared` belongs to.
     #[inline(always)]
-    pub(super) fn is(&self, member: &Member) -> bool {
-        std::ptr::eq(&self.member, member)
+    pub(super) fn is(&self, shared: &WorkerShared) -> bool {
+        std::ptr::eq(&self.shared, shared)
     }
 }
 

@@ -123,7 +123,7 @@ impl Worker {
         let task = self.entering.task.replace(null_mut());
         if !task.is_null() {
             // SAFETY: it was in the slot, so it is in no queue, and ours.
-            unsafe { self.hub.inject_into(None, task, self.hub.comer()) };
+            unsafe { self.pool.inject_into(None, task, self.pool.origin()) };
         }
     }
 }

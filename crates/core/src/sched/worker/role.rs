@@ -69,7 +69,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) unsafe fn role_if_any(&'static self) -> Option<Role> {
         let before = Role { worker: self, thread: PhantomData };
-        if !self.member.ready.is_shared() || fault("stale-role") { Some(before) } else { before.now() }
+        if !self.shared.ready.is_shared() || fault("stale-role") { Some(before) } else { before.now() }
     }
 }
 
@@ -88,7 +88,7 @@ impl Role {
     #[inline(always)]
     #[must_use = "the role that was given away says nothing any more"]
     pub(crate) fn refresh(self) -> Role {
-        if !self.worker.member.ready.is_shared() || fault("stale-role") {
+        if !self.worker.shared.ready.is_shared() || fault("stale-role") {
             return self;
         }
         self.now().unwrap_or_else(|| crate::sched::fork::end_of_child())
@@ -101,7 +101,7 @@ impl Role {
         if !std::ptr::eq(now.worker, self.worker) && now.stacks.brings_contexts() {
             // The task may have a context, or one below it on this stack, which it had on the other
             // worker.
-            now.member.deque.set_contexts();
+            now.shared.deque.set_contexts();
         }
         Some(now)
     }

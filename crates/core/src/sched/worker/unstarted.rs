@@ -15,12 +15,12 @@ impl Worker {
     #[inline(always)]
     pub(crate) unsafe fn push_new(&self, task: *mut Header) -> *mut Header {
         self.debug_assert_knows_context();
-        if !self.member.deque.is_plain() {
+        if !self.shared.deque.is_plain() {
             // SAFETY: the caller.
             return unsafe { self.push_heir(task) };
         }
         // SAFETY: the caller.
-        if unsafe { self.member.deque.push_plain(task) } {
+        if unsafe { self.shared.deque.push_plain(task) } {
             // SAFETY: the caller.
             unsafe { self.answer() };
         }
@@ -47,12 +47,12 @@ impl Worker {
     #[inline(always)]
     pub(crate) unsafe fn push_nested(&self, task: *mut Header) {
         self.debug_assert_knows_context();
-        if !self.member.deque.is_plain() {
+        if !self.shared.deque.is_plain() {
             // SAFETY: the caller.
             return unsafe { self.push_nested_heir(task) };
         }
         // SAFETY: the caller.
-        if unsafe { self.member.deque.push_plain(task) } {
+        if unsafe { self.shared.deque.push_plain(task) } {
             // SAFETY: the caller.
             unsafe { self.answer() };
         }
@@ -78,7 +78,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) unsafe fn change_newest(&self, task: *mut Header, change: impl FnOnce()) -> bool {
         // SAFETY: the caller.
-        let Some(asked) = (unsafe { self.member.deque.change_newest(task, change) }) else { return false };
+        let Some(asked) = (unsafe { self.shared.deque.change_newest(task, change) }) else { return false };
         if asked {
             // SAFETY: the caller.
             unsafe { self.answer() };
@@ -93,7 +93,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) unsafe fn push(&self, task: *mut Header) {
         // SAFETY: the caller.
-        if unsafe { self.member.deque.push(task) } {
+        if unsafe { self.shared.deque.push(task) } {
             // SAFETY: the caller.
             unsafe { self.answer() };
         }
@@ -106,7 +106,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) unsafe fn push_future(&self, task: *mut Header) {
         // SAFETY: the caller.
-        if unsafe { self.member.deque.push_unclaimed(task) } {
+        if unsafe { self.shared.deque.push_unclaimed(task) } {
             // SAFETY: the caller.
             unsafe { self.answer() };
         }
@@ -127,7 +127,7 @@ impl Worker {
     /// As for `push`.
     pub(crate) unsafe fn push_last(&self, task: *mut Header) {
         // SAFETY: the caller.
-        if unsafe { self.member.deque.push_oldest(task) } {
+        if unsafe { self.shared.deque.push_oldest(task) } {
             // SAFETY: the caller.
             unsafe { self.answer_for(Some(Arrival::Last)) };
         }
@@ -139,7 +139,7 @@ impl Worker {
     /// As for `push`; nobody claims it.
     pub(crate) unsafe fn push_next(&self, task: *mut Header) {
         // SAFETY: the caller.
-        if unsafe { self.member.deque.push(task) } {
+        if unsafe { self.shared.deque.push(task) } {
             // SAFETY: the caller.
             unsafe { self.answer_for(Some(Arrival::Next)) };
         }
@@ -160,15 +160,15 @@ impl Worker {
     /// # Safety
     /// As for `answer`.
     unsafe fn answer_for(&self, arrival: Option<Arrival>) {
-        let crew = &self.hub.crew;
+        let workers = &self.pool.workers;
         // SAFETY: the caller. Under another policy nobody steals, and what was pushed before has
         // been passed on.
         unsafe {
-            let Some(queues) = crew.queues() else { return crew.answer(&self.member) };
-            let task = self.member.deque.pass_on();
+            let Some(queues) = workers.queues() else { return workers.answer(&self.shared) };
+            let task = self.shared.deque.pass_on();
             let woken = (*task).kind.has(Kind::FUTURE) && !state::is_new(&(*task).state);
             let usual = if woken { Arrival::Woken } else { Arrival::Spawned(self.running.get().record()) };
-            crew.put(queues, Some(&self.member), task, arrival.unwrap_or(usual));
+            workers.put(queues, Some(&self.shared), task, arrival.unwrap_or(usual));
         }
     }
 
@@ -180,7 +180,7 @@ impl Worker {
     /// handle, or the record is its own.
     pub(crate) unsafe fn claim(&self, task: &Header) -> bool {
         // SAFETY: the caller; we are the owner of the deque.
-        unsafe { self.member.deque.claim(task) || self.claim_queued(task) }
+        unsafe { self.shared.deque.claim(task) || self.claim_queued(task) }
     }
 
     /// The same of the policy's queues alone.
@@ -188,6 +188,6 @@ impl Worker {
     /// # Safety
     /// As for `claim`.
     pub(crate) unsafe fn claim_queued(&self, task: &Header) -> bool {
-        self.hub.crew.queues().is_some_and(|queues| queues.claim(task))
+        self.pool.workers.queues().is_some_and(|queues| queues.claim(task))
     }
 }

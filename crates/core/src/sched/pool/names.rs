@@ -1,7 +1,7 @@
 //! What few tasks have, by their address: names and numbers.
 
 use crate::record::header::{Header, Marks};
-use crate::sched::hub::{Hub, locked};
+use crate::sched::pool::{Pool, locked};
 use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -33,7 +33,7 @@ impl TaskId {
     /// The record lives.
     pub(crate) unsafe fn of(task: *const Header) -> TaskId {
         // SAFETY: the caller; `runtime` does not change.
-        unsafe { Hub::of((*task).runtime).id_of(task, TaskId::next) }
+        unsafe { Pool::of((*task).runtime).id_of(task, TaskId::next) }
     }
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for TaskId {
     }
 }
 
-impl Hub {
+impl Pool {
     /// Remembers a task's name.
     ///
     /// # Safety

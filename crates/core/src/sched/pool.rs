@@ -1,9 +1,9 @@
-//! What all workers of a runtime share: the crew, the injector, the settings, and the book of its
-//! threads.
+//! A pool of workers, and what its workers share: sleep and wake, the injector, the settings, the
+//! threads. A runtime has one pool or several.
 //!
-//! **Lifetime.** Hubs live for ever and are used again by later runtimes with as many workers: a
+//! **Lifetime.** Pools live for ever and are used again by later runtimes with as many workers: a
 //! wake that is still on its way when its task has ended the whole runtime finds memory that is
-//! valid, and at worst wakes a worker that looks up once more. A hub whose tasks did not all end is
+//! valid, and at worst wakes a worker that looks up once more. A pool whose tasks did not all end is
 //! never used again: their frames may still refer to it.
 
 mod dedicated;
@@ -15,8 +15,8 @@ mod queue;
 mod threads;
 
 pub(crate) use dedicated::{Dedicated, Task as DedicatedTask};
-pub(crate) use handle::Family;
 pub use handle::Handle;
+pub(crate) use handle::RuntimePools;
 pub(crate) use hooks::{ThreadHooks, is_in_hook_of_global};
 pub use names::TaskId;
 pub(crate) use names::number_in;
@@ -25,7 +25,7 @@ use crate::queue::policy::Policy;
 use crate::record::header::{Header, Kind};
 use crate::record::word::Word;
 use crate::sched::fork;
-use crate::sched::idle::Crew;
+use crate::sched::idle::Workers;
 use crate::sched::rescue::stuck::OnStuck;
 use crate::sched::stacks::worker_main;
 use crate::sched::unhandled::Unhandled;
@@ -41,7 +41,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::panic::Location;
 use std::ptr::null_mut;
-// Not through `sys`: nothing of a hub but its crew is in a loom model.
+// Not through `sys`: nothing of a pool but its `Workers` is in a loom model.
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
@@ -111,14 +111,14 @@ impl Drop for Settings {
 
 /// See the module's header.
 #[derive(Debug)]
-pub(crate) struct Hub {
+pub(crate) struct Pool {
     /// Waking and sleeping.
-    pub crew: Crew,
+    pub workers: Workers,
     /// Counts groups.
     homes: AtomicUsize,
     /// The era of the process that has its threads: see [`crate::sched::fork`].
     era: AtomicU32,
-    /// In `HUBS`, and in the records of its tasks.
+    /// In `POOLS`, and in the records of its tasks.
     pub number: u8,
     /// How many runtimes have used it, up to the one that does: see [`Handle`](crate::Handle).
     /// Written under the injector's lock.
@@ -126,15 +126,15 @@ pub(crate) struct Hub {
     /// Handles of tasks that were left blocked when the runtime ended: as long as there are any,
     /// nobody gets the number.
     left: AtomicUsize,
-    /// For good: the crew has its queues.
+    /// For good: the policy's queues stand in `workers`.
     policy: Policy,
-    workers: OnceLock<Box<[&'static Worker]>>,
-    /// Made when they were first needed, used again by later runtimes. Those in use are members of
-    /// the crew.
+    regular: OnceLock<Box<[&'static Worker]>>,
+    /// Made when they were first needed, used again by later runtimes. Those in use are workers of
+    /// the pool.
     spares: Mutex<Vec<&'static Worker>>,
-    /// How many workers are open (see `sched::relief`): a hint for those who look for work.
+    /// How many workers are open (see `rescue::takeover`): a hint for those who look for work.
     pub open: AtomicUsize,
-    /// Is a worker stuck? By the monitor, for those who move (see `sched::relief`).
+    /// Is a worker stuck? By the monitor, for those who move (see `rescue::takeover`).
     pub any_stuck: AtomicBool,
     /// Is a worker stuck, and has no other come to be stuck for a while? Then those who move also
     /// begin tasks that wait behind it (see `rescue::watch`).
@@ -145,11 +145,11 @@ pub(crate) struct Hub {
     rescue: AtomicBool,
     config: Mutex<Arc<Config>>,
     /// The pools of the runtime that uses it (`runtime::pools`) ...
-    family: Mutex<Arc<Family>>,
-    /// ... and the hub of the first of them.
-    lead: AtomicPtr<Hub>,
+    runtime_pools: Mutex<Arc<RuntimePools>>,
+    /// ... and the pool of the first of them.
+    main_pool: AtomicPtr<Pool>,
     injector: Mutex<Injector>,
-    book: Mutex<Book>,
+    threads: Mutex<Threads>,
     changed: Condvar,
     /// Tasks with threads of their own.
     pub dedicated: Dedicated,
@@ -170,34 +170,33 @@ struct Injector {
     deferred: VecDeque<Task>,
     /// Tasks that only one worker may begin, by its number.
     pinned: HashMap<usize, VecDeque<Task>>,
-    door: Door,
+    admission: Admission,
     /// Tasks of those who are in `run`: their records stand in the callers' frames.
     runs: Vec<Task>,
 }
 
-/// Whom the injector lets in.
+/// Whose tasks the injector takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Door {
-    /// Nobody: the runtime has stopped, or has not begun.
+pub(crate) enum Admission {
+    /// Nobody's: the runtime has stopped, or has not begun.
     #[default]
-    Shut,
-    /// Who belongs to the runtime already: it is being shut down.
-    Known,
+    Nobody,
+    /// Those of the runtime's own tasks: the runtime is being shut down.
+    OwnTasks,
     /// All.
-    Open,
+    All,
 }
 
-/// Who comes to the injector, and for which of the runtimes that have used the hub: a handle may be
-/// older than the runtime that uses it now.
+/// Where a task comes from that enters the injector. The number is the term of a handle, which may
+/// be older than the runtime that uses the pool now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comer {
-    /// A task that was spawned by somebody outside.
-    New(u64),
-    /// A task that was spawned by one of the same runtime: of another pool, or on a thread of its
-    /// own.
-    Sibling(u64),
-    /// A future of this runtime that was woken from outside.
-    Known,
+pub(crate) enum Origin {
+    /// A thread outside of the runtime has spawned the task.
+    Outside(u64),
+    /// A task of the same runtime has spawned the task: in another pool, or on a thread of its own.
+    SameRuntime(u64),
+    /// A future of this runtime was woken from outside.
+    Wake,
 }
 
 #[derive(Debug)]
@@ -207,15 +206,15 @@ unsafe impl Send for Task {}
 
 /// Threads of the runtime: which there are, how many workers have started and ended.
 #[derive(Debug, Default)]
-pub(crate) struct Book {
-    threads: HashMap<ThreadId, JoinHandle<()>>,
+pub(crate) struct Threads {
+    handles: HashMap<ThreadId, JoinHandle<()>>,
     /// Threads that are about to end.
     leaving: Vec<ThreadId>,
     started: usize,
     start_error: Option<NoStack>,
     ended: usize,
     /// The shutdown has not waited for all workers: the last one calls this.
-    late: Option<fn(&'static Hub)>,
+    late: Option<fn(&'static Pool)>,
     blocked: usize,
     numbered: usize,
 }
@@ -224,7 +223,7 @@ pub(crate) struct Book {
 pub(crate) const MOST_SPARES: usize = 1024;
 
 const MOST: usize = 256;
-static HUBS: [AtomicPtr<Hub>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
+static POOLS: [AtomicPtr<Pool>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
 static FREE: Mutex<Free> =
     Mutex::new(Free { clean: Vec::new(), unclean: Vec::new(), numberless: Vec::new(), numbers: 0 });
 
@@ -236,38 +235,38 @@ pub(crate) fn lock_free() -> FreeLock {
     locked(&FREE)
 }
 
-/// Hubs that no runtime uses.
+/// Pools that no runtime uses.
 pub(crate) struct Free {
     /// All their tasks have ended: they are used again.
-    clean: Vec<&'static Hub>,
+    clean: Vec<&'static Pool>,
     /// Frames of blocked tasks refer to them for ever, so they are not. Their numbers are.
-    unclean: Vec<&'static Hub>,
-    /// Those whose number another hub has now. Nobody looks here but leak checkers: frames and
-    /// requests may refer to such a hub.
-    numberless: Vec<&'static Hub>,
+    unclean: Vec<&'static Pool>,
+    /// Those whose number another pool has now. Nobody looks here but leak checkers: frames and
+    /// requests may refer to such a pool.
+    numberless: Vec<&'static Pool>,
     /// How many numbers were ever given out.
     numbers: usize,
 }
 
 impl Free {
-    /// Takes its number from a hub of this list.
-    fn give_number(&mut self, i: usize, list: impl Fn(&mut Free) -> &mut Vec<&'static Hub>) -> u8 {
-        let hub = list(self).swap_remove(i);
-        self.numberless.push(hub);
-        hub.number
+    /// Takes its number from a pool of this list.
+    fn give_number(&mut self, i: usize, list: impl Fn(&mut Free) -> &mut Vec<&'static Pool>) -> u8 {
+        let pool = list(self).swap_remove(i);
+        self.numberless.push(pool);
+        pool.number
     }
 
-    /// A number for a new hub.
+    /// A number for a new pool.
     ///
-    /// That of a hub which has ended is free when nobody looks it up any more: the records of its
-    /// tasks are done, and no handle has one of them. The old hub itself stays where it is.
+    /// That of a pool which has ended is free when nobody looks it up any more: the records of its
+    /// tasks are done, and no handle has one of them. The old pool itself stays where it is.
     fn number(&mut self) -> io::Result<u8> {
         if self.numbers < MOST {
             self.numbers += 1;
             return Ok((self.numbers - 1) as u8);
         }
         // Acquire: pairs with the Release in `forget_left`: the last looks at a record.
-        if let Some(i) = self.unclean.iter().position(|hub| hub.left.load(Acquire) == 0) {
+        if let Some(i) = self.unclean.iter().position(|pool| pool.left.load(Acquire) == 0) {
             return Ok(self.give_number(i, |free| &mut free.unclean));
         }
         if let Some(last) = self.clean.len().checked_sub(1) {
@@ -288,11 +287,11 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-impl Hub {
-    /// The hub of this number.
-    pub(crate) fn of(number: u8) -> &'static Hub {
-        // SAFETY: numbers come from records, whose hub was made, and hubs live for ever.
-        unsafe { &*HUBS[usize::from(number)].load(Acquire) }
+impl Pool {
+    /// The pool of this number.
+    pub(crate) fn of(number: u8) -> &'static Pool {
+        // SAFETY: numbers come from records, whose pool was made, and pools live for ever.
+        unsafe { &*POOLS[usize::from(number)].load(Acquire) }
     }
 
     /// Its threads, or one of them, are this process's.
@@ -306,44 +305,47 @@ impl Hub {
         self.era.load(Relaxed) != fork::era()
     }
 
-    /// A hub for a new runtime: an old one with as many workers, or a new one.
-    pub(crate) fn take(config: Config) -> io::Result<&'static Hub> {
+    /// A pool for a new runtime: an old one with as many workers, or a new one.
+    pub(crate) fn take(config: Config) -> io::Result<&'static Pool> {
         fork::watch();
-        let hub = {
+        let pool = {
             let mut free = locked(&FREE);
-            match free.clean.iter().position(|hub| hub.workers().len() == config.workers && hub.policy == config.policy)
+            match free
+                .clean
+                .iter()
+                .position(|pool| pool.regular_workers().len() == config.workers && pool.policy == config.policy)
             {
                 Some(i) => free.clean.swap_remove(i),
-                None => Hub::make(free.number()?, &config),
+                None => Pool::make(free.number()?, &config),
             }
         };
-        hub.begin_term();
-        hub.is_here();
-        hub.manual.store(if config.manual_clock { 0 } else { u64::MAX }, Relaxed);
-        hub.next_look.store(u64::MAX, Relaxed);
-        hub.open.store(0, Relaxed);
-        hub.any_stuck.store(false, Relaxed);
-        hub.long_stuck.store(false, Relaxed);
-        hub.has_guests.store(false, Relaxed);
-        hub.rescue.store(false, Relaxed);
-        // (Of the last runtime's: code that ended as a spare, which may not be a member now.)
-        hub.workers().iter().for_each(|w| w.alone.store(0, Relaxed));
-        hub.crew.begin(config.workers);
-        hub.set_config(config);
-        *locked(&hub.book) = Book::default();
-        Ok(hub)
+        pool.begin_term();
+        pool.is_here();
+        pool.manual.store(if config.manual_clock { 0 } else { u64::MAX }, Relaxed);
+        pool.next_look.store(u64::MAX, Relaxed);
+        pool.open.store(0, Relaxed);
+        pool.any_stuck.store(false, Relaxed);
+        pool.long_stuck.store(false, Relaxed);
+        pool.has_guests.store(false, Relaxed);
+        pool.rescue.store(false, Relaxed);
+        // (Of the last runtime's: code that ended as a spare, which may not be a worker now.)
+        pool.regular_workers().iter().for_each(|w| w.alone.store(0, Relaxed));
+        pool.workers.begin(config.workers);
+        pool.set_config(config);
+        *locked(&pool.threads) = Threads::default();
+        Ok(pool)
     }
 
-    fn make(number: u8, config: &Config) -> &'static Hub {
-        let hub: &'static Hub = Box::leak(Box::new(Hub {
-            crew: Crew::default(),
+    fn make(number: u8, config: &Config) -> &'static Pool {
+        let pool: &'static Pool = Box::leak(Box::new(Pool {
+            workers: Workers::default(),
             homes: AtomicUsize::new(0),
             era: AtomicU32::new(0),
             number,
             term: AtomicU64::new(0),
             left: AtomicUsize::new(0),
             policy: config.policy,
-            workers: OnceLock::new(),
+            regular: OnceLock::new(),
             spares: Mutex::default(),
             open: AtomicUsize::new(0),
             any_stuck: AtomicBool::new(false),
@@ -351,10 +353,10 @@ impl Hub {
             has_guests: AtomicBool::new(false),
             rescue: AtomicBool::new(false),
             config: Mutex::new(Arc::new(config.clone())),
-            family: Mutex::new(Arc::new(Family::none())),
-            lead: AtomicPtr::new(null_mut()),
+            runtime_pools: Mutex::new(Arc::new(RuntimePools::none())),
+            main_pool: AtomicPtr::new(null_mut()),
             injector: Mutex::default(),
-            book: Mutex::default(),
+            threads: Mutex::default(),
             changed: Condvar::new(),
             dedicated: Dedicated::default(),
             names: Mutex::default(),
@@ -363,24 +365,24 @@ impl Hub {
             next_look: AtomicU64::new(u64::MAX),
         }));
         if let Some(queues) = config.policy.queues(config.workers) {
-            hub.crew.set_queues(queues);
+            pool.workers.set_queues(queues);
         }
         let workers: Box<[&'static Worker]> =
-            (0..config.workers).map(|index| &*Box::leak(Box::new(Worker::new(hub, index, false)))).collect();
-        hub.crew.set_members(workers.iter().map(|w| &w.member).collect(), MOST_SPARES);
-        hub.workers.set(workers).expect("set once");
-        HUBS[usize::from(number)].store(std::ptr::from_ref(hub).cast_mut(), Release);
-        hub
+            (0..config.workers).map(|index| &*Box::leak(Box::new(Worker::new(pool, index, false)))).collect();
+        pool.workers.set_all(workers.iter().map(|w| &w.shared).collect(), MOST_SPARES);
+        pool.regular.set(workers).expect("set once");
+        POOLS[usize::from(number)].store(std::ptr::from_ref(pool).cast_mut(), Release);
+        pool
     }
 
-    /// No task of the ended runtime is left: another may use the hub.
+    /// No task of the ended runtime is left: another may use the pool.
     pub(crate) fn give_back(&'static self) {
         self.drop_hooks();
         locked(&FREE).clean.push(self);
     }
 
     /// Blocked tasks of the ended runtime are left, and its workers have all ended: another may
-    /// have the hub's number.
+    /// have the pool's number.
     pub(crate) fn give_number_back(&'static self) {
         locked(&FREE).unclean.push(self);
     }
@@ -393,7 +395,7 @@ impl Hub {
     /// That handle goes.
     pub(crate) fn forget_left(&self) {
         // Release: the last looks at the record, for the Acquire of who gives the number to another
-        // hub.
+        // pool.
         self.left.fetch_sub(1, Release);
     }
 
@@ -412,31 +414,31 @@ impl Hub {
         self.set_config(config);
     }
 
-    /// It is a pool of a runtime from now on, whose first pool is `lead`.
-    pub(crate) fn join_family(&self, lead: &'static Hub, family: Arc<Family>) {
-        *locked(&self.family) = family;
+    /// It is a pool of a runtime from now on, whose first pool is `main_pool`.
+    pub(crate) fn join_family(&self, main_pool: &'static Pool, runtime_pools: Arc<RuntimePools>) {
+        *locked(&self.runtime_pools) = runtime_pools;
         // Relaxed: before there are tasks.
-        self.lead.store(std::ptr::from_ref(lead).cast_mut(), Relaxed);
+        self.main_pool.store(std::ptr::from_ref(main_pool).cast_mut(), Relaxed);
     }
 
     /// The pools of the runtime that uses it, or used it last.
-    pub(crate) fn family(&self) -> Arc<Family> {
-        locked(&self.family).clone()
+    pub(crate) fn runtime_pools(&self) -> Arc<RuntimePools> {
+        locked(&self.runtime_pools).clone()
     }
 
     /// Are both pools of one runtime?
-    pub(crate) fn is_of_same_runtime(&self, other: &Hub) -> bool {
-        self.lead.load(Relaxed) == other.lead.load(Relaxed)
+    pub(crate) fn is_of_same_runtime(&self, other: &Pool) -> bool {
+        self.main_pool.load(Relaxed) == other.main_pool.load(Relaxed)
     }
 
     /// All workers.
-    pub(crate) fn workers(&self) -> &[&'static Worker] {
-        self.workers.get().map_or(&[], |w| w)
+    pub(crate) fn regular_workers(&self) -> &[&'static Worker] {
+        self.regular.get().map_or(&[], |w| w)
     }
 
     /// All workers, with the spares that are in use.
     pub(crate) fn all_workers(&self) -> impl Iterator<Item = &'static Worker> {
-        self.crew.members().iter().map(|&member| Worker::of(member))
+        self.workers.all().iter().map(|&shared| Worker::of(shared))
     }
 
     /// From now on there may be jobs of guests among its tasks, which no spare begins: spares look
@@ -477,7 +479,7 @@ impl Hub {
     /// The number of the next spare worker; `None` if there are as many as the settings allow.
     pub(crate) fn next_spare(&self) -> Option<usize> {
         let config = self.config();
-        let index = self.crew.members().len();
+        let index = self.workers.all().len();
         (index - config.workers < config.spares).then_some(index)
     }
 
@@ -504,9 +506,9 @@ impl Hub {
         };
         w.on_duty.store(true, Relaxed);
         w.alone.store(0, Relaxed);
-        w.member.door.dead.store(false, Relaxed);
-        self.crew.join(&w.member);
-        self.spawn_thread(name, move || worker_main(w)).inspect_err(|_| self.crew.drop_last())
+        w.shared.remote.dead.store(false, Relaxed);
+        self.workers.join(&w.shared);
+        self.spawn_thread(name, move || worker_main(w)).inspect_err(|_| self.workers.drop_last())
     }
 
     /// What `read` finds in the record of what the worker runs, with the record's address; `None`
@@ -541,7 +543,7 @@ impl Hub {
     /// worker.
     pub(crate) fn name_running(&self, w: &Worker) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
         let frames_stay = locked(&self.injector);
-        let (task, place) = Hub::read_running(&frames_stay, w, |task| {
+        let (task, place) = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
             unsafe { (&raw const (*task).place).cast::<*const Location<'static>>().read_volatile() }
         })?;
@@ -554,7 +556,7 @@ impl Hub {
     /// Does this worker run a task that is no job of a guest? For whoever is not the worker.
     pub(crate) fn runs_task(&self, w: &Worker) -> bool {
         let frames_stay = locked(&self.injector);
-        let kind = Hub::read_running(&frames_stay, w, |task| {
+        let kind = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
             unsafe { (&raw const (*task).kind).read_volatile() }
         });
@@ -594,8 +596,8 @@ impl Hub {
 
     /// It has been moved.
     pub(crate) fn clock_moved(&self) {
-        // Pairs with the heavy fence in `Crew::sleep`: the clock against `sleeping`.
+        // Pairs with the heavy fence in `Workers::sleep`: the clock against `sleeping`.
         Fence::foreign().light();
-        self.crew.wake_all();
+        self.workers.wake_all();
     }
 }

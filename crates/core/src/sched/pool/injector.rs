@@ -1,11 +1,11 @@
 //! The injector: where tasks come in from outside of the workers, and who is in `run`.
 
-use super::{Comer, Door, Hub, Injector, Task, locked};
+use super::{Admission, Injector, Origin, Pool, Task, locked};
 use crate::queue::policy::Arrival;
 use crate::record::header::{DETACHED, Header, Kind};
 use crate::sched::calls;
-use crate::sched::hub::Handle;
-use crate::sched::idle::Member;
+use crate::sched::idle::WorkerShared;
+use crate::sched::pool::Handle;
 use crate::sched::priority::Lane;
 use crate::sched::worker::Worker;
 use crate::sched::{finish, spare};
@@ -21,22 +21,22 @@ impl Handle {
     /// If the runtime is that of the process from which this one was forked. The task is dropped.
     ///
     /// # Safety
-    /// As for [`Hub::inject`]; nobody has a handle of the task yet.
+    /// As for [`Pool::inject`]; nobody has a handle of the task yet.
     pub(crate) unsafe fn inject(self, lane: Option<Lane>, task: *mut Header) {
         // SAFETY: the task is ready to run, in no queue, and the caller's to queue.
         unsafe {
             self.refuse_elsewhere(task);
-            self.hub().inject_into(lane, task, self.comer());
+            self.inner().inject_into(lane, task, self.origin());
         }
     }
 
     /// The same, but a task that has come too late stays the caller's (false): nothing is dropped.
     ///
     /// # Safety
-    /// As for [`Hub::inject`].
+    /// As for [`Pool::inject`].
     pub(crate) unsafe fn try_inject(self, lane: Option<Lane>, task: *mut Header) -> bool {
         // SAFETY: the task is the caller's to queue.
-        unsafe { self.hub().try_inject_into(lane, task, self.comer()) }
+        unsafe { self.inner().try_inject_into(lane, task, self.origin()) }
     }
 
     /// Queues a task that only this worker, which is no spare, may begin.
@@ -50,20 +50,20 @@ impl Handle {
         // SAFETY: the task is ready to run, in no queue, and the caller's to queue.
         unsafe {
             self.refuse_elsewhere(task);
-            self.hub().pin(task, worker, self.comer());
+            self.inner().pin(task, worker, self.origin());
         }
     }
 
     /// # Safety
     /// As for [`inject`](Self::inject).
     unsafe fn refuse_elsewhere(self, task: *mut Header) {
-        if self.hub().is_elsewhere() {
+        if self.inner().is_elsewhere() {
             // SAFETY: the caller; nobody waits for it.
             unsafe {
                 (*task).waiter.store(DETACHED, Relaxed);
                 finish::drop_unstarted(task);
             }
-            self.hub().expect_here();
+            self.inner().expect_here();
         }
     }
 }
@@ -75,8 +75,8 @@ impl Handle {
 /// # Safety
 /// The task is in no queue, never starts, and nobody else uses it.
 #[cold]
-unsafe fn refuse(task: *mut Header, comer: Comer) {
-    if comer == Comer::Known {
+unsafe fn refuse(task: *mut Header, origin: Origin) {
+    if origin == Origin::Wake {
         // SAFETY: the task was let into no queue, so nobody else uses it, and it never starts.
         unsafe { calls::drop_elsewhere(task) };
     } else {
@@ -85,26 +85,26 @@ unsafe fn refuse(task: *mut Header, comer: Comer) {
     }
 }
 
-impl Hub {
+impl Pool {
     /// Opens or closes the injector.
-    pub(crate) fn set_door(&self, door: Door) {
-        locked(&self.injector).door = door;
+    pub(crate) fn set_admission(&self, admission: Admission) {
+        locked(&self.injector).admission = admission;
     }
 
     /// May somebody begin a task that is in no queue?
-    pub(crate) fn lets_in(&self, comer: Comer) -> bool {
-        self.admits(&locked(&self.injector), comer)
+    pub(crate) fn lets_in(&self, origin: Origin) -> bool {
+        self.admits(&locked(&self.injector), origin)
     }
 
     /// The same, with the lock.
-    fn admits(&self, injector: &Injector, comer: Comer) -> bool {
+    fn admits(&self, injector: &Injector, origin: Origin) -> bool {
         // Relaxed: written under this lock.
         let is_of_now = |term| term == self.term.load(Relaxed);
-        match comer {
-            Comer::New(term) => injector.door == Door::Open && is_of_now(term),
-            Comer::Sibling(term) => injector.door != Door::Shut && is_of_now(term),
+        match origin {
+            Origin::Outside(term) => injector.admission == Admission::All && is_of_now(term),
+            Origin::SameRuntime(term) => injector.admission != Admission::Nobody && is_of_now(term),
             // (There is no waker of a future that has ended with its runtime: see `task::state`.)
-            Comer::Known => injector.door != Door::Shut,
+            Origin::Wake => injector.admission != Admission::Nobody,
         }
     }
 
@@ -125,53 +125,53 @@ impl Hub {
     /// its joiner told.
     ///
     /// # Safety
-    /// `task` is a live record of this hub in no queue, and the caller's to queue.
-    pub(crate) unsafe fn inject(&self, task: *mut Header, comer: Comer) {
+    /// `task` is a live record of this pool in no queue, and the caller's to queue.
+    pub(crate) unsafe fn inject(&self, task: *mut Header, origin: Origin) {
         // SAFETY: the caller.
-        unsafe { self.inject_into(None, task, comer) };
+        unsafe { self.inject_into(None, task, origin) };
     }
 
     /// The same into the lane of a priority.
     ///
     /// # Safety
     /// As for [`inject`](Self::inject).
-    pub(crate) unsafe fn inject_into(&self, lane: Option<Lane>, task: *mut Header, comer: Comer) {
+    pub(crate) unsafe fn inject_into(&self, lane: Option<Lane>, task: *mut Header, origin: Origin) {
         // SAFETY: the task is the caller's to queue; where it was refused, nobody else uses it, and
         // it never starts.
         unsafe {
-            if !self.try_inject_into(lane, task, comer) {
-                refuse(task, comer);
+            if !self.try_inject_into(lane, task, origin) {
+                refuse(task, origin);
             }
         }
     }
 
     /// # Safety
     /// As for [`inject`](Self::inject); where the result is false, the task is still the caller's.
-    unsafe fn try_inject_into(&self, lane: Option<Lane>, task: *mut Header, comer: Comer) -> bool {
+    unsafe fn try_inject_into(&self, lane: Option<Lane>, task: *mut Header, origin: Origin) -> bool {
         let mut injector = locked(&self.injector);
-        if self.admits(&injector, comer) {
-            // Counted under the lock, so that a hub in use is meant.
+        if self.admits(&injector, origin) {
+            // Counted under the lock, so that a pool in use is meant.
             match lane {
                 None => {
-                    if let Some(queues) = self.crew.queues() {
-                        let arrival = if comer == Comer::Known { Arrival::Woken } else { Arrival::Outside };
+                    if let Some(queues) = self.workers.queues() {
+                        let arrival = if origin == Origin::Wake { Arrival::Woken } else { Arrival::Outside };
                         // SAFETY: the caller.
-                        unsafe { self.crew.put(queues, None, task, arrival) };
+                        unsafe { self.workers.put(queues, None, task, arrival) };
                     } else {
                         // SAFETY: the caller.
                         unsafe { injector.queue.push(Task(task)) };
-                        self.crew.inject();
+                        self.workers.inject();
                     }
                 }
                 Some(Lane::Urgent) => {
                     injector.urgent.push_back(Task(task));
-                    self.crew.inject_urgent();
+                    self.workers.inject_urgent();
                     drop(injector);
                     self.hurry();
                 }
                 Some(Lane::Deferred) => {
                     injector.deferred.push_back(Task(task));
-                    self.crew.defer();
+                    self.workers.defer();
                 }
             }
             true
@@ -184,42 +184,42 @@ impl Hub {
     ///
     /// # Safety
     /// As for [`inject`](Self::inject).
-    pub(crate) unsafe fn pin(&self, task: *mut Header, worker: usize, comer: Comer) {
+    pub(crate) unsafe fn pin(&self, task: *mut Header, worker: usize, origin: Origin) {
         let mut injector = locked(&self.injector);
-        if self.admits(&injector, comer) {
+        if self.admits(&injector, origin) {
             injector.pinned.entry(worker).or_default().push_back(Task(task));
-            let w = self.workers()[worker];
+            let w = self.regular_workers()[worker];
             // Under the lock, as above. Awake, it looks at its next turn.
-            if !self.crew.pin(&w.member) {
+            if !self.workers.pin(&w.shared) {
                 w.turns_left.store(0, Relaxed);
             }
         } else {
             drop(injector);
             // SAFETY: the caller: it is ours, and never starts.
-            unsafe { refuse(task, comer) };
+            unsafe { refuse(task, origin) };
         }
     }
 
     /// Takes the oldest of those tasks; null if there is none. By the worker itself.
     pub(crate) fn take_pinned(&self, w: &Worker) -> *mut Header {
         let mut injector = locked(&self.injector);
-        let queue = injector.pinned.get_mut(&w.member.index);
+        let queue = injector.pinned.get_mut(&w.shared.index);
         let Some(Task(task)) = queue.and_then(VecDeque::pop_front) else { return null_mut() };
-        w.member.door.pinned.fetch_sub(1, Relaxed);
+        w.shared.remote.pinned.fetch_sub(1, Relaxed);
         task
     }
 
     /// The number of a worker for a new group: by turns.
     pub(crate) fn next_home(&self) -> usize {
         // Relaxed: only that they are spread.
-        self.homes.fetch_add(1, Relaxed) % self.workers().len()
+        self.homes.fetch_add(1, Relaxed) % self.regular_workers().len()
     }
 
     /// Takes the interactive task that has waited longest; null if there is none.
     pub(crate) fn take_urgent(&self, w: &Worker) -> *mut Header {
         let mut injector = locked(&self.injector);
         let Some(Task(task)) = injector.urgent.pop_front() else { return null_mut() };
-        self.crew.take_urgent(1);
+        self.workers.take_urgent(1);
         w.lanes.begins(true);
         task
     }
@@ -228,7 +228,7 @@ impl Hub {
     pub(crate) fn take_deferred(&self) -> *mut Header {
         let mut injector = locked(&self.injector);
         let Some(Task(task)) = injector.deferred.pop_front() else { return null_mut() };
-        self.crew.take_deferred(1);
+        self.workers.take_deferred(1);
         task
     }
 
@@ -240,20 +240,20 @@ impl Hub {
     /// A spare gets no jobs of guests, but for a rescue ([`crate::sched::spare`]).
     pub(crate) fn take_injected(&self, w: &Worker, may_be_urgent: bool) -> *mut Header {
         let with_jobs = !w.passes_jobs_over() || self.is_rescue();
-        if let Some(queues) = self.crew.queues() {
-            if may_be_urgent && self.crew.has_urgent() && (w.lanes.may_be_urgent() || queues.is_empty()) {
+        if let Some(queues) = self.workers.queues() {
+            if may_be_urgent && self.workers.has_urgent() && (w.lanes.may_be_urgent() || queues.is_empty()) {
                 let task = self.take_urgent(w);
                 if !task.is_null() {
                     return task;
                 }
             }
             w.lanes.begins(false);
-            return if with_jobs { queues.take(w.member.index, None) } else { spare::take_queued(w, queues) };
+            return if with_jobs { queues.take(w.shared.index, None) } else { spare::take_queued(w, queues) };
         }
         let mut injector = locked(&self.injector);
         if with_jobs && let Some(Task(job)) = injector.queue.take_aside() {
             drop(injector);
-            self.crew.uninject(1);
+            self.workers.uninject(1);
             w.lanes.begins(false);
             return job;
         }
@@ -267,11 +267,11 @@ impl Hub {
         }
         // A spare holds nothing back.
         let most = if w.spare { 1 } else { 32 };
-        let share = (injector.queue.len(with_jobs) / self.workers().len()).clamp(1, most);
+        let share = (injector.queue.len(with_jobs) / self.regular_workers().len()).clamp(1, most);
         let Some(Task(first)) = injector.queue.pop(with_jobs) else { return null_mut() };
         let more: Vec<Task> = (1..share).map_while(|_| injector.queue.pop(with_jobs)).collect();
         drop(injector);
-        self.crew.uninject(1 + more.len());
+        self.workers.uninject(1 + more.len());
         // The newest is popped first: push them so that the oldest is.
         for Task(task) in more.into_iter().rev() {
             // SAFETY: taken out of the injector; `w` is the calling worker.
@@ -286,28 +286,30 @@ impl Hub {
         let mut injector = locked(&self.injector);
         injector.queue.put_aside(Task(job));
         // Counted under the lock, as what is injected.
-        self.crew.inject();
+        self.workers.inject();
     }
 
     /// Does something wait in the injector, or in the policy's queues, that a spare might begin?
     pub(crate) fn has_injected_for_spares(&self) -> bool {
         // (Of a policy's queues nobody knows what is in them.)
-        self.crew.has_injected()
-            && (!self.has_guests() || self.is_rescue() || self.crew.queues().is_some() || self.crew.has_urgent() || {
-                locked(&self.injector).queue.len(false) > 0
-            })
+        self.workers.has_injected()
+            && (!self.has_guests()
+                || self.is_rescue()
+                || self.workers.queues().is_some()
+                || self.workers.has_urgent()
+                || { locked(&self.injector).queue.len(false) > 0 })
     }
 
     /// Does something wait behind this worker that a spare might begin? A hint. If there are jobs
     /// of guests, it looks at some places from `from` on, and says in `from` where it has stopped.
-    pub(crate) fn waits_behind(&self, member: &Member, from: &mut usize) -> bool {
+    pub(crate) fn waits_behind(&self, shared: &WorkerShared, from: &mut usize) -> bool {
         if !self.has_guests() {
-            *from = member.deque.position();
-            return member.deque.is_busy();
+            *from = shared.deque.position();
+            return shared.deque.is_busy();
         }
         // Frames with records stay meanwhile: see `name_running`.
         let _frames_stay = locked(&self.injector);
-        member.deque.any_from(from, |task| {
+        shared.deque.any_from(from, |task| {
             // SAFETY: a record that was queued a moment ago: in memory for records, or in a frame,
             // which stays. Volatile, for its owner may begin and end it meanwhile, and write there.
             let kind = unsafe { (&raw const (*task).kind).read_volatile() };
@@ -320,10 +322,10 @@ impl Hub {
         let mut injector = locked(&self.injector);
         let Injector { queue, urgent, deferred, pinned, .. } = &mut *injector;
         let queue = queue.drain();
-        self.crew.uninject(queue.len());
-        self.crew.take_urgent(urgent.len());
-        self.crew.take_deferred(deferred.len());
-        self.workers().iter().for_each(|w| w.member.door.pinned.store(0, Relaxed));
+        self.workers.uninject(queue.len());
+        self.workers.take_urgent(urgent.len());
+        self.workers.take_deferred(deferred.len());
+        self.regular_workers().iter().for_each(|w| w.shared.remote.pinned.store(0, Relaxed));
         let others = urgent.drain(..).chain(deferred.drain(..)).chain(pinned.drain().flat_map(|(_, queue)| queue));
         queue.into_iter().chain(others).map(|Task(task)| task).collect()
     }

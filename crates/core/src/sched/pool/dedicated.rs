@@ -1,10 +1,10 @@
-//! The book of a hub's dedicated tasks, which have threads of their own.
+//! The dedicated tasks of a pool, which have threads of their own.
 
 use crate::record::header::Header;
 use myriad_base::sys::map;
 use std::sync::{Mutex, MutexGuard};
 
-/// A hub's book of dedicated tasks.
+/// The dedicated tasks of a pool.
 #[derive(Debug, Default)]
 pub(crate) struct Dedicated(Mutex<Entries>);
 

@@ -1,7 +1,7 @@
 //! The threads of a runtime: started, counted, joined.
 
 use super::hooks::{Hook, ThreadHooks};
-use crate::sched::hub::{Book, Door, Hub, locked};
+use crate::sched::pool::{Admission, Pool, Threads, locked};
 use crate::sched::stacks::worker_main;
 use crate::sched::unwind;
 use crate::sched::worker::{Worker, set_current};
@@ -14,41 +14,41 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-impl Hub {
+impl Pool {
     /// Starts the workers, and waits until each has a stack.
     pub(crate) fn start(&'static self) -> io::Result<()> {
-        self.crew.set_stop(false);
+        self.workers.set_stop(false);
         let config = self.config();
-        for (i, &w) in self.workers().iter().enumerate() {
+        for (i, &w) in self.regular_workers().iter().enumerate() {
             let name = config.threads.name(i, || format!("{}-{i}", config.name));
             if let Err(error) = self.spawn_thread(name, move || worker_main(w)) {
                 self.stop_started(i);
                 return Err(io::Error::new(error.kind(), format!("cannot start worker {i}: {error}")));
             }
         }
-        let mut book = locked(&self.book);
-        while book.started < config.workers {
-            book = self.changed.wait(book).unwrap_or_else(|e| e.into_inner());
+        let mut threads = locked(&self.threads);
+        while threads.started < config.workers {
+            threads = self.changed.wait(threads).unwrap_or_else(|e| e.into_inner());
         }
-        if let Some(error) = book.start_error.take() {
-            drop(book);
+        if let Some(error) = threads.start_error.take() {
+            drop(threads);
             self.stop_started(config.workers);
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, error.to_string()));
         }
-        drop(book);
-        self.set_door(Door::Open);
+        drop(threads);
+        self.set_admission(Admission::All);
         Ok(())
     }
 
     /// After a failed start: ends the workers that did start.
     fn stop_started(&'static self, workers: usize) {
-        self.crew.set_stop(true);
+        self.workers.set_stop(true);
         self.wait_ended(workers, None);
         self.join_leaving();
         self.give_back();
     }
 
-    /// Starts a thread and writes it into the book.
+    /// Starts a thread and lists it.
     pub(crate) fn spawn_thread(&'static self, name: String, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let config = self.config();
         // In fiber mode the thread itself only starts fibers; tasks run on its stack in threads
@@ -56,12 +56,12 @@ impl Hub {
         let size = if config.fibers { 256 << 10 } else { config.stack_size.max(64 << 10) };
         self.reap();
         map::thread_starts()?;
-        let mut book = locked(&self.book);
+        let mut threads = locked(&self.threads);
         let body = move || crate::sched::unwind::never_unwinds("a worker's thread", body);
         let started = std::thread::Builder::new().name(name).stack_size(size).spawn(body);
         let handle = started.inspect_err(|_| map::thread_ended())?;
-        book.threads.insert(handle.thread().id(), handle);
-        book.numbered += 1;
+        threads.handles.insert(handle.thread().id(), handle);
+        threads.numbered += 1;
         Ok(())
     }
 
@@ -81,7 +81,7 @@ impl Hub {
     pub(crate) fn move_thread(&self, w: &Worker) {
         if let Some(cpus) = &self.config().cpus {
             // A spare is for whatever core has time.
-            _ = if w.spare { thread::unpin(cpus) } else { thread::pin_to_cpu(cpus[w.member.index]) };
+            _ = if w.spare { thread::unpin(cpus) } else { thread::pin_to_cpu(cpus[w.shared.index]) };
         } else if let Some(cpus) = &self.config().roam {
             _ = thread::unpin(cpus);
         }
@@ -91,7 +91,7 @@ impl Hub {
     fn tell(&self, which: impl FnOnce(&ThreadHooks) -> &Option<Hook>, w: &Worker) {
         let config = self.config();
         if let Some(hook) = which(&config.threads)
-            && let Err(payload) = config.threads.call(|| hook(w.member.index))
+            && let Err(payload) = config.threads.call(|| hook(w.shared.index))
         {
             unwind::discard(payload);
         }
@@ -105,7 +105,7 @@ impl Hub {
         unsafe { set_current(None) };
         self.tell(|threads| &threads.end, w);
         self.reap();
-        locked(&self.book).leaving.push(std::thread::current().id());
+        locked(&self.threads).leaving.push(std::thread::current().id());
         self.changed.notify_all();
         // Nobody else may come by for long to join this thread.
         crate::sched::rescue::monitor::worker_awake();
@@ -113,10 +113,10 @@ impl Hub {
 
     /// A worker has its first stack, or not.
     pub(crate) fn worker_started(&self, result: Result<(), NoStack>) {
-        let mut book = locked(&self.book);
-        book.started += 1;
+        let mut threads = locked(&self.threads);
+        threads.started += 1;
         if let Err(error) = result {
-            book.start_error = Some(error);
+            threads.start_error = Some(error);
         }
         self.changed.notify_all();
     }
@@ -125,19 +125,19 @@ impl Hub {
     pub(crate) fn worker_ended(&self, w: &Worker, blocked: usize) {
         w.prefer_locks(false);
         crate::sched::on_idle::tell_idle(w);
-        let mut book = locked(&self.book);
-        book.ended += 1;
-        book.blocked += blocked;
+        let mut threads = locked(&self.threads);
+        threads.ended += 1;
+        threads.blocked += blocked;
         self.changed.notify_all();
-        if let Some(late) = book.late
-            && book.ended == self.crew.members().len()
+        if let Some(late) = threads.late
+            && threads.ended == self.workers.all().len()
         {
-            drop(book);
+            drop(threads);
             // What is dropped now may wait, and this worker has no stack to go on with: it waits as
             // a thread that is none.
             // SAFETY: the worker has ended, and the thread gives the role up for good after this.
             unsafe { set_current(None) };
-            late(w.hub);
+            late(w.pool);
             // SAFETY: nobody else was given the role of a worker that has ended; the thread gives
             // it up for good in `leave_thread`.
             unsafe { set_current(Some(w)) };
@@ -146,17 +146,17 @@ impl Hub {
 
     /// The shutdown waits no longer. True: all workers have ended after all; false: the last one
     /// will call `late`.
-    pub(crate) fn wait_no_longer(&self, late: fn(&'static Hub)) -> bool {
-        let mut book = locked(&self.book);
-        book.late = (book.ended < self.crew.members().len()).then_some(late);
-        book.late.is_none()
+    pub(crate) fn wait_no_longer(&self, late: fn(&'static Pool)) -> bool {
+        let mut threads = locked(&self.threads);
+        threads.late = (threads.ended < self.workers.all().len()).then_some(late);
+        threads.late.is_none()
     }
 
     /// Waits until so many workers have ended, or until the time has passed; says whether they
     /// have.
     pub(crate) fn wait_ended(&self, workers: usize, until: Option<Instant>) -> bool {
-        let mut book = locked(&self.book);
-        while book.ended < workers {
+        let mut threads = locked(&self.threads);
+        while threads.ended < workers {
             // A worker with a long queue would look up only after so many turns.
             self.all_workers().for_each(|w| w.turns_left.store(0, Relaxed));
             let left = until.map_or(Duration::MAX, |t| t - Instant::real_now());
@@ -164,7 +164,7 @@ impl Hub {
                 return false;
             }
             let pause = left.min(Duration::from_millis(1));
-            book = self.changed.wait_timeout(book, pause).unwrap_or_else(|e| e.into_inner()).0;
+            threads = self.changed.wait_timeout(threads, pause).unwrap_or_else(|e| e.into_inner()).0;
         }
         true
     }
@@ -177,11 +177,11 @@ impl Hub {
     pub(crate) fn reap(&self) -> bool {
         let mut ended = Vec::new();
         let more = {
-            let Book { leaving, threads, .. } = &mut *locked(&self.book);
+            let Threads { leaving, handles, .. } = &mut *locked(&self.threads);
             leaving.retain(|id| {
-                let over = threads.get(id).is_some_and(JoinHandle::is_finished);
+                let over = handles.get(id).is_some_and(JoinHandle::is_finished);
                 if over {
-                    ended.extend(threads.remove(id));
+                    ended.extend(handles.remove(id));
                 }
                 !over
             });
@@ -197,28 +197,29 @@ impl Hub {
 
     /// Are threads on their way to their end?
     pub(crate) fn threads_leave(&self) -> bool {
-        !locked(&self.book).leaving.is_empty()
+        !locked(&self.threads).leaving.is_empty()
     }
 
     /// Joins the threads that are ending: their thread-locals are gone afterwards. True: no thread
     /// is left.
     pub(crate) fn join_leaving(&self) -> bool {
         loop {
-            let mut book = locked(&self.book);
-            let Some(id) = book.leaving.pop() else {
+            let mut threads = locked(&self.threads);
+            let Some(id) = threads.leaving.pop() else {
                 // In threads mode idle threads that were told to end may still be on their way.
-                if book.threads.len() > book.blocked + self.blocked_threads() {
+                if threads.handles.len() > threads.blocked + self.blocked_threads() {
                     let wait = Duration::from_millis(100);
-                    let (book, timeout) = self.changed.wait_timeout(book, wait).unwrap_or_else(|e| e.into_inner());
-                    if timeout.timed_out() && book.leaving.is_empty() {
+                    let (threads, timeout) =
+                        self.changed.wait_timeout(threads, wait).unwrap_or_else(|e| e.into_inner());
+                    if timeout.timed_out() && threads.leaving.is_empty() {
                         return false;
                     }
                     continue;
                 }
-                return book.threads.is_empty();
+                return threads.handles.is_empty();
             };
-            let thread = book.threads.remove(&id);
-            drop(book);
+            let thread = threads.handles.remove(&id);
+            drop(threads);
             if let Some(thread) = thread {
                 // It does not unwind: panics stop at the tasks, and what goes on ends the process.
                 _ = thread.join();
@@ -229,7 +230,7 @@ impl Hub {
 
     /// How many tasks were still blocked when their workers ended.
     pub(crate) fn blocked(&self) -> usize {
-        locked(&self.book).blocked + self.blocked_threads()
+        locked(&self.threads).blocked + self.blocked_threads()
     }
 
     /// How much user code is under way that no task runs ([`crate::user_code`]): as long as all
