@@ -363,7 +363,7 @@ impl Wheel {
         let Some(since) = self.cursor.checked_sub(self.spread_at) else { return };
         let mut portion = PORTION * (1 + since / PACE).min(ARREARS);
         for l in bits(self.occupied) {
-            while let Some(u) = self.crowd(l).filter(|&u| may_lower(l, u) <= self.cursor) {
+            while let Some(u) = self.overfull(l).filter(|&u| may_lower(l, u) <= self.cursor) {
                 let node = self.level(l).pop_from_crowd(index(u));
                 // SAFETY: it was linked in a crowded slot, and was taken out of it.
                 unsafe { self.place(node) };
@@ -378,7 +378,7 @@ impl Wheel {
 
     /// The unit of the first crowd of a level. Level 0 has none: there is nowhere to lower it to.
     #[inline]
-    fn crowd(&self, l: usize) -> Option<u64> {
+    fn overfull(&self, l: usize) -> Option<u64> {
         self.levels[l].as_ref()?.first_crowded(unit(l, self.cursor)).filter(|_| l > 0)
     }
 
@@ -407,8 +407,8 @@ impl Wheel {
         self.occupied |= 1 << l;
         let level = self.levels[l].get_or_insert_with(Level::new);
         // SAFETY: linked, and in no slot.
-        let crowd = unsafe { level.push(i, node, (l * SLOTS + i) as u16) };
-        if crowd && l > 0 {
+        let overfull = unsafe { level.push(i, node, (l * SLOTS + i) as u16) };
+        if overfull && l > 0 {
             self.next = self.next.min(may_lower(l, unit(l, key)).max(self.spread_at));
         }
     }
@@ -430,7 +430,7 @@ impl Wheel {
             {
                 earliest = earliest.min(level.min(index(u)));
             }
-            if let Some(u) = self.crowd(l) {
+            if let Some(u) = self.overfull(l) {
                 earliest = earliest.min(may_lower(l, u).max(self.spread_at));
             }
         }

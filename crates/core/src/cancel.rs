@@ -18,8 +18,8 @@
 //! [`join_timeout`](crate::JoinHandle::join_timeout), or drop the handle.
 //!
 //! **Clean-up.** Destructors that block while a task unwinds because of a cancellation are not
-//! cancelled again; [`shield`] does the same for other code. A limit on such code is a region of
-//! its own: `timeout` works within both.
+//! cancelled again; [`shield`] does the same for other code. A limit on such code is a cancel scope
+//! of its own: `timeout` works within both.
 //!
 //! **Catching.** `catch_unwind` catches a cancellation like a panic (its payload is [`Cancelled`]).
 //! Once the payload is dropped and the task goes on, it arrives again at the next blocking point.

@@ -11,8 +11,8 @@
 //! record    a task's header, state, result and memory
 //! ```
 //!
-//! To read it, begin with `sched::turn` (what a worker does), `record::header` (what a task is) and
-//! `queue::deque` (how work is shared).
+//! To read it, begin with `sched::run_loop` (what a worker does), `record::header` (what a task is)
+//! and `queue::deque` (how work is shared).
 // They panic where the output is full or closed: see `sys::say`.
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 

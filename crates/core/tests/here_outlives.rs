@@ -1,7 +1,7 @@
-//! A `Here` is a copy of who called: it may be used inside code that hides the worker. Nothing is
+//! A `Caller` is a copy of who called: it may be used inside code that hides the worker. Nothing is
 //! set aside there.
 
-use myriad_core::engine::wait::Here;
+use myriad_core::engine::wait::Caller;
 use myriad_core::task::keep_thread;
 use myriad_core::{Builder, spawn, yield_now};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ fn modes() -> [Builder; 2] {
 /// A budget has 256 operations: the loops below use up several.
 const OPERATIONS: usize = 2000;
 
-/// Does another task of the worker go on while this runs in a task, with a `Here` of before?
-fn others_go_on_in(code: fn(Here)) {
+/// Does another task of the worker go on while this runs in a task, with a `Caller` of before?
+fn others_go_on_in(code: fn(Caller)) {
     for mode in modes() {
         let rt = mode.workers(1).spare_workers(0).build().unwrap();
         rt.run(move || {
-            let here = Here::get();
+            let here = Caller::get();
             let (turns, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
             let other = spawn({
                 let (turns, stop) = (turns.clone(), stop.clone());

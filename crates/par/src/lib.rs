@@ -55,10 +55,10 @@
 
 mod failures;
 mod filter;
+mod grain;
 mod loops;
 mod map;
 mod number;
-mod pace;
 mod raw;
 mod reduce;
 mod scan;

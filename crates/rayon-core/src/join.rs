@@ -88,7 +88,7 @@ where
     RA: Send,
     RB: Send,
 {
-    if guest::seat().is_some() {
+    if guest::worker().is_some() {
         return guest::join(
             || {
                 split::offer();
@@ -124,9 +124,9 @@ where
     RA: Send,
     RB: Send,
 {
-    if let Some(seat) = guest::seat() {
+    if let Some(seat) = guest::worker() {
         let here = seat.id();
-        let moved = move || guest::seat().is_none_or(|there| there.id() != here);
+        let moved = move || guest::worker().is_none_or(|there| there.id() != here);
         return guest::join(
             || {
                 split::offer();
@@ -163,7 +163,7 @@ where
     RB: Send,
 {
     match Worker::current() {
-        Some(w) if guest::seat().is_none() => own::join(w, injected, a, b),
+        Some(w) if guest::worker().is_none() => own::join(w, injected, a, b),
         _ => guest::join(
             || {
                 split::offer();

@@ -24,7 +24,7 @@ pub(crate) enum Pool {
 impl Pool {
     /// The pool of the calling job; on other threads the global one.
     pub(crate) fn current() -> Pool {
-        if let Some(seat) = guest::seat() {
+        if let Some(seat) = guest::worker() {
             return Pool::Shared(seat.pool());
         }
         match Worker::current() {

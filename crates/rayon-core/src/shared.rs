@@ -11,15 +11,15 @@ use crate::broadcast::{BroadcastContext, gather};
 use crate::own::latch::Latch;
 use crate::own::worker::{Fifo, StandIn};
 use crate::{fork, global, unwind, user_code};
-use myriad_core::engine::guest::{self, Seat};
+use myriad_core::engine::guest::{self, WorkerRef};
 use myriad_core::engine::split;
 use myriad_core::{Handle, cancel};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The caller's worker, if it is one of this pool.
-pub(crate) fn seat_in(pool: Handle) -> Option<Seat> {
-    guest::seat().filter(|seat| guest::is_same(seat.pool(), pool))
+pub(crate) fn seat_in(pool: Handle) -> Option<WorkerRef> {
+    guest::worker().filter(|seat| guest::is_same(seat.pool(), pool))
 }
 
 /// A job that nobody waits for.

@@ -212,7 +212,7 @@ pub fn max_num_threads() -> usize {
 /// If the global pool is needed, and cannot be started.
 #[inline]
 pub fn current_num_threads() -> usize {
-    match guest::seat() {
+    match guest::worker() {
         Some(seat) => {
             seat.expect_jobs();
             seat.workers()
@@ -239,7 +239,7 @@ fn elsewhere() -> usize {
 /// with a number above the others.
 #[inline]
 pub fn current_thread_index() -> Option<usize> {
-    match guest::seat() {
+    match guest::worker() {
         Some(seat) => {
             seat.expect_jobs();
             Some(seat.index())
@@ -251,7 +251,7 @@ pub fn current_thread_index() -> Option<usize> {
 /// Has the caller's worker jobs in its own queue? `None` on a thread that is no worker.
 #[inline]
 pub fn current_thread_has_pending_tasks() -> Option<bool> {
-    match guest::seat() {
+    match guest::worker() {
         Some(seat) => Some(seat.has_unstarted()),
         None => Worker::current().map(Worker::has_own),
     }

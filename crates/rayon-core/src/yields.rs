@@ -2,7 +2,7 @@
 
 use crate::own::worker::Worker;
 use crate::unwind;
-use myriad_core::engine::guest::{self, Look};
+use myriad_core::engine::guest::{self, Queues};
 use std::cell::Cell;
 
 /// What a yield has done.
@@ -46,10 +46,10 @@ impl Yield {
 /// });
 /// ```
 pub fn yield_now() -> Option<Yield> {
-    match guest::seat() {
+    match guest::worker() {
         Some(_) => {
             myriad_core::yield_now();
-            Some(Yield::of(run_on_top(Look::Anywhere)))
+            Some(Yield::of(run_on_top(Queues::All)))
         }
         None => run(Worker::current()?, Worker::find),
     }
@@ -63,9 +63,9 @@ pub fn yield_now() -> Option<Yield> {
 /// # Panics
 /// As [`yield_now`].
 pub fn yield_local() -> Option<Yield> {
-    match guest::seat() {
+    match guest::worker() {
         Some(_) => {
-            let executed = run_on_top(Look::Here);
+            let executed = run_on_top(Queues::Own);
             if !executed {
                 // A caller that goes on asking does so for a job that it must not begin, perhaps.
                 myriad_core::yield_now();
@@ -87,12 +87,12 @@ thread_local! {
 }
 
 /// Runs a job of Myriad's pool on top of the caller, if that is not too deep.
-fn run_on_top(look: Look) -> bool {
+fn run_on_top(from: Queues) -> bool {
     let depth = DEPTH.get();
     // (Asked for here: the caller may have waited.)
-    let Some(seat) = guest::seat().filter(|_| depth < DEEPEST) else { return false };
+    let Some(seat) = guest::worker().filter(|_| depth < DEEPEST) else { return false };
     DEPTH.set(depth + 1);
-    let executed = unwind::never_left("a job that waits in `yield_now`", || seat.run_one(look));
+    let executed = unwind::never_left("a job that waits in `yield_now`", || seat.run_one(from));
     // A closure stays on its thread, but others have come and gone there.
     DEPTH.set(DEPTH.get() - 1);
     executed

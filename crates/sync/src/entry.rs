@@ -2,8 +2,8 @@
 //! circular lists.
 //!
 //! **Invariants.** An entry is linked only while its owner waits; it does not move meanwhile.
-//! Links, `target` and `slot` of a linked entry are touched under the primitive's lock. The one who
-//! ends the wait takes the target out, fills or empties the slot, and stores `state` last: from
+//! Links, `waiter` and `slot` of a linked entry are touched under the primitive's lock. The one who
+//! ends the wait takes the waiter out, fills or empties the slot, and stores `state` last: from
 //! then on the entry is its owner's, who may free it at once.
 //!
 //! **Ordering.** `state`: the Release store with the owner's Acquire load: the slot.
@@ -11,7 +11,7 @@
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::{on, ord};
-use myriad_core::engine::wait::{Both, Group, Target};
+use myriad_core::engine::wait::{Both, MultiWait, Waiter};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -38,7 +38,7 @@ pub(crate) struct Entry<T> {
 struct Links<T> {
     next: *mut Entry<T>,
     prev: *mut Entry<T>,
-    target: Target,
+    waiter: Waiter,
 }
 
 const _: () = crate::values::no_drop_glue::<Entry<String>>();
@@ -111,7 +111,7 @@ impl<T> Entry<T> {
     /// Ends the wait. Afterwards the entry may be gone.
     ///
     /// # Safety
-    /// The entry is live and was taken out of its list by the caller, who has its target.
+    /// The entry is live and was taken out of its list by the caller, who has its waiter.
     #[inline(always)]
     pub(crate) unsafe fn end(this: *const Entry<T>, state: u8) {
         // Release: pairs with `state()`: the slot.
@@ -127,14 +127,14 @@ impl<T> Entry<T> {
         unsafe { (*this).links.with_mut(|links| f((*links).assume_init_mut())) }
     }
 
-    /// Under the lock: replaces the target of a linked entry; the old one is to be discarded
+    /// Under the lock: replaces the waiter of a linked entry; the old one is to be discarded
     /// without the lock.
     ///
     /// # Safety
     /// Linked, and the channel is locked.
-    pub(crate) unsafe fn replace_target(&self, target: Target) -> Target {
+    pub(crate) unsafe fn replace_target(&self, waiter: Waiter) -> Waiter {
         // SAFETY: the caller: linked, so the links are written.
-        self.links.with_mut(|links| unsafe { std::mem::replace(&mut (*links).assume_init_mut().target, target) })
+        self.links.with_mut(|links| unsafe { std::mem::replace(&mut (*links).assume_init_mut().waiter, waiter) })
     }
 }
 
@@ -161,7 +161,7 @@ impl<T> List<T> {
     /// # Safety
     /// It is live and in no list, stays where it is while linked, and the channel is locked.
     #[inline(always)]
-    pub(crate) unsafe fn push(&mut self, entry: *mut Entry<T>, target: Target) {
+    pub(crate) unsafe fn push(&mut self, entry: *mut Entry<T>, waiter: Waiter) {
         // SAFETY: the caller; linked entries are live, and their links are written.
         unsafe {
             (*entry).state.store(LINKED, Relaxed);
@@ -174,7 +174,7 @@ impl<T> List<T> {
                 Entry::with_links(last, |links| links.next = entry);
                 (first, last)
             };
-            (*entry).links.with_mut(|links| (*links).write(Links { next, prev, target }));
+            (*entry).links.with_mut(|links| (*links).write(Links { next, prev, waiter }));
         }
     }
 
@@ -198,22 +198,22 @@ impl<T> List<T> {
     ///
     /// # Safety
     /// As `push`.
-    pub(crate) unsafe fn push_first(&mut self, entry: *mut Entry<T>, target: Target) {
+    pub(crate) unsafe fn push_first(&mut self, entry: *mut Entry<T>, waiter: Waiter) {
         // SAFETY: the caller. Last in a circle is before the first.
-        unsafe { self.push(entry, target) };
+        unsafe { self.push(entry, waiter) };
         self.first = entry;
     }
 
-    /// Takes an entry out, with its target.
+    /// Takes an entry out, with its waiter.
     ///
     /// # Safety
     /// It is in this list, and the channel is locked.
     #[inline(always)]
-    pub(crate) unsafe fn remove(&mut self, entry: *mut Entry<T>) -> Target {
+    pub(crate) unsafe fn remove(&mut self, entry: *mut Entry<T>) -> Waiter {
         // SAFETY: the caller; linked entries are live, and their links are written. They are read
         // out once: it is in no list afterwards.
         unsafe {
-            let Links { next, prev, target } = (*entry).links.with_mut(|links| (*links).assume_init_read());
+            let Links { next, prev, waiter } = (*entry).links.with_mut(|links| (*links).assume_init_read());
             if next == entry {
                 self.first = null_mut();
             } else {
@@ -223,7 +223,7 @@ impl<T> List<T> {
                     self.first = next;
                 }
             }
-            target
+            waiter
         }
     }
 
@@ -259,12 +259,12 @@ impl<T> List<T> {
     /// # Safety
     /// The channel is locked.
     #[inline(always)]
-    pub(crate) unsafe fn claim_first(&mut self) -> Option<(*mut Entry<T>, Target)> {
+    pub(crate) unsafe fn claim_first(&mut self) -> Option<(*mut Entry<T>, Waiter)> {
         while !self.first.is_null() {
             let entry = self.first;
             // SAFETY: the caller; it is linked.
-            if let Some(target) = unsafe { self.claim(entry) } {
-                return Some((entry, target));
+            if let Some(waiter) = unsafe { self.claim(entry) } {
+                return Some((entry, waiter));
             }
         }
         None
@@ -275,12 +275,12 @@ impl<T> List<T> {
     /// # Safety
     /// It is in this list, and the channel is locked.
     #[inline(always)]
-    pub(crate) unsafe fn claim(&mut self, entry: *mut Entry<T>) -> Option<Target> {
+    pub(crate) unsafe fn claim(&mut self, entry: *mut Entry<T>) -> Option<Waiter> {
         // SAFETY: the caller; its owner cannot go before it has locked the channel, or is woken.
         unsafe {
-            let mut target = self.remove(entry);
-            if target.claim() || on("claim-not-asked") {
-                return Some(target);
+            let mut waiter = self.remove(entry);
+            if waiter.claim() || on("claim-not-asked") {
+                return Some(waiter);
             }
             // Its time is over, so it is one that blocks: there is no waker to discard.
             Entry::end(entry, SKIPPED);
@@ -296,8 +296,8 @@ impl<T> List<T> {
         // SAFETY: it is in this list, and the lock is held: so it is live, and its owner waits
         // until it is ended below.
         unsafe {
-            let target = self.remove(entry);
-            debug_assert!(!target.is_future(), "a future's wait in one list has no other end");
+            let waiter = self.remove(entry);
+            debug_assert!(!waiter.is_future(), "a future's wait in one list has no other end");
             Entry::end(entry, SKIPPED);
         }
     }
@@ -308,7 +308,7 @@ impl<T> List<T> {
     ///
     /// # Safety
     /// Both lists are under one lock, which is held.
-    pub(crate) unsafe fn claim_pair(&mut self, others: &mut List<T>) -> Option<[(*mut Entry<T>, Target); 2]> {
+    pub(crate) unsafe fn claim_pair(&mut self, others: &mut List<T>) -> Option<[(*mut Entry<T>, Waiter); 2]> {
         let mut mine = self.first;
         // SAFETY: the caller; linked entries are live, and what is behind one is asked for before
         // it is taken out.
@@ -319,7 +319,7 @@ impl<T> List<T> {
                     let next = others.behind(other);
                     let both = Entry::with_links(mine, |mine| {
                         Entry::with_links(other, |other| {
-                            let (one, two) = (&mut mine.target, &mut other.target);
+                            let (one, two) = (&mut mine.waiter, &mut other.waiter);
                             (!one.is_with(two)).then(|| one.claim_both(two))
                         })
                     });
@@ -345,15 +345,15 @@ impl<T> List<T> {
     ///
     /// # Safety
     /// The channel is locked; `me` is the caller's own wait.
-    pub(crate) unsafe fn claim_first_with(&mut self, me: Group) -> Met<T> {
+    pub(crate) unsafe fn claim_first_with(&mut self, me: MultiWait) -> Met<T> {
         let mut entry = self.first;
         while !entry.is_null() {
             // SAFETY: the caller; as above.
             unsafe {
                 let next = Entry::with_links(entry, |links| links.next);
                 let is_last = next == self.first;
-                if on("meets-itself") || !Entry::with_links(entry, |links| links.target.is_of(me)) {
-                    match Entry::with_links(entry, |links| links.target.claim_with(me)) {
+                if on("meets-itself") || !Entry::with_links(entry, |links| links.waiter.is_of(me)) {
+                    match Entry::with_links(entry, |links| links.waiter.claim_with(me)) {
                         Both::Claimed => return Met::Partner(entry, self.remove(entry)),
                         Both::MineOver => return Met::Over,
                         Both::Over => self.skip(entry),
@@ -369,7 +369,7 @@ impl<T> List<T> {
 /// What [`List::claim_first_with`] met.
 pub(crate) enum Met<T> {
     /// It was taken out, and is the caller's to end.
-    Partner(*mut Entry<T>, Target),
+    Partner(*mut Entry<T>, Waiter),
     Nobody,
     /// The caller's own wait is over.
     Over,

@@ -5,7 +5,7 @@ use crate::err::{RecvError, SendError};
 use myriad::channel as on;
 use myriad::select::{Arm, Link};
 use myriad::time::Instant;
-use myriad_core::engine::wait::{Group, Here};
+use myriad_core::engine::wait::{Caller, MultiWait};
 use std::task::Waker;
 
 /// What a receive brings when it has been chosen.
@@ -58,7 +58,7 @@ fn at<T>(output: Result<Instant, on::RecvError>, message: fn(std::time::Instant)
 unsafe impl<T> Arm for RecvArm<'_, T> {
     type Output = Came<T>;
 
-    unsafe fn attempt(&mut self, here: Here, waker: Option<&Waker>) -> Option<Came<T>> {
+    unsafe fn attempt(&mut self, here: Caller, waker: Option<&Waker>) -> Option<Came<T>> {
         match self {
             // SAFETY: the arm inside is linked when this one is, and moves with this one.
             RecvArm::Channel(arm) => unsafe { arm.attempt(here, waker) },
@@ -67,7 +67,7 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
             RecvArm::Never => None,
         }
     }
-    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> Option<Came<T>> {
+    unsafe fn reattempt(&mut self, here: Caller, waker: Option<&Waker>, seen: &mut u64) -> Option<Came<T>> {
         match self {
             // SAFETY: as in `attempt`.
             RecvArm::Channel(arm) => unsafe { arm.reattempt(here, waker, seen) },
@@ -78,7 +78,7 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
             RecvArm::Never => None,
         }
     }
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+    unsafe fn link(&mut self, here: Caller, me: MultiWait) -> Link {
         match self {
             // SAFETY: the arm inside is linked when this one is, and moves with this one; `me` is
             // the same wait.
@@ -88,14 +88,14 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
             RecvArm::Never => Link::Linked,
         }
     }
-    fn unlink(&mut self, here: Here) -> Option<Came<T>> {
+    fn unlink(&mut self, here: Caller) -> Option<Came<T>> {
         match self {
             RecvArm::Channel(arm) => arm.unlink(here),
             RecvArm::Times(arm, message) => arm.unlink(here).map(|output| at(output, *message)),
             RecvArm::Never => None,
         }
     }
-    fn abandon(&mut self, here: Here) {
+    fn abandon(&mut self, here: Caller) {
         match self {
             RecvArm::Channel(arm) => arm.abandon(here),
             RecvArm::Times(arm, _) => arm.abandon(here),

@@ -6,9 +6,9 @@
 //!  re-bias: under the word, after a run of acquisitions by one worker: bias = my key
 //! ```
 //! It starts unbiased, biases after two acquisitions in a row by one worker, and doubles that
-//! number at each revocation. A revocation costs a heavy fence, 1 to 20 µs: [`Biaser`] sees to it
-//! that they do not take more than a few per cent of the time, and can end all biases of a worker
-//! by one.
+//! number at each revocation. A revocation costs a heavy fence, 1 to 20 µs: [`BiasOwner`] sees to
+//! it that they do not take more than a few per cent of the time, and can end all biases of a
+//! worker by one.
 //!
 //! **Invariants.** Mutual exclusion; each holder sees all that earlier ones did. `bias` is written
 //! under the word only, and to a worker only by that worker. One `in_op` for each worker, so: *no
@@ -18,12 +18,12 @@
 //! What the owner did inside: `in_op` (Release at leaving, and at *entering* the next lock, since a
 //! revoker that reads another lock's address concludes that we have left this one) with the
 //! revoker's Acquire. `bias` needs no acquire: a worker set it itself. A bias with an old key has
-//! been ended by a sweep: see [`super::biaser`].
+//! been ended by a sweep: see [`super::bias_owner`].
 //!
 //! **Reuse.** `in_op` holds an address that is never dereferenced: a lock's memory may be freed
-//! after its last unlock. The words of workers live for ever ([`Biaser`]), so a lock that is biased
-//! to a worker long gone can be revoked, which costs nothing: a worker's end makes its key an old
-//! one.
+//! after its last unlock. The words of workers live for ever ([`BiasOwner`]), so a lock that is
+//! biased to a worker long gone can be revoked, which costs nothing: a worker's end makes its key
+//! an old one.
 //!
 //! **Rejected.** Bias at the first use: futures that migrate paid a revocation for each channel
 //! (25.6 instead of 6.8 ns a hop). Bias after 16: short-lived channels never profit. Without
@@ -31,7 +31,7 @@
 //!
 //! Tests: `tests/loom/biased.rs`.
 
-use super::biaser::{Biaser, NOBODY, find, pause};
+use super::bias_owner::{BiasOwner, NOBODY, find, pause};
 use crate::sys::atomic::{AtomicU8, AtomicU32, Ordering::*, Peek};
 use crate::sys::cell::UnsafeCell;
 use crate::sys::mutant::{on, ord};
@@ -43,8 +43,8 @@ const FIRST_THRESHOLD: u8 = 1;
 const REFUSED_THRESHOLD: u8 = 6;
 
 /// A caller's number; 0 for a foreign thread.
-fn number(me: Option<&'static Biaser>) -> u16 {
-    me.map_or(0, |me| Biaser::number_of(me.key.load(Relaxed)))
+fn number(me: Option<&'static BiasOwner>) -> u16 {
+    me.map_or(0, |me| BiasOwner::number_of(me.key.load(Relaxed)))
 }
 
 /// Turns between two looks at a word that another thread has, at most: some 0.2 µs.
@@ -103,7 +103,7 @@ impl BiasedLock {
     }
 
     #[cfg(all(test, not(loom)))]
-    pub(super) fn is_biased_to(&self, worker: &Biaser) -> bool {
+    pub(super) fn is_biased_to(&self, worker: &BiasOwner) -> bool {
         self.bias.load(Relaxed) == worker.key.load(Relaxed)
     }
 
@@ -127,7 +127,7 @@ impl BiasedLock {
     /// `me` belongs to the calling thread. Until the guard is dropped, soon: no other biased lock
     /// is taken, no foreign code runs, and nothing suspends or unwinds.
     #[inline(always)]
-    pub unsafe fn lock(&self, me: Option<&'static Biaser>) -> BiasedGuard<'_> {
+    pub unsafe fn lock(&self, me: Option<&'static BiasOwner>) -> BiasedGuard<'_> {
         if let Some(me) = me
             && self.bias.load(Relaxed) == me.key.load(Relaxed)
             && self.enter(me)
@@ -139,7 +139,7 @@ impl BiasedLock {
 
     /// Announces the operation and looks at the bias.
     #[inline(always)]
-    fn enter(&self, me: &'static Biaser) -> bool {
+    fn enter(&self, me: &'static BiasOwner) -> bool {
         debug_assert!(me.in_op.load(Relaxed).is_null() || on("nested"), "a biased lock inside a biased lock");
         me.in_op.store(self.address(), ord(Release, "enter-release"));
         if !on("enter-light") {
@@ -161,7 +161,7 @@ impl BiasedLock {
 
     #[cold]
     #[inline(never)]
-    fn lock_slow(&self, me: Option<&'static Biaser>) -> BiasedGuard<'_> {
+    fn lock_slow(&self, me: Option<&'static BiasOwner>) -> BiasedGuard<'_> {
         loop {
             self.take_word();
             let bias = self.bias.load(Relaxed);
@@ -189,7 +189,7 @@ impl BiasedLock {
     }
 
     /// Under the word: one more acquisition by `me`; enough in a row make the lock biased.
-    fn count(&self, run: &mut Run, me: Option<&'static Biaser>) {
+    fn count(&self, run: &mut Run, me: Option<&'static BiasOwner>) {
         match me {
             Some(worker) if run.last == number(me) => {
                 run.streak = run.streak.saturating_add(1);
@@ -213,7 +213,7 @@ impl BiasedLock {
     /// Under the word: ends the bias of another worker and waits until it is out. (Or of this one,
     /// by an old key.)
     fn revoke(&self, bias: u32) {
-        let owner = find(Biaser::number_of(bias));
+        let owner = find(BiasOwner::number_of(bias));
         self.bias.store(NOBODY, Relaxed);
         if !owner.has_settled(bias) {
             owner.evict(self.address());
@@ -256,7 +256,7 @@ impl BiasedLock {
 #[derive(Debug)]
 pub struct BiasedGuard<'a> {
     lock: &'a BiasedLock,
-    biased: Option<&'static Biaser>,
+    biased: Option<&'static BiasOwner>,
 }
 
 impl Drop for BiasedGuard<'_> {

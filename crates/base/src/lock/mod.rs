@@ -1,6 +1,6 @@
 //! The locks that channels and locks are built on.
+pub mod bias_owner;
 pub mod biased;
-pub mod biaser;
 pub mod spin;
 
 #[cfg(all(test, not(loom)))]

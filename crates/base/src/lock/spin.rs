@@ -10,7 +10,7 @@
 //!
 //! Tests: `tests/loom/biased.rs`.
 
-use super::biaser::pause;
+use super::bias_owner::pause;
 use crate::sys::atomic::{AtomicU8, Ordering::*, Peek};
 use crate::sys::mutant::ord;
 

@@ -9,13 +9,13 @@
 //! **Invariant.** The worker's owner-only state is touched only by the thread that has the role:
 //! after handing over, a thread touches nothing of it until its own turn comes.
 //!
-//! **Ordering.** `turn`: the Release store in [`Turn::give`] with the Acquire swap in
-//! [`Turn::wait`] carries all of the worker's state. The word makes spurious wake-ups harmless.
+//! **Ordering.** `turn`: the Release store in [`Baton::give`] with the Acquire swap in
+//! [`Baton::wait`] carries all of the worker's state. The word makes spurious wake-ups harmless.
 //!
 //! Tests: `tests/loom/handoff.rs`; every behaviour test runs in both modes.
 
 use crate::sys::atomic::{Ordering::*, Overwrite};
-use crate::sys::futex::Gate;
+use crate::sys::futex::Parker;
 use crate::sys::mutant::ord;
 
 /// What a waiting thread is told.
@@ -30,24 +30,24 @@ pub enum Order {
 
 /// Where a thread waits for its turn.
 #[derive(Debug, Default)]
-pub struct Turn {
+pub struct Baton {
     /// 0, or an [`Order`].
-    gate: Gate,
+    parker: Parker,
 }
 
-impl Turn {
-    /// Gives the turn. The thread may go on, end, and free the `Turn` at once: a raw pointer for
+impl Baton {
+    /// Gives the turn. The thread may go on, end, and free the `Baton` at once: a raw pointer for
     /// that reason.
     ///
     /// # Safety
     /// The thread waits or will wait, and `turn` lives until it has seen the order.
-    pub unsafe fn give(turn: *const Turn, order: Order) {
+    pub unsafe fn give(turn: *const Baton, order: Order) {
         // SAFETY: the caller; after the store only the address is used.
         unsafe {
-            let gate = &raw const (*turn).gate;
+            let parker = &raw const (*turn).parker;
             // Release: pairs with the Acquire in `wait`.
-            (*gate).word.overwrite(order as u32, ord(Release, "hand-over-release"));
-            Gate::wake(gate);
+            (*parker).word.overwrite(order as u32, ord(Release, "hand-over-release"));
+            Parker::wake(parker);
         }
     }
 
@@ -55,8 +55,8 @@ impl Turn {
     pub fn wait(&self) -> Order {
         loop {
             // Acquire: all that the giver did with the worker.
-            match self.gate.word.swap(0, ord(Acquire, "turn-acquire")) {
-                0 => self.gate.wait(0, None),
+            match self.parker.word.swap(0, ord(Acquire, "turn-acquire")) {
+                0 => self.parker.wait(0, None),
                 go if go == Order::Go as u32 => return Order::Go,
                 _ => return Order::Exit,
             }

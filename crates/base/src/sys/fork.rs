@@ -105,7 +105,7 @@ fn register() {
 fn take_own() -> GiveBack {
     let handler = crate::stack::overflow::lock();
     #[cfg(not(loom))]
-    let numbers = crate::lock::biaser::lock_free();
+    let numbers = crate::lock::bias_owner::lock_free();
     Box::new(move |_| {
         let _handler = handler;
         #[cfg(not(loom))]

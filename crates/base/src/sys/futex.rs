@@ -3,15 +3,15 @@
 //! Linux: the futex call. Elsewhere: a thread handle and `park`/`unpark` in a side cell. In a model
 //! a sleeper that nobody wakes makes the model fail.
 //!
-//! A gate orders nothing: whoever comes back from [`Gate::wait`] looks at the word again, with the
-//! ordering it needs.
+//! A parker orders nothing: whoever comes back from [`Parker::wait`] looks at the word again, with
+//! the ordering it needs.
 
 #[cfg(all(target_os = "linux", not(loom)))]
-pub use linux::Gate;
+pub use linux::Parker;
 #[cfg(loom)]
-pub use model::Gate;
+pub use model::Parker;
 #[cfg(all(not(target_os = "linux"), not(loom)))]
-pub use portable::Gate;
+pub use portable::Parker;
 
 #[cfg(all(target_os = "linux", not(loom)))]
 mod linux {
@@ -20,16 +20,16 @@ mod linux {
 
     /// Sleeps while its word has a given value; the word's meaning belongs to the caller.
     #[derive(Debug, Default)]
-    pub struct Gate {
-        /// The word. Whoever changes it so that a sleeper should go on calls [`Gate::wake`]
+    pub struct Parker {
+        /// The word. Whoever changes it so that a sleeper should go on calls [`Parker::wake`]
         /// afterwards.
         pub word: AtomicU32,
     }
 
-    impl Gate {
-        /// A gate whose word has this value.
-        pub const fn new(value: u32) -> Gate {
-            Gate { word: AtomicU32::new(value) }
+    impl Parker {
+        /// A parker whose word has this value.
+        pub const fn new(value: u32) -> Parker {
+            Parker { word: AtomicU32::new(value) }
         }
         /// Sleeps until the word is not `value`; may also return early. `None`: no time limit.
         #[cold]
@@ -54,18 +54,18 @@ mod linux {
                 );
             }
         }
-        /// Wakes one thread that sleeps on the gate at `gate`. The gate may be freed by whoever saw
-        /// the word change before this call: the kernel uses the address only as a key.
+        /// Wakes one thread that sleeps on the parker at `parker`. The parker may be freed by
+        /// whoever saw the word change before this call: the kernel uses the address only as a key.
         ///
         /// A raw pointer for that reason; nothing is dereferenced.
         ///
         /// # Safety
-        /// The gate stood until its word was changed, before this call. (A model dereferences it.)
-        pub unsafe fn wake(gate: *const Gate) {
+        /// The parker stood until its word was changed, before this call. (A model dereferences it.)
+        pub unsafe fn wake(parker: *const Parker) {
             // SAFETY: FUTEX_WAKE does not read the memory; a stale address at worst wakes a waiter
             // that looks again.
             unsafe {
-                libc::syscall(libc::SYS_futex, gate, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
+                libc::syscall(libc::SYS_futex, parker, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1);
             }
         }
     }
@@ -80,32 +80,32 @@ mod portable {
 
     use std::thread::{Thread, current, park, park_timeout};
 
-    /// Who sleeps on which gate. (A side table, so that waking needs only the address, as with
+    /// Who sleeps on which parker. (A side table, so that waking needs only the address, as with
     /// futexes.)
     static SLEEPING: Mutex<Option<HashMap<usize, Thread>>> = Mutex::new(None);
 
     /// Sleeps while its word has a given value; the word's meaning belongs to the caller.
     #[derive(Debug)]
-    pub struct Gate {
-        /// The word. Whoever changes it so that a sleeper should go on calls [`Gate::wake`]
+    pub struct Parker {
+        /// The word. Whoever changes it so that a sleeper should go on calls [`Parker::wake`]
         /// afterwards.
         pub word: AtomicU32,
     }
 
-    impl Default for Gate {
+    impl Default for Parker {
         fn default() -> Self {
-            Gate::new(0)
+            Parker::new(0)
         }
     }
 
-    impl Gate {
-        /// A gate whose word has this value.
-        pub fn new(value: u32) -> Gate {
-            Gate { word: AtomicU32::new(value) }
+    impl Parker {
+        /// A parker whose word has this value.
+        pub fn new(value: u32) -> Parker {
+            Parker { word: AtomicU32::new(value) }
         }
         /// Sleeps until the word is not `value`; may also return early.
         pub fn wait(&self, value: u32, timeout: Option<Duration>) {
-            let key = self as *const Gate as usize;
+            let key = self as *const Parker as usize;
             SLEEPING.lock().unwrap().get_or_insert_default().insert(key, current());
             if self.word.peek(Acquire) == value {
                 match timeout {
@@ -115,13 +115,13 @@ mod portable {
             }
             SLEEPING.lock().unwrap().get_or_insert_default().remove(&key);
         }
-        /// Wakes the thread that sleeps on the gate at this address, if any; the address is only a
-        /// key.
+        /// Wakes the thread that sleeps on the parker at this address, if any; the address is only
+        /// a key.
         ///
         /// # Safety
-        /// The gate stood until its word was changed, before this call. (A model dereferences it.)
-        pub unsafe fn wake(gate: *const Gate) {
-            let thread = SLEEPING.lock().unwrap().get_or_insert_default().get(&(gate as usize)).cloned();
+        /// The parker stood until its word was changed, before this call. (A model dereferences it.)
+        pub unsafe fn wake(parker: *const Parker) {
+            let thread = SLEEPING.lock().unwrap().get_or_insert_default().get(&(parker as usize)).cloned();
             if let Some(thread) = thread {
                 thread.unpark();
             }
@@ -159,22 +159,22 @@ mod model {
     }
 
     #[derive(Debug)]
-    pub struct Gate {
+    pub struct Parker {
         pub word: AtomicU32,
         /// Who sleeps, as the kernel would know it. In std's mutex, which orders nothing in a
         /// model.
         asleep: Mutex<Option<Thread>>,
     }
 
-    impl Default for Gate {
+    impl Default for Parker {
         fn default() -> Self {
-            Gate::new(0)
+            Parker::new(0)
         }
     }
 
-    impl Gate {
-        pub fn new(value: u32) -> Gate {
-            Gate { word: AtomicU32::new(value), asleep: Mutex::new(None) }
+    impl Parker {
+        pub fn new(value: u32) -> Parker {
+            Parker { word: AtomicU32::new(value), asleep: Mutex::new(None) }
         }
         fn is_asleep(&self) -> bool {
             self.asleep.lock().unwrap().is_some()
@@ -204,11 +204,11 @@ mod model {
             }
         }
         /// # Safety
-        /// The gate stood until its word was changed, before this call.
-        pub unsafe fn wake(gate: *const Gate) {
-            // SAFETY: unlike the kernel's, a model's wake needs the gate; between the change of the
-            // word and this call no other thread runs, or the script keeps the gate.
-            let sleeper = unsafe { &(*gate).asleep }.lock().unwrap().take();
+        /// The parker stood until its word was changed, before this call.
+        pub unsafe fn wake(parker: *const Parker) {
+            // SAFETY: unlike the kernel's, a model's wake needs the parker; between the change of
+            // the word and this call no other thread runs, or the script keeps the parker.
+            let sleeper = unsafe { &(*parker).asleep }.lock().unwrap().take();
             if let Some(sleeper) = sleeper.filter(|_| !SPINS.get()) {
                 sleeper.unpark();
             }

@@ -183,11 +183,11 @@ impl Level {
         // SAFETY: the caller.
         unsafe { slot.push(node, place) };
         self.occupied |= 1 << i;
-        let crowd = slot.count == CROWD + 1;
-        if crowd {
+        let overfull = slot.count == CROWD + 1;
+        if overfull {
             self.crowded |= 1 << i;
         }
-        crowd
+        overfull
     }
 
     /// Takes `node` out of slot `i`. True: the slot is empty now.

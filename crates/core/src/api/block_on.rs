@@ -1,7 +1,7 @@
 //! Waiting for a future from blocking code.
 
-use crate::queue::node::Node;
-use crate::sched::cancel::point;
+use crate::queue::parked::Parked;
+use crate::sched::cancel::checkpoint;
 use crate::sched::worker::{self, block_thread, wake_node};
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
 use std::future::Future;
@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 /// Null: nothing; [`NOTIFIED`]; or the node of the one who waits.
-struct Signal(AtomicPtr<Node>);
+struct Signal(AtomicPtr<Parked>);
 
-const NOTIFIED: *mut Node = std::ptr::without_provenance_mut(1);
+const NOTIFIED: *mut Parked = std::ptr::without_provenance_mut(1);
 
 impl Wake for Signal {
     fn wake(self: Arc<Self>) {
@@ -33,7 +33,7 @@ impl Wake for Signal {
 /// A wait for a signal.
 #[repr(C)]
 struct SignalWait<'a> {
-    node: Node,
+    node: Parked,
     signal: &'a Signal,
 }
 
@@ -44,8 +44,8 @@ impl SignalWait<'_> {
     /// Takes the node back. False: a waker has it.
     ///
     /// # Safety
-    /// As for every [`End`](crate::queue::node::End); the node is that of a `SignalWait`.
-    unsafe fn end(node: *const Node) -> bool {
+    /// As for every [`End`](crate::queue::parked::End); the node is that of a `SignalWait`.
+    unsafe fn end(node: *const Parked) -> bool {
         // SAFETY: the caller.
         let signal = unsafe { (*node.cast::<SignalWait<'_>>()).signal };
         signal.0.compare_exchange(node.cast_mut(), null_mut(), Acquire, Relaxed).is_ok()
@@ -89,10 +89,10 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         {
             panic!("{error}");
         }
-        let wait = SignalWait { node: w.as_ref().map_or_else(|| Node::new(None), |w| w.node()), signal: &signal };
+        let wait = SignalWait { node: w.as_ref().map_or_else(|| Parked::new(None), |w| w.node()), signal: &signal };
         wait.node.end.set(Some(SignalWait::end));
         // (Of the whole wait: `end` looks behind the node.)
-        let node = (&raw const wait).cast::<Node>();
+        let node = (&raw const wait).cast::<Parked>();
         let published = signal.0.compare_exchange(null_mut(), node.cast_mut(), Release, Relaxed);
         if published.is_ok() {
             match w {
@@ -103,7 +103,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
                 None => unsafe { block_thread(node) },
             }
             if wait.node.was_cancelled() {
-                point::arrive();
+                checkpoint::arrive();
             }
         }
     }

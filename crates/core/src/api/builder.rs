@@ -7,7 +7,7 @@ use super::{dispatch, spawn};
 use crate::api::token::Token;
 use crate::record::header::{Header, Kind};
 use crate::runtime::pools;
-use crate::sched::cancel::point;
+use crate::sched::cancel::checkpoint;
 use crate::sched::context::inherit;
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::priority::Priority;
@@ -197,7 +197,7 @@ impl Builder {
         let place = Location::caller();
         match self.token.take() {
             Some(token) if !cfg!(panic = "abort") => {
-                let run = async move { token.run_async(future).await.unwrap_or_else(|_| point::arrive()) };
+                let run = async move { token.run_async(future).await.unwrap_or_else(|_| checkpoint::arrive()) };
                 self.spawn_async_at(place, run)
             }
             _ => self.spawn_async_at(place, future),

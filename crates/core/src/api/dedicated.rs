@@ -13,7 +13,7 @@ use super::handle::JoinHandle;
 use super::spawn;
 use crate::record::header::{DETACHED, Ended, Header, Kind, Mode, Outcome};
 use crate::record::{create, memory, payload as record};
-use crate::sched::context::inherit::Heirloom;
+use crate::sched::context::inherit::Inherited;
 use crate::sched::pool::{DedicatedTask, Handle, Pool};
 use crate::sched::waker::wake_waiter;
 use crate::sched::{finish, lent, unhandled, unwind, worker};
@@ -91,7 +91,7 @@ impl Builder {
         T: Send + 'static,
     {
         let (home, place) = (self.home(), Location::caller());
-        let (inherited, token) = (Heirloom::new(self.seed()), self.take_token());
+        let (inherited, token) = (Inherited::new(self.seed()), self.take_token());
         let f = move || match token {
             Some(token) => token.run_task(f),
             None => f(),

@@ -8,14 +8,14 @@
 use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::spawn;
+use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
-use crate::record::word::Word;
 use crate::record::{create, payload as record, state};
 use crate::sched::context::{self, inherit};
 use crate::sched::pool::Handle;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
-use crate::sched::{cancel, turn, waker};
+use crate::sched::{cancel, run_loop, waker};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::mutant::fault;
 use std::future::Future;
@@ -299,9 +299,9 @@ unsafe fn end<F: Future>(task: *mut Header) -> Ended {
         // From here on the record may be another task's: what runs until the loop goes on, a waker
         // say, does not run as this one.
         if !fault("future-runs-on") {
-            w.running.set(Word::NOTHING);
+            w.running.set(CurrentTask::NOTHING);
         }
-        _ = turn::complete(w, task, ended);
+        _ = run_loop::complete(w, task, ended);
         Ended::BySelf
     }
 }

@@ -208,7 +208,7 @@ impl<S> Local<S> {
 
 /// In threads mode: the calling thread runs a task of a group, so nobody but its worker goes on
 /// with it. It says whether the thread did so before: a task on top of another one
-/// ([`Seat::run_one`](crate::api::guest::Seat::run_one)) leaves the lower one held.
+/// ([`WorkerRef::run_one`](crate::api::guest::WorkerRef::run_one)) leaves the lower one held.
 struct Held(bool);
 
 impl Held {

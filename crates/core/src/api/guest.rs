@@ -16,7 +16,7 @@ use crate::runtime::global;
 use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Handle;
 use crate::sched::pool::Pool;
-use crate::sched::turn;
+use crate::sched::run_loop;
 use crate::sched::worker::{self, Worker};
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -27,15 +27,15 @@ use std::panic::Location;
 /// Of the thread that asked, and so not `Send`; what it says of the worker is asked anew at each
 /// use.
 #[derive(Debug, Clone, Copy)]
-pub struct Seat {
+pub struct WorkerRef {
     shared: &'static WorkerShared,
     thread: PhantomData<*mut ()>,
 }
 
 /// Where the caller runs; `None` on a thread that is no worker.
 #[inline(always)]
-pub fn seat() -> Option<Seat> {
-    worker::current().map(|w| Seat { shared: w.as_static(), thread: PhantomData })
+pub fn worker() -> Option<WorkerRef> {
+    worker::current().map(|w| WorkerRef { shared: w.as_static(), thread: PhantomData })
 }
 
 /// The pool into which a thread that is no worker spawns: the global runtime's, which is started if
@@ -59,7 +59,7 @@ pub fn is_global_running() -> bool {
     global::is_running()
 }
 
-impl Seat {
+impl WorkerRef {
     /// What tells the worker from all others: may be taken along to another thread, and compared
     /// there.
     #[inline(always)]
@@ -115,40 +115,40 @@ impl Seat {
     ///
     /// # Blocking
     /// Until that task has ended. The caller is not cancelled meanwhile.
-    pub fn run_one(self, look: Look) -> bool {
-        // (The caller's role of this moment: it may have waited since it asked for the seat.)
+    pub fn run_one(self, from: Queues) -> bool {
+        // (The caller's role of this moment: it may have waited since it asked for this reference.)
         let Some(w) = worker::current() else { return false };
         if w.task().is_null() || !w.has_room() || std::thread::panicking() {
             return false;
         }
-        let task = take(&w, look);
+        let task = take(&w, from);
         if task.is_null() {
             return false;
         }
         let caller = w.running.get();
         // SAFETY: taken out of its queue, by `take`; `caller` stands below on the same stack.
-        unsafe { turn::start(w, task) }.running.set(caller);
+        unsafe { run_loop::start(w, task) }.running.set(caller);
         true
     }
 }
 
-/// Where [`Seat::run_one`] looks.
+/// Where [`WorkerRef::run_one`] looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum Queues {
     /// In the worker's own queues.
-    Here,
+    Own,
     /// There, then in those of all.
-    Anywhere,
+    All,
 }
 
 /// An unstarted task; null if there is none.
-fn take(w: &Worker, look: Look) -> *mut Header {
+fn take(w: &Worker, from: Queues) -> *mut Header {
     // SAFETY: we are the owner.
     let mut task = unsafe { w.shared.deque.pop() };
     if task.is_null() && w.shared.has_pinned() {
         task = w.pool.take_pinned(w);
     }
-    if look == Look::Here || w.passes_jobs_over() {
+    if from == Queues::Own || w.passes_jobs_over() {
         return task;
     }
     if task.is_null() && w.pool.workers.may_have_injected() {
@@ -158,7 +158,7 @@ fn take(w: &Worker, look: Look) -> *mut Header {
         if !task.is_null() {
             break;
         }
-        task = turn::steal(w, victim);
+        task = run_loop::steal(w, victim);
     }
     task
 }

@@ -3,11 +3,11 @@
 use super::error::JoinError;
 use super::id::TaskId;
 use crate::api::time::{self, Instant};
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
+use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Ended, Header, Outcome};
 use crate::record::payload as record;
-use crate::record::word::Word;
-use crate::sched::cancel::{ask, point};
+use crate::sched::cancel::{checkpoint, request};
 use crate::sched::pool::Pool;
 use crate::sched::unwind::Payload;
 use crate::sched::worker::{self, Role, Worker, block_thread};
@@ -149,7 +149,7 @@ impl<T> JoinHandle<T> {
             && !self.is_finished()
         {
             // SAFETY: the handle keeps the record alive.
-            unsafe { ask::cancel(task.as_ptr()) };
+            unsafe { request::cancel(task.as_ptr()) };
         }
     }
 
@@ -230,9 +230,9 @@ impl<T> JoinHandle<T> {
 /// the record.
 #[inline(always)]
 unsafe fn run_inline<T>(w: Role, task: *mut Header) -> Result<T, JoinError> {
-    let caller = w.running.replace(Word::of_task(task));
+    let caller = w.running.replace(CurrentTask::of_task(task));
     // SAFETY: the tasks of this stack.
-    unsafe { point::put_on_top(caller, task) };
+    unsafe { checkpoint::put_on_top(caller, task) };
     // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end
     // needs no atomics.
     unsafe {
@@ -258,7 +258,7 @@ unsafe fn run_inline<T>(w: Role, task: *mut Header) -> Result<T, JoinError> {
 /// As there: `task` has come back with `ended`, and `caller` goes on.
 #[cold]
 #[inline(never)]
-unsafe fn take_from_top<T>(w: Role, caller: Word, task: *mut Header, ended: Ended) -> Result<T, JoinError> {
+unsafe fn take_from_top<T>(w: Role, caller: CurrentTask, task: *mut Header, ended: Ended) -> Result<T, JoinError> {
     let mut w = w;
     if w.running.has_context() {
         w = context::end(w);
@@ -266,7 +266,7 @@ unsafe fn take_from_top<T>(w: Role, caller: Word, task: *mut Header, ended: Ende
     w.running.set(caller);
     // SAFETY: the task has come back, and the caller goes on.
     unsafe {
-        point::take_off_top(&w, caller, task);
+        checkpoint::take_off_top(&w, caller, task);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
                 let value = record::take::<T>(task);
@@ -331,7 +331,7 @@ fn is_running(w: Option<&Worker>, task: *const Header) -> bool {
 #[cold]
 fn passed_on(error: JoinError) -> JoinError {
     if error.is_cancelled() {
-        point::check_anywhere();
+        checkpoint::check_anywhere();
     }
     error
 }
@@ -339,7 +339,7 @@ fn passed_on(error: JoinError) -> JoinError {
 /// A wait for the end of a task: who is cancelled meanwhile passes that on.
 #[repr(C)]
 pub(crate) struct JoinWait {
-    node: Node,
+    node: Parked,
     task: *const Header,
 }
 
@@ -349,13 +349,13 @@ const _: () = assert!(std::mem::offset_of!(JoinWait, node) == 0);
 impl JoinWait {
     /// Of the caller. It keeps the record alive as long as it waits.
     pub(crate) fn new(w: Option<&Worker>, task: *const Header) -> JoinWait {
-        let wait = JoinWait { node: w.map_or_else(|| Node::new(None), Worker::node), task };
+        let wait = JoinWait { node: w.map_or_else(|| Parked::new(None), Worker::node), task };
         wait.node.end.set(Some(pass_on));
         wait
     }
 
     /// The node, as part of the whole wait: `pass_on` looks behind it.
-    pub(crate) fn node(&self) -> *const Node {
+    pub(crate) fn node(&self) -> *const Parked {
         std::ptr::from_ref(self).cast()
     }
 
@@ -380,10 +380,10 @@ impl JoinWait {
 /// The waiting task is cancelled: so is the one that it waits for.
 ///
 /// # Safety
-/// As for every [`End`](crate::queue::node::End); the node is that of a `JoinWait`.
-unsafe fn pass_on(node: *const Node) -> bool {
+/// As for every [`End`](crate::queue::parked::End); the node is that of a `JoinWait`.
+unsafe fn pass_on(node: *const Parked) -> bool {
     // SAFETY: the caller; who waits keeps the record alive.
-    unsafe { ask::cancel((*node.cast::<JoinWait>()).task) };
+    unsafe { request::cancel((*node.cast::<JoinWait>()).task) };
     false
 }
 
@@ -408,7 +408,7 @@ pub(crate) unsafe fn wait_done(w: Option<Role>, task: &Header) -> Result<Option<
     if task.wait(wait.node().cast_mut().cast()) {
         // SAFETY: a stack is ensured; the node is published, and woken once by the task's end.
         return Ok(unsafe { wait.block(w) });
-        // The result is ordered by the inbox or the gate, or by program order.
+        // The result is ordered by the inbox or the parker, or by program order.
     }
     Ok(w)
 }

@@ -11,8 +11,8 @@
 //! another task. The context goes with the task, to other stacks and to threads for blocking calls,
 //! so the number does, and a switch has nothing to save for it.
 
+use crate::record::current::CurrentTask;
 use crate::record::header::{Kind, Marks};
-use crate::record::word::Word;
 use crate::sched::pool::Pool;
 pub use crate::sched::pool::TaskId;
 use crate::sched::pool::number_in;
@@ -80,7 +80,7 @@ impl fmt::Display for Task {
 /// ```
 pub fn current() -> Option<Task> {
     let record = match worker::current() {
-        Some(w) if w.running.get() == Word::NOTHING => return None,
+        Some(w) if w.running.get() == CurrentTask::NOTHING => return None,
         // SAFETY: the calling thread's worker runs this task, so its record lives.
         Some(w) => unsafe { w.running.get().record() },
         None => lent::me().cast_const(),

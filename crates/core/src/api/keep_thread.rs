@@ -9,7 +9,7 @@
 //! on this worker: to the engine the task computes. So the worker is the same one afterwards, also
 //! in threads mode.
 
-use crate::sched::context::Loan;
+use crate::sched::context::Relocated;
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind;
 use crate::sched::worker::{self, set_current};
@@ -58,7 +58,7 @@ where
 {
     let Some(w) = worker::current() else { return f() };
     let to = Lent::to_running(&w);
-    let loan = Loan::on_this_thread();
+    let loan = Relocated::on_this_thread();
     // SAFETY: nothing below asks for a role, or suspends on this stack, before the worker is back.
     unsafe { set_current(None) };
     // Nothing unwinds through here before the worker is back: `run_on_thread` catches.

@@ -21,7 +21,7 @@ use super::error::JoinError;
 use crate::sched::cancel;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code::{StoredWaker, UserValue};
-use crate::sched::wait::Here;
+use crate::sched::wait::Caller;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
@@ -397,7 +397,7 @@ impl<'env> LocalScope<'env> {
             }
         };
         // Other tasks of this worker have their turns too.
-        Here::get().spend();
+        Caller::get().spend();
         let pending = task.future.as_mut().poll(&mut Context::from_waker(&task.waker)).is_pending();
         let mut tasks = self.0.tasks.borrow_mut();
         if pending {

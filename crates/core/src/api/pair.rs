@@ -6,13 +6,13 @@
 
 use super::handle::wait_done;
 use crate::record::create::write_stack_header;
+use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Marks, Mode};
 use crate::record::position::UNCLAIMED;
-use crate::record::word::Word;
 use crate::runtime::global;
-use crate::sched::cancel::frames::Frames;
-use crate::sched::cancel::{self, ask, point};
-use crate::sched::context::{self, Loan, inherit, nested};
+use crate::sched::cancel::scoped_tasks::ScopedTasks;
+use crate::sched::cancel::{self, checkpoint, request};
+use crate::sched::context::{self, Relocated, inherit, nested};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
 use crate::sched::waker::wake_waiter_as;
 use crate::sched::worker::{self, Role, Worker};
@@ -137,7 +137,7 @@ unsafe fn run_framed(task: *mut Header, body: &mut dyn FnMut(bool)) {
     // nothing looks at it afterwards.
     unsafe {
         // Relaxed: as of any task that begins.
-        let (mut w, ()) = Frames::with(w, task, std::ptr::null(), || {
+        let (mut w, ()) = ScopedTasks::with(w, task, std::ptr::null(), || {
             body((*task).marks.load(Relaxed) & Marks::CANCELLED == 0);
         });
         if w.running.has_context() {
@@ -286,8 +286,8 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
     // until it has ended.
     let (w, before, rb) = unsafe {
         let (before, b) = (nested::begin(&w, task.record()), task.take_closure());
-        point::put_framed_on_top(before, task.record());
-        let (w, rb) = Frames::with(w, task.record(), std::ptr::null(), || {
+        checkpoint::put_framed_on_top(before, task.record());
+        let (w, rb) = ScopedTasks::with(w, task.record(), std::ptr::null(), || {
             unwind::catch(b).map_err(|mut payload| {
                 cancel::settle(&mut payload);
                 payload
@@ -327,8 +327,8 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payloa
     // SAFETY: the frame's own record; claimed once.
     unsafe {
         if w.claim(task.header()) {
-            let before = w.running.replace(Word::of_task(task.record()));
-            point::put_framed_on_top(before, task.record());
+            let before = w.running.replace(CurrentTask::of_task(task.record()));
+            checkpoint::put_framed_on_top(before, task.record());
             let (w, _) = w.run(task.record());
             w.running.set(before);
         } else {
@@ -351,7 +351,7 @@ fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
         if w.claim(task.header()) {
             unwind::catch(|| _ = (task.header().run)(task.record(), Mode::DropUnstarted))
         } else {
-            ask::cancel(task.record());
+            request::cancel(task.record());
             _ = wait_for_frame(w, task.header());
             unwind::catch(|| drop(task.take_result()))
         }
@@ -390,7 +390,7 @@ where
         no_stack(&error);
     }
     // The caller itself goes on there.
-    let loan = Loan::new();
+    let loan = Relocated::new();
     let task = StackTask::new(|| loan.run(f));
     task.begin(flags_on::<GUEST>(&w), place);
     // SAFETY: the frame stands until the task is done.

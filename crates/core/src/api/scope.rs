@@ -18,14 +18,14 @@
 
 use super::handle::JoinHandle;
 use super::{JoinError, spawn};
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
+use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
-use crate::record::word::Word;
 use crate::record::{create, memory, payload as record};
 use crate::runtime::global;
-use crate::sched::cancel::frames::Frames;
-use crate::sched::cancel::frames::ScopeHead;
-use crate::sched::cancel::{self, ask, point};
+use crate::sched::cancel::scoped_tasks::ScopeHead;
+use crate::sched::cancel::scoped_tasks::ScopedTasks;
+use crate::sched::cancel::{self, checkpoint, request};
 use crate::sched::context::{self, inherit};
 use crate::sched::finish;
 use crate::sched::pool::{Handle, Pool};
@@ -69,7 +69,7 @@ struct Counts {
     merged: Cell<bool>,
     shared: AtomicIsize,
     /// Who waits at the end; written before the merge.
-    waiter: UnsafeCell<*mut Node>,
+    waiter: UnsafeCell<*mut Parked>,
 }
 
 // SAFETY: `local` and `merged` are touched by the owner's thread only, `waiter` is written before
@@ -199,7 +199,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }
             (Ok(value), None) => {
                 // By its owner's cancellation, perhaps, which was only passed on.
-                point::check_anywhere();
+                checkpoint::check_anywhere();
                 value
             }
         }
@@ -231,9 +231,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         if self.head.cancelled.swap(true, AcqRel) {
             return;
         }
-        ask::ask_frames(self.head.home.inner());
+        request::request_all(self.head.home.inner());
         let strangers = std::mem::take(&mut *self.strangers.lock().unwrap_or_else(|e| e.into_inner()));
-        strangers.into_iter().for_each(ask::ask_frames);
+        strangers.into_iter().for_each(request::request_all);
     }
 
     /// Was it cancelled?
@@ -322,11 +322,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }
         }
         let no_stack = w.as_ref().is_some_and(|w| w.ensure_stack().is_err());
-        let node = w.as_ref().map_or_else(|| Node::new(None), |w| w.node());
+        let node = w.as_ref().map_or_else(|| Parked::new(None), |w| w.node());
         let wait = ScopeWait { node, scope: std::ptr::from_ref(self).cast() };
         wait.node.end.set(Some(ScopeWait::pass_on));
         // (Of the whole wait: `pass_on` looks behind the node.)
-        let node = (&raw const wait).cast::<Node>();
+        let node = (&raw const wait).cast::<Parked>();
         counts.waiter.with_mut(|waiter| {
             // SAFETY: nobody reads it before the merge below.
             unsafe { *waiter = node.cast_mut() }
@@ -359,10 +359,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Runs the newest tasks of this worker's queue as long as they belong to this scope. (The
     /// inlining rule allows it: the scope's end cannot come before theirs.)
     fn run_own(&self, mut w: Role) -> Role {
-        let owner = point::running(&w);
+        let owner = checkpoint::running(&w);
         while w.has_room() {
             // SAFETY: what runs here, between the tasks on top of it.
-            if unsafe { point::is_cancelled(owner) } {
+            if unsafe { checkpoint::is_cancelled(owner) } {
                 self.cancel();
             }
             // SAFETY: we are the worker; what is popped is ours to run or to push back.
@@ -383,8 +383,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     w.push_any(task);
                     return w;
                 }
-                let caller = w.running.replace(Word::of_task(task));
-                point::put_framed_on_top(caller, task);
+                let caller = w.running.replace(CurrentTask::of_task(task));
+                checkpoint::put_framed_on_top(caller, task);
                 (w, _) = w.run(task);
                 w.running.set(caller);
             }
@@ -396,7 +396,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 /// The owner's wait at the end.
 #[repr(C)]
 struct ScopeWait {
-    node: Node,
+    node: Parked,
     scope: *const Scope<'static, 'static>,
 }
 
@@ -407,8 +407,8 @@ impl ScopeWait {
     /// The owner is cancelled: so are the scope's tasks, for which it waits on.
     ///
     /// # Safety
-    /// As for every [`End`](crate::queue::node::End); the node is that of a `ScopeWait`.
-    unsafe fn pass_on(node: *const Node) -> bool {
+    /// As for every [`End`](crate::queue::parked::End); the node is that of a `ScopeWait`.
+    unsafe fn pass_on(node: *const Parked) -> bool {
         // SAFETY: the caller: the owner is in `wait`, so the scope stands.
         unsafe { (*(*node.cast::<ScopeWait>()).scope).cancel() };
         false
@@ -458,7 +458,7 @@ where
             };
         }
         let w = worker::current().expect("a task runs on a worker");
-        let (mut w, result) = Frames::with(w, task, &raw const (*scope).head, || {
+        let (mut w, result) = ScopedTasks::with(w, task, &raw const (*scope).head, || {
             // Relaxed marks: whoever sets them for a task that has not begun has its handle.
             // Acquire: pairs with `cancel`.
             if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 || (*scope).head.cancelled.load(Acquire) {
@@ -487,7 +487,7 @@ where
         // more. Once the end can be seen without that, nothing runs here as this task: the record
         // may be another one's.
         if waiter == DETACHED {
-            // (As in `turn::end_detached`.)
+            // (As in `run_loop::end_detached`.)
             (*task).waiter.store(DETACHED, Relaxed);
             if (*task).outcome == Outcome::Panicked {
                 cancel::keep_off_for_good(&*task);
@@ -501,7 +501,7 @@ where
                 finish::free(Some(&w), task);
             }
         } else if !waiter.is_null() {
-            w.running.set(Word::NOTHING);
+            w.running.set(CurrentTask::NOTHING);
             w = wake_waiter_as(w, waiter);
         }
         (*counts).down(Some(&w));

@@ -1,7 +1,7 @@
 //! Tokens: a tree of things to cancel that belong together.
 
 use crate::runtime::pools;
-use crate::sched::cancel::region::{self, Asked, Region};
+use crate::sched::cancel::cancel_scope::{self, Asked, CancelScope};
 use crate::sched::pool::Handle;
 use crate::sched::unwind;
 use crate::sched::user_code::{StoredWaker, UserValue};
@@ -81,8 +81,8 @@ fn number() -> u64 {
     NUMBER.fetch_add(1, Relaxed)
 }
 
-struct Entered(*const Region);
-// SAFETY: followed under the token's lock, under which its task leaves the region.
+struct Entered(*const CancelScope);
+// SAFETY: followed under the token's lock, under which its task leaves the cancel scope.
 unsafe impl Send for Entered {}
 
 /// The token was cancelled before the work was done.
@@ -198,8 +198,9 @@ impl Token {
             // before.
             token.0.cancelled.store(true, Release);
             let State { children, regions, wakers, calls } = std::mem::take(&mut *state);
-            // SAFETY: under the lock that its task takes before it leaves the region.
-            let asked: Vec<Asked> = regions.into_values().map(|region| unsafe { Region::cancel(region.0) }).collect();
+            // SAFETY: under the lock that its task takes before it leaves the cancel scope.
+            let asked: Vec<Asked> =
+                regions.into_values().map(|cancel_scope| unsafe { CancelScope::cancel(cancel_scope.0) }).collect();
             drop(state);
             asked.into_iter().for_each(Asked::ask);
             wakers.into_values().for_each(StoredWaker::wake);
@@ -273,21 +274,21 @@ impl Token {
         f: F,
         too_late: impl FnOnce(F) -> Result<R, TokenCancelled>,
     ) -> Result<R, TokenCancelled> {
-        let mut region = Region::new(false, Instant::NEVER);
-        region.enter();
-        let region = &region;
+        let mut cancel_scope = CancelScope::new(false, Instant::NEVER);
+        cancel_scope.enter();
+        let cancel_scope = &cancel_scope;
         let mut state = self.lock();
         if self.is_cancelled() {
             drop(state);
-            region.leave();
+            cancel_scope.leave();
             return too_late(f);
         }
-        state.regions.insert(std::ptr::from_ref(region).addr(), Entered(region));
+        state.regions.insert(std::ptr::from_ref(cancel_scope).addr(), Entered(cancel_scope));
         drop(state);
         let result = unwind::catch(f);
-        self.lock().regions.remove(&std::ptr::from_ref(region).addr());
-        region.leave();
-        region::ended(region, result).map_err(|_| TokenCancelled)
+        self.lock().regions.remove(&std::ptr::from_ref(cancel_scope).addr());
+        cancel_scope.leave();
+        cancel_scope::ended(cancel_scope, result).map_err(|_| TokenCancelled)
     }
 
     /// The body of a task that was built with the token.
@@ -298,7 +299,7 @@ impl Token {
         } else {
             self.run(f)
         };
-        result.unwrap_or_else(|_| crate::sched::cancel::point::arrive())
+        result.unwrap_or_else(|_| crate::sched::cancel::checkpoint::arrive())
     }
 
     /// Runs a future until it is ready, or until the token is cancelled: then it is dropped.

@@ -2,7 +2,7 @@
 
 use super::scope::{Scope, ScopedJoinHandle};
 use crate::sched::cancel;
-use crate::sched::cancel::region::Region;
+use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code::UserValue;
 use myriad_base::sys::clock::Instant;
@@ -73,13 +73,14 @@ struct Failures<E> {
     errors: Vec<E>,
     /// The first panic of a task.
     panic: Option<Payload>,
-    /// The body's region, while the body runs.
+    /// The body's cancel scope, while the body runs.
     body: Option<Body>,
 }
 
 #[derive(Debug)]
-struct Body(*const Region);
-// SAFETY: followed under the lock, under which the owner takes it out before it leaves the region.
+struct Body(*const CancelScope);
+// SAFETY: followed under the lock, under which the owner takes it out before it leaves the cancel
+// scope.
 unsafe impl Send for Body {}
 
 /// A [`scope`](super::scope) that fails fast: the first error or panic, of `f` or of a task,
@@ -117,18 +118,18 @@ where
     let failures = Failures { errors: Vec::new(), panic: None, body: None };
     let scope = TryScope { scope: Scope::new(), failures: Mutex::new(failures) };
     // The body is cancelled with the tasks.
-    let mut region = Region::new(false, Instant::NEVER);
-    region.enter();
-    let region = &region;
-    scope.failures().body = Some(Body(region));
+    let mut cancel_scope = CancelScope::new(false, Instant::NEVER);
+    cancel_scope.enter();
+    let cancel_scope = &cancel_scope;
+    scope.failures().body = Some(Body(cancel_scope));
     let result = unwind::catch(|| f(&scope));
     scope.failures().body = None;
-    region.leave();
+    cancel_scope.leave();
     if !matches!(result, Ok(Ok(_))) {
         scope.scope.cancel();
     }
     let result = match result {
-        Err(mut payload) if cancel::is_cancellation(&payload) && region.is_over() => {
+        Err(mut payload) if cancel::is_cancellation(&payload) && cancel_scope.is_over() => {
             cancel::settle(&mut payload);
             // By one of the tasks; or if by the owner's cancellation, it arrives in `end`.
             Ok(None)
@@ -221,7 +222,7 @@ impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
         self.scope.cancel();
         let failures = self.failures();
         // SAFETY: under the lock under which the owner takes it out.
-        let asked = failures.body.as_ref().map(|body| unsafe { Region::cancel(body.0) });
+        let asked = failures.body.as_ref().map(|body| unsafe { CancelScope::cancel(body.0) });
         drop(failures);
         if let Some(asked) = asked {
             asked.ask();

@@ -9,7 +9,7 @@
 //!
 //! Tests: `tests/loom/handoff.rs`.
 
-use super::node::Node;
+use super::parked::Parked;
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
 use myriad_base::sys::mutant::ord;
 use std::ptr::null_mut;
@@ -17,7 +17,7 @@ use std::ptr::null_mut;
 /// See the module's header.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    newest: AtomicPtr<Node>,
+    newest: AtomicPtr<Parked>,
 }
 
 impl Default for Inbox {
@@ -31,7 +31,7 @@ impl Inbox {
     ///
     /// # Safety
     /// The node is blocked and in no list, and nobody else wakes it.
-    pub(crate) unsafe fn push(&self, node: *mut Node) {
+    pub(crate) unsafe fn push(&self, node: *mut Parked) {
         let mut newest = self.newest.load(Relaxed);
         loop {
             // SAFETY: the caller: the node is ours until the exchange succeeds.
@@ -56,7 +56,7 @@ impl Inbox {
     }
 
     /// Takes all, oldest first, and hands each to `each`.
-    pub(crate) fn take(&self, mut each: impl FnMut(*mut Node)) {
+    pub(crate) fn take(&self, mut each: impl FnMut(*mut Parked)) {
         // Acquire: pairs with the Release of every push in the chain (all are read-modify-writes).
         let mut node = self.newest.swap(null_mut(), ord(Acquire, "inbox-acquire"));
         let mut oldest = null_mut();

@@ -4,7 +4,7 @@
 //! The second floor: data structures, which know records, and no worker.
 pub(crate) mod deque;
 pub(crate) mod inbox;
-pub(crate) mod node;
+pub(crate) mod parked;
 pub(crate) mod policy;
 pub(crate) mod ready;
 #[cfg(all(test, not(loom)))]

@@ -5,7 +5,7 @@
 //! ([`crate::sched::rescue::takeover`]). A switch costs microseconds there, the lock some
 //! nanoseconds.
 
-use super::node::Node;
+use super::parked::Parked;
 use myriad_base::sys::atomic::{AtomicU32, Ordering::*, Peek};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::{on, ord};
@@ -93,7 +93,7 @@ impl ReadyQueue {
 /// Grows by doubling; never shrinks.
 #[derive(Debug)]
 pub(crate) struct Ready {
-    slots: Box<[*mut Node]>,
+    slots: Box<[*mut Parked]>,
     first: usize,
     end: usize,
 }
@@ -107,7 +107,7 @@ impl Default for Ready {
 impl Ready {
     /// The slot of a position.
     #[inline(always)]
-    fn slot(&mut self, position: usize) -> &mut *mut Node {
+    fn slot(&mut self, position: usize) -> &mut *mut Parked {
         let mask = self.slots.len() - 1;
         // SAFETY: the length is a power of two (64, then doubled), so a masked position is within
         // it.
@@ -116,7 +116,7 @@ impl Ready {
 
     /// Adds a node behind all others.
     #[inline(always)]
-    pub(crate) fn push(&mut self, node: *mut Node) {
+    pub(crate) fn push(&mut self, node: *mut Parked) {
         if self.end - self.first == self.slots.len() {
             self.grow();
         }
@@ -126,7 +126,7 @@ impl Ready {
 
     /// Takes the first node; null if there is none.
     #[inline(always)]
-    pub(crate) fn pop(&mut self) -> *mut Node {
+    pub(crate) fn pop(&mut self) -> *mut Parked {
         if self.first == self.end {
             return null_mut();
         }
@@ -159,7 +159,7 @@ impl Ready {
     }
 
     /// Takes the first node that others may take; null if there is none.
-    pub(crate) fn pop_free(&mut self, is_held: IsHeld) -> *mut Node {
+    pub(crate) fn pop_free(&mut self, is_held: IsHeld) -> *mut Parked {
         let Some(position) = self.first_free(is_held) else { return null_mut() };
         let node = *self.slot(position);
         // Those before it keep their order.

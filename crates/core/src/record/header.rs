@@ -110,7 +110,7 @@ impl Marks {
     pub(crate) const STOLEN: u8 = 1;
     /// The task is cancelled, for good.
     pub(crate) const CANCELLED: u8 = 2;
-    /// A region of the task was cancelled: it looks for it at its next blocking point.
+    /// A cancel scope of the task was cancelled: it looks for it at its next blocking point.
     pub(crate) const ASKED: u8 = 4;
     /// It unwinds because of a cancellation, and is spared until that is over.
     pub(crate) const UNWINDING: u8 = 8;

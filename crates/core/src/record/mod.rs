@@ -2,9 +2,9 @@
 //!
 //! The lowest floor of the engine: data and their transitions. It knows neither queues nor workers.
 pub(crate) mod create;
+pub(crate) mod current;
 pub(crate) mod header;
 pub(crate) mod memory;
 pub(crate) mod payload;
 pub(crate) mod position;
 pub(crate) mod state;
-pub(crate) mod word;

@@ -9,7 +9,7 @@
 //! ```
 //! *On top*: a join that claims its task leaves where it came from, and a mark, and that is all
 //! that it pays. When a task on top of others blocks for the first time, those below get to know
-//! who stands on them ([`crate::sched::cancel::point`]).
+//! who stands on them ([`crate::sched::cancel::checkpoint`]).
 //!
 //! **Why here.** A blocked task must be found from its record, and blocking takes a few
 //! nanoseconds. The position has done its duty when the task is started, and a word with the
@@ -29,8 +29,8 @@
 //! **Rejected.** A word of its own: records are 64 bytes. A list of blocked tasks: four cold lines
 //! for each block. Only tasks that are asked for it: any `JoinHandle` can cancel.
 
+use crate::record::current::CurrentTask;
 use crate::record::header::Header;
-use crate::record::word::Word;
 
 /// `idx` of a record that nobody claims.
 pub(crate) const UNCLAIMED: usize = usize::MAX;
@@ -54,7 +54,7 @@ pub(crate) fn here(index: usize) -> usize {
 
 /// The word of a task that waits at this node.
 #[inline(always)]
-pub(crate) fn at<Node>(here: usize, node: *const Node) -> usize {
+pub(crate) fn at<Parked>(here: usize, node: *const Parked) -> usize {
     here | node.expose_provenance()
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn under(here: usize, task: *const Header) -> usize {
 
 /// The word of a task that begins on top of this one.
 #[inline(always)]
-pub(crate) fn on(below: Word) -> usize {
+pub(crate) fn on(below: CurrentTask) -> usize {
     // Addresses have 47 bits: the upper ones are all set. (Nothing needs provenance where that is
     // not so.)
     below.expose().wrapping_neg()
@@ -80,31 +80,31 @@ pub(crate) fn framed<Frame>(frame: *const Frame) -> usize {
 
 /// What a word says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Position {
     /// It has not begun, or runs.
     Unknown,
-    /// It runs, or is about to block for the first time, on top of what has this [word](Word), or
-    /// in this frame.
+    /// It runs, or is about to block for the first time, on top of what has this
+    /// [word](CurrentTask), or in this frame.
     On(usize),
-    /// It is set aside, on the worker of this index, at this node (`queue::node`, which this floor
-    /// does not know).
+    /// It is set aside, on the worker of this index, at this node (`queue::parked`, which this
+    /// floor does not know).
     Waits(usize, *const ()),
     /// Another task runs on top of it, on the worker of this index.
     Under(usize, *const Header),
 }
 
 /// Reads a word.
-pub(crate) fn read(word: usize) -> Place {
+pub(crate) fn read(word: usize) -> Position {
     if word >= HELD || word & STARTED == 0 {
-        return Place::Unknown;
+        return Position::Unknown;
     }
     let (home, address) = ((word & !STARTED) >> HOME, word & ADDRESS);
     if home == NO_HOME {
-        Place::On(word.wrapping_neg())
+        Position::On(word.wrapping_neg())
     } else if word & UNDER == 0 {
-        Place::Waits(home, std::ptr::with_exposed_provenance(address))
+        Position::Waits(home, std::ptr::with_exposed_provenance(address))
     } else {
-        Place::Under(home, std::ptr::with_exposed_provenance(address))
+        Position::Under(home, std::ptr::with_exposed_provenance(address))
     }
 }
 
@@ -117,12 +117,12 @@ mod test {
         let node = 0u64;
         let task = 0x7fff_ffff_ffc0usize as *const Header;
         for home in [0, 1, 0x7ffe] {
-            assert_eq!(read(at(here(home), &node)), Place::Waits(home, (&raw const node).cast()));
-            assert_eq!(read(under(here(home), task)), Place::Under(home, task));
+            assert_eq!(read(at(here(home), &node)), Position::Waits(home, (&raw const node).cast()));
+            assert_eq!(read(under(here(home), task)), Position::Under(home, task));
         }
-        assert_eq!(read(on(Word::of_task(task.cast_mut()))), Place::On(task.addr()));
+        assert_eq!(read(on(CurrentTask::of_task(task.cast_mut()))), Position::On(task.addr()));
         for position in [RUNS, 0, 1 << 40, HELD] {
-            assert_eq!(read(position), Place::Unknown);
+            assert_eq!(read(position), Position::Unknown);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Runtime, global, pools};
 use crate::queue::policy::{Policy, UnknownPolicy};
-use crate::record::word::Word;
+use crate::record::current::CurrentTask;
 use crate::sched::fork;
 use crate::sched::lent;
 use crate::sched::pool::{Config, MOST_SPARES, Pool, ThreadHooks};
@@ -434,7 +434,7 @@ fn describe_current(out: &mut dyn fmt::Write) {
         Some(w) => unsafe { w.running.get().record() },
         None => lent::me().cast_const(),
     };
-    if task.is_null() || Word::is_nobody(task) {
+    if task.is_null() || CurrentTask::is_nobody(task) {
         return;
     }
     // SAFETY: the current task's record is alive while it runs; these do not change.

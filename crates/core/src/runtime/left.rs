@@ -13,10 +13,10 @@
 //! **When.** The workers have ended: so nobody goes on with a task any more, and what a record says
 //! about its wait stays so.
 
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
 use crate::record::header::{DETACHED, DONE, Header, Outcome};
-use crate::record::position::Place;
-use crate::record::{memory, position as place};
+use crate::record::position::Position;
+use crate::record::{memory, position};
 use crate::sched::pool::Pool;
 use crate::sched::unwind;
 use crate::sched::waker::wake_waiter;
@@ -85,8 +85,8 @@ unsafe fn is_blocked(task: *const Header) -> bool {
         // SAFETY: record memory, which is never unmapped; the word is atomic.
         match unsafe { (*task).idx.load(Acquire) } {
             // By a canceller, for some instructions.
-            place::HELD => std::hint::spin_loop(),
-            word => return matches!(place::read(word), Place::Waits(..) | Place::Under(..)),
+            position::HELD => std::hint::spin_loop(),
+            word => return matches!(position::read(word), Position::Waits(..) | Position::Under(..)),
         }
     }
 }
@@ -126,13 +126,13 @@ unsafe fn refuse_lent_frames(pool: &'static Pool) {
             let waiter = (*task).waiter.load(Acquire);
             if waiter != DONE
                 && !waiter.is_null()
-                && waits((*waiter.cast::<Node>()).home.map(|home| Worker::of(home.shared()).pool))
+                && waits((*waiter.cast::<Parked>()).home.map(|home| Worker::of(home.shared()).pool))
             {
                 lent = Some((task, "`run` waits for it"));
             }
         });
         for w in pool.all_workers() {
-            w.custody.for_each_scoped(|task, scope| {
+            w.scoped.for_each_scoped(|task, scope| {
                 // (What is read of the scope does not change.)
                 if waits((!(*scope).foreign).then(|| (*scope).home.inner())) {
                     lent = Some((task, "the owner of its scope waits for it"));

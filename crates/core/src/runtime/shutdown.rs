@@ -19,8 +19,8 @@
 use super::report::{Report, State, Unfinished};
 use super::{grace, left};
 use crate::queue::policy::Arrival;
+use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Header, Kind};
-use crate::record::word::Word;
 use crate::record::{memory, state};
 use crate::sched::finish;
 use crate::sched::pool::{Admission, Pool};
@@ -52,7 +52,7 @@ pub(super) fn shutdown(pool: &'static Pool, patience: Duration) -> Report {
     for pool in &pools {
         // Who is in no task comes to its loop's end, if the system lets it run; a spare may just
         // have been started.
-        if pool.all_workers().all(|w| w.running.get() == Word::NOTHING) {
+        if pool.all_workers().all(|w| w.running.get() == CurrentTask::NOTHING) {
             pool.wait_ended(pool.workers.all().len(), Some(Instant::real_now() + LATE));
         }
     }
@@ -148,8 +148,8 @@ fn drop_left(pools: &[&'static Pool], report: &mut Report) {
             left.extend(drain_queues(pool, false));
             for w in pool.all_workers() {
                 loop {
-                    // SAFETY: the worker has ended, and its end happened before (the lock of its threads):
-                    // we act as the owner.
+                    // SAFETY: the worker has ended, and its end happened before (the lock of its
+                    // threads): we act as the owner.
                     let task = unsafe { w.shared.deque.pop() };
                     if task.is_null() {
                         break;

@@ -1,8 +1,8 @@
 //! The ends of a record: dropping what nobody takes, and giving the memory back.
 
 use super::waker::wake_waiter;
+use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Header, Mode, Outcome};
-use crate::record::word::Word;
 use crate::sched::pool::Pool;
 use crate::sched::worker::{self, Role, Worker};
 use crate::sched::{context, unwind, user_code};
@@ -38,7 +38,7 @@ pub(crate) unsafe fn drop_outcome(w: Option<Role>, task: *mut Header) -> Option<
 /// task-locals, those end here. Afterwards nothing runs on the worker.
 pub(crate) fn leave_task(w: Role) -> Role {
     let w = if w.running.has_context() { context::end(w) } else { w };
-    w.running.set(Word::NOTHING);
+    w.running.set(CurrentTask::NOTHING);
     w
 }
 

@@ -13,7 +13,7 @@
 //! Locks of single runtimes are left as they are: nobody asks a runtime of the parent.
 
 use crate::record::memory;
-use crate::sched::cancel::region;
+use crate::sched::cancel::cancel_scope;
 use crate::sched::pool::{self, Pool};
 use crate::sched::rescue::monitor;
 use crate::sched::worker;
@@ -30,7 +30,7 @@ pub(crate) fn watch() {
 }
 
 fn take() -> GiveBack {
-    let held = (pool::lock_free(), monitor::lock_all(), memory::lock_all(), region::lock_all());
+    let held = (pool::lock_free(), monitor::lock_all(), memory::lock_all(), cancel_scope::lock_all());
     Box::new(move |in_child| {
         if in_child {
             give_role_up();
@@ -45,7 +45,7 @@ fn give_role_up() {
     // The loop below this task, where it is come back to, sees the stop at its next turn. (In fiber
     // mode; in threads mode nobody comes so far without a role.)
     w.pool.workers.stop_in_child();
-    w.turns_left.store(0, Relaxed);
+    w.tick_countdown.store(0, Relaxed);
     // SAFETY: the role is given up for good: what holds one below user code asks anew, or comes to
     // the loop, and both end in `end_of_child`.
     unsafe { worker::set_current(None) };

@@ -28,13 +28,13 @@
 
 use crate::queue::deque::{Deque, Line};
 use crate::queue::inbox::Inbox;
-use crate::queue::node::{Home, Node};
+use crate::queue::parked::{Home, Parked};
 use crate::queue::policy::{Arrival, Queues};
 use crate::queue::ready::ReadyQueue;
 use crate::record::header::Header;
 use myriad_base::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use myriad_base::sys::fence::{Fence, heavy};
-use myriad_base::sys::futex::Gate;
+use myriad_base::sys::futex::Parker;
 use myriad_base::sys::mutant::{on, ord, ord_to};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -63,7 +63,7 @@ pub(crate) struct Remote {
     /// Its blocked tasks that others have woken.
     pub inbox: Inbox,
     /// The word is not 0 while it sleeps or is about to: [`ASLEEP`] or [`RESTING`].
-    pub sleeping: Gate,
+    pub sleeping: Parker,
     /// It is stuck: others may go on with its ready tasks (in threads mode), and wakers tell them.
     pub open: AtomicBool,
     /// Tasks that have not begun, and that only it may begin.
@@ -107,7 +107,7 @@ impl WorkerShared {
             deque,
             remote: Line(Remote {
                 inbox: Inbox::default(),
-                sleeping: Gate::new(0),
+                sleeping: Parker::new(0),
                 open: AtomicBool::new(false),
                 pinned: AtomicUsize::new(0),
                 dead: AtomicBool::new(false),
@@ -262,8 +262,8 @@ impl Workers {
             return false;
         }
         self.woken_from(before);
-        // SAFETY: a reference: the gate stands, as the worker does for ever.
-        unsafe { Gate::wake(&shared.remote.sleeping) };
+        // SAFETY: a reference: the parker stands, as the worker does for ever.
+        unsafe { Parker::wake(&shared.remote.sleeping) };
         true
     }
 
@@ -354,7 +354,7 @@ impl Workers {
     ///
     /// # Safety
     /// As for [`Inbox::push`]; `to` is the node's home.
-    pub(crate) unsafe fn send(&self, to: &'static WorkerShared, node: *mut Node, fence: &Fence) {
+    pub(crate) unsafe fn send(&self, to: &'static WorkerShared, node: *mut Parked, fence: &Fence) {
         // SAFETY: the caller.
         unsafe { to.remote.inbox.push(node) };
         if !on("inbox-light") {

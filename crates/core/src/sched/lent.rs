@@ -1,8 +1,8 @@
 //! Threads that are no workers, and to whom they belong meanwhile: to a dedicated task, to a task
 //! that makes a call there, to a pool.
 
+use crate::record::current::CurrentTask;
 use crate::record::header::Header;
-use crate::record::word::Word;
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::worker::Worker;
 use std::cell::Cell;
@@ -58,7 +58,7 @@ impl Lent {
     pub(crate) fn to_running(w: &Worker) -> Lent {
         // SAFETY: what runs; it stays the same task until it goes on here.
         let task = unsafe { w.running.get().record() }.cast_mut();
-        Lent { pool: Some(Handle::of(w.pool)), task: if Word::is_nobody(task) { null_mut() } else { task } }
+        Lent { pool: Some(Handle::of(w.pool)), task: if CurrentTask::is_nobody(task) { null_mut() } else { task } }
     }
 }
 

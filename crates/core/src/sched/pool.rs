@@ -3,8 +3,8 @@
 //!
 //! **Lifetime.** Pools live for ever and are used again by later runtimes with as many workers: a
 //! wake that is still on its way when its task has ended the whole runtime finds memory that is
-//! valid, and at worst wakes a worker that looks up once more. A pool whose tasks did not all end is
-//! never used again: their frames may still refer to it.
+//! valid, and at worst wakes a worker that looks up once more. A pool whose tasks did not all end
+//! is never used again: their frames may still refer to it.
 
 mod dedicated;
 mod handle;
@@ -22,8 +22,8 @@ pub use names::TaskId;
 pub(crate) use names::number_in;
 
 use crate::queue::policy::Policy;
+use crate::record::current::CurrentTask;
 use crate::record::header::{Header, Kind};
-use crate::record::word::Word;
 use crate::sched::fork;
 use crate::sched::idle::Workers;
 use crate::sched::rescue::stuck::OnStuck;
@@ -529,7 +529,7 @@ impl Pool {
         let task = w.running.get().record_elsewhere();
         // Acquire: as below. What was a context then was one when we read in it.
         fence(Acquire);
-        if Word::is_nobody(task) || w.frames.load(Relaxed) != frames {
+        if CurrentTask::is_nobody(task) || w.frames.load(Relaxed) != frames {
             return None;
         }
         let found = read(task);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  interactive ──> lane of the pool ── the next counted turn of any worker; all that are awake are told to count
-//!  default     ──> deques, injector ── as in `turn.rs`
+//!  default     ──> deques, injector ── as in `run_loop.rs`
 //!  background  ──> lane of the pool ── who finds nothing else, not even at others; and every so many looks
 //! ```
 //! Two queues beside the injector, under its lock. The default class pays nothing: a worker looks
@@ -16,8 +16,8 @@
 //! turns the oldest and the newest. Of [`LOOKS`] counted turns without interactive tasks one begins
 //! a background task.
 //!
-//! **Pinned.** Tasks that only one worker may begin, those of groups ([`crate::task::Group`]), wait
-//! in a queue of that worker, which it looks at in the same places. While there are any, every
+//! **Pinned.** Tasks that only one worker may begin, those of groups ([`crate::task::MultiWait`]),
+//! wait in a queue of that worker, which it looks at in the same places. While there are any, every
 //! fourth turn is theirs; a third of those that interactive tasks leave.
 //!
 //! **What is ordered** is what has not begun: closures, and each poll of a future. A closure that
@@ -82,13 +82,13 @@ impl Priority {
 
 /// What a worker remembers of its turns.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct LaneState {
     /// Interactive tasks that it has begun since others had a turn.
     in_a_row: Cell<u32>,
     /// Turns that others had in between.
     between: Cell<u32>,
     /// Counted turns that found background tasks.
-    looks: Cell<u32>,
+    tick_count: Cell<u32>,
 }
 
 /// Whose turn it is in a counted turn.
@@ -101,7 +101,7 @@ pub(super) enum Whose {
     Usual,
 }
 
-impl Turns {
+impl LaneState {
     /// May it begin an interactive task?
     pub(crate) fn may_be_urgent(&self) -> bool {
         self.in_a_row.get() < IN_A_ROW
@@ -120,7 +120,7 @@ pub(super) fn whose(w: &Worker) -> Whose {
         let task = if w.lanes.may_be_urgent() { w.pool.take_urgent(w) } else { null_mut() };
         if workers.has_urgent() {
             // The next turn is a counted one too.
-            w.turns_left.store(0, Relaxed);
+            w.tick_countdown.store(0, Relaxed);
         }
         if !task.is_null() {
             return Whose::This(task);
@@ -140,13 +140,13 @@ pub(super) fn whose(w: &Worker) -> Whose {
         let between = w.lanes.between.get();
         w.lanes.between.set(between.wrapping_add(1));
         // Then a turn for others, then the next counted one.
-        w.turns_left.store(1, Relaxed);
+        w.tick_countdown.store(1, Relaxed);
         return if between.is_multiple_of(2) { whose_pinned(w) } else { Whose::Usual };
     }
     if workers.has_deferred() {
-        let looks = w.lanes.looks.get().wrapping_add(1);
-        w.lanes.looks.set(looks);
-        if looks.is_multiple_of(LOOKS) {
+        let tick_count = w.lanes.tick_count.get().wrapping_add(1);
+        w.lanes.tick_count.set(tick_count);
+        if tick_count.is_multiple_of(LOOKS) {
             let task = w.pool.take_deferred();
             if !task.is_null() {
                 return Whose::This(task);
@@ -166,7 +166,7 @@ impl Pool {
     /// An interactive task was queued: the next turn of each worker that is awake is a counted one.
     pub(crate) fn hurry(&self) {
         for w in self.all_workers().filter(|w| w.shared.remote.sleeping.word.load(Relaxed) == 0) {
-            w.turns_left.store(0, Relaxed);
+            w.tick_countdown.store(0, Relaxed);
         }
     }
 }

@@ -22,9 +22,9 @@
 //! forced steal has marked some of them ([`Marks::STOLEN`]), and their owners may still decide by
 //! that mark.
 //!
-//! A spare does go on with what others have begun (`rescue::takeover`), and with what that spawns: in
-//! its own deque it passes nothing over. Else a job that holds a lock of std's, which all workers
-//! wait for, would never end.
+//! A spare does go on with what others have begun (`rescue::takeover`), and with what that spawns:
+//! in its own deque it passes nothing over. Else a job that holds a lock of std's, which all
+//! workers wait for, would never end.
 //!
 //! Nor do spares pass anything over in each other's deques. Jobs there are those of a task that a
 //! spare has begun, and they may stand before the task that a thief has come for. In the injector
@@ -49,7 +49,7 @@
 //! [`Marks::STOLEN`]: crate::record::header::Marks::STOLEN
 
 use super::idle::WorkerShared;
-use super::turn::{FORCE_US, SPIN_US, adopt, steal_one};
+use super::run_loop::{FORCE_US, SPIN_US, adopt, steal_one};
 use super::worker::{Role, Worker};
 use crate::queue::policy::{Arrival, Queues};
 use crate::record::header::{Header, Kind};

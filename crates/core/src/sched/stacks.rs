@@ -8,11 +8,11 @@
 //! is warm.
 
 use super::worker::{Role, Worker, set_current};
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
 use crate::sched::pool::Config;
 use myriad_base::stack::pool::{NoStack, StackPool};
 use myriad_base::stack::switch;
-use myriad_base::stack::threads::{Order, Turn};
+use myriad_base::stack::threads::{Baton, Order};
 use myriad_base::sys::thread;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
@@ -29,7 +29,7 @@ const TRIM_AT_ONCE: usize = 512;
 /// See the module's header.
 #[derive(Debug)]
 pub(crate) struct Stacks {
-    idle: Cell<*mut Node>,
+    idle: Cell<*mut Parked>,
     idle_count: Cell<usize>,
     /// Stacks made and not ended. (Atomic, and signed: a thread that goes on with another worker is
     /// counted there, by that worker; only the sum over all workers is exact, once they have
@@ -52,9 +52,9 @@ pub(crate) struct Stacks {
 /// A thread of threads mode, on its own stack.
 #[derive(Debug)]
 pub(crate) struct OsStack {
-    turn: Turn,
+    turn: Baton,
     /// Its place in the idle list before it first runs.
-    fresh: Node,
+    fresh: Parked,
     /// Above this address there is room.
     floor: Cell<usize>,
     /// The system's number of the thread.
@@ -71,8 +71,8 @@ pub(crate) struct OsStack {
 impl OsStack {
     fn new(w: &Worker) -> OsStack {
         OsStack {
-            turn: Turn::default(),
-            fresh: Node::new(None),
+            turn: Baton::default(),
+            fresh: Parked::new(None),
             floor: Cell::new(usize::MAX),
             tid: Cell::new(0),
             held: AtomicBool::new(false),
@@ -219,10 +219,10 @@ impl Stacks {
         // SAFETY: owner only, and no reference to the pool outlives this statement.
         let stack = unsafe { &mut *self.stack_pool.get() }.as_mut().expect("begun in fiber mode").take()?;
         // The node of a stack that has not run yet stands at its top, above the first frame.
-        let node = stack.top.wrapping_sub(size_of::<Node>().next_multiple_of(16)).cast::<Node>();
+        let node = stack.top.wrapping_sub(size_of::<Parked>().next_multiple_of(16)).cast::<Parked>();
         // SAFETY: the stack is fresh and ours; `fiber_main` never returns.
         unsafe {
-            node.write(Node::new(None));
+            node.write(Parked::new(None));
             let saved = switch::prepare(node.cast(), fiber_main);
             (*node).saved.with_mut(|s| *s = saved);
         }
@@ -257,7 +257,7 @@ impl Stacks {
     }
 
     #[inline(always)]
-    fn push_idle(&self, node: *mut Node) {
+    fn push_idle(&self, node: *mut Parked) {
         // SAFETY: the node is parked or fresh, and in no other list.
         unsafe { (*node).next.with_mut(|next| *next = self.idle.get()) };
         self.idle.set(node);
@@ -267,7 +267,7 @@ impl Stacks {
     /// Puts the current stack, which is in the worker's loop, on the idle list; the caller switches
     /// away at once.
     #[inline(always)]
-    pub(crate) fn park_idle(&self, node: &Node) {
+    pub(crate) fn park_idle(&self, node: &Parked) {
         self.push_idle(std::ptr::from_ref(node).cast_mut());
     }
 
@@ -331,7 +331,7 @@ impl Stacks {
         // thread's own.
         unsafe {
             (*to).worker.set(w);
-            Turn::give(&raw const (*to).turn, Order::Go);
+            Baton::give(&raw const (*to).turn, Order::Go);
             // From here on the worker is another thread's.
             if (*me).turn.wait() == Order::Exit {
                 return false;
@@ -395,7 +395,7 @@ impl Stacks {
         let stack = unsafe { self.pop_idle() }.cast::<OsStack>();
         self.count(-1);
         // SAFETY: an idle thread of ours, which waits.
-        unsafe { Turn::give(&raw const (*stack).turn, Order::Exit) };
+        unsafe { Baton::give(&raw const (*stack).turn, Order::Exit) };
     }
 
     /// Runs the worker's loop until the runtime stops, in fiber mode: from the worker's thread.
@@ -439,7 +439,7 @@ fn role() -> Role {
 /// The first frame of a fiber's stack.
 extern "C" fn fiber_main() -> ! {
     switch::entered();
-    super::turn::run(role());
+    super::run_loop::run(role());
     // SAFETY: the worker's thread waits in `run_fibers`; nobody ever switches back here.
     unsafe { switch::switch_for_good(*role().stacks.thread_stack.get()) };
     myriad_base::sys::thread::abort_with("a stopped worker was resumed (a bug in Myriad)")
@@ -465,7 +465,7 @@ fn os_stack_main(w: &'static Worker, stack: *const OsStack) {
 /// Runs the worker's loop on this thread. The thread that sees the stop has the role, and ends the
 /// worker.
 fn work() {
-    if super::turn::run(role()) == LoopEnd::Stopped {
+    if super::run_loop::run(role()) == LoopEnd::Stopped {
         // Perhaps another worker by now.
         let w = role();
         w.stacks.trim_threads(0);

@@ -21,9 +21,9 @@
 
 mod sleep;
 
-use crate::queue::node::Node;
-use crate::sched::cancel::region::Asked;
-use crate::sched::cancel::region::Region;
+use crate::queue::parked::Parked;
+use crate::sched::cancel::cancel_scope::Asked;
+use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::pool::Pool;
 use crate::sched::user_code::StoredWaker;
 use crate::sched::wait::Wait;
@@ -44,7 +44,8 @@ pub(crate) const FIRE_WAIT: u16 = 0;
 /// `fire` of a node whose `data` is a [`SleepState`].
 pub(crate) const FIRE_SLEEP: u16 = 1;
 
-/// `fire` of a node whose `data` is a [`Region`](crate::sched::cancel::region::Region) of a task.
+/// `fire` of a node whose `data` is a
+/// [`CancelScope`](crate::sched::cancel::cancel_scope::CancelScope) of a task.
 pub(crate) const FIRE_REGION: u16 = 2;
 /// Wakers of futures that are taken out at a time.
 const BATCH: usize = 16;
@@ -171,7 +172,7 @@ impl Timers {
     #[inline]
     pub(crate) fn lock(&self, w: Option<&Worker>) -> Locked<'_> {
         // SAFETY: the worker is the calling thread's; the holders of a `Locked` keep to the rule.
-        let guard = unsafe { self.lock.lock(w.and_then(|w| w.biaser.get())) };
+        let guard = unsafe { self.lock.lock(w.and_then(|w| w.bias_owner.get())) };
         Locked { timers: self, _guard: guard }
     }
 
@@ -200,9 +201,10 @@ impl Timers {
         if let Some(w) = me.as_deref()
             && std::ptr::eq(w, owner)
         {
-            w.turns.set(OFTEN);
+            w.tick_interval.set(OFTEN);
         }
-        // Light (a full fence for a foreign thread): pairs with the heavy fence in `Workers::sleep`.
+        // Light (a full fence for a foreign thread): pairs with the heavy fence in
+        // `Workers::sleep`.
         me.map_or(Fence::foreign(), |w| w.shared.deque.fence).light();
         if owner.pool.workers.has_sleepers() && deadline.as_nanos() < owner.pool.next_look.load(Relaxed) {
             owner.pool.workers.wake_one();
@@ -213,10 +215,10 @@ impl Timers {
     pub(crate) fn poll(w: Role) -> Role {
         let next = w.timers.next.load(Relaxed);
         if next == u64::MAX {
-            w.turns.set(SELDOM);
+            w.tick_interval.set(SELDOM);
             return w;
         }
-        w.turns.set(OFTEN);
+        w.tick_interval.set(OFTEN);
         let now = w.pool.now();
         if now.as_nanos() >= next {
             let timers = &Worker::of(w.as_static()).timers;
@@ -335,8 +337,9 @@ impl Timers {
                         blocked.add(Wait::node(wait));
                     }
                 } else if (*this).fire == FIRE_REGION {
-                    // Its task removes the timer, under this lock, before it leaves the region.
-                    wakers.ask(Region::cancel((*this).data.cast::<Region>()));
+                    // Its task removes the timer, under this lock, before it leaves the cancel
+                    // scope.
+                    wakers.ask(CancelScope::cancel((*this).data.cast::<CancelScope>()));
                 } else {
                     wakers.add(SleepState::fire((*this).data.cast::<SleepState>()));
                 }
@@ -348,8 +351,8 @@ impl Timers {
 /// Blocked tasks that were claimed: they stay blocked until we wake them, so the chain may go
 /// through their nodes.
 struct Blocked {
-    first: *mut Node,
-    last: *mut Node,
+    first: *mut Parked,
+    last: *mut Parked,
 }
 
 impl Blocked {
@@ -359,7 +362,7 @@ impl Blocked {
 
     /// # Safety
     /// The node's wait was claimed, and is woken by us alone.
-    unsafe fn add(&mut self, node: *mut Node) {
+    unsafe fn add(&mut self, node: *mut Parked) {
         // SAFETY: the caller; so is `last`.
         unsafe {
             (*node).next.with_mut(|next| *next = null_mut());
@@ -392,7 +395,7 @@ impl Blocked {
 struct Wakers {
     wakers: [Option<StoredWaker>; BATCH],
     n: usize,
-    /// Tasks with a region whose time is over.
+    /// Tasks with a cancel scope whose time is over.
     asked: [Option<Asked>; BATCH],
     tasks: usize,
 }

@@ -1,9 +1,9 @@
 //! Panics that have no joiner to go to: of a detached task, and of user code that the engine calls
 //! by the way.
 
+use crate::record::current::CurrentTask;
 use crate::record::header::Header;
 use crate::record::payload as record;
-use crate::record::word::Word;
 use crate::sched::pool::Pool;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::Role;
@@ -68,7 +68,7 @@ pub(crate) unsafe fn report_destructor(
     payload: Payload,
 ) -> Option<Role> {
     let text = unwind::message(&*payload);
-    let w = if task.is_null() || Word::is_nobody(task) {
+    let w = if task.is_null() || CurrentTask::is_nobody(task) {
         say!("myriad: the destructor of {what} of a thread panicked: {text}");
         w
     } else {

@@ -13,7 +13,7 @@
 //! 2. *It says who runs.* In a task that is the task, as it was. Where no task runs (a worker's
 //!    loop fires a timer, or tells a joiner), the code gets a task of its own for as long as it
 //!    runs (`alone`): in fiber mode several pieces of such code are under way on one thread, and
-//!    each needs regions, task-locals and a place to wait of its own.
+//!    each needs cancel scopes, task-locals and a place to wait of its own.
 //! 3. *It keeps cancellations off*: the code is not part of what was cancelled. Limits inside work.
 //! 4. *It stops panics*, because what called it must go on. A panic nobody can receive is reported
 //!    as the runtime's settings say.
@@ -33,7 +33,7 @@ mod test;
 
 pub use stored::{StoredWaker, UserValue};
 
-use crate::record::word::Word;
+use crate::record::current::CurrentTask;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
 use crate::sched::{cancel, unhandled};
@@ -50,7 +50,7 @@ pub fn call<R>(f: impl FnOnce() -> R) -> Result<R, Payload> {
 /// The same for one who has a role. The role that comes back is that of the calling thread now.
 pub(crate) fn call_as<R>(w: Option<Role>, f: impl FnOnce() -> R) -> (Option<Role>, Result<R, Payload>) {
     match w {
-        Some(w) if w.running.get() == Word::NOTHING && !fault("as-nobody") => {
+        Some(w) if w.running.get() == CurrentTask::NOTHING && !fault("as-nobody") => {
             let (w, result) = alone::call(w, f);
             (Some(w), result)
         }

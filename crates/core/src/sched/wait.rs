@@ -1,26 +1,26 @@
 //! The one wait protocol: how a task, a foreign thread or a future waits for something, and is
 //! woken.
 //!
-//! For those who build primitives (channels, locks). The primitive keeps a list of [`Target`]s
+//! For those who build primitives (channels, locks). The primitive keeps a list of [`Waiter`]s
 //! under its own lock. To wait: make a [`Wait`] (or take the future's waker),
-//! [`prepare`](Wait::prepare), put its target on the list, release the lock,
-//! [`block`](Wait::block). To wake: take a target off the list under the lock, [`Target::claim`]
-//! it; if that succeeds hand over what it waits for; release the lock; [`Target::wake`].
+//! [`prepare`](Wait::prepare), put its waiter on the list, release the lock,
+//! [`block`](Wait::block). To wake: take a waiter off the list under the lock, [`Waiter::claim`]
+//! it; if that succeeds hand over what it waits for; release the lock; [`Waiter::wake`].
 //!
 //! Between the publishing and the blocking nothing foreign runs on the waiter's stack: it might
 //! wait itself, when the first wait can be woken already, or panic, and take what is in the list
 //! away.
 //!
-//! **Claims.** A wait with a time limit, or in several lists at once ([`Group`]), can be ended by
-//! many, and must be by one alone: whoever wins the exchange on `claim`. One whose claim is lost is
-//! skipped; its owner takes itself off the lists. A wait without limit in one list has one waker
+//! **Claims.** A wait with a time limit, or in several lists at once ([`MultiWait`]), can be ended
+//! by many, and must be by one alone: whoever wins the exchange on `claim`. One whose claim is lost
+//! is skipped; its owner takes itself off the lists. A wait without limit in one list has one waker
 //! only, the one who took it off the list, and needs no exchange.
 //!
 //! ```text
 //!  OPEN -> WOKEN | TIMED_OUT            one exchange
 //!  OPEN -> HELD -> WOKEN | OPEN         by one who needs two claims at once, or replaces a waker
 //! ```
-//! *Two claims at once* ([`Target::claim_with`]): who waits in one list, and meets a partner while
+//! *Two claims at once* ([`Waiter::claim_with`]): who waits in one list, and meets a partner while
 //! it enters another, has to end both waits or neither. It holds the one at the lower address, then
 //! claims the other, then settles the first. Who finds `HELD` waits for that; holders wait only
 //! upwards, and take no lock meanwhile, so nobody waits in a circle, and nobody is undone by
@@ -31,12 +31,12 @@
 //! for the waker of a [`PollWait`]: written before the word is opened (Release), taken by whoever
 //! claims it (Acquire).
 
-pub use crate::queue::node::{End, Node};
-use crate::sched::cancel::{point, thread};
+pub use crate::queue::parked::{End, Parked};
+use crate::sched::cancel::{checkpoint, thread};
 use crate::sched::timers::FIRE_WAIT;
 use crate::sched::user_code::StoredWaker;
 use crate::sched::worker::{Role, Worker, block_thread};
-use myriad_base::lock::biaser::pause;
+use myriad_base::lock::bias_owner::pause;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*, Peek};
 use myriad_base::sys::clock::Instant;
@@ -47,13 +47,13 @@ use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
 use std::task::Waker;
 
+mod caller;
 pub(crate) mod foreign;
-mod group;
-mod here;
+mod multi;
 #[cfg(all(test, not(loom)))]
 mod test;
-pub use group::{Both, Group, PollWait};
-pub use here::Here;
+pub use caller::Caller;
+pub use multi::{Both, MultiWait, PollWait};
 
 const OPEN: u8 = 0;
 const WOKEN: u8 = 1;
@@ -67,7 +67,7 @@ const HELD: u8 = 3;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Wait {
-    node: Node,
+    node: Parked,
     /// Who ended it, of a timed one.
     claim: AtomicU8,
     timed: bool,
@@ -82,7 +82,7 @@ impl Wait {
     /// A wait that only a waker ends.
     #[inline(always)]
     pub fn new() -> Wait {
-        Here::get().wait()
+        Caller::get().wait()
     }
 
     /// A wait that a deadline may end.
@@ -122,7 +122,7 @@ impl Wait {
 
     /// # Safety
     /// As for every [`End`]; of a timed wait.
-    unsafe fn end_timed(node: *const Node) -> bool {
+    unsafe fn end_timed(node: *const Parked) -> bool {
         // SAFETY: set by `cancellable` alone, in the node that is a wait's first field (checked
         // above); an `End` is called while its wait stands.
         unsafe { (*node.cast::<Wait>()).try_claim(CANCELLED) }
@@ -139,7 +139,7 @@ impl Wait {
     #[inline(always)]
     pub fn arrive(&self) {
         if self.was_cancelled() {
-            point::arrive();
+            checkpoint::arrive();
         }
     }
 
@@ -149,7 +149,7 @@ impl Wait {
     /// touches.
     #[inline(always)]
     pub fn arrive_above() -> ! {
-        point::arrive()
+        checkpoint::arrive()
     }
 
     /// Makes sure that the worker can go on meanwhile. Before anything is published.
@@ -174,8 +174,8 @@ impl Wait {
 
     /// What stands for this wait in a list.
     #[inline(always)]
-    pub fn target(&self) -> Target {
-        Target(Kind::Blocked(std::ptr::from_ref(self)))
+    pub fn waiter(&self) -> Waiter {
+        Waiter(Kind::Blocked(std::ptr::from_ref(self)))
     }
 
     /// Blocks until woken.
@@ -184,7 +184,7 @@ impl Wait {
     /// wait covers.
     ///
     /// # Safety
-    /// It stands, is prepared, its target is published (or will be woken by who has it), it is not
+    /// It stands, is prepared, its waiter is published (or will be woken by who has it), it is not
     /// timed, and it is blocked on once, by the task or thread that made it, where that made it:
     /// not inside a `keep_thread` or a hook that has begun since. If it has an `End`, the pointer
     /// was made of all that the `End` reaches: `(&raw const whole).cast()`.
@@ -283,20 +283,20 @@ impl Wait {
             unsafe { block_thread(this.cast()) };
             return true;
         }
-        let gate = &wait.node.gate;
-        while !foreign::is_open(gate) {
+        let parker = &wait.node.parker;
+        while !foreign::is_open(parker) {
             if deadline == Instant::NEVER {
-                foreign::wait(gate, None);
+                foreign::wait(parker, None);
                 continue;
             }
             let left = deadline - Instant::real_now();
             if !left.is_zero() {
-                foreign::wait(gate, Some(left));
+                foreign::wait(parker, Some(left));
             } else if wait.try_claim(TIMED_OUT) {
                 return false;
             } else {
                 // A waker was faster: its wake is on the way.
-                foreign::wait(gate, None);
+                foreign::wait(parker, None);
             }
         }
         true
@@ -349,7 +349,7 @@ impl Wait {
 
     /// # Safety
     /// The wait is alive.
-    pub(crate) unsafe fn node(this: *const Wait) -> *mut Node {
+    pub(crate) unsafe fn node(this: *const Wait) -> *mut Parked {
         // SAFETY: the caller.
         unsafe { (&raw const (*this).node).cast_mut() }
     }
@@ -363,7 +363,7 @@ impl Default for Wait {
 
 /// Someone who waits: a blocked task or thread, or a future's waker.
 #[derive(Debug)]
-pub struct Target(Kind);
+pub struct Waiter(Kind);
 
 #[derive(Debug)]
 enum Kind {
@@ -372,40 +372,40 @@ enum Kind {
 }
 
 // SAFETY: a `Wait` is woken from any thread; what is touched of it is atomic, or the waker's alone.
-unsafe impl Send for Target {}
-// SAFETY: nothing is done through `&Target`.
-unsafe impl Sync for Target {}
+unsafe impl Send for Waiter {}
+// SAFETY: nothing is done through `&Waiter`.
+unsafe impl Sync for Waiter {}
 
-/// A target on its way into a list, or out of one: what is left here in the end is discarded
+/// A waiter on its way into a list, or out of one: what is left here in the end is discarded
 /// through the door of user code. It stands where no lock is held when it goes.
 #[derive(Debug)]
-pub struct InHand(Option<Target>);
+pub struct InHand(Option<Waiter>);
 
 impl InHand {
-    /// This target.
+    /// This waiter.
     #[inline(always)]
-    pub fn new(target: Option<Target>) -> InHand {
-        InHand(target)
+    pub fn new(waiter: Option<Waiter>) -> InHand {
+        InHand(waiter)
     }
 
-    /// A future's waker: see [`Target::future`].
+    /// A future's waker: see [`Waiter::future`].
     #[inline(always)]
     pub fn future(waker: &Waker) -> InHand {
-        InHand(Some(Target::future(waker)))
+        InHand(Some(Waiter::future(waker)))
     }
 }
 
 impl Deref for InHand {
-    type Target = Option<Target>;
+    type Target = Option<Waiter>;
     #[inline(always)]
-    fn deref(&self) -> &Option<Target> {
+    fn deref(&self) -> &Option<Waiter> {
         &self.0
     }
 }
 
 impl DerefMut for InHand {
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Option<Target> {
+    fn deref_mut(&mut self) -> &mut Option<Waiter> {
         &mut self.0
     }
 }
@@ -413,18 +413,18 @@ impl DerefMut for InHand {
 impl Drop for InHand {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(target) = self.0.take() {
-            target.discard();
+        if let Some(waiter) = self.0.take() {
+            waiter.discard();
         }
     }
 }
 
-impl Target {
+impl Waiter {
     /// A future's waker: a clone, which is user code, so it is made where nothing is locked and
     /// nothing half done.
     #[inline(always)]
-    pub fn future(waker: &Waker) -> Target {
-        Target(Kind::Future(StoredWaker::clone_of(waker)))
+    pub fn future(waker: &Waker) -> Waiter {
+        Waiter(Kind::Future(StoredWaker::clone_of(waker)))
     }
 
     /// Is it a future?
@@ -476,6 +476,6 @@ impl Target {
     #[inline(always)]
     pub unsafe fn wake(self) {
         // SAFETY: the caller.
-        unsafe { Here::get().wake(self) }
+        unsafe { Caller::get().wake(self) }
     }
 }

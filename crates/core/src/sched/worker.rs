@@ -3,10 +3,10 @@
 //! ```text
 //!  [shared: what others see] [owner only: current, ready, stacks, record memory, budget]
 //! ```
-//! A worker always runs [`super::turn::run`] on some pooled stack; a task is a plain call from it.
-//! A task that blocks saves its stack into a node and switches to (a) the first ready task, or (b)
-//! an idle stack parked in the loop, which may be a fresh one. Only the home worker resumes a node,
-//! out of its own queues, that is after the switch: so "woken before saved" needs no care.
+//! A worker always runs [`super::run_loop::run`] on some pooled stack; a task is a plain call from
+//! it. A task that blocks saves its stack into a node and switches to (a) the first ready task, or
+//! (b) an idle stack parked in the loop, which may be a fresh one. Only the home worker resumes a
+//! node, out of its own queues, that is after the switch: so "woken before saved" needs no care.
 //!
 //! **Invariant (stacks).** Whoever is about to block has first called [`Worker::ensure_stack`], so
 //! that the idle list is not empty: the switch itself cannot fail.
@@ -21,7 +21,7 @@
 //! **The role is a token.** In threads mode a task that has blocked may go on with *another*
 //! worker's role, when its own is stuck ([`crate::sched::rescue::takeover`]): on the same thread,
 //! but the worker is a different one. So whoever acts as a worker holds a [`Role`], and gives it
-//! away to all that may wait: see there. [`crate::sched::wait::Here`] asks anew at each use.
+//! away to all that may wait: see there. [`crate::sched::wait::Caller`] asks anew at each use.
 
 mod blocked;
 mod dispatch;
@@ -32,18 +32,18 @@ use crate::record::create;
 pub(crate) use role::Role;
 
 use super::idle::WorkerShared;
-use super::priority::Turns;
+use super::priority::LaneState;
 use super::stacks::Stacks;
-use crate::queue::node::{Home, Node};
+use crate::queue::parked::{Home, Parked};
+use crate::record::current::{CurrentTask, Running};
 use crate::record::header::{Header, Kind};
 use crate::record::memory::{self, Memory};
-use crate::record::position as place;
-use crate::record::word::{Running, Word};
-use crate::sched::cancel::frames::Frames;
+use crate::record::position;
+use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::pool::{Origin, Pool};
 use crate::sched::timers::Timers;
 use crate::sched::wait::foreign;
-use myriad_base::lock::biaser::Biaser;
+use myriad_base::lock::bias_owner::BiasOwner;
 use myriad_base::sys::atomic::{AtomicU32, Ordering::*};
 use myriad_base::sys::fence::Fence;
 use std::cell::Cell;
@@ -65,25 +65,25 @@ pub(crate) struct Worker {
     pub running: Running,
     /// The blocked task that goes on before those in the ready queue, or null: see
     /// [`Worker::make_next`]. Fiber mode only.
-    pub next: Cell<*mut Node>,
+    pub next: Cell<*mut Parked>,
     /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest
     /// task. A shutdown sets it to 0 from outside, again and again, for the owner may overwrite
     /// that.
-    pub turns_left: AtomicU32,
+    pub tick_countdown: AtomicU32,
     /// How many turns there are between two looks.
-    pub turns: Cell<u32>,
+    pub tick_interval: Cell<u32>,
     /// What is entered with the next turn.
-    pub entering: dispatch::Entering,
+    pub run_next: dispatch::RunNext,
     /// Counts looks: which task the next one is for.
-    pub look_for: Cell<u8>,
+    pub fairness_step: Cell<u8>,
     /// Whose turn it was, where there are priorities.
-    pub lanes: Turns,
+    pub lanes: LaneState,
     /// It forces no steal before this time, in ticks.
     pub force_at: Cell<u64>,
     /// Operations left to the running task.
     pub budget: Cell<u32>,
     /// The locks' preference; `None` where there are too many workers.
-    pub biaser: Cell<Option<&'static Biaser>>,
+    pub bias_owner: Cell<Option<&'static BiasOwner>>,
     /// Stacks, and which kind they are.
     pub stacks: Stacks,
     /// Free records.
@@ -103,7 +103,7 @@ pub(crate) struct Worker {
     /// Says in a record that its task is blocked here: see `cancel::place`.
     pub here: usize,
     /// Tasks of scopes and frames that have begun here.
-    pub custody: Frames,
+    pub scoped: ScopedTasks,
     /// How many tasks have ended on it whose records are in others' frames, and how many contexts.
     pub frames: AtomicU32,
     /// Pieces of user code under way that began here where no task ran, less those that have ended
@@ -112,7 +112,7 @@ pub(crate) struct Worker {
     pub alone: std::sync::atomic::AtomicIsize,
     /// How often it has come to look at inbox and clock: for the monitor, which sees whether it
     /// moves.
-    pub looks: AtomicU32,
+    pub tick_count: AtomicU32,
     /// The system's number of the thread that has the role.
     pub thread: std::sync::atomic::AtomicU32,
     /// A spare is on duty while workers are stuck.
@@ -170,14 +170,14 @@ impl Worker {
             shared: WorkerShared::new(&pool.workers, index, 256),
             running: Running::nothing(),
             next: Cell::new(null_mut()),
-            turns_left: AtomicU32::new(SELDOM),
-            turns: Cell::new(SELDOM),
-            entering: dispatch::Entering::default(),
-            look_for: Cell::new(0),
-            lanes: Turns::default(),
+            tick_countdown: AtomicU32::new(SELDOM),
+            tick_interval: Cell::new(SELDOM),
+            run_next: dispatch::RunNext::default(),
+            fairness_step: Cell::new(0),
+            lanes: LaneState::default(),
             force_at: Cell::new(0),
             budget: Cell::new(BUDGET),
-            biaser: Cell::new(None),
+            bias_owner: Cell::new(None),
             stacks: Stacks::default(),
             memory: Memory::new(),
             timers: Timers::default(),
@@ -186,11 +186,11 @@ impl Worker {
             flags: create::flags(Kind(0), pool.number),
             stack_flags: create::stack_flags(pool.number),
             guest_stack_flags: create::guest_stack_flags(pool.number),
-            here: place::here(index),
-            custody: Frames::default(),
+            here: position::here(index),
+            scoped: ScopedTasks::default(),
             frames: AtomicU32::new(0),
             alone: std::sync::atomic::AtomicIsize::new(0),
-            looks: AtomicU32::new(0),
+            tick_count: AtomicU32::new(0),
             thread: std::sync::atomic::AtomicU32::new(0),
             on_duty: std::sync::atomic::AtomicBool::new(false),
             spare,
@@ -211,7 +211,7 @@ impl Worker {
     /// ([`Pool::name_running`]).
     #[inline]
     pub(crate) fn forget_frame(&self) {
-        self.running.set(Word::NOTHING);
+        self.running.set(CurrentTask::NOTHING);
         self.forget();
     }
 
@@ -250,13 +250,13 @@ impl Worker {
     pub(crate) fn prefer_locks(&self, yes: bool) {
         if yes {
             #[cfg(not(loom))]
-            self.biaser.set(myriad_base::lock::biaser::take());
-        } else if let Some(_biaser) = self.biaser.take() {
+            self.bias_owner.set(myriad_base::lock::bias_owner::take());
+        } else if let Some(_biaser) = self.bias_owner.take() {
             #[cfg(not(loom))]
             // SAFETY: the worker's own right, which is taken out of it; the calling thread, which
             // is at the end of that worker's loop, is in no biased lock.
             unsafe {
-                myriad_base::lock::biaser::give_back(_biaser);
+                myriad_base::lock::bias_owner::give_back(_biaser);
             }
         }
     }
@@ -267,12 +267,12 @@ impl Worker {
         !self.shared.ready.is_shared()
     }
 
-    /// The record whose cancellation counts for what runs now ([`Word::seat`]); null where no task
-    /// runs.
+    /// The record whose cancellation counts for what runs now ([`CurrentTask::cancel_record`]);
+    /// null where no task runs.
     pub(crate) fn task(&self) -> *const Header {
         // SAFETY: what runs now.
-        let task = unsafe { self.running.get().seat() };
-        if Word::is_nobody(task) { null() } else { task }
+        let task = unsafe { self.running.get().cancel_record() };
+        if CurrentTask::is_nobody(task) { null() } else { task }
     }
 }
 
@@ -287,7 +287,7 @@ pub(crate) const OFTEN: u32 = 7;
 /// The node is blocked, or about to block having published itself, is in no list, and is woken by
 /// nobody else. It may be gone when this returns.
 #[inline(always)]
-pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Node) {
+pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Parked) {
     // SAFETY: the caller: the node stands until it is woken.
     let home = unsafe { (*node).home }.map(Home::shared);
     match (home, worker) {
@@ -303,7 +303,7 @@ pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Node) {
 /// # Safety
 /// As for [`wake_node`].
 #[inline(always)]
-pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Node) {
+pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Parked) {
     // SAFETY: the caller: the node stands until it is woken.
     let home = unsafe { (*node).home }.map(Home::shared);
     match (home, worker) {
@@ -317,7 +317,7 @@ pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Node) {
 /// # Safety
 /// As for [`wake_node`].
 #[inline(never)]
-unsafe fn wake_elsewhere(home: Option<&'static WorkerShared>, worker: Option<&Worker>, node: *mut Node) {
+unsafe fn wake_elsewhere(home: Option<&'static WorkerShared>, worker: Option<&Worker>, node: *mut Parked) {
     match home {
         Some(home) => {
             let fence = worker.map_or(Fence::foreign(), |worker| worker.shared.deque.fence);
@@ -325,7 +325,7 @@ unsafe fn wake_elsewhere(home: Option<&'static WorkerShared>, worker: Option<&Wo
             unsafe { home.workers.send(home, node, &fence) }
         }
         // SAFETY: the caller.
-        None => unsafe { foreign::open(&raw const (*node).gate) },
+        None => unsafe { foreign::open(&raw const (*node).parker) },
     }
 }
 
@@ -333,16 +333,16 @@ unsafe fn wake_elsewhere(home: Option<&'static WorkerShared>, worker: Option<&Wo
 ///
 /// # Safety
 /// The node is that of a wait of the calling thread's, which stands. The pointer was made of the
-/// whole wait, which its [`End`](crate::queue::node::End) looks at.
-pub(crate) unsafe fn block_thread(node: *const Node) {
+/// whole wait, which its [`End`](crate::queue::parked::End) looks at.
+pub(crate) unsafe fn block_thread(node: *const Parked) {
     // SAFETY: what `block` asks for is this function's contract.
     if unsafe { crate::sched::cancel::thread::block(node, myriad_base::sys::clock::Instant::NEVER) }.is_some() {
         return;
     }
     // SAFETY: the wait stands.
-    let gate = unsafe { &(*node).gate };
-    while !foreign::is_open(gate) {
-        foreign::wait(gate, None);
+    let parker = unsafe { &(*node).parker };
+    while !foreign::is_open(parker) {
+        foreign::wait(parker, None);
     }
 }
 

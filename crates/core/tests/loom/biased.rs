@@ -5,8 +5,8 @@
 
 use super::{SCRIPT, Script};
 use loom::thread;
+use myriad_base::lock::bias_owner::{find, set_sweeps};
 use myriad_base::lock::biased::BiasedLock;
-use myriad_base::lock::biaser::{find, set_sweeps};
 use myriad_base::lock::spin::SpinLock;
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::on;

@@ -7,7 +7,7 @@
 use super::tasks::Task;
 use super::{SCRIPT, Script};
 use crate::queue::inbox::Inbox;
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
 use crate::sched::cancel::model;
 use loom::thread;
 use myriad_base::lock::biased::BiasedLock;
@@ -30,9 +30,9 @@ struct State {
 
 struct World {
     task: Task,
-    nodes: [Box<Node>; 2],
+    nodes: [Box<Parked>; 2],
     /// Not a wait's node: a request.
-    request: Box<Node>,
+    request: Box<Parked>,
     inbox: Inbox,
     lock: BiasedLock,
     state: UnsafeCell<State>,
@@ -46,8 +46,8 @@ impl World {
     fn new() -> Arc<World> {
         Arc::new(World {
             task: Task::new(),
-            nodes: [Box::new(Node::new(None)), Box::new(Node::new(None))],
-            request: Box::new(Node::new(None)),
+            nodes: [Box::new(Parked::new(None)), Box::new(Parked::new(None))],
+            request: Box::new(Parked::new(None)),
             inbox: Inbox::default(),
             lock: BiasedLock::new(),
             state: UnsafeCell::new(State::default()),
@@ -98,7 +98,7 @@ impl World {
             linked || on("end-unchecked")
         })
     }
-    fn wait_of(&self, node: *const Node) -> usize {
+    fn wait_of(&self, node: *const Parked) -> usize {
         self.nodes.iter().position(|n| std::ptr::eq(&**n, node)).expect("a node of a wait")
     }
     /// The home looks into its inbox. Says which waits are over, and that by a cancellation.

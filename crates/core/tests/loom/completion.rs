@@ -4,7 +4,7 @@
 use super::tasks::{Life, Task, Tasks, start};
 use super::{SCRIPT, Script};
 use crate::queue::deque::Deque;
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
 use crate::record::header::{DETACHED, Header};
 use crate::sched::worker::{block_thread, wake_node};
 use loom::thread;
@@ -134,7 +134,7 @@ fn detach_or_steal() {
     });
 }
 
-/// A foreign thread joins a task that a worker runs, and sleeps on its node's gate.
+/// A foreign thread joins a task that a worker runs, and sleeps on its node's parker.
 fn foreign_join() {
     let w = World::new();
     w.task().write();
@@ -153,7 +153,7 @@ fn foreign_join() {
     });
     let header = &w.task().header;
     if !header.is_done() {
-        let node = Node::new(None);
+        let node = Parked::new(None);
         if header.wait((&raw const node).cast_mut().cast()) {
             // SAFETY: the node stands in this frame, and has no `End`.
             unsafe { block_thread(&raw const node) };

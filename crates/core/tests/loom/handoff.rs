@@ -2,9 +2,9 @@
 
 use super::{SCRIPT, Script};
 use crate::queue::inbox::Inbox;
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
 use loom::thread;
-use myriad_base::stack::threads::{Order, Turn};
+use myriad_base::stack::threads::{Baton, Order};
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::on;
@@ -16,14 +16,14 @@ const SAVED: *mut u8 = without_provenance_mut(64);
 /// A worker: its inbox, its own state, and two threads that can have its role.
 struct Home {
     /// The node of the task that blocks.
-    node: Box<Node>,
+    node: Box<Parked>,
     /// The wait list, down to one place.
-    list: AtomicPtr<Node>,
+    list: AtomicPtr<Parked>,
     inbox: Inbox,
     /// What only the one who has the role may touch.
     worker: UnsafeCell<u32>,
     /// The blocked task's thread, and the one that goes on with the loop.
-    turns: [Turn; 2],
+    turns: [Baton; 2],
 }
 const BLOCKED: usize = 0;
 const LOOP: usize = 1;
@@ -36,7 +36,7 @@ unsafe impl Send for Home {}
 impl Home {
     fn new() -> Arc<Home> {
         Arc::new(Home {
-            node: Box::new(Node::new(None)),
+            node: Box::new(Parked::new(None)),
             list: AtomicPtr::new(null_mut()),
             inbox: Inbox::default(),
             worker: UnsafeCell::new(0),
@@ -89,7 +89,7 @@ impl Home {
     }
     fn give(&self, to: usize) {
         // SAFETY: the turns live to the end of the script.
-        unsafe { Turn::give(&raw const self.turns[to], Order::Go) };
+        unsafe { Baton::give(&raw const self.turns[to], Order::Go) };
     }
     fn wait_for_turn(&self, me: usize) {
         assert_eq!(self.turns[me].wait(), Order::Go);

@@ -7,7 +7,7 @@
 
 use super::tasks::Task;
 use super::{SCRIPT, Script};
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
 use crate::sched::cancel::model;
 use crate::sched::wait::foreign;
 use crate::sched::worker;
@@ -30,7 +30,7 @@ struct State {
 /// A wait. The node comes first, so that a pointer to the one is a pointer to the other.
 #[repr(C)]
 struct Wait {
-    node: Node,
+    node: Parked,
     world: *const World,
     number: usize,
     /// Written when it begins and when it is left, read by whoever ends it: watched.
@@ -49,7 +49,7 @@ unsafe impl Sync for World {}
 unsafe impl Send for World {}
 
 /// As a primitive's.
-unsafe fn end(node: *const Node) -> bool {
+unsafe fn end(node: *const Parked) -> bool {
     // SAFETY: the caller: the node of a wait that stands.
     let wait = unsafe { &*node.cast::<Wait>() };
     // SAFETY: watched; the world lives to the end of the script.
@@ -75,7 +75,7 @@ impl World {
         });
         let at = Arc::as_ptr(&world);
         let wait = |number| {
-            let node = Node::new(None);
+            let node = Parked::new(None);
             node.end.set(Some(end));
             Box::new(Wait { node, world: at, number, stands: UnsafeCell::new(false) })
         };
@@ -130,8 +130,8 @@ impl World {
             if unsafe { model::begin_wait_held(&self.task.header, &wait.node) } {
                 cancelled = true;
             } else {
-                while !foreign::is_open(&wait.node.gate) {
-                    foreign::wait(&wait.node.gate, None);
+                while !foreign::is_open(&wait.node.parker) {
+                    foreign::wait(&wait.node.parker, None);
                 }
                 model::leave_held(&self.task.header);
                 cancelled = wait.node.was_cancelled();

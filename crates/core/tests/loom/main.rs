@@ -51,12 +51,12 @@ mod cancel;
 mod completion;
 mod deque;
 mod future;
-mod group;
 mod handoff;
 mod harness;
 mod held;
 mod lanes;
 mod monitor;
+mod multi;
 mod mutants;
 mod plant;
 mod policy;
@@ -78,7 +78,7 @@ fn scripts() -> impl Iterator<Item = &'static Script> {
         relief::SCRIPTS,
         policy::SCRIPTS,
         future::SCRIPTS,
-        group::SCRIPTS,
+        multi::SCRIPTS,
         cancel::SCRIPTS,
         held::SCRIPTS,
         lanes::SCRIPTS,
@@ -115,7 +115,7 @@ fn future() {
 
 #[test]
 fn group() {
-    check(group::SCRIPTS);
+    check(multi::SCRIPTS);
 }
 
 #[test]

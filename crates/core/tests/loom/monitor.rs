@@ -3,21 +3,21 @@
 
 use super::pool::{TestPool, spawn_part};
 use super::{SCRIPT, Script};
-use crate::sched::rescue::doze::{AWAKE, Doze};
+use crate::sched::rescue::parking::{AWAKE, Parking};
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
 use myriad_base::sys::mutant::on;
 use std::sync::Arc;
 
 struct World {
     w: Arc<TestPool>,
-    doze: Doze,
+    parking: Parking,
 }
 
 /// Something comes while the only worker is going to sleep, or sleeps, and the monitor looks
 /// whether it may sleep, too. The worker then works for long; what others do in time, here nobody
 /// does.
 fn looks(asleep: bool) {
-    let world = Arc::new(World { w: TestPool::new(1, 0), doze: Doze { asleep: AtomicUsize::new(AWAKE) } });
+    let world = Arc::new(World { w: TestPool::new(1, 0), parking: Parking { asleep: AtomicUsize::new(AWAKE) } });
     if asleep {
         world.w.put_to_sleep(0);
     }
@@ -27,16 +27,16 @@ fn looks(asleep: bool) {
         if slept {
             workers.stay_asleep(me, None);
         }
-        if (slept || !on("retract-not-told")) && world.doze.look() {
-            world.doze.take();
+        if (slept || !on("retract-not-told")) && world.parking.look() {
+            world.parking.take();
         }
     });
-    let monitor = spawn_part(&world, |world| _ = world.doze.fall_asleep(1, || world.w.workers.all_sleep()));
+    let monitor = spawn_part(&world, |world| _ = world.parking.fall_asleep(1, || world.w.workers.all_sleep()));
     world.w.workers.inject();
     worker.join().unwrap();
     monitor.join().unwrap();
     assert!(!world.w.workers.all_sleep(), "the worker works");
-    assert_eq!(world.doze.asleep.load(Relaxed), AWAKE, "the monitor sleeps, and is forgotten");
+    assert_eq!(world.parking.asleep.load(Relaxed), AWAKE, "the monitor sleeps, and is forgotten");
 }
 
 pub static SCRIPTS: &[Script] = &[

@@ -3,10 +3,10 @@
 
 use super::pool::{TestPool, spawn_part};
 use super::{SCRIPT, Script};
-use crate::queue::node::{Home, Node};
+use crate::queue::parked::{Home, Parked};
 use crate::sched::idle::WorkerShared;
 use loom::thread;
-use myriad_base::stack::threads::{Order, Turn};
+use myriad_base::stack::threads::{Baton, Order};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::fence::Fence;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// A pool in threads mode, and blocked tasks of worker 0.
 struct Ward {
     w: Arc<TestPool>,
-    nodes: Vec<*mut Node>,
+    nodes: Vec<*mut Parked>,
     /// Nodes that went on. (Std's: orders nothing in a model.)
     taken: AtomicUsize,
 }
@@ -29,7 +29,7 @@ impl Ward {
     fn new(workers: usize, nodes: usize) -> Arc<Ward> {
         let w = TestPool::new(workers, 0);
         w.workers.all().iter().for_each(|shared| shared.ready.set_shared(true));
-        let nodes = (0..nodes).map(|_| Box::into_raw(Box::new(Node::new(Some(Home::of(w.shared(0))))))).collect();
+        let nodes = (0..nodes).map(|_| Box::into_raw(Box::new(Parked::new(Some(Home::of(w.shared(0))))))).collect();
         Arc::new(Ward { w, nodes, taken: AtomicUsize::new(0) })
     }
     /// A waker on another worker, or a foreign thread.
@@ -38,7 +38,7 @@ impl Ward {
         unsafe { self.w.workers.send(self.w.shared(0), self.nodes[node], fence) };
     }
     /// The task goes on.
-    fn go_on(&self, node: *mut Node) {
+    fn go_on(&self, node: *mut Parked) {
         assert!(self.nodes.contains(&node));
         // SAFETY: loom has checked that nobody else is at it.
         unsafe { (*node).saved.with_mut(|saved| *saved = saved.cast()) };
@@ -157,7 +157,7 @@ struct Roles {
     /// Of worker 0, and of the helper.
     workers: [UnsafeCell<u32>; 2],
     /// The blocked task's thread, and one that goes on with the loop of worker 0.
-    turns: [Turn; 2],
+    turns: [Baton; 2],
 }
 // SAFETY: the cells are watched by loom.
 unsafe impl Sync for Roles {}
@@ -171,7 +171,7 @@ impl Roles {
     }
     fn give(&self, to: usize) {
         // SAFETY: the turns live to the end of the script.
-        unsafe { Turn::give(&raw const self.turns[to], Order::Go) };
+        unsafe { Baton::give(&raw const self.turns[to], Order::Go) };
     }
 }
 

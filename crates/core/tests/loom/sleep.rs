@@ -7,7 +7,7 @@
 use super::pool::{TestPool, spawn_part};
 use super::tasks::start;
 use super::{SCRIPT, Script};
-use crate::queue::node::{Home, Node};
+use crate::queue::parked::{Home, Parked};
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
 use myriad_base::sys::mutant::on;
 use std::ptr::null_mut;
@@ -39,7 +39,7 @@ fn remote_wake() {
     let w = TestPool::new(2, 0);
     let home = w.shared(1);
     // In a box that outlives the sleeper's thread.
-    let node = Box::into_raw(Box::new(Node::new(Some(Home::of(home)))));
+    let node = Box::into_raw(Box::new(Parked::new(Some(Home::of(home)))));
     let sleeper = spawn_part(&w, |w| {
         assert!(w.find(1).is_null());
         let mut woken = 0;

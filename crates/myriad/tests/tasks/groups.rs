@@ -165,8 +165,8 @@ fn a_task_below_another_one_goes_on_as_one_of_the_group() {
             let (says, goes_on) = (begun.clone(), went_on.clone());
             let member = group.spawn(move |local| {
                 let on_top = local.group().spawn(|_| ());
-                let seat = myriad_core::engine::guest::seat().expect("on a worker");
-                assert!(seat.run_one(myriad_core::engine::guest::Look::Here), "the other one runs on top");
+                let seat = myriad_core::engine::guest::worker().expect("on a worker");
+                assert!(seat.run_one(myriad_core::engine::guest::Queues::Own), "the other one runs on top");
                 on_top.join().unwrap();
                 says.send(()).unwrap();
                 member_waits.recv().unwrap();

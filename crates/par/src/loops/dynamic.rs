@@ -1,40 +1,40 @@
-//! Lazy binary splitting: see [`myriad_core::engine::split`] and [`crate::pace`].
+//! Lazy binary splitting: see [`myriad_core::engine::split`] and [`crate::grain`].
 
-use crate::pace::Pace;
+use crate::grain::Grain;
 use crate::unwind::Stop;
 use myriad_core::engine::split::share;
 use myriad_core::{cancel, join};
 
 /// Runs the pieces of `0..len`.
 pub(super) fn run(len: usize, grain: Option<usize>, piece: &(impl Fn(usize, usize) + Sync)) {
-    go(0, len, Pace::new(grain), piece, &Stop::default());
+    go(0, len, Grain::new(grain), piece, &Stop::default());
 }
 
 /// A part of it. Its depth is at most the logarithm of the length: each call has half as much.
-fn go(from: usize, to: usize, mut pace: Pace, piece: &(impl Fn(usize, usize) + Sync), stop: &Stop) {
+fn go(from: usize, to: usize, mut grain: Grain, piece: &(impl Fn(usize, usize) + Sync), stop: &Stop) {
     let mut at = from;
-    let mut split = pace.is_split_due_at_once(to - at);
+    let mut split = grain.is_split_due_at_once(to - at);
     let alarm = stop.alarm();
     while !split {
         cancel::check();
         if stop.is_set() {
             return alarm.disarm();
         }
-        let now = pace.begin(to - at);
+        let now = grain.begin(to - at);
         let end = at + now.len;
         piece(at, end);
         at = end;
         if at == to {
             return alarm.disarm();
         }
-        split = pace.end(now, to - at);
+        split = grain.end(now, to - at);
     }
     alarm.disarm();
     let middle = at + (to - at) / 2;
-    let pace = pace.for_a_part();
+    let grain = grain.for_a_part();
     let near = || {
         share();
-        go(at, middle, pace, piece, stop);
+        go(at, middle, grain, piece, stop);
     };
-    join(near, || go(middle, to, pace, piece, stop));
+    join(near, || go(middle, to, grain, piece, stop));
 }

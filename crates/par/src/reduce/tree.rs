@@ -14,7 +14,7 @@
 //! is made before anybody can be hungry, and then half of all is out of reach. Blocks per worker:
 //! the result would depend on their number.
 
-use crate::pace::Pace;
+use crate::grain::Grain;
 use crate::unwind::Stop;
 use myriad_core::engine::split::{on_worker, share};
 use myriad_core::{cancel, join};
@@ -23,7 +23,7 @@ use myriad_core::{cancel, join};
 #[track_caller]
 pub(crate) fn tree<T: Send>(count: usize, leaf: &(impl Fn(usize) -> T + Sync), op: &(impl Fn(T, T) -> T + Sync)) -> T {
     let tree = Tree { leaf, op, stop: Stop::default() };
-    let value = on_worker(|| tree.node(0, count, Pace::new(None)));
+    let value = on_worker(|| tree.node(0, count, Grain::new(None)));
     value.expect("without a panic no part stops")
 }
 
@@ -41,12 +41,12 @@ where
     T: Send,
 {
     /// The value of a node; `None` if another part unwinds.
-    fn node(&self, lo: usize, hi: usize, pace: Pace) -> Option<T> {
-        self.go_on(Vec::new(), lo, lo, hi, pace)
+    fn node(&self, lo: usize, hi: usize, grain: Grain) -> Option<T> {
+        self.go_on(Vec::new(), lo, lo, hi, grain)
     }
 
     /// The same, when the leaves up to `at` are done.
-    fn go_on(&self, mut done: Vec<T>, mut at: usize, lo: usize, hi: usize, mut pace: Pace) -> Option<T> {
+    fn go_on(&self, mut done: Vec<T>, mut at: usize, lo: usize, hi: usize, mut grain: Grain) -> Option<T> {
         let alarm = self.stop.alarm();
         loop {
             cancel::check();
@@ -54,7 +54,7 @@ where
                 alarm.disarm();
                 return None;
             }
-            let piece = pace.begin(hi - at);
+            let piece = grain.begin(hi - at);
             for leaf in at..at + piece.len {
                 let mut value = (self.leaf)(leaf);
                 for _ in 0..(leaf - lo).trailing_ones() {
@@ -68,27 +68,28 @@ where
                 alarm.disarm();
                 return value;
             }
-            if pace.end(piece, hi - at) {
+            if grain.end(piece, hi - at) {
                 alarm.disarm();
-                return self.split(done, at, lo, hi, pace);
+                return self.split(done, at, lo, hi, grain);
             }
         }
     }
 
     #[cold]
-    fn split(&self, mut done: Vec<T>, at: usize, lo: usize, hi: usize, pace: Pace) -> Option<T> {
-        let pace = pace.for_a_part();
+    fn split(&self, mut done: Vec<T>, at: usize, lo: usize, hi: usize, grain: Grain) -> Option<T> {
+        let grain = grain.for_a_part();
         let middle = lo + largest_power_below(hi - lo);
         if at >= middle {
             let left = done.remove(0);
-            let right = if at == middle { self.node(middle, hi, pace) } else { self.go_on(done, at, middle, hi, pace) };
+            let right =
+                if at == middle { self.node(middle, hi, grain) } else { self.go_on(done, at, middle, hi, grain) };
             return Some((self.op)(left, right?));
         }
         let near = || {
             share();
-            self.go_on(done, at, lo, middle, pace)
+            self.go_on(done, at, lo, middle, grain)
         };
-        let (left, right) = join(near, || self.node(middle, hi, pace));
+        let (left, right) = join(near, || self.node(middle, hi, grain));
         Some((self.op)(left?, right?))
     }
 }
@@ -137,7 +138,7 @@ mod test {
                     }
                     done.push(value);
                 }
-                let value = tree.split(done, at, 0, n, Pace::new(None)).unwrap();
+                let value = tree.split(done, at, 0, n, Grain::new(None)).unwrap();
                 assert_eq!(value, by_definition(0, n), "{n} leaves, split at {at}");
             }
         }

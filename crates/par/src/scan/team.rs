@@ -8,10 +8,10 @@
 use super::chain::Chain;
 use super::kernel::{Kernel, Next, Prefix};
 use super::lines::elements_in;
-use crate::pace::Pace;
+use crate::grain::Grain;
 use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
 use myriad_core::engine::split::{Hunger, hunger, share, workers};
-use myriad_core::engine::wait::Here;
+use myriad_core::engine::wait::Caller;
 use myriad_core::{cancel, join};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -53,20 +53,20 @@ const STRICT_WORTH_A_WAKE: usize = 48;
 /// kernel returns one of its own.
 pub(super) fn scan<K: Kernel>(kernel: &K, len: usize, before: Option<K::T>) -> Option<K::T> {
     let mut prefix: Option<Prefix<'_, K::T>> = before.map(Prefix::Own);
-    let mut pace = Pace::of_pieces(PIECE_US, WORTH_A_WAKE_US);
+    let mut grain = Grain::of_pieces(PIECE_US, WORTH_A_WAKE_US);
     let mut at = 0;
     while at < len {
         cancel::check();
-        let piece = pace.begin(len - at);
+        let piece = grain.begin(len - at);
         let end = at + piece.len;
         // SAFETY: the pieces follow each other; nobody else is here.
         prefix = Some(unsafe { alone(kernel, at..end, prefix.as_ref()) });
         at = end;
-        if at < len && pace.end(piece, len - at) {
+        if at < len && grain.end(piece, len - at) {
             let fair = (len - at).div_ceil(SHARES * workers());
             let most = (BLOCK_BYTES / size_of::<K::T>().max(1)).min(fair);
             let least = (len - at).div_ceil(MOST_BLOCKS).max(2);
-            let mut size = pace.size().saturating_mul(PIECES).min(most).max(least);
+            let mut size = grain.size().saturating_mul(PIECES).min(most).max(least);
             let page = elements_in::<K::T>(PAGE_BYTES);
             if page > 1 && size >= 2 * page {
                 let begin = at + elements_in::<K::T>(kernel.address(at).wrapping_neg() % PAGE_BYTES);
@@ -342,7 +342,7 @@ impl<'a, K: Kernel> Team<'a, K> {
     fn spin(&self, other: usize) -> bool {
         let began = ticks();
         while !self.chain.is_over(other) {
-            if !Here::get().may_spin() || ticks().saturating_sub(began) > SPIN_US * ticks_per_us() {
+            if !Caller::get().may_spin() || ticks().saturating_sub(began) > SPIN_US * ticks_per_us() {
                 return false;
             }
             relax();

@@ -18,12 +18,12 @@ fn until(condition: impl Fn() -> bool) {
 
 #[track_caller]
 fn assert_offered() {
-    assert!(guest::seat().expect("on a worker").has_public(), "nobody can take it");
+    assert!(guest::worker().expect("on a worker").has_public(), "nobody can take it");
 }
 
 #[track_caller]
 fn assert_nothing_left() {
-    assert!(!guest::seat().expect("on a worker").has_public(), "something is left of the last one");
+    assert!(!guest::worker().expect("on a worker").has_public(), "something is left of the last one");
 }
 
 /// Calls `f` in a job while all other workers compute.

@@ -59,7 +59,7 @@ impl Latch {
 
     /// For the caller, who waits for a job of this pool of own threads, or of Myriad's.
     pub(crate) fn of_caller(pool: Option<&Registry>) -> Latch {
-        let waiter = match (Worker::current(), guest::seat()) {
+        let waiter = match (Worker::current(), guest::worker()) {
             (_, Some(_)) => Waiter::Task(Arc::default()),
             (Some(w), None) => {
                 let is_other_pool = !pool.is_some_and(|pool| w.is_of(pool));

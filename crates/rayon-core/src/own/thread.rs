@@ -48,7 +48,7 @@ impl ThreadBuilder {
     /// In a task of Myriad, and so in a job of the global pool: such a pool has to have threads,
     /// which tasks are not. Not because of a job.
     pub fn run(self) {
-        if guest::seat().is_some() {
+        if guest::worker().is_some() {
             panic!(
                 "rayon (on Myriad): `ThreadBuilder::run` was called in a task of Myriad, or in a job of rayon's global pool, which is                  no thread for a pool of its own: call it on a thread, for instance by `std::thread::spawn(|| thread.run())`, or, in                  a task, by `myriad::blocking(|| thread.run())`"
             );

@@ -10,7 +10,7 @@ use super::error::{RecvError, SendError};
 use super::{Receiver, Sender};
 use crate::select::{Arm, Link};
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Group, Here};
+use myriad_core::engine::wait::{Caller, MultiWait};
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::task::Waker;
@@ -40,7 +40,7 @@ impl<T> Receiver<T> {
 
 impl<'a, T> RecvArm<'a, T> {
     #[inline(always)]
-    fn attempt_locked(&mut self, here: Here, mut state: Locked<'a, T>) -> Option<Result<T, RecvError>> {
+    fn attempt_locked(&mut self, caller: Caller, mut state: Locked<'a, T>) -> Option<Result<T, RecvError>> {
         if state.receives_quickly() {
             // SAFETY: found under the same lock.
             return Some(Ok(unsafe { state.quick_recv() }));
@@ -49,20 +49,20 @@ impl<'a, T> RecvArm<'a, T> {
             return None;
         }
         drop(state);
-        self.attempt_slow(here)
+        self.attempt_slow(caller)
     }
 
     /// Not in the shortest way.
     #[inline(never)]
-    fn attempt_slow(&mut self, here: Here) -> Option<Result<T, RecvError>> {
+    fn attempt_slow(&mut self, caller: Caller) -> Option<Result<T, RecvError>> {
         let mut value = MaybeUninit::uninit();
         let place = value.as_mut_ptr();
-        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and
+        // SAFETY: the place is empty, or holds a message if it is done. A waiter was claimed, and
         // is woken once, without the lock.
         unsafe {
-            match self.chan.locked(here, |state| state.try_recv(place)) {
+            match self.chan.locked(caller, |state| state.try_recv(place)) {
                 Received::Done(None) => {}
-                Received::Done(Some(target)) => here.wake(target),
+                Received::Done(Some(waiter)) => caller.wake(waiter),
                 Received::Closed => return Some(Err(RecvError)),
                 Received::Empty => return None,
             }
@@ -76,32 +76,32 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
     type Output = Result<T, RecvError>;
 
     #[inline(always)]
-    unsafe fn attempt(&mut self, here: Here, _: Option<&Waker>) -> Option<Self::Output> {
-        self.attempt_locked(here, self.chan.lock(here))
+    unsafe fn attempt(&mut self, caller: Caller, _: Option<&Waker>) -> Option<Self::Output> {
+        self.attempt_locked(caller, self.chan.lock(caller))
     }
 
-    unsafe fn reattempt(&mut self, here: Here, _: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
-        let state = self.chan.lock(here);
+    unsafe fn reattempt(&mut self, caller: Caller, _: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
+        let state = self.chan.lock(caller);
         *seen = seen.wrapping_add(state.version());
-        self.attempt_locked(here, state)
+        self.attempt_locked(caller, state)
     }
 
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+    unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
         let at = &raw mut self.entry;
         // SAFETY: the entry is ours, in no list and empty; the caller: it stays where it is.
-        let (link, target) = self.chan.locked(here, |state| unsafe { state.receive_or_wait(at, me) });
-        if let Some(target) = target {
+        let (link, waiter) = self.chan.locked(caller, |state| unsafe { state.receive_or_wait(at, me) });
+        if let Some(waiter) = waiter {
             // SAFETY: claimed, and woken once, without the lock.
-            unsafe { here.wake(target) };
+            unsafe { caller.wake(waiter) };
         }
         link
     }
 
-    fn unlink(&mut self, here: Here) -> Option<Self::Output> {
+    fn unlink(&mut self, caller: Caller) -> Option<Self::Output> {
         let at = &raw mut self.entry;
         if self.entry.state() == LINKED {
             // SAFETY: our own entry.
-            drop(unsafe { self.chan.give_up(here, at, Side::Receive) });
+            drop(unsafe { self.chan.give_up(caller, at, Side::Receive) });
         }
         let state = self.entry.state();
         self.entry.reset();
@@ -113,16 +113,16 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
         }
     }
 
-    fn abandon(&mut self, here: Here) {
+    fn abandon(&mut self, caller: Caller) {
         let at = &raw mut self.entry;
         // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it
         // is ours.
         unsafe {
-            drop(self.chan.give_up(here, at, Side::Receive));
+            drop(self.chan.give_up(caller, at, Side::Receive));
             let done = self.entry.state() == DONE && !on("arm-not-given-back");
             self.entry.reset();
             if done {
-                self.chan.give_back(here, self.entry.place());
+                self.chan.give_back(caller, self.entry.place());
             }
         }
     }
@@ -132,7 +132,7 @@ impl<T> Drop for RecvArm<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.entry.state() != IDLE {
-            self.abandon(Here::get());
+            self.abandon(Caller::get());
         }
     }
 }
@@ -178,7 +178,7 @@ impl<T> Sender<T> {
 impl<'a, T> SendArm<'a, T> {
     /// Its slot is full.
     #[inline(always)]
-    fn attempt_locked(&mut self, here: Here, mut state: Locked<'a, T>) -> Option<Result<(), SendError<T>>> {
+    fn attempt_locked(&mut self, caller: Caller, mut state: Locked<'a, T>) -> Option<Result<(), SendError<T>>> {
         // SAFETY: the slot is full, and ours. What does not go is still in it.
         if state.quick_send(ManuallyDrop::new(unsafe { self.entry.take() })).is_ok() {
             self.full = false;
@@ -188,16 +188,16 @@ impl<'a, T> SendArm<'a, T> {
             return None;
         }
         drop(state);
-        self.attempt_slow(here)
+        self.attempt_slow(caller)
     }
 
     #[inline(never)]
-    fn attempt_slow(&mut self, here: Here) -> Option<Result<(), SendError<T>>> {
+    fn attempt_slow(&mut self, caller: Caller) -> Option<Result<(), SendError<T>>> {
         let place = self.entry_place();
-        // SAFETY: the slot is full and ours, and its message is moved out once. A target was
+        // SAFETY: the slot is full and ours, and its message is moved out once. A waiter was
         // claimed, and is woken once.
         unsafe {
-            match self.chan.locked(here, |state| state.try_send(place)) {
+            match self.chan.locked(caller, |state| state.try_send(place)) {
                 Sent::Full => None,
                 Sent::Dropped => {
                     self.full = false;
@@ -208,10 +208,10 @@ impl<'a, T> SendArm<'a, T> {
                     self.full = false;
                     Some(Err(SendError(self.entry.take())))
                 }
-                Sent::Done(target) => {
+                Sent::Done(waiter) => {
                     self.full = false;
-                    if let Some(target) = target {
-                        here.wake(target);
+                    if let Some(waiter) = waiter {
+                        caller.wake(waiter);
                     }
                     Some(Ok(()))
                 }
@@ -230,41 +230,41 @@ unsafe impl<T> Arm for SendArm<'_, T> {
     type Output = Result<(), SendError<T>>;
 
     #[inline(always)]
-    unsafe fn attempt(&mut self, here: Here, _: Option<&Waker>) -> Option<Self::Output> {
+    unsafe fn attempt(&mut self, caller: Caller, _: Option<&Waker>) -> Option<Self::Output> {
         if !self.full {
             return None;
         }
-        self.attempt_locked(here, self.chan.lock(here))
+        self.attempt_locked(caller, self.chan.lock(caller))
     }
 
-    unsafe fn reattempt(&mut self, here: Here, _: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
+    unsafe fn reattempt(&mut self, caller: Caller, _: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
         if !self.full {
             return None;
         }
-        let state = self.chan.lock(here);
+        let state = self.chan.lock(caller);
         *seen = seen.wrapping_add(state.version());
-        self.attempt_locked(here, state)
+        self.attempt_locked(caller, state)
     }
 
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+    unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
         if !self.full {
             return Link::Linked;
         }
         let at = &raw mut self.entry;
         // SAFETY: the entry is ours, in no list and full; the caller: it stays where it is.
-        let (link, target) = self.chan.locked(here, |state| unsafe { state.send_or_wait(at, me) });
-        if let Some(target) = target {
+        let (link, waiter) = self.chan.locked(caller, |state| unsafe { state.send_or_wait(at, me) });
+        if let Some(waiter) = waiter {
             // SAFETY: claimed, and woken once, without the lock.
-            unsafe { here.wake(target) };
+            unsafe { caller.wake(waiter) };
         }
         link
     }
 
-    fn unlink(&mut self, here: Here) -> Option<Self::Output> {
+    fn unlink(&mut self, caller: Caller) -> Option<Self::Output> {
         let at = &raw mut self.entry;
         if self.entry.state() == LINKED {
             // SAFETY: our own entry.
-            drop(unsafe { self.chan.give_up(here, at, Side::Send) });
+            drop(unsafe { self.chan.give_up(caller, at, Side::Send) });
         }
         let state = self.entry.state();
         self.entry.reset();
@@ -282,9 +282,9 @@ unsafe impl<T> Arm for SendArm<'_, T> {
         }
     }
 
-    fn abandon(&mut self, here: Here) {
+    fn abandon(&mut self, caller: Caller) {
         // SAFETY: our own entry; afterwards nobody else knows it.
-        drop(unsafe { self.chan.give_up(here, &raw mut self.entry, Side::Send) });
+        drop(unsafe { self.chan.give_up(caller, &raw mut self.entry, Side::Send) });
         // What was taken is sent; all else is still in the slot.
         self.full &= self.entry.state() != DONE;
         self.entry.reset();
@@ -298,7 +298,7 @@ impl<T> Drop for SendArm<'_, T> {
             return;
         }
         if self.entry.state() != IDLE {
-            self.abandon(Here::get());
+            self.abandon(Caller::get());
         }
         if !self.full {
             return;

@@ -3,7 +3,7 @@
 
 use super::chan::{Chan, Side};
 use super::entry::Entry;
-use myriad_core::engine::wait::{Here, Node, Wait};
+use myriad_core::engine::wait::{Caller, Parked, Wait};
 
 /// Stands on the stack of who waits. The wait comes first: see [`Wait::end_by`].
 #[repr(C)]
@@ -16,8 +16,8 @@ pub(super) struct Blocked<T> {
 impl<T> Blocked<T> {
     /// Without a time limit.
     #[inline(always)]
-    pub(super) fn new(here: Here, chan: &Chan<T>, side: Side) -> Blocked<T> {
-        let blocked = Blocked { wait: here.wait(), entry: Entry::new(), chan };
+    pub(super) fn new(caller: Caller, chan: &Chan<T>, side: Side) -> Blocked<T> {
+        let blocked = Blocked { wait: caller.wait(), entry: Entry::new(), chan };
         let ends = match side {
             Side::Send => end::<T, true>,
             Side::Receive => end::<T, false>,
@@ -29,13 +29,13 @@ impl<T> Blocked<T> {
     }
 
     /// With one.
-    pub(super) fn timed(here: Here, chan: &Chan<T>) -> Blocked<T> {
-        Blocked { wait: here.timed_wait().cancellable(), entry: Entry::new(), chan }
+    pub(super) fn timed(caller: Caller, chan: &Chan<T>) -> Blocked<T> {
+        Blocked { wait: caller.timed_wait().cancellable(), entry: Entry::new(), chan }
     }
 
     /// With a deadline, if there is one.
-    pub(super) fn until(deadline: bool, here: Here, chan: &Chan<T>, side: Side) -> Blocked<T> {
-        if deadline { Blocked::timed(here, chan) } else { Blocked::new(here, chan, side) }
+    pub(super) fn until(deadline: bool, caller: Caller, chan: &Chan<T>, side: Side) -> Blocked<T> {
+        if deadline { Blocked::timed(caller, chan) } else { Blocked::new(caller, chan, side) }
     }
 
     /// What is blocked on: the wait, by a pointer to all that stands here, which `end` looks at.
@@ -57,11 +57,11 @@ impl<T> Blocked<T> {
 /// # Safety
 /// As for every [`End`](myriad_core::engine::wait::End); the node is that of a `Blocked`, at this
 /// side of its channel.
-unsafe fn end<T, const SEND: bool>(node: *const Node) -> bool {
+unsafe fn end<T, const SEND: bool>(node: *const Parked) -> bool {
     const { assert!(std::mem::offset_of!(Blocked<T>, wait) == 0) };
     let blocked = node.cast::<Blocked<T>>();
     let side = if SEND { Side::Send } else { Side::Receive };
     // SAFETY: the caller: it stands, and its owner, who keeps the channel, does not go on
     // meanwhile.
-    unsafe { (*(*blocked).chan).give_up(Here::get(), (*blocked).at(), side).is_some() }
+    unsafe { (*(*blocked).chan).give_up(Caller::get(), (*blocked).at(), side).is_some() }
 }

@@ -1,7 +1,7 @@
 //! Messages that every receiver gets.
 
-use super::board::{Board, Closer, Content, Reader, Reading, receiving};
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
+use super::observable::{Closer, Content, Observable, Reader, Reading, receiving};
 use crate::select::Arm;
 use crate::values::drop_all;
 use myriad_core::engine::user_code::UserValue;
@@ -38,9 +38,9 @@ use std::time::Duration;
 pub fn broadcast<T>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T>) {
     assert!(capacity > 0, "a broadcast needs room for a message: give it a capacity of 1 or more");
     // All of its memory now: it may not grow under the lock.
-    let board = Arc::new(Board::new(Log { messages: VecDeque::with_capacity(capacity), first: 0, capacity }));
-    let closer = Arc::new(Closer(board.clone()));
-    (BroadcastSender { closer }, BroadcastReceiver { board, reader: From { next: 0, of: PhantomData } })
+    let observable = Arc::new(Observable::new(Log { messages: VecDeque::with_capacity(capacity), first: 0, capacity }));
+    let closer = Arc::new(Closer(observable.clone()));
+    (BroadcastSender { closer }, BroadcastReceiver { observable, reader: From { next: 0, of: PhantomData } })
 }
 
 /// What a receiver of a [`broadcast`] hears.
@@ -97,7 +97,7 @@ pub struct BroadcastSender<T> {
 
 /// Receives all messages of a [`broadcast`]. A clone stands where this one does.
 pub struct BroadcastReceiver<T> {
-    board: Arc<Board<Log<T>>>,
+    observable: Arc<Observable<Log<T>>>,
     reader: From<T>,
 }
 
@@ -153,7 +153,7 @@ impl<T> BroadcastSender<T> {
     /// A receiver of all messages from now on.
     pub fn subscribe(&self) -> BroadcastReceiver<T> {
         let next = self.closer.0.look(Log::end);
-        BroadcastReceiver { board: self.closer.0.clone(), reader: From { next, of: PhantomData } }
+        BroadcastReceiver { observable: self.closer.0.clone(), reader: From { next, of: PhantomData } }
     }
     /// Closes the channel for all: receivers get what they have not received yet. True: it was
     /// open.
@@ -165,7 +165,7 @@ impl<T> BroadcastSender<T> {
 impl<T> BroadcastReceiver<T> {
     /// How many messages are new to it, with those that it has missed.
     pub fn len(&self) -> u64 {
-        self.board.look(|log| log.end() - self.reader.next)
+        self.observable.look(|log| log.end() - self.reader.next)
     }
     /// Is nothing new to it?
     pub fn is_empty(&self) -> bool {
@@ -182,7 +182,7 @@ impl<T> Clone for BroadcastSender<T> {
 impl<T> Clone for BroadcastReceiver<T> {
     fn clone(&self) -> Self {
         let reader = From { next: self.reader.next, of: PhantomData };
-        BroadcastReceiver { board: self.board.clone(), reader }
+        BroadcastReceiver { observable: self.observable.clone(), reader }
     }
 }
 impl<T> fmt::Debug for BroadcastSender<T> {

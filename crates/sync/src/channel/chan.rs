@@ -11,8 +11,8 @@
 //! when it goes on, without the lock. A receiver that takes a message out of a full buffer moves
 //! that of the first waiting sender in.
 //!
-//! The lock is [biased](myriad_base::lock::biased): inside, no user code runs. So targets are taken
-//! out under it, and woken or [discarded](Target::discard) without it; messages are moved (from
+//! The lock is [biased](myriad_base::lock::biased): inside, no user code runs. So waiters are taken
+//! out under it, and woken or [discarded](Waiter::discard) without it; messages are moved (from
 //! place to place, see [`super::ring`]), never dropped or cloned inside. (But for the allocator:
 //! the ring grows under the lock, so a global allocator must not use channels.)
 //!
@@ -29,7 +29,7 @@ use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::{AtomicU32, Ordering::Relaxed};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Group, Here, InHand, Target};
+use myriad_core::engine::wait::{Caller, InHand, MultiWait, Waiter};
 
 mod lend;
 mod state;
@@ -74,7 +74,7 @@ pub(super) enum WhenFull {
 // SAFETY: the state is reached under the lock; messages go from thread to thread.
 unsafe impl<T: Send> Sync for Chan<T> {}
 // SAFETY: messages go with the channel to another thread, which `T: Send` allows; lists hold
-// targets, which are `Send`.
+// waiters, which are `Send`.
 unsafe impl<T: Send> Send for Chan<T> {}
 
 /// The state of a locked channel.
@@ -103,8 +103,8 @@ impl<T> std::ops::DerefMut for Locked<'_, T> {
 
 /// What became of a send under the lock.
 pub(super) enum Sent {
-    /// The message is moved out of its place. A target is to be woken afterwards.
-    Done(Option<Target>),
+    /// The message is moved out of its place. A waiter is to be woken afterwards.
+    Done(Option<Waiter>),
     /// It is done, and in its place is a message to be dropped, without the lock: this one, or the
     /// oldest.
     Dropped,
@@ -114,8 +114,8 @@ pub(super) enum Sent {
 
 /// What became of a receive under the lock.
 pub(super) enum Received {
-    /// A message is moved into the place. A target is to be woken afterwards.
-    Done(Option<Target>),
+    /// A message is moved into the place. A waiter is to be woken afterwards.
+    Done(Option<Waiter>),
     Empty,
     Closed,
 }
@@ -154,10 +154,10 @@ impl<T> Chan<T> {
     /// Locks the channel. Until it is dropped no user code runs: no message is dropped, no waker
     /// cloned, called or dropped.
     #[inline(always)]
-    pub(super) fn lock(&self, here: Here) -> Locked<'_, T> {
+    pub(super) fn lock(&self, caller: Caller) -> Locked<'_, T> {
         // SAFETY: the operations of this module keep to the lock's rule: short, no user code, no
         // other lock.
-        let guard = unsafe { here.lock(&self.lock) };
+        let guard = unsafe { caller.lock(&self.lock) };
         Locked { state: self.state.with_mut(|state| state), _guard: guard }
     }
 
@@ -166,14 +166,14 @@ impl<T> Chan<T> {
     #[inline(always)]
     pub(super) fn poll_lock(&self) -> Option<Locked<'_, T>> {
         // SAFETY: as in `lock`.
-        let guard = unsafe { Here::poll_lock(&self.lock) }?;
+        let guard = unsafe { Caller::poll_lock(&self.lock) }?;
         Some(Locked { state: self.state.with_mut(|state| state), _guard: guard })
     }
 
     /// Runs `f` under the lock.
     #[inline(always)]
-    pub(super) fn locked<R>(&self, here: Here, f: impl FnOnce(&mut State<T>) -> R) -> R {
-        f(&mut self.lock(here))
+    pub(super) fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut State<T>) -> R) -> R {
+        f(&mut self.lock(caller))
     }
 
     /// Fails all that wait, and all that come later, but for what is buffered.
@@ -184,39 +184,39 @@ impl<T> Chan<T> {
 
     /// The same, and `f` under the same lock.
     pub(super) fn close_and<R>(&self, f: impl FnOnce(&mut State<T>) -> R) -> (bool, R) {
-        let here = Here::get();
-        let (was_open, waiting, result) = self.locked(here, |state| {
+        let caller = Caller::get();
+        let (was_open, waiting, result) = self.locked(caller, |state| {
             state.quick = 0;
             let nobody = state.nobody_waits();
             (state.close(), !nobody, f(state))
         });
         if waiting {
-            self.end_all(here);
+            self.end_all(caller);
         }
         (was_open, result)
     }
 
     /// Wakes all that wait at a closed channel. One by one: wakers are user code, and nobody begins
     /// to wait any more.
-    fn end_all(&self, here: Here) {
-        while let Some(target) = self.end_one(here) {
+    fn end_all(&self, caller: Caller) {
+        while let Some(waiter) = self.end_one(caller) {
             // SAFETY: claimed, taken out, and woken once.
-            unsafe { here.wake(target) };
+            unsafe { caller.wake(waiter) };
         }
     }
 
     /// Takes out one that waits at a closed channel, to be woken.
-    fn end_one(&self, here: Here) -> Option<Target> {
-        self.locked(here, |state| {
+    fn end_one(&self, caller: Caller) -> Option<Waiter> {
+        self.locked(caller, |state| {
             // SAFETY: locked.
             unsafe {
                 // What is lent may come back to a receiver.
                 let first = if state.is_lent() { None } else { state.waiting_receivers.claim_first() };
                 let next = first.or_else(|| state.waiting_senders.claim_first());
                 next.or_else(|| if on("close-unwatched") { None } else { state.watching.claim_first() }).map(
-                    |(entry, target)| {
+                    |(entry, waiter)| {
                         Entry::end(entry, CLOSED);
-                        target
+                        waiter
                     },
                 )
             }
@@ -231,14 +231,14 @@ impl<T> Chan<T> {
         }
     }
 
-    /// Takes the entry of a wait that is given up out of its list, if it is still in it. The target
+    /// Takes the entry of a wait that is given up out of its list, if it is still in it. The waiter
     /// comes back then, to be discarded when the caller has done the rest.
     ///
     /// # Safety
     /// The entry is in no other channel's list.
-    pub(super) unsafe fn give_up(&self, here: Here, entry: *mut Entry<T>, of: Side) -> InHand {
+    pub(super) unsafe fn give_up(&self, caller: Caller, entry: *mut Entry<T>, of: Side) -> InHand {
         // SAFETY: the caller.
-        InHand::new(self.locked(here, |state| unsafe { state.leave_line(entry, of) }))
+        InHand::new(self.locked(caller, |state| unsafe { state.leave_line(entry, of) }))
     }
 
     /// The time of a wait is over: takes the entry out of its list, and looks once more whether it
@@ -250,14 +250,14 @@ impl<T> Chan<T> {
     /// state says.
     pub(super) unsafe fn give_up_late<R>(
         &self,
-        here: Here,
+        caller: Caller,
         entry: *mut Entry<T>,
         of: Side,
         look: impl FnOnce(&mut State<T>) -> R,
     ) -> R {
         // SAFETY: the caller.
-        let (target, result) = self.locked(here, |state| unsafe { (state.leave_line(entry, of), look(state)) });
-        drop(InHand::new(target));
+        let (waiter, result) = self.locked(caller, |state| unsafe { (state.leave_line(entry, of), look(state)) });
+        drop(InHand::new(waiter));
         result
     }
 
@@ -266,17 +266,17 @@ impl<T> Chan<T> {
     ///
     /// # Safety
     /// `place` holds a message, which is moved out.
-    pub(super) unsafe fn give_back(&self, here: Here, place: *const T) {
-        let target = self.locked(here, |state| {
+    pub(super) unsafe fn give_back(&self, caller: Caller, place: *const T) {
+        let waiter = self.locked(caller, |state| {
             // SAFETY: locked; the caller.
             unsafe {
                 if state.odd != 0 {
                     return state.give_back_oddly(place);
                 }
-                if let Some((entry, target)) = state.waiting_receivers.claim_first() {
+                if let Some((entry, waiter)) = state.waiting_receivers.claim_first() {
                     (*entry).put(place);
                     Entry::end(entry, DONE);
-                    return Some(target);
+                    return Some(waiter);
                 }
                 // Perhaps one more than `limit`, for a while: the invariants hold.
                 state.buffer.push_front(place);
@@ -284,9 +284,9 @@ impl<T> Chan<T> {
                 None
             }
         });
-        if let Some(target) = target {
+        if let Some(waiter) = waiter {
             // SAFETY: claimed, and woken once.
-            unsafe { here.wake(target) };
+            unsafe { caller.wake(waiter) };
         }
     }
 
@@ -307,16 +307,16 @@ impl<T> Chan<T> {
         ends::ends(self.count(of).load(Relaxed))
     }
     pub(super) fn is_full(&self) -> bool {
-        self.locked(Here::get(), |state| state.len() >= state.limit)
+        self.locked(Caller::get(), |state| state.len() >= state.limit)
     }
     pub(super) fn len(&self) -> usize {
-        self.locked(Here::get(), |state| state.len())
+        self.locked(Caller::get(), |state| state.len())
     }
     pub(super) fn is_closed(&self) -> bool {
-        self.locked(Here::get(), |state| state.is_closed())
+        self.locked(Caller::get(), |state| state.is_closed())
     }
     pub(super) fn capacity(&self) -> Option<usize> {
-        let limit = self.locked(Here::get(), |state| state.limit);
+        let limit = self.locked(Caller::get(), |state| state.limit);
         (limit != usize::MAX).then_some(limit)
     }
 }

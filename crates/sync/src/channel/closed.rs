@@ -3,7 +3,7 @@
 use super::Sender;
 use super::chan::Chan;
 use super::entry::{CLOSED, Entry, IDLE};
-use myriad_core::engine::wait::{Here, InHand};
+use myriad_core::engine::wait::{Caller, InHand};
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
@@ -77,9 +77,9 @@ impl<T> Future for Closed<'_, T> {
         let this = unsafe { self.get_unchecked_mut() };
         let at = &raw mut this.entry;
         // Cloned and discarded without the lock: wakers are user code.
-        let mut target = InHand::future(cx.waker());
+        let mut waiter = InHand::future(cx.waker());
         // SAFETY: our own entry, which is pinned; the drop takes it out.
-        let closed = this.chan.locked(Here::get(), |state| unsafe { state.watch(at, &mut target) });
+        let closed = this.chan.locked(Caller::get(), |state| unsafe { state.watch(at, &mut waiter) });
         if closed { Poll::Ready(()) } else { Poll::Pending }
     }
 }
@@ -91,7 +91,7 @@ impl<T> Drop for Closed<'_, T> {
         }
         let at = &raw mut self.entry;
         // SAFETY: our own entry. Afterwards nobody else knows it.
-        let target = self.chan.locked(Here::get(), |state| unsafe { state.unwatch(at) });
-        drop(InHand::new(target));
+        let waiter = self.chan.locked(Caller::get(), |state| unsafe { state.unwatch(at) });
+        drop(InHand::new(waiter));
     }
 }

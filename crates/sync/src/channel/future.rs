@@ -10,7 +10,7 @@ use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
 use super::error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError};
 use crate::limit::Stop;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Here, InHand};
+use myriad_core::engine::wait::{Caller, InHand};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -80,18 +80,18 @@ impl<T> Receiving<T> {
             }
             _ => {}
         }
-        let here = Here::get();
+        let caller = Caller::get();
         let at = &raw mut self.entry;
         let mut value = MaybeUninit::<T>::uninit();
         let place = value.as_mut_ptr();
         // Cloned without the lock: wakers are user code. Unused, or an older one, it is discarded
         // last, without the lock.
-        let mut target = InHand::future(cx.waker());
+        let mut waiter = InHand::future(cx.waker());
         // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. The place
-        // is empty, or holds a message if it is done. A target was claimed, and is woken once,
+        // is empty, or holds a message if it is done. A waiter was claimed, and is woken once,
         // without the lock.
         unsafe {
-            let received = chan.locked(here, |state| match (*at).state() {
+            let received = chan.locked(caller, |state| match (*at).state() {
                 DONE => {
                     (*at).reset();
                     place.copy_from_nonoverlapping((*at).place(), 1);
@@ -103,20 +103,20 @@ impl<T> Receiving<T> {
                 }
                 LINKED if on("waker-kept") => Received::Empty,
                 LINKED => {
-                    *target = target.take().map(|new| (*at).replace_target(new));
+                    *waiter = waiter.take().map(|new| (*at).replace_target(new));
                     Received::Empty
                 }
                 _ => {
                     let received = state.try_recv(place);
                     if matches!(received, Received::Empty) {
-                        state.wait(Side::Receive, at, target.take().expect(IN_HAND));
+                        state.wait(Side::Receive, at, waiter.take().expect(IN_HAND));
                     }
                     received
                 }
             });
             match received {
                 Received::Done(None) => {}
-                Received::Done(Some(target)) => here.wake(target),
+                Received::Done(Some(waiter)) => caller.wake(waiter),
                 Received::Closed => return Poll::Ready(Err(RecvError)),
                 Received::Empty => return Poll::Pending,
             }
@@ -130,12 +130,12 @@ impl<T> Receiving<T> {
     /// # Safety
     /// The invariant. It is not polled afterwards.
     unsafe fn stop(self: Pin<&mut Self>, chan: &Chan<T>) -> Result<T, RecvTimeoutError> {
-        let here = Here::get();
+        let caller = Caller::get();
         // SAFETY: the entry is not moved.
         let at = &raw mut unsafe { self.get_unchecked_mut() }.entry;
         let mut value = MaybeUninit::<T>::uninit();
         let place = value.as_mut_ptr();
-        // SAFETY: our own entry. The place is empty, or holds a message if it is done. A target was
+        // SAFETY: our own entry. The place is empty, or holds a message if it is done. A waiter was
         // claimed, and is woken once, without the lock.
         unsafe {
             let look = |state: &mut State<T>| match (*at).state() {
@@ -147,8 +147,8 @@ impl<T> Receiving<T> {
                 CLOSED => Received::Closed,
                 _ => state.try_recv(place),
             };
-            match chan.give_up_late(here, at, Side::Receive, look) {
-                Received::Done(target) => target.into_iter().for_each(|target| here.wake(target)),
+            match chan.give_up_late(caller, at, Side::Receive, look) {
+                Received::Done(waiter) => waiter.into_iter().for_each(|waiter| caller.wake(waiter)),
                 Received::Closed => return Err(RecvTimeoutError::Closed),
                 Received::Empty => return Err(RecvTimeoutError::Timeout),
             }
@@ -174,13 +174,13 @@ impl<T> Receiving<T> {
     #[cold]
     #[inline(never)]
     unsafe fn leave_line(&mut self, chan: &Chan<T>) {
-        let here = Here::get();
+        let caller = Caller::get();
         // SAFETY: our own entry; afterwards nobody else knows it. If a message was handed over it
         // is ours.
         unsafe {
-            let _target = chan.give_up(here, &raw mut self.entry, Side::Receive);
+            let _target = chan.give_up(caller, &raw mut self.entry, Side::Receive);
             if self.entry.state() == DONE && !on("not-given-back") {
-                chan.give_back(here, self.entry.place());
+                chan.give_back(caller, self.entry.place());
             }
         }
     }
@@ -256,24 +256,24 @@ impl<T> Sending<T> {
     /// Begins to wait, or waits on, with this waker. (`self` is pinned: only `poll` calls this.)
     #[inline(never)]
     fn poll_waiting(&mut self, chan: &Chan<T>, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
-        let here = Here::get();
+        let caller = Caller::get();
         let at = &raw mut self.entry;
         // As there: discarded last.
-        let mut target = InHand::future(cx.waker());
+        let mut waiter = InHand::future(cx.waker());
         // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. Its slot is
-        // full unless it is done. A target was claimed, and is woken once, without the lock.
+        // full unless it is done. A waiter was claimed, and is woken once, without the lock.
         unsafe {
-            let sent = chan.locked(here, |state| match (*at).state() {
+            let sent = chan.locked(caller, |state| match (*at).state() {
                 DONE => Sent::Done(None),
                 CLOSED => Sent::Closed,
                 LINKED => {
-                    *target = target.take().map(|new| (*at).replace_target(new));
+                    *waiter = waiter.take().map(|new| (*at).replace_target(new));
                     Sent::Full
                 }
                 _ => {
                     let sent = state.try_send((*at).place());
                     if matches!(sent, Sent::Full) {
-                        state.wait(Side::Send, at, target.take().expect(IN_HAND));
+                        state.wait(Side::Send, at, waiter.take().expect(IN_HAND));
                     }
                     sent
                 }
@@ -284,7 +284,7 @@ impl<T> Sending<T> {
             self.full = false;
             self.entry.reset();
             match sent {
-                Sent::Done(Some(target)) => here.wake(target),
+                Sent::Done(Some(waiter)) => caller.wake(waiter),
                 Sent::Dropped => self.entry.place().drop_in_place(),
                 Sent::Closed => return Poll::Ready(Err(SendError(self.entry.take()))),
                 _ => {}
@@ -299,14 +299,14 @@ impl<T> Sending<T> {
     /// # Safety
     /// The invariant; it is full. It is not polled afterwards.
     unsafe fn stop(self: Pin<&mut Self>, chan: &Chan<T>) -> Result<(), SendTimeoutError<T>> {
-        let here = Here::get();
+        let caller = Caller::get();
         // SAFETY: the entry is not moved.
         let this = unsafe { self.get_unchecked_mut() };
         let at = &raw mut this.entry;
-        // SAFETY: our own entry, whose slot is full unless it is done. A target was claimed, and is
+        // SAFETY: our own entry, whose slot is full unless it is done. A waiter was claimed, and is
         // woken once, without the lock.
         unsafe {
-            let sent = chan.give_up_late(here, at, Side::Send, |state| match (*at).state() {
+            let sent = chan.give_up_late(caller, at, Side::Send, |state| match (*at).state() {
                 DONE => Sent::Done(None),
                 CLOSED => Sent::Closed,
                 _ => state.try_send((*at).place()),
@@ -314,7 +314,7 @@ impl<T> Sending<T> {
             this.full = false;
             this.entry.reset();
             match sent {
-                Sent::Done(target) => target.into_iter().for_each(|target| here.wake(target)),
+                Sent::Done(waiter) => waiter.into_iter().for_each(|waiter| caller.wake(waiter)),
                 Sent::Dropped => this.entry.place().drop_in_place(),
                 Sent::Closed => return Err(SendTimeoutError::Closed(this.entry.take())),
                 Sent::Full => return Err(SendTimeoutError::Timeout(this.entry.take())),
@@ -344,7 +344,7 @@ impl<T> Sending<T> {
         // unless it was taken.
         unsafe {
             let linked = self.entry.state() == LINKED;
-            let _target = linked.then(|| chan.give_up(Here::get(), &raw mut self.entry, Side::Send));
+            let _target = linked.then(|| chan.give_up(Caller::get(), &raw mut self.entry, Side::Send));
             if self.entry.state() != DONE {
                 self.entry.place().drop_in_place();
             }
@@ -352,14 +352,14 @@ impl<T> Sending<T> {
     }
 }
 
-/// Of a future's target until it is in a list.
+/// Of a future's waiter until it is in a list.
 pub(super) const IN_HAND: &str = "the target is here until it is in a list";
 
 /// The budget is used up: the future is pending, and its task goes behind the others.
 #[cold]
 #[inline(never)]
 fn rest<T>(cx: &Context<'_>) -> Poll<T> {
-    let may_go_on = Here::get().poll_spend(cx.waker());
+    let may_go_on = Caller::get().poll_spend(cx.waker());
     debug_assert!(!may_go_on);
     Poll::Pending
 }

@@ -11,7 +11,7 @@ use super::entry::{CLOSED, DONE, Entry, IDLE, LOOKS};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::IN_HAND;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Here, InHand, Target, Wait};
+use myriad_core::engine::wait::{Caller, InHand, Wait, Waiter};
 use myriad_core::time::{self, Instant};
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -46,7 +46,7 @@ impl<'a, T> Loan<'a, T> {
         // SAFETY: read out once: what is taken does not go back. Lent to us; ended once.
         unsafe {
             let message = this.place.read();
-            this.chan.end_loan(Here::get(), this.place, true);
+            this.chan.end_loan(Caller::get(), this.place, true);
             (Some(message), result)
         }
     }
@@ -55,7 +55,7 @@ impl<'a, T> Loan<'a, T> {
 impl<T> Drop for Loan<'_, T> {
     fn drop(&mut self) {
         // SAFETY: lent to us; ended once.
-        unsafe { self.chan.end_loan(Here::get(), self.place, false) };
+        unsafe { self.chan.end_loan(Caller::get(), self.place, false) };
     }
 }
 
@@ -314,20 +314,20 @@ impl<T> Receiver<T> {
     }
 
     fn try_look<R>(&self, look: impl FnOnce(&T) -> (bool, R)) -> Result<(Option<T>, R), TryRecvError> {
-        let (here, chan) = (Here::get(), self.chan());
+        let (caller, chan) = (Caller::get(), self.chan());
         let mut message = MaybeUninit::uninit();
         let place = message.as_mut_ptr();
         // SAFETY: the place is empty, in this frame, and holds the message that is lent if it is
         // done.
         unsafe {
-            match chan.locked(here, |state| state.try_borrow(place)) {
-                Received::Done(target) => Ok(lent(here, chan, place, target).look(look)),
+            match chan.locked(caller, |state| state.try_borrow(place)) {
+                Received::Done(waiter) => Ok(lent(caller, chan, place, waiter).look(look)),
                 Received::Closed => {
-                    here.spend_in_vain();
+                    caller.spend_in_vain();
                     Err(TryRecvError::Closed)
                 }
                 Received::Empty => {
-                    here.spend_in_vain();
+                    caller.spend_in_vain();
                     Err(TryRecvError::Empty)
                 }
             }
@@ -339,35 +339,35 @@ impl<T> Receiver<T> {
         deadline: Option<Instant>,
         look: impl FnOnce(&T) -> (bool, R),
     ) -> Result<(Option<T>, R), RecvTimeoutError> {
-        let (here, chan) = (Here::get(), self.chan());
-        here.spend();
-        let blocked = Blocked::until(deadline.is_some(), here, chan, Side::Receive);
+        let (caller, chan) = (Caller::get(), self.chan());
+        caller.spend();
+        let blocked = Blocked::until(deadline.is_some(), caller, chan, Side::Receive);
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
         // SAFETY: the entry stands in this frame until the wait is over, and then, ours again,
         // until the loan is. The wait is prepared and published, of the kind that it is. The slot
         // is empty, and holds the message that is lent if it is done.
         unsafe {
-            let received = chan.locked(here, |state| {
+            let received = chan.locked(caller, |state| {
                 let received = state.try_borrow(entry.place());
                 if let (Received::Empty, Ok(())) = (&received, &prepared) {
-                    state.wait_to_look(at, wait.target());
+                    state.wait_to_look(at, wait.waiter());
                 }
                 received
             });
             match (received, prepared) {
-                (Received::Done(target), _) => return Ok(lent(here, chan, entry.place(), target).look(look)),
+                (Received::Done(waiter), _) => return Ok(lent(caller, chan, entry.place(), waiter).look(look)),
                 (Received::Closed, _) => return Err(RecvTimeoutError::Closed),
                 (Received::Empty, Err(error)) => panic!("{error}"),
                 (Received::Empty, Ok(())) => {}
             }
             if !Wait::block_by(blocked.whole(), deadline) {
                 if wait.was_cancelled() {
-                    drop(chan.give_up(here, at, Side::Receive));
+                    drop(chan.give_up(caller, at, Side::Receive));
                     wait.arrive();
                 }
-                return match chan.give_up_late(here, at, Side::Receive, |state| state.try_borrow(entry.place())) {
-                    Received::Done(target) => Ok(lent(here, chan, entry.place(), target).look(look)),
+                return match chan.give_up_late(caller, at, Side::Receive, |state| state.try_borrow(entry.place())) {
+                    Received::Done(waiter) => Ok(lent(caller, chan, entry.place(), waiter).look(look)),
                     Received::Closed => Err(RecvTimeoutError::Closed),
                     Received::Empty => Err(RecvTimeoutError::Timeout),
                 };
@@ -384,13 +384,13 @@ impl<T> Receiver<T> {
 /// The message was lent just now; a sender is to be woken.
 ///
 /// # Safety
-/// As [`Loan::new`]; the target was claimed, and is woken once, without the lock.
-unsafe fn lent<T>(here: Here, chan: &Chan<T>, place: *mut T, sender: Option<Target>) -> Loan<'_, T> {
+/// As [`Loan::new`]; the waiter was claimed, and is woken once, without the lock.
+unsafe fn lent<T>(caller: Caller, chan: &Chan<T>, place: *mut T, sender: Option<Waiter>) -> Loan<'_, T> {
     // SAFETY: the caller.
     unsafe {
         let loan = Loan::new(chan, place);
-        if let Some(target) = sender {
-            here.wake(target);
+        if let Some(waiter) = sender {
+            caller.wake(waiter);
         }
         loan
     }
@@ -421,26 +421,26 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the entry is not moved.
         let this = unsafe { self.get_unchecked_mut() };
-        let (here, chan, at) = (Here::get(), this.chan, &raw mut this.entry);
-        if this.entry.state() == IDLE && !here.poll_spend(cx.waker()) {
+        let (caller, chan, at) = (Caller::get(), this.chan, &raw mut this.entry);
+        if this.entry.state() == IDLE && !caller.poll_spend(cx.waker()) {
             return Poll::Pending;
         }
         // Cloned, and discarded when it is not needed, without the lock: wakers are user code.
-        let mut target = InHand::future(cx.waker());
+        let mut waiter = InHand::future(cx.waker());
         // SAFETY: locked; the entry is ours to look at, and to link while it is pinned; its slot
         // holds the message that is lent if it is done, until the loan is over.
         unsafe {
-            let received = chan.locked(here, |state| match (*at).state() {
+            let received = chan.locked(caller, |state| match (*at).state() {
                 DONE => Received::Done(None),
                 CLOSED => Received::Closed,
                 LOOKS => {
-                    *target = target.take().map(|new| (*at).replace_target(new));
+                    *waiter = waiter.take().map(|new| (*at).replace_target(new));
                     Received::Empty
                 }
                 _ => {
                     let received = state.try_borrow((*at).place());
                     if matches!(received, Received::Empty) {
-                        state.wait_to_look(at, target.take().expect(IN_HAND));
+                        state.wait_to_look(at, waiter.take().expect(IN_HAND));
                     }
                     received
                 }
@@ -451,7 +451,7 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
                 Received::Done(sender) => {
                     // No wait any more that the drop would end: the loan's own drop does.
                     (*at).reset();
-                    let loan = lent(here, chan, (*at).place(), sender);
+                    let loan = lent(caller, chan, (*at).place(), sender);
                     let Some(look) = this.look.take() else { panic!("a look that was done is polled again") };
                     Poll::Ready(Ok(loan.look(look)))
                 }
@@ -470,7 +470,7 @@ impl<T, F> Drop for Looking<'_, T, F> {
         // SAFETY: our own entry; afterwards nobody else knows it. If the message was lent it is in
         // the slot.
         unsafe {
-            let _target = self.chan.give_up(Here::get(), at, Side::Receive);
+            let _target = self.chan.give_up(Caller::get(), at, Side::Receive);
             if (*at).state() == DONE && !on("loan-kept") {
                 drop(Loan::new(self.chan, (*at).place()));
             }

@@ -24,7 +24,6 @@
 
 mod arm;
 mod blocked;
-mod board;
 mod broadcast;
 mod callback;
 mod chan;
@@ -33,6 +32,7 @@ mod ends;
 mod error;
 mod future;
 mod look;
+mod observable;
 mod oneshot;
 mod produce;
 mod promise;

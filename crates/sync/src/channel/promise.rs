@@ -1,7 +1,7 @@
 //! A value that is set once, and that every receiver gets.
 
-use super::board::{Board, Closer, Content, Reader, Reading, receiving};
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
+use super::observable::{Closer, Content, Observable, Reader, Reading, receiving};
 use crate::select::Arm;
 use myriad_core::engine::user_code::UserValue;
 use myriad_core::time::{self, Instant};
@@ -28,8 +28,11 @@ use std::time::Duration;
 /// ```
 #[must_use]
 pub fn promise<T>() -> (PromiseSender<T>, PromiseReceiver<T>) {
-    let board = Arc::new(Board::new(None));
-    (PromiseSender { closer: Arc::new(Closer(board.clone())) }, PromiseReceiver { board, reader: Whole(PhantomData) })
+    let observable = Arc::new(Observable::new(None));
+    (
+        PromiseSender { closer: Arc::new(Closer(observable.clone())) },
+        PromiseReceiver { observable, reader: Whole(PhantomData) },
+    )
 }
 
 /// Once it is set.
@@ -50,7 +53,7 @@ pub struct PromiseSender<T> {
 
 /// Gets the value of a [`promise`].
 pub struct PromiseReceiver<T> {
-    board: Arc<Board<Value<T>>>,
+    observable: Arc<Observable<Value<T>>>,
     reader: Whole<T>,
 }
 
@@ -93,7 +96,7 @@ impl<T> PromiseSender<T> {
 impl<T> PromiseReceiver<T> {
     /// Is the value set?
     pub fn is_set(&self) -> bool {
-        self.board.look(Option::is_some)
+        self.observable.look(Option::is_some)
     }
 }
 receiving!(PromiseReceiver<T>, Arc<T>);
@@ -105,7 +108,7 @@ impl<T> Clone for PromiseSender<T> {
 }
 impl<T> Clone for PromiseReceiver<T> {
     fn clone(&self) -> Self {
-        PromiseReceiver { board: self.board.clone(), reader: Whole(PhantomData) }
+        PromiseReceiver { observable: self.observable.clone(), reader: Whole(PhantomData) }
     }
 }
 impl<T> fmt::Debug for PromiseSender<T> {

@@ -7,7 +7,7 @@ use super::entry::DONE;
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::RecvFuture;
 use crate::limit::Limited;
-use myriad_core::engine::wait::{Here, Wait};
+use myriad_core::engine::wait::{Caller, Wait};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -63,17 +63,17 @@ impl<T> Receiver<T> {
     // each call would add ten messages to the frame.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn recv(&self) -> Result<T, RecvError> {
-        let here = Here::get();
-        here.spend();
-        let mut state = self.chan().lock(here);
+        let caller = Caller::get();
+        caller.spend();
+        let mut state = self.chan().lock(caller);
         if state.receives_quickly() {
             // SAFETY: found under the same lock.
             return Ok(unsafe { state.quick_recv() });
         }
-        let came = if state.has_nothing() && here.is_prepared() {
-            Self::recv_blocking(here, self.chan(), state)
+        let came = if state.has_nothing() && caller.is_prepared() {
+            Self::recv_blocking(caller, self.chan(), state)
         } else {
-            self.recv_slow(here, state)
+            self.recv_slow(caller, state)
         };
         match came {
             Came::Message(value) => Ok(value),
@@ -83,21 +83,21 @@ impl<T> Receiver<T> {
     }
 
     #[inline(never)]
-    fn recv_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>) -> Came<T> {
+    fn recv_slow<'a>(&'a self, caller: Caller, mut state: Locked<'a, T>) -> Came<T> {
         let mut value = MaybeUninit::uninit();
-        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and
+        // SAFETY: the place is empty, or holds a message if it is done. A waiter was claimed, and
         // is woken once, without the lock.
         unsafe {
             match state.try_recv(value.as_mut_ptr()) {
                 Received::Done(None) => {}
-                Received::Done(Some(target)) => {
+                Received::Done(Some(waiter)) => {
                     drop(state);
-                    here.wake(target);
+                    caller.wake(waiter);
                 }
                 Received::Closed => return Came::Closed,
                 Received::Empty => {
                     drop(state);
-                    match self.wait(here, None, value.as_mut_ptr()) {
+                    match self.wait(caller, None, value.as_mut_ptr()) {
                         Waited::Done => {}
                         Waited::Cancelled => return Came::Cancelled,
                         Waited::Closed | Waited::Timeout => return Came::Closed,
@@ -110,12 +110,12 @@ impl<T> Receiver<T> {
 
     /// The channel, locked, was found empty, and a wait can begin.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn recv_blocking(here: Here, chan: &Chan<T>, mut state: Locked<'_, T>) -> Came<T> {
-        let blocked = Blocked::new(here, chan, Side::Receive);
+    fn recv_blocking(caller: Caller, chan: &Chan<T>, mut state: Locked<'_, T>) -> Came<T> {
+        let blocked = Blocked::new(caller, chan, Side::Receive);
         // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and
         // published before the lock goes. Afterwards the entry is ours again.
         unsafe {
-            state.wait(Side::Receive, blocked.at(), blocked.wait.target());
+            state.wait(Side::Receive, blocked.at(), blocked.wait.waiter());
             drop(state);
             Wait::block(blocked.whole());
             if blocked.entry.state() == DONE {
@@ -142,33 +142,33 @@ impl<T> Receiver<T> {
     /// nobody receives a later one), or the channel is closed and nothing is left in it.
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        let here = Here::get();
-        let mut state = self.chan().lock(here);
+        let caller = Caller::get();
+        let mut state = self.chan().lock(caller);
         if state.receives_quickly() {
             // SAFETY: found under the same lock.
             return Ok(unsafe { state.quick_recv() });
         }
-        self.try_recv_slow(here, state)
+        self.try_recv_slow(caller, state)
     }
 
     #[inline(never)]
-    fn try_recv_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>) -> Result<T, TryRecvError> {
+    fn try_recv_slow<'a>(&'a self, caller: Caller, mut state: Locked<'a, T>) -> Result<T, TryRecvError> {
         let mut value = MaybeUninit::uninit();
         let place = value.as_mut_ptr();
-        // SAFETY: the place is empty, or holds a message if it is done. A target was claimed, and
+        // SAFETY: the place is empty, or holds a message if it is done. A waiter was claimed, and
         // is woken once, without the lock.
         unsafe {
             let received = state.try_recv(place);
             drop(state);
             match received {
                 Received::Done(None) => {}
-                Received::Done(Some(target)) => here.wake(target),
+                Received::Done(Some(waiter)) => caller.wake(waiter),
                 Received::Closed => {
-                    here.spend_in_vain();
+                    caller.spend_in_vain();
                     return Err(TryRecvError::Closed);
                 }
                 Received::Empty => {
-                    here.spend_in_vain();
+                    caller.spend_in_vain();
                     return Err(TryRecvError::Empty);
                 }
             }
@@ -196,12 +196,12 @@ impl<T> Receiver<T> {
     /// # Errors
     /// As [`recv_timeout`](Self::recv_timeout).
     pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
-        let here = Here::get();
-        here.spend();
+        let caller = Caller::get();
+        caller.spend();
         let mut value = MaybeUninit::uninit();
         // SAFETY: the place is empty, or holds a message if it is done.
         unsafe {
-            match self.wait(here, Some(deadline), value.as_mut_ptr()) {
+            match self.wait(caller, Some(deadline), value.as_mut_ptr()) {
                 Waited::Done => Ok(value.assume_init()),
                 Waited::Timeout => Err(RecvTimeoutError::Timeout),
                 Waited::Closed => Err(RecvTimeoutError::Closed),
@@ -274,25 +274,25 @@ impl<T> Receiver<T> {
     ///
     /// # Safety
     /// `place` is valid, and empty; a message is moved in if it is done.
-    unsafe fn wait(&self, here: Here, deadline: Option<Instant>, place: *mut T) -> Waited {
-        let blocked = Blocked::until(deadline.is_some(), here, self.chan(), Side::Receive);
+    unsafe fn wait(&self, caller: Caller, deadline: Option<Instant>, place: *mut T) -> Waited {
+        let blocked = Blocked::until(deadline.is_some(), caller, self.chan(), Side::Receive);
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
-        // SAFETY: the caller. The entry stands in this frame until the wait is over. A target was
+        // SAFETY: the caller. The entry stands in this frame until the wait is over. A waiter was
         // claimed, and is woken once. The wait is prepared and published, of the kind that it is;
         // when it is over the entry is ours again.
         unsafe {
-            let received = self.chan().locked(here, |state| {
+            let received = self.chan().locked(caller, |state| {
                 let received = state.try_recv(place);
                 if let (Received::Empty, Ok(())) = (&received, &prepared) {
-                    state.wait(Side::Receive, at, wait.target());
+                    state.wait(Side::Receive, at, wait.waiter());
                 }
                 received
             });
             match (received, prepared) {
                 (Received::Done(None), _) => return Waited::Done,
-                (Received::Done(Some(target)), _) => {
-                    here.wake(target);
+                (Received::Done(Some(waiter)), _) => {
+                    caller.wake(waiter);
                     return Waited::Done;
                 }
                 (Received::Closed, _) => return Waited::Closed,
@@ -301,12 +301,12 @@ impl<T> Receiver<T> {
             }
             if !Wait::block_by(blocked.whole(), deadline) {
                 if wait.was_cancelled() {
-                    drop(self.chan().give_up(here, at, Side::Receive));
+                    drop(self.chan().give_up(caller, at, Side::Receive));
                     return Waited::Cancelled;
                 }
-                return match self.chan().give_up_late(here, at, Side::Receive, |state| state.try_recv(place)) {
-                    Received::Done(target) => {
-                        target.into_iter().for_each(|target| here.wake(target));
+                return match self.chan().give_up_late(caller, at, Side::Receive, |state| state.try_recv(place)) {
+                    Received::Done(waiter) => {
+                        waiter.into_iter().for_each(|waiter| caller.wake(waiter));
                         Waited::Done
                     }
                     Received::Closed => Waited::Closed,
@@ -337,7 +337,7 @@ impl<T> Receiver<T> {
     /// Would a receive go on at once (with a message, or because the channel is closed)? Another
     /// receiver may be faster. [`wait_ready`](Self::wait_ready) waits for a message.
     pub fn is_ready(&self) -> bool {
-        self.chan().locked(Here::get(), |state| state.receives_now())
+        self.chan().locked(Caller::get(), |state| state.receives_now())
     }
     /// Is nothing buffered?
     pub fn is_empty(&self) -> bool {

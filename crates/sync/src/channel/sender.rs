@@ -7,7 +7,7 @@ use super::entry::DONE;
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::future::SendFuture;
 use crate::limit::Limited;
-use myriad_core::engine::wait::{Here, Wait};
+use myriad_core::engine::wait::{Caller, Wait};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -52,9 +52,9 @@ impl<T> Sender<T> {
     // Inlined with the switch to another stack, as `Receiver::recv`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        let here = Here::get();
-        here.spend();
-        let mut state = self.chan().lock(here);
+        let caller = Caller::get();
+        caller.spend();
+        let mut state = self.chan().lock(caller);
         let mut value = match state.quick_send(ManuallyDrop::new(value)) {
             Ok(()) => return Ok(()),
             Err(value) => value,
@@ -62,24 +62,29 @@ impl<T> Sender<T> {
         let place = &raw mut *value;
         // SAFETY: the message is in its place, and is moved out of it once.
         unsafe {
-            if state.has_no_room() && here.is_prepared() {
-                return Self::send_blocking(here, self.chan(), state, place);
+            if state.has_no_room() && caller.is_prepared() {
+                return Self::send_blocking(caller, self.chan(), state, place);
             }
-            self.send_slow(here, state, place)
+            self.send_slow(caller, state, place)
         }
     }
 
     /// # Safety
     /// `place` holds a message, which is moved out.
     #[inline(never)]
-    unsafe fn send_slow<'a>(&'a self, here: Here, mut state: Locked<'a, T>, place: *mut T) -> Result<(), SendError<T>> {
-        // SAFETY: the caller. A target was claimed, and is woken once, without the lock.
+    unsafe fn send_slow<'a>(
+        &'a self,
+        caller: Caller,
+        mut state: Locked<'a, T>,
+        place: *mut T,
+    ) -> Result<(), SendError<T>> {
+        // SAFETY: the caller. A waiter was claimed, and is woken once, without the lock.
         unsafe {
             match state.try_send(place) {
                 Sent::Done(None) => Ok(()),
-                Sent::Done(Some(target)) => {
+                Sent::Done(Some(waiter)) => {
                     drop(state);
-                    here.wake_next(target);
+                    caller.wake_next(waiter);
                     Ok(())
                 }
                 Sent::Dropped => {
@@ -90,7 +95,7 @@ impl<T> Sender<T> {
                 Sent::Closed => Err(SendError(place.read())),
                 Sent::Full => {
                     drop(state);
-                    self.send_unprepared(here, place)
+                    self.send_unprepared(caller, place)
                 }
             }
         }
@@ -99,11 +104,11 @@ impl<T> Sender<T> {
     /// # Safety
     /// As `send_slow`.
     #[cold]
-    unsafe fn send_unprepared(&self, here: Here, place: *mut T) -> Result<(), SendError<T>> {
-        let blocked = Blocked::new(here, self.chan(), Side::Send);
+    unsafe fn send_unprepared(&self, caller: Caller, place: *mut T) -> Result<(), SendError<T>> {
+        let blocked = Blocked::new(caller, self.chan(), Side::Send);
         // SAFETY: the caller; the entry stands in this frame.
         unsafe {
-            match self.wait(here, place, None, &blocked) {
+            match self.wait(caller, place, None, &blocked) {
                 Waited::Done => Ok(()),
                 _ => Err(Self::not_sent(&blocked)),
             }
@@ -116,17 +121,17 @@ impl<T> Sender<T> {
     /// As `send_slow`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn send_blocking(
-        here: Here,
+        caller: Caller,
         chan: &Chan<T>,
         mut state: Locked<'_, T>,
         place: *mut T,
     ) -> Result<(), SendError<T>> {
-        let blocked = Blocked::new(here, chan, Side::Send);
+        let blocked = Blocked::new(caller, chan, Side::Send);
         // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and
         // published before the lock goes. Afterwards the entry is ours again.
         unsafe {
             blocked.entry.put(place);
-            state.wait(Side::Send, blocked.at(), blocked.wait.target());
+            state.wait(Side::Send, blocked.at(), blocked.wait.waiter());
             drop(state);
             Wait::block(blocked.whole());
             if blocked.entry.state() == DONE { Ok(()) } else { Err(Self::not_sent(&blocked)) }
@@ -160,16 +165,16 @@ impl<T> Sender<T> {
     /// back.
     #[inline]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        let here = Here::get();
+        let caller = Caller::get();
         let mut value = ManuallyDrop::new(value);
         let place = &raw mut *value;
-        // SAFETY: the message is in its place, and is moved out of it once. A target was claimed,
+        // SAFETY: the message is in its place, and is moved out of it once. A waiter was claimed,
         // and is woken once.
         unsafe {
-            match self.chan().locked(here, |state| state.try_send(place)) {
+            match self.chan().locked(caller, |state| state.try_send(place)) {
                 Sent::Done(None) => Ok(()),
-                Sent::Done(Some(target)) => {
-                    here.wake_next(target);
+                Sent::Done(Some(waiter)) => {
+                    caller.wake_next(waiter);
                     Ok(())
                 }
                 Sent::Dropped => {
@@ -177,11 +182,11 @@ impl<T> Sender<T> {
                     Ok(())
                 }
                 Sent::Closed => {
-                    here.spend_in_vain();
+                    caller.spend_in_vain();
                     Err(TrySendError::Closed(place.read()))
                 }
                 Sent::Full => {
-                    here.spend_in_vain();
+                    caller.spend_in_vain();
                     Err(TrySendError::Full(place.read()))
                 }
             }
@@ -207,14 +212,14 @@ impl<T> Sender<T> {
     /// # Errors
     /// As [`send_timeout`](Self::send_timeout).
     pub fn send_deadline(&self, value: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
-        let here = Here::get();
-        here.spend();
+        let caller = Caller::get();
+        caller.spend();
         let mut value = ManuallyDrop::new(value);
-        let blocked = Blocked::timed(here, self.chan());
+        let blocked = Blocked::timed(caller, self.chan());
         // SAFETY: the message is in its place, and is moved out of it once; the entry stands in
         // this frame.
         unsafe {
-            match self.wait(here, &raw mut *value, Some(deadline), &blocked) {
+            match self.wait(caller, &raw mut *value, Some(deadline), &blocked) {
                 Waited::Done => Ok(()),
                 Waited::Timeout => Err(SendTimeoutError::Timeout(Self::not_sent(&blocked).0)),
                 Waited::Closed | Waited::Cancelled => Err(SendTimeoutError::Closed(Self::not_sent(&blocked).0)),
@@ -285,27 +290,27 @@ impl<T> Sender<T> {
     /// # Safety
     /// `place` holds a message, which is moved out. `blocked` is new, of this deadline, and stays
     /// where it is until this returns.
-    unsafe fn wait(&self, here: Here, place: *mut T, deadline: Option<Instant>, blocked: &Blocked<T>) -> Waited {
+    unsafe fn wait(&self, caller: Caller, place: *mut T, deadline: Option<Instant>, blocked: &Blocked<T>) -> Waited {
         let (wait, entry) = (&blocked.wait, blocked.at());
         let prepared = wait.prepare();
-        // SAFETY: the caller; the entry is ours until it is linked. A target was claimed, and is
+        // SAFETY: the caller; the entry is ours until it is linked. A waiter was claimed, and is
         // woken once. The wait is prepared and published, of the kind that it is; when it is over
         // the entry is ours again.
         unsafe {
-            let sent = self.chan().locked(here, |state| {
+            let sent = self.chan().locked(caller, |state| {
                 let sent = state.try_send(place);
                 if matches!(sent, Sent::Full | Sent::Closed) {
                     (*entry).put(place);
                 }
                 if matches!(sent, Sent::Full) && prepared.is_ok() {
-                    state.wait(Side::Send, entry, wait.target());
+                    state.wait(Side::Send, entry, wait.waiter());
                 }
                 sent
             });
             match (sent, prepared) {
                 (Sent::Done(None), _) => return Waited::Done,
-                (Sent::Done(Some(target)), _) => {
-                    here.wake_next(target);
+                (Sent::Done(Some(waiter)), _) => {
+                    caller.wake_next(waiter);
                     return Waited::Done;
                 }
                 (Sent::Dropped, _) => {
@@ -321,13 +326,15 @@ impl<T> Sender<T> {
             }
             if !Wait::block_by(blocked.whole(), deadline) {
                 if wait.was_cancelled() {
-                    drop(self.chan().give_up(here, entry, Side::Send));
+                    drop(self.chan().give_up(caller, entry, Side::Send));
                     return Waited::Cancelled;
                 }
-                return match self.chan().give_up_late(here, entry, Side::Send, |state| state.try_send((*entry).place()))
+                return match self
+                    .chan()
+                    .give_up_late(caller, entry, Side::Send, |state| state.try_send((*entry).place()))
                 {
-                    Sent::Done(target) => {
-                        target.into_iter().for_each(|target| here.wake_next(target));
+                    Sent::Done(waiter) => {
+                        waiter.into_iter().for_each(|waiter| caller.wake_next(waiter));
                         Waited::Done
                     }
                     Sent::Dropped => {
@@ -364,15 +371,15 @@ impl<T> Sender<T> {
     /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [2, 3]);
     /// ```
     pub fn force_send(&self, value: T) -> Result<Option<T>, SendError<T>> {
-        let here = Here::get();
+        let caller = Caller::get();
         let mut value = ManuallyDrop::new(value);
         let place = &raw mut *value;
-        // SAFETY: the message is in its place, and is moved out of it once. A target was claimed,
+        // SAFETY: the message is in its place, and is moved out of it once. A waiter was claimed,
         // and is woken once.
         unsafe {
-            match self.chan().locked(here, |state| state.force_send(place)) {
-                Sent::Done(target) => {
-                    target.into_iter().for_each(|target| here.wake_next(target));
+            match self.chan().locked(caller, |state| state.force_send(place)) {
+                Sent::Done(waiter) => {
+                    waiter.into_iter().for_each(|waiter| caller.wake_next(waiter));
                     Ok(None)
                 }
                 Sent::Dropped | Sent::Full => Ok(Some(place.read())),
@@ -400,7 +407,7 @@ impl<T> Sender<T> {
     /// Would a send go on at once (or fail, because the channel is closed)? Another sender may be
     /// faster.
     pub fn is_ready(&self) -> bool {
-        self.chan().locked(Here::get(), |state| state.sends_now())
+        self.chan().locked(Caller::get(), |state| state.sends_now())
     }
     /// Is nothing buffered?
     pub fn is_empty(&self) -> bool {

@@ -5,7 +5,7 @@
 use super::chan::{Chan, Received, Sent, Side, WhenFull};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED, List, SKIPPED};
 use super::ring::{Messages, Ring};
-use myriad_core::engine::wait::{Here, Target, Wait};
+use myriad_core::engine::wait::{Caller, Wait, Waiter};
 use std::collections::VecDeque;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::rc::Rc;
@@ -129,18 +129,18 @@ impl Waiters {
     fn new(n: usize) -> Waiters {
         Waiters {
             entries: (0..n).map(|_| Box::new(Entry::new())).collect(),
-            waits: (0..n).map(|_| Box::new(Here::get().timed_wait())).collect(),
+            waits: (0..n).map(|_| Box::new(Caller::get().timed_wait())).collect(),
         }
     }
     fn at(&self, i: usize) -> *mut Entry<usize> {
         std::ptr::from_ref(&*self.entries[i]).cast_mut()
     }
-    fn target(&self, i: usize) -> Target {
-        if i % 2 == 1 { self.waits[i].target() } else { Target::future(Waker::noop()) }
+    fn waiter(&self, i: usize) -> Waiter {
+        if i % 2 == 1 { self.waits[i].waiter() } else { Waiter::future(Waker::noop()) }
     }
     fn push(&self, list: &mut List<usize>, i: usize) {
         // SAFETY: in a box, in no list; these tests have the list for themselves.
-        unsafe { list.push(self.at(i), self.target(i)) };
+        unsafe { list.push(self.at(i), self.waiter(i)) };
     }
 }
 
@@ -228,11 +228,11 @@ fn an_entry_keeps_its_newest_target() {
     waiters.push(&mut list, 0);
     // SAFETY: linked, in a list that the test has for itself; claimed, and woken once.
     unsafe {
-        let old = waiters.entries[0].replace_target(Target::future(&flag.clone().into()));
+        let old = waiters.entries[0].replace_target(Waiter::future(&flag.clone().into()));
         assert!(old.is_future());
         old.discard();
-        let (_, target) = list.claim_first().unwrap();
-        target.wake();
+        let (_, waiter) = list.claim_first().unwrap();
+        waiter.wake();
     }
     assert!(flag.0.load(std::sync::atomic::Ordering::SeqCst));
 }
@@ -245,7 +245,7 @@ struct Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        drop(self.chan.locked(Here::get(), |state| state.drain()));
+        drop(self.chan.locked(Caller::get(), |state| state.drain()));
     }
 }
 
@@ -255,7 +255,7 @@ impl Bench {
     }
     fn send(&self, mut value: usize) -> &'static str {
         // SAFETY: a number may be copied.
-        match unsafe { self.chan.lock(Here::get()).try_send(&raw mut value) } {
+        match unsafe { self.chan.lock(Caller::get()).try_send(&raw mut value) } {
             Sent::Done(None) => "buffered",
             Sent::Done(Some(_)) => "handed over",
             Sent::Dropped => "dropped",
@@ -266,8 +266,8 @@ impl Bench {
     fn recv(&self) -> Result<(usize, bool), &'static str> {
         let mut value = 0;
         // SAFETY: a number may be overwritten.
-        match unsafe { self.chan.lock(Here::get()).try_recv(&mut value) } {
-            Received::Done(target) => Ok((value, target.is_some())),
+        match unsafe { self.chan.lock(Caller::get()).try_recv(&mut value) } {
+            Received::Done(waiter) => Ok((value, waiter.is_some())),
             Received::Empty => Err("empty"),
             Received::Closed => Err("closed"),
         }
@@ -277,7 +277,7 @@ impl Bench {
         // SAFETY: in a box, in no list; the slot is its own.
         unsafe {
             self.waiters.entries[i].put(&i);
-            self.chan.lock(Here::get()).wait(of, self.waiters.at(i), self.waiters.target(i));
+            self.chan.lock(Caller::get()).wait(of, self.waiters.at(i), self.waiters.waiter(i));
         }
     }
     fn state(&self, i: usize) -> u8 {
@@ -290,11 +290,11 @@ impl Bench {
     }
     fn give_up(&self, of: Side, i: usize) -> bool {
         // SAFETY: in a box; in this channel's list, or in none.
-        unsafe { self.chan.give_up(Here::get(), self.waiters.at(i), of).is_some() }
+        unsafe { self.chan.give_up(Caller::get(), self.waiters.at(i), of).is_some() }
     }
     fn give_back(&self, value: usize) {
         // SAFETY: a number may be copied.
-        unsafe { self.chan.give_back(Here::get(), &value) };
+        unsafe { self.chan.give_back(Caller::get(), &value) };
     }
 }
 
@@ -383,7 +383,7 @@ fn close_ends_all_waits() {
 fn quick_sends_keep_to_the_limit() {
     for limit in [0, 1, 3, 20, usize::MAX] {
         let b = Bench::new(limit);
-        let quick = |value| b.chan.lock(Here::get()).quick_send(ManuallyDrop::new(value)).is_ok();
+        let quick = |value| b.chan.lock(Caller::get()).quick_send(ManuallyDrop::new(value)).is_ok();
         assert!(!quick(0), "no memory yet");
         for i in 0..limit.min(40) {
             assert!(quick(i) || b.send(i) == "buffered");

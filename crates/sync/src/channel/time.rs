@@ -5,7 +5,7 @@
 
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::select::Arm;
-use myriad_core::engine::wait::Here;
+use myriad_core::engine::wait::Caller;
 use myriad_core::time::{self, Instant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -89,7 +89,7 @@ impl Ticks {
     /// # Errors
     /// None is there now. (Never that it is closed.)
     pub fn try_recv(&self) -> Result<Instant, TryRecvError> {
-        self.take().inspect_err(|_| Here::get().spend_in_vain())
+        self.take().inspect_err(|_| Caller::get().spend_in_vain())
     }
 
     fn take(&self) -> Result<Instant, TryRecvError> {
@@ -181,14 +181,14 @@ struct TicksArm<'a>(&'a Ticks);
 // SAFETY: never linked.
 unsafe impl Arm for TicksArm<'_> {
     type Output = Result<Instant, RecvError>;
-    unsafe fn attempt(&mut self, _: Here, _: Option<&Waker>) -> Option<Self::Output> {
+    unsafe fn attempt(&mut self, _: Caller, _: Option<&Waker>) -> Option<Self::Output> {
         self.0.take().ok().map(Ok)
     }
     /// A clone may take a message; then the time of the next grows.
-    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
+    unsafe fn reattempt(&mut self, caller: Caller, waker: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
         *seen = seen.wrapping_add(self.0.next().as_nanos());
         // SAFETY: the caller.
-        unsafe { self.attempt(here, waker) }
+        unsafe { self.attempt(caller, waker) }
     }
     fn deadline(&mut self) -> Option<Instant> {
         Some(self.0.next())

@@ -1,7 +1,7 @@
 //! The latest value of something, and the news that it has changed.
 
-use super::board::{Board, Closer, Content, Reader, Reading, receiving};
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
+use super::observable::{Closer, Content, Observable, Reader, Reading, receiving};
 use crate::select::Arm;
 use myriad_core::engine::user_code::UserValue;
 use myriad_core::time::{self, Instant};
@@ -28,9 +28,9 @@ use std::time::Duration;
 /// ```
 #[must_use]
 pub fn watch<T>(value: T) -> (WatchSender<T>, WatchReceiver<T>) {
-    let board = Arc::new(Board::new(Latest { value: UserValue::new(Arc::new(value)), version: 0 }));
-    let closer = Arc::new(Closer(board.clone()));
-    (WatchSender { closer }, WatchReceiver { board, reader: Seen { version: 0, of: PhantomData } })
+    let observable = Arc::new(Observable::new(Latest { value: UserValue::new(Arc::new(value)), version: 0 }));
+    let closer = Arc::new(Closer(observable.clone()));
+    (WatchSender { closer }, WatchReceiver { observable, reader: Seen { version: 0, of: PhantomData } })
 }
 
 struct Latest<T> {
@@ -42,7 +42,7 @@ const _: () = crate::values::no_drop_glue::<Latest<String>>();
 
 impl<T> Content for Latest<T> {
     unsafe fn drop_values(&mut self) {
-        // SAFETY: the content goes with its board, and is not used afterwards: so the value is
+        // SAFETY: the content goes with its observable, and is not used afterwards: so the value is
         // taken once.
         drop(unsafe { self.value.take() });
     }
@@ -55,7 +55,7 @@ pub struct WatchSender<T> {
 
 /// Looks at the value of a [`watch`]. A clone has seen what this one has.
 pub struct WatchReceiver<T> {
-    board: Arc<Board<Latest<T>>>,
+    observable: Arc<Observable<Latest<T>>>,
     reader: Seen<T>,
 }
 
@@ -107,7 +107,7 @@ impl<T> WatchSender<T> {
     /// A receiver that has seen the present value.
     pub fn subscribe(&self) -> WatchReceiver<T> {
         let version = self.closer.0.look(|latest| latest.version);
-        WatchReceiver { board: self.closer.0.clone(), reader: Seen { version, of: PhantomData } }
+        WatchReceiver { observable: self.closer.0.clone(), reader: Seen { version, of: PhantomData } }
     }
     /// Ends the watch for all: nothing changes any more. True: it was open.
     pub fn close(&self) -> bool {
@@ -118,11 +118,11 @@ impl<T> WatchSender<T> {
 impl<T> WatchReceiver<T> {
     /// The value, seen or not; also when the watch is closed.
     pub fn get(&self) -> Arc<T> {
-        self.board.look(|latest| latest.value.peek().clone())
+        self.observable.look(|latest| latest.value.peek().clone())
     }
     /// Is the value another than the last one that was received?
     pub fn has_changed(&self) -> bool {
-        self.board.look(|latest| self.reader.has_news(latest))
+        self.observable.look(|latest| self.reader.has_news(latest))
     }
 }
 receiving!(WatchReceiver<T>, Arc<T>);
@@ -135,7 +135,7 @@ impl<T> Clone for WatchSender<T> {
 impl<T> Clone for WatchReceiver<T> {
     fn clone(&self) -> Self {
         let reader = Seen { version: self.reader.version, of: PhantomData };
-        WatchReceiver { board: self.board.clone(), reader }
+        WatchReceiver { observable: self.observable.clone(), reader }
     }
 }
 impl<T> fmt::Debug for WatchSender<T> {

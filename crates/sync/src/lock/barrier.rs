@@ -1,12 +1,12 @@
 //! A meeting point.
 
-use super::crowd::{Crowd, Guarded, let_go, retarget};
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
+use super::wait_queue::{Guarded, WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use crate::limit::Limited;
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::{Here, InHand, Target};
+use myriad_core::engine::wait::{Caller, InHand, Waiter};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -35,7 +35,7 @@ pub struct Barrier {
 }
 
 struct State {
-    crowd: Crowd,
+    wait_queue: WaitQueue,
     arrived: usize,
 }
 
@@ -58,7 +58,7 @@ impl Barrier {
         /// If there are none: nobody could ever be the last to come. (std's takes 0 for 1.)
         pub const fn new(parties: usize) -> Barrier {
             assert!(parties > 0, "a Barrier is for one party at least: nobody could come to one of none");
-            Barrier { inner: Guarded::new(State { crowd: Crowd::new(), arrived: 0 }), parties }
+            Barrier { inner: Guarded::new(State { wait_queue: WaitQueue::new(), arrived: 0 }), parties }
         }
     }
 
@@ -147,7 +147,7 @@ impl Barrier {
 
     /// How many have come, and wait.
     pub fn arrived(&self) -> usize {
-        self.inner.locked(Here::get(), |state| state.arrived)
+        self.inner.locked(Caller::get(), |state| state.arrived)
     }
 }
 
@@ -175,43 +175,43 @@ impl<'a> Arrive<'a> {
 unsafe impl Op for Arrive<'_> {
     type Slot = u64;
 
-    unsafe fn start(&mut self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         let barrier = self.barrier;
-        self.leads = barrier.inner.locked(here, |state| {
-            self.generation = state.crowd.generation();
+        self.leads = barrier.inner.locked(caller, |state| {
+            self.generation = state.wait_queue.generation();
             if state.arrived + 1 == barrier.parties {
                 state.arrived = 0;
-                state.crowd.all();
+                state.wait_queue.all();
                 return true;
             }
-            if let Some(target) = target.take() {
+            if let Some(waiter) = waiter.take() {
                 state.arrived += 1;
                 // SAFETY: the caller; under the lock.
-                unsafe { state.crowd.join(entry, target) };
+                unsafe { state.wait_queue.join(entry, waiter) };
             }
             false
         });
         if self.leads {
-            let_go(&barrier.inner, |state| &mut state.crowd, self.generation, DONE);
+            let_go(&barrier.inner, |state| &mut state.wait_queue, self.generation, DONE);
         }
         self.leads
     }
 
-    unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: the caller; under the lock.
-        self.barrier.inner.locked(here, |_| unsafe { retarget(entry, target) });
+        self.barrier.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
-    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<u64>) -> u8 {
-        let (outcome, target) = self.barrier.inner.locked(here, |state| {
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
+        let (outcome, waiter) = self.barrier.inner.locked(caller, |state| {
             // SAFETY: the caller; under the lock.
-            let left = unsafe { state.crowd.leave(entry) };
+            let left = unsafe { state.wait_queue.leave(entry) };
             if left.0 != DONE {
                 state.arrived -= 1;
             }
             left
         });
-        drop(InHand::new(target));
+        drop(InHand::new(waiter));
         outcome
     }
 

@@ -1,9 +1,9 @@
 //! Notifications that carry a value.
 
-use super::crowd::Guarded;
+use super::wait_queue::Guarded;
 use crate::entry::{DONE, Entry, List};
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::{Here, Target};
+use myriad_core::engine::wait::{Caller, Waiter};
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 
@@ -97,9 +97,9 @@ impl<T> Condition<T> {
     /// Nobody waits: the value comes back.
     pub fn notify_one(&self, value: T) -> Result<(), T> {
         match self.hand_over(value, None) {
-            Ok((target, _)) => {
+            Ok((waiter, _)) => {
                 // SAFETY: claimed, and woken once.
-                unsafe { target.wake() };
+                unsafe { waiter.wake() };
                 Ok(())
             }
             Err(value) => Err(value),
@@ -117,25 +117,25 @@ impl<T> Condition<T> {
     where
         T: Clone,
     {
-        let here = Here::get();
-        let upto = self.inner.locked(here, |state| {
+        let caller = Caller::get();
+        let upto = self.inner.locked(caller, |state| {
             state.generation += 1;
             (!state.list.is_empty()).then_some(state.generation - 1)
         });
         let (mut count, mut more) = (0, upto.is_some());
         while more {
             // Cloned without the lock, as it is user code.
-            let Ok((target, others)) = self.hand_over(value.clone(), upto) else { break };
+            let Ok((waiter, others)) = self.hand_over(value.clone(), upto) else { break };
             (count, more) = (count + 1, others);
             // SAFETY: claimed, and woken once.
-            unsafe { target.wake() };
+            unsafe { waiter.wake() };
         }
         count
     }
 
     /// Does nobody wait now?
     pub fn is_empty(&self) -> bool {
-        self.inner.locked(Here::get(), |state| state.list.is_empty())
+        self.inner.locked(Caller::get(), |state| state.list.is_empty())
     }
 
     /// To wait before all others that wait now.
@@ -143,22 +143,22 @@ impl<T> Condition<T> {
         First(self)
     }
 
-    /// Moves the value to the first who waits, of those up to this generation or of all. The target
+    /// Moves the value to the first who waits, of those up to this generation or of all. The waiter
     /// is to be woken; and does another one wait of whom that is true?
-    fn hand_over(&self, value: T, upto: Option<u64>) -> Result<(Target, bool), T> {
+    fn hand_over(&self, value: T, upto: Option<u64>) -> Result<(Waiter, bool), T> {
         let value = ManuallyDrop::new(value);
-        let met = self.inner.locked(Here::get(), |state| {
+        let met = self.inner.locked(Caller::get(), |state| {
             // SAFETY: under the lock; linked entries are live and their generations written. The
             // value is moved out of its place once, if somebody is met.
             unsafe {
-                let (entry, target) = state.claim(upto)?;
+                let (entry, waiter) = state.claim(upto)?;
                 let slot = (*entry).place();
                 (*slot).value.as_mut_ptr().copy_from_nonoverlapping(&raw const *value, 1);
                 if upto.is_none() {
                     (*slot).generation = ALONE;
                 }
                 Entry::end(entry, DONE);
-                Some((target, !state.find(upto).is_null()))
+                Some((waiter, !state.find(upto).is_null()))
             }
         });
         met.ok_or_else(|| ManuallyDrop::into_inner(value))
@@ -185,7 +185,7 @@ impl<T> State<T> {
     ///
     /// # Safety
     /// Under the lock.
-    unsafe fn claim(&mut self, upto: Option<u64>) -> Option<(*mut Entry<Slot<T>>, Target)> {
+    unsafe fn claim(&mut self, upto: Option<u64>) -> Option<(*mut Entry<Slot<T>>, Waiter)> {
         loop {
             // SAFETY: the caller; it is in the list.
             unsafe {
@@ -193,8 +193,8 @@ impl<T> State<T> {
                 if entry.is_null() {
                     return None;
                 }
-                if let Some(target) = self.list.claim(entry) {
-                    return Some((entry, target));
+                if let Some(waiter) = self.list.claim(entry) {
+                    return Some((entry, waiter));
                 }
             }
         }

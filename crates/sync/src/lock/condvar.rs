@@ -1,14 +1,14 @@
 //! Waiting for what a mutex protects to change.
 
-use super::crowd::{ALONE, Crowd, Guarded, let_go, retarget};
 use super::mutex::{LockFuture, MutexGuard};
 use super::op::{self, Op, Waiting};
 use super::raw::RawMutex;
+use super::wait_queue::{ALONE, Guarded, WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use crate::limit::Limited;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Here, InHand, Target};
+use myriad_core::engine::wait::{Caller, InHand, Waiter};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -43,7 +43,7 @@ use std::time::Duration;
 /// });
 /// ```
 pub struct Condvar {
-    inner: Guarded<Crowd>,
+    inner: Guarded<WaitQueue>,
 }
 
 /// Did a wait end because its time was over?
@@ -63,7 +63,7 @@ impl Condvar {
     const_fn! {
         /// A condition variable on which nobody waits.
         pub const fn new() -> Condvar {
-            Condvar { inner: Guarded::new(Crowd::new()) }
+            Condvar { inner: Guarded::new(WaitQueue::new()) }
         }
     }
 
@@ -209,18 +209,19 @@ impl Condvar {
 
     /// Lets one go on: the one that has waited longest.
     pub fn notify_one(&self) {
-        let here = Here::get();
-        if let Some(target) = self.inner.locked(here, Crowd::one) {
+        let caller = Caller::get();
+        if let Some(waiter) = self.inner.locked(caller, WaitQueue::one) {
             // SAFETY: claimed, and woken once.
-            unsafe { here.wake(target) };
+            unsafe { caller.wake(waiter) };
         }
     }
 
     /// Lets all go on that wait now. O(waiters).
     pub fn notify_all(&self) {
-        let generation = self.inner.locked(Here::get(), |crowd| (!crowd.is_empty()).then(|| crowd.all()));
+        let generation =
+            self.inner.locked(Caller::get(), |wait_queue| (!wait_queue.is_empty()).then(|| wait_queue.all()));
         if let Some(generation) = generation {
-            let_go(&self.inner, |crowd| crowd, generation, DONE);
+            let_go(&self.inner, |wait_queue| wait_queue, generation, DONE);
         }
     }
 
@@ -286,20 +287,20 @@ impl Drop for Notification<'_> {
 unsafe impl Op for Notified<'_> {
     type Slot = u64;
 
-    unsafe fn start(&mut self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
-        let Some(target) = target.take() else { return false };
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
+        let Some(waiter) = waiter.take() else { return false };
         debug_assert!(!self.unlocked);
         if on("unlock-before-wait") {
             // SAFETY: it is locked by the caller.
             unsafe { self.raw.unlock() };
         }
-        let blocks = !target.is_future();
+        let blocks = !waiter.is_future();
         // SAFETY: the caller; under the lock.
-        self.condvar.inner.locked(here, |crowd| unsafe { crowd.join(entry, target) });
+        self.condvar.inner.locked(caller, |wait_queue| unsafe { wait_queue.join(entry, waiter) });
         self.unlocked = true;
         if !on("unlock-before-wait") {
             // SAFETY: it is locked by the caller, who gave the right to unlock it away.
-            unsafe { if blocks { self.raw.unlock_waiting(here) } else { self.raw.unlock() } };
+            unsafe { if blocks { self.raw.unlock_waiting(caller) } else { self.raw.unlock() } };
         }
         false
     }
@@ -309,15 +310,15 @@ unsafe impl Op for Notified<'_> {
         self.alone = unsafe { *slot == ALONE };
     }
 
-    unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: the caller; under the lock.
-        self.condvar.inner.locked(here, |_| unsafe { retarget(entry, target) });
+        self.condvar.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
-    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<u64>) -> u8 {
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
         // SAFETY: the caller; under the lock.
-        let (outcome, target) = self.condvar.inner.locked(here, |crowd| unsafe { crowd.leave(entry) });
-        drop(InHand::new(target));
+        let (outcome, waiter) = self.condvar.inner.locked(caller, |wait_queue| unsafe { wait_queue.leave(entry) });
+        drop(InHand::new(waiter));
         outcome
     }
 

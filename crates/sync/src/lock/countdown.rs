@@ -1,12 +1,12 @@
 //! A count that is waited for until it is zero: what [`Latch`](super::Latch) and
 //! [`WaitGroup`](super::WaitGroup) are made of.
 
-use super::crowd::{Crowd, Guarded, let_go, retarget};
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
+use super::wait_queue::{Guarded, WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::{Here, InHand, Target};
+use myriad_core::engine::wait::{Caller, InHand, Waiter};
 use myriad_core::time::Instant;
 use std::fmt;
 use std::future::Future;
@@ -18,24 +18,24 @@ pub(super) struct Countdown {
 }
 
 struct State {
-    crowd: Crowd,
+    wait_queue: WaitQueue,
     count: usize,
 }
 
 impl Countdown {
     const_fn! {
         pub(super) const fn new(count: usize) -> Countdown {
-            Countdown { inner: Guarded::new(State { crowd: Crowd::new(), count }) }
+            Countdown { inner: Guarded::new(State { wait_queue: WaitQueue::new(), count }) }
         }
     }
 
     pub(super) fn count(&self) -> usize {
-        self.inner.locked(Here::get(), |state| state.count)
+        self.inner.locked(Caller::get(), |state| state.count)
     }
 
     /// Raises it; `None`: beyond what a number can hold.
     pub(super) fn add(&self, n: usize) -> Option<()> {
-        self.inner.locked(Here::get(), |state| {
+        self.inner.locked(Caller::get(), |state| {
             state.count = state.count.checked_add(n)?;
             Some(())
         })
@@ -43,18 +43,18 @@ impl Countdown {
 
     /// Lowers it. At zero all go on that wait. `Err`: it was only so high, and is unchanged.
     pub(super) fn sub(&self, n: usize) -> Result<(), usize> {
-        let all = self.inner.locked(Here::get(), |state| {
+        let all = self.inner.locked(Caller::get(), |state| {
             state.count = state.count.checked_sub(n).ok_or(state.count)?;
-            Ok::<_, usize>((state.count == 0 && !state.crowd.is_empty()).then(|| state.crowd.all()))
+            Ok::<_, usize>((state.count == 0 && !state.wait_queue.is_empty()).then(|| state.wait_queue.all()))
         })?;
         if let Some(generation) = all {
-            let_go(&self.inner, |state| &mut state.crowd, generation, DONE);
+            let_go(&self.inner, |state| &mut state.wait_queue, generation, DONE);
         }
         Ok(())
     }
 
     pub(super) fn wait(&self, deadline: Option<Instant>) -> Result<(), TimeoutError> {
-        Here::get().spend();
+        Caller::get().spend();
         if op::wait(&mut Zero(self), deadline) { Ok(()) } else { Err(TimeoutError) }
     }
 
@@ -74,28 +74,28 @@ struct Zero<'a>(&'a Countdown);
 unsafe impl Op for Zero<'_> {
     type Slot = u64;
 
-    unsafe fn start(&mut self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
-        self.0.inner.locked(here, |state| {
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
+        self.0.inner.locked(caller, |state| {
             if state.count == 0 {
                 return true;
             }
-            if let Some(target) = target.take() {
+            if let Some(waiter) = waiter.take() {
                 // SAFETY: the caller; under the lock.
-                unsafe { state.crowd.join(entry, target) };
+                unsafe { state.wait_queue.join(entry, waiter) };
             }
             false
         })
     }
 
-    unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: the caller; under the lock.
-        self.0.inner.locked(here, |_| unsafe { retarget(entry, target) });
+        self.0.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
-    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<u64>) -> u8 {
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
         // SAFETY: the caller; under the lock.
-        let (outcome, target) = self.0.inner.locked(here, |state| unsafe { state.crowd.leave(entry) });
-        drop(InHand::new(target));
+        let (outcome, waiter) = self.0.inner.locked(caller, |state| unsafe { state.wait_queue.leave(entry) });
+        drop(InHand::new(waiter));
         outcome
     }
 }

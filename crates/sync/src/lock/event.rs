@@ -1,11 +1,11 @@
 //! A flag that can be waited for.
 
-use super::crowd::{ALONE, Crowd, Guarded, let_go, retarget};
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
+use super::wait_queue::{ALONE, Guarded, WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::{Here, InHand, Target};
+use myriad_core::engine::wait::{Caller, InHand, Waiter};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -39,7 +39,7 @@ pub struct Event {
 }
 
 struct State {
-    crowd: Crowd,
+    wait_queue: WaitQueue,
     set: bool,
     auto: bool,
 }
@@ -48,13 +48,13 @@ impl Event {
     const_fn! {
         /// An event that stays set until it is reset. It is not set.
         pub const fn new() -> Event {
-            Event { inner: Guarded::new(State { crowd: Crowd::new(), set: false, auto: false }) }
+            Event { inner: Guarded::new(State { wait_queue: WaitQueue::new(), set: false, auto: false }) }
         }
     }
     const_fn! {
         /// An event that lets one go on each time it is set. It is not set.
         pub const fn auto_reset() -> Event {
-            Event { inner: Guarded::new(State { crowd: Crowd::new(), set: false, auto: true }) }
+            Event { inner: Guarded::new(State { wait_queue: WaitQueue::new(), set: false, auto: true }) }
         }
     }
 
@@ -62,33 +62,33 @@ impl Event {
     ///
     /// Setting it again before anybody has waited has no effect. O(waiters).
     pub fn set(&self) {
-        let here = Here::get();
-        let (one, all) = self.inner.locked(here, |state| {
+        let caller = Caller::get();
+        let (one, all) = self.inner.locked(caller, |state| {
             if !state.auto {
                 state.set = true;
-                return (None, (!state.crowd.is_empty()).then(|| state.crowd.all()));
+                return (None, (!state.wait_queue.is_empty()).then(|| state.wait_queue.all()));
             }
-            let one = state.crowd.one();
+            let one = state.wait_queue.one();
             state.set = one.is_none();
             (one, None)
         });
-        if let Some(target) = one {
+        if let Some(waiter) = one {
             // SAFETY: claimed, and woken once.
-            unsafe { here.wake(target) };
+            unsafe { caller.wake(waiter) };
         }
         if let Some(generation) = all {
-            let_go(&self.inner, |state| &mut state.crowd, generation, DONE);
+            let_go(&self.inner, |state| &mut state.wait_queue, generation, DONE);
         }
     }
 
     /// Takes the flag back: who comes now waits. True: it was set.
     pub fn reset(&self) -> bool {
-        self.inner.locked(Here::get(), |state| std::mem::take(&mut state.set))
+        self.inner.locked(Caller::get(), |state| std::mem::take(&mut state.set))
     }
 
     /// Is the flag set?
     pub fn is_set(&self) -> bool {
-        self.inner.locked(Here::get(), |state| state.set)
+        self.inner.locked(Caller::get(), |state| state.set)
     }
 
     /// Waits until the flag is set; takes it back, if the event does so.
@@ -99,13 +99,13 @@ impl Event {
     /// # Panics
     /// If it must wait and there is no memory for a stack.
     pub fn wait(&self) {
-        Here::get().spend();
+        Caller::get().spend();
         op::wait(&mut Set(self), None);
     }
 
     /// The same without waiting. True: it was set (and is taken back, if the event does so).
     pub fn try_wait(&self) -> bool {
-        self.inner.locked(Here::get(), State::pass)
+        self.inner.locked(Caller::get(), State::pass)
     }
 
     /// Waits for at most `timeout`.
@@ -121,7 +121,7 @@ impl Event {
     /// # Errors
     /// The time has passed.
     pub fn wait_deadline(&self, deadline: Instant) -> Result<(), TimeoutError> {
-        Here::get().spend();
+        Caller::get().spend();
         if op::wait(&mut Set(self), Some(deadline)) { Ok(()) } else { Err(TimeoutError) }
     }
 
@@ -184,28 +184,28 @@ struct Set<'a>(&'a Event);
 unsafe impl Op for Set<'_> {
     type Slot = u64;
 
-    unsafe fn start(&mut self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
-        self.0.inner.locked(here, |state| {
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
+        self.0.inner.locked(caller, |state| {
             if state.pass() {
                 return true;
             }
-            if let Some(target) = target.take() {
+            if let Some(waiter) = waiter.take() {
                 // SAFETY: the caller; under the lock.
-                unsafe { state.crowd.join(entry, target) };
+                unsafe { state.wait_queue.join(entry, waiter) };
             }
             false
         })
     }
 
-    unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: the caller; under the lock.
-        self.0.inner.locked(here, |_| unsafe { retarget(entry, target) });
+        self.0.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
-    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<u64>) -> u8 {
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
         // SAFETY: the caller; under the lock.
-        let (outcome, target) = self.0.inner.locked(here, |state| unsafe { state.crowd.leave(entry) });
-        drop(InHand::new(target));
+        let (outcome, waiter) = self.0.inner.locked(caller, |state| unsafe { state.wait_queue.leave(entry) });
+        drop(InHand::new(waiter));
         outcome
     }
 

@@ -1,4 +1,4 @@
-//! A gate that opens once.
+//! A parker that opens once.
 
 use super::countdown::{Countdown, ZeroFuture};
 use super::error::TimeoutError;

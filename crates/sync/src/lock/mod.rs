@@ -39,7 +39,6 @@ mod barrier;
 mod condition;
 mod condvar;
 mod countdown;
-mod crowd;
 mod error;
 mod event;
 mod latch;
@@ -57,6 +56,7 @@ mod rwlock;
 mod semaphore;
 mod single_flight;
 mod wait_group;
+mod wait_queue;
 
 pub use barrier::{Barrier, BarrierFuture, BarrierWaitResult};
 pub use condition::{Condition, First, NotifiedFuture, NotifiedWithFuture};

@@ -7,7 +7,7 @@ use super::poison::{Since, told};
 use super::raw::{Lock, RawMutex};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::Here;
+use myriad_core::engine::wait::Caller;
 use myriad_core::time::{self, Instant};
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -113,7 +113,7 @@ impl<T: ?Sized> Mutex<T> {
     /// If it must wait and there is no memory for a stack.
     #[inline]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        Here::get().spend();
+        Caller::get().spend();
         if !self.raw.try_lock() {
             self.lock_slow(None);
         }
@@ -164,7 +164,7 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     /// As [`lock_timeout`](Self::lock_timeout).
     pub fn lock_deadline(&self, deadline: Instant) -> TimedResult<MutexGuard<'_, T>> {
-        Here::get().spend();
+        Caller::get().spend();
         if !self.raw.try_lock() && !self.lock_slow(Some(deadline)) {
             return Err(LockTimeoutError::Timeout);
         }

@@ -1,15 +1,15 @@
 //! Doing something once.
 
-use super::crowd::{Crowd, Guarded, let_go, retarget};
 use super::error::TimeoutError;
 use super::op::{self, AGAIN, Op, Waiting};
+use super::wait_queue::{Guarded, WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use crate::limit::Limited;
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::ord;
 use myriad_core::engine::owner;
-use myriad_core::engine::wait::{Here, InHand, Target};
+use myriad_core::engine::wait::{Caller, InHand, Waiter};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -48,7 +48,7 @@ pub struct Once {
 }
 
 struct State {
-    crowd: Crowd,
+    wait_queue: WaitQueue,
     /// The identity of who does it; 0 for a future.
     runner: u64,
 }
@@ -77,16 +77,16 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         let once = self.once;
         let then = self.then;
-        let all = once.inner.locked(Here::get(), |state| {
+        let all = once.inner.locked(Caller::get(), |state| {
             state.runner = 0;
             // Release: pairs with the Acquire in `is_completed`: what was done.
             once.state.store(then, ord(Release, "once-release"));
-            (!state.crowd.is_empty()).then(|| state.crowd.all())
+            (!state.wait_queue.is_empty()).then(|| state.wait_queue.all())
         });
         if let Some(generation) = all {
             // Not done: each looks again, and one of them may try.
             let outcome = if then == COMPLETE { DONE } else { AGAIN };
-            let_go(&once.inner, |state| &mut state.crowd, generation, outcome);
+            let_go(&once.inner, |state| &mut state.wait_queue, generation, outcome);
         }
     }
 }
@@ -106,7 +106,7 @@ impl Once {
     const_fn! {
         /// Nothing is done yet.
         pub const fn new() -> Once {
-            Once { state: AtomicU8::new(NEW), inner: Guarded::new(State { crowd: Crowd::new(), runner: 0 }) }
+            Once { state: AtomicU8::new(NEW), inner: Guarded::new(State { wait_queue: WaitQueue::new(), runner: 0 }) }
         }
     }
 
@@ -338,8 +338,8 @@ struct Turn<'a> {
 unsafe impl Op for Turn<'_> {
     type Slot = u64;
 
-    unsafe fn start(&mut self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
-        let outcome = self.once.inner.locked(here, |state| {
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
+        let outcome = self.once.inner.locked(caller, |state| {
             // Relaxed: under the lock.
             let outcome = match self.once.state.load(Relaxed) {
                 COMPLETE => Some(Outcome::Complete),
@@ -354,10 +354,10 @@ unsafe impl Op for Turn<'_> {
                 }
             };
             if outcome.is_none()
-                && let Some(target) = target.take()
+                && let Some(waiter) = waiter.take()
             {
                 // SAFETY: the caller; under the lock.
-                unsafe { state.crowd.join(entry, target) };
+                unsafe { state.wait_queue.join(entry, waiter) };
             }
             outcome
         });
@@ -365,15 +365,15 @@ unsafe impl Op for Turn<'_> {
         outcome.is_some()
     }
 
-    unsafe fn retarget(&self, here: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: the caller; under the lock.
-        self.once.inner.locked(here, |_| unsafe { retarget(entry, target) });
+        self.once.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
     /// Always `AGAIN`: what has become of it says the state.
-    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<u64>) -> u8 {
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
         // SAFETY: the caller; under the lock.
-        drop(InHand::new(self.once.inner.locked(here, |state| unsafe { state.crowd.leave(entry) }.1)));
+        drop(InHand::new(self.once.inner.locked(caller, |state| unsafe { state.wait_queue.leave(entry) }.1)));
         AGAIN
     }
 }

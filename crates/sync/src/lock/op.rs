@@ -12,7 +12,7 @@
 use crate::entry::{DONE, Entry, IDLE, LINKED, SKIPPED};
 use crate::limit::{Limited, Stop};
 use myriad_base::sys::mutant::fault;
-use myriad_core::engine::wait::{Here, InHand, Node, Target, Wait};
+use myriad_core::engine::wait::{Caller, InHand, Parked, Wait, Waiter};
 use myriad_core::time::Instant;
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -26,20 +26,20 @@ pub(crate) const AGAIN: u8 = crate::entry::CLOSED;
 ///
 /// # Safety
 /// `start` links the entry in the primitive's list, or does not touch it. Whoever takes it out ends
-/// it with [`DONE`] or [`AGAIN`] under the primitive's lock, and wakes its target without the lock.
+/// it with [`DONE`] or [`AGAIN`] under the primitive's lock, and wakes its waiter without the lock.
 /// After `withdraw` nobody knows it. Once the entry of one who blocks is linked, `start` runs no
 /// user code any more, and does not unwind.
 pub(crate) unsafe trait Op {
     /// What stands in an entry while it waits.
     type Slot;
 
-    /// Does it at once (true), or links the entry with the target, if there is one. Without a
-    /// target it only tries.
+    /// Does it at once (true), or links the entry with the waiter, if there is one. Without a
+    /// waiter it only tries.
     ///
     /// # Safety
-    /// The entry is idle, and stays where it is until it is ended or given up; the target is its
+    /// The entry is idle, and stays where it is until it is ended or given up; the waiter is its
     /// owner's.
-    unsafe fn start(&mut self, here: Here, entry: *mut Entry<Self::Slot>, target: &mut Option<Target>) -> bool;
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<Self::Slot>, waiter: &mut Option<Waiter>) -> bool;
 
     /// The wait was ended with `AGAIN`: the next `start` follows.
     fn again(&mut self) {}
@@ -51,12 +51,12 @@ pub(crate) unsafe trait Op {
     #[inline(always)]
     unsafe fn ended(&mut self, _slot: *mut Self::Slot) {}
 
-    /// Under the primitive's lock: a linked entry gets a new target; the old one is left in its
+    /// Under the primitive's lock: a linked entry gets a new waiter; the old one is left in its
     /// place, for the caller to discard.
     ///
     /// # Safety
     /// The entry was linked by `start`.
-    unsafe fn retarget(&self, here: Here, entry: *mut Entry<Self::Slot>, target: &mut Option<Target>);
+    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<Self::Slot>, waiter: &mut Option<Waiter>);
 
     /// Ends a wait that was begun: takes the entry out if it is still linked. What has become of
     /// the wait: [`DONE`], also if a partner has decided so and has not come to this entry yet;
@@ -65,7 +65,7 @@ pub(crate) unsafe trait Op {
     ///
     /// # Safety
     /// The entry was linked by `start`.
-    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<Self::Slot>) -> u8;
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<Self::Slot>) -> u8;
 
     /// What has become of a wait that was withdrawn, `DONE` or `AGAIN`, is undone or passed on.
     /// True: it cannot be, and is done.
@@ -81,10 +81,10 @@ pub(crate) unsafe trait Op {
 ///
 /// # Safety
 /// The entry was linked by `start`.
-unsafe fn give_up<O: Op>(op: &mut O, here: Here, entry: *mut Entry<O::Slot>) -> bool {
+unsafe fn give_up<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>) -> bool {
     // SAFETY: the caller; afterwards the entry is its owner's.
     unsafe {
-        match op.withdraw(here, entry) {
+        match op.withdraw(caller, entry) {
             outcome @ (DONE | AGAIN) => op.undo(outcome, (*entry).place()),
             _ => false,
         }
@@ -95,10 +95,10 @@ unsafe fn give_up<O: Op>(op: &mut O, here: Here, entry: *mut Entry<O::Slot>) -> 
 ///
 /// # Safety
 /// As [`give_up`].
-unsafe fn run_out<O: Op>(op: &mut O, here: Here, entry: *mut Entry<O::Slot>, blocks: bool) -> bool {
+unsafe fn run_out<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>, blocks: bool) -> bool {
     // SAFETY: the caller; afterwards the entry is its owner's.
     unsafe {
-        match op.withdraw(here, entry) {
+        match op.withdraw(caller, entry) {
             DONE => {
                 if blocks {
                     op.ended((*entry).place());
@@ -108,7 +108,7 @@ unsafe fn run_out<O: Op>(op: &mut O, here: Here, entry: *mut Entry<O::Slot>, blo
             AGAIN => op.again(),
             _ => {}
         }
-        !fault("no-last-try") && op.start(here, entry, &mut None)
+        !fault("no-last-try") && op.start(caller, entry, &mut None)
     }
 }
 
@@ -122,24 +122,24 @@ struct Blocked<O: Op> {
 }
 
 impl<O: Op> Blocked<O> {
-    /// The waiting task is cancelled: from here on its entry has a target that nobody is behind, so
+    /// The waiting task is cancelled: from here on its entry has a waiter that nobody is behind, so
     /// that whoever ends it wakes nobody; its owner gives it up, like one whose time is over.
     /// False: it was ended already.
     ///
     /// # Safety
     /// As for every [`End`](myriad_core::engine::wait::End); the node is that of a `Blocked`, which
     /// was begun.
-    unsafe fn end(node: *const Node) -> bool {
+    unsafe fn end(node: *const Parked) -> bool {
         const { assert!(std::mem::offset_of!(Self, wait) == 0) };
         let blocked = node.cast::<Self>();
         // (A waker with nothing to drop, and not through the door: this is in the middle of a
         // cancellation.)
-        let mut target = Some(Target::future(Waker::noop()));
+        let mut waiter = Some(Waiter::future(Waker::noop()));
         // SAFETY: the caller: it stands, and its owner, who has the primitive, does not go on
         // meanwhile. Linked by `start`.
-        unsafe { (*(*blocked).op).retarget(Here::get(), (&raw const (*blocked).entry).cast_mut(), &mut target) };
+        unsafe { (*(*blocked).op).retarget(Caller::get(), (&raw const (*blocked).entry).cast_mut(), &mut waiter) };
         // The one that came back was the task's.
-        target.is_some_and(|target| !target.is_future())
+        waiter.is_some_and(|waiter| !waiter.is_future())
     }
 }
 
@@ -155,8 +155,8 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
     let op: *mut O = op;
     loop {
         // Anew in each turn: after a wait the task may be on another worker.
-        let here = Here::get();
-        let wait = if deadline.is_some() { here.timed_wait().cancellable() } else { here.wait() };
+        let caller = Caller::get();
+        let wait = if deadline.is_some() { caller.timed_wait().cancellable() } else { caller.wait() };
         let blocked = Blocked { wait, entry: Entry::new(), op };
         let (wait, entry) = (&blocked.wait, &blocked.entry);
         if deadline.is_none() {
@@ -167,23 +167,23 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
         }
         let prepared = wait.prepare();
         let at = (&raw const blocked.entry).cast_mut();
-        let mut target = prepared.is_ok().then(|| wait.target());
+        let mut waiter = prepared.is_ok().then(|| wait.waiter());
         // SAFETY: the entry stands in this frame until the wait is over. It is prepared and
         // published, and of the kind that it is. After a timeout or a cancellation nobody wakes it,
         // and it is taken off the list. The operation is the caller's.
         unsafe {
-            if (*op).start(here, at, &mut target) {
+            if (*op).start(caller, at, &mut waiter) {
                 return true;
             }
             if let Err(error) = prepared {
                 panic!("{error}");
             }
             if !Wait::block_by((&raw const blocked).cast(), deadline) || wait.was_cancelled() {
-                let here = Here::get();
+                let caller = Caller::get();
                 if !wait.was_cancelled() {
-                    return run_out(&mut *op, here, at, true);
+                    return run_out(&mut *op, caller, at, true);
                 }
-                let done = give_up(&mut *op, here, at);
+                let done = give_up(&mut *op, caller, at);
                 if !done {
                     wait.arrive();
                 }
@@ -255,15 +255,15 @@ impl<O: Op> Stop for Pin<&mut Waiting<O>> {
         // SAFETY: the entry is not moved. It is idle, or was linked by `start`.
         unsafe {
             let this = self.get_mut().as_mut().get_unchecked_mut();
-            let (here, at) = (Here::get(), &raw mut this.entry);
+            let (caller, at) = (Caller::get(), &raw mut this.entry);
             if this.entry.state() == IDLE {
                 // It has only let others go first: it begins now, to leave at once.
-                let mut target = InHand::future(Waker::noop());
-                if this.op.start(here, at, &mut target) {
+                let mut waiter = InHand::future(Waker::noop());
+                if this.op.start(caller, at, &mut waiter) {
                     return true;
                 }
             }
-            run_out(&mut this.op, here, at, false)
+            run_out(&mut this.op, caller, at, false)
         }
     }
 }
@@ -274,9 +274,9 @@ impl<O: Op> Future for Waiting<O> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         // SAFETY: the entry is not moved.
         let this = unsafe { self.get_unchecked_mut() };
-        let here = Here::get();
+        let caller = Caller::get();
         let at = &raw mut this.entry;
-        if this.entry.state() == IDLE && !here.poll_spend(cx.waker()) {
+        if this.entry.state() == IDLE && !caller.poll_spend(cx.waker()) {
             return Poll::Pending;
         }
         loop {
@@ -288,12 +288,12 @@ impl<O: Op> Future for Waiting<O> {
             // Cloned when nothing is locked, and discarded when nothing is any more: wakers are
             // user code. And before anything is changed: if the clone panics, this may be dropped
             // as it is.
-            let mut target = InHand::future(cx.waker());
+            let mut waiter = InHand::future(cx.waker());
             match state {
                 IDLE => {}
                 LINKED => {
                     // SAFETY: our own entry, linked by `start`.
-                    unsafe { this.op.retarget(here, at, &mut target) };
+                    unsafe { this.op.retarget(caller, at, &mut waiter) };
                     if this.entry.state() == LINKED {
                         return Poll::Pending;
                     }
@@ -308,7 +308,7 @@ impl<O: Op> Future for Waiting<O> {
             }
             // SAFETY: the entry is idle; the future is pinned, so it stays where it is, and its
             // drop gives it up.
-            let done = unsafe { this.op.start(here, at, &mut target) };
+            let done = unsafe { this.op.start(caller, at, &mut waiter) };
             return if done { Poll::Ready(()) } else { Poll::Pending };
         }
     }
@@ -318,7 +318,7 @@ impl<O: Op> Drop for Waiting<O> {
     fn drop(&mut self) {
         if self.entry.state() != IDLE {
             // SAFETY: linked by `start`. Afterwards nobody else knows the entry.
-            unsafe { give_up(&mut self.op, Here::get(), &raw mut self.entry) };
+            unsafe { give_up(&mut self.op, Caller::get(), &raw mut self.entry) };
         }
     }
 }

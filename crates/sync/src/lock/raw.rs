@@ -53,7 +53,7 @@ use myriad_base::sys::const_fn;
 use myriad_base::sys::fence::{heavy_any, light_any};
 use myriad_base::sys::mutant::{on, ord};
 use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
-use myriad_core::engine::wait::{Here, InHand, Target};
+use myriad_core::engine::wait::{Caller, InHand, Waiter};
 
 const FREE: u8 = 0;
 const LOCKED: u8 = 1;
@@ -140,18 +140,18 @@ impl RawMutex {
     pub(crate) unsafe fn unlock(&self) {
         // SAFETY: the caller. Claimed, and woken once.
         unsafe {
-            if let Some(target) = self.unlock_only() {
-                wake(target);
+            if let Some(waiter) = self.unlock_only() {
+                wake(waiter);
             }
         }
     }
 
-    /// Gives the lock back, and leaves it to the caller to wake this target.
+    /// Gives the lock back, and leaves it to the caller to wake this waiter.
     ///
     /// # Safety
     /// As [`unlock`](Self::unlock).
     #[inline(always)]
-    unsafe fn unlock_only(&self) -> Option<Target> {
+    unsafe fn unlock_only(&self) -> Option<Waiter> {
         if self.watch.load(Relaxed) != QUICK {
             // SAFETY: the caller.
             return unsafe { self.unlock_watched() };
@@ -174,25 +174,25 @@ impl RawMutex {
     ///
     /// # Safety
     /// As [`unlock`](Self::unlock).
-    pub(crate) unsafe fn unlock_waiting(&self, here: Here) {
+    pub(crate) unsafe fn unlock_waiting(&self, caller: Caller) {
         /// Is called in any case: a shutdown drops tasks that have not begun.
-        struct Apart(Option<Target>);
+        struct Apart(Option<Waiter>);
         impl Drop for Apart {
             fn drop(&mut self) {
-                if let Some(target) = self.0.take() {
+                if let Some(waiter) = self.0.take() {
                     // SAFETY: claimed, and woken once.
-                    unsafe { target.wake() };
+                    unsafe { waiter.wake() };
                 }
             }
         }
         // SAFETY: the caller. Claimed, and woken once.
         unsafe {
             match self.unlock_only() {
-                Some(target) if target.is_foreign() && here.is_worker() => {
-                    let apart = Apart(Some(target));
+                Some(waiter) if waiter.is_foreign() && caller.is_worker() => {
+                    let apart = Apart(Some(waiter));
                     drop(myriad_core::spawn(move || drop(apart)));
                 }
-                Some(target) => wake(target),
+                Some(waiter) => wake(waiter),
                 None => {}
             }
         }
@@ -201,7 +201,7 @@ impl RawMutex {
     /// Unlocked with a plain store, when somebody had begun to wait.
     #[cold]
     #[inline(never)]
-    fn unlocked_late(&self) -> Option<Target> {
+    fn unlocked_late(&self) -> Option<Waiter> {
         // SeqCst: pairs with the fence in `begin`, for one who did not pay the heavy one.
         fence(SeqCst);
         if self.watch.load(Relaxed) >= WAITERS { self.claim_first() } else { None }
@@ -210,7 +210,7 @@ impl RawMutex {
     /// # Safety
     /// The caller has the lock.
     #[inline(never)]
-    unsafe fn unlock_watched(&self) -> Option<Target> {
+    unsafe fn unlock_watched(&self) -> Option<Waiter> {
         match self.watch.load(Relaxed) {
             STARVING => {
                 let first = self.hand_over();
@@ -229,7 +229,7 @@ impl RawMutex {
 
     /// Unlocks by giving the lock to the first that waits, who is to be woken. `None`: nobody does.
     #[cold]
-    fn hand_over(&self) -> Option<Target> {
+    fn hand_over(&self) -> Option<Waiter> {
         self.locked(|waiting| {
             // SAFETY: the spin lock is held.
             unsafe {
@@ -237,9 +237,9 @@ impl RawMutex {
                 waiting
                     .watch
                     .store(if waiting.list.is_empty() || waiting.notes.woken { CALM } else { WAITERS }, Relaxed);
-                first.map(|(entry, target)| {
+                first.map(|(entry, waiter)| {
                     Entry::end(entry, DONE);
-                    target
+                    waiter
                 })
             }
         })
@@ -262,7 +262,7 @@ impl RawMutex {
     /// The lock was free a moment ago, and some wait: the first is to be woken, to take it.
     #[cold]
     #[inline(never)]
-    fn claim_first(&self) -> Option<Target> {
+    fn claim_first(&self) -> Option<Waiter> {
         self.locked(|waiting| {
             if waiting.watch.load(Relaxed) < WAITERS {
                 return None;
@@ -272,9 +272,9 @@ impl RawMutex {
                 let first = waiting.list.claim_first();
                 waiting.notes.woken = first.is_some();
                 waiting.watch.store(CALM, Relaxed);
-                first.map(|(entry, target)| {
+                first.map(|(entry, waiter)| {
                     Entry::end(entry, AGAIN);
-                    target
+                    waiter
                 })
             }
         })
@@ -298,8 +298,8 @@ impl RawMutex {
     /// lock. While it does not look the other may have dozens of sections, so two that fight for a
     /// lock take turns by the dozen: 14 ns for each section, against 35 when it looks all the time.
     #[cold]
-    fn spin(&self, here: Here) -> bool {
-        if cfg!(loom) || !here.may_spin() {
+    fn spin(&self, caller: Caller) -> bool {
+        if cfg!(loom) || !caller.may_spin() {
             return false;
         }
         let mut pause = ticks_per_us() / 8;
@@ -326,9 +326,9 @@ impl RawMutex {
 /// It was claimed, and is woken once.
 #[cold]
 #[inline(never)]
-unsafe fn wake(target: Target) {
+unsafe fn wake(waiter: Waiter) {
     // SAFETY: the caller.
-    unsafe { target.wake() };
+    unsafe { waiter.wake() };
 }
 
 /// To take the lock, with patience.
@@ -366,12 +366,12 @@ impl<'a> Lock<'a> {
     }
 
     /// Under the spin lock: links the entry; unless the lock is free, then it is taken (true), and
-    /// the target comes back.
+    /// the waiter comes back.
     ///
     /// # Safety
     /// As `Op::start`, under the spin lock.
-    unsafe fn begin(&mut self, waiting: &mut Waiting<'_>, entry: *mut Entry<()>, target: &mut Option<Target>) -> bool {
-        let Some(mine) = target.take() else { return false };
+    unsafe fn begin(&mut self, waiting: &mut Waiting<'_>, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
+        let Some(mine) = waiter.take() else { return false };
         // SAFETY: the caller: as `Op::start`, under the spin lock.
         unsafe {
             let before = waiting.watch.load(Relaxed);
@@ -402,7 +402,7 @@ impl<'a> Lock<'a> {
             if self.raw.state.swap(LOCKED, ord(AcqRel, "begin-swap")) == LOCKED {
                 return false;
             }
-            *target = Some(waiting.list.remove(entry));
+            *waiter = Some(waiting.list.remove(entry));
             (*entry).reset();
             self.left(waiting);
             true
@@ -425,12 +425,12 @@ impl<'a> Lock<'a> {
 unsafe impl Op for Lock<'_> {
     type Slot = ();
 
-    unsafe fn start(&mut self, here: Here, entry: *mut Entry<()>, target: &mut Option<Target>) -> bool {
-        if self.raw.try_lock() || target.is_some() && self.raw.spin(here) {
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
+        if self.raw.try_lock() || waiter.is_some() && self.raw.spin(caller) {
             self.won();
             return true;
         }
-        if target.is_none() {
+        if waiter.is_none() {
             if self.competes {
                 self.leave();
             }
@@ -438,7 +438,7 @@ unsafe impl Op for Lock<'_> {
         }
         let raw = self.raw;
         // SAFETY: the caller; under the spin lock.
-        let taken = raw.locked(|mut waiting| unsafe { self.begin(&mut waiting, entry, target) });
+        let taken = raw.locked(|mut waiting| unsafe { self.begin(&mut waiting, entry, waiter) });
         self.competes = false;
         taken
     }
@@ -447,30 +447,30 @@ unsafe impl Op for Lock<'_> {
         self.competes = true;
     }
 
-    unsafe fn retarget(&self, _: Here, entry: *mut Entry<()>, target: &mut Option<Target>) {
+    unsafe fn retarget(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
         self.raw.locked(|_| {
             // SAFETY: the caller; under the spin lock a linked entry stays linked.
             unsafe {
                 if (*entry).state() == LINKED {
-                    *target = target.take().map(|new| (*entry).replace_target(new));
+                    *waiter = waiter.take().map(|new| (*entry).replace_target(new));
                 }
             }
         });
     }
 
-    unsafe fn withdraw(&mut self, _: Here, entry: *mut Entry<()>) -> u8 {
+    unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<()>) -> u8 {
         // SAFETY: the caller; under the spin lock.
-        let (state, target) = self.raw.locked(|mut waiting| unsafe {
+        let (state, waiter) = self.raw.locked(|mut waiting| unsafe {
             let state = (*entry).state();
-            let mut target = None;
+            let mut waiter = None;
             if state == LINKED {
-                target = Some(waiting.list.remove(entry));
+                waiter = Some(waiting.list.remove(entry));
                 self.left(&mut waiting);
             }
             (*entry).reset();
-            (state, target)
+            (state, waiter)
         });
-        drop(InHand::new(target));
+        drop(InHand::new(waiter));
         state
     }
 

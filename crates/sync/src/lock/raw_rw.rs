@@ -16,7 +16,7 @@
 //! `WAITING` alone, with neither readers nor writer: somebody who has just left is on the way to
 //! hand over. While `WAITING` is set, only leaving readers change the word without the spin lock.
 //! Readers that are let in count at once, all of them, before the first is woken: who lets them in
-//! holds nothing while it wakes. A reader whose generation (see [`Crowd`]) was let in reads,
+//! holds nothing while it wakes. A reader whose generation (see [`WaitQueue`]) was let in reads,
 //! whether it knows or not: given up, it leaves. `outside`: the others.
 //!
 //! **Ordering.** Taking is Acquire, leaving Release; all changes are read-modify-writes, so they
@@ -24,15 +24,15 @@
 //! writer before them wrote. Handed over, it goes by the entry: the one who hands over has acquired
 //! the word.
 
-use super::crowd::{Batch, Crowd, let_go_of};
 use super::op::Op;
+use super::wait_queue::{Batch, WaitQueue, let_go_of};
 use crate::entry::{DONE, Entry, LINKED, List};
 use myriad_base::lock::spin::SpinLock;
 use myriad_base::sys::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::{on, ord};
-use myriad_core::engine::wait::{Here, InHand, Target};
+use myriad_core::engine::wait::{Caller, InHand, Waiter};
 
 const WRITER: u32 = 1 << 31;
 const WAITING: u32 = 1 << 30;
@@ -50,8 +50,8 @@ pub(super) struct RawRwLock {
 
 struct Lists {
     writers: List<()>,
-    readers: Crowd,
-    /// How many of the readers are not let in yet: those of the crowd's current generation.
+    readers: WaitQueue,
+    /// How many of the readers are not let in yet: those of the wait queue's current generation.
     outside: u32,
 }
 
@@ -66,7 +66,7 @@ const _: () = crate::values::no_drop_glue::<Next>();
 /// What is to be done when the spin lock is given back.
 enum Next {
     Nothing,
-    Wake(Target),
+    Wake(Waiter),
     /// Readers up to this generation were let in, and are to be woken.
     LetIn(u64),
 }
@@ -78,7 +78,7 @@ impl RawRwLock {
                 word: AtomicU32::new(0),
                 queue: SpinLock::new(),
                 poisoned: AtomicBool::new(false),
-                lists: UnsafeCell::new(Lists { writers: List::new(), readers: Crowd::new(), outside: 0 }),
+                lists: UnsafeCell::new(Lists { writers: List::new(), readers: WaitQueue::new(), outside: 0 }),
             }
         }
     }
@@ -162,12 +162,12 @@ impl RawRwLock {
                 return self.let_in(lists);
             }
             // SAFETY: under the spin lock.
-            if let Some((entry, target)) = unsafe { lists.writers.claim_first() } {
+            if let Some((entry, waiter)) = unsafe { lists.writers.claim_first() } {
                 self.word.fetch_or(WRITER, AcqRel);
                 self.still_waiting(lists);
-                // SAFETY: taken out just now, with its target.
+                // SAFETY: taken out just now, with its waiter.
                 unsafe { Entry::end(entry, DONE) };
-                return Next::Wake(target);
+                return Next::Wake(waiter);
             }
             self.let_in(lists)
         });
@@ -193,7 +193,7 @@ impl RawRwLock {
         match next {
             Next::Nothing => {}
             // SAFETY: claimed, and woken once.
-            Next::Wake(target) => unsafe { Here::get().wake(target) },
+            Next::Wake(waiter) => unsafe { Caller::get().wake(waiter) },
             Next::LetIn(upto) => {
                 let_go_of(|batch: &mut Batch| self.locked(|lists| lists.readers.take(upto, DONE, batch)));
                 if on("place-held") {
@@ -247,27 +247,27 @@ pub(super) struct Read<'a>(pub(super) &'a RawRwLock);
 unsafe impl Op for Read<'_> {
     type Slot = u64;
 
-    unsafe fn start(&mut self, _: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) -> bool {
+    unsafe fn start(&mut self, _: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         let raw = self.0;
         raw.try_read()
             || raw.locked(|lists| {
-                let taken = raw.take_or_mark(|word| word & (WRITER | WAITING) == 0 && word < MOST, 1, target.is_some());
-                if let (false, Some(target)) = (taken, target.take_if(|_| !taken)) {
+                let taken = raw.take_or_mark(|word| word & (WRITER | WAITING) == 0 && word < MOST, 1, waiter.is_some());
+                if let (false, Some(waiter)) = (taken, waiter.take_if(|_| !taken)) {
                     // SAFETY: the caller; under the spin lock.
-                    unsafe { lists.readers.join(entry, target) };
+                    unsafe { lists.readers.join(entry, waiter) };
                     lists.outside += 1;
                 }
                 taken
             })
     }
 
-    unsafe fn retarget(&self, _: Here, entry: *mut Entry<u64>, target: &mut Option<Target>) {
+    unsafe fn retarget(&self, _: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: the caller; under the spin lock.
-        self.0.locked(|_| unsafe { super::crowd::retarget(entry, target) });
+        self.0.locked(|_| unsafe { super::wait_queue::retarget(entry, waiter) });
     }
 
-    unsafe fn withdraw(&mut self, _: Here, entry: *mut Entry<u64>) -> u8 {
-        let (outcome, target) = self.0.locked(|lists| {
+    unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<u64>) -> u8 {
+        let (outcome, waiter) = self.0.locked(|lists| {
             // SAFETY: the caller; under the spin lock.
             let left = unsafe { lists.readers.leave(entry) };
             if left.0 != DONE {
@@ -276,7 +276,7 @@ unsafe impl Op for Read<'_> {
             }
             left
         });
-        drop(InHand::new(target));
+        drop(InHand::new(waiter));
         outcome
     }
 
@@ -294,33 +294,33 @@ pub(super) struct Write<'a>(pub(super) &'a RawRwLock);
 unsafe impl Op for Write<'_> {
     type Slot = ();
 
-    unsafe fn start(&mut self, _: Here, entry: *mut Entry<()>, target: &mut Option<Target>) -> bool {
+    unsafe fn start(&mut self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         let raw = self.0;
         raw.try_write()
             || raw.locked(|lists| {
-                let taken = raw.take_or_mark(|word| word == 0, WRITER, target.is_some());
-                if let (false, Some(target)) = (taken, target.take_if(|_| !taken)) {
+                let taken = raw.take_or_mark(|word| word == 0, WRITER, waiter.is_some());
+                if let (false, Some(waiter)) = (taken, waiter.take_if(|_| !taken)) {
                     // SAFETY: the caller; under the spin lock.
-                    unsafe { lists.writers.push(entry, target) };
+                    unsafe { lists.writers.push(entry, waiter) };
                 }
                 taken
             })
     }
 
-    unsafe fn retarget(&self, _: Here, entry: *mut Entry<()>, target: &mut Option<Target>) {
+    unsafe fn retarget(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
         // SAFETY: the caller; under the spin lock.
-        self.0.locked(|_| unsafe { super::crowd::retarget(entry, target) });
+        self.0.locked(|_| unsafe { super::wait_queue::retarget(entry, waiter) });
     }
 
-    unsafe fn withdraw(&mut self, _: Here, entry: *mut Entry<()>) -> u8 {
+    unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<()>) -> u8 {
         // SAFETY: the caller; under the spin lock.
-        let (state, target, next) = self.0.locked(|lists| unsafe {
+        let (state, waiter, next) = self.0.locked(|lists| unsafe {
             let state = (*entry).state();
-            let target = (state == LINKED).then(|| lists.writers.remove(entry));
+            let waiter = (state == LINKED).then(|| lists.writers.remove(entry));
             (*entry).reset();
-            (state, target, self.0.gone(lists))
+            (state, waiter, self.0.gone(lists))
         });
-        drop(InHand::new(target));
+        drop(InHand::new(waiter));
         self.0.follow(next);
         state
     }

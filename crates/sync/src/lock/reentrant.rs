@@ -6,7 +6,7 @@ use super::raw::{Lock, RawMutex};
 use myriad_base::sys::atomic::{AtomicU64, Ordering::Relaxed};
 use myriad_base::sys::const_fn;
 use myriad_core::engine::owner;
-use myriad_core::engine::wait::Here;
+use myriad_core::engine::wait::Caller;
 use myriad_core::time::{self, Instant};
 use std::cell::Cell;
 use std::fmt;
@@ -98,7 +98,7 @@ impl<T: ?Sized> ReentrantLock<T> {
     pub fn lock(&self) -> ReentrantLockGuard<'_, T> {
         let me = owner().get();
         if !self.again(me) {
-            Here::get().spend();
+            Caller::get().spend();
             if !self.raw.try_lock() {
                 op::wait(&mut Lock::new(&self.raw), None);
             }

@@ -7,7 +7,7 @@ use super::poison::{Since, told};
 use super::raw_rw::{RawRwLock, Read, Write};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::Here;
+use myriad_core::engine::wait::Caller;
 use myriad_core::time::{self, Instant};
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -117,7 +117,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If it must wait and there is no memory for a stack. If 2^29 - 1 read it already.
     #[inline]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        Here::get().spend();
+        Caller::get().spend();
         if !self.raw.try_read() {
             op::wait(&mut Read(&self.raw), None);
         }
@@ -137,7 +137,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If it must wait and there is no memory for a stack.
     #[inline]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        Here::get().spend();
+        Caller::get().spend();
         if !self.raw.try_write() {
             op::wait(&mut Write(&self.raw), None);
         }
@@ -187,7 +187,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     /// As [`read_timeout`](Self::read_timeout).
     pub fn read_deadline(&self, deadline: Instant) -> TimedResult<RwLockReadGuard<'_, T>> {
-        Here::get().spend();
+        Caller::get().spend();
         if !op::wait(&mut Read(&self.raw), Some(deadline)) {
             return Err(LockTimeoutError::Timeout);
         }
@@ -207,7 +207,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     /// As [`write_timeout`](Self::write_timeout).
     pub fn write_deadline(&self, deadline: Instant) -> TimedResult<RwLockWriteGuard<'_, T>> {
-        Here::get().spend();
+        Caller::get().spend();
         if !op::wait(&mut Write(&self.raw), Some(deadline)) {
             return Err(LockTimeoutError::Timeout);
         }

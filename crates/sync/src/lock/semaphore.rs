@@ -1,12 +1,12 @@
 //! A number of permits.
 
-use super::crowd::{Batch, Guarded, retarget};
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
+use super::wait_queue::{Batch, Guarded, retarget};
 use crate::entry::{DONE, Entry, LINKED, List};
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::fault;
-use myriad_core::engine::wait::{Here, InHand, Target};
+use myriad_core::engine::wait::{Caller, InHand, Waiter};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -93,7 +93,7 @@ impl Semaphore {
     /// If the semaphore has less than `n` permits in all: it would wait for ever.
     #[track_caller]
     pub fn acquire_many(&self, n: usize) -> Permit<'_> {
-        Here::get().spend();
+        Caller::get().spend();
         let mut op = Acquire::new(self, n);
         op::wait(&mut op, None);
         op.permit()
@@ -107,7 +107,7 @@ impl Semaphore {
     /// Takes `n` permits if so many are free and nobody waits. (Not either if the semaphore has
     /// less in all, for which those that wait panic: this one does not wait.)
     pub fn try_acquire_many(&self, n: usize) -> Option<Permit<'_>> {
-        match self.inner.locked(Here::get(), |state| state.take(n)) {
+        match self.inner.locked(Caller::get(), |state| state.take(n)) {
             Took::All => Some(Permit::new(self, n)),
             Took::None | Took::TooMany(_) => None,
         }
@@ -149,7 +149,7 @@ impl Semaphore {
     /// As [`acquire_many`](Self::acquire_many).
     #[track_caller]
     pub fn acquire_many_deadline(&self, n: usize, deadline: Instant) -> Result<Permit<'_>, TimeoutError> {
-        Here::get().spend();
+        Caller::get().spend();
         let mut op = Acquire::new(self, n);
         if !op::wait(&mut op, Some(deadline)) {
             return Err(TimeoutError);
@@ -244,7 +244,7 @@ impl Semaphore {
     /// If they are more than a `usize` can count in all; nothing is added then.
     #[track_caller]
     pub fn add_permits(&self, n: usize) {
-        let added = self.inner.locked(Here::get(), |state| {
+        let added = self.inner.locked(Caller::get(), |state| {
             state.total = state.total.checked_add(n)?;
             Some(())
         });
@@ -257,7 +257,7 @@ impl Semaphore {
     /// Takes up to `n` of the free permits away for good; how many they were. Never blocks. (Those
     /// who wait for more than are left then wait until permits are added.)
     pub fn forget_permits(&self, n: usize) -> usize {
-        self.inner.locked(Here::get(), |state| {
+        self.inner.locked(Caller::get(), |state| {
             let n = n.min(state.free);
             state.free -= n;
             state.total -= n;
@@ -267,12 +267,12 @@ impl Semaphore {
 
     /// How many permits are free now.
     pub fn available(&self) -> usize {
-        self.inner.locked(Here::get(), |state| state.free)
+        self.inner.locked(Caller::get(), |state| state.free)
     }
 
     /// How many permits there are, free or held.
     pub fn total(&self) -> usize {
-        self.inner.locked(Here::get(), |state| state.total)
+        self.inner.locked(Caller::get(), |state| state.total)
     }
 
     /// Permits come back; whoever has enough now goes on.
@@ -280,7 +280,7 @@ impl Semaphore {
         let mut n = n;
         loop {
             let mut batch = Batch::new();
-            self.inner.locked(Here::get(), |state| {
+            self.inner.locked(Caller::get(), |state| {
                 state.free += std::mem::take(&mut n);
                 state.serve(&mut batch);
             });
@@ -339,10 +339,10 @@ impl State {
                 if n > self.free {
                     return;
                 }
-                if let Some(target) = self.waiting.claim(entry) {
+                if let Some(waiter) = self.waiting.claim(entry) {
                     self.free -= n;
                     Entry::end(entry, DONE);
-                    batch.add(target);
+                    batch.add(waiter);
                 }
             }
         }
@@ -376,16 +376,16 @@ unsafe impl Op for Acquire<'_> {
     type Slot = usize;
 
     #[track_caller]
-    unsafe fn start(&mut self, here: Here, entry: *mut Entry<usize>, target: &mut Option<Target>) -> bool {
-        let took = self.semaphore.inner.locked(here, |state| {
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) -> bool {
+        let took = self.semaphore.inner.locked(caller, |state| {
             let took = state.take(self.n);
             if let Took::None = took
-                && let Some(target) = target.take()
+                && let Some(waiter) = waiter.take()
             {
                 // SAFETY: the caller; under the lock.
                 unsafe {
                     (*entry).put(&raw const self.n);
-                    state.waiting.push(entry, target);
+                    state.waiting.push(entry, waiter);
                 }
             }
             took
@@ -394,30 +394,30 @@ unsafe impl Op for Acquire<'_> {
             Took::All => true,
             Took::None => false,
             // A last try, of a wait that began when there were as many.
-            Took::TooMany(_) if target.is_none() => false,
+            Took::TooMany(_) if waiter.is_none() => false,
             Took::TooMany(total) => too_many(self.n, total),
         }
     }
 
-    unsafe fn retarget(&self, here: Here, entry: *mut Entry<usize>, target: &mut Option<Target>) {
+    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) {
         // SAFETY: the caller; under the lock.
-        self.semaphore.inner.locked(here, |_| unsafe { retarget(entry, target) });
+        self.semaphore.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
-    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<usize>) -> u8 {
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<usize>) -> u8 {
         // SAFETY: the caller; under the lock.
-        let (outcome, target) = self.semaphore.inner.locked(here, |state| unsafe {
+        let (outcome, waiter) = self.semaphore.inner.locked(caller, |state| unsafe {
             let was = (*entry).state();
             let linked = was == LINKED;
             let reached = linked && state.reaches(entry) && !fault("reached-forgotten");
             if reached {
                 state.free -= self.n;
             }
-            let target = linked.then(|| state.waiting.remove(entry));
+            let waiter = linked.then(|| state.waiting.remove(entry));
             (*entry).reset();
-            (if reached { DONE } else { was }, target)
+            (if reached { DONE } else { was }, waiter)
         });
-        drop(InHand::new(target));
+        drop(InHand::new(waiter));
         if outcome != DONE {
             // If it was the first, and wanted much, there may be enough for the next.
             self.semaphore.give(0);
@@ -481,7 +481,7 @@ impl<O: Deref<Target = Semaphore>> Permit<'_, O> {
     /// than it has then wait until permits are added.)
     pub fn forget(mut self) {
         let n = std::mem::take(&mut self.n);
-        self.semaphore.inner.locked(Here::get(), |state| state.total -= n);
+        self.semaphore.inner.locked(Caller::get(), |state| state.total -= n);
     }
 
     /// A permit for `n` of these, which this one holds no more.

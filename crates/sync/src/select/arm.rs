@@ -1,7 +1,7 @@
 //! What an arm is, and several of them: the tuples that `select!` makes.
 
 use super::order;
-use myriad_core::engine::wait::{Group, Here};
+use myriad_core::engine::wait::{Caller, MultiWait};
 use myriad_core::time::Instant;
 use std::convert::Infallible;
 use std::task::Waker;
@@ -25,7 +25,7 @@ pub unsafe trait Arm {
     /// # Safety
     /// It is not linked. With a waker: it does not move any more until it is dropped.
     #[doc(hidden)]
-    unsafe fn attempt(&mut self, here: Here, waker: Option<&Waker>) -> Option<Self::Output>;
+    unsafe fn attempt(&mut self, caller: Caller, waker: Option<&Waker>) -> Option<Self::Output>;
 
     /// As [`attempt`](Self::attempt), in a pass after another one that has found nothing; adds a
     /// number to `seen`, which is read before or with the attempt. The number has grown if the arm
@@ -35,10 +35,10 @@ pub unsafe trait Arm {
     /// # Safety
     /// As there.
     #[doc(hidden)]
-    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
+    unsafe fn reattempt(&mut self, caller: Caller, waker: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
         _ = seen;
         // SAFETY: the caller.
-        unsafe { self.attempt(here, waker) }
+        unsafe { self.attempt(caller, waker) }
     }
 
     /// Does it now, if that is possible and the wait is not over, which it then ends; or begins to
@@ -48,22 +48,22 @@ pub unsafe trait Arm {
     /// It is not linked, and does not move until `unlink` or the destructor has returned. `me` is
     /// alive until then, or over.
     #[doc(hidden)]
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
-        _ = (here, me);
+    unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
+        _ = (caller, me);
         Link::Linked
     }
 
     /// Waits no more, and says what it brings if it has won.
     #[doc(hidden)]
-    fn unlink(&mut self, here: Here) -> Option<Self::Output> {
-        _ = here;
+    fn unlink(&mut self, caller: Caller) -> Option<Self::Output> {
+        _ = caller;
         None
     }
 
     /// Waits no more: if it was done meanwhile, and can be undone, undoes it.
     #[doc(hidden)]
-    fn abandon(&mut self, here: Here) {
-        _ = here;
+    fn abandon(&mut self, caller: Caller) {
+        _ = caller;
     }
 
     /// When it should be attempted again, at the latest.
@@ -95,24 +95,24 @@ pub enum Link {
 unsafe impl<A: Arm> Arm for Option<A> {
     type Output = A::Output;
     #[inline(always)]
-    unsafe fn attempt(&mut self, here: Here, waker: Option<&Waker>) -> Option<A::Output> {
+    unsafe fn attempt(&mut self, caller: Caller, waker: Option<&Waker>) -> Option<A::Output> {
         // SAFETY: the caller.
-        unsafe { self.as_mut()?.attempt(here, waker) }
+        unsafe { self.as_mut()?.attempt(caller, waker) }
     }
-    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> Option<A::Output> {
+    unsafe fn reattempt(&mut self, caller: Caller, waker: Option<&Waker>, seen: &mut u64) -> Option<A::Output> {
         // SAFETY: the caller.
-        unsafe { self.as_mut()?.reattempt(here, waker, seen) }
+        unsafe { self.as_mut()?.reattempt(caller, waker, seen) }
     }
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+    unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
         // SAFETY: the caller.
-        self.as_mut().map_or(Link::Linked, |arm| unsafe { arm.link(here, me) })
+        self.as_mut().map_or(Link::Linked, |arm| unsafe { arm.link(caller, me) })
     }
-    fn unlink(&mut self, here: Here) -> Option<A::Output> {
-        self.as_mut()?.unlink(here)
+    fn unlink(&mut self, caller: Caller) -> Option<A::Output> {
+        self.as_mut()?.unlink(caller)
     }
-    fn abandon(&mut self, here: Here) {
+    fn abandon(&mut self, caller: Caller) {
         if let Some(arm) = self {
-            arm.abandon(here);
+            arm.abandon(caller);
         }
     }
     fn deadline(&mut self) -> Option<Instant> {
@@ -138,7 +138,7 @@ pub unsafe trait Arms {
     /// # Safety
     /// As [`Arm::attempt`].
     #[doc(hidden)]
-    unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<Self::Output>;
+    unsafe fn attempt(&mut self, number: usize, caller: Caller, waker: Option<&Waker>) -> Option<Self::Output>;
     /// Attempts the arm with this number once more.
     ///
     /// # Safety
@@ -147,7 +147,7 @@ pub unsafe trait Arms {
     unsafe fn reattempt(
         &mut self,
         number: usize,
-        here: Here,
+        caller: Caller,
         waker: Option<&Waker>,
         seen: &mut u64,
     ) -> Option<Self::Output>;
@@ -156,13 +156,13 @@ pub unsafe trait Arms {
     /// # Safety
     /// As [`Arm::link`].
     #[doc(hidden)]
-    unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link;
+    unsafe fn link(&mut self, number: usize, caller: Caller, me: MultiWait) -> Link;
     /// Unlinks all.
     #[doc(hidden)]
-    fn unlink(&mut self, here: Here) -> Option<Self::Output>;
+    fn unlink(&mut self, caller: Caller) -> Option<Self::Output>;
     /// Abandons all.
     #[doc(hidden)]
-    fn abandon(&mut self, here: Here);
+    fn abandon(&mut self, caller: Caller);
     /// The earliest.
     #[doc(hidden)]
     fn deadline(&mut self) -> Option<Instant>;
@@ -175,9 +175,14 @@ pub unsafe trait Arms {
     /// As [`Arm::attempt`].
     #[doc(hidden)]
     #[inline(always)]
-    unsafe fn attempt_all(&mut self, order: super::Order, here: Here, waker: Option<&Waker>) -> Option<Self::Output> {
+    unsafe fn attempt_all(
+        &mut self,
+        order: super::Order,
+        caller: Caller,
+        waker: Option<&Waker>,
+    ) -> Option<Self::Output> {
         // SAFETY: the caller.
-        unsafe { order::attempt_all(self, order, here, waker) }
+        unsafe { order::attempt_all(self, order, caller, waker) }
     }
 
     /// Attempts all again, after a pass that has found nothing. `None`: nothing was ready at one
@@ -186,9 +191,14 @@ pub unsafe trait Arms {
     /// # Safety
     /// As [`Arm::attempt`].
     #[doc(hidden)]
-    unsafe fn reattempt_all(&mut self, order: super::Order, here: Here, waker: Option<&Waker>) -> Option<Self::Output> {
+    unsafe fn reattempt_all(
+        &mut self,
+        order: super::Order,
+        caller: Caller,
+        waker: Option<&Waker>,
+    ) -> Option<Self::Output> {
         // SAFETY: the caller.
-        unsafe { order::reattempt_all(self, order, here, waker) }
+        unsafe { order::reattempt_all(self, order, caller, waker) }
     }
 
     /// Links one after the other, until the wait is over.
@@ -196,9 +206,9 @@ pub unsafe trait Arms {
     /// # Safety
     /// As [`Arm::link`].
     #[doc(hidden)]
-    unsafe fn link_all(&mut self, order: super::Order, here: Here, me: Group) -> Link {
+    unsafe fn link_all(&mut self, order: super::Order, caller: Caller, me: MultiWait) -> Link {
         // SAFETY: the caller.
-        unsafe { order::link_all(self, order, here, me) }
+        unsafe { order::link_all(self, order, caller, me) }
     }
 }
 
@@ -234,42 +244,42 @@ macro_rules! tuples {
                 [$($i),*].len()
             }
             #[inline(always)]
-            unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<Self::Output> {
+            unsafe fn attempt(&mut self, number: usize, caller: Caller, waker: Option<&Waker>) -> Option<Self::Output> {
                 match number {
                     // SAFETY: the caller.
-                    $($i => unsafe { self.$i.attempt(here, waker) }.map(Won::$a),)*
+                    $($i => unsafe { self.$i.attempt(caller, waker) }.map(Won::$a),)*
                     _ => None,
                 }
             }
             unsafe fn reattempt(
                 &mut self,
                 number: usize,
-                here: Here,
+                caller: Caller,
                 waker: Option<&Waker>,
                 seen: &mut u64,
             ) -> Option<Self::Output> {
                 match number {
                     // SAFETY: the caller.
-                    $($i => unsafe { self.$i.reattempt(here, waker, seen) }.map(Won::$a),)*
+                    $($i => unsafe { self.$i.reattempt(caller, waker, seen) }.map(Won::$a),)*
                     _ => None,
                 }
             }
-            unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link {
+            unsafe fn link(&mut self, number: usize, caller: Caller, me: MultiWait) -> Link {
                 match number {
                     // SAFETY: the caller.
-                    $($i => unsafe { self.$i.link(here, me) },)*
+                    $($i => unsafe { self.$i.link(caller, me) },)*
                     _ => Link::Linked,
                 }
             }
-            fn unlink(&mut self, here: Here) -> Option<Self::Output> {
+            fn unlink(&mut self, caller: Caller) -> Option<Self::Output> {
                 let mut won = None;
-                $(if let Some(output) = self.$i.unlink(here) {
+                $(if let Some(output) = self.$i.unlink(caller) {
                     won = Some(Won::$a(output));
                 })*
                 won
             }
-            fn abandon(&mut self, here: Here) {
-                $(self.$i.abandon(here);)*
+            fn abandon(&mut self, caller: Caller) {
+                $(self.$i.abandon(caller);)*
             }
             fn deadline(&mut self) -> Option<Instant> {
                 let mut first = None;
@@ -296,19 +306,19 @@ unsafe impl Arms for () {
     fn count(&self) -> usize {
         0
     }
-    unsafe fn attempt(&mut self, _: usize, _: Here, _: Option<&Waker>) -> Option<Infallible> {
+    unsafe fn attempt(&mut self, _: usize, _: Caller, _: Option<&Waker>) -> Option<Infallible> {
         None
     }
-    unsafe fn reattempt(&mut self, _: usize, _: Here, _: Option<&Waker>, _: &mut u64) -> Option<Infallible> {
+    unsafe fn reattempt(&mut self, _: usize, _: Caller, _: Option<&Waker>, _: &mut u64) -> Option<Infallible> {
         None
     }
-    unsafe fn link(&mut self, _: usize, _: Here, _: Group) -> Link {
+    unsafe fn link(&mut self, _: usize, _: Caller, _: MultiWait) -> Link {
         Link::Linked
     }
-    fn unlink(&mut self, _: Here) -> Option<Infallible> {
+    fn unlink(&mut self, _: Caller) -> Option<Infallible> {
         None
     }
-    fn abandon(&mut self, _: Here) {}
+    fn abandon(&mut self, _: Caller) {}
     fn deadline(&mut self) -> Option<Instant> {
         None
     }
@@ -337,29 +347,29 @@ unsafe impl<A: Arms> Arms for InPlace<'_, A> {
         self.0.count()
     }
     #[inline(always)]
-    unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<A::Output> {
+    unsafe fn attempt(&mut self, number: usize, caller: Caller, waker: Option<&Waker>) -> Option<A::Output> {
         // SAFETY: the caller.
-        unsafe { self.0.attempt(number, here, waker) }
+        unsafe { self.0.attempt(number, caller, waker) }
     }
     unsafe fn reattempt(
         &mut self,
         number: usize,
-        here: Here,
+        caller: Caller,
         waker: Option<&Waker>,
         seen: &mut u64,
     ) -> Option<A::Output> {
         // SAFETY: the caller.
-        unsafe { self.0.reattempt(number, here, waker, seen) }
+        unsafe { self.0.reattempt(number, caller, waker, seen) }
     }
-    unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link {
+    unsafe fn link(&mut self, number: usize, caller: Caller, me: MultiWait) -> Link {
         // SAFETY: the caller.
-        unsafe { self.0.link(number, here, me) }
+        unsafe { self.0.link(number, caller, me) }
     }
-    fn unlink(&mut self, here: Here) -> Option<A::Output> {
-        self.0.unlink(here)
+    fn unlink(&mut self, caller: Caller) -> Option<A::Output> {
+        self.0.unlink(caller)
     }
-    fn abandon(&mut self, here: Here) {
-        self.0.abandon(here);
+    fn abandon(&mut self, caller: Caller) {
+        self.0.abandon(caller);
     }
     fn deadline(&mut self) -> Option<Instant> {
         self.0.deadline()

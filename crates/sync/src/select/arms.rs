@@ -1,7 +1,7 @@
 //! Arms that are no channels: times, futures, and what makes one arm of another.
 
 use super::Arm;
-use myriad_core::engine::wait::Here;
+use myriad_core::engine::wait::Caller;
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -39,7 +39,7 @@ pub struct Time {
 // SAFETY: never linked.
 unsafe impl Arm for Time {
     type Output = ();
-    unsafe fn attempt(&mut self, _: Here, _: Option<&Waker>) -> Option<()> {
+    unsafe fn attempt(&mut self, _: Caller, _: Option<&Waker>) -> Option<()> {
         self.deadline.is_some_and(|deadline| deadline.as_nanos() == 0 || time::now() >= deadline).then_some(())
     }
     fn deadline(&mut self) -> Option<Instant> {
@@ -74,7 +74,7 @@ pub struct FutureArm<F> {
 // SAFETY: never linked.
 unsafe impl<F: Future> Arm for FutureArm<F> {
     type Output = F::Output;
-    unsafe fn attempt(&mut self, _: Here, waker: Option<&Waker>) -> Option<F::Output> {
+    unsafe fn attempt(&mut self, _: Caller, waker: Option<&Waker>) -> Option<F::Output> {
         let waker = waker.filter(|_| !self.done)?;
         // SAFETY: the caller: it does not move any more.
         let future = unsafe { Pin::new_unchecked(&mut self.future) };

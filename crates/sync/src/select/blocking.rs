@@ -3,7 +3,7 @@
 use super::arm::{Arms, InPlace, Link, earlier};
 use super::future::Polled;
 use super::order::Order;
-use myriad_core::engine::wait::{Group, Here, Wait};
+use myriad_core::engine::wait::{Caller, MultiWait, Wait};
 use myriad_core::time::{self, Instant};
 use std::task::Waker;
 use std::time::Duration;
@@ -32,10 +32,10 @@ use std::time::Duration;
 /// ```
 #[inline(always)]
 pub fn wait<A: Arms>(order: Order, mut arms: A) -> A::Output {
-    let here = Here::get();
-    here.spend();
+    let caller = Caller::get();
+    caller.spend();
     // SAFETY: not linked; they stand in this frame.
-    match unsafe { attempt_first(&mut arms, order, here) } {
+    match unsafe { attempt_first(&mut arms, order, caller) } {
         Some(output) => output,
         // SAFETY: the arms are not linked, as the attempt has left them; they stand in this frame.
         None => unsafe { block(&mut arms, order, None) }.expect("there is no time limit"),
@@ -53,12 +53,12 @@ pub fn wait<A: Arms>(order: Order, mut arms: A) -> A::Output {
 /// first, as [`Receiver::try_recv`](crate::channel::Receiver::try_recv).
 #[inline(always)]
 pub fn try_wait<A: Arms>(order: Order, mut arms: A) -> Option<A::Output> {
-    let here = Here::get();
+    let caller = Caller::get();
     let waker = arms.needs_polling().then_some(Waker::noop());
     // SAFETY: not linked; they stand in this frame.
     unsafe {
-        match arms.attempt_all(order, here, waker) {
-            None => missed(&mut arms, order, here, waker),
+        match arms.attempt_all(order, caller, waker) {
+            None => missed(&mut arms, order, caller, waker),
             done => done,
         }
     }
@@ -69,15 +69,15 @@ pub fn try_wait<A: Arms>(order: Order, mut arms: A) -> Option<A::Output> {
 /// # Safety
 /// As [`Arms::attempt`].
 #[inline(always)]
-unsafe fn missed<A: Arms>(arms: &mut A, order: Order, here: Here, waker: Option<&Waker>) -> Option<A::Output> {
+unsafe fn missed<A: Arms>(arms: &mut A, order: Order, caller: Caller, waker: Option<&Waker>) -> Option<A::Output> {
     if arms.count() > 1 {
         // SAFETY: the caller.
-        let done = unsafe { arms.reattempt_all(order, here, waker) };
+        let done = unsafe { arms.reattempt_all(order, caller, waker) };
         if done.is_some() {
             return done;
         }
     }
-    here.spend_in_vain();
+    caller.spend_in_vain();
     None
 }
 
@@ -95,10 +95,10 @@ pub fn wait_deadline<A: Arms>(order: Order, deadline: Instant, mut arms: A) -> O
 /// # Safety
 /// The arms are not linked, and do not move any more until they are dropped.
 pub(super) unsafe fn until<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> Option<A::Output> {
-    let here = Here::get();
-    here.spend();
+    let caller = Caller::get();
+    caller.spend();
     // SAFETY: the caller.
-    unsafe { attempt_first(arms, order, here).or_else(|| block(arms, order, limit)) }
+    unsafe { attempt_first(arms, order, caller).or_else(|| block(arms, order, limit)) }
 }
 
 /// Before anything is made ready for a wait. With arms that need a waker there is none yet; all
@@ -107,9 +107,9 @@ pub(super) unsafe fn until<A: Arms>(arms: &mut A, order: Order, limit: Option<In
 /// # Safety
 /// As [`until`].
 #[inline(always)]
-unsafe fn attempt_first<A: Arms>(arms: &mut A, order: Order, here: Here) -> Option<A::Output> {
+unsafe fn attempt_first<A: Arms>(arms: &mut A, order: Order, caller: Caller) -> Option<A::Output> {
     // SAFETY: the caller.
-    if arms.needs_polling() { None } else { unsafe { arms.attempt_all(order, here, None) } }
+    if arms.needs_polling() { None } else { unsafe { arms.attempt_all(order, caller, None) } }
 }
 
 /// Nothing was possible: waits.
@@ -123,9 +123,9 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
         return myriad_core::block_on(Polled::new(unsafe { InPlace::new(arms) }, order, limit));
     }
     loop {
-        let here = Here::get();
+        let caller = Caller::get();
         let deadline = earlier(arms.deadline(), limit);
-        let wait = here.timed_wait().cancellable();
+        let wait = caller.timed_wait().cancellable();
         if let Err(error) = wait.prepare() {
             panic!("{error}");
         }
@@ -133,22 +133,22 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
         // unlinked; the wait is prepared. If it was ended by another it is woken once, so we block
         // even if we know that already; if by ourselves, it is not.
         let woken = unsafe {
-            match arms.link_all(order, here, Group::of(&wait)) {
+            match arms.link_all(order, caller, MultiWait::of(&wait)) {
                 Link::Linked => Wait::block_until(&raw const wait, deadline.unwrap_or(Instant::NEVER)),
                 Link::Over => Wait::block_until(&raw const wait, Instant::NEVER),
                 Link::Done => true,
             }
         };
         // Again: over a wait a task may have changed its worker.
-        let here = Here::get();
-        if let Some(output) = arms.unlink(here) {
+        let caller = Caller::get();
+        if let Some(output) = arms.unlink(caller) {
             return Some(output);
         }
         // Unlinked, and nothing was done.
         wait.arrive();
         // A time has come; perhaps not ours. What is ready now is better than none. (And a channel
         // that was closed before may not have told us yet.) SAFETY: unlinked; the caller.
-        if let Some(output) = unsafe { arms.attempt_all(order, here, None) } {
+        if let Some(output) = unsafe { arms.attempt_all(order, caller, None) } {
             return Some(output);
         }
         // When our own limit ended the wait we stood in all lists: at that moment nothing was

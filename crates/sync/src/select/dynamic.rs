@@ -5,7 +5,7 @@ use super::blocking;
 use super::future::Polled;
 use super::order::Order;
 use crate::channel::{Receiver, RecvError, SendError, Sender};
-use myriad_core::engine::wait::{Group, Here};
+use myriad_core::engine::wait::{Caller, MultiWait};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -158,7 +158,7 @@ impl<'a, R> Select<'a, R> {
     /// Unlinks what a forgotten future has left.
     fn settle(&mut self) {
         if std::mem::take(&mut self.lent) {
-            List(&mut self.arms).abandon(Here::get());
+            List(&mut self.arms).abandon(Caller::get());
         }
     }
 }
@@ -187,41 +187,41 @@ struct Slot<A: Arm, F> {
 trait Erased<R> {
     /// # Safety
     /// As [`Arm::attempt`].
-    unsafe fn attempt(&mut self, here: Here, waker: Option<&Waker>) -> bool;
+    unsafe fn attempt(&mut self, caller: Caller, waker: Option<&Waker>) -> bool;
     /// # Safety
     /// As [`Arm::reattempt`].
-    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> bool;
+    unsafe fn reattempt(&mut self, caller: Caller, waker: Option<&Waker>, seen: &mut u64) -> bool;
     /// # Safety
     /// As [`Arm::link`].
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link;
-    fn unlink(&mut self, here: Here) -> bool;
-    fn abandon(&mut self, here: Here);
+    unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link;
+    fn unlink(&mut self, caller: Caller) -> bool;
+    fn abandon(&mut self, caller: Caller);
     fn deadline(&mut self) -> Option<Instant>;
     fn needs_polling(&self) -> bool;
     fn finish(&mut self) -> R;
 }
 
 impl<R, A: Arm, F: FnMut(A::Output) -> R> Erased<R> for Slot<A, F> {
-    unsafe fn attempt(&mut self, here: Here, waker: Option<&Waker>) -> bool {
+    unsafe fn attempt(&mut self, caller: Caller, waker: Option<&Waker>) -> bool {
         // SAFETY: the caller.
-        self.won = unsafe { self.arm.attempt(here, waker) };
+        self.won = unsafe { self.arm.attempt(caller, waker) };
         self.won.is_some()
     }
-    unsafe fn reattempt(&mut self, here: Here, waker: Option<&Waker>, seen: &mut u64) -> bool {
+    unsafe fn reattempt(&mut self, caller: Caller, waker: Option<&Waker>, seen: &mut u64) -> bool {
         // SAFETY: the caller.
-        self.won = unsafe { self.arm.reattempt(here, waker, seen) };
+        self.won = unsafe { self.arm.reattempt(caller, waker, seen) };
         self.won.is_some()
     }
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
+    unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
         // SAFETY: the caller.
-        unsafe { self.arm.link(here, me) }
+        unsafe { self.arm.link(caller, me) }
     }
-    fn unlink(&mut self, here: Here) -> bool {
-        self.won = self.arm.unlink(here);
+    fn unlink(&mut self, caller: Caller) -> bool {
+        self.won = self.arm.unlink(caller);
         self.won.is_some()
     }
-    fn abandon(&mut self, here: Here) {
-        self.arm.abandon(here);
+    fn abandon(&mut self, caller: Caller) {
+        self.arm.abandon(caller);
     }
     fn deadline(&mut self) -> Option<Instant> {
         self.arm.deadline()
@@ -243,29 +243,35 @@ unsafe impl<R> Arms for List<'_, '_, R> {
     fn count(&self) -> usize {
         self.0.len()
     }
-    unsafe fn attempt(&mut self, number: usize, here: Here, waker: Option<&Waker>) -> Option<usize> {
+    unsafe fn attempt(&mut self, number: usize, caller: Caller, waker: Option<&Waker>) -> Option<usize> {
         // SAFETY: the caller.
-        unsafe { self.0[number].attempt(here, waker) }.then_some(number)
+        unsafe { self.0[number].attempt(caller, waker) }.then_some(number)
     }
-    unsafe fn reattempt(&mut self, number: usize, here: Here, waker: Option<&Waker>, seen: &mut u64) -> Option<usize> {
+    unsafe fn reattempt(
+        &mut self,
+        number: usize,
+        caller: Caller,
+        waker: Option<&Waker>,
+        seen: &mut u64,
+    ) -> Option<usize> {
         // SAFETY: the caller.
-        unsafe { self.0[number].reattempt(here, waker, seen) }.then_some(number)
+        unsafe { self.0[number].reattempt(caller, waker, seen) }.then_some(number)
     }
-    unsafe fn link(&mut self, number: usize, here: Here, me: Group) -> Link {
+    unsafe fn link(&mut self, number: usize, caller: Caller, me: MultiWait) -> Link {
         // SAFETY: the caller.
-        unsafe { self.0[number].link(here, me) }
+        unsafe { self.0[number].link(caller, me) }
     }
-    fn unlink(&mut self, here: Here) -> Option<usize> {
+    fn unlink(&mut self, caller: Caller) -> Option<usize> {
         let mut won = None;
         for (number, arm) in self.0.iter_mut().enumerate() {
-            if arm.unlink(here) {
+            if arm.unlink(caller) {
                 won = Some(number);
             }
         }
         won
     }
-    fn abandon(&mut self, here: Here) {
-        self.0.iter_mut().for_each(|arm| arm.abandon(here));
+    fn abandon(&mut self, caller: Caller) {
+        self.0.iter_mut().for_each(|arm| arm.abandon(caller));
     }
     fn deadline(&mut self) -> Option<Instant> {
         self.0.iter_mut().fold(None, |first, arm| earlier(first, arm.deadline()))

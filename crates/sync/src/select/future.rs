@@ -9,7 +9,7 @@ use super::arm::{Arms, Link, earlier};
 use super::order::Order;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::user_code::StoredWaker;
-use myriad_core::engine::wait::{Here, PollWait};
+use myriad_core::engine::wait::{Caller, PollWait};
 use myriad_core::time::{self, Instant, Sleep};
 use std::fmt;
 use std::future::Future;
@@ -81,7 +81,7 @@ impl<A: Arms> Polled<A> {
 
     /// It was linked. `Some`: it has won, or waits on; `None`: it is not linked any more, and may
     /// begin anew.
-    fn poll_linked(&mut self, here: Here, waker: &Waker) -> Option<Poll<A::Output>> {
+    fn poll_linked(&mut self, caller: Caller, waker: &Waker) -> Option<Poll<A::Output>> {
         let is_time = |deadline: &Sleep| time::now() >= deadline.deadline();
         if !self.arms.needs_polling() && !self.sleep.as_ref().is_some_and(is_time) {
             // Both wakers are user code, here in nobody's way.
@@ -94,25 +94,25 @@ impl<A: Arms> Polled<A> {
                 }
                 Err(unused) => {
                     unused.discard();
-                    return self.unlink(here).map(Poll::Ready);
+                    return self.unlink(caller).map(Poll::Ready);
                 }
             }
         }
-        self.end(here).map(Poll::Ready)
+        self.end(caller).map(Poll::Ready)
     }
 
     /// Ends the wait. What has won, if something has.
-    fn end(&mut self, here: Here) -> Option<A::Output> {
+    fn end(&mut self, caller: Caller) -> Option<A::Output> {
         // SAFETY: the group is this future's, and alive. Whoever has claimed it before has left a
         // winner.
         let _ours = unsafe { self.wait.group().claim() };
-        self.unlink(here)
+        self.unlink(caller)
     }
 
     /// Waits no more. What has won, if something has.
-    fn unlink(&mut self, here: Here) -> Option<A::Output> {
+    fn unlink(&mut self, caller: Caller) -> Option<A::Output> {
         self.linked = false;
-        let won = self.arms.unlink(here);
+        let won = self.arms.unlink(caller);
         self.close();
         won
     }
@@ -136,16 +136,16 @@ impl<A: Arms> Polled<A> {
         sleep.poll(&mut Context::from_waker(waker)).is_pending()
     }
 
-    fn begin(&mut self, here: Here, waker: &Waker) -> Poll<Option<A::Output>> {
+    fn begin(&mut self, caller: Caller, waker: &Waker) -> Poll<Option<A::Output>> {
         loop {
             // SAFETY: not linked; pinned, or behind a reference to what does not move.
-            if let Some(output) = unsafe { self.arms.attempt_all(self.order, here, Some(waker)) } {
+            if let Some(output) = unsafe { self.arms.attempt_all(self.order, caller, Some(waker)) } {
                 return Poll::Ready(Some(output));
             }
             if self.limit.is_some_and(|limit| time::now() >= limit) {
                 // SAFETY: the arms are not linked; they are pinned, or behind a reference to what
                 // does not move.
-                return Poll::Ready(unsafe { self.arms.reattempt_all(self.order, here, Some(waker)) });
+                return Poll::Ready(unsafe { self.arms.reattempt_all(self.order, caller, Some(waker)) });
             }
             let deadline = earlier(self.arms.deadline(), self.limit);
             // SAFETY: the wait is over, and in no list; it has no waker, since it was closed.
@@ -153,7 +153,7 @@ impl<A: Arms> Polled<A> {
             self.linked = true;
             // SAFETY: not linked; the arms and the wait are pinned, and go only after they were
             // unlinked.
-            let link = unsafe { self.arms.link_all(self.order, here, self.wait.group()) };
+            let link = unsafe { self.arms.link_all(self.order, caller, self.wait.group()) };
             if link == Link::Linked {
                 if self.sleep.as_ref().map(Sleep::deadline) != deadline {
                     self.sleep = deadline.map(time::sleep_until_async);
@@ -161,12 +161,12 @@ impl<A: Arms> Polled<A> {
                 if self.set_alarm(waker) {
                     return Poll::Pending;
                 }
-                if let Some(output) = self.end(here) {
+                if let Some(output) = self.end(caller) {
                     return Poll::Ready(Some(output));
                 }
                 continue;
             }
-            if let Some(output) = self.unlink(here) {
+            if let Some(output) = self.unlink(caller) {
                 return Poll::Ready(Some(output));
             }
         }
@@ -179,22 +179,22 @@ impl<A: Arms> Future for Polled<A> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: nothing is moved out.
         let this = unsafe { self.get_unchecked_mut() };
-        let here = Here::get();
+        let caller = Caller::get();
         if this.linked && !on("select-polled-anew") {
-            if let Some(polled) = this.poll_linked(here, cx.waker()) {
+            if let Some(polled) = this.poll_linked(caller, cx.waker()) {
                 return polled.map(Some);
             }
-        } else if !here.poll_spend(cx.waker()) {
+        } else if !caller.poll_spend(cx.waker()) {
             return Poll::Pending;
         }
-        this.begin(here, cx.waker())
+        this.begin(caller, cx.waker())
     }
 }
 
 impl<A: Arms> Drop for Polled<A> {
     fn drop(&mut self) {
         if self.linked {
-            self.arms.abandon(Here::get());
+            self.arms.abandon(Caller::get());
             self.close();
         }
     }

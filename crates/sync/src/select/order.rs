@@ -7,7 +7,7 @@
 
 use super::{Arms, Link};
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Group, Here};
+use myriad_core::engine::wait::{Caller, MultiWait};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Waker;
@@ -31,12 +31,12 @@ const FEW: usize = 32;
 pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
     arms: &mut A,
     order: Order,
-    here: Here,
+    caller: Caller,
     waker: Option<&Waker>,
 ) -> Option<A::Output> {
     let n = arms.count();
     // SAFETY: the caller.
-    in_order(n, order, |i| unsafe { arms.attempt(i, here, waker) })
+    in_order(n, order, |i| unsafe { arms.attempt(i, caller, waker) })
 }
 
 /// Attempts all arms again, after a pass that has found none ready. `None`: none was ready at one
@@ -56,7 +56,7 @@ pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
 pub(super) unsafe fn reattempt_all<A: Arms + ?Sized>(
     arms: &mut A,
     order: Order,
-    here: Here,
+    caller: Caller,
     waker: Option<&Waker>,
 ) -> Option<A::Output> {
     let n = arms.count();
@@ -64,7 +64,7 @@ pub(super) unsafe fn reattempt_all<A: Arms + ?Sized>(
     while !on("default-at-once") {
         let mut seen = 0;
         // SAFETY: the caller.
-        let output = in_order(n, order, |i| unsafe { arms.reattempt(i, here, waker, &mut seen) });
+        let output = in_order(n, order, |i| unsafe { arms.reattempt(i, caller, waker, &mut seen) });
         if output.is_some() {
             return output;
         }
@@ -78,10 +78,10 @@ pub(super) unsafe fn reattempt_all<A: Arms + ?Sized>(
 /// # Safety
 /// As [`Arm::link`](super::Arm::link).
 #[inline(always)]
-pub(super) unsafe fn link_all<A: Arms + ?Sized>(arms: &mut A, order: Order, here: Here, me: Group) -> Link {
+pub(super) unsafe fn link_all<A: Arms + ?Sized>(arms: &mut A, order: Order, caller: Caller, me: MultiWait) -> Link {
     let n = arms.count();
     // SAFETY: the caller.
-    let link = |i| match unsafe { arms.link(i, here, me) } {
+    let link = |i| match unsafe { arms.link(i, caller, me) } {
         Link::Linked => None,
         over => Some(over),
     };

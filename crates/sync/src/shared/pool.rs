@@ -150,14 +150,14 @@ impl<T> Pool<T> {
     }
 
     fn try_take(&self) -> Option<T> {
-        let at = here();
+        let at = caller();
         let n = self.shelves.len();
         (at..at + n).find_map(|i| self.shelves[i & (n - 1)].0.take())
     }
 
     /// What is not kept comes back.
     fn keep(&self, object: T) -> Option<T> {
-        self.shelves[here() & (self.shelves.len() - 1)].0.keep(object, self.limit)
+        self.shelves[caller() & (self.shelves.len() - 1)].0.keep(object, self.limit)
     }
 }
 
@@ -194,13 +194,13 @@ impl<T> Shelf<T> {
 }
 
 /// A number of the calling thread: those of a runtime's workers are most often in a row.
-fn here() -> usize {
+fn caller() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static HERE: usize = NEXT.fetch_add(1, Relaxed);
     }
     // While a thread ends its thread-locals may be gone.
-    HERE.try_with(|here| *here).unwrap_or(0)
+    HERE.try_with(|caller| *caller).unwrap_or(0)
 }
 
 /// An object of a [`Pool`], which it goes back to when this is dropped.

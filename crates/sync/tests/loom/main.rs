@@ -10,13 +10,13 @@
 #![cfg(loom)]
 #![allow(unreachable_pub)]
 
-mod board;
 mod channel;
 #[path = "../../../core/tests/loom/harness.rs"]
 mod harness;
 mod locks;
 mod look;
 mod mutants;
+mod observable;
 #[path = "../../../core/tests/loom/plant.rs"]
 mod plant;
 mod select;
@@ -28,7 +28,7 @@ use harness::*;
 const SYNC: Script = Script { owners: 2, spins: true, ..SCRIPT };
 
 fn scripts() -> impl Iterator<Item = &'static Script> {
-    [channel::SCRIPTS, look::SCRIPTS, select::SCRIPTS, board::SCRIPTS, locks::SCRIPTS].into_iter().flatten()
+    [channel::SCRIPTS, look::SCRIPTS, select::SCRIPTS, observable::SCRIPTS, locks::SCRIPTS].into_iter().flatten()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn channels() {
     check(channel::SCRIPTS);
     check(look::SCRIPTS);
     check(select::SCRIPTS);
-    check(board::SCRIPTS);
+    check(observable::SCRIPTS);
 }
 
 #[test]

@@ -26,6 +26,6 @@ fn one_case() {
 #[test]
 fn every_mutant_has_a_script() {
     // The manifest is that of crates/models.
-    let here = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../sync"));
-    plant::all_are_planted(scripts(), &[&here.join("src"), &here.join("tests/loom")]);
+    let caller = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../sync"));
+    plant::all_are_planted(scripts(), &[&caller.join("src"), &caller.join("tests/loom")]);
 }

@@ -3,7 +3,7 @@
 use crate::runtime::pools;
 use crate::sched::calls::Job;
 use crate::sched::calls::{BLOCKING, Pool};
-use crate::sched::context::inherit::Heirloom;
+use crate::sched::context::inherit::Inherited;
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code::{StoredWaker, UserValue};
@@ -72,7 +72,7 @@ where
 {
     let shared = Arc::new(Shared(Mutex::new(State::Running(None))));
     let to = Lent::to_pool(pools::inside());
-    let data = Box::into_raw(Box::new((f, to, Heirloom::new(None), shared.clone()))).cast();
+    let data = Box::into_raw(Box::new((f, to, Inherited::new(None), shared.clone()))).cast();
     if let Err(job) = pool.submit(Job { run: run_boxed::<F, T>, data }) {
         job.run();
     }
@@ -83,7 +83,7 @@ where
 /// `data` is a box of this closure and its future's state.
 unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
     // SAFETY: the caller.
-    let (f, to, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Lent, Heirloom, Arc<Shared<T>>)>()) };
+    let (f, to, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Lent, Inherited, Arc<Shared<T>>)>()) };
     lend(to, || {
         let result = heirloom.run(f);
         let before = std::mem::replace(&mut *shared.locked(), State::Ended(result));

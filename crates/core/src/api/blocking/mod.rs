@@ -9,7 +9,8 @@
 //! pool never drops a job.
 //!
 //! **Cancellation.** A caller that is cancelled passes that on, as a join does: the thread is in a
-//! [region](crate::sched::cancel::region) while it runs the closure, and that is cancelled.
+//! [cancel_scope](crate::sched::cancel::cancel_scope) while it runs the closure, and that is
+//! cancelled.
 //!
 //! **Ordering.** The job goes by the pool's mutex; the result by the wake ([`crate::sched::wait`]).
 //! The thread touches the frame last when it takes the target out of it; after the wake the frame
@@ -23,11 +24,11 @@ pub use future::{Blocking, blocking_async};
 
 pub(crate) use crate::sched::calls::works_here;
 use crate::sched::calls::{BLOCKING, Job, Pool};
-use crate::sched::cancel::region::Region;
-use crate::sched::context::Loan;
+use crate::sched::cancel::cancel_scope::CancelScope;
+use crate::sched::context::Relocated;
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, Payload};
-use crate::sched::wait::{Node, Target, Wait};
+use crate::sched::wait::{Parked, Wait, Waiter};
 use crate::sched::{cancel, worker};
 use myriad_base::sys::clock::Instant;
 use std::cell::UnsafeCell;
@@ -38,21 +39,21 @@ use std::sync::{Mutex, MutexGuard};
 #[repr(C)]
 struct Call<F, T> {
     wait: Wait,
-    /// The region of the thread, once and as long as it runs the closure.
+    /// The cancel scope of the thread, once and as long as it runs the closure.
     asked: Mutex<Asked>,
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<Option<Result<T, Payload>>>,
     /// The caller goes on there, with what belongs to it ...
-    loan: Loan,
+    loan: Relocated,
     /// ... and as itself.
     caller: Lent,
-    target: UnsafeCell<Option<Target>>,
+    waiter: UnsafeCell<Option<Waiter>>,
 }
 
 #[derive(Default)]
 struct Asked {
     cancelled: bool,
-    region: Option<*const Region>,
+    cancel_scope: Option<*const CancelScope>,
 }
 
 impl<F, T> Call<F, T> {
@@ -64,36 +65,36 @@ impl<F, T> Call<F, T> {
     ///
     /// # Safety
     /// As for every [`End`](crate::sched::wait::End); the node is that of a `Call`.
-    unsafe fn pass_on(node: *const Node) -> bool {
+    unsafe fn pass_on(node: *const Parked) -> bool {
         const { assert!(std::mem::offset_of!(Self, wait) == 0) };
         // SAFETY: the node is that of a `Call`'s wait, by the contract; the call stands as long as
         // its owner waits.
         let call = unsafe { &*node.cast::<Self>() };
         let mut asked = call.asked();
         asked.cancelled = true;
-        if let Some(region) = asked.region {
+        if let Some(cancel_scope) = asked.cancel_scope {
             // Nobody is left to ask: a thread has been told by this.
             // SAFETY: it is there only while the thread is in it, and the thread takes this lock to
             // take it out.
-            _ = unsafe { Region::cancel(region) };
+            _ = unsafe { CancelScope::cancel(cancel_scope) };
         }
         false
     }
 
-    /// Calls the closure on a thread of the pool, in a region.
+    /// Calls the closure on a thread of the pool, in a cancel scope.
     fn run_in_region<R>(&self, f: impl FnOnce() -> R) -> Result<R, Payload> {
-        let mut region = Region::new(false, Instant::NEVER);
-        region.enter();
-        let region = &region;
+        let mut cancel_scope = CancelScope::new(false, Instant::NEVER);
+        cancel_scope.enter();
+        let cancel_scope = &cancel_scope;
         let cancelled = {
             let mut asked = self.asked();
-            asked.region = Some(region);
+            asked.cancel_scope = Some(cancel_scope);
             asked.cancelled
         };
         // Where a panic aborts it is only asked.
         let result = if cancelled && !cfg!(panic = "abort") { cancel::never_start(f) } else { unwind::catch(f) };
-        self.asked().region = None;
-        region.leave();
+        self.asked().cancel_scope = None;
+        cancel_scope.leave();
         result.map_err(|mut payload| {
             cancel::settle(&mut payload);
             payload
@@ -164,11 +165,11 @@ where
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
         result: UnsafeCell::new(None),
         caller: Lent::to_running(&w),
-        loan: Loan::new(),
-        target: UnsafeCell::new(None),
+        loan: Relocated::new(),
+        waiter: UnsafeCell::new(None),
     };
     // SAFETY: nobody else knows the call yet.
-    unsafe { *call.target.get() = Some(call.wait.target()) };
+    unsafe { *call.waiter.get() = Some(call.wait.waiter()) };
     let job = Job { run: run_call::<F, T>, data: (&raw const call).cast_mut().cast() };
     match pool.submit(job) {
         // SAFETY: prepared; the pool runs the job, which wakes the target, once.
@@ -191,15 +192,15 @@ where
 unsafe fn run_call<F: FnOnce() -> T, T>(data: *mut ()) {
     let call = data.cast::<Call<F, T>>();
     // SAFETY: the caller: ours alone until the wake.
-    let target = unsafe {
+    let waiter = unsafe {
         let f = ManuallyDrop::take(&mut *(*call).closure.get());
         let call = &*call;
         let result = lend(call.caller, || call.loan.run_on_thread(|| call.run_in_region(f)));
         *call.result.get() = Some(result.and_then(|result| result));
-        (*call.target.get()).take()
+        (*call.waiter.get()).take()
     };
-    if let Some(target) = target {
+    if let Some(waiter) = waiter {
         // SAFETY: the wait has no limit, so it needs no claim; woken once.
-        unsafe { target.wake() };
+        unsafe { waiter.wake() };
     }
 }

@@ -16,10 +16,10 @@
 //!
 //! **fork.** In a child none of these gangs exist: the state is that of one process ([`fork`]).
 
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
 use crate::sched::fork;
 use crate::sched::pool::Pool;
-use crate::sched::wait::{Target, Wait};
+use crate::sched::wait::{Wait, Waiter};
 use crate::sched::worker::{self, Worker};
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::thread::processors;
@@ -32,7 +32,7 @@ pub(crate) struct State {
     era: u32,
     most: usize,
     free: usize,
-    line: VecDeque<Waiter>,
+    line: VecDeque<Waiting>,
     /// Who was admitted from the line, and has not been gone on with yet.
     taken: Vec<Admitted>,
 }
@@ -52,10 +52,10 @@ fn home_of(w: &Worker) -> usize {
     std::ptr::from_ref(w.pool).addr()
 }
 
-struct Waiter {
+struct Waiting {
     want: usize,
     home: Home,
-    target: Target,
+    waiter: Waiter,
     /// The address of its wait, to find it by.
     node: usize,
 }
@@ -106,7 +106,7 @@ impl Places {
         let mut state = locked();
         let want = n.min(state.most);
         let home = worker::current().map(|w| home_of(&w));
-        state.line.push_back(Waiter { want, home, target: wait.target(), node: address(&wait) });
+        state.line.push_back(Waiting { want, home, waiter: wait.waiter(), node: address(&wait) });
         // Somebody may have left meanwhile.
         let admitted = state.admit();
         drop(state);
@@ -136,13 +136,13 @@ impl Drop for Places {
 
 impl State {
     /// Lets in as many as fit, in order.
-    fn admit(&mut self) -> Vec<Target> {
+    fn admit(&mut self) -> Vec<Waiter> {
         let mut admitted = Vec::new();
         while self.line.front().is_some_and(|first| first.want <= self.free) {
             let Some(first) = self.line.pop_front() else { break };
             self.free -= first.want;
             self.taken.push(Admitted { want: first.want, node: first.node, home: first.home });
-            admitted.push(first.target);
+            admitted.push(first.waiter);
         }
         admitted
     }
@@ -163,10 +163,10 @@ pub(crate) fn leave_all(pool: &Pool) {
     wake(admitted);
 }
 
-fn wake(admitted: Vec<Target>) {
-    for target in admitted {
+fn wake(admitted: Vec<Waiter>) {
+    for waiter in admitted {
         // SAFETY: taken out of the line, so woken once; a wait without a limit needs no claim.
-        unsafe { target.wake() };
+        unsafe { waiter.wake() };
     }
 }
 
@@ -178,7 +178,7 @@ fn address(wait: &Wait) -> usize {
 ///
 /// # Safety
 /// As for every [`End`](crate::sched::wait::End).
-unsafe fn leave(node: *const Node) -> bool {
+unsafe fn leave(node: *const Parked) -> bool {
     let mut state = locked();
     let place = state.line.iter().position(|waiter| waiter.node == node.addr());
     place.map(|i| state.line.remove(i)).is_some()

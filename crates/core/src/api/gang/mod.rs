@@ -16,8 +16,8 @@
 //! **Invariant.** The closure is borrowed from the caller's frame, which stands until each job has
 //! counted itself off; that is the last that a job does with it.
 //!
-//! **Ordering.** The count ends with an AcqRel decrement, and the last opens the gate (Release, for
-//! the Acquire of the caller's look).
+//! **Ordering.** The count ends with an AcqRel decrement, and the last opens the parker (Release,
+//! for the Acquire of the caller's look).
 //!
 //! **Rejected.** *Idle workers as the other threads:* a worker that one asks may take something
 //! else first, so that a reservation is not certain until each has answered, some 50 µs later; and
@@ -36,7 +36,7 @@ mod test;
 use super::keep_thread::keep_thread;
 use crate::runtime::left::{Told, when_left};
 use crate::runtime::pools;
-use crate::sched::context::inherit::Heirloom;
+use crate::sched::context::inherit::Inherited;
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
 use crate::sched::wait::foreign;
@@ -45,7 +45,7 @@ use helpers::Helper;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
-use myriad_base::sys::futex::Gate;
+use myriad_base::sys::futex::Parker;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 use std::{fmt, io};
@@ -115,10 +115,10 @@ impl From<NoStack> for GangError {
     }
 }
 
-/// What the jobs of a gang share. In an `Arc`, for who opens the gate must not find it gone.
+/// What the jobs of a gang share. In an `Arc`, for who opens the parker must not find it gone.
 struct Shared {
     left: AtomicUsize,
-    done: Gate,
+    done: Parker,
     /// The panic of the first job, by number, that has panicked.
     panic: Mutex<Option<(usize, Payload)>>,
 }
@@ -224,13 +224,13 @@ where
 fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<Option<(usize, Payload)>, GangError> {
     let helpers = Helper::engage(n - 1).map_err(GangError::NoThread)?;
     let pool = pools::inside();
-    let shared = Arc::new(Shared { left: AtomicUsize::new(n), done: foreign::gate(), panic: Mutex::new(None) });
+    let shared = Arc::new(Shared { left: AtomicUsize::new(n), done: foreign::parker(), panic: Mutex::new(None) });
     let stays =
         AbortOnUnwind::new("a gang was left by a panic while its jobs run, which borrow from it (a bug in Myriad)");
     // SAFETY: only the lifetime changes. We stay here until all jobs have counted themselves off.
     let f: *const (dyn Fn(usize) + Sync + 'static) = unsafe { std::mem::transmute(std::ptr::from_ref(f)) };
     for (helper, i) in helpers.into_iter().zip(1..) {
-        let (inherited, shared, f) = (Heirloom::new(None), shared.clone(), Borrowed(f));
+        let (inherited, shared, f) = (Inherited::new(None), shared.clone(), Borrowed(f));
         helper.run(Box::new(move || {
             let f = f;
             // SAFETY: this job has not counted itself off.
@@ -239,7 +239,7 @@ fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<Option<(usize, Payload)>,
     }
     // SAFETY: the caller's own job, which has not counted itself off: what it borrows is in this
     // frame.
-    unsafe { job(0, f, Heirloom::new(None), &shared) };
+    unsafe { job(0, f, Inherited::new(None), &shared) };
     while !foreign::is_open(&shared.done) {
         foreign::wait(&shared.done, None);
     }
@@ -251,7 +251,7 @@ fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<Option<(usize, Payload)>,
 ///
 /// # Safety
 /// The closure is there until all jobs have counted themselves off.
-unsafe fn job(i: usize, f: *const (dyn Fn(usize) + Sync), inherited: Heirloom, shared: &Shared) {
+unsafe fn job(i: usize, f: *const (dyn Fn(usize) + Sync), inherited: Inherited, shared: &Shared) {
     IN_JOB.set(true);
     // SAFETY: the caller.
     let result = inherited.run(|| unsafe { (*f)(i) });
@@ -265,7 +265,7 @@ unsafe fn job(i: usize, f: *const (dyn Fn(usize) + Sync), inherited: Heirloom, s
             unwind::discard(payload);
         }
     }
-    // AcqRel: what each job did, for the one that opens the gate, and by that for the caller.
+    // AcqRel: what each job did, for the one that opens the parker, and by that for the caller.
     if shared.left.fetch_sub(1, AcqRel) == 1 {
         // SAFETY: `shared` is in an `Arc` that this thread has too; the last one opens it, once.
         unsafe { foreign::open(&shared.done) };

@@ -2,7 +2,7 @@
 
 use super::now;
 use super::sleep::{Sleep, sleep_until_async};
-use crate::sched::cancel::region::{self, Region};
+use crate::sched::cancel::cancel_scope::{self, CancelScope};
 use crate::sched::timers::FIRE_REGION;
 use crate::sched::{unwind, worker};
 use myriad_base::sys::clock::Instant;
@@ -78,17 +78,17 @@ pub fn timeout<R>(limit: Duration, f: impl FnOnce() -> R) -> Result<R, Elapsed> 
 /// ```
 pub fn deadline<R>(at: Instant, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
     let mut limit = Limit {
-        region: Region::new(false, at),
+        cancel_scope: CancelScope::new(false, at),
         timer: UnsafeCell::new(TimerNode::new(std::ptr::null_mut(), FIRE_REGION)),
     };
-    limit.region.enter();
+    limit.cancel_scope.enter();
     let limit = &limit;
     // On a foreign thread, its waits look at the clock.
-    let owner = limit.region.worker().filter(|_| at != Instant::NEVER);
+    let owner = limit.cancel_scope.worker().filter(|_| at != Instant::NEVER);
     if let Some(owner) = owner {
         // SAFETY: the timer stands in this frame until it is removed below.
         let earliest = unsafe {
-            (*limit.timer.get()).data = (&raw const limit.region).cast_mut().cast();
+            (*limit.timer.get()).data = (&raw const limit.cancel_scope).cast_mut().cast();
             owner.timers.lock_to_insert(worker::current().as_deref()).insert(limit.timer.get(), at)
         };
         if earliest {
@@ -100,13 +100,13 @@ pub fn deadline<R>(at: Instant, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
         // SAFETY: it was set in this wheel, or has fired.
         unsafe { owner.timers.lock(worker::current().as_deref()).remove(limit.timer.get()) };
     }
-    limit.region.leave();
-    region::ended(&limit.region, result).map_err(|_| Elapsed)
+    limit.cancel_scope.leave();
+    cancel_scope::ended(&limit.cancel_scope, result).map_err(|_| Elapsed)
 }
 
-/// A region with a timer.
+/// A cancel scope with a timer.
 struct Limit {
-    region: Region,
+    cancel_scope: CancelScope,
     timer: UnsafeCell<TimerNode>,
 }
 

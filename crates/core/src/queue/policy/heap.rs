@@ -4,7 +4,7 @@
 //! Eight, as in partr: a node's children are 192 bytes side by side, and a heap of a thousand tasks
 //! is four levels deep.
 
-use super::shelf::Shelf;
+use super::claim_list::ClaimList;
 
 const ARITY: usize = 8;
 
@@ -14,7 +14,7 @@ pub(super) struct Entry {
     pub(super) rank: u64,
     /// Two of the same rank: an order among them.
     pub(super) number: u64,
-    /// Where the task stands on the shelf, whose note there is the entry's place in the heap.
+    /// Where the task stands on the claim list, whose note there is the entry's place in the heap.
     pub(super) at: u32,
 }
 
@@ -32,52 +32,52 @@ impl Heap {
         &self.entries[place]
     }
 
-    pub(super) fn push(&mut self, shelf: &mut Shelf, entry: Entry) {
+    pub(super) fn push(&mut self, claim_list: &mut ClaimList, entry: Entry) {
         self.entries.push(entry);
-        self.up(shelf, self.entries.len() - 1, entry);
+        self.up(claim_list, self.entries.len() - 1, entry);
     }
 
     /// Takes out the entry at this place of the heap.
-    pub(super) fn remove(&mut self, shelf: &mut Shelf, place: usize) -> Entry {
+    pub(super) fn remove(&mut self, claim_list: &mut ClaimList, place: usize) -> Entry {
         let removed = self.entries[place];
         let last = self.entries.pop().expect("not empty: it has this place");
         if place < self.entries.len() {
             if place > 0 && last < self.entries[(place - 1) / ARITY] {
-                self.up(shelf, place, last);
+                self.up(claim_list, place, last);
             } else {
-                self.down(shelf, place, last);
+                self.down(claim_list, place, last);
             }
         }
         removed
     }
 
-    fn set(&mut self, shelf: &mut Shelf, place: usize, entry: Entry) {
+    fn set(&mut self, claim_list: &mut ClaimList, place: usize, entry: Entry) {
         self.entries[place] = entry;
-        shelf.set_note(entry.at, place as u32);
+        claim_list.set_note(entry.at, place as u32);
     }
 
-    fn up(&mut self, shelf: &mut Shelf, mut place: usize, entry: Entry) {
+    fn up(&mut self, claim_list: &mut ClaimList, mut place: usize, entry: Entry) {
         while place > 0 {
             let parent = (place - 1) / ARITY;
             if self.entries[parent] <= entry {
                 break;
             }
-            self.set(shelf, place, self.entries[parent]);
+            self.set(claim_list, place, self.entries[parent]);
             place = parent;
         }
-        self.set(shelf, place, entry);
+        self.set(claim_list, place, entry);
     }
 
-    fn down(&mut self, shelf: &mut Shelf, mut place: usize, entry: Entry) {
+    fn down(&mut self, claim_list: &mut ClaimList, mut place: usize, entry: Entry) {
         loop {
             let children = place * ARITY + 1..(place * ARITY + 1 + ARITY).min(self.entries.len());
             let Some(least) = children.min_by_key(|&child| self.entries[child]) else { break };
             if entry <= self.entries[least] {
                 break;
             }
-            self.set(shelf, place, self.entries[least]);
+            self.set(claim_list, place, self.entries[least]);
             place = least;
         }
-        self.set(shelf, place, entry);
+        self.set(claim_list, place, entry);
     }
 }

@@ -27,13 +27,13 @@
 //! `crates/myriad/tests/scheduling/policies.rs`; and every other test of behaviour, under
 //! `MYRIAD_POLICY`.
 
+mod claim_list;
 mod heap;
 mod label;
 mod locked;
 mod multiqueue;
 mod round_robin;
 mod shared;
-mod shelf;
 
 use crate::record::header::Header;
 use std::fmt;

@@ -16,10 +16,10 @@
 //! its rank, if it was here at the last such look already. (Seldom: each of these opens a subtree
 //! before its time.)
 
+use super::claim_list::{self, ClaimList};
 use super::heap::{Entry, Heap};
 use super::label::{self, Label, Labels};
 use super::locked::{EMPTY, Locked, Ranked};
-use super::shelf::{self, Shelf};
 use super::{Arrival, Queues};
 use crate::queue::deque::Line;
 use crate::record::header::{Header, Kind};
@@ -36,10 +36,10 @@ const DICE: usize = if cfg!(loom) { 2 } else { 64 };
 
 #[derive(Debug)]
 struct Queue {
-    woken: Shelf,
-    fresh: Shelf,
+    woken: ClaimList,
+    fresh: ClaimList,
     heap: Heap,
-    last: Shelf,
+    last: ClaimList,
     labels: Arc<Labels>,
     /// Of the last entry.
     number: u64,
@@ -74,7 +74,7 @@ enum Part {
 
 impl Queue {
     fn new(number: usize, labels: Arc<Labels>) -> Queue {
-        let [woken, fresh, last] = [(); 3].map(|()| Shelf::new(number));
+        let [woken, fresh, last] = [(); 3].map(|()| ClaimList::new(number));
         Queue { woken, fresh, heap: Heap::default(), last, labels, number: 0, seen: 0 }
     }
 
@@ -225,7 +225,7 @@ impl Queues for MultiQueue {
     }
 
     fn claim(&self, task: &Header) -> bool {
-        let Some(queue) = shelf::queue_of(task).and_then(|number| self.queues.get(number)) else { return false };
+        let Some(queue) = claim_list::queue_of(task).and_then(|number| self.queues.get(number)) else { return false };
         queue.with(|queue| queue.fresh.find(task).map(|at| queue.take_fresh(at))).is_some()
     }
 

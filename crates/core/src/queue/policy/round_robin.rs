@@ -48,7 +48,7 @@ impl Queues for RoundRobin {
     }
 
     fn claim(&self, task: &Header) -> bool {
-        super::shelf::queue_of(task).and_then(|queue| self.hands.get(queue)).is_some_and(|hand| hand.claim(task))
+        super::claim_list::queue_of(task).and_then(|queue| self.hands.get(queue)).is_some_and(|hand| hand.claim(task))
     }
 
     fn take_ours(&self, worker: usize, ours: &dyn Fn(*mut Header) -> bool) -> *mut Header {

@@ -1,16 +1,16 @@
 //! One queue for all workers, first in, first out (Boost.Fiber's `shared_work`).
 
+use super::claim_list::ClaimList;
 use super::locked::{EMPTY, Locked, Ranked};
-use super::shelf::Shelf;
 use super::{Arrival, Queues};
 use crate::record::header::{Header, Kind};
 use std::ptr::null_mut;
 
 /// A queue in order of arrival.
 #[derive(Debug)]
-pub(super) struct Fifo(Locked<Shelf>);
+pub(super) struct Fifo(Locked<ClaimList>);
 
-impl Ranked for Shelf {
+impl Ranked for ClaimList {
     fn first(&self) -> u64 {
         if self.len() == 0 { EMPTY } else { 0 }
     }
@@ -18,7 +18,7 @@ impl Ranked for Shelf {
 
 impl Fifo {
     pub(super) fn new(number: usize) -> Fifo {
-        Fifo(Locked::new(Shelf::new(number)))
+        Fifo(Locked::new(ClaimList::new(number)))
     }
 
     /// # Safety
@@ -27,15 +27,15 @@ impl Fifo {
         // SAFETY: the caller: the record is live; `kind` does not change while it is.
         let claimable = unsafe { !(*task).kind.has(Kind::FUTURE) };
         // SAFETY: the caller.
-        self.0.with(|shelf| unsafe { shelf.put(task, arrival == Arrival::Next, claimable) });
+        self.0.with(|claim_list| unsafe { claim_list.put(task, arrival == Arrival::Next, claimable) });
     }
 
     pub(super) fn take_oldest(&self) -> *mut Header {
-        if self.0.is_empty() { null_mut() } else { self.0.with(Shelf::take_oldest) }
+        if self.0.is_empty() { null_mut() } else { self.0.with(ClaimList::take_oldest) }
     }
 
     pub(super) fn claim(&self, task: &Header) -> bool {
-        self.0.with(|shelf| shelf.find(task).map(|at| shelf.take(at))).is_some()
+        self.0.with(|claim_list| claim_list.find(task).map(|at| claim_list.take(at))).is_some()
     }
 
     /// The newest, if it is one of ours.
@@ -43,8 +43,8 @@ impl Fifo {
         if self.0.is_empty() {
             return null_mut();
         }
-        self.0.with(|shelf| match shelf.newest() {
-            Some(at) if ours(shelf.task(at)) => shelf.take(at),
+        self.0.with(|claim_list| match claim_list.newest() {
+            Some(at) if ours(claim_list.task(at)) => claim_list.take(at),
             _ => null_mut(),
         })
     }
@@ -76,7 +76,7 @@ impl Queues for SharedQueue {
     }
 
     fn claim(&self, task: &Header) -> bool {
-        super::shelf::queue_of(task).is_some() && self.0.claim(task)
+        super::claim_list::queue_of(task).is_some() && self.0.claim(task)
     }
 
     fn take_ours(&self, _worker: usize, ours: &dyn Fn(*mut Header) -> bool) -> *mut Header {

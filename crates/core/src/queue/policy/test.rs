@@ -1,11 +1,11 @@
 //! The queues without workers: their orders, that each task is taken once, and that a joiner finds
 //! its own.
 
+use super::claim_list::ClaimList;
 use super::heap::{Entry, Heap};
 use super::multiqueue::MultiQueue;
 use super::round_robin::RoundRobin;
 use super::shared::SharedQueue;
-use super::shelf::Shelf;
 use super::*;
 use crate::queue::records::{Random, pointer, records};
 use myriad_base::sys::atomic::Ordering::Relaxed;
@@ -26,27 +26,28 @@ fn index(all: &[Header], task: *mut Header) -> Option<usize> {
 #[test]
 fn a_shelf_against_a_list() {
     let all = records(40);
-    let (mut shelf, mut list, mut random) = (Shelf::new(3), VecDeque::new(), Random(7));
+    let (mut claim_list, mut list, mut random) = (ClaimList::new(3), VecDeque::new(), Random(7));
     for _ in 0..20_000 {
         let task = &all[random.below(all.len())];
         let here = list.iter().position(|&other| other == pointer(task));
-        assert_eq!(shelf.find(task).is_some(), here.is_some());
+        assert_eq!(claim_list.find(task).is_some(), here.is_some());
         match (random.below(3), here) {
-            (0, _) => assert_eq!(shelf.take_oldest(), list.pop_front().unwrap_or(null_mut())),
+            (0, _) => assert_eq!(claim_list.take_oldest(), list.pop_front().unwrap_or(null_mut())),
             (1, Some(here)) => {
-                let at = shelf.find(task).unwrap();
-                assert_eq!((shelf.take(at), list.remove(here)), (pointer(task), Some(pointer(task))));
+                let at = claim_list.find(task).unwrap();
+                assert_eq!((claim_list.take(at), list.remove(here)), (pointer(task), Some(pointer(task))));
             }
             (_, None) => {
                 let oldest = random.below(4) == 0;
                 // SAFETY: the record is in no queue.
-                unsafe { shelf.put(pointer(task), oldest, true) };
+                unsafe { claim_list.put(pointer(task), oldest, true) };
                 if oldest { list.push_front(pointer(task)) } else { list.push_back(pointer(task)) }
             }
             _ => {}
         }
-        assert_eq!(shelf.len(), list.len());
-        let ends = (shelf.oldest().map(|at| shelf.task(at)), shelf.newest().map(|at| shelf.task(at)));
+        assert_eq!(claim_list.len(), list.len());
+        let ends =
+            (claim_list.oldest().map(|at| claim_list.task(at)), claim_list.newest().map(|at| claim_list.task(at)));
         assert_eq!(ends, (list.front().copied(), list.back().copied()));
     }
 }
@@ -54,22 +55,23 @@ fn a_shelf_against_a_list() {
 #[test]
 fn a_heap_against_a_sorted_list() {
     let all = records(300);
-    let (mut shelf, mut heap, mut sorted, mut random) = (Shelf::new(0), Heap::default(), Vec::new(), Random(9));
+    let (mut claim_list, mut heap, mut sorted, mut random) =
+        (ClaimList::new(0), Heap::default(), Vec::new(), Random(9));
     for number in 0..30_000 {
         if !sorted.is_empty() && (sorted.len() == all.len() || random.below(2) == 0) {
             // The first, or any.
             let which = if random.below(2) == 0 { 0 } else { random.below(sorted.len()) };
             let entry: Entry = sorted.remove(which);
             assert_eq!(heap.first().is_some_and(|first| *first == entry), which == 0);
-            let place = shelf.note(entry.at) as usize;
-            assert_eq!(heap.remove(&mut shelf, place), entry);
-            shelf.take(entry.at);
+            let place = claim_list.note(entry.at) as usize;
+            assert_eq!(heap.remove(&mut claim_list, place), entry);
+            claim_list.take(entry.at);
         } else {
-            let task = all.iter().find(|task| shelf.find(task).is_none()).unwrap();
+            let task = all.iter().find(|task| claim_list.find(task).is_none()).unwrap();
             // SAFETY: the record is in no queue.
-            let at = unsafe { shelf.put(pointer(task), false, true) };
+            let at = unsafe { claim_list.put(pointer(task), false, true) };
             let entry = Entry { rank: random.below(20) as u64, number, at };
-            heap.push(&mut shelf, entry);
+            heap.push(&mut claim_list, entry);
             sorted.insert(sorted.partition_point(|other| *other < entry), entry);
         }
     }

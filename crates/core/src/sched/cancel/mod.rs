@@ -1,49 +1,49 @@
 //! Cancellation: asking a task to end, and its unwinding. What users are promised stands in
 //! [`crate::cancel`].
-pub(crate) mod ask;
+pub(crate) mod cancel_scope;
+pub(crate) mod checkpoint;
+pub(crate) mod request;
 #[allow(unreachable_pub)] // as `sched`
-pub(crate) mod frames;
-pub(crate) mod point;
-pub(crate) mod region;
+pub(crate) mod scoped_tasks;
 mod sweep;
 pub(crate) mod thread;
 
 use crate::record::header::{Header, Marks};
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker;
-use region::{Key, Region, Unwinding};
+use cancel_scope::{CancelScope, Key, Unwinding};
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// In a model: the parts of the protocol.
 #[cfg(all(test, loom))]
 pub mod model {
-    use super::point;
-    use crate::queue::node::Node;
+    use super::checkpoint;
+    use crate::queue::parked::Parked;
     use crate::record::header::{Header, Marks};
-    use crate::record::position as place;
+    use crate::record::position;
     use myriad_base::sys::atomic::Ordering::*;
 
     /// As a task that blocks. True: there is a mark.
-    pub fn begin_wait(task: &Header, node: *const Node) -> bool {
-        point::begin_wait(task, place::at(place::here(0), node))
+    pub fn begin_wait(task: &Header, node: *const Parked) -> bool {
+        checkpoint::begin_wait(task, position::at(position::here(0), node))
     }
     /// As a task that goes on.
     pub fn leave(task: &Header) {
         // SAFETY: a header of the model's.
-        unsafe { point::leave_fiber(task) }
+        unsafe { checkpoint::leave_fiber(task) }
     }
     /// As a task that blocks, in threads mode. True: its wait has ended, by a mark.
     ///
     /// # Safety
     /// The node is its wait's, and stands until it has left.
-    pub unsafe fn begin_wait_held(task: &Header, node: *const Node) -> bool {
+    pub unsafe fn begin_wait_held(task: &Header, node: *const Parked) -> bool {
         // SAFETY: the caller.
-        unsafe { point::enter_held(task, place::at(place::here(0), node), node) }
+        unsafe { checkpoint::enter_held(task, position::at(position::here(0), node), node) }
     }
     /// As a task that goes on, in threads mode.
     pub fn leave_held(task: &Header) {
-        point::leave_held(task);
+        checkpoint::leave_held(task);
     }
     /// As a canceller in threads mode, who has marked it.
     ///
@@ -51,7 +51,7 @@ pub mod model {
     /// A header of the model's, whose waits stand until it has left them.
     pub unsafe fn look_anywhere(task: &Header) {
         // SAFETY: the caller.
-        unsafe { super::ask::look_anywhere(task) };
+        unsafe { super::request::look_anywhere(task) };
     }
     /// As a canceller.
     pub fn mark(task: &Header) {
@@ -62,9 +62,9 @@ pub mod model {
         task.marks.load(Acquire) & Marks::CANCELLED != 0
     }
     /// Where it waits, as its home sees it.
-    pub fn waits_at(task: &Header) -> Option<*const Node> {
-        match place::read(task.idx.load(Relaxed)) {
-            place::Place::Waits(_, node) => Some(node.cast()),
+    pub fn waits_at(task: &Header) -> Option<*const Parked> {
+        match position::read(task.idx.load(Relaxed)) {
+            position::Position::Waits(_, node) => Some(node.cast()),
             _ => None,
         }
     }
@@ -84,14 +84,14 @@ unsafe impl Sync for Cancelled {}
 impl Cancelled {
     /// The calling task begins to unwind.
     fn new() -> Cancelled {
-        Cancelled { unwinding: Some(region::begin_unwinding()) }
+        Cancelled { unwinding: Some(cancel_scope::begin_unwinding()) }
     }
 }
 
 impl Drop for Cancelled {
     fn drop(&mut self) {
         if let Some(unwinding) = self.unwinding {
-            region::end_unwinding(unwinding);
+            cancel_scope::end_unwinding(unwinding);
         }
     }
 }
@@ -140,7 +140,7 @@ pub(crate) fn settle(payload: &mut Payload) {
     if let Some(cancelled) = payload.downcast_mut::<Cancelled>()
         && let Some(unwinding) = cancelled.unwinding.take()
     {
-        region::end_unwinding(unwinding);
+        cancel_scope::end_unwinding(unwinding);
     }
 }
 
@@ -149,13 +149,13 @@ pub(crate) fn unsettle(payload: &mut Payload) {
     if let Some(cancelled) = payload.downcast_mut::<Cancelled>()
         && cancelled.unwinding.is_none()
     {
-        cancelled.unwinding = Some(region::begin_unwinding());
+        cancelled.unwinding = Some(cancel_scope::begin_unwinding());
     }
 }
 
 /// Is the calling task cancelled, here and now? For code that computes, and cannot be interrupted.
 ///
-/// Also in a foreign thread, of a cancelled region; else false there.
+/// Also in a foreign thread, of a cancelled cancel scope; else false there.
 ///
 /// # Blocking
 /// Never blocks, and never unwinds.
@@ -179,10 +179,10 @@ pub fn is_cancelled() -> bool {
     match worker::current() {
         Some(w) if !w.task().is_null() => {
             // Requests of scopes are still in the inbox.
-            ask::serve_now(&w);
+            request::serve_now(&w);
             // SAFETY: the running task.
-            unsafe { frames::look_at_scope(w.task()) };
-            region::is_cancelled(Key::current())
+            unsafe { scoped_tasks::look_at_scope(w.task()) };
+            cancel_scope::is_cancelled(Key::current())
         }
         Some(_) => false,
         None => thread::is_cancelled(),
@@ -195,29 +195,29 @@ pub fn is_cancelled() -> bool {
 /// Not with a panic, but it unwinds.
 pub fn check() {
     if let Some(w) = worker::current() {
-        ask::serve_now(&w);
+        request::serve_now(&w);
     }
-    point::check_anywhere();
+    checkpoint::check_anywhere();
 }
 
 /// The task has ended, and what is left are its destructors: nothing cancels it any more, whatever
 /// was entered before. Limits that these enter themselves work.
 pub(crate) fn keep_off_for_good(task: &Header) {
-    region::forget_earlier(Key::of(task));
+    cancel_scope::forget_earlier(Key::of(task));
     // Relaxed: asked by the task itself, or by its home while it is blocked.
     task.marks.fetch_or(Marks::UNWINDING, Relaxed);
 }
 
-/// As [`shield`], for user code that runs in the middle of something: no region, only a count, so
-/// that it costs two changes of a byte in the usual case.
+/// As [`shield`], for user code that runs in the middle of something: no cancel scope, only a
+/// count, so that it costs two changes of a byte in the usual case.
 pub(crate) fn hold_off<R>(f: impl FnOnce() -> R) -> R {
     struct Held(Key);
     impl Drop for Held {
         fn drop(&mut self) {
-            region::let_come(self.0);
+            cancel_scope::let_come(self.0);
         }
     }
-    let _held = Held(region::keep_off());
+    let _held = Held(cancel_scope::keep_off());
     f()
 }
 
@@ -239,9 +239,9 @@ pub(crate) fn hold_off<R>(f: impl FnOnce() -> R) -> R {
 /// assert_eq!(answer, 42);
 /// ```
 pub fn shield<R>(f: impl FnOnce() -> R) -> R {
-    let mut region = Region::new(true, myriad_base::sys::clock::Instant::NEVER);
-    region.enter();
+    let mut cancel_scope = CancelScope::new(true, myriad_base::sys::clock::Instant::NEVER);
+    cancel_scope.enter();
     let result = unwind::catch(f);
-    region.leave();
+    cancel_scope.leave();
     result.unwrap_or_else(|payload| unwind::resume(payload))
 }

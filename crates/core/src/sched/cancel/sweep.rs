@@ -1,5 +1,5 @@
-//! The sweep: a worker goes through its [frames](super::frames) and ends the waits of those tasks
-//! whose scope is cancelled; in fiber mode, a portion at a time.
+//! The sweep: a worker goes through its [frames](super::scoped_tasks) and ends the waits of those
+//! tasks whose scope is cancelled; in fiber mode, a portion at a time.
 //!
 //! A portion is as many tasks as the worker goes on with until it comes to its inbox again, where
 //! the request for the next portion waits. What was touched of a task to end its wait is then still
@@ -13,13 +13,13 @@
 //! another one, from the front; one for all of them, for tasks that wait in scopes of their own
 //! cancel these in turn.
 
-use super::ask;
-use super::frames::{Frame, Frames};
-use crate::queue::node::Node;
+use super::request;
+use super::scoped_tasks::{Frame, ScopedTasks};
+use crate::queue::parked::Parked;
 use crate::queue::ready::prefetch_line;
 use crate::record::header::{Header, Marks};
-use crate::record::position as place;
-use crate::record::position::Place;
+use crate::record::position;
+use crate::record::position::Position;
 use crate::sched::worker::{SELDOM, Worker};
 use myriad_base::stack::pool::{COLOURS, MIN_STACK};
 use myriad_base::sys::atomic::Ordering::*;
@@ -63,7 +63,7 @@ impl Sweep {
     }
 }
 
-impl Frames {
+impl ScopedTasks {
     /// A scope was cancelled: the sweep is to see all that are in the list now.
     pub(super) fn begin_sweep(&self) {
         self.sweep.again.set(true);
@@ -77,10 +77,10 @@ impl Frames {
     pub(super) unsafe fn sweep(&self, w: &Worker) -> bool {
         let mut found = [null::<Header>(); MOST];
         // SAFETY: the caller; nothing begins or ends meanwhile, so frames in the list stand.
-        let found = unsafe { self.find(&mut found[..MOST.min(w.turns.get() as usize)]) };
+        let found = unsafe { self.find(&mut found[..MOST.min(w.tick_interval.get() as usize)]) };
         for task in found.iter_mut() {
             // SAFETY: `find` names tasks of frames in the list, which stand while nothing begins or
-            // ends here. Acquire, Release: as in `ask::cancel`.
+            // ends here. Acquire, Release: as in `request::cancel`.
             unsafe {
                 if (**task).marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED != 0 {
                     *task = null();
@@ -95,7 +95,7 @@ impl Frames {
             // set aside, and goes on later.
             unsafe {
                 let node = waits_at(task);
-                ask::look(w, task);
+                request::look(w, task);
                 if let Some(node) = node {
                     let saved = (*node).saved.with(|saved| *saved);
                     for at in (0..GOES_ON).step_by(LINE) {
@@ -149,10 +149,10 @@ impl Frames {
 ///
 /// # Safety
 /// As for `sweep`; the record of a frame.
-unsafe fn waits_at(task: *const Header) -> Option<*const Node> {
+unsafe fn waits_at(task: *const Header) -> Option<*const Parked> {
     // SAFETY: the caller. Relaxed: its home has written it.
-    match place::read(unsafe { (*task).idx.load(Relaxed) }) {
-        Place::Waits(_, node) => Some(node.cast()),
+    match position::read(unsafe { (*task).idx.load(Relaxed) }) {
+        Position::Waits(_, node) => Some(node.cast()),
         _ => None,
     }
 }

@@ -1,14 +1,14 @@
-//! Cancellation on foreign threads: they have regions, and wait on a gate.
+//! Cancellation on foreign threads: they have cancel scopes, and wait on a parker.
 //!
-//! Nobody carries anything out for a foreign thread: whoever cancels one of its regions
+//! Nobody carries anything out for a foreign thread: whoever cancels one of its cancel scopes
 //! [pokes](foreign::poke) it, and it ends its own wait.
 
-use super::{point, region};
-use crate::queue::node::Node;
+use super::{cancel_scope, checkpoint};
+use crate::queue::parked::Parked;
 use crate::sched::wait::foreign;
 use myriad_base::sys::atomic::AtomicU8;
 use myriad_base::sys::clock::Instant;
-use myriad_base::sys::futex::Gate;
+use myriad_base::sys::futex::Parker;
 use std::cell::Cell;
 use std::ptr::null;
 use std::sync::Mutex;
@@ -17,18 +17,18 @@ use std::sync::Mutex;
 #[derive(Debug)]
 pub(super) struct Thread {
     marks: AtomicU8,
-    /// How many regions it is in.
+    /// How many cancel scopes it is in.
     pub(super) regions: Cell<u32>,
     /// What it sleeps on; its address.
-    gate: Mutex<usize>,
+    parker: Mutex<usize>,
 }
 
 thread_local! {
     #[allow(clippy::missing_const_for_thread_local, reason = "in a model atomics have no const constructor")]
-    static THREAD: Thread = Thread { marks: AtomicU8::new(0), regions: Cell::new(0), gate: Mutex::new(0) };
+    static THREAD: Thread = Thread { marks: AtomicU8::new(0), regions: Cell::new(0), parker: Mutex::new(0) };
 }
 
-/// The calling thread's. It lives as long as any region of the thread.
+/// The calling thread's. It lives as long as any cancel scope of the thread.
 pub(super) fn current() -> *const Thread {
     THREAD.with(std::ptr::from_ref)
 }
@@ -49,51 +49,51 @@ fn gone() -> *const AtomicU8 {
     Box::leak(Box::new(AtomicU8::new(0)))
 }
 
-/// Is the calling foreign thread in a cancelled region?
+/// Is the calling foreign thread in a cancelled cancel scope?
 pub(super) fn is_cancelled() -> bool {
     if THREAD.try_with(|thread| thread.regions.get()).unwrap_or(0) == 0 {
         return false;
     }
-    region::expire(Instant::real_now());
-    region::is_cancelled(region::Key::current())
+    cancel_scope::expire(Instant::real_now());
+    cancel_scope::is_cancelled(cancel_scope::Key::current())
 }
 
 /// Is the calling foreign thread to be unwound?
 pub(super) fn must_end() -> bool {
     is_cancelled()
-        && !point::nothing_unwinds()
-        && region::cancelled(region::Key::current())
+        && !checkpoint::nothing_unwinds()
+        && cancel_scope::cancelled(cancel_scope::Key::current())
             .is_some_and(|extent| !extent.leaves_panic(std::thread::panicking()))
 }
 
 impl Thread {
     /// It is to look whether it is cancelled.
     pub(super) fn poke(&self) {
-        let gate = self.gate.lock().unwrap_or_else(|e| e.into_inner());
-        let gate = std::ptr::with_exposed_provenance::<Gate>(*gate);
+        let parker = self.parker.lock().unwrap_or_else(|e| e.into_inner());
+        let parker = std::ptr::with_exposed_provenance::<Parker>(*parker);
         // SAFETY: the address is there only while the thread sleeps on it, and it takes the lock to
         // take it back.
-        if let Some(gate) = unsafe { gate.as_ref() } {
-            foreign::poke(gate);
+        if let Some(parker) = unsafe { parker.as_ref() } {
+            foreign::poke(parker);
         }
     }
 }
 
-/// Blocks the calling foreign thread, if it is in a region, until it is woken (true), until
-/// `deadline` (false), or until it is cancelled. `None`: it is in no region.
+/// Blocks the calling foreign thread, if it is in a cancel scope, until it is woken (true), until
+/// `deadline` (false), or until it is cancelled. `None`: it is in no cancel scope.
 ///
 /// # Safety
 /// The node is that of a wait of the calling thread's, which stands. The pointer was made of the
 /// whole wait, which its [`End`](crate::sched::node::End) looks at.
-pub(crate) unsafe fn block(node: *const Node, deadline: Instant) -> Option<bool> {
+pub(crate) unsafe fn block(node: *const Parked, deadline: Instant) -> Option<bool> {
     if cfg!(loom) || THREAD.try_with(|thread| thread.regions.get()).unwrap_or(0) == 0 {
         return None;
     }
-    let set = |gate: *const Gate| {
-        THREAD.with(|thread| *thread.gate.lock().unwrap_or_else(|e| e.into_inner()) = gate.expose_provenance());
+    let set = |parker: *const Parker| {
+        THREAD.with(|thread| *thread.parker.lock().unwrap_or_else(|e| e.into_inner()) = parker.expose_provenance());
     };
     // SAFETY: the wait stands.
-    set(unsafe { &raw const (*node).gate });
+    set(unsafe { &raw const (*node).parker });
     // SAFETY: what `sleep` asks for is this function's contract.
     let woken = unsafe { sleep(node, deadline) };
     set(null());
@@ -102,16 +102,16 @@ pub(crate) unsafe fn block(node: *const Node, deadline: Instant) -> Option<bool>
 
 /// # Safety
 /// As for `block`.
-unsafe fn sleep(node: *const Node, deadline: Instant) -> bool {
+unsafe fn sleep(node: *const Parked, deadline: Instant) -> bool {
     // SAFETY: the wait stands.
-    let gate = unsafe { &(*node).gate };
+    let parker = unsafe { &(*node).parker };
     let mut asks = true;
-    while !foreign::is_open(gate) {
+    while !foreign::is_open(parker) {
         // (Asked once: a cancellation between two questions would count as one that could not end
         // the wait.)
         if asks && is_cancelled() {
             // SAFETY: our own wait.
-            if must_end() && unsafe { point::end(node) } {
+            if must_end() && unsafe { checkpoint::end(node) } {
                 return false;
             }
             // Its wake is on the way, what it waits for was asked, or it is spared because the
@@ -122,13 +122,13 @@ unsafe fn sleep(node: *const Node, deadline: Instant) -> bool {
         if now >= deadline {
             return false;
         }
-        let until = if asks { deadline.min(region::next_deadline()) } else { deadline };
-        foreign::looked(gate);
+        let until = if asks { deadline.min(cancel_scope::next_deadline()) } else { deadline };
+        foreign::looked(parker);
         // Once more: who poked before that said so before.
         if asks && is_cancelled() {
             continue;
         }
-        foreign::wait(gate, (until != Instant::NEVER).then(|| until - now));
+        foreign::wait(parker, (until != Instant::NEVER).then(|| until - now));
     }
     true
 }

@@ -6,9 +6,9 @@
 //! has it, as that of any task, and `idx` says where the poll waits ([`crate::record::position`]).
 
 use super::{Context, end, enter, whole};
+use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Mode};
 use crate::record::position::UNCLAIMED;
-use crate::record::word::Word;
 use crate::sched::worker::{self, Role};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 
@@ -94,7 +94,7 @@ unsafe fn leave_with(record: *mut Header) {
     unsafe {
         let w = here();
         attach(record, whole(w.running.get()));
-        w.running.set(Word::of_task(record));
+        w.running.set(CurrentTask::of_task(record));
     }
 }
 

@@ -191,15 +191,15 @@ pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header, seed: Optio
 
 /// What a call on a thread for blocking calls inherits from whatever makes it, and does not wait
 /// for it.
-pub(crate) struct Heirloom(*mut Context);
+pub(crate) struct Inherited(*mut Context);
 
 // SAFETY: nobody's, until the call begins.
-unsafe impl Send for Heirloom {}
+unsafe impl Send for Inherited {}
 
-impl Heirloom {
+impl Inherited {
     /// With a seed, there is a generator of its own too.
-    pub(crate) fn new(seed: Option<u64>) -> Heirloom {
-        Heirloom(heir_with(worker::current().as_deref(), seed))
+    pub(crate) fn new(seed: Option<u64>) -> Inherited {
+        Inherited(heir_with(worker::current().as_deref(), seed))
     }
 
     /// Makes the call, there. Its task-locals are its own.
@@ -218,7 +218,7 @@ impl Heirloom {
 }
 
 /// The call never began.
-impl Drop for Heirloom {
+impl Drop for Inherited {
     fn drop(&mut self) {
         if !self.0.is_null() {
             // SAFETY: nobody else's.
@@ -235,7 +235,7 @@ fn run_here<T>(context: *mut Context, w: Role, f: impl FnOnce() -> T) -> Result<
     // SAFETY: nobody else's; the record is that of the running task, or nobody's.
     unsafe {
         (*context).set_record(before.record().cast_mut());
-        (*context).head.seat.set(before.seat());
+        (*context).head.cancel_record.set(before.cancel_record());
         (*context).keep();
     }
     enter(&w, context);

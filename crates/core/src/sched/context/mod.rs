@@ -34,19 +34,19 @@ mod bindings;
 mod future;
 pub(crate) mod generator;
 pub(crate) mod inherit;
-mod loan;
 mod locals;
 pub(crate) mod nested;
+mod relocated;
 pub mod rng;
 mod scoped;
 mod task_local;
 #[cfg(feature = "rand_core")]
 mod traits;
 
-use crate::record::word::{ContextHead, Word};
+use crate::record::current::{ContextHead, CurrentTask};
 pub use bindings::ScopedValue;
 pub(crate) use future::{finish as finish_future, pause as pause_future};
-pub(crate) use loan::Loan;
+pub(crate) use relocated::Relocated;
 pub use scoped::Bound;
 pub use task_local::{AccessError, LocalKey};
 
@@ -80,7 +80,7 @@ pub(crate) struct Context {
 const CLASS: usize = memory::class_of(size_of::<Context>());
 const _: () = {
     assert!(CLASS < memory::CLASSES && align_of::<Context>() <= memory::UNIT);
-    // A `Word` points to the head.
+    // A `CurrentTask` points to the head.
     assert!(std::mem::offset_of!(Context, head) == 0);
 };
 
@@ -92,7 +92,7 @@ impl std::fmt::Debug for Context {
 
 /// The context of which this word has the head.
 #[inline(always)]
-fn whole(word: Word) -> *mut Context {
+fn whole(word: CurrentTask) -> *mut Context {
     word.head().cast()
 }
 
@@ -108,7 +108,7 @@ impl Context {
         // is.
         unsafe {
             (&raw mut (*context).head.record).write(Cell::new(record));
-            (&raw mut (*context).head.seat).write(Cell::new(record));
+            (&raw mut (*context).head.cancel_record).write(Cell::new(record));
             (&raw mut (*context).head.run).write(Cell::new(None));
             (&raw mut (*context).head.place).write(const { Location::caller() });
             (&raw mut (*context).borrows).write(Cell::new(0));
@@ -138,7 +138,7 @@ impl Context {
     /// It is that of this task.
     fn set_record(&self, record: *mut Header) {
         self.head.record.set(record);
-        self.head.seat.set(record);
+        self.head.cancel_record.set(record);
     }
 
     /// The number of a task whose record is in a frame.
@@ -166,7 +166,7 @@ impl Context {
         self.with_rng(|rng| rng.is_none())
             && self.number.get() == 0
             && self.borrows.get() == 0
-            && std::ptr::eq(self.head.seat.get(), self.head.record.get())
+            && std::ptr::eq(self.head.cancel_record.get(), self.head.record.get())
             && self.with_bindings(|bindings| bindings.is_none())
             && self.with_locals(|locals| locals.is_empty())
     }
@@ -211,7 +211,7 @@ pub(crate) fn find() -> *mut Context {
     if word.has_context() {
         return whole(word);
     }
-    if word == Word::NOTHING { OWN.try_with(|own| own.0.get()).unwrap_or(null_mut()) } else { null_mut() }
+    if word == CurrentTask::NOTHING { OWN.try_with(|own| own.0.get()).unwrap_or(null_mut()) } else { null_mut() }
 }
 
 /// The same; makes one if there is none. Null only where a thread that is about to end has dropped
@@ -228,7 +228,7 @@ pub(crate) fn find_or_make() -> *mut Context {
         return found;
     }
     match worker::current() {
-        Some(w) if w.running.get() != Word::NOTHING => make(&w),
+        Some(w) if w.running.get() != CurrentTask::NOTHING => make(&w),
         w => OWN
             .try_with(|own| {
                 if let Some(w) = &w {
@@ -266,7 +266,7 @@ unsafe fn adopt(w: &Worker, context: *mut Context) {
 #[inline]
 pub(crate) fn enter(w: &Worker, context: *mut Context) {
     w.meet_context();
-    w.running.set(Word::of_context(context.cast()));
+    w.running.set(CurrentTask::of_context(context.cast()));
 }
 
 /// The running task ends, or what ran as a task of its own: so does its context. Afterwards the
@@ -299,7 +299,7 @@ pub(crate) fn end_then(w: Role, ended: Ended) -> (Role, Ended) {
 unsafe fn leave(w: &Worker, context: *mut Context) {
     // SAFETY: the caller; the record lives until its task has ended.
     unsafe {
-        w.running.set(Word::of_task((*context).head.record.get()));
+        w.running.set(CurrentTask::of_task((*context).head.record.get()));
         w.forget();
         Context::free(context, Some(w));
     }

@@ -7,8 +7,8 @@
 //! said that another task runs; it ends at that test.)
 
 use super::{end, inherit};
+use crate::record::current::CurrentTask;
 use crate::record::header::Header;
-use crate::record::word::Word;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role, Worker};
 
@@ -16,15 +16,15 @@ use crate::sched::worker::{self, Role, Worker};
 ///
 /// # Safety
 /// The record is a claimed one of the caller's frame.
-pub(crate) unsafe fn begin(w: &Worker, record: *mut Header) -> Word {
-    let before = w.running.replace(Word::of_task(record));
+pub(crate) unsafe fn begin(w: &Worker, record: *mut Header) -> CurrentTask {
+    let before = w.running.replace(CurrentTask::of_task(record));
     // SAFETY: the caller.
     unsafe { inherit::enter_nested(w, record) };
     before
 }
 
 /// It has ended.
-pub(crate) fn finish(w: Role, before: Word) {
+pub(crate) fn finish(w: Role, before: CurrentTask) {
     let w = if w.running.has_context() { end(w) } else { w };
     w.forget_frame();
     w.running.set(before);

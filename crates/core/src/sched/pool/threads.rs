@@ -158,7 +158,7 @@ impl Pool {
         let mut threads = locked(&self.threads);
         while threads.ended < workers {
             // A worker with a long queue would look up only after so many turns.
-            self.all_workers().for_each(|w| w.turns_left.store(0, Relaxed));
+            self.all_workers().for_each(|w| w.tick_countdown.store(0, Relaxed));
             let left = until.map_or(Duration::MAX, |t| t - Instant::real_now());
             if left.is_zero() {
                 return false;

@@ -1,7 +1,7 @@
 //! What happens to the tasks of a worker that does not come back: the monitor finds the worker,
 //! another one runs its tasks.
-pub(crate) mod doze;
 pub(crate) mod monitor;
+pub(crate) mod parking;
 pub(crate) mod stuck;
 pub(crate) mod takeover;
 pub(crate) mod watch;

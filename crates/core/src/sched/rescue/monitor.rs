@@ -5,18 +5,18 @@
 //!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `relief` says
 //!  all workers of all runtimes sleep: sleeps without a time limit, until one wakes up, or a thread ends and is to be joined
 //! ```
-//! How the two do not miss each other: [`super::doze`]. So an idle program has no ticks. The thread
-//! ends with the last runtime, and is joined by its shutdown. Meanwhile another runtime may begin,
-//! with a monitor of its own: so there may be two threads, of which the older one ends. Only the
-//! newest says that it sleeps (under the lock under which it is replaced), each sleeps only while
-//! its own number stands there, and an end takes away only that of its own thread. (With a flag in
-//! its place an old one took the sleep of the new one for its own, and its join never ended; or its
-//! end wiped out that the new one sleeps, and nobody woke it any more.)
+//! How the two do not miss each other: [`super::parking`]. So an idle program has no ticks. The
+//! thread ends with the last runtime, and is joined by its shutdown. Meanwhile another runtime may
+//! begin, with a monitor of its own: so there may be two threads, of which the older one ends. Only
+//! the newest says that it sleeps (under the lock under which it is replaced), each sleeps only
+//! while its own number stands there, and an end takes away only that of its own thread. (With a
+//! flag in its place an old one took the sleep of the new one for its own, and its join never
+//! ended; or its end wiped out that the new one sleeps, and nobody woke it any more.)
 //!
 //! **Rejected.** A monitor for each runtime: as many ticks as runtimes. A timer signal: lands in
 //! foreign code. A sleeping worker that looks after the others: there is none when all are stuck.
 
-use super::doze::{AWAKE, Doze};
+use super::parking::{AWAKE, Parking};
 use super::stuck::{OnStuck, Stuck};
 use crate::sched::fork;
 use crate::sched::pool::Pool;
@@ -40,9 +40,9 @@ pub(crate) struct Monitor {
 static MONITOR: Mutex<Monitor> = Mutex::new(Monitor { era: 0, watched: Vec::new(), thread: None, generation: 0 });
 /// Generations begin with 1.
 #[cfg(not(loom))]
-static DOZE: Doze = Doze { asleep: AtomicUsize::new(AWAKE) };
+static PARKING: Parking = Parking { asleep: AtomicUsize::new(AWAKE) };
 #[cfg(loom)] // models have one of their own
-static DOZE: std::sync::LazyLock<Doze> = std::sync::LazyLock::new(|| Doze { asleep: AtomicUsize::new(AWAKE) });
+static PARKING: std::sync::LazyLock<Parking> = std::sync::LazyLock::new(|| Parking { asleep: AtomicUsize::new(AWAKE) });
 /// Apart from the rest: whoever wakes the monitor must not wait until it has looked around.
 static THREAD: Mutex<Option<Thread>> = Mutex::new(None);
 
@@ -67,7 +67,7 @@ fn monitor() -> MutexGuard<'static, Monitor> {
         monitor.era = fork::era();
         monitor.generation += 1;
         std::mem::forget((std::mem::take(&mut monitor.watched), monitor.thread.take(), locked(&THREAD).take()));
-        DOZE.asleep.store(AWAKE, Relaxed);
+        PARKING.asleep.store(AWAKE, Relaxed);
     }
     monitor
 }
@@ -113,7 +113,7 @@ pub(crate) fn forget(pool: &'static Pool) {
     // Not if a hook shuts a runtime down: then this is that thread.
     if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
         // Not that of a newer one. If it is not asleep yet, it will find that it is not the newest.
-        _ = DOZE.asleep.compare_exchange(ended, AWAKE, SeqCst, Relaxed);
+        _ = PARKING.asleep.compare_exchange(ended, AWAKE, SeqCst, Relaxed);
         thread.thread().unpark();
         // It does not unwind.
         _ = thread.join();
@@ -124,14 +124,14 @@ pub(crate) fn forget(pool: &'static Pool) {
 /// A worker has woken up, or has not fallen asleep; or a thread ends (and is listed).
 #[inline]
 pub(crate) fn worker_awake() {
-    if DOZE.look() {
+    if PARKING.look() {
         wake();
     }
 }
 
 #[cold]
 fn wake() {
-    if DOZE.take()
+    if PARKING.take()
         && let Some(thread) = &*locked(&THREAD)
     {
         thread.unpark();
@@ -150,7 +150,7 @@ fn run(generation: usize) {
             }
             let now = Instant::now();
             for watch in &mut monitor.watched {
-                let until = watch.look(now, &mut stories);
+                let until = watch.scan(now, &mut stories);
                 pause = [pause, until].into_iter().flatten().min();
                 nameless.extend(watch.wanted());
             }
@@ -182,11 +182,11 @@ fn sleep(generation: usize) {
         if monitor.generation != generation {
             return;
         }
-        if !DOZE.fall_asleep(generation, || monitor.watched.iter().all(Watch::sleeps)) {
+        if !PARKING.fall_asleep(generation, || monitor.watched.iter().all(Watch::sleeps)) {
             return;
         }
     }
-    while DOZE.asleep.load(Acquire) == generation {
+    while PARKING.asleep.load(Acquire) == generation {
         park();
     }
 }

@@ -17,13 +17,13 @@
 //!
 //! **Taken before its thread has parked.** A helper may take a node whose task is still on its way
 //! to hand its worker's role over. The node has the thread's address from the start
-//! (`Node::saved`), and a turn that is given early waits for the thread
+//! (`Parked::saved`), and a turn that is given early waits for the thread
 //! ([`myriad_base::stack::threads`]): it hands over the old role, finds its turn, and goes on with
 //! the new one.
 //!
 //! Tests: `tests/loom/relief.rs`.
 
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
 use crate::sched::idle::{WorkerShared, Workers};
 use crate::sched::stacks::is_held;
 use myriad_base::sys::atomic::Ordering::*;
@@ -56,8 +56,8 @@ impl WorkerShared {
     }
 
     /// Takes a ready task of this worker, for another one. Null if there is none; those of groups
-    /// stay ([`crate::task::Group`]).
-    pub(crate) fn take_ready(&self) -> *mut Node {
+    /// stay ([`crate::task::MultiWait`]).
+    pub(crate) fn take_ready(&self) -> *mut Parked {
         if !self.may_be_relieved() {
             return null_mut();
         }
@@ -75,7 +75,7 @@ impl WorkerShared {
     ///
     /// No fence: a monitor that opens us, or a sleeper, looks at the ring under its lock, before
     /// our push (then the lock shows us what it did before) or after it.
-    pub(crate) fn push_ready(&self, node: *mut Node) {
+    pub(crate) fn push_ready(&self, node: *mut Parked) {
         self.ready.locked(|ring| ring.push(node));
         if self.is_open() {
             self.workers.tell_helper();
@@ -116,7 +116,7 @@ impl Workers {
     /// Takes a ready task of a worker that is stuck, and says whose it was.
     #[cold]
     #[inline(never)]
-    pub(crate) fn adopt(&self, me: &WorkerShared) -> Option<(&'static WorkerShared, *mut Node)> {
+    pub(crate) fn adopt(&self, me: &WorkerShared) -> Option<(&'static WorkerShared, *mut Parked)> {
         self.others(me).filter(|other| other.is_open()).find_map(|other| {
             let node = other.take_ready();
             (!node.is_null()).then_some((other, node))

@@ -1,20 +1,21 @@
 //! Which workers of a runtime are stuck, and what is done about it. Run by the monitor.
 //!
 //! A worker *moves* if it has come to its loop since the last look: the monitor sets its
-//! `turns_left` to 0, so its next turn looks around and counts that (`looks`). One that is awake
-//! and has not moved for [`THRESHOLD`] is *stuck*: it computes, or it waits in the system. A worker
-//! that recurses through `join`, or runs the tasks of a scope at its end, comes to no loop for long
-//! either. But its deque moves, or the task on top of its stack is another one each time, and what
-//! is in the deque is its own business: it counts as stuck after [`LONG`] only.
+//! `tick_countdown` to 0, so its next turn looks around and counts that (`tick_count`). One that is
+//! awake and has not moved for [`THRESHOLD`] is *stuck*: it computes, or it waits in the system. A
+//! worker that recurses through `join`, or runs the tasks of a scope at its end, comes to no loop
+//! for long either. But its deque moves, or the task on top of its stack is another one each time,
+//! and what is in the deque is its own business: it counts as stuck after [`LONG`] only.
 //!
 //! **Who moves helps.** At each look of its own, as long as somebody is stuck, a worker takes from
-//! those who are (`sched::turn`): a ready task in threads mode, timers that are due, and, once no
-//! worker has come to be stuck for [`CALM`], one task that has not begun. (Each such task may block
-//! in the same lock, and take a thread: where a thousand did, and each who moved began one more, all
-//! 256 spares stood in that lock and none was left for the lock's owner.) Also a spare that is off duty, and one that has something to do: a task that
-//! polls with `yield_now` may be all that it ever does, and what it polls for may wait behind a
-//! worker that is stuck. Such a worker moves, so it counts as one that runs here, and no spare
-//! comes. (Only jobs of guests wait for one that may begin them.)
+//! those who are (`sched::run_loop`): a ready task in threads mode, timers that are due, and, once
+//! no worker has come to be stuck for [`CALM`], one task that has not begun. (Each such task may
+//! block in the same lock, and take a thread: where a thousand did, and each who moved began one
+//! more, all 256 spares stood in that lock and none was left for the lock's owner.) Also a spare
+//! that is off duty, and one that has something to do: a task that polls with `yield_now` may be
+//! all that it ever does, and what it polls for may wait behind a worker that is stuck. Such a
+//! worker moves, so it counts as one that runs here, and no spare comes. (Only jobs of guests wait
+//! for one that may begin them.)
 //!
 //! **What is done.** In threads mode a stuck worker is *opened*: others go on with its ready tasks
 //! (`rescue::takeover`). Everything else that waits behind it (unstarted tasks, timers) any worker
@@ -88,7 +89,7 @@ pub(super) struct Watch {
 /// What it knows of a worker.
 #[derive(Clone, Copy)]
 struct Seen {
-    looks: u32,
+    tick_count: u32,
     /// It has not moved since.
     since: Instant,
     /// Where its deque stood, and what it ran (an address to compare) ...
@@ -124,8 +125,8 @@ struct Found {
 
 impl Seen {
     /// It has moved.
-    fn new(looks: u32, at: (usize, usize), now: Instant, open: Option<Instant>) -> Seen {
-        Seen { looks, since: now, at, at_since: now, stuck: false, blocked: false, told: false, open, looked: 0 }
+    fn new(tick_count: u32, at: (usize, usize), now: Instant, open: Option<Instant>) -> Seen {
+        Seen { tick_count, since: now, at, at_since: now, stuck: false, blocked: false, told: false, open, looked: 0 }
     }
 }
 
@@ -183,7 +184,7 @@ impl Watch {
 
     /// Looks at all workers, and does what is to be done. When to look again; `None`: when a worker
     /// wakes up.
-    pub(super) fn look(&mut self, now: Instant, stories: &mut Vec<(OnStuck, Stuck)>) -> Option<Duration> {
+    pub(super) fn scan(&mut self, now: Instant, stories: &mut Vec<(OnStuck, Stuck)>) -> Option<Duration> {
         let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM);
         let threshold = if recent(self.last_urgent) { QUICK } else { THRESHOLD };
         let mut found = Found::default();
@@ -191,7 +192,7 @@ impl Watch {
             if self.seen.len() == i {
                 self.seen.push(Seen::new(0, (0, 0), now, None));
             }
-            self.look_at(i, shared, now, threshold, &mut found, stories);
+            self.scan_worker(i, shared, now, threshold, &mut found, stories);
         }
         // Who moves takes from those at its next look: `Workers::open` has a fence for the ready
         // tasks; what has not begun needs none.
@@ -236,7 +237,7 @@ impl Watch {
         (!self.sleeps()).then_some(if recent(self.last_urgent) { QUICK } else { self.pause })
     }
 
-    fn look_at(
+    fn scan_worker(
         &mut self,
         i: usize,
         shared: &'static WorkerShared,
@@ -250,17 +251,17 @@ impl Watch {
             return;
         }
         let sleeping = shared.remote.sleeping.word.load(Acquire);
-        let looks = w.looks.load(Relaxed);
+        let tick_count = w.tick_count.load(Relaxed);
         let at = (shared.deque.position(), w.running.get().addr());
-        if sleeping != 0 || looks != seen.looks {
-            *seen = Seen::new(looks, at, now, seen.open);
+        if sleeping != 0 || tick_count != seen.tick_count {
+            *seen = Seen::new(tick_count, at, now, seen.open);
         } else if at != seen.at {
             (seen.at, seen.at_since, seen.told) = (at, now, false);
             seen.stuck &= now - seen.since >= LONG;
         }
         if sleeping == 0 {
             // Its next turn is one that counts.
-            w.turns_left.store(0, Relaxed);
+            w.tick_countdown.store(0, Relaxed);
         }
         found.sleepers += usize::from(sleeping == ASLEEP);
         let duration = now - seen.at_since;
@@ -303,7 +304,7 @@ impl Watch {
             // If it has moved meanwhile this is another task. And between tasks it is the system
             // that does not let it run.
             if let Some((name, place)) = running
-                && w.looks.load(Acquire) == looks
+                && w.tick_count.load(Acquire) == tick_count
             {
                 seen.told = true;
                 let story = Stuck {

@@ -3,18 +3,18 @@
 //! The task's record stands in this frame, like that of a closure of [`join`](crate::join), but
 //! nobody waits for it and it is in no queue. The code may do whatever a task may do, and is found
 //! by a cancellation of what it enters itself: it has a frame in the worker's list, a place to
-//! wait, regions and task-locals of its own.
+//! wait, cancel scopes and task-locals of its own.
 //!
 //! **Rejected.** To count all such code as the thread's (as it was): in fiber mode several pieces
-//! are under way on one thread, and their regions, which are kept in the order of a stack, were
-//! left in another order: a use after free. To spawn a task for each: a waker would come late by a
-//! turn of the loop, and each foreign wake would cost a record and a queue.
+//! are under way on one thread, and their cancel scopes, which are kept in the order of a stack,
+//! were left in another order: a use after free. To spawn a task for each: a waker would come late
+//! by a turn of the loop, and each foreign wake would cost a record and a queue.
 
 use crate::record::create;
+use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Mode};
 use crate::record::position::UNCLAIMED;
-use crate::record::word::Word;
-use crate::sched::cancel::frames::Frames;
+use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::context;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::Role;
@@ -58,11 +58,11 @@ fn call_erased(w: Role, f: &mut dyn FnMut()) -> (Role, Result<(), Payload>) {
         create::write_stack_header(task, never_run, w.stack_flags, Location::caller());
         (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
     }
-    w.running.set(Word::of_task(task));
+    w.running.set(CurrentTask::of_task(task));
     count(&w, 1);
     // SAFETY: the role is ours, and the task has begun on it. The record stands until `with` has
     // returned, and what is called does not unwind.
-    let (mut w, result) = unsafe { Frames::with(w, task, null(), || unwind::catch(f).map_err(super::settled)) };
+    let (mut w, result) = unsafe { ScopedTasks::with(w, task, null(), || unwind::catch(f).map_err(super::settled)) };
     if w.running.has_context() {
         w = context::end(w);
     }

@@ -4,7 +4,7 @@
 use super::{StoredWaker, UserValue};
 use crate::record::header::Header;
 use crate::sched::timers::SleepState;
-use crate::sched::wait::{PollWait, Target};
+use crate::sched::wait::{PollWait, Waiter};
 use std::mem::needs_drop;
 
 /// Dropping one of these runs no user code: a bare `T` or `Waker` in one of them does not compile.
@@ -12,7 +12,7 @@ const _: () = {
     assert!(!needs_drop::<UserValue<String>>());
     assert!(!needs_drop::<StoredWaker>());
     assert!(!needs_drop::<Header>());
-    assert!(!needs_drop::<Target>());
+    assert!(!needs_drop::<Waiter>());
     assert!(!needs_drop::<PollWait>());
     assert!(!needs_drop::<SleepState>());
 };

@@ -1,7 +1,7 @@
 //! How a thread that is no worker waits, and is woken.
 //!
 //! ```text
-//!  gate   WAITS -> 0                 woken before it sleeps: nobody calls the kernel for it
+//!  parker   WAITS -> 0                 woken before it sleeps: nobody calls the kernel for it
 //!         WAITS -> ASLEEP -> 0       woken in its sleep: the waker, who sees that, calls the kernel
 //! ```
 //! *Poked:* a thread that may have been cancelled (`cancel::thread`) is told to look: `WAITS` or
@@ -25,10 +25,10 @@
 //! message): each message is followed by a look, so the line with it goes to and fro for each, and
 //! the two never come to share a processor.
 
-use crate::queue::node::GATE_WAITS;
+use crate::queue::parked::PARKER_WAITS;
 use crate::sched::worker;
 use myriad_base::sys::atomic::Ordering::*;
-use myriad_base::sys::futex::Gate;
+use myriad_base::sys::futex::Parker;
 use myriad_base::sys::mutant::{on, ord};
 use myriad_base::sys::thread::{ticks, ticks_per_us, yield_now};
 use std::cell::Cell;
@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
 /// It is there, and looks at the word.
-pub(super) const WAITS: u32 = GATE_WAITS;
+pub(super) const WAITS: u32 = PARKER_WAITS;
 /// It sleeps, or is about to.
 const ASLEEP: u32 = 2;
 /// It is to look whether it is cancelled.
@@ -66,36 +66,36 @@ pub(crate) fn tell_of_sleep(who: fn(bool)) {
     TOLD.set(Some(who));
 }
 
-/// A gate for one wait.
-pub(crate) fn gate() -> Gate {
-    Gate::new(WAITS)
+/// A parker for one wait.
+pub(crate) fn parker() -> Parker {
+    Parker::new(WAITS)
 }
 
 /// Was it woken?
-pub(crate) fn is_open(gate: &Gate) -> bool {
+pub(crate) fn is_open(parker: &Parker) -> bool {
     // Acquire: pairs with the Release in `open`: what the waker did before.
-    gate.word.load(ord(Acquire, "gate-acquire")) == 0
+    parker.word.load(ord(Acquire, "gate-acquire")) == 0
 }
 
-/// Waits until the gate is open; or, with a time limit, for about so long: it may also return
+/// Waits until the parker is open; or, with a time limit, for about so long: it may also return
 /// early.
-pub(crate) fn wait(gate: &Gate, timeout: Option<Duration>) {
-    if is_open(gate) || !cfg!(loom) && timeout.is_none_or(|left| left >= SHORT) && yield_until_open(gate) {
+pub(crate) fn wait(parker: &Parker, timeout: Option<Duration>) {
+    if is_open(parker) || !cfg!(loom) && timeout.is_none_or(|left| left >= SHORT) && yield_until_open(parker) {
         return;
     }
     // Relaxed: on success nothing is taken over, on failure we look again.
-    _ = gate.word.compare_exchange(WAITS, ASLEEP, Relaxed, Relaxed);
+    _ = parker.word.compare_exchange(WAITS, ASLEEP, Relaxed, Relaxed);
     match TOLD.try_with(Cell::get) {
         Ok(Some(told)) => {
             told(true);
-            gate.wait(ASLEEP, timeout);
+            parker.wait(ASLEEP, timeout);
             told(false);
         }
-        _ => gate.wait(ASLEEP, timeout),
+        _ => parker.wait(ASLEEP, timeout),
     }
 }
 
-/// When a worker last opened a gate, in ticks. Std's, as above: a hint.
+/// When a worker last opened a parker, in ticks. Std's, as above: a hint.
 static CALLED_AT: AtomicU64 = AtomicU64::new(0);
 /// So long, in microseconds, the thread may stand behind the worker that has called it, or behind
 /// another one.
@@ -107,49 +107,49 @@ pub(crate) fn was_called_lately(now: u64) -> bool {
     now.saturating_sub(CALLED_AT.load(Relaxed)) < COMES_US * ticks_per_us()
 }
 
-/// Opens a gate, which may be gone when this returns.
+/// Opens a parker, which may be gone when this returns.
 ///
 /// # Safety
-/// The gate is there until it is open; nobody else opens it.
-pub(crate) unsafe fn open(gate: *const Gate) {
+/// The parker is there until it is open; nobody else opens it.
+pub(crate) unsafe fn open(parker: *const Parker) {
     // Release: pairs with the Acquire in `is_open`. A read-modify-write: who sleeps has said so in
     // the same word.
-    // SAFETY: the caller; afterwards the thread may go on and free the gate: only its address is
+    // SAFETY: the caller; afterwards the thread may go on and free the parker: only its address is
     // used.
-    let was = unsafe { (*gate).word.swap(0, ord(Release, "gate-release")) };
+    let was = unsafe { (*parker).word.swap(0, ord(Release, "gate-release")) };
     if worker::current().is_some() {
         CALLED_AT.store(ticks(), Relaxed);
     }
     if was == ASLEEP && !on("gate-not-woken") {
-        // SAFETY: the gate stood until the swap above.
-        unsafe { Gate::wake(gate) };
+        // SAFETY: the parker stood until the swap above.
+        unsafe { Parker::wake(parker) };
     }
 }
 
 /// Makes a thread look whether it is cancelled.
-pub(crate) fn poke(gate: &Gate) {
-    let mut was = gate.word.load(Relaxed);
+pub(crate) fn poke(parker: &Parker) {
+    let mut was = parker.word.load(Relaxed);
     while was == WAITS || was == ASLEEP {
         // Release: the cancellation, for the Acquire in `looked`.
-        match gate.word.compare_exchange(was, LOOK, Release, Relaxed) {
+        match parker.word.compare_exchange(was, LOOK, Release, Relaxed) {
             Ok(_) => break,
             Err(now) => was = now,
         }
     }
     if was == ASLEEP {
-        // SAFETY: a reference: the gate stands.
-        unsafe { Gate::wake(gate) };
+        // SAFETY: a reference: the parker stands.
+        unsafe { Parker::wake(parker) };
     }
 }
 
 /// The waiting thread is about to look whether it is cancelled, and sleeps again if it is not.
-pub(crate) fn looked(gate: &Gate) {
+pub(crate) fn looked(parker: &Parker) {
     // Acquire: pairs with the Release in `poke`. If it is open, we see that next.
-    _ = gate.word.compare_exchange(LOOK, WAITS, Acquire, Relaxed);
+    _ = parker.word.compare_exchange(LOOK, WAITS, Acquire, Relaxed);
 }
 
 /// Yields for a while. True: it is open.
-fn yield_until_open(gate: &Gate) -> bool {
+fn yield_until_open(parker: &Parker) -> bool {
     let skip = SKIP.load(Relaxed);
     if skip > 0 {
         SKIP.store(skip - 1, Relaxed);
@@ -163,9 +163,9 @@ fn yield_until_open(gate: &Gate) -> bool {
             let penalty = (2 * LAST_PENALTY.load(Relaxed)).clamp(PENALTY.0, PENALTY.1);
             LAST_PENALTY.store(penalty, Relaxed);
             SKIP.store(penalty, Relaxed);
-            return is_open(gate);
+            return is_open(parker);
         }
-        if is_open(gate) {
+        if is_open(parker) {
             let penalty = LAST_PENALTY.load(Relaxed);
             if penalty > 0 {
                 LAST_PENALTY.store(penalty / 2, Relaxed);

@@ -2,10 +2,10 @@
 
 use super::super::idle::WorkerShared;
 use super::{BUDGET, Role, Worker};
-use crate::queue::node::{Home, Node};
+use crate::queue::parked::{Home, Parked};
 use crate::queue::ready::{Ready, prefetch};
 use crate::record::header::Kind;
-use crate::sched::cancel::{ask, point};
+use crate::sched::cancel::{checkpoint, request};
 use crate::sched::timers::Timers;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::stack::switch::switch;
@@ -16,7 +16,7 @@ impl Worker {
     /// A blocked task of this worker goes on, behind all that are ready: first come, first served,
     /// so nobody starves.
     #[inline(always)]
-    pub(crate) fn make_ready(&self, node: *mut Node) {
+    pub(crate) fn make_ready(&self, node: *mut Parked) {
         if self.shared.ready.is_shared() {
             self.shared.push_ready(node);
         } else {
@@ -38,7 +38,7 @@ impl Worker {
     /// # Safety
     /// The node is blocked, in no list, and of this worker; the caller is the worker.
     #[inline(always)]
-    pub(crate) unsafe fn make_next(&self, node: *mut Node) {
+    pub(crate) unsafe fn make_next(&self, node: *mut Parked) {
         if self.shared.ready.is_shared() {
             self.shared.push_ready(node);
         } else {
@@ -67,13 +67,13 @@ impl Worker {
 
     /// The blocked task that goes on next; null if none is ready.
     #[inline(always)]
-    pub(crate) fn take_ready(&self) -> *mut Node {
+    pub(crate) fn take_ready(&self) -> *mut Parked {
         if self.shared.ready.is_shared() { self.shared.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
     }
 
     /// The same in fiber mode.
     #[inline(always)]
-    fn take_ready_fiber(&self) -> *mut Node {
+    fn take_ready_fiber(&self) -> *mut Parked {
         let next = self.next.get();
         if !next.is_null() {
             self.next.set(null_mut());
@@ -107,7 +107,7 @@ impl Worker {
                 self.make_ready(node);
             } else {
                 // SAFETY: it is a message, and ours; we are the worker.
-                unsafe { ask::serve(self, node) };
+                unsafe { request::serve(self, node) };
             }
         });
         true
@@ -122,8 +122,8 @@ impl Worker {
 
     /// A node for what runs on this worker now.
     #[inline(always)]
-    pub(crate) fn node(&self) -> Node {
-        Node::saved(Some(Home::of(self.as_static())), self.stacks.here())
+    pub(crate) fn node(&self) -> Parked {
+        Parked::saved(Some(Home::of(self.as_static())), self.stacks.here())
     }
 
     /// Is there enough stack left to run another task on top of this frame?
@@ -156,31 +156,31 @@ impl Role {
     /// or stays alive, has this worker as its home, and will be woken exactly once (it may have
     /// been already).
     #[inline(always)]
-    pub(crate) unsafe fn suspend(self, node: *const Node) -> Role {
+    pub(crate) unsafe fn suspend(self, node: *const Parked) -> Role {
         if !self.are_fibers() {
             // SAFETY: the caller.
             return unsafe { self.suspend_thread(node) };
         }
         let running = self.running.get();
         // SAFETY: what runs.
-        let task = unsafe { running.seat() };
+        let task = unsafe { running.cancel_record() };
         // SAFETY: the running task, and its wait.
-        if unsafe { point::enter(&self, task, node) } {
+        if unsafe { checkpoint::enter(&self, task, node) } {
             return self;
         }
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
-        let left = self.turns_left.load(Relaxed);
+        let left = self.tick_countdown.load(Relaxed);
         let ready = if left == 0 {
             self.spill_next();
             null_mut()
         } else {
-            self.turns_left.store(left - 1, Relaxed);
+            self.tick_countdown.store(left - 1, Relaxed);
             self.take_ready_fiber()
         };
         if std::ptr::eq(ready, node) {
             // Woken already, and first in the queue: its stack is this one.
             // SAFETY: the running task.
-            unsafe { point::leave_fiber(task) };
+            unsafe { checkpoint::leave_fiber(task) };
             return self;
         }
         let to = if ready.is_null() {
@@ -193,7 +193,7 @@ impl Role {
         // the wait.
         unsafe { (*node).saved.with_mut(|saved| switch(saved, to)) };
         // SAFETY: the running task.
-        unsafe { point::leave_fiber(task) };
+        unsafe { checkpoint::leave_fiber(task) };
         self.running.set(running);
         self.budget.set(BUDGET);
         self
@@ -205,24 +205,24 @@ impl Role {
     /// # Safety
     /// As for `suspend`.
     #[inline(never)]
-    unsafe fn suspend_thread(self, node: *const Node) -> Role {
+    unsafe fn suspend_thread(self, node: *const Parked) -> Role {
         let running = self.running.get();
         // SAFETY: what runs.
-        let task = unsafe { running.seat() };
+        let task = unsafe { running.cancel_record() };
         // SAFETY: the running task, and its wait.
-        if unsafe { point::enter_thread(&self, task, node) } {
+        if unsafe { checkpoint::enter_thread(&self, task, node) } {
             return self;
         }
-        let left = self.turns_left.load(Relaxed);
+        let left = self.tick_countdown.load(Relaxed);
         let ready = if left == 0 {
             null_mut()
         } else {
-            self.turns_left.store(left - 1, Relaxed);
+            self.tick_countdown.store(left - 1, Relaxed);
             self.take_ready()
         };
         if std::ptr::eq(ready, node) {
             // SAFETY: the running task.
-            unsafe { point::leave(&self, task) };
+            unsafe { checkpoint::leave(&self, task) };
             return self;
         }
         let to = if ready.is_null() {
@@ -237,7 +237,7 @@ impl Role {
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(&self, saved, to)) };
         let w = self.refresh();
         // SAFETY: the running task.
-        unsafe { point::leave(&w, task) };
+        unsafe { checkpoint::leave(&w, task) };
         w.running.set(running);
         w.debug_assert_knows_context();
         w.budget.set(BUDGET);
@@ -246,10 +246,10 @@ impl Role {
 
     /// Lets all ready tasks run first.
     pub(crate) fn yield_now(self) -> Role {
-        let task = point::running(&self);
+        let task = checkpoint::running(&self);
         let w = self.let_others_go_first();
         // SAFETY: it runs again.
-        unsafe { point::check_of(task) };
+        unsafe { checkpoint::check_of(task) };
         w
     }
 
@@ -261,7 +261,7 @@ impl Role {
         }
         self.drain_inbox();
         let node = self.node();
-        self.make_ready(&raw const node as *mut Node);
+        self.make_ready(&raw const node as *mut Parked);
         // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
         unsafe { self.suspend(&node) }
     }
@@ -283,7 +283,7 @@ impl Role {
             }
             let running = w.running.get();
             let node = w.node();
-            w.make_ready(&raw const node as *mut Node);
+            w.make_ready(&raw const node as *mut Parked);
             // Straight to the other one: the loop, as in `suspend`, would need a stack.
             // SAFETY: a ready node is blocked, with its stack saved, and in no queue any more. Ours
             // is in the ready ring, where it is found exactly once.

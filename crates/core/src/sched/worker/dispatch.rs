@@ -2,9 +2,9 @@
 //! [`dispatch`](crate::task::dispatch), `JoinHandle::yield_to`.
 //!
 //! The task stands in no queue meanwhile, but in a slot of the worker: no thief takes it, no policy
-//! sorts it in. The caller makes its next turn one with a look at this and that (`turns_left` 0),
-//! and blocks behind the ready tasks. So the loop comes by, finds the slot, and puts the number of
-//! turns back: between two tasks nothing has been asked that was not asked before.
+//! sorts it in. The caller makes its next turn one with a look at this and that (`tick_countdown`
+//! 0), and blocks behind the ready tasks. So the loop comes by, finds the slot, and puts the number
+//! of turns back: between two tasks nothing has been asked that was not asked before.
 //!
 //! **Fairness.** A task that is entered and enters another one has neither ended nor blocked, so a
 //! chain of them takes no turns. Every [`IN_A_ROW`] of them the caller gives way first, to all that
@@ -15,9 +15,9 @@
 //! it.
 
 use super::{Role, SELDOM, Worker};
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
 use crate::record::header::Header;
-use crate::sched::cancel::point;
+use crate::sched::cancel::checkpoint;
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::cell::Cell;
 use std::fmt;
@@ -28,32 +28,37 @@ use std::ptr::null_mut;
 const IN_A_ROW: u32 = 2 * SELDOM;
 
 /// The slot.
-pub(crate) struct Entering {
+pub(crate) struct RunNext {
     task: Cell<*mut Header>,
-    /// The worker's `turns_left` before.
-    turns_left: Cell<u32>,
+    /// The worker's `tick_countdown` before.
+    tick_countdown: Cell<u32>,
     /// How many were entered ...
     in_a_row: Cell<u32>,
     /// ... since the worker had made so many looks.
-    looks: Cell<u32>,
+    tick_count: Cell<u32>,
 }
 
-impl Default for Entering {
+impl Default for RunNext {
     fn default() -> Self {
-        Entering { task: Cell::new(null_mut()), turns_left: Cell::new(0), in_a_row: Cell::new(0), looks: Cell::new(0) }
+        RunNext {
+            task: Cell::new(null_mut()),
+            tick_countdown: Cell::new(0),
+            in_a_row: Cell::new(0),
+            tick_count: Cell::new(0),
+        }
     }
 }
 
-impl fmt::Debug for Entering {
+impl fmt::Debug for RunNext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entering").field("any", &!self.task.get().is_null()).finish_non_exhaustive()
     }
 }
 
-impl Entering {
+impl RunNext {
     /// One more is about to be entered, after so many looks: are these too many in a row?
-    fn is_too_much(&self, looks: u32) -> bool {
-        let before = if self.looks.replace(looks) == looks { self.in_a_row.get() } else { 0 };
+    fn is_too_much(&self, tick_count: u32) -> bool {
+        let before = if self.tick_count.replace(tick_count) == tick_count { self.in_a_row.get() } else { 0 };
         let too_much = before >= IN_A_ROW;
         self.in_a_row.set(if too_much { 0 } else { before + 1 });
         too_much
@@ -69,11 +74,11 @@ impl Role {
     /// queue; a cancellation of the caller arrives after it has begun, as always.)
     pub(crate) fn may_enter(self) -> Option<Role> {
         // Not in a destructor that runs because of a panic.
-        let may = |w: &Worker| w.entering.task.get().is_null() && !std::thread::panicking() && w.ensure_stack().is_ok();
+        let may = |w: &Worker| w.run_next.task.get().is_null() && !std::thread::panicking() && w.ensure_stack().is_ok();
         if !may(&self) {
             return None;
         }
-        if !self.entering.is_too_much(self.looks.load(Relaxed)) {
+        if !self.run_next.is_too_much(self.tick_count.load(Relaxed)) {
             return Some(self);
         }
         let w = self.set_aside();
@@ -83,9 +88,9 @@ impl Role {
     /// Sets the running task aside, behind all that are ready; the worker's next turn is one with a
     /// look.
     fn set_aside(self) -> Role {
-        self.turns_left.store(0, Relaxed);
+        self.tick_countdown.store(0, Relaxed);
         let node = self.node();
-        self.make_ready(&raw const node as *mut Node);
+        self.make_ready(&raw const node as *mut Parked);
         // SAFETY: there is a stack, as `may_enter` says; the node is ours, in the ready ring, where
         // it is found exactly once.
         unsafe { self.suspend(&node) }
@@ -98,29 +103,29 @@ impl Role {
     /// The worker [may](Self::may_enter); the task is a closure's that is ready to run, the
     /// caller's, and in no queue.
     pub(crate) unsafe fn enter(self, task: *mut Header) -> Role {
-        let running = point::running(&self);
-        self.entering.task.set(task);
-        self.entering.turns_left.set(self.turns_left.load(Relaxed));
+        let running = checkpoint::running(&self);
+        self.run_next.task.set(task);
+        self.run_next.tick_countdown.set(self.tick_countdown.load(Relaxed));
         let w = self.set_aside();
         // SAFETY: it runs again.
-        unsafe { point::check_of(running) };
+        unsafe { checkpoint::check_of(running) };
         w
     }
 }
 
 impl Worker {
     /// The task that is to be entered with this turn; null if there is none.
-    pub(crate) fn take_entering(&self) -> *mut Header {
-        let task = self.entering.task.replace(null_mut());
+    pub(crate) fn take_run_next(&self) -> *mut Header {
+        let task = self.run_next.task.replace(null_mut());
         if !task.is_null() {
-            self.turns_left.store(self.entering.turns_left.get(), Relaxed);
+            self.tick_countdown.store(self.run_next.tick_countdown.get(), Relaxed);
         }
         task
     }
 
     /// The loop ends.
-    pub(crate) fn give_entering_back(&self) {
-        let task = self.entering.task.replace(null_mut());
+    pub(crate) fn give_run_next_back(&self) {
+        let task = self.run_next.task.replace(null_mut());
         if !task.is_null() {
             // SAFETY: it was in the slot, so it is in no queue, and ours.
             unsafe { self.pool.inject_into(None, task, self.pool.origin()) };

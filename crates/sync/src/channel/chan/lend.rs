@@ -50,7 +50,7 @@ impl<T> Lent<T> {
 /// What is to be done after a message came back, without the lock.
 pub(in super::super) struct Back<T> {
     /// To be woken, in order.
-    served: Vec<Target>,
+    served: Vec<Waiter>,
     /// To be dropped.
     doomed: Option<UserValue<T>>,
     /// Receivers wait at a closed channel in which nothing is left.
@@ -64,15 +64,15 @@ impl<T> Chan<T> {
     /// # Safety
     /// It was lent to the caller, who has it in `place` (unless it is taken), and does not use it
     /// any more.
-    pub(in super::super) unsafe fn end_loan(&self, here: Here, place: *const T, taken: bool) {
+    pub(in super::super) unsafe fn end_loan(&self, caller: Caller, place: *const T, taken: bool) {
         // SAFETY: the caller; locked.
-        let back = self.locked(here, |state| unsafe { state.end_loan(place, taken) });
-        for target in back.served {
+        let back = self.locked(caller, |state| unsafe { state.end_loan(place, taken) });
+        for waiter in back.served {
             // SAFETY: claimed, and woken once, without the lock.
-            unsafe { here.wake(target) };
+            unsafe { caller.wake(waiter) };
         }
         if back.ends {
-            self.end_all(here);
+            self.end_all(caller);
         }
         // Last, since its destructor may panic. The caller's panic goes on if there is one.
         match back.doomed {
@@ -179,10 +179,10 @@ impl<T> State<T> {
     ///
     /// # Safety
     /// As [`wait`](Self::wait); there was none to be lent, under the same lock.
-    pub(in super::super) unsafe fn wait_to_look(&mut self, entry: *mut Entry<T>, target: Target) {
+    pub(in super::super) unsafe fn wait_to_look(&mut self, entry: *mut Entry<T>, waiter: Waiter) {
         // SAFETY: the caller: it is live.
         unsafe {
-            self.wait(Side::Receive, entry, target);
+            self.wait(Side::Receive, entry, waiter);
             (*entry).look();
         }
         if !on("not-sought") {
@@ -220,12 +220,12 @@ impl<T> State<T> {
             if self.is_lent() {
                 return self.send_behind(place);
             }
-            let Some((entry, target)) = self.waiting_receivers.claim_first() else {
+            let Some((entry, waiter)) = self.waiting_receivers.claim_first() else {
                 self.odd &= !SOUGHT;
                 return self.buffer_or_refuse(place);
             };
             self.hand_over(entry, place);
-            Sent::Done(Some(target))
+            Sent::Done(Some(waiter))
         }
     }
 
@@ -297,7 +297,7 @@ impl<T> State<T> {
     /// # Safety
     /// As there.
     #[cold]
-    pub(super) unsafe fn give_back_oddly(&mut self, place: *const T) -> Option<Target> {
+    pub(super) unsafe fn give_back_oddly(&mut self, place: *const T) -> Option<Waiter> {
         // SAFETY: locked; linked entries are live; the caller.
         unsafe {
             while !self.waiting_receivers.is_empty() {
@@ -305,9 +305,9 @@ impl<T> State<T> {
                 if self.is_lent() && (*entry).state() == LOOKS {
                     break;
                 }
-                if let Some(target) = self.waiting_receivers.claim(entry) {
+                if let Some(waiter) = self.waiting_receivers.claim(entry) {
                     self.hand_over(entry, place);
-                    return Some(target);
+                    return Some(waiter);
                 }
             }
             match self.loan_mut() {
@@ -327,7 +327,7 @@ impl<T> State<T> {
     /// # Safety
     /// As there.
     #[cold]
-    pub(super) unsafe fn send_or_wait_oddly(&mut self, entry: *mut Entry<T>, me: Group) -> (Link, Option<Target>) {
+    pub(super) unsafe fn send_or_wait_oddly(&mut self, entry: *mut Entry<T>, me: MultiWait) -> (Link, Option<Waiter>) {
         // SAFETY: the caller; locked.
         unsafe {
             if self.is_closed() {
@@ -335,10 +335,10 @@ impl<T> State<T> {
             }
             if !self.is_lent() {
                 match self.waiting_receivers.claim_first_with(me) {
-                    Met::Partner(receiver, target) => {
+                    Met::Partner(receiver, waiter) => {
                         self.hand_over(receiver, (*entry).place());
                         Entry::end(entry, DONE);
-                        return (Link::Done, Some(target));
+                        return (Link::Done, Some(waiter));
                     }
                     Met::Over => return (Link::Over, None),
                     Met::Nobody => {}
@@ -351,7 +351,7 @@ impl<T> State<T> {
                 }
                 return (link, None);
             }
-            self.wait(Side::Send, entry, me.target());
+            self.wait(Side::Send, entry, me.waiter());
         }
         (Link::Linked, None)
     }
@@ -361,7 +361,11 @@ impl<T> State<T> {
     /// # Safety
     /// As there.
     #[cold]
-    pub(super) unsafe fn receive_or_wait_lent(&mut self, entry: *mut Entry<T>, me: Group) -> (Link, Option<Target>) {
+    pub(super) unsafe fn receive_or_wait_lent(
+        &mut self,
+        entry: *mut Entry<T>,
+        me: MultiWait,
+    ) -> (Link, Option<Waiter>) {
         // SAFETY: the caller; locked.
         unsafe {
             if self.receives_now() {
@@ -371,7 +375,7 @@ impl<T> State<T> {
                 }
                 return (link, None);
             }
-            self.wait(Side::Receive, entry, me.target());
+            self.wait(Side::Receive, entry, me.waiter());
         }
         (Link::Linked, None)
     }
@@ -410,7 +414,7 @@ impl<T> State<T> {
     ///
     /// # Safety
     /// Locked.
-    unsafe fn serve(&mut self, served: &mut Vec<Target>) {
+    unsafe fn serve(&mut self, served: &mut Vec<Waiter>) {
         // SAFETY: locked; entries are ours until `end`, and what is moved out of one place is moved
         // into another.
         unsafe {
@@ -418,11 +422,11 @@ impl<T> State<T> {
                 // Into the buffer, as long as there is room.
                 if self.buffer.len() < self.limit
                     && !self.is_closed()
-                    && let Some((sender, target)) = self.waiting_senders.claim_first()
+                    && let Some((sender, waiter)) = self.waiting_senders.claim_first()
                 {
                     self.buffer.push((*sender).place());
                     Entry::end(sender, DONE);
-                    served.push(target);
+                    served.push(waiter);
                     continue;
                 }
                 if on("not-served") || self.buffer.len() == 0 && self.is_closed() {
@@ -443,11 +447,11 @@ impl<T> State<T> {
                     }
                     continue;
                 }
-                let Some((receiver, target)) = self.waiting_receivers.claim_first() else { return };
+                let Some((receiver, waiter)) = self.waiting_receivers.claim_first() else { return };
                 let looks = (*receiver).state() == LOOKS;
                 self.buffer.pop((*receiver).place());
                 Entry::end(receiver, DONE);
-                served.push(target);
+                served.push(waiter);
                 if looks {
                     return self.lend();
                 }

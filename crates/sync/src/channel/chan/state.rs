@@ -7,7 +7,7 @@ use crate::channel::entry::{CLOSED, DONE, Entry, LINKED, LOOKS, Met};
 use crate::channel::ring::{Messages, Ring};
 use crate::select::Link;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Group, Target};
+use myriad_core::engine::wait::{MultiWait, Waiter};
 use std::mem::ManuallyDrop;
 
 impl<T> State<T> {
@@ -15,19 +15,19 @@ impl<T> State<T> {
         self.waiting_receivers.is_empty() && self.waiting_senders.is_empty() && self.watching.is_empty()
     }
 
-    /// Begins to wait for the close, or waits on with another target; true: it is closed. The
-    /// target that is not needed is left in its place.
+    /// Begins to wait for the close, or waits on with another waiter; true: it is closed. The
+    /// waiter that is not needed is left in its place.
     ///
     /// # Safety
     /// As [`List::push`]; locked.
-    pub(in crate::channel) unsafe fn watch(&mut self, entry: *mut Entry<T>, target: &mut Option<Target>) -> bool {
+    pub(in crate::channel) unsafe fn watch(&mut self, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
         if self.is_closed() {
             return true;
         }
         // SAFETY: the caller; open, so an entry that was linked is so still.
         unsafe {
-            match target.take() {
-                Some(new) if (*entry).state() == LINKED => *target = Some((*entry).replace_target(new)),
+            match waiter.take() {
+                Some(new) if (*entry).state() == LINKED => *waiter = Some((*entry).replace_target(new)),
                 Some(new) => self.watching.push(entry, new),
                 None => {}
             }
@@ -39,7 +39,7 @@ impl<T> State<T> {
     ///
     /// # Safety
     /// The caller's own entry, which is in no other list; locked.
-    pub(in crate::channel) unsafe fn unwatch(&mut self, entry: *mut Entry<T>) -> Option<Target> {
+    pub(in crate::channel) unsafe fn unwatch(&mut self, entry: *mut Entry<T>) -> Option<Waiter> {
         // SAFETY: the caller.
         unsafe { ((*entry).state() == LINKED).then(|| self.watching.remove(entry)) }
     }
@@ -63,7 +63,7 @@ impl<T> State<T> {
     ///
     /// # Safety
     /// As there; locked.
-    pub(super) unsafe fn leave_line(&mut self, entry: *mut Entry<T>, of: Side) -> Option<Target> {
+    pub(super) unsafe fn leave_line(&mut self, entry: *mut Entry<T>, of: Side) -> Option<Waiter> {
         // SAFETY: its owner asks, so it is live. Linked: under the lock it stays so.
         unsafe {
             if !matches!((*entry).state(), LINKED | LOOKS) && !on("give-up-unchecked") {
@@ -73,9 +73,9 @@ impl<T> State<T> {
                 Side::Send => &mut self.waiting_senders,
                 Side::Receive => &mut self.waiting_receivers,
             };
-            let target = list.remove(entry);
+            let waiter = list.remove(entry);
             (*entry).reset();
-            Some(target)
+            Some(waiter)
         }
     }
 
@@ -142,11 +142,11 @@ impl<T> State<T> {
                 return self.try_send_oddly(place);
             }
             if !self.waiting_receivers.is_empty()
-                && let Some((entry, target)) = self.waiting_receivers.claim_first()
+                && let Some((entry, waiter)) = self.waiting_receivers.claim_first()
             {
                 (*entry).put(place);
                 Entry::end(entry, DONE);
-                return Sent::Done(Some(target));
+                return Sent::Done(Some(waiter));
             }
             self.buffer_or_refuse(place)
         }
@@ -191,12 +191,12 @@ impl<T> State<T> {
                 {
                     return Received::Done(None);
                 }
-                let target = self.waiting_senders.claim_first().map(|(entry, target)| {
+                let waiter = self.waiting_senders.claim_first().map(|(entry, waiter)| {
                     self.buffer.push((*entry).place());
                     Entry::end(entry, DONE);
-                    target
+                    waiter
                 });
-                return Received::Done(target);
+                return Received::Done(waiter);
             }
             if self.odd != 0 {
                 return self.try_recv_oddly(place);
@@ -214,11 +214,11 @@ impl<T> State<T> {
         // SAFETY: as there.
         unsafe {
             if !self.waiting_senders.is_empty()
-                && let Some((entry, target)) = self.waiting_senders.claim_first()
+                && let Some((entry, waiter)) = self.waiting_senders.claim_first()
             {
                 place.copy_from_nonoverlapping((*entry).place(), 1);
                 Entry::end(entry, DONE);
-                return Received::Done(Some(target));
+                return Received::Done(Some(waiter));
             }
         }
         Received::Empty
@@ -229,12 +229,12 @@ impl<T> State<T> {
     /// # Safety
     /// As [`List::push`]; the operation was just found to be impossible, under the same lock.
     #[inline(always)]
-    pub(in crate::channel) unsafe fn wait(&mut self, of: Side, entry: *mut Entry<T>, target: Target) {
+    pub(in crate::channel) unsafe fn wait(&mut self, of: Side, entry: *mut Entry<T>, waiter: Waiter) {
         // SAFETY: the caller.
         unsafe {
             match of {
-                Side::Send => self.waiting_senders.push(entry, target),
-                Side::Receive => self.waiting_receivers.push(entry, target),
+                Side::Send => self.waiting_senders.push(entry, waiter),
+                Side::Receive => self.waiting_receivers.push(entry, waiter),
             }
         }
         self.changes = self.changes.wrapping_add(usize::from(!on("waits-not-counted")));
@@ -257,7 +257,7 @@ impl<T> State<T> {
     }
 
     /// Sends for one that waits in other lists meanwhile; if that is not possible now, begins to
-    /// wait here too. The target of a receiver is to be woken afterwards.
+    /// wait here too. The waiter of a receiver is to be woken afterwards.
     ///
     /// # Safety
     /// As [`List::push`]. The entry's slot holds a message; it is moved out if the entry is `DONE`
@@ -265,8 +265,8 @@ impl<T> State<T> {
     pub(in crate::channel) unsafe fn send_or_wait(
         &mut self,
         entry: *mut Entry<T>,
-        me: Group,
-    ) -> (Link, Option<Target>) {
+        me: MultiWait,
+    ) -> (Link, Option<Waiter>) {
         // Of another kind a send never waits, so it was done by an attempt.
         debug_assert_eq!(self.when_full, WhenFull::Wait);
         // SAFETY: the caller; locked.
@@ -275,11 +275,11 @@ impl<T> State<T> {
                 return self.send_or_wait_oddly(entry, me);
             }
             match self.waiting_receivers.claim_first_with(me) {
-                Met::Partner(receiver, target) => {
+                Met::Partner(receiver, waiter) => {
                     (*receiver).put((*entry).place());
                     Entry::end(receiver, DONE);
                     Entry::end(entry, DONE);
-                    return (Link::Done, Some(target));
+                    return (Link::Done, Some(waiter));
                 }
                 Met::Over => return (Link::Over, None),
                 Met::Nobody => {}
@@ -292,7 +292,7 @@ impl<T> State<T> {
                 }
                 return (link, None);
             }
-            self.wait(Side::Send, entry, me.target());
+            self.wait(Side::Send, entry, me.waiter());
         }
         (Link::Linked, None)
     }
@@ -305,8 +305,8 @@ impl<T> State<T> {
     pub(in crate::channel) unsafe fn receive_or_wait(
         &mut self,
         entry: *mut Entry<T>,
-        me: Group,
-    ) -> (Link, Option<Target>) {
+        me: MultiWait,
+    ) -> (Link, Option<Waiter>) {
         // SAFETY: the caller; locked.
         unsafe {
             if self.odd & LENT != 0 {
@@ -315,9 +315,9 @@ impl<T> State<T> {
             if self.buffer.len() > 0 {
                 let link = Self::end_alone(entry, DONE, me);
                 if link == Link::Done
-                    && let Received::Done(target) = self.try_recv((*entry).place())
+                    && let Received::Done(waiter) = self.try_recv((*entry).place())
                 {
-                    return (link, target);
+                    return (link, waiter);
                 }
                 return (link, None);
             }
@@ -326,16 +326,16 @@ impl<T> State<T> {
                 return (Self::end_alone(entry, CLOSED, me), None);
             }
             match self.waiting_senders.claim_first_with(me) {
-                Met::Partner(sender, target) => {
+                Met::Partner(sender, waiter) => {
                     (*entry).put((*sender).place());
                     Entry::end(sender, DONE);
                     Entry::end(entry, DONE);
-                    return (Link::Done, Some(target));
+                    return (Link::Done, Some(waiter));
                 }
                 Met::Over => return (Link::Over, None),
                 Met::Nobody => {}
             }
-            self.wait(Side::Receive, entry, me.target());
+            self.wait(Side::Receive, entry, me.waiter());
         }
         (Link::Linked, None)
     }
@@ -344,7 +344,7 @@ impl<T> State<T> {
     ///
     /// # Safety
     /// The entry and the wait are the caller's.
-    pub(super) unsafe fn end_alone(entry: *mut Entry<T>, state: u8, me: Group) -> Link {
+    pub(super) unsafe fn end_alone(entry: *mut Entry<T>, state: u8, me: MultiWait) -> Link {
         // SAFETY: the caller.
         unsafe {
             if !me.claim() && !on("ended-not-asked") {

@@ -2,13 +2,13 @@
 
 use super::{ALONE, Condition, Slot};
 use crate::entry::{Entry, LINKED};
-use crate::lock::crowd::retarget;
 use crate::lock::mutex::MutexGuard;
 use crate::lock::op::{self, Op};
 use crate::lock::raw::RawMutex;
 use crate::lock::reentrant::{ReentrantLock, ReentrantLockGuard};
+use crate::lock::wait_queue::retarget;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Here, InHand, Target};
+use myriad_core::engine::wait::{Caller, InHand, Waiter};
 use myriad_core::time::Instant;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::{LockResult, PoisonError};
@@ -52,25 +52,25 @@ impl<T> Drop for Notified<'_, T> {
 unsafe impl<T> Op for Notified<'_, T> {
     type Slot = Slot<T>;
 
-    unsafe fn start(&mut self, here: Here, entry: *mut Entry<Slot<T>>, target: &mut Option<Target>) -> bool {
-        let Some(target) = target.take() else { return false };
-        let blocks = !target.is_future();
-        self.condition.inner.locked(here, |state| {
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<Slot<T>>, waiter: &mut Option<Waiter>) -> bool {
+        let Some(waiter) = waiter.take() else { return false };
+        let blocks = !waiter.is_future();
+        self.condition.inner.locked(caller, |state| {
             let slot = Slot { generation: state.generation, value: MaybeUninit::uninit() };
             // SAFETY: the caller: the entry is ours, and live; under the lock.
             unsafe {
                 (*entry).place().write(slot);
                 if self.first {
-                    state.list.push_first(entry, target);
+                    state.list.push_first(entry, waiter);
                 } else {
-                    state.list.push(entry, target);
+                    state.list.push(entry, waiter);
                 }
             }
         });
         if let Some(raw) = self.raw {
             self.unlocked = true;
             // SAFETY: it is locked by the caller, who gave the right to unlock it away.
-            unsafe { if blocks { raw.unlock_waiting(here) } else { raw.unlock() } };
+            unsafe { if blocks { raw.unlock_waiting(caller) } else { raw.unlock() } };
         }
         false
     }
@@ -80,20 +80,20 @@ unsafe impl<T> Op for Notified<'_, T> {
         unsafe { self.receive(slot) };
     }
 
-    unsafe fn retarget(&self, here: Here, entry: *mut Entry<Slot<T>>, target: &mut Option<Target>) {
+    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<Slot<T>>, waiter: &mut Option<Waiter>) {
         // SAFETY: the caller; under the lock.
-        self.condition.inner.locked(here, |_| unsafe { retarget(entry, target) });
+        self.condition.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
-    unsafe fn withdraw(&mut self, here: Here, entry: *mut Entry<Slot<T>>) -> u8 {
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<Slot<T>>) -> u8 {
         // SAFETY: the caller; under the lock a linked entry stays linked.
-        let (outcome, target) = self.condition.inner.locked(here, |state| unsafe {
+        let (outcome, waiter) = self.condition.inner.locked(caller, |state| unsafe {
             let outcome = (*entry).state();
-            let target = (outcome == LINKED).then(|| state.list.remove(entry));
+            let waiter = (outcome == LINKED).then(|| state.list.remove(entry));
             (*entry).reset();
-            (outcome, target)
+            (outcome, waiter)
         });
-        drop(InHand::new(target));
+        drop(InHand::new(waiter));
         outcome
     }
 

@@ -7,11 +7,11 @@
 //! stack and read by it when it returns. Of a thread it is known beforehand, and stands there
 //! before the node is published: so any worker may go on with it, even before the thread has handed
 //! over its role (see [`crate::sched::rescue::takeover`]). `next` is written by whoever holds the
-//! node: a wait list (under its lock), the waker, then the home. No `&mut Node` may exist while it
-//! is published: it is reached through raw pointers only.
+//! node: a wait list (under its lock), the waker, then the home. No `&mut Parked` may exist while
+//! it is published: it is reached through raw pointers only.
 
 use myriad_base::sys::cell::UnsafeCell;
-use myriad_base::sys::futex::Gate;
+use myriad_base::sys::futex::Parker;
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
@@ -20,26 +20,26 @@ use std::ptr::{NonNull, null_mut};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Home(pub(crate) NonNull<()>);
 
-/// The word of a [`Gate`] at which a foreign thread waits, before it sleeps: see `wait::foreign`.
-pub(crate) const GATE_WAITS: u32 = 1;
+/// The word of a [`Parker`] at which a foreign thread waits, before it sleeps: see `wait::foreign`.
+pub(crate) const PARKER_WAITS: u32 = 1;
 
 /// See the module's header.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Node {
+pub struct Parked {
     /// The next node of the list that holds this one.
-    pub(crate) next: UnsafeCell<*mut Node>,
+    pub(crate) next: UnsafeCell<*mut Parked>,
     /// Where the home worker goes on: a saved stack pointer, or the parked thread.
     pub(crate) saved: UnsafeCell<*mut u8>,
-    /// The worker that runs it; `None` for a foreign thread, which sleeps on `gate`.
+    /// The worker that runs it; `None` for a foreign thread, which sleeps on `parker`.
     pub(crate) home: Option<Home>,
     /// For a foreign thread: see `foreign`.
-    pub(crate) gate: Gate,
+    pub(crate) parker: Parker,
     /// 1: a cancellation has ended the wait. Written by the home (by a foreign thread itself)
     /// before it goes on.
     pub(crate) cancelled: Cell<u16>,
     /// 1: it began while its thread was panicking (threads mode). (16 bits each, so that one store
-    /// sets them and the gate.)
+    /// sets them and the parker.)
     pub(crate) panicking: Cell<u16>,
     /// How a cancellation ends the wait; `None`: it does not.
     pub(crate) end: Cell<Option<End>>,
@@ -50,9 +50,9 @@ pub struct Node {
 /// passed the request on to what it waits for).
 ///
 /// Called by the home of a blocked task, without any lock, while the task cannot go on.
-pub type End = unsafe fn(*const Node) -> bool;
+pub type End = unsafe fn(*const Parked) -> bool;
 
-impl Node {
+impl Parked {
     /// Has a cancellation ended the wait?
     #[inline(always)]
     pub(crate) fn was_cancelled(&self) -> bool {
@@ -61,18 +61,18 @@ impl Node {
 
     /// For what runs on this worker now, or for this foreign thread.
     #[inline(always)]
-    pub(crate) fn new(home: Option<Home>) -> Node {
-        Node::saved(home, null_mut())
+    pub(crate) fn new(home: Option<Home>) -> Parked {
+        Parked::saved(home, null_mut())
     }
 
     /// The same of a thread's stack, which is known already.
     #[inline(always)]
-    pub(crate) fn saved(home: Option<Home>, saved: *mut u8) -> Node {
-        Node {
+    pub(crate) fn saved(home: Option<Home>, saved: *mut u8) -> Parked {
+        Parked {
             next: UnsafeCell::new(null_mut()),
             saved: UnsafeCell::new(saved),
             home,
-            gate: Gate::new(GATE_WAITS),
+            parker: Parker::new(PARKER_WAITS),
             cancelled: Cell::new(0),
             panicking: Cell::new(0),
             end: Cell::new(None),

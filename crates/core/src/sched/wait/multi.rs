@@ -1,14 +1,14 @@
 //! Waits that stand in several lists at once, and waits of futures that do: for a select.
 
-use super::{HELD, Here, Kind, OPEN, Target, WOKEN, Wait};
+use super::{Caller, HELD, Kind, OPEN, WOKEN, Wait, Waiter};
 use crate::sched::user_code::StoredWaker;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::{on, ord};
 
-/// A wait that stands in several lists: [timed](super::Here::timed_wait), or of a future.
+/// A wait that stands in several lists: [timed](super::Caller::timed_wait), or of a future.
 #[derive(Debug, Clone, Copy)]
-pub struct Group(*const Wait);
+pub struct MultiWait(*const Wait);
 
 /// What became of two claims at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,17 +21,17 @@ pub enum Both {
     MineOver,
 }
 
-impl Group {
+impl MultiWait {
     /// A timed wait as one of several lists.
-    pub fn of(wait: &Wait) -> Group {
+    pub fn of(wait: &Wait) -> MultiWait {
         debug_assert!(wait.timed);
-        Group(wait)
+        MultiWait(wait)
     }
 
     /// What stands for it in a list.
     #[inline(always)]
-    pub fn target(self) -> Target {
-        Target(Kind::Blocked(self.0))
+    pub fn waiter(self) -> Waiter {
+        Waiter(Kind::Blocked(self.0))
     }
 
     /// Its owner ends the wait itself. False: a waker has ended it. (Then a blocked one has to
@@ -46,19 +46,19 @@ impl Group {
     }
 }
 
-impl Target {
+impl Waiter {
     /// Is it of this very wait?
     #[inline]
-    pub fn is_of(&self, group: Group) -> bool {
+    pub fn is_of(&self, group: MultiWait) -> bool {
         matches!(self.0, Kind::Blocked(wait) if std::ptr::eq(wait, group.0))
     }
 
     /// Ends this wait and the caller's own at once, or neither.
     ///
     /// # Safety
-    /// As [`claim`](Target::claim), but it may still be in the list. It is of another wait than
+    /// As [`claim`](Waiter::claim), but it may still be in the list. It is of another wait than
     /// `me`, which is the caller's own, and alive.
-    pub unsafe fn claim_with(&mut self, me: Group) -> Both {
+    pub unsafe fn claim_with(&mut self, me: MultiWait) -> Both {
         let other = match self.0 {
             // SAFETY: the caller.
             Kind::Blocked(wait) if unsafe { (*wait).timed } => wait,
@@ -94,16 +94,16 @@ impl Target {
 
     /// Are both of one wait, which stands in several lists?
     #[inline]
-    pub fn is_with(&self, other: &Target) -> bool {
+    pub fn is_with(&self, other: &Waiter) -> bool {
         matches!((&self.0, &other.0), (Kind::Blocked(one), Kind::Blocked(two)) if std::ptr::eq(*one, *two))
     }
 
     /// Ends this wait and another one at once, or neither, for two that meet by the hands of a
-    /// third. `MineOver`: this one is over. Both targets are woken by the caller.
+    /// third. `MineOver`: this one is over. Both waiters are woken by the caller.
     ///
     /// # Safety
-    /// As [`claim_with`](Target::claim_with), for both, in place of the caller's own.
-    pub unsafe fn claim_both(&mut self, other: &mut Target) -> Both {
+    /// As [`claim_with`](Waiter::claim_with), for both, in place of the caller's own.
+    pub unsafe fn claim_both(&mut self, other: &mut Waiter) -> Both {
         // SAFETY: the caller: both are alive, and two waits.
         unsafe {
             let mine = match self.0 {
@@ -111,7 +111,7 @@ impl Target {
                 // Nobody else can end it.
                 _ => return if other.claim() { Both::Claimed } else { Both::Over },
             };
-            let both = other.claim_with(Group(mine));
+            let both = other.claim_with(MultiWait(mine));
             if both == Both::Claimed && (*mine).polled {
                 self.take_waker(mine);
             }
@@ -130,7 +130,7 @@ impl Target {
         // claimer's.
         let waker = unsafe { (*wait.cast::<PollWait>()).waker.with_mut(|waker| (*waker).take()) };
         // What was there is a pointer: nothing is dropped under the lock.
-        *self = Target(Kind::Future(waker.expect("an open wait has a waker")));
+        *self = Waiter(Kind::Future(waker.expect("an open wait has a waker")));
     }
 }
 
@@ -156,15 +156,15 @@ impl PollWait {
     /// One that is over.
     #[inline]
     pub fn new() -> PollWait {
-        let wait = Wait { polled: true, ..Here::nobody().timed_wait() };
+        let wait = Wait { polled: true, ..Caller::nobody().timed_wait() };
         wait.claim.store(WOKEN, Relaxed);
         PollWait { wait, waker: UnsafeCell::new(None) }
     }
 
     /// For the lists. It stands where it is until it is in none of them.
-    pub fn group(&self) -> Group {
+    pub fn group(&self) -> MultiWait {
         // Of the whole, not of its first part: the waker is reached through it.
-        Group(std::ptr::from_ref(self).cast())
+        MultiWait(std::ptr::from_ref(self).cast())
     }
 
     /// Begins a wait. An older waker comes back, to be dropped.

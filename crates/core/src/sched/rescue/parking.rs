@@ -19,13 +19,13 @@ pub(crate) const AWAKE: usize = 0;
 
 /// See the module's header.
 #[derive(Debug)]
-pub(crate) struct Doze {
+pub(crate) struct Parking {
     /// The number of the monitor that sleeps, or is about to, until somebody wakes it; or
     /// [`AWAKE`].
     pub asleep: AtomicUsize,
 }
 
-impl Doze {
+impl Parking {
     /// Monitor `number` wants to sleep, and may if this is so. False: it may not. One monitor at a
     /// time.
     pub(crate) fn fall_asleep(&self, number: usize, all_sleep: impl FnOnce() -> bool) -> bool {

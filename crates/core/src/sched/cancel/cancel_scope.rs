@@ -3,23 +3,24 @@
 //! ```text
 //!  task: .. timeout { .. shield { .. token.run { .. } } }      innermost first: token -> shield -> timeout
 //! ```
-//! A region stands on the stack of its task, and points to the one around it. Which is the
-//! innermost one of a task says a table, looked at only by who enters or leaves a region, or is
-//! marked: so a task without regions pays nothing, and one that is set aside saves nothing.
+//! A cancel scope stands on the stack of its task, and points to the one around it. Which is the
+//! innermost one of a task says a table, looked at only by who enters or leaves a cancel scope, or
+//! is marked: so a task without cancel scopes pays nothing, and one that is set aside saves
+//! nothing.
 //!
-//! *Is the task cancelled?* From the innermost region outwards: a cancelled one says yes, a shield
-//! says no; at the end the task's own mark says it.
+//! *Is the task cancelled?* From the innermost cancel scope outwards: a cancelled one says yes, a
+//! shield says no; at the end the task's own mark says it.
 //!
 //! **Unwinding.** While a task unwinds because of a cancellation, what runs are destructors. They
 //! may block, and must not be cancelled again, as that would be a panic in a destructor. So the
-//! table counts the unwindings under way, and each is a shield against all regions entered before
-//! it. It ends when its payload is dropped, or stops at a boundary ([`settle`]).
+//! table counts the unwindings under way, and each is a shield against all cancel scopes entered
+//! before it. It ends when its payload is dropped, or stops at a boundary ([`settle`]).
 //!
-//! **Who may touch what.** A region's links and its entry are its task's: others look at them only
-//! while the task is blocked and they are its home. `cancelled` is written by whoever has the
-//! region alive by a lock under which the task leaves it: that of the wheel, or of the token.
+//! **Who may touch what.** A cancel scope's links and its entry are its task's: others look at them
+//! only while the task is blocked and they are its home. `cancelled` is written by whoever has the
+//! cancel scope alive by a lock under which the task leaves it: that of the wheel, or of the token.
 
-use super::ask::ask_home;
+use super::request::request_home;
 use super::thread::{self, Thread};
 use crate::record::header::{Header, Kind, Marks};
 use crate::sched::fork;
@@ -30,12 +31,12 @@ use myriad_base::sys::clock::Instant;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ptr::null;
-// Not through `sys`: no model covers regions.
+// Not through `sys`: no model covers cancel scopes.
 use myriad_base::sys::atomic::AtomicU8;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, MutexGuard};
 
-/// Who has regions: a task or a foreign thread, by the address of its marks.
+/// Who has cancel scopes: a task or a foreign thread, by the address of its marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key(*const AtomicU8);
 
@@ -68,8 +69,8 @@ impl Key {
 
 /// See the module's header.
 #[derive(Debug)]
-pub(crate) struct Region {
-    around: *const Region,
+pub(crate) struct CancelScope {
+    around: *const CancelScope,
     shield: bool,
     /// Unwindings that were under way when it was entered.
     unwindings: u32,
@@ -88,13 +89,13 @@ enum Owner {
     Thread(*const Thread),
 }
 
-/// Whom to ask once the lock is released under which a region was cancelled.
+/// Whom to ask once the lock is released under which a cancel scope was cancelled.
 #[derive(Debug)]
 pub(crate) struct Asked(Option<(*const Header, bool, &'static WorkerShared)>);
 
 #[derive(Debug)]
 pub(crate) struct Entry {
-    innermost: Option<*const Region>,
+    innermost: Option<*const CancelScope>,
     unwindings: u32,
     /// Which of these are unwindings because of cancellations whose payloads have not been dropped:
     /// see [`Unwinding`].
@@ -119,16 +120,16 @@ pub(super) struct Unwinding {
     number: u64,
 }
 
-/// Who has no entry is in no region, and has no unwinding of a cancellation: if its mark says that
-/// it unwinds, it is kept off once.
+/// Who has no entry is in no cancel scope, and has no unwinding of a cancellation: if its mark says
+/// that it unwinds, it is kept off once.
 pub(crate) type Table = HashMap<usize, Entry>;
 const SHARDS: usize = 64;
 static TABLES: [Shard; SHARDS] = [const { Shard { entries: AtomicUsize::new(0), table: Mutex::new(None) } }; SHARDS];
 
 /// A part of the table.
 struct Shard {
-    /// How many are in it: most programs have no regions, and look here alone. Written under the
-    /// lock. Who asks for its own entry has written it before, and who asks for another's sees
+    /// How many are in it: most programs have no cancel scopes, and look here alone. Written under
+    /// the lock. Who asks for its own entry has written it before, and who asks for another's sees
     /// where that waits, which was written after its entry: so it is not missed, and Relaxed is
     /// enough.
     entries: AtomicUsize,
@@ -191,13 +192,13 @@ fn look<R>(key: Key, f: impl Fn(&Entry) -> R) -> R {
     Shard::of(key).entry(key, &f).unwrap_or_else(none)
 }
 
-/// What a cancellation ends where a task is now: the innermost region that is cancelled, or all of
-/// the task.
+/// What a cancellation ends where a task is now: the innermost cancel scope that is cancelled, or
+/// all of the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     Task,
     /// One that was entered in a destructor, while its thread panicked; or not.
-    Region {
+    CancelScope {
         in_panic: bool,
     },
 }
@@ -208,9 +209,9 @@ impl Extent {
     /// cancellation.
     ///
     /// What is on a thread is on one stack, so that is known exactly. (But for a panic within such
-    /// a region, of which nobody tells.)
+    /// a cancel scope, of which nobody tells.)
     pub(super) fn leaves_panic(self, panics: bool) -> bool {
-        panics && self != Extent::Region { in_panic: true }
+        panics && self != Extent::CancelScope { in_panic: true }
     }
 }
 
@@ -229,38 +230,39 @@ pub(super) fn cancelled(key: Key) -> Option<Extent> {
     }
     let (innermost, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
     let unwindings = if marks & Marks::UNWINDING == 0 { 0 } else { unwindings };
-    let mut region = innermost;
-    // SAFETY: regions of the chain stand, and do not change: see the header.
-    while let Some(inner) = unsafe { region.as_ref() } {
+    let mut cancel_scope = innermost;
+    // SAFETY: cancel scopes of the chain stand, and do not change: see the header.
+    while let Some(inner) = unsafe { cancel_scope.as_ref() } {
         if inner.unwindings < unwindings {
             return None;
         }
         // Acquire: what the canceller did before.
         if inner.cancelled.load(Acquire) {
-            return Some(Extent::Region { in_panic: inner.in_panic });
+            return Some(Extent::CancelScope { in_panic: inner.in_panic });
         }
         if inner.shield {
             return None;
         }
-        region = inner.around;
+        cancel_scope = inner.around;
     }
     if unwindings > 0 {
         return None;
     }
     if marks & Marks::CANCELLED == 0 && innermost.is_null() {
-        // Nothing is left that this could be about. (A region is cancelled before the mark is set.)
+        // Nothing is left that this could be about. (A cancel scope is cancelled before the mark is
+        // set.)
         key.marks().fetch_and(!Marks::ASKED, AcqRel);
     }
     (marks & Marks::CANCELLED != 0).then_some(Extent::Task)
 }
 
-/// When the innermost regions of this foreign thread that count are over.
+/// When the innermost cancel scopes of this foreign thread that count are over.
 pub(super) fn next_deadline() -> Instant {
     let key = Key::current();
-    let (mut region, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
+    let (mut cancel_scope, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
     let mut first = Instant::NEVER;
-    // SAFETY: our own regions.
-    while let Some(inner) = unsafe { region.as_ref() } {
+    // SAFETY: our own cancel scopes.
+    while let Some(inner) = unsafe { cancel_scope.as_ref() } {
         if inner.unwindings < unwindings {
             break;
         }
@@ -268,27 +270,27 @@ pub(super) fn next_deadline() -> Instant {
         if inner.shield {
             break;
         }
-        region = inner.around;
+        cancel_scope = inner.around;
     }
     first
 }
 
-/// Cancels those regions of this foreign thread whose time is over.
+/// Cancels those cancel scopes of this foreign thread whose time is over.
 pub(super) fn expire(now: Instant) {
-    let mut region = look(Key::current(), |entry| entry.innermost.unwrap_or(null()));
-    // SAFETY: our own regions.
-    while let Some(inner) = unsafe { region.as_ref() } {
+    let mut cancel_scope = look(Key::current(), |entry| entry.innermost.unwrap_or(null()));
+    // SAFETY: our own cancel scopes.
+    while let Some(inner) = unsafe { cancel_scope.as_ref() } {
         if inner.deadline <= now {
             inner.cancelled.store(true, Release);
             inner.key.marks().fetch_or(Marks::ASKED, AcqRel);
         }
-        region = inner.around;
+        cancel_scope = inner.around;
     }
 }
 
-impl Region {
-    /// A region of the caller, to be entered where it stands.
-    pub(crate) fn new(shield: bool, deadline: Instant) -> Region {
+impl CancelScope {
+    /// A cancel scope of the caller, to be entered where it stands.
+    pub(crate) fn new(shield: bool, deadline: Instant) -> CancelScope {
         let owner = match worker::current() {
             Some(w) if !w.task().is_null() => {
                 let task = w.task();
@@ -302,7 +304,7 @@ impl Region {
                 Owner::Thread(thread::current())
             }
         };
-        Region {
+        CancelScope {
             around: null(),
             shield,
             unwindings: 0,
@@ -316,7 +318,7 @@ impl Region {
 
     /// Enters it. It stays where it is until it is left.
     pub(crate) fn enter(&mut self) {
-        let this: *mut Region = self;
+        let this: *mut CancelScope = self;
         change(self.key, |entry| {
             // SAFETY: ours, and nobody else knows it.
             unsafe {
@@ -349,12 +351,12 @@ impl Region {
     ///
     /// # Safety
     /// It is alive, by a lock that its task takes before it leaves it.
-    pub(crate) unsafe fn cancel(this: *const Region) -> Asked {
+    pub(crate) unsafe fn cancel(this: *const CancelScope) -> Asked {
         // SAFETY: the caller; the task is in it, so its record lives too.
         unsafe {
             // Release: pairs with the Acquire in `is_cancelled`.
             (*this).cancelled.store(true, Release);
-            // After it: who finds the mark looks for the region.
+            // After it: who finds the mark looks for the cancel scope.
             (*this).key.marks().fetch_or(Marks::ASKED, AcqRel);
             match (*this).owner {
                 Owner::Task { task, on_stack, home } => Asked(Some((task, on_stack, home))),
@@ -379,22 +381,22 @@ impl Asked {
     /// Makes the task's home look at it.
     pub(crate) fn ask(self) {
         if let Some((task, on_stack, home)) = self.0 {
-            ask_home(task, on_stack, home);
+            request_home(task, on_stack, home);
         }
     }
 }
 
-/// What came of a region that was left: the result; or, as an error, that it was cancelled itself.
-/// All other unwinding goes on: also that of a region around it, or of the whole task, which counts
-/// more.
-pub(crate) fn ended<R>(region: &Region, result: Result<R, Payload>) -> Result<R, Payload> {
+/// What came of a cancel scope that was left: the result; or, as an error, that it was cancelled
+/// itself. All other unwinding goes on: also that of a cancel scope around it, or of the whole
+/// task, which counts more.
+pub(crate) fn ended<R>(cancel_scope: &CancelScope, result: Result<R, Payload>) -> Result<R, Payload> {
     match result {
         Ok(value) => Ok(value),
-        Err(mut payload) if super::is_cancellation(&payload) && region.is_over() => {
+        Err(mut payload) if super::is_cancellation(&payload) && cancel_scope.is_over() => {
             super::settle(&mut payload);
             // (Not out of a destructor that runs because of a panic: there the rest of the task is
             // spared.)
-            if cancelled(region.key).is_some_and(|extent| !extent.leaves_panic(std::thread::panicking())) {
+            if cancelled(cancel_scope.key).is_some_and(|extent| !extent.leaves_panic(std::thread::panicking())) {
                 unwind::resume(payload);
             }
             Err(payload)

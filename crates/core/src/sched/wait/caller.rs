@@ -1,7 +1,7 @@
 //! Who is calling.
 
-use super::{Kind, OPEN, Target, Wait};
-use crate::queue::node::Node;
+use super::{Kind, OPEN, Wait, Waiter};
+use crate::queue::parked::Parked;
 use crate::sched::worker::{self, Role, Worker, wake_node, wake_node_next};
 use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::AtomicU8;
@@ -23,29 +23,29 @@ fn spent(let_others_go: fn(Role) -> Role) {
 /// Of the calling thread, and good until the calling task ends, also over its waits: where the task
 /// may go on with another worker (in threads mode), each use asks again. A copy may outlive user
 /// code, and be used where the worker is hidden ([`keep_thread`](crate::task::keep_thread), a hook)
-/// or at the end of the thread, in a destructor of a thread-local: copies are safe because a `Here`
-/// stays on its thread, workers live for ever, and what is not `unsafe` touches cells of this
-/// thread's worker, or suspends, and [`spend`](Self::spend) asks anew before a suspension. Who
+/// or at the end of the thread, in a destructor of a thread-local: copies are safe because a
+/// `Caller` stays on its thread, workers live for ever, and what is not `unsafe` touches cells of
+/// this thread's worker, or suspends, and [`spend`](Self::spend) asks anew before a suspension. Who
 /// blocks by a `Wait` vouches for its maker.
 #[derive(Debug, Clone, Copy)]
-pub struct Here {
+pub struct Caller {
     /// The worker that the caller was at first; in fiber mode that is for good.
     home: Option<&'static Worker>,
     /// Of the thread that asked: so it is not `Send`.
     thread: PhantomData<*mut ()>,
 }
 
-impl Here {
+impl Caller {
     /// The calling thread.
     #[inline(always)]
-    pub fn get() -> Here {
-        Here { home: worker::current().map(|w| Worker::of(w.as_static())), thread: PhantomData }
+    pub fn get() -> Caller {
+        Caller { home: worker::current().map(|w| Worker::of(w.as_static())), thread: PhantomData }
     }
 
     /// Nobody in particular.
     #[inline(always)]
-    pub(super) const fn nobody() -> Here {
-        Here { home: None, thread: PhantomData }
+    pub(super) const fn nobody() -> Caller {
+        Caller { home: None, thread: PhantomData }
     }
 
     /// The worker whose role the calling thread has now. (In fiber mode also where it is hidden:
@@ -107,7 +107,7 @@ impl Here {
         }
         w.budget.set(left - 1);
         // SAFETY: the caller; the right is this thread's.
-        Some(unsafe { lock.lock(w.biaser.get()) })
+        Some(unsafe { lock.lock(w.bias_owner.get()) })
     }
 
     /// As [`spend`](Self::spend) for a future, which yields by being pending. True: go on.
@@ -138,7 +138,7 @@ impl Here {
     #[inline(always)]
     pub unsafe fn lock(self, lock: &BiasedLock) -> BiasedGuard<'_> {
         // SAFETY: the caller; the right is this thread's.
-        unsafe { lock.lock(self.worker().and_then(|w| w.biaser.get())) }
+        unsafe { lock.lock(self.worker().and_then(|w| w.bias_owner.get())) }
     }
 
     /// Could a wait begin right now, without [`Wait::prepare`]?
@@ -151,7 +151,7 @@ impl Here {
     #[inline(always)]
     pub fn wait(self) -> Wait {
         Wait {
-            node: self.worker().map_or_else(|| Node::new(None), |w| w.node()),
+            node: self.worker().map_or_else(|| Parked::new(None), |w| w.node()),
             claim: AtomicU8::new(OPEN),
             timed: false,
             polled: false,
@@ -164,27 +164,27 @@ impl Here {
         Wait { timed: true, ..self.wait() }
     }
 
-    /// As [`Target::wake`], for one to whom the caller has handed something to work on: a blocked
+    /// As [`Waiter::wake`], for one to whom the caller has handed something to work on: a blocked
     /// task of this worker goes on next, when the caller waits or ends.
     ///
     /// # Safety
-    /// As [`Target::wake`].
+    /// As [`Waiter::wake`].
     #[inline(always)]
-    pub unsafe fn wake_next(self, target: Target) {
-        match target.0 {
+    pub unsafe fn wake_next(self, waiter: Waiter) {
+        match waiter.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
             Kind::Blocked(wait) => unsafe { wake_node_next(self.worker().as_deref(), Wait::node(wait)) },
             Kind::Future(waker) => waker.wake(),
         }
     }
 
-    /// As [`Target::wake`].
+    /// As [`Waiter::wake`].
     ///
     /// # Safety
-    /// As [`Target::wake`].
+    /// As [`Waiter::wake`].
     #[inline(always)]
-    pub unsafe fn wake(self, target: Target) {
-        match target.0 {
+    pub unsafe fn wake(self, waiter: Waiter) {
+        match waiter.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
             Kind::Blocked(wait) => unsafe { wake_node(self.worker().as_deref(), Wait::node(wait)) },
             Kind::Future(waker) => waker.wake(),

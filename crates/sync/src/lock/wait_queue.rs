@@ -1,16 +1,16 @@
 //! State under a biased lock, and those who wait at it for the same thing and go on together.
 //!
-//! **Generations.** Each who joins a crowd bears its number; letting it go raises the number, so
-//! those who come meanwhile are not let go with it. Targets are woken in batches, without the lock,
-//! first come, first served. One whose time is over meanwhile was let go if its number is lower,
-//! whether its waker has come to it or not.
+//! **Generations.** Each who joins a wait queue bears its number; letting it go raises the number,
+//! so those who come meanwhile are not let go with it. Targets are woken in batches, without the
+//! lock, first come, first served. One whose time is over meanwhile was let go if its number is
+//! lower, whether its waker has come to it or not.
 
 use crate::entry::{DONE, Entry, LINKED, List};
 use myriad_base::lock::biased::BiasedLock;
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Here, Target};
+use myriad_core::engine::wait::{Caller, Waiter};
 
 /// A state that is reached under a lock.
 pub(super) struct Guarded<S> {
@@ -32,29 +32,29 @@ impl<S> Guarded<S> {
 
     /// Runs `f` under the lock: short, no user code, no other lock, no panic.
     #[inline(always)]
-    pub(super) fn locked<R>(&self, here: Here, f: impl FnOnce(&mut S) -> R) -> R {
+    pub(super) fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut S) -> R) -> R {
         // SAFETY: the closures of these modules keep to that.
-        let _guard = unsafe { here.lock(&self.lock) };
+        let _guard = unsafe { caller.lock(&self.lock) };
         // SAFETY: under the lock.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
 }
 
 /// See the module's header.
-pub(super) struct Crowd {
+pub(super) struct WaitQueue {
     list: List<u64>,
     generation: u64,
 }
 
-const _: () = crate::values::no_drop_glue::<Crowd>();
+const _: () = crate::values::no_drop_glue::<WaitQueue>();
 const _: () = crate::values::no_drop_glue::<Batch>();
 
 /// Of one who is let go alone: greater than all generations.
 pub(super) static ALONE: u64 = u64::MAX;
 
-impl Crowd {
-    pub(super) const fn new() -> Crowd {
-        Crowd { list: List::new(), generation: 0 }
+impl WaitQueue {
+    pub(super) const fn new() -> WaitQueue {
+        WaitQueue { list: List::new(), generation: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -70,38 +70,38 @@ impl Crowd {
     ///
     /// # Safety
     /// As [`List::push`].
-    pub(super) unsafe fn join(&mut self, entry: *mut Entry<u64>, target: Target) {
+    pub(super) unsafe fn join(&mut self, entry: *mut Entry<u64>, waiter: Waiter) {
         // SAFETY: the caller; the entry is still ours.
         unsafe {
             (*entry).put(&raw const self.generation);
-            self.list.push(entry, target);
+            self.list.push(entry, waiter);
         }
     }
 
     /// For [`Op::withdraw`](super::op::Op::withdraw): takes an entry out that is still linked, with
-    /// its target. `DONE` also if its generation was let go, and [`let_go`] has not come to it yet.
+    /// its waiter. `DONE` also if its generation was let go, and [`let_go`] has not come to it yet.
     ///
     /// # Safety
     /// It was linked by `join`.
-    pub(super) unsafe fn leave(&mut self, entry: *mut Entry<u64>) -> (u8, Option<Target>) {
+    pub(super) unsafe fn leave(&mut self, entry: *mut Entry<u64>) -> (u8, Option<Waiter>) {
         // SAFETY: the caller; linked, it stays so under the lock; its slot is full since `join`.
         unsafe {
             let state = (*entry).state();
-            let target = (state == LINKED).then(|| self.list.remove(entry));
+            let waiter = (state == LINKED).then(|| self.list.remove(entry));
             (*entry).reset();
             let let_go = *(*entry).place() < self.generation && !on("let-go-forgotten");
-            (if let_go { DONE } else { state }, target)
+            (if let_go { DONE } else { state }, waiter)
         }
     }
 
     /// The first is to go on, alone.
-    pub(super) fn one(&mut self) -> Option<Target> {
+    pub(super) fn one(&mut self) -> Option<Waiter> {
         // SAFETY: under the lock.
         unsafe {
-            self.list.claim_first().map(|(entry, target)| {
+            self.list.claim_first().map(|(entry, waiter)| {
                 (*entry).put(&raw const ALONE);
                 Entry::end(entry, DONE);
-                target
+                waiter
             })
         }
     }
@@ -121,32 +121,32 @@ impl Crowd {
                 if *(*entry).place() > upto {
                     return;
                 }
-                if let Some(target) = self.list.claim(entry) {
+                if let Some(waiter) = self.list.claim(entry) {
                     Entry::end(entry, outcome);
-                    batch.add(target);
+                    batch.add(waiter);
                 }
             }
         }
     }
 }
 
-/// Under the lock: a linked entry gets a new target, and leaves the old one.
+/// Under the lock: a linked entry gets a new waiter, and leaves the old one.
 ///
 /// # Safety
 /// The entry is the caller's, in a list of the locked primitive or in none.
-pub(super) unsafe fn retarget<T>(entry: *mut Entry<T>, target: &mut Option<Target>) {
+pub(super) unsafe fn retarget<T>(entry: *mut Entry<T>, waiter: &mut Option<Waiter>) {
     // SAFETY: the caller.
     unsafe {
         if (*entry).state() == LINKED {
-            *target = target.take().map(|new| (*entry).replace_target(new));
+            *waiter = waiter.take().map(|new| (*entry).replace_target(new));
         }
     }
 }
 
 /// Lets all go who came up to this generation.
 #[cold]
-pub(super) fn let_go<S>(guarded: &Guarded<S>, crowd: fn(&mut S) -> &mut Crowd, upto: u64, outcome: u8) {
-    let_go_of(|batch| guarded.locked(Here::get(), |state| crowd(state).take(upto, outcome, batch)));
+pub(super) fn let_go<S>(guarded: &Guarded<S>, wait_queue: fn(&mut S) -> &mut WaitQueue, upto: u64, outcome: u8) {
+    let_go_of(|batch| guarded.locked(Caller::get(), |state| wait_queue(state).take(upto, outcome, batch)));
 }
 
 /// Wakes batch after batch, until none comes.
@@ -166,7 +166,7 @@ const BATCH: usize = 32;
 /// Targets to be [woken](Batch::wake).
 #[must_use = "whoever is in it waits for its wake"]
 pub(super) struct Batch {
-    targets: [Option<Target>; BATCH],
+    targets: [Option<Waiter>; BATCH],
     len: usize,
 }
 
@@ -181,17 +181,17 @@ impl Batch {
         self.len == 0
     }
     /// One that was claimed.
-    pub(super) fn add(&mut self, target: Target) {
-        self.targets[self.len] = Some(target);
+    pub(super) fn add(&mut self, waiter: Waiter) {
+        self.targets[self.len] = Some(waiter);
         self.len += 1;
     }
     /// Wakes them, in order. (A waker is user code, after which we may have another worker's role:
     /// so each asks anew where it is.)
     pub(super) fn wake(&mut self) {
-        for target in &mut self.targets[..self.len] {
-            if let Some(target) = target.take() {
+        for waiter in &mut self.targets[..self.len] {
+            if let Some(waiter) = waiter.take() {
                 // SAFETY: claimed, and woken once.
-                unsafe { target.wake() };
+                unsafe { waiter.wake() };
             }
         }
     }

@@ -12,11 +12,11 @@
 //! threads mode under a lock, by anybody.
 
 use super::sweep::Sweep;
-use super::{ask, point};
+use super::{checkpoint, request};
+use crate::record::current::CurrentTask;
 use crate::record::header::{Header, Marks};
-use crate::record::position as place;
-use crate::record::position::Place;
-use crate::record::word::Word;
+use crate::record::position;
+use crate::record::position::Position;
 use crate::sched::pool::Handle;
 use crate::sched::worker::{Role, Worker};
 use myriad_base::sys::atomic::{AtomicBool, Ordering::*, fence};
@@ -28,18 +28,18 @@ use std::sync::{Mutex, MutexGuard};
 
 /// See the module's header.
 #[derive(Debug)]
-pub struct Frames {
+pub struct ScopedTasks {
     first: UnsafeCell<*mut Frame>,
     lock: Mutex<()>,
     pub(super) sweep: Sweep,
 }
 
 // SAFETY: owner only, or under the lock.
-unsafe impl Sync for Frames {}
+unsafe impl Sync for ScopedTasks {}
 
-impl Default for Frames {
+impl Default for ScopedTasks {
     fn default() -> Self {
-        Frames { first: UnsafeCell::new(null_mut()), lock: Mutex::new(()), sweep: Sweep::default() }
+        ScopedTasks { first: UnsafeCell::new(null_mut()), lock: Mutex::new(()), sweep: Sweep::default() }
     }
 }
 
@@ -75,7 +75,7 @@ struct Links {
     worker: &'static Worker,
 }
 
-impl Frames {
+impl ScopedTasks {
     /// Runs `f` with a frame for the task. `scope` says whether its scope is cancelled; null if it
     /// has none.
     ///
@@ -102,17 +102,17 @@ impl Frames {
             let before = (*task).idx.load(Relaxed);
             let mut frame = Frame { links: MaybeUninit::uninit(), task, scope, before };
             let this = &raw mut frame;
-            (*task).idx.store(place::framed(this), Relaxed);
+            (*task).idx.store(position::framed(this), Relaxed);
             let result = f();
             // Relaxed: of our own.
             if (*task).marks.load(Relaxed) & Marks::FRAMED == 0 {
-                Frames::unlink(this);
+                ScopedTasks::unlink(this);
                 // Those below forget the task before its record may go.
-                if let Place::On(below) = place::read(before) {
-                    point::forget_top(began, Word::exposed(below));
+                if let Position::On(below) = position::read(before) {
+                    checkpoint::forget_top(began, CurrentTask::exposed(below));
                 }
             } else if !fault("frame-left") {
-                (*task).idx.store(place::RUNS, Relaxed);
+                (*task).idx.store(position::RUNS, Relaxed);
             }
             (w.refresh(), result)
         }
@@ -131,7 +131,7 @@ impl Frames {
             if this.is_null() {
                 // Its frame was left, without a wait.
                 (*task).marks.fetch_and(!Marks::FRAMED, Relaxed);
-                return place::RUNS;
+                return position::RUNS;
             }
             let _guard = self.lock(w);
             let next = *self.first.get();
@@ -154,7 +154,7 @@ impl Frames {
         // task never leaves its worker, which is the caller; in threads mode there is the lock.
         unsafe {
             let w = (*Frame::links(this)).worker;
-            let list = &w.custody;
+            let list = &w.scoped;
             let _guard = list.lock(w);
             let Links { next, prev, .. } = *Frame::links(this);
             list.sweep.leaves(this, next);
@@ -215,15 +215,15 @@ impl Frames {
                 return;
             }
             if guard.is_none() {
-                return ask::look(w, task);
+                return request::look(w, task);
             }
-            // SeqCst: as in `ask::look`.
+            // SeqCst: as in `request::look`.
             fence(SeqCst);
             // Held under the lock: so it does not go before we have looked.
-            let held = point::hold(&*task);
+            let held = checkpoint::hold(&*task);
             drop(guard);
             if let Some(word) = held {
-                ask::look_at_held(task, word);
+                request::look_at_held(task, word);
             }
         }
     }
@@ -268,9 +268,9 @@ impl Frame {
     /// The task is the calling thread's.
     unsafe fn of(task: *const Header) -> *mut Frame {
         // SAFETY: the task lives.
-        match place::read(unsafe { (*task).idx.load(Relaxed) }) {
-            Place::On(frame) => std::ptr::with_exposed_provenance_mut(frame),
-            Place::Unknown => null_mut(),
+        match position::read(unsafe { (*task).idx.load(Relaxed) }) {
+            Position::On(frame) => std::ptr::with_exposed_provenance_mut(frame),
+            Position::Unknown => null_mut(),
             other => unreachable!("a framed task is at {other:?}"),
         }
     }

@@ -46,7 +46,7 @@ const PATIENCE: u64 = 4;
 /// A worker's right to be preferred by locks. Lives for ever.
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct Biaser {
+pub struct BiasOwner {
     /// What locks that are biased to it bear now.
     pub(super) key: AtomicU32,
     /// The biased lock that its worker is in.
@@ -62,12 +62,12 @@ pub struct Biaser {
     in_debt_until: AtomicU64,
 }
 
-impl Biaser {
+impl BiasOwner {
     /// Number `number`, not 0, is this one's for ever.
-    pub fn new(number: u16, fence: Fence, biases: bool) -> Biaser {
+    pub fn new(number: u16, fence: Fence, biases: bool) -> BiasOwner {
         let number = u32::from(number);
         assert!(number != NOBODY && number <= NUMBER);
-        Biaser {
+        BiasOwner {
             key: AtomicU32::new(number),
             in_op: AtomicPtr::new(null_mut()),
             fence,
@@ -210,13 +210,13 @@ pub use registry::{FreeNumbers, give_back, lock_free, take};
 
 #[cfg(not(loom))]
 mod registry {
-    use super::{Biaser, Fence, NUMBER};
+    use super::{BiasOwner, Fence, NUMBER};
     use crate::sys::fence::membarrier_works;
     use std::sync::{Mutex, MutexGuard, OnceLock};
 
     /// At most this many workers are preferred at a time; the others always go by the word.
     const MOST: usize = NUMBER as usize + 1;
-    static ALL: [OnceLock<Biaser>; MOST] = [const { OnceLock::new() }; MOST];
+    static ALL: [OnceLock<BiasOwner>; MOST] = [const { OnceLock::new() }; MOST];
     /// Numbers given back, and how many were ever taken.
     static FREE: Mutex<(Vec<u16>, u16)> = Mutex::new((Vec::new(), 0));
 
@@ -234,7 +234,7 @@ mod registry {
     }
 
     /// A number for a new worker; `None` when all are taken.
-    pub fn take() -> Option<&'static Biaser> {
+    pub fn take() -> Option<&'static BiasOwner> {
         let mut free = lock_free().list;
         let number = free.0.pop().or_else(|| {
             (usize::from(free.1) + 1 < MOST).then(|| {
@@ -242,7 +242,7 @@ mod registry {
                 free.1
             })
         })?;
-        Some(ALL[usize::from(number)].get_or_init(|| Biaser::new(number, Fence::new(0), membarrier_works())))
+        Some(ALL[usize::from(number)].get_or_init(|| BiasOwner::new(number, Fence::new(0), membarrier_works())))
     }
 
     /// The worker ends, on the calling thread; another may have its number.
@@ -250,30 +250,30 @@ mod registry {
     /// # Safety
     /// The right came from [`take`], is the calling thread's, and is used no more. The thread is in
     /// no biased lock.
-    pub unsafe fn give_back(biaser: &'static Biaser) {
-        let number = Biaser::number_of(biaser.key.load(super::Relaxed));
+    pub unsafe fn give_back(bias_owner: &'static BiasOwner) {
+        let number = BiasOwner::number_of(bias_owner.key.load(super::Relaxed));
         // SAFETY: the calling thread has the right, and is in no biased lock, as this function's
         // contract says.
-        unsafe { biaser.renounce() };
+        unsafe { bias_owner.renounce() };
         lock_free().list.0.push(number);
     }
 
-    pub(in crate::lock) fn find(number: u16) -> &'static Biaser {
+    pub(in crate::lock) fn find(number: u16) -> &'static BiasOwner {
         ALL[usize::from(number)].get().expect("a lock is biased to a number that was taken")
     }
 }
 
 #[cfg(loom)]
 mod registry {
-    use super::{Biaser, Fence};
+    use super::{BiasOwner, Fence};
     loom::lazy_static! {
-        static ref ALL: [Biaser; 3] = std::array::from_fn(|i| Biaser::new(i as u16 + 1, Fence::new(i), true));
+        static ref ALL: [BiasOwner; 3] = std::array::from_fn(|i| BiasOwner::new(i as u16 + 1, Fence::new(i), true));
     }
     /// In a model: the worker of this number, from 1.
-    pub fn find(number: u16) -> &'static Biaser {
+    pub fn find(number: u16) -> &'static BiasOwner {
         // SAFETY: loom drops its lazies only after the execution has ended, and no reference
         // outlives that.
-        unsafe { std::mem::transmute::<&Biaser, &'static Biaser>(&ALL[usize::from(number) - 1]) }
+        unsafe { std::mem::transmute::<&BiasOwner, &'static BiasOwner>(&ALL[usize::from(number) - 1]) }
     }
 }
 #[cfg(not(loom))]

@@ -18,10 +18,10 @@ static NOBODY: Header = Header::nobody();
 /// Nothing, a task's record, or the context of a task (tagged), which names the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
-pub(crate) struct Word(*mut ());
+pub(crate) struct CurrentTask(*mut ());
 
-/// The first part of a task's context: what a [`Word`] has to know of it. The rest belongs to
-/// task-locals.
+/// The first part of a task's context: what a [`CurrentTask`] has to know of it. The rest belongs
+/// to task-locals.
 ///
 /// A context is record memory, so a late look at a record that was here reads a context.
 #[repr(C)]
@@ -36,8 +36,8 @@ pub(crate) struct ContextHead {
     pub(crate) place: &'static Location<'static>,
     /// Kind and state of the record memory that this is.
     untouched: UnsafeCell<MaybeUninit<u64>>,
-    /// See [`Word::seat`].
-    pub(crate) seat: Cell<*const Header>,
+    /// See [`CurrentTask::cancel_record`].
+    pub(crate) cancel_record: Cell<*const Header>,
 }
 
 const _: () = {
@@ -46,30 +46,30 @@ const _: () = {
     assert!(offset_of!(ContextHead, untouched) == offset_of!(Header, kind) || cfg!(loom));
     // A late look at where the record that was here waits (`idx`) finds an address, which is no
     // place and no position that is in use.
-    assert!(offset_of!(ContextHead, seat) == offset_of!(Header, idx) || cfg!(loom));
-    // `Word` tags the address of either in its lowest bit.
+    assert!(offset_of!(ContextHead, cancel_record) == offset_of!(Header, idx) || cfg!(loom));
+    // `CurrentTask` tags the address of either in its lowest bit.
     assert!(align_of::<ContextHead>() > 1 && align_of::<Header>() > 1);
     assert!(offset_of!(Header, state) + 4 == offset_of!(Header, kind) + 8 || cfg!(loom));
 };
 
-impl Word {
+impl CurrentTask {
     /// No task runs.
     #[cfg(not(loom))]
-    pub(crate) const NOTHING: Word = Word((&raw const NOBODY).cast_mut().cast());
+    pub(crate) const NOTHING: CurrentTask = CurrentTask((&raw const NOBODY).cast_mut().cast());
     /// No task runs. (In a model no worker does.)
     #[cfg(loom)]
-    pub const NOTHING: Word = Word(null_mut());
+    pub const NOTHING: CurrentTask = CurrentTask(null_mut());
 
     /// A task without a context.
     #[inline(always)]
-    pub(crate) fn of_task(record: *mut Header) -> Word {
-        Word(record.cast())
+    pub(crate) fn of_task(record: *mut Header) -> CurrentTask {
+        CurrentTask(record.cast())
     }
 
     /// A task with this context.
     #[inline(always)]
-    pub(crate) fn of_context(context: *mut ContextHead) -> Word {
-        Word(context.map_addr(|a| a | CONTEXT).cast())
+    pub(crate) fn of_context(context: *mut ContextHead) -> CurrentTask {
+        CurrentTask(context.map_addr(|a| a | CONTEXT).cast())
     }
 
     /// Is it a context?
@@ -104,10 +104,10 @@ impl Word {
     /// # Safety
     /// The word is that of what runs here, or of what stands below it on the same stack.
     #[inline(always)]
-    pub(crate) unsafe fn seat(self) -> *const Header {
+    pub(crate) unsafe fn cancel_record(self) -> *const Header {
         if self.has_context() {
             // SAFETY: the caller: the task's context.
-            return unsafe { (*self.head()).seat.get() };
+            return unsafe { (*self.head()).cancel_record.get() };
         }
         self.0.cast()
     }
@@ -122,8 +122,8 @@ impl Word {
     ///
     /// # Safety
     /// It is what [`expose`](Self::expose) has said of a word that is good still.
-    pub(crate) unsafe fn exposed(address: usize) -> Word {
-        Word(std::ptr::with_exposed_provenance_mut(address))
+    pub(crate) unsafe fn exposed(address: usize) -> CurrentTask {
+        CurrentTask(std::ptr::with_exposed_provenance_mut(address))
     }
 
     /// The same as [`record`](Self::record) of another worker, whose task may end at any time: a
@@ -139,12 +139,12 @@ impl Word {
 
     /// Is this the record that stands for no task?
     pub(crate) fn is_nobody(record: *const Header) -> bool {
-        std::ptr::eq(record, Word::nobody())
+        std::ptr::eq(record, CurrentTask::nobody())
     }
 
     /// The record that stands for no task.
     pub(crate) fn nobody() -> *const Header {
-        Word::NOTHING.0.cast()
+        CurrentTask::NOTHING.0.cast()
     }
 
     /// As a number, to compare.
@@ -160,29 +160,29 @@ pub(crate) struct Running(AtomicPtr<()>);
 impl Running {
     /// No task.
     pub(crate) fn nothing() -> Running {
-        Running(AtomicPtr::new(Word::NOTHING.0))
+        Running(AtomicPtr::new(CurrentTask::NOTHING.0))
     }
     /// The word.
     #[inline(always)]
-    pub(crate) fn get(&self) -> Word {
+    pub(crate) fn get(&self) -> CurrentTask {
         // Acquire: pairs with the Release in `set`: the record's place, for others.
-        Word(self.0.load(Acquire))
+        CurrentTask(self.0.load(Acquire))
     }
     /// Something else runs.
     #[inline(always)]
-    pub(crate) fn set(&self, word: Word) {
+    pub(crate) fn set(&self, word: CurrentTask) {
         self.0.store(word.0, Release);
     }
     /// The same; what ran before.
     #[inline(always)]
-    pub(crate) fn replace(&self, word: Word) -> Word {
-        let before = Word(self.0.load(Relaxed));
+    pub(crate) fn replace(&self, word: CurrentTask) -> CurrentTask {
+        let before = CurrentTask(self.0.load(Relaxed));
         self.set(word);
         before
     }
     /// Has the running task a context? Asked by the worker itself.
     #[inline(always)]
     pub(crate) fn has_context(&self) -> bool {
-        Word(self.0.load(Relaxed)).has_context()
+        CurrentTask(self.0.load(Relaxed)).has_context()
     }
 }

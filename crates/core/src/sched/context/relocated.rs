@@ -8,8 +8,8 @@
 
 use super::generator::Generator;
 use super::{Context, adopt, end, end_if_empty, enter, make, whole, with_own};
+use crate::record::current::CurrentTask;
 use crate::record::header::Header;
-use crate::record::word::Word;
 use crate::sched::pool::number_in;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
@@ -17,9 +17,9 @@ use std::cell::Cell;
 use std::ptr::{null, null_mut};
 
 /// See the module's header.
-pub(crate) struct Loan {
+pub(crate) struct Relocated {
     /// What the task is, before and after.
-    word: Cell<Word>,
+    word: Cell<CurrentTask>,
     /// What stands for its context, in the exception, until it goes on; else null.
     part: Cell<*mut Context>,
     rng: Cell<Option<Generator>>,
@@ -28,29 +28,34 @@ pub(crate) struct Loan {
 }
 
 // SAFETY: touched by the task that lends before and after, by the one that borrows in between.
-unsafe impl Sync for Loan {}
+unsafe impl Sync for Relocated {}
 
 fn here() -> Role {
     worker::current().expect("on a worker")
 }
 
-impl Loan {
+impl Relocated {
     /// Of the running task, which goes on on this very thread, and not as a worker's: so its
     /// task-locals go with it in any case.
-    pub(crate) fn on_this_thread() -> Loan {
+    pub(crate) fn on_this_thread() -> Relocated {
         let w = here();
         let word = w.running.get();
         // It waits as its bare record: the context is elsewhere meanwhile, and may say that it sits
         // there.
         // SAFETY: the running task's.
-        w.running.set(Word::of_task(unsafe { word.seat() }.cast_mut()));
-        Loan { word: Cell::new(word), part: Cell::new(null_mut()), rng: Cell::new(None), made: Cell::new(null_mut()) }
+        w.running.set(CurrentTask::of_task(unsafe { word.cancel_record() }.cast_mut()));
+        Relocated {
+            word: Cell::new(word),
+            part: Cell::new(null_mut()),
+            rng: Cell::new(None),
+            made: Cell::new(null_mut()),
+        }
     }
 
     /// Of the running task, which is about to wait.
-    pub(crate) fn new() -> Loan {
+    pub(crate) fn new() -> Relocated {
         let w = here();
-        let loan = Loan::on_this_thread();
+        let loan = Relocated::on_this_thread();
         let word = loan.word.get();
         if word.has_context() {
             // SAFETY: the running task's context.
@@ -146,9 +151,9 @@ impl Loan {
 }
 
 /// What runs has the seat of another task from here on. Returns its own.
-fn sit(other: Word) -> *const Header {
+fn sit(other: CurrentTask) -> *const Header {
     let w = here();
-    if w.running.get() == Word::NOTHING {
+    if w.running.get() == CurrentTask::NOTHING {
         return null();
     }
     if !w.running.has_context() {
@@ -157,21 +162,21 @@ fn sit(other: Word) -> *const Header {
     // SAFETY: the running task's context; the other word is of what ran here until now.
     unsafe {
         let context = &*whole(w.running.get());
-        context.head.seat.replace(other.seat())
+        context.head.cancel_record.replace(other.cancel_record())
     }
 }
 
 /// It has its own again.
-fn get_up(seat: *const Header) {
+fn get_up(cancel_record: *const Header) {
     let word = here().running.get();
-    if !seat.is_null() && word.has_context() {
+    if !cancel_record.is_null() && word.has_context() {
         // SAFETY: the running task's context, which stays while another's seat is in it.
-        unsafe { (*word.head()).seat.set(seat) };
+        unsafe { (*word.head()).cancel_record.set(cancel_record) };
         end_if_empty();
     }
 }
 
-fn become_(word: Word) {
+fn become_(word: CurrentTask) {
     let w = here();
     if word.has_context() {
         w.meet_context();

@@ -7,13 +7,13 @@
 //!
 //! **Lifetime.** A request may arrive when its task has ended. So it brings an address to look at,
 //! not a right: a record of the heap is type-stable, and another task in it has marks of its own; a
-//! record in a frame is looked up among the worker's [frames](super::frames).
+//! record in a frame is looked up among the worker's [frames](super::scoped_tasks).
 
-use super::{point, region};
-use crate::queue::node::Node;
+use super::{cancel_scope, checkpoint};
+use crate::queue::parked::Parked;
 use crate::record::header::{Header, Kind, Marks};
-use crate::record::position as place;
-use crate::record::position::Place;
+use crate::record::position;
+use crate::record::position::Position;
 use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Pool;
 use crate::sched::worker::{self, Worker};
@@ -30,7 +30,7 @@ enum What {
     /// To look at this record, if it is among the frames.
     Frame(*const Header),
     /// To look at all frames.
-    Frames,
+    ScopedTasks,
     /// To look at more of them.
     Sweep,
 }
@@ -38,7 +38,7 @@ enum What {
 /// A request on its way. The node comes first: the inbox knows it by that.
 #[repr(C)]
 struct Request {
-    node: Node,
+    node: Parked,
     what: What,
 }
 
@@ -71,24 +71,26 @@ pub(crate) unsafe fn cancel(task: *const Header) {
 /// `task` is alive until this returns.
 unsafe fn ask(task: *const Header, on_stack: bool, pool: &'static Pool) {
     // SAFETY: the caller.
-    match place::read(unsafe { (*task).idx.load(Relaxed) }) {
-        _ if !pool.regular_workers()[0].are_fibers() => ask_home(task, on_stack, &pool.regular_workers()[0].shared),
+    match position::read(unsafe { (*task).idx.load(Relaxed) }) {
+        _ if !pool.regular_workers()[0].are_fibers() => request_home(task, on_stack, &pool.regular_workers()[0].shared),
         // Once it is started it stays there. (Perhaps with a spare worker.)
-        Place::Waits(home, _) | Place::Under(home, _) => {
+        Position::Waits(home, _) | Position::Under(home, _) => {
             // (None, or another one: a task that was left when its runtime ended, whose number
             // another pool has now.)
             if let Some(&home) = pool.workers.all().get(home) {
-                ask_home(task, on_stack, home);
+                request_home(task, on_stack, home);
             }
         }
         // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or
         // it finds the mark itself, but nothing orders the two.)
-        Place::Unknown | Place::On(_) => pool.all_workers().for_each(|w| ask_home(task, on_stack, w.as_static())),
+        Position::Unknown | Position::On(_) => {
+            pool.all_workers().for_each(|w| request_home(task, on_stack, w.as_static()))
+        }
     }
 }
 
 /// Makes this worker look at a task that is marked, if it is one of its own.
-pub(crate) fn ask_home(task: *const Header, on_stack: bool, home: &'static WorkerShared) {
+pub(crate) fn request_home(task: *const Header, on_stack: bool, home: &'static WorkerShared) {
     let what = if on_stack { What::Frame(task) } else { What::Record(task) };
     let worker = Worker::of(home);
     if on_stack && !worker.are_fibers() {
@@ -100,15 +102,15 @@ pub(crate) fn ask_home(task: *const Header, on_stack: bool, home: &'static Worke
 }
 
 /// Makes all workers of a runtime look for tasks of cancelled scopes.
-pub(crate) fn ask_frames(pool: &'static Pool) {
-    pool.all_workers().for_each(|w| send(w.as_static(), What::Frames));
+pub(crate) fn request_all(pool: &'static Pool) {
+    pool.all_workers().for_each(|w| send(w.as_static(), What::ScopedTasks));
 }
 
 /// Are requests to wait? While the caller panics no wait can be ended ([`spares`]), and nobody
 /// would look a second time. The inbox is looked at when the destructors are through (which do not
 /// wait: the contract of fiber mode).
 fn must_wait(w: &Worker) -> bool {
-    w.are_fibers() && region::panics_here()
+    w.are_fibers() && cancel_scope::panics_here()
 }
 
 /// Serves the requests that are in the inbox of the calling task's worker.
@@ -137,7 +139,7 @@ fn send(to: &'static WorkerShared, what: What) {
 
 /// Puts a request into a worker's inbox. `me` is the calling worker.
 fn post(to: &'static WorkerShared, what: What, me: Option<&Worker>) {
-    let request = Box::into_raw(Box::new(Request { node: Node::new(None), what }));
+    let request = Box::into_raw(Box::new(Request { node: Parked::new(None), what }));
     let fence = me.map_or(Fence::foreign(), |w| w.shared.deque.fence);
     // SAFETY: a node of our own, in no list; the worker frees it.
     unsafe { to.workers.send(to, request.cast(), &fence) };
@@ -148,7 +150,7 @@ fn post(to: &'static WorkerShared, what: What, me: Option<&Worker>) {
 /// # Safety
 /// `node` is one that [`send`] has sent; the caller is the worker.
 #[cold]
-pub(crate) unsafe fn serve(w: &Worker, node: *mut Node) {
+pub(crate) unsafe fn serve(w: &Worker, node: *mut Parked) {
     // SAFETY: the caller: a box of ours.
     let what = unsafe { Box::from_raw(node.cast::<Request>()) }.what;
     // SAFETY: the caller.
@@ -224,11 +226,11 @@ unsafe fn answer_one(w: &Worker, what: What) {
     unsafe {
         match what {
             What::Record(task) => look(w, task),
-            What::Frame(task) => w.custody.look_at(w, task),
-            What::Frames if !w.are_fibers() => w.custody.each_cancelled(w, |task| look(w, task)),
-            What::Frames => {
-                w.custody.begin_sweep();
-                if !w.custody.sweep.asked.get() {
+            What::Frame(task) => w.scoped.look_at(w, task),
+            What::ScopedTasks if !w.are_fibers() => w.scoped.each_cancelled(w, |task| look(w, task)),
+            What::ScopedTasks => {
+                w.scoped.begin_sweep();
+                if !w.scoped.sweep.asked.get() {
                     sweep(w);
                 }
             }
@@ -244,8 +246,8 @@ unsafe fn answer_one(w: &Worker, what: What) {
 unsafe fn sweep(w: &Worker) {
     // (In threads mode, what a runtime in fiber mode has left: there is nothing to be found.)
     // SAFETY: the caller.
-    let more = w.are_fibers() && unsafe { w.custody.sweep(w) };
-    w.custody.sweep.asked.set(more);
+    let more = w.are_fibers() && unsafe { w.scoped.sweep(w) };
+    w.scoped.sweep.asked.set(more);
     if more {
         post(w.as_static(), What::Sweep, Some(w));
     }
@@ -269,26 +271,26 @@ pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
             if (&raw const (*task).runtime).read_volatile() != w.number {
                 return;
             }
-            match place::read((*task).idx.load(Relaxed)) {
-                Place::Waits(home, node) if home == w.shared.index => {
-                    let node: *const Node = node.cast();
+            match position::read((*task).idx.load(Relaxed)) {
+                Position::Waits(home, node) if home == w.shared.index => {
+                    let node: *const Parked = node.cast();
                     // As above: a task that was left blocked, on a worker of the same numbers.
                     if !(*node).home.is_some_and(|home| std::ptr::eq(home.shared(), &w.shared)) {
                         return;
                     }
-                    let key = region::Key::of(&*task);
-                    if !region::is_cancelled(key) || spares(&*task) {
+                    let key = cancel_scope::Key::of(&*task);
+                    if !cancel_scope::is_cancelled(key) || spares(&*task) {
                         return;
                     }
-                    if point::end(node) {
+                    if checkpoint::end(node) {
                         w.make_ready(node.cast_mut());
                     }
                     return;
                 }
                 // It waits for the end of the other one, which is what a join passes its
                 // cancellation on to.
-                Place::Under(home, other) if home == w.shared.index => {
-                    if !region::is_cancelled(region::Key::of(&*task)) {
+                Position::Under(home, other) if home == w.shared.index => {
+                    if !cancel_scope::is_cancelled(cancel_scope::Key::of(&*task)) {
                         return;
                     }
                     (*other).marks.fetch_or(Marks::CANCELLED, AcqRel);
@@ -310,7 +312,7 @@ pub(super) unsafe fn look_anywhere(task: *const Header) {
         fence(SeqCst);
     }
     // SAFETY: the caller: the words are atomic.
-    if let Some(word) = point::hold(unsafe { &*task }) {
+    if let Some(word) = checkpoint::hold(unsafe { &*task }) {
         // SAFETY: it is held.
         unsafe { look_at_held(task, word) };
     }
@@ -322,18 +324,18 @@ pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
     // SAFETY: the caller.
     unsafe {
         let ended = loop {
-            let Some(extent) = region::cancelled(region::Key::of(&*task)) else { break None };
-            match place::read(word) {
-                Place::Waits(_, node) => {
-                    let node: *const Node = node.cast();
-                    break (!spares_thread(extent, node) && point::end(node)).then_some(node);
+            let Some(extent) = cancel_scope::cancelled(cancel_scope::Key::of(&*task)) else { break None };
+            match position::read(word) {
+                Position::Waits(_, node) => {
+                    let node: *const Parked = node.cast();
+                    break (!spares_thread(extent, node) && checkpoint::end(node)).then_some(node);
                 }
-                Place::Under(_, other) => {
+                Position::Under(_, other) => {
                     (*other).marks.fetch_or(Marks::CANCELLED, AcqRel);
                     // SeqCst: as in `look_anywhere`.
                     fence(SeqCst);
                     // It cannot end meanwhile: what is below it takes its place back first.
-                    let Some(above) = point::hold(&*other) else { break None };
+                    let Some(above) = checkpoint::hold(&*other) else { break None };
                     // Release: we are through with the lower one.
                     (*task).idx.store(word, Release);
                     (task, word) = (other, above);
@@ -350,21 +352,21 @@ pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
 }
 
 /// As `spares`, in threads mode.
-unsafe fn spares_thread(extent: region::Extent, node: *const Node) -> bool {
+unsafe fn spares_thread(extent: cancel_scope::Extent, node: *const Parked) -> bool {
     // SAFETY: the wait stands.
-    point::nothing_unwinds() || extent.leaves_panic(unsafe { (*node).panicking.get() } != 0)
+    checkpoint::nothing_unwinds() || extent.leaves_panic(unsafe { (*node).panicking.get() } != 0)
 }
 
 /// Must this wait not be ended, because its thread is panicking? (A panic in a destructor then
 /// would abort.)
 fn spares(task: &Header) -> bool {
-    if point::nothing_unwinds() {
+    if checkpoint::nothing_unwinds() {
         return true;
     }
     if task.marks.load(Relaxed) & Marks::UNWINDING != 0 {
-        // Because of a cancellation: that is known exactly, see `region`.
+        // Because of a cancellation: that is known exactly, see `cancel_scope`.
         return false;
     }
     // This cannot be told from another task's panic on this thread.
-    region::panics_here()
+    cancel_scope::panics_here()
 }

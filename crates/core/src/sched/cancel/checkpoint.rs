@@ -7,15 +7,15 @@
 //! task has blocked, in program order, and sees where; or before, and then the task sees the mark.
 //! So the blocking point needs no fence. In threads mode anybody looks, and both sides have one.
 
-use super::{Cancelled, ask, frames, region};
-use crate::queue::node::Node;
+use super::{Cancelled, cancel_scope, request, scoped_tasks};
+use crate::queue::parked::Parked;
+use crate::record::current::CurrentTask;
 use crate::record::header::{Header, Marks};
-use crate::record::position as place;
-use crate::record::position::Place;
-use crate::record::word::Word;
+use crate::record::position;
+use crate::record::position::Position;
 use crate::sched::unwind::Payload;
 use crate::sched::worker::{self, Worker};
-use myriad_base::lock::biaser::pause;
+use myriad_base::lock::bias_owner::pause;
 use myriad_base::sys::atomic::{Ordering::*, Peek, fence};
 use myriad_base::sys::mutant::{on, ord, ord_to};
 use myriad_base::sys::say::say;
@@ -28,9 +28,9 @@ use std::sync::atomic::AtomicBool;
 /// # Safety
 /// `task` has the seat of what runs on this worker; the node is its wait.
 #[inline(always)]
-pub(crate) unsafe fn enter(w: &Worker, task: *const Header, node: *const Node) -> bool {
+pub(crate) unsafe fn enter(w: &Worker, task: *const Header, node: *const Parked) -> bool {
     // SAFETY: the caller.
-    unsafe { begin_wait(&*task, place::at(w.here, node)) && enter_marked(w, task, node) }
+    unsafe { begin_wait(&*task, position::at(w.here, node)) && enter_marked(w, task, node) }
 }
 
 /// Says in the record where its task waits; or (true) does not, for there is a mark to look at
@@ -49,13 +49,13 @@ pub(super) fn begin_wait(task: &Header, place: usize) -> bool {
 /// As for `enter`.
 #[cold]
 #[inline(never)]
-unsafe fn enter_marked(w: &Worker, task: *const Header, node: *const Node) -> bool {
+unsafe fn enter_marked(w: &Worker, task: *const Header, node: *const Parked) -> bool {
     // SAFETY: the caller.
     unsafe {
         if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
             first_block(w, task);
         }
-        (*task).idx.store(place::at(w.here, node), Relaxed);
+        (*task).idx.store(position::at(w.here, node), Relaxed);
         let ended = must_end(&*task, true) && end(node);
         if ended {
             leave_fiber(task);
@@ -68,14 +68,14 @@ unsafe fn enter_marked(w: &Worker, task: *const Header, node: *const Node) -> bo
 ///
 /// # Safety
 /// As for `enter`.
-pub(crate) unsafe fn enter_thread(w: &Worker, task: *const Header, node: *const Node) -> bool {
+pub(crate) unsafe fn enter_thread(w: &Worker, task: *const Header, node: *const Parked) -> bool {
     // SAFETY: the caller.
     unsafe {
         if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
             first_block(w, task);
         }
         (*node).panicking.set(std::thread::panicking().into());
-        enter_held(&*task, place::at(w.here, node), node)
+        enter_held(&*task, position::at(w.here, node), node)
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) unsafe fn enter_thread(w: &Worker, task: *const Header, node: *const 
 ///
 /// # Safety
 /// As for `enter`; `place` says this node.
-pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Node) -> bool {
+pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Parked) -> bool {
     // Release: the node, for who holds the place.
     task.idx.store(place, ord(Release, "place-release"));
     if !on("place-fence") {
@@ -97,12 +97,12 @@ pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Node) 
     let Some(word) = hold(task) else { return false };
     // A join passes the cancellation on; not while its own place is held, see there. (What it asks
     // about stands in frames of this task or is kept by its handles, so it stands afterwards too.)
-    let put_off = ask::put_off();
+    let put_off = request::put_off();
     // SAFETY: the caller; held.
     let ended = unsafe { end(node) };
-    task.idx.store(if ended { place::RUNS } else { word }, Release);
+    task.idx.store(if ended { position::RUNS } else { word }, Release);
     if put_off {
-        ask::answer_later();
+        request::answer_later();
     }
     ended
 }
@@ -112,16 +112,16 @@ pub(super) fn hold(task: &Header) -> Option<usize> {
     let mut spins = 0;
     loop {
         let word = task.idx.peek(Relaxed);
-        if word == place::HELD {
+        if word == position::HELD {
             pause(&mut spins);
             continue;
         }
-        match place::read(word) {
-            Place::Waits(..) | Place::Under(..) => {}
-            Place::Unknown | Place::On(_) => return None,
+        match position::read(word) {
+            Position::Waits(..) | Position::Under(..) => {}
+            Position::Unknown | Position::On(_) => return None,
         }
         // Acquire: what the task did before it blocked.
-        if task.idx.compare_exchange(word, place::HELD, ord(Acquire, "hold-acquire"), Relaxed).is_ok() {
+        if task.idx.compare_exchange(word, position::HELD, ord(Acquire, "hold-acquire"), Relaxed).is_ok() {
             return Some(word);
         }
     }
@@ -141,16 +141,16 @@ unsafe fn first_block(w: &Worker, task: *const Header) {
         loop {
             let mut word = (*top).idx.load(Relaxed);
             if (*top).marks.load(Relaxed) & Marks::FRAMED != 0 {
-                word = w.custody.link(w, top);
+                word = w.scoped.link(w, top);
             }
-            let Place::On(below) = place::read(word) else { break };
-            let below = Word::exposed(below).seat();
+            let Position::On(below) = position::read(word) else { break };
+            let below = CurrentTask::exposed(below).cancel_record();
             (*top).marks.fetch_and(!Marks::ON_TOP, Relaxed);
             chain.push((below, top));
             top = below;
         }
         for (below, top) in &chain {
-            (**below).idx.store(place::under(w.here, *top), Release);
+            (**below).idx.store(position::under(w.here, *top), Release);
         }
         if !w.are_fibers() {
             // SeqCst: pairs with that in `look_anywhere`: the places against the marks.
@@ -158,7 +158,7 @@ unsafe fn first_block(w: &Worker, task: *const Header) {
         }
         // From the lowest: its cancellation goes all the way up.
         for (below, top) in chain.into_iter().rev() {
-            if region::is_cancelled(region::Key::of(&*below)) {
+            if cancel_scope::is_cancelled(cancel_scope::Key::of(&*below)) {
                 (*top).marks.fetch_or(Marks::CANCELLED, AcqRel);
             }
         }
@@ -170,11 +170,11 @@ unsafe fn first_block(w: &Worker, task: *const Header) {
 /// # Safety
 /// `below` is what ran on this worker until now; `task` was claimed, and runs next.
 #[inline(always)]
-pub(crate) unsafe fn put_on_top(below: Word, task: *const Header) {
+pub(crate) unsafe fn put_on_top(below: CurrentTask, task: *const Header) {
     // SAFETY: the caller. Relaxed: nobody else has the record: its handle is the caller's, and it
     // is in no queue. (So the mark needs no read-modify-write either.)
     unsafe {
-        (*task).idx.store(place::on(below), Relaxed);
+        (*task).idx.store(position::on(below), Relaxed);
         (*task).marks.store((*task).marks.load(Relaxed) | Marks::ON_TOP, Relaxed);
     }
 }
@@ -185,9 +185,9 @@ pub(crate) unsafe fn put_on_top(below: Word, task: *const Header) {
 /// # Safety
 /// As there, but it was taken out of the queue.
 #[inline(always)]
-pub(crate) unsafe fn put_framed_on_top(below: Word, task: *const Header) {
+pub(crate) unsafe fn put_framed_on_top(below: CurrentTask, task: *const Header) {
     // SAFETY: the caller. Relaxed: only the home follows it.
-    unsafe { (*task).idx.store(place::on(below), Relaxed) };
+    unsafe { (*task).idx.store(position::on(below), Relaxed) };
 }
 
 /// It goes on, in fiber mode.
@@ -200,7 +200,7 @@ pub(crate) unsafe fn leave_fiber(task: *const Header) {
         return;
     }
     // SAFETY: the caller. Relaxed: only the home follows it.
-    unsafe { (*task).idx.store(place::RUNS, Relaxed) };
+    unsafe { (*task).idx.store(position::RUNS, Relaxed) };
 }
 
 /// It goes on, in either mode.
@@ -222,9 +222,12 @@ pub(super) fn leave_held(task: &Header) {
     loop {
         let word = task.idx.peek(Relaxed);
         // Acquire: those who held the place are through with what it names.
-        let free = word != place::HELD || on("leave-while-held");
+        let free = word != position::HELD || on("leave-while-held");
         if free
-            && task.idx.compare_exchange(word, place::RUNS, ord_to(AcqRel, Release, "leave-acquire"), Relaxed).is_ok()
+            && task
+                .idx
+                .compare_exchange(word, position::RUNS, ord_to(AcqRel, Release, "leave-acquire"), Relaxed)
+                .is_ok()
         {
             return;
         }
@@ -237,7 +240,7 @@ pub(super) fn leave_held(task: &Header) {
 /// # Safety
 /// Both are the running one's: `below` goes on, and the record of `task` is still there.
 #[inline(always)]
-pub(crate) unsafe fn take_off_top(w: &Worker, below: Word, task: *const Header) {
+pub(crate) unsafe fn take_off_top(w: &Worker, below: CurrentTask, task: *const Header) {
     // SAFETY: the caller. The mark has gone if `below` was told.
     unsafe {
         if (*task).marks.load(Relaxed) & Marks::ON_TOP == 0 {
@@ -252,16 +255,16 @@ pub(crate) unsafe fn take_off_top(w: &Worker, below: Word, task: *const Header) 
 /// It is what runs, or waits for that.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn forget_top(w: &Worker, below: Word) {
+pub(crate) unsafe fn forget_top(w: &Worker, below: CurrentTask) {
     // SAFETY: the caller.
-    unsafe { leave(w, below.seat()) };
+    unsafe { leave(w, below.cancel_record()) };
 }
 
 /// Ends a wait, if that is possible. True: nobody will wake it any more.
 ///
 /// # Safety
 /// Called by its home (or by a foreign thread of its own), while its owner cannot go on.
-pub(super) unsafe fn end(node: *const Node) -> bool {
+pub(super) unsafe fn end(node: *const Parked) -> bool {
     // SAFETY: the caller: it stands.
     unsafe {
         let Some(end) = (*node).end.get() else { return false };
@@ -275,14 +278,14 @@ pub(super) unsafe fn end(node: *const Node) -> bool {
 
 /// Is the task, which runs here, to be unwound?
 fn must_end(task: &Header, fibers: bool) -> bool {
-    let Some(extent) = region::cancelled(region::Key::of(task)) else { return false };
+    let Some(extent) = cancel_scope::cancelled(cancel_scope::Key::of(task)) else { return false };
     if nothing_unwinds() {
         return false;
     }
     // While the thread panics an unwinding that leaves the destructor would abort.
     if fibers {
-        // Perhaps it is another task's panic: see `region`.
-        return task.marks.load(Relaxed) & Marks::UNWINDING != 0 || !region::panics_here();
+        // Perhaps it is another task's panic: see `cancel_scope`.
+        return task.marks.load(Relaxed) & Marks::UNWINDING != 0 || !cancel_scope::panics_here();
     }
     !extent.leaves_panic(std::thread::panicking())
 }
@@ -328,7 +331,7 @@ pub(crate) unsafe fn check_of(task: *const Header) {
 #[inline(always)]
 pub(crate) fn running(w: &Worker) -> *const Header {
     // SAFETY: what runs.
-    unsafe { w.running.get().seat() }
+    unsafe { w.running.get().cancel_record() }
 }
 
 /// Is it cancelled?
@@ -340,7 +343,7 @@ pub(crate) unsafe fn is_cancelled(task: *const Header) -> bool {
     // SAFETY: the caller.
     unsafe {
         (*task).marks.load(Relaxed) & (Marks::CANCELLED | Marks::ASKED) != 0
-            && region::is_cancelled(region::Key::of(&*task))
+            && cancel_scope::is_cancelled(cancel_scope::Key::of(&*task))
     }
 }
 
@@ -348,7 +351,7 @@ pub(crate) unsafe fn is_cancelled(task: *const Header) -> bool {
 #[inline(never)]
 fn check_marked(task: *const Header) {
     // SAFETY: the running task.
-    unsafe { frames::look_at_scope(task) };
+    unsafe { scoped_tasks::look_at_scope(task) };
     // SAFETY: the running task.
     if must_end(unsafe { &*task }, worker::current().is_some_and(|w| w.are_fibers())) {
         arrive();
@@ -389,8 +392,8 @@ fn begin() -> Payload {
 #[cold]
 fn warn_of_second_panic() {
     static SAID: AtomicBool = AtomicBool::new(false);
-    let ends_in_destructor =
-        region::cancelled(region::Key::current()) == Some(region::Extent::Region { in_panic: true });
+    let ends_in_destructor = cancel_scope::cancelled(cancel_scope::Key::current())
+        == Some(cancel_scope::Extent::CancelScope { in_panic: true });
     // Relaxed: whether it was said is all there is.
     if ends_in_destructor && !SAID.swap(true, Relaxed) {
         say!(

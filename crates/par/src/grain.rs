@@ -29,7 +29,7 @@ const SETTLED: u8 = 3;
 
 /// See the module's header.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct Grain {
     size: usize,
     is_given: bool,
     piece_us: u64,
@@ -49,10 +49,10 @@ pub(crate) struct Piece {
     began: u64,
 }
 
-impl Pace {
+impl Grain {
     /// As given, or to be found.
-    pub(crate) fn new(given: Option<usize>) -> Pace {
-        Pace {
+    pub(crate) fn new(given: Option<usize>) -> Grain {
+        Grain {
             size: given.unwrap_or(1),
             is_given: given.is_some(),
             piece_us: PIECE_US,
@@ -66,13 +66,13 @@ impl Pace {
     /// To be found, with pieces that take so long; and no split before it is: for those who want to
     /// know the size that such pieces have. Somebody is woken for what takes as long as said, or
     /// longer.
-    pub(crate) fn of_pieces(us: u64, worth_a_wake_us: u64) -> Pace {
-        Pace { piece_us: us, worth_a_wake_us, settles_first: true, ..Pace::new(None) }
+    pub(crate) fn of_pieces(us: u64, worth_a_wake_us: u64) -> Grain {
+        Grain { piece_us: us, worth_a_wake_us, settles_first: true, ..Grain::new(None) }
     }
 
     /// For a part that begins later.
-    pub(crate) fn for_a_part(self) -> Pace {
-        Pace { since: None, ..self }
+    pub(crate) fn for_a_part(self) -> Grain {
+        Grain { since: None, ..self }
     }
 
     /// How large a piece is by now.
@@ -122,7 +122,7 @@ impl Pace {
     }
 }
 
-impl Pace {
+impl Grain {
     /// Has the size been found? The last piece has taken long enough, or not.
     fn has_settled(&mut self, long_enough: bool) -> bool {
         self.settled = if long_enough { self.settled.saturating_add(1) } else { 0 };
@@ -138,17 +138,17 @@ fn is_worth(us: u64, took: u64, len: usize, left: usize) -> bool {
 
 #[cfg(test)]
 mod test {
-    use super::Pace;
+    use super::Grain;
 
     /// One element that took long, at the very beginning, once made blocks of two elements out of
     /// fifty million.
     #[test]
     fn one_slow_piece_settles_nothing() {
-        let mut pace = Pace::of_pieces(4, 20);
-        assert!(!pace.has_settled(true));
-        assert!(!pace.has_settled(false));
-        assert!(!pace.has_settled(true) && !pace.has_settled(true));
-        assert!(pace.has_settled(true) && pace.has_settled(true));
-        assert!(!pace.has_settled(false));
+        let mut grain = Grain::of_pieces(4, 20);
+        assert!(!grain.has_settled(true));
+        assert!(!grain.has_settled(false));
+        assert!(!grain.has_settled(true) && !grain.has_settled(true));
+        assert!(grain.has_settled(true) && grain.has_settled(true));
+        assert!(!grain.has_settled(false));
     }
 }

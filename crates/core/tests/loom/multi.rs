@@ -3,7 +3,7 @@
 use super::{SCRIPT, Script};
 use crate::api::time::Instant;
 use crate::sched::user_code::StoredWaker;
-use crate::sched::wait::{Both, Group, Here, PollWait, Target, Wait};
+use crate::sched::wait::{Both, Caller, MultiWait, PollWait, Wait, Waiter};
 use loom::thread;
 use myriad_base::lock::biased::BiasedLock;
 use myriad_base::sys::cell::UnsafeCell;
@@ -18,7 +18,7 @@ const PAST: Instant = Instant::from_nanos(0);
 /// A list of waiters with one place, under its lock.
 struct List {
     lock: BiasedLock,
-    place: UnsafeCell<Option<Target>>,
+    place: UnsafeCell<Option<Waiter>>,
 }
 
 // SAFETY: reached under the lock only.
@@ -30,50 +30,50 @@ impl List {
     fn new() -> List {
         List { lock: BiasedLock::new(), place: UnsafeCell::new(None) }
     }
-    fn locked<R>(&self, f: impl FnOnce(&mut Option<Target>) -> R) -> R {
+    fn locked<R>(&self, f: impl FnOnce(&mut Option<Waiter>) -> R) -> R {
         // SAFETY: no lock is taken inside.
         let _guard = unsafe { self.lock.lock(None) };
         // SAFETY: under the lock.
         self.place.with_mut(|place| f(unsafe { &mut *place }))
     }
     /// Meets who is here, or enters. `Some`: our wait is over; true: by ourselves.
-    fn meet(&self, me: Group) -> Option<bool> {
+    fn meet(&self, me: MultiWait) -> Option<bool> {
         let met = self.locked(|place| {
             // SAFETY: it is in the list, under the lock; another's.
-            let both = place.as_mut().map(|target| unsafe { target.claim_with(me) });
+            let both = place.as_mut().map(|waiter| unsafe { waiter.claim_with(me) });
             match both {
                 Some(Both::Claimed) => Some(place.take()),
                 Some(Both::MineOver) => Some(None),
                 Some(Both::Over) | None => {
-                    *place = Some(me.target());
+                    *place = Some(me.waiter());
                     None
                 }
             }
         })?;
         let ours = met.is_some();
-        if let Some(target) = met {
+        if let Some(waiter) = met {
             // SAFETY: claimed, and woken once.
-            unsafe { target.wake() };
+            unsafe { waiter.wake() };
         }
         Some(ours)
     }
     /// Takes out what is ours.
-    fn leave(&self, me: Group) {
+    fn leave(&self, me: MultiWait) {
         self.locked(|place| {
-            if place.as_ref().is_some_and(|target| target.is_of(me)) {
+            if place.as_ref().is_some_and(|waiter| waiter.is_of(me)) {
                 *place = None;
             }
         });
     }
     /// Ends the wait of whoever is here.
     fn take(&self) -> bool {
-        let target = self.locked(|place| {
-            let mut target = place.take()?;
+        let waiter = self.locked(|place| {
+            let mut waiter = place.take()?;
             // SAFETY: taken off just now, under the lock.
-            (unsafe { target.claim() } || on("taken-unasked")).then_some(target)
+            (unsafe { waiter.claim() } || on("taken-unasked")).then_some(waiter)
         });
         // SAFETY: claimed, and woken once.
-        target.map(|target| unsafe { target.wake() }).is_some()
+        waiter.map(|waiter| unsafe { waiter.wake() }).is_some()
     }
 }
 
@@ -87,7 +87,7 @@ enum Visit {
 
 /// Waits in two lists, until now (or for ever).
 fn visit(wait: &Wait, lists: &[&List], until: Instant) -> Visit {
-    let me = Group::of(wait);
+    let me = MultiWait::of(wait);
     let over = lists.iter().find_map(|list| list.meet(me));
     // SAFETY: published; woken once if it was claimed by another.
     let visit = match over {
@@ -111,8 +111,8 @@ fn lists() -> [Arc<List>; 2] {
 fn two_meet() {
     let [a, b] = lists();
     let (a2, b2) = (a.clone(), b.clone());
-    let other = thread::spawn(move || visit(&Here::get().timed_wait(), &[&b2, &a2], Instant::NEVER));
-    let ours = visit(&Here::get().timed_wait(), &[&a, &b], Instant::NEVER);
+    let other = thread::spawn(move || visit(&Caller::get().timed_wait(), &[&b2, &a2], Instant::NEVER));
+    let ours = visit(&Caller::get().timed_wait(), &[&a, &b], Instant::NEVER);
     let theirs = other.join().unwrap();
     assert!(matches!((ours, theirs), (Visit::Met, Visit::WasMet) | (Visit::WasMet, Visit::Met)), "{ours:?} {theirs:?}");
 }
@@ -129,16 +129,16 @@ unsafe impl Send for Pair {}
 /// finds it open.
 fn one_withdraws(lower: usize) {
     let [a, b] = lists();
-    let pair = Arc::new(Pair([Here::get().timed_wait(), Here::get().timed_wait()]));
+    let pair = Arc::new(Pair([Caller::get().timed_wait(), Caller::get().timed_wait()]));
     let [ours, theirs] = [lower, 1 - lower];
-    assert_eq!(a.meet(Group::of(&pair.0[ours])), None, "in a list already");
-    assert_eq!(b.meet(Group::of(&pair.0[theirs])), None, "in a list already");
+    assert_eq!(a.meet(MultiWait::of(&pair.0[ours])), None, "in a list already");
+    assert_eq!(b.meet(MultiWait::of(&pair.0[theirs])), None, "in a list already");
     let (a2, b2, pair2) = (a.clone(), b.clone(), pair.clone());
     let other = thread::spawn(move || {
         let wait = &pair2.0[theirs];
         if wait.retract() {
             assert!(a2.take(), "nobody has met them, so they are open");
-            b2.leave(Group::of(wait));
+            b2.leave(MultiWait::of(wait));
             return true;
         }
         // SAFETY: claimed, so it is woken.
@@ -146,7 +146,7 @@ fn one_withdraws(lower: usize) {
         false
     });
     let visit = visit(&pair.0[ours], &[&b], Instant::NEVER);
-    a.leave(Group::of(&pair.0[ours]));
+    a.leave(MultiWait::of(&pair.0[ours]));
     assert_eq!(visit == Visit::WasMet, other.join().unwrap(), "{visit:?}");
 }
 
@@ -230,17 +230,17 @@ fn waker_handed_down() {
     let held = thread::spawn(move || {
         if flags2[0].load(SeqCst) {
             // SAFETY: both are alive.
-            let both = unsafe { waits2[0].group().target().claim_with(waits2[1].group()) };
+            let both = unsafe { waits2[0].group().waiter().claim_with(waits2[1].group()) };
             assert_eq!(both, Both::MineOver);
             flags2[1].store(true, SeqCst);
         }
     });
     let (waits3, flags3) = (waits.clone(), flags.clone());
     let taken = thread::spawn(move || {
-        let mut target = waits3[0].group().target();
+        let mut waiter = waits3[0].group().waiter();
         // SAFETY: alive; claimed, and woken once.
-        let taken = flags3[1].load(SeqCst) && unsafe { target.claim() };
-        taken.then(|| unsafe { target.wake() }).is_some()
+        let taken = flags3[1].load(SeqCst) && unsafe { waiter.claim() };
+        taken.then(|| unsafe { waiter.wake() }).is_some()
     });
     assert!(waits[0].replace(StoredWaker::new(second.waker())).is_ok());
     flags[0].store(true, SeqCst);
@@ -252,8 +252,8 @@ fn waker_handed_down() {
 /// One ends its wait itself, or is taken.
 fn by_ourselves() {
     let [a, _] = lists();
-    let wait = Here::get().timed_wait();
-    let me = Group::of(&wait);
+    let wait = Caller::get().timed_wait();
+    let me = MultiWait::of(&wait);
     assert_eq!(a.meet(me), None);
     let a2 = a.clone();
     let other = thread::spawn(move || a2.take());
@@ -273,8 +273,8 @@ fn held_at_the_deadline() {
     let met = Arc::new(AtomicBool::new(false));
     let met2 = met.clone();
     let other = thread::spawn(move || {
-        let wait = Here::get().timed_wait();
-        let me = Group::of(&wait);
+        let wait = Caller::get().timed_wait();
+        let me = MultiWait::of(&wait);
         let over = a2.meet(me);
         met2.store(over == Some(true), SeqCst);
         b2.leave(me);
@@ -284,7 +284,7 @@ fn held_at_the_deadline() {
         }
         a2.leave(me);
     });
-    let visit = visit(&Here::get().timed_wait(), &[&a, &b], PAST);
+    let visit = visit(&Caller::get().timed_wait(), &[&a, &b], PAST);
     other.join().unwrap();
     assert_eq!(visit == Visit::WasMet, met.load(SeqCst), "{visit:?}");
 }
@@ -296,8 +296,8 @@ fn timer_or_waker() {
     let [wheel, list] = lists();
     let (wheel2, list2) = (wheel.clone(), list.clone());
     let ended = {
-        let wait = Here::get().timed_wait();
-        let me = Group::of(&wait);
+        let wait = Caller::get().timed_wait();
+        let me = MultiWait::of(&wait);
         assert_eq!((wheel.meet(me), list.meet(me)), (None, None));
         let timer = thread::spawn(move || wheel2.take());
         let partner = thread::spawn(move || list2.take());

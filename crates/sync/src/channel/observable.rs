@@ -1,10 +1,10 @@
 //! What several receivers see, each for itself: the common part of [`promise`](super::promise),
 //! [`watch`](super::watch) and [`broadcast`](super::broadcast).
 //!
-//! A *board* is a state under a biased lock, and a list of those who wait for a change. Who changes
-//! it wakes all of them, and each looks again; what it finds is its own, so nobody comes in vain
-//! but for changes that do not concern it. A *reader* knows what it has seen, and what it would
-//! take.
+//! A *observable* is a state under a biased lock, and a list of those who wait for a change. Who
+//! changes it wakes all of them, and each looks again; what it finds is its own, so nobody comes in
+//! vain but for changes that do not concern it. A *reader* knows what it has seen, and what it
+//! would take.
 //!
 //! **Invariants.** Under the lock no user code runs: values stand in `Arc`s, which are cloned and
 //! moved there, but dropped (what a change throws out) without it. By accident neither: the content
@@ -16,7 +16,7 @@ use crate::select::{Arm, Link};
 use myriad_base::lock::biased::BiasedLock;
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Group, Here, InHand, Target, Wait};
+use myriad_core::engine::wait::{Caller, InHand, MultiWait, Wait, Waiter};
 use myriad_core::time::Instant;
 use std::fmt;
 use std::future::Future;
@@ -25,12 +25,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-pub(super) struct Board<S: Content> {
+pub(super) struct Observable<S: Content> {
     lock: BiasedLock,
     state: UnsafeCell<State<S>>,
 }
 
-/// What stands on a board.
+/// What stands on a observable.
 pub(super) trait Content {
     /// Drops the values.
     ///
@@ -60,9 +60,9 @@ impl<S> State<S> {
 }
 
 // SAFETY: the state is reached under the lock.
-unsafe impl<S: Content + Send> Sync for Board<S> {}
-// SAFETY: what is inside is `Send`, and whoever has the board alone has the lists too.
-unsafe impl<S: Content + Send> Send for Board<S> {}
+unsafe impl<S: Content + Send> Sync for Observable<S> {}
+// SAFETY: what is inside is `Send`, and whoever has the observable alone has the lists too.
+unsafe impl<S: Content + Send> Send for Observable<S> {}
 
 /// What a reader has seen, and how it takes what it has not.
 pub(super) trait Reader {
@@ -74,73 +74,73 @@ pub(super) trait Reader {
     fn has_news(&self, content: &Self::Content) -> bool;
 }
 
-impl<S: Content> Drop for Board<S> {
+impl<S: Content> Drop for Observable<S> {
     fn drop(&mut self) {
         // SAFETY: nobody else has it, and it goes.
         self.state.with_mut(|state| unsafe { (*state).content.drop_values() });
     }
 }
 
-impl<S: Content> Board<S> {
-    pub(super) fn new(content: S) -> Board<S> {
+impl<S: Content> Observable<S> {
+    pub(super) fn new(content: S) -> Observable<S> {
         let state = State { content, closed: false, waiting: List::new(), waking: List::new() };
-        Board { lock: BiasedLock::new(), state: UnsafeCell::new(state) }
+        Observable { lock: BiasedLock::new(), state: UnsafeCell::new(state) }
     }
 
-    fn locked<R>(&self, here: Here, f: impl FnOnce(&mut State<S>) -> R) -> R {
+    fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut State<S>) -> R) -> R {
         // SAFETY: the callers keep to the lock's rule: short, no user code, no other lock.
-        let _guard = unsafe { here.lock(&self.lock) };
+        let _guard = unsafe { caller.lock(&self.lock) };
         // SAFETY: under the lock.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
 
     pub(super) fn look<R>(&self, f: impl FnOnce(&S) -> R) -> R {
-        self.locked(Here::get(), |state| f(&state.content))
+        self.locked(Caller::get(), |state| f(&state.content))
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.locked(Here::get(), |state| state.closed)
+        self.locked(Caller::get(), |state| state.closed)
     }
 
-    /// Changes the content unless the board is closed, and wakes all that wait. What `f` returns is
-    /// dropped by the caller.
+    /// Changes the content unless the observable is closed, and wakes all that wait. What `f`
+    /// returns is dropped by the caller.
     pub(super) fn change<A, R>(&self, argument: A, f: impl FnOnce(&mut S, A) -> R) -> Result<R, A> {
-        let here = Here::get();
-        let changed = self.locked(here, |state| {
+        let caller = Caller::get();
+        let changed = self.locked(caller, |state| {
             if state.closed { Err(argument) } else { Ok((f(&mut state.content, argument), state.call_all())) }
         });
         let (result, somebody) = changed?;
         if somebody {
-            self.wake_all(here, DONE);
+            self.wake_all(caller, DONE);
         }
         Ok(result)
     }
 
     /// Nothing changes any more. True: it was open.
     pub(super) fn close(&self) -> bool {
-        let here = Here::get();
-        let was_open = self.locked(here, |state| {
+        let caller = Caller::get();
+        let was_open = self.locked(caller, |state| {
             if !on("close-calls-nobody") {
                 state.call_all();
             }
             !std::mem::replace(&mut state.closed, true)
         });
-        self.wake_all(here, CLOSED);
+        self.wake_all(caller, CLOSED);
         was_open
     }
 
     /// One by one: wakers are user code.
-    fn wake_all(&self, here: Here, end: u8) {
-        while let Some(target) = self.locked(here, |state| {
+    fn wake_all(&self, caller: Caller, end: u8) {
+        while let Some(waiter) = self.locked(caller, |state| {
             // SAFETY: locked.
             unsafe {
-                let (entry, target) = state.waking.claim_first()?;
+                let (entry, waiter) = state.waking.claim_first()?;
                 Entry::end(entry, end);
-                Some(target)
+                Some(waiter)
             }
         }) {
             // SAFETY: claimed, taken out, and woken once.
-            unsafe { here.wake(target) };
+            unsafe { caller.wake(waiter) };
             if on("board-wakes-one") {
                 return;
             }
@@ -148,26 +148,26 @@ impl<S: Content> Board<S> {
     }
 
     /// Takes what is new; if nothing is, and nothing will be, says so; else links the entry, if
-    /// there is one. Its target comes back if it was not needed.
+    /// there is one. Its waiter comes back if it was not needed.
     ///
     /// # Safety
     /// The entry is in no list, and stays where it is while it is linked.
     unsafe fn take_or_wait<R: Reader<Content = S>>(
         &self,
-        here: Here,
+        caller: Caller,
         reader: &mut R,
-        wait: Option<(*mut Entry<()>, Target)>,
+        wait: Option<(*mut Entry<()>, Waiter)>,
     ) -> (Option<Result<R::Item, RecvError>>, InHand) {
-        let (taken, unused) = self.locked(here, |state| {
+        let (taken, unused) = self.locked(caller, |state| {
             if let Some(item) = reader.take(&state.content) {
-                return (Some(Ok(item)), wait.map(|(_, target)| target));
+                return (Some(Ok(item)), wait.map(|(_, waiter)| waiter));
             }
             if state.closed {
-                return (Some(Err(RecvError)), wait.map(|(_, target)| target));
+                return (Some(Err(RecvError)), wait.map(|(_, waiter)| waiter));
             }
-            if let Some((entry, target)) = wait {
+            if let Some((entry, waiter)) = wait {
                 // SAFETY: the caller; locked.
-                unsafe { state.waiting.push(entry, target) };
+                unsafe { state.waiting.push(entry, waiter) };
             }
             (None, None)
         });
@@ -177,9 +177,9 @@ impl<S: Content> Board<S> {
     /// Takes an entry out, if it is still in the list.
     ///
     /// # Safety
-    /// It is the caller's own, of this board.
-    unsafe fn give_up(&self, here: Here, entry: *mut Entry<()>) -> InHand {
-        InHand::new(self.locked(here, |state| {
+    /// It is the caller's own, of this observable.
+    unsafe fn give_up(&self, caller: Caller, entry: *mut Entry<()>) -> InHand {
+        InHand::new(self.locked(caller, |state| {
             // One of the two lists; it matters only if it is the first there.
             let list = if state.waking.begins_with(entry) && !on("waking-forgotten") {
                 &mut state.waking
@@ -193,7 +193,7 @@ impl<S: Content> Board<S> {
 
     pub(super) fn try_receive<R: Reader<Content = S>>(&self, reader: &mut R) -> Result<R::Item, TryRecvError> {
         // SAFETY: no entry.
-        match unsafe { self.take_or_wait(Here::get(), reader, None) }.0 {
+        match unsafe { self.take_or_wait(Caller::get(), reader, None) }.0 {
             Some(Ok(item)) => Ok(item),
             Some(Err(RecvError)) => Err(TryRecvError::Closed),
             None => Err(TryRecvError::Empty),
@@ -205,16 +205,16 @@ impl<S: Content> Board<S> {
         reader: &mut R,
         deadline: Instant,
     ) -> Result<R::Item, RecvTimeoutError> {
-        Here::get().spend();
+        Caller::get().spend();
         loop {
-            let here = Here::get();
-            let wait = here.timed_wait().cancellable();
+            let caller = Caller::get();
+            let wait = caller.timed_wait().cancellable();
             let prepared = wait.prepare();
             let entry = Entry::new();
             let at = (&raw const entry).cast_mut();
-            let ready = prepared.is_ok().then(|| (at, wait.target()));
+            let ready = prepared.is_ok().then(|| (at, wait.waiter()));
             // SAFETY: the entry stands in this frame until the wait is over.
-            match unsafe { self.take_or_wait(here, reader, ready) }.0 {
+            match unsafe { self.take_or_wait(caller, reader, ready) }.0 {
                 Some(Ok(item)) => return Ok(item),
                 Some(Err(RecvError)) => return Err(RecvTimeoutError::Closed),
                 None => {}
@@ -225,7 +225,7 @@ impl<S: Content> Board<S> {
             // SAFETY: prepared and published.
             if !unsafe { Wait::block_until(&raw const wait, deadline) } {
                 // SAFETY: our own.
-                drop(unsafe { self.give_up(Here::get(), at) });
+                drop(unsafe { self.give_up(Caller::get(), at) });
                 wait.arrive();
                 // Once more: what came before the time was over may not have been told to us yet.
                 return self.try_receive(reader).map_err(|error| match error {
@@ -240,14 +240,14 @@ impl<S: Content> Board<S> {
 /// A wait of a reader, as a future and as an arm of a select.
 #[must_use = "it does nothing unless it is awaited, or an arm of a select"]
 pub(super) struct Reading<'a, R: Reader> {
-    board: Arc<Board<R::Content>>,
+    observable: Arc<Observable<R::Content>>,
     reader: &'a mut R,
     entry: Entry<()>,
     won: Option<Result<R::Item, RecvError>>,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the entry is touched under the board's lock, or by the holder.
+// SAFETY: the entry is touched under the observable's lock, or by the holder.
 unsafe impl<R: Reader + Send> Send for Reading<'_, R>
 where
     R::Content: Send,
@@ -256,14 +256,14 @@ where
 }
 
 impl<'a, R: Reader> Reading<'a, R> {
-    pub(super) fn new(board: &Arc<Board<R::Content>>, reader: &'a mut R) -> Self {
-        Reading { board: board.clone(), reader, entry: Entry::new(), won: None, _pinned: PhantomPinned }
+    pub(super) fn new(observable: &Arc<Observable<R::Content>>, reader: &'a mut R) -> Self {
+        Reading { observable: observable.clone(), reader, entry: Entry::new(), won: None, _pinned: PhantomPinned }
     }
 
-    fn take_out(&mut self, here: Here) {
+    fn take_out(&mut self, caller: Caller) {
         if self.entry.state() == LINKED {
             // SAFETY: our own.
-            let _target = unsafe { self.board.give_up(here, &raw mut self.entry) };
+            let _target = unsafe { self.observable.give_up(caller, &raw mut self.entry) };
         }
         self.entry.reset();
     }
@@ -275,16 +275,16 @@ impl<R: Reader> Future for Reading<'_, R> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the entry is not moved.
         let this = unsafe { self.get_unchecked_mut() };
-        let here = Here::get();
+        let caller = Caller::get();
         // Its waker may be another one by now: it enters anew.
-        this.take_out(here);
-        if !here.poll_spend(cx.waker()) {
+        this.take_out(caller);
+        if !caller.poll_spend(cx.waker()) {
             return Poll::Pending;
         }
-        let target = Target::future(cx.waker());
+        let waiter = Waiter::future(cx.waker());
         let at = &raw mut this.entry;
-        // SAFETY: in no list, and pinned. A target that was not needed is discarded at the end.
-        let (taken, _unused) = unsafe { this.board.take_or_wait(here, this.reader, Some((at, target))) };
+        // SAFETY: in no list, and pinned. A waiter that was not needed is discarded at the end.
+        let (taken, _unused) = unsafe { this.observable.take_or_wait(caller, this.reader, Some((at, waiter))) };
         taken.map_or(Poll::Pending, Poll::Ready)
     }
 }
@@ -293,18 +293,18 @@ impl<R: Reader> Future for Reading<'_, R> {
 unsafe impl<R: Reader> Arm for Reading<'_, R> {
     type Output = Result<R::Item, RecvError>;
 
-    unsafe fn attempt(&mut self, here: Here, _: Option<&Waker>) -> Option<Self::Output> {
+    unsafe fn attempt(&mut self, caller: Caller, _: Option<&Waker>) -> Option<Self::Output> {
         // SAFETY: no entry.
-        unsafe { self.board.take_or_wait(here, self.reader, None) }.0
+        unsafe { self.observable.take_or_wait(caller, self.reader, None) }.0
     }
 
-    unsafe fn link(&mut self, here: Here, me: Group) -> Link {
-        let Reading { board, reader, entry, .. } = self;
+    unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
+        let Reading { observable, reader, entry, .. } = self;
         let at: *mut Entry<()> = entry;
-        let (link, won) = board.locked(here, |state| {
+        let (link, won) = observable.locked(caller, |state| {
             if on("link-without-look") || !state.closed && !reader.has_news(&state.content) {
                 // SAFETY: locked; in no list; the caller: it stays where it is.
-                unsafe { state.waiting.push(at, me.target()) };
+                unsafe { state.waiting.push(at, me.waiter()) };
                 return (Link::Linked, None);
             }
             // SAFETY: the caller's own wait.
@@ -317,25 +317,27 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
         link
     }
 
-    fn unlink(&mut self, here: Here) -> Option<Self::Output> {
+    fn unlink(&mut self, caller: Caller) -> Option<Self::Output> {
         let was = self.entry.state();
-        self.take_out(here);
+        self.take_out(caller);
         if let Some(won) = self.won.take() {
             return Some(won);
         }
         // We were woken, by a change: what is new is ours. (Else the select attempts all again.)
         // SAFETY: no entry.
-        matches!(was, DONE | CLOSED).then(|| unsafe { self.board.take_or_wait(here, self.reader, None) }.0).flatten()
+        matches!(was, DONE | CLOSED)
+            .then(|| unsafe { self.observable.take_or_wait(caller, self.reader, None) }.0)
+            .flatten()
     }
 
-    fn abandon(&mut self, here: Here) {
-        self.take_out(here);
+    fn abandon(&mut self, caller: Caller) {
+        self.take_out(caller);
     }
 }
 
 impl<R: Reader> Drop for Reading<'_, R> {
     fn drop(&mut self) {
-        self.take_out(Here::get());
+        self.take_out(Caller::get());
     }
 }
 
@@ -345,8 +347,8 @@ impl<R: Reader> fmt::Debug for Reading<'_, R> {
     }
 }
 
-/// Closes its board when the last sender goes.
-pub(super) struct Closer<S: Content>(pub(super) Arc<Board<S>>);
+/// Closes its observable when the last sender goes.
+pub(super) struct Closer<S: Content>(pub(super) Arc<Observable<S>>);
 
 impl<S: Content> Drop for Closer<S> {
     fn drop(&mut self) {
@@ -356,7 +358,7 @@ impl<S: Content> Drop for Closer<S> {
 
 /// A receive that only tries has failed.
 pub(super) fn tried_in_vain() {
-    Here::get().spend_in_vain();
+    Caller::get().spend_in_vain();
 }
 
 /// The receiving methods, in all endings.
@@ -375,7 +377,7 @@ macro_rules! receiving {
             /// # Panics
             /// If it must wait and there is no memory for a stack.
             pub fn recv(&mut self) -> Result<$item, RecvError> {
-                self.board.receive(&mut self.reader, Instant::NEVER).map_err(|_| RecvError)
+                self.observable.receive(&mut self.reader, Instant::NEVER).map_err(|_| RecvError)
             }
             /// What is new, if something is there now.
             ///
@@ -386,7 +388,9 @@ macro_rules! receiving {
             /// # Errors
             /// Nothing is new, or the channel is closed.
             pub fn try_recv(&mut self) -> Result<$item, TryRecvError> {
-                self.board.try_receive(&mut self.reader).inspect_err(|_| $crate::channel::board::tried_in_vain())
+                self.observable
+                    .try_receive(&mut self.reader)
+                    .inspect_err(|_| $crate::channel::observable::tried_in_vain())
             }
             /// As [`recv`](Self::recv), for at most `timeout`.
             ///
@@ -400,22 +404,22 @@ macro_rules! receiving {
             /// # Errors
             /// The time has passed, or the channel is closed.
             pub fn recv_deadline(&mut self, deadline: Instant) -> Result<$item, RecvTimeoutError> {
-                self.board.receive(&mut self.reader, deadline)
+                self.observable.receive(&mut self.reader, deadline)
             }
             /// A future of [`recv`](Self::recv).
             ///
             /// # Cancellation
             /// Dropped before it is ready, it has taken nothing.
             pub fn recv_async(&mut self) -> impl Future<Output = Result<$item, RecvError>> {
-                Reading::new(&self.board, &mut self.reader)
+                Reading::new(&self.observable, &mut self.reader)
             }
             /// An arm of a [select](mod@crate::select); `select!` writes it as `rx.recv()`.
             pub fn recv_arm(&mut self) -> impl Arm<Output = Result<$item, RecvError>> {
-                Reading::new(&self.board, &mut self.reader)
+                Reading::new(&self.observable, &mut self.reader)
             }
             /// Are all senders gone?
             pub fn is_closed(&self) -> bool {
-                self.board.is_closed()
+                self.observable.is_closed()
             }
         }
     };

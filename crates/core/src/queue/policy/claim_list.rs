@@ -29,7 +29,7 @@ struct Slot {
 
 /// See the module's header.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct ClaimList {
     /// Which queue of the policy this is.
     queue: u32,
     slots: Vec<Slot>,
@@ -40,7 +40,7 @@ pub(super) struct Shelf {
 }
 
 // SAFETY: tasks may run on any thread, and it is their queue.
-unsafe impl Send for Shelf {}
+unsafe impl Send for ClaimList {}
 
 fn is_place(idx: usize) -> bool {
     idx >> 62 == 1
@@ -48,14 +48,14 @@ fn is_place(idx: usize) -> bool {
 
 /// The queue that a record says it is in.
 pub(super) fn queue_of(task: &Header) -> Option<usize> {
-    // Relaxed: a hint; `Shelf::find` looks again under the lock.
+    // Relaxed: a hint; `ClaimList::find` looks again under the lock.
     let idx = task.idx.load(Relaxed);
     is_place(idx).then_some(idx >> 32 & 0x3fff_ffff)
 }
 
-impl Shelf {
-    pub(super) fn new(queue: usize) -> Shelf {
-        Shelf { queue: queue as u32, slots: Vec::new(), free: NONE, oldest: NONE, newest: NONE, len: 0 }
+impl ClaimList {
+    pub(super) fn new(queue: usize) -> ClaimList {
+        ClaimList { queue: queue as u32, slots: Vec::new(), free: NONE, oldest: NONE, newest: NONE, len: 0 }
     }
 
     pub(super) fn len(&self) -> usize {

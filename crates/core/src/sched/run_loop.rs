@@ -23,9 +23,9 @@ use super::priority::{self, Whose};
 use super::spare;
 use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Role, Worker};
-use crate::queue::node::Node;
+use crate::queue::parked::Parked;
+use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Ended, Header, Mode, Outcome};
-use crate::record::word::Word;
 use crate::sched::rescue::monitor;
 use crate::sched::timers::Timers;
 use crate::sched::wait::foreign;
@@ -52,21 +52,21 @@ const FORCE_PAUSE: u64 = 8;
 pub(crate) fn run(w: Role) -> LoopEnd {
     let mut w = w;
     loop {
-        let left = w.turns_left.load(Relaxed);
+        let left = w.tick_countdown.load(Relaxed);
         if left == 0 {
             if w.pool.workers.stops() {
-                w.give_entering_back();
+                w.give_run_next_back();
                 return LoopEnd::Stopped;
             }
-            w.turns_left.store(w.turns.get(), Relaxed);
+            w.tick_countdown.store(w.tick_interval.get(), Relaxed);
             w.spill_next();
-            let (now, started) = look(w);
+            let (now, started) = tick(w);
             w = now;
             if started {
                 continue;
             }
         } else {
-            w.turns_left.store(left - 1, Relaxed);
+            w.tick_countdown.store(left - 1, Relaxed);
         }
         let node = w.take_ready();
         if !node.is_null() {
@@ -121,21 +121,21 @@ pub(crate) fn run(w: Role) -> LoopEnd {
 /// their successors.
 #[cold]
 #[inline(never)]
-fn look(w: Role) -> (Role, bool) {
+fn tick(w: Role) -> (Role, bool) {
     // What blocked last may still stand there, and wakers are user code, which runs as nobody else.
-    w.running.set(Word::NOTHING);
-    let entering = w.take_entering();
-    if !entering.is_null() {
-        return start_taken(w, entering);
+    w.running.set(CurrentTask::NOTHING);
+    let run_next = w.take_run_next();
+    if !run_next.is_null() {
+        return start_taken(w, run_next);
     }
     // Only we write it.
-    w.looks.store(w.looks.load(Relaxed).wrapping_add(1), Relaxed);
+    w.tick_count.store(w.tick_count.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();
     let mut w = Timers::poll(w);
     let others_stuck = w.pool.any_stuck.load(Relaxed);
     if others_stuck {
         // (Less often, as it asks for the time.)
-        if w.looks.load(Relaxed).is_multiple_of(4) {
+        if w.tick_count.load(Relaxed).is_multiple_of(4) {
             w = Timers::poll_all(w).0;
         }
         adopt(&w);
@@ -150,11 +150,11 @@ fn look(w: Role) -> (Role, bool) {
         Whose::Ordinary => return (w, false),
         Whose::This(task) => return start_taken(w, task),
     }
-    let look_for = w.look_for.get();
-    w.look_for.set((look_for + 1) % BETWEEN);
+    let fairness_step = w.fairness_step.get();
+    w.fairness_step.set((fairness_step + 1) % BETWEEN);
     if let Some(queues) = w.pool.workers.queues() {
         let task = if !w.passes_jobs_over() {
-            queues.take(w.shared.index, Some(w.looks.load(Relaxed)))
+            queues.take(w.shared.index, Some(w.tick_count.load(Relaxed)))
         } else if long_stuck {
             w.pool.take_injected(&w, false)
         } else {
@@ -162,7 +162,7 @@ fn look(w: Role) -> (Role, bool) {
         };
         return start_taken(w, task);
     }
-    let mut task = match look_for {
+    let mut task = match fairness_step {
         // SAFETY: we are the owner.
         0 => unsafe { w.shared.deque.pop_between() },
         // SAFETY: we are the owner: the newest of our own unstarted tasks.
@@ -226,8 +226,8 @@ fn start_taken(w: Role, task: *mut Header) -> (Role, bool) {
 /// # Safety
 /// `node` is ready and out of the queues.
 #[inline(always)]
-unsafe fn resume(w: Role, node: *mut Node) -> Option<Role> {
-    let me = Node::saved(None, w.stacks.here());
+unsafe fn resume(w: Role, node: *mut Parked) -> Option<Role> {
+    let me = Parked::saved(None, w.stacks.here());
     w.stacks.park_idle(&me);
     // SAFETY: the caller: the node's stack is saved; `me` is in the idle list, from which only this
     // worker takes it.
@@ -259,20 +259,20 @@ impl Role {
 /// The task was taken out of its queue.
 #[inline(always)]
 pub(crate) unsafe fn start(w: Role, task: *mut Header) -> Role {
-    w.running.set(Word::of_task(task));
+    w.running.set(CurrentTask::of_task(task));
     w.budget.set(BUDGET);
     // SAFETY: the task was taken out of its queue, so it is ours to run and to complete.
     unsafe {
         let (mut w, mut ended) = w.run(task);
         // What completes itself has ended its context before.
         if ended == Ended::BySelf {
-            w.running.set(Word::NOTHING);
+            w.running.set(CurrentTask::NOTHING);
             return w;
         }
         if w.running.has_context() {
             (w, ended) = context::end_then(w, ended);
         }
-        w.running.set(Word::NOTHING);
+        w.running.set(CurrentTask::NOTHING);
         complete(w, task, ended)
     }
 }
@@ -309,7 +309,7 @@ pub(crate) unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role 
 unsafe fn end_detached(w: Role, task: *mut Header, ended: Ended) -> Role {
     // What is left is the task's own code: its destructors run as the task, which is cancelled no
     // more.
-    w.running.set(Word::of_task(task));
+    w.running.set(CurrentTask::of_task(task));
     // SAFETY: the task has ended and is detached, so the record is ours until it is freed.
     unsafe {
         // (The exchange in `complete` has said that it has ended: for a shutdown it has not, before
@@ -354,8 +354,8 @@ fn spare_turn(w: Role) -> (Role, bool) {
     }
     if !w.on_duty.load(Relaxed) {
         w.stacks.trim_threads(0);
-        // As in `look`.
-        w.running.set(Word::NOTHING);
+        // As in `tick`.
+        w.running.set(CurrentTask::NOTHING);
         let w = Timers::poll(w);
         // What the timers have woken is ours: nobody else would look for it.
         if !w.spare || w.shared.has_ready() || !w.nothing_ready() || w.shared.deque.looks_busy() {
@@ -386,8 +386,8 @@ pub(super) fn adopt(w: &Worker) -> bool {
 #[cold]
 #[inline(never)]
 fn search(w: Role) -> (Role, *mut Header) {
-    // As in `look`.
-    w.running.set(Word::NOTHING);
+    // As in `tick`.
+    w.running.set(CurrentTask::NOTHING);
     if w.passes_jobs_over() {
         return spare::search(w);
     }
