@@ -57,7 +57,8 @@ fn main() {
     install();
 
     // One large transform.
-    let (n, rounds, parts) = (argument("n", 4096), argument("rounds", 7), argument("parts", 2 * workers));
+    // As many parts as workers: more make the plan itself dearer.
+    let (n, rounds, parts) = (argument("n", 4096), argument("rounds", 7), argument("parts", workers));
     let mut input: Vec<f64> = noise(1, 2 * n * n).collect();
     let mut expected = vec![0.0; 2 * n * n];
     plan(n, 1, &mut input, &mut expected).execute(&mut input, &mut expected);
@@ -78,7 +79,7 @@ fn main() {
     println!("fft {n} x {n}: on {workers} workers {a:.1?}, with its own threads {b:.1?}; ratio {ratio:.3}");
 
     // Many small ones, each with threads, from many tasks.
-    let (side, many) = (argument("side", 256), argument("many", 64));
+    let (side, many, parts) = (argument("side", 256), argument("many", 64), argument("parts", 2 * workers));
     let size = 2 * side * side;
     let mut inputs: Vec<Vec<f64>> = (0..many).map(|k| noise((k * size) as u64, size).collect()).collect();
     let mut expected = vec![vec![0.0; size]; many];

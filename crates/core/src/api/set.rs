@@ -37,7 +37,7 @@ pub struct JoinSet<T> {
 }
 
 /// Sets that have waited, by address. A task that its runtime has left blocked drops nothing, so
-/// its [`WorkerShared`] does not tell.
+/// its [`Member`] does not tell.
 static LISTENERS: Mutex<Vec<Arc<Completions<u64>>>> = Mutex::new(Vec::new());
 /// Among the numbers: look which tasks have ended.
 const LOOK: u64 = u64::MAX;
@@ -61,12 +61,12 @@ fn tell_of_left(_: &Pool) {
 }
 
 /// Goes with the closure or future, however that ends.
-struct WorkerShared {
+struct Member {
     ended: Arc<Completions<u64>>,
     number: u64,
 }
 
-impl Drop for WorkerShared {
+impl Drop for Member {
     fn drop(&mut self) {
         self.ended.push(self.number);
     }
@@ -76,10 +76,10 @@ impl<T: Send + 'static> JoinSet<T> {
     /// Starts a task in the set; as [`spawn`](fn@crate::spawn).
     #[track_caller]
     pub fn spawn(&mut self, f: impl FnOnce() -> T + Send + 'static) {
-        let shared = self.shared();
-        let number = shared.number;
+        let member = self.member();
+        let number = member.number;
         let handle = spawn(move || {
-            let _member = shared;
+            let _member = member;
             f()
         });
         self.tasks.insert(number, handle);
@@ -88,10 +88,10 @@ impl<T: Send + 'static> JoinSet<T> {
     /// Starts a future in the set; as [`spawn_async`].
     #[track_caller]
     pub fn spawn_async(&mut self, future: impl Future<Output = T> + Send + 'static) {
-        let shared = self.shared();
-        let number = shared.number;
+        let member = self.member();
+        let number = member.number;
         let handle = spawn_async(async move {
-            let _member = shared;
+            let _member = member;
             future.await
         });
         self.tasks.insert(number, handle);
@@ -104,9 +104,9 @@ impl<T> JoinSet<T> {
         JoinSet { tasks: HashMap::new(), next: 0, ended: Arc::new(Completions::new()), ending: None, listens: false }
     }
 
-    fn shared(&mut self) -> WorkerShared {
+    fn member(&mut self) -> Member {
         self.next += 1;
-        WorkerShared { ended: self.ended.clone(), number: self.next }
+        Member { ended: self.ended.clone(), number: self.next }
     }
 
     /// How many tasks are in it: those whose result was not taken.
