@@ -4,7 +4,7 @@
 /// Waiting: [`Wait`](wait::Wait) for a caller that blocks, [`Waiter`](wait::Target) for whoever
 /// wakes it.
 pub mod wait {
-    pub use crate::sched::wait::{Both, Caller, End, InHand, MultiWait, Parked, PollWait, Wait, Waiter};
+    pub use crate::sched::wait::{Both, Caller, End, InHand, MultiWait, Parked, PollWait, Wait, WaitReason, Waiter};
 }
 
 /// The door through which code of users runs: their wakers, destructors and hooks.

@@ -53,6 +53,7 @@ pub use api::{
     try_scope,
 };
 pub use queue::policy::Policy;
+pub use queue::reason::WaitReason;
 pub use runtime::{Builder, NoPool, Report, Runtime, State, Unfinished};
 pub use sched::rescue::stuck::{OnStuck, Stuck};
 pub use sched::unhandled::Unhandled;

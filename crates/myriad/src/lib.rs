@@ -77,9 +77,9 @@ pub use myriad_core::task::rng;
 pub use myriad_core::task::rng::rng;
 pub use myriad_core::{
     Blocking, Builder, Errors, Handle, JoinError, JoinHandle, NoPool, OnStuck, Policy, Report, Runtime, Scope,
-    ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled, block_on, blocking, blocking_async, compute,
-    compute_async, join, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local, try_scope,
-    yield_now,
+    ScopedJoinHandle, State, Stuck, TryScope, Unfinished, Unhandled, WaitReason, block_on, blocking, blocking_async,
+    compute, compute_async, join, race, run, scope, spawn, spawn_async, spawn_async_on, spawn_on, task_local,
+    try_scope, yield_now,
 };
 pub use myriad_par as par;
 pub use myriad_sync::{channel, select, select_async};

@@ -1,6 +1,7 @@
 //! Waiting for a future from blocking code.
 
 use crate::queue::parked::Parked;
+use crate::queue::reason::WaitReason;
 use crate::sched::cancel::checkpoint;
 use crate::sched::worker::{self, block_thread, wake_node};
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
@@ -89,7 +90,10 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         {
             panic!("{error}");
         }
-        let wait = SignalWait { node: w.as_ref().map_or_else(|| Parked::new(None), |w| w.node()), signal: &signal };
+        let wait = SignalWait {
+            node: w.as_ref().map_or_else(|| Parked::foreign(WaitReason::Future), |w| w.node(WaitReason::Future)),
+            signal: &signal,
+        };
         wait.node.end.set(Some(SignalWait::end));
         // (Of the whole wait: `end` looks behind the node.)
         let node = (&raw const wait).cast::<Parked>();

@@ -4,6 +4,7 @@ use super::error::JoinError;
 use super::id::TaskId;
 use crate::api::time::{self, Instant};
 use crate::queue::parked::Parked;
+use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Ended, Header, Outcome};
 use crate::record::payload as record;
@@ -349,7 +350,8 @@ const _: () = assert!(std::mem::offset_of!(JoinWait, node) == 0);
 impl JoinWait {
     /// Of the caller. It keeps the record alive as long as it waits.
     pub(crate) fn new(w: Option<&Worker>, task: *const Header) -> JoinWait {
-        let wait = JoinWait { node: w.map_or_else(|| Parked::new(None), Worker::node), task };
+        let wait =
+            JoinWait { node: w.map_or_else(|| Parked::foreign(WaitReason::Join), |w| w.node(WaitReason::Join)), task };
         wait.node.end.set(Some(pass_on));
         wait
     }

@@ -19,6 +19,7 @@
 use super::handle::JoinHandle;
 use super::{JoinError, spawn};
 use crate::queue::parked::Parked;
+use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
 use crate::record::{create, memory, payload as record};
@@ -322,7 +323,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }
         }
         let no_stack = w.as_ref().is_some_and(|w| w.ensure_stack().is_err());
-        let node = w.as_ref().map_or_else(|| Parked::new(None), |w| w.node());
+        let node = {
+            let reason = WaitReason::Scope;
+            w.as_ref().map_or_else(|| Parked::foreign(reason), |w| w.node(reason))
+        };
         let wait = ScopeWait { node, scope: std::ptr::from_ref(self).cast() };
         wait.node.end.set(Some(ScopeWait::pass_on));
         // (Of the whole wait: `pass_on` looks behind the node.)

@@ -7,5 +7,6 @@ pub(crate) mod inbox;
 pub(crate) mod parked;
 pub(crate) mod policy;
 pub(crate) mod ready;
+pub(crate) mod reason;
 #[cfg(all(test, not(loom)))]
 pub(crate) mod records;

@@ -10,6 +10,7 @@
 //! node: a wait list (under its lock), the waker, then the home. No `&mut Parked` may exist while
 //! it is published: it is reached through raw pointers only.
 
+use super::reason::WaitReason;
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::futex::Parker;
 use std::cell::Cell;
@@ -38,9 +39,10 @@ pub struct Parked {
     /// 1: a cancellation has ended the wait. Written by the home (by a foreign thread itself)
     /// before it goes on.
     pub(crate) cancelled: Cell<u16>,
-    /// 1: it began while its thread was panicking (threads mode). (16 bits each, so that one store
-    /// sets them and the parker.)
-    pub(crate) panicking: Cell<u16>,
+    /// 1: it began while its thread was panicking (threads mode).
+    pub(crate) panicking: Cell<u8>,
+    /// What it waits for. (A byte, so that one store sets this, the two above and the parker.)
+    pub(crate) reason: WaitReason,
     /// How a cancellation ends the wait; `None`: it does not.
     pub(crate) end: Cell<Option<End>>,
 }
@@ -59,15 +61,21 @@ impl Parked {
         self.cancelled.get() != 0
     }
 
-    /// For what runs on this worker now, or for this foreign thread.
+    /// A node that no task waits at: of an idle stack, or of a request.
     #[inline(always)]
     pub(crate) fn new(home: Option<Home>) -> Parked {
-        Parked::saved(home, null_mut())
+        Parked::saved(home, null_mut(), WaitReason::Other)
     }
 
-    /// The same of a thread's stack, which is known already.
+    /// The node of a foreign thread that waits.
     #[inline(always)]
-    pub(crate) fn saved(home: Option<Home>, saved: *mut u8) -> Parked {
+    pub(crate) fn foreign(reason: WaitReason) -> Parked {
+        Parked::saved(None, null_mut(), reason)
+    }
+
+    /// The node of what runs on this worker now; `saved` is its thread's stack, in threads mode.
+    #[inline(always)]
+    pub(crate) fn saved(home: Option<Home>, saved: *mut u8, reason: WaitReason) -> Parked {
         Parked {
             next: UnsafeCell::new(null_mut()),
             saved: UnsafeCell::new(saved),
@@ -75,6 +83,7 @@ impl Parked {
             parker: Parker::new(PARKER_WAITS),
             cancelled: Cell::new(0),
             panicking: Cell::new(0),
+            reason,
             end: Cell::new(None),
         }
     }

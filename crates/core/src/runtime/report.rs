@@ -1,5 +1,6 @@
 //! What a shutdown has found.
 
+use crate::queue::reason::WaitReason;
 use std::fmt;
 use std::panic::Location;
 
@@ -17,6 +18,7 @@ pub struct Unfinished {
     pub(super) name: Option<String>,
     pub(super) place: &'static Location<'static>,
     pub(super) state: State,
+    pub(super) reason: Option<WaitReason>,
 }
 
 /// Where a shutdown found a task.
@@ -66,6 +68,11 @@ impl Unfinished {
     pub fn state(&self) -> State {
         self.state
     }
+    /// What a [blocked](State::Blocked) task waits for; `None` where another task stands on top of
+    /// it, and for all others.
+    pub fn waits_for(&self) -> Option<WaitReason> {
+        self.reason
+    }
 }
 
 impl fmt::Display for Unfinished {
@@ -84,7 +91,8 @@ impl fmt::Display for Unfinished {
             State::Dedicated => "not ended, on a thread of its own",
             State::Unstarted => "not started, dropped",
             State::Waiting => "a waiting future, dropped",
-        })
+        })?;
+        self.reason.map_or(Ok(()), |reason| write!(f, ", {reason}"))
     }
 }
 
@@ -124,7 +132,7 @@ mod test {
     fn what_a_report_says() {
         let place = Location::caller();
         let text = |unfinished, dropped| {
-            let task = |state| Unfinished { name: Some("t".into()), place, state };
+            let task = |state| Unfinished { name: Some("t".into()), place, state, reason: None };
             let report = Report {
                 unfinished: vec![task(State::Blocked); unfinished],
                 dropped: vec![task(State::Waiting); dropped],

@@ -18,9 +18,12 @@
 
 use super::report::{Report, State, Unfinished};
 use super::{grace, left};
+use crate::queue::parked::Parked;
 use crate::queue::policy::Arrival;
+use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Header, Kind};
+use crate::record::position::{self, Position};
 use crate::record::{memory, state};
 use crate::sched::finish;
 use crate::sched::pool::{Admission, Pool};
@@ -226,7 +229,7 @@ fn name_left(pool: &'static Pool, stopped: bool, report: &mut Report) {
         pool.all_workers().map(|w| w.running.get().record_elsewhere()).collect()
     };
     // (Of workers that have not come back the number is a guess.)
-    let user_code = Unfinished { name: None, place: Location::caller(), state: State::UserCode };
+    let user_code = Unfinished { name: None, place: Location::caller(), state: State::UserCode, reason: None };
     report.unfinished.extend(std::iter::repeat_n(user_code, pool.user_code()));
     let mut name = |task: *const Header| {
         let state = match () {
@@ -235,7 +238,12 @@ fn name_left(pool: &'static Pool, stopped: bool, report: &mut Report) {
             () => State::Blocked,
         };
         // SAFETY: a record that was visited below.
-        report.unfinished.extend(unsafe { describe(pool, task, state) });
+        let told = unsafe { describe(pool, task, state) };
+        report.unfinished.extend(told.map(|told| {
+            // SAFETY: the workers of the pool have ended, so what is blocked stays so.
+            let reason = if stopped && state == State::Blocked { unsafe { reason_of(task) } } else { None };
+            Unfinished { reason, ..told }
+        }));
     };
     // SAFETY: the workers have stopped; or one has not come back, and may free and make records
     // meanwhile: `waiter` is atomic, and `describe` allows for that.
@@ -265,5 +273,19 @@ unsafe fn describe(pool: &Pool, task: *const Header, state: State) -> Option<Unf
     // SAFETY: null in memory that had no record yet; else the place of this task, or of another one
     // in the same memory. Places stay.
     let place = unsafe { place.as_ref() }?;
-    Some(Unfinished { name, place, state })
+    Some(Unfinished { name, place, state, reason: None })
+}
+
+/// What a blocked task waits for; `None` where that is not known: another task stands on top of it.
+///
+/// # Safety
+/// `task` is a record of a pool whose workers have ended: if the record says that its task waits at a
+/// node, that task does not go on.
+unsafe fn reason_of(task: *const Header) -> Option<WaitReason> {
+    // SAFETY: readable, by the contract; the word is atomic.
+    match position::read(unsafe { (*task).idx.load(Acquire) }) {
+        // SAFETY: the node stands on the stack of the task, which does not go on.
+        Position::Waits(_, node) => Some(unsafe { (*node.cast::<Parked>()).reason }),
+        _ => None,
+    }
 }

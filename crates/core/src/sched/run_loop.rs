@@ -24,6 +24,7 @@ use super::spare;
 use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Role, Worker};
 use crate::queue::parked::Parked;
+use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Ended, Header, Mode, Outcome};
 use crate::sched::rescue::monitor;
@@ -227,7 +228,7 @@ fn start_taken(w: Role, task: *mut Header) -> (Role, bool) {
 /// `node` is ready and out of the queues.
 #[inline(always)]
 unsafe fn resume(w: Role, node: *mut Parked) -> Option<Role> {
-    let me = Parked::saved(None, w.stacks.here());
+    let me = Parked::saved(None, w.stacks.here(), WaitReason::Other);
     w.stacks.park_idle(&me);
     // SAFETY: the caller: the node's stack is saved; `me` is in the idle list, from which only this
     // worker takes it.

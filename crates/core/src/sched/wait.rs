@@ -32,6 +32,7 @@
 //! claims it (Acquire).
 
 pub use crate::queue::parked::{End, Parked};
+pub use crate::queue::reason::WaitReason;
 use crate::sched::cancel::{checkpoint, thread};
 use crate::sched::timers::FIRE_WAIT;
 use crate::sched::user_code::StoredWaker;
@@ -81,14 +82,14 @@ const _: () = assert!(offset_of!(Wait, node) == 0);
 impl Wait {
     /// A wait that only a waker ends.
     #[inline(always)]
-    pub fn new() -> Wait {
-        Caller::get().wait()
+    pub fn new(reason: WaitReason) -> Wait {
+        Caller::get().wait(reason)
     }
 
     /// A wait that a deadline may end.
     #[inline]
-    pub fn timed() -> Wait {
-        Wait { timed: true, ..Wait::new() }
+    pub fn timed(reason: WaitReason) -> Wait {
+        Wait { timed: true, ..Wait::new(reason) }
     }
 
     /// Lets a cancellation end the wait, which has no time limit, by taking it off its list: see
@@ -352,12 +353,6 @@ impl Wait {
     pub(crate) unsafe fn node(this: *const Wait) -> *mut Parked {
         // SAFETY: the caller.
         unsafe { (&raw const (*this).node).cast_mut() }
-    }
-}
-
-impl Default for Wait {
-    fn default() -> Self {
-        Wait::new()
     }
 }
 

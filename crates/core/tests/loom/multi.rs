@@ -2,6 +2,7 @@
 
 use super::{SCRIPT, Script};
 use crate::api::time::Instant;
+use crate::queue::reason::WaitReason;
 use crate::sched::user_code::StoredWaker;
 use crate::sched::wait::{Both, Caller, MultiWait, PollWait, Wait, Waiter};
 use loom::thread;
@@ -111,8 +112,8 @@ fn lists() -> [Arc<List>; 2] {
 fn two_meet() {
     let [a, b] = lists();
     let (a2, b2) = (a.clone(), b.clone());
-    let other = thread::spawn(move || visit(&Caller::get().timed_wait(), &[&b2, &a2], Instant::NEVER));
-    let ours = visit(&Caller::get().timed_wait(), &[&a, &b], Instant::NEVER);
+    let other = thread::spawn(move || visit(&Caller::get().timed_wait(WaitReason::Other), &[&b2, &a2], Instant::NEVER));
+    let ours = visit(&Caller::get().timed_wait(WaitReason::Other), &[&a, &b], Instant::NEVER);
     let theirs = other.join().unwrap();
     assert!(matches!((ours, theirs), (Visit::Met, Visit::WasMet) | (Visit::WasMet, Visit::Met)), "{ours:?} {theirs:?}");
 }
@@ -129,7 +130,8 @@ unsafe impl Send for Pair {}
 /// finds it open.
 fn one_withdraws(lower: usize) {
     let [a, b] = lists();
-    let pair = Arc::new(Pair([Caller::get().timed_wait(), Caller::get().timed_wait()]));
+    let pair =
+        Arc::new(Pair([Caller::get().timed_wait(WaitReason::Other), Caller::get().timed_wait(WaitReason::Other)]));
     let [ours, theirs] = [lower, 1 - lower];
     assert_eq!(a.meet(MultiWait::of(&pair.0[ours])), None, "in a list already");
     assert_eq!(b.meet(MultiWait::of(&pair.0[theirs])), None, "in a list already");
@@ -252,7 +254,7 @@ fn waker_handed_down() {
 /// One ends its wait itself, or is taken.
 fn by_ourselves() {
     let [a, _] = lists();
-    let wait = Caller::get().timed_wait();
+    let wait = Caller::get().timed_wait(WaitReason::Other);
     let me = MultiWait::of(&wait);
     assert_eq!(a.meet(me), None);
     let a2 = a.clone();
@@ -273,7 +275,7 @@ fn held_at_the_deadline() {
     let met = Arc::new(AtomicBool::new(false));
     let met2 = met.clone();
     let other = thread::spawn(move || {
-        let wait = Caller::get().timed_wait();
+        let wait = Caller::get().timed_wait(WaitReason::Other);
         let me = MultiWait::of(&wait);
         let over = a2.meet(me);
         met2.store(over == Some(true), SeqCst);
@@ -284,7 +286,7 @@ fn held_at_the_deadline() {
         }
         a2.leave(me);
     });
-    let visit = visit(&Caller::get().timed_wait(), &[&a, &b], PAST);
+    let visit = visit(&Caller::get().timed_wait(WaitReason::Other), &[&a, &b], PAST);
     other.join().unwrap();
     assert_eq!(visit == Visit::WasMet, met.load(SeqCst), "{visit:?}");
 }
@@ -296,7 +298,7 @@ fn timer_or_waker() {
     let [wheel, list] = lists();
     let (wheel2, list2) = (wheel.clone(), list.clone());
     let ended = {
-        let wait = Caller::get().timed_wait();
+        let wait = Caller::get().timed_wait(WaitReason::Other);
         let me = MultiWait::of(&wait);
         assert_eq!((wheel.meet(me), list.meet(me)), (None, None));
         let timer = thread::spawn(move || wheel2.take());

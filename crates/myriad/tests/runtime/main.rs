@@ -9,3 +9,4 @@ mod runtimes;
 mod shutdown;
 mod shutdown_meanwhile;
 mod timers;
+mod wait_reasons;

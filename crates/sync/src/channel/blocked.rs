@@ -3,7 +3,7 @@
 
 use super::chan::{Chan, Side};
 use super::entry::Entry;
-use myriad_core::engine::wait::{Caller, Parked, Wait};
+use myriad_core::engine::wait::{Caller, Parked, Wait, WaitReason};
 
 /// Stands on the stack of who waits. The wait comes first: see [`Wait::end_by`].
 #[repr(C)]
@@ -13,11 +13,19 @@ pub(super) struct Blocked<T> {
     chan: *const Chan<T>,
 }
 
+/// What who waits on this side waits for.
+fn reason(side: &Side) -> WaitReason {
+    match side {
+        Side::Send => WaitReason::Send,
+        Side::Receive => WaitReason::Recv,
+    }
+}
+
 impl<T> Blocked<T> {
     /// Without a time limit.
     #[inline(always)]
     pub(super) fn new(caller: Caller, chan: &Chan<T>, side: Side) -> Blocked<T> {
-        let blocked = Blocked { wait: caller.wait(), entry: Entry::new(), chan };
+        let blocked = Blocked { wait: caller.wait(reason(&side)), entry: Entry::new(), chan };
         let ends = match side {
             Side::Send => end::<T, true>,
             Side::Receive => end::<T, false>,
@@ -29,13 +37,13 @@ impl<T> Blocked<T> {
     }
 
     /// With one.
-    pub(super) fn timed(caller: Caller, chan: &Chan<T>) -> Blocked<T> {
-        Blocked { wait: caller.timed_wait().cancellable(), entry: Entry::new(), chan }
+    pub(super) fn timed(caller: Caller, chan: &Chan<T>, side: Side) -> Blocked<T> {
+        Blocked { wait: caller.timed_wait(reason(&side)).cancellable(), entry: Entry::new(), chan }
     }
 
     /// With a deadline, if there is one.
     pub(super) fn until(deadline: bool, caller: Caller, chan: &Chan<T>, side: Side) -> Blocked<T> {
-        if deadline { Blocked::timed(caller, chan) } else { Blocked::new(caller, chan, side) }
+        if deadline { Blocked::timed(caller, chan, side) } else { Blocked::new(caller, chan, side) }
     }
 
     /// What is blocked on: the wait, by a pointer to all that stands here, which `end` looks at.

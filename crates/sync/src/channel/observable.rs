@@ -16,7 +16,7 @@ use crate::select::{Arm, Link};
 use myriad_base::lock::biased::BiasedLock;
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Caller, InHand, MultiWait, Wait, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, MultiWait, Wait, WaitReason, Waiter};
 use myriad_core::time::Instant;
 use std::fmt;
 use std::future::Future;
@@ -208,7 +208,7 @@ impl<S: Content> Observable<S> {
         Caller::get().spend();
         loop {
             let caller = Caller::get();
-            let wait = caller.timed_wait().cancellable();
+            let wait = caller.timed_wait(WaitReason::News).cancellable();
             let prepared = wait.prepare();
             let entry = Entry::new();
             let at = (&raw const entry).cast_mut();

@@ -215,7 +215,7 @@ impl<T> Sender<T> {
         let caller = Caller::get();
         caller.spend();
         let mut value = ManuallyDrop::new(value);
-        let blocked = Blocked::timed(caller, self.chan());
+        let blocked = Blocked::timed(caller, self.chan(), Side::Send);
         // SAFETY: the message is in its place, and is moved out of it once; the entry stands in
         // this frame.
         unsafe {

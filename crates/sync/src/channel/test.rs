@@ -5,7 +5,7 @@
 use super::chan::{Chan, Received, Sent, Side, WhenFull};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED, List, SKIPPED};
 use super::ring::{Messages, Ring};
-use myriad_core::engine::wait::{Caller, Wait, Waiter};
+use myriad_core::engine::wait::{Caller, Wait, WaitReason, Waiter};
 use std::collections::VecDeque;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::rc::Rc;
@@ -129,7 +129,7 @@ impl Waiters {
     fn new(n: usize) -> Waiters {
         Waiters {
             entries: (0..n).map(|_| Box::new(Entry::new())).collect(),
-            waits: (0..n).map(|_| Box::new(Caller::get().timed_wait())).collect(),
+            waits: (0..n).map(|_| Box::new(Caller::get().timed_wait(WaitReason::Other))).collect(),
         }
     }
     fn at(&self, i: usize) -> *mut Entry<usize> {

@@ -6,7 +6,7 @@ use super::wait_queue::{Guarded, WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use crate::limit::Limited;
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::{Caller, InHand, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -174,6 +174,7 @@ impl<'a> Arrive<'a> {
 // SAFETY: entries are linked and taken out under the lock.
 unsafe impl Op for Arrive<'_> {
     type Slot = u64;
+    const REASON: WaitReason = WaitReason::Barrier;
 
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         let barrier = self.barrier;

@@ -8,7 +8,7 @@ use crate::entry::{DONE, Entry};
 use crate::limit::Limited;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Caller, InHand, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -286,6 +286,7 @@ impl Drop for Notification<'_> {
 // SAFETY: entries are linked and taken out under the lock.
 unsafe impl Op for Notified<'_> {
     type Slot = u64;
+    const REASON: WaitReason = WaitReason::Condition;
 
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         let Some(waiter) = waiter.take() else { return false };

@@ -6,7 +6,7 @@ use super::op::{self, Op, Waiting};
 use super::wait_queue::{Guarded, WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::{Caller, InHand, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::Instant;
 use std::fmt;
 use std::future::Future;
@@ -73,6 +73,7 @@ struct Zero<'a>(&'a Countdown);
 // SAFETY: entries are linked and taken out under the lock.
 unsafe impl Op for Zero<'_> {
     type Slot = u64;
+    const REASON: WaitReason = WaitReason::Countdown;
 
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         self.0.inner.locked(caller, |state| {

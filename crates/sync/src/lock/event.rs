@@ -5,7 +5,7 @@ use super::op::{self, Op, Waiting};
 use super::wait_queue::{ALONE, Guarded, WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::{Caller, InHand, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -183,6 +183,7 @@ struct Set<'a>(&'a Event);
 // SAFETY: entries are linked and taken out under the lock.
 unsafe impl Op for Set<'_> {
     type Slot = u64;
+    const REASON: WaitReason = WaitReason::Event;
 
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         self.0.inner.locked(caller, |state| {

@@ -9,7 +9,7 @@ use myriad_base::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::ord;
 use myriad_core::engine::owner;
-use myriad_core::engine::wait::{Caller, InHand, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -337,6 +337,7 @@ struct Turn<'a> {
 // SAFETY: entries are linked and taken out under the lock.
 unsafe impl Op for Turn<'_> {
     type Slot = u64;
+    const REASON: WaitReason = WaitReason::Once;
 
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         let outcome = self.once.inner.locked(caller, |state| {

@@ -12,7 +12,7 @@
 use crate::entry::{DONE, Entry, IDLE, LINKED, SKIPPED};
 use crate::limit::{Limited, Stop};
 use myriad_base::sys::mutant::fault;
-use myriad_core::engine::wait::{Caller, InHand, Parked, Wait, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, Parked, Wait, WaitReason, Waiter};
 use myriad_core::time::Instant;
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -32,6 +32,9 @@ pub(crate) const AGAIN: u8 = crate::entry::CLOSED;
 pub(crate) unsafe trait Op {
     /// What stands in an entry while it waits.
     type Slot;
+
+    /// What a blocked one waits for.
+    const REASON: WaitReason;
 
     /// Does it at once (true), or links the entry with the waiter, if there is one. Without a
     /// waiter it only tries.
@@ -156,7 +159,7 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
     loop {
         // Anew in each turn: after a wait the task may be on another worker.
         let caller = Caller::get();
-        let wait = if deadline.is_some() { caller.timed_wait().cancellable() } else { caller.wait() };
+        let wait = if deadline.is_some() { caller.timed_wait(O::REASON).cancellable() } else { caller.wait(O::REASON) };
         let blocked = Blocked { wait, entry: Entry::new(), op };
         let (wait, entry) = (&blocked.wait, &blocked.entry);
         if deadline.is_none() {

@@ -53,7 +53,7 @@ use myriad_base::sys::const_fn;
 use myriad_base::sys::fence::{heavy_any, light_any};
 use myriad_base::sys::mutant::{on, ord};
 use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
-use myriad_core::engine::wait::{Caller, InHand, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 
 const FREE: u8 = 0;
 const LOCKED: u8 = 1;
@@ -424,6 +424,7 @@ impl<'a> Lock<'a> {
 // those that were ended.
 unsafe impl Op for Lock<'_> {
     type Slot = ();
+    const REASON: WaitReason = WaitReason::Lock;
 
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         if self.raw.try_lock() || waiter.is_some() && self.raw.spin(caller) {

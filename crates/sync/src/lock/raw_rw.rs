@@ -32,7 +32,7 @@ use myriad_base::sys::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::{on, ord};
-use myriad_core::engine::wait::{Caller, InHand, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 
 const WRITER: u32 = 1 << 31;
 const WAITING: u32 = 1 << 30;
@@ -246,6 +246,7 @@ pub(super) struct Read<'a>(pub(super) &'a RawRwLock);
 // SAFETY: entries are linked and taken out under the spin lock.
 unsafe impl Op for Read<'_> {
     type Slot = u64;
+    const REASON: WaitReason = WaitReason::ReadLock;
 
     unsafe fn start(&mut self, _: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
         let raw = self.0;
@@ -293,6 +294,7 @@ pub(super) struct Write<'a>(pub(super) &'a RawRwLock);
 // SAFETY: entries are linked and taken out under the spin lock.
 unsafe impl Op for Write<'_> {
     type Slot = ();
+    const REASON: WaitReason = WaitReason::WriteLock;
 
     unsafe fn start(&mut self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         let raw = self.0;

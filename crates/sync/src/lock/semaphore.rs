@@ -6,7 +6,7 @@ use super::wait_queue::{Batch, Guarded, retarget};
 use crate::entry::{DONE, Entry, LINKED, List};
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::fault;
-use myriad_core::engine::wait::{Caller, InHand, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::{self, Instant};
 use std::fmt;
 use std::future::Future;
@@ -374,6 +374,7 @@ impl<'a> Acquire<'a> {
 // SAFETY: entries are linked and taken out under the lock.
 unsafe impl Op for Acquire<'_> {
     type Slot = usize;
+    const REASON: WaitReason = WaitReason::Permits;
 
     #[track_caller]
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) -> bool {

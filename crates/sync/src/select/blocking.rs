@@ -3,7 +3,7 @@
 use super::arm::{Arms, InPlace, Link, earlier};
 use super::future::Polled;
 use super::order::Order;
-use myriad_core::engine::wait::{Caller, MultiWait, Wait};
+use myriad_core::engine::wait::{Caller, MultiWait, Wait, WaitReason};
 use myriad_core::time::{self, Instant};
 use std::task::Waker;
 use std::time::Duration;
@@ -125,7 +125,7 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
     loop {
         let caller = Caller::get();
         let deadline = earlier(arms.deadline(), limit);
-        let wait = caller.timed_wait().cancellable();
+        let wait = caller.timed_wait(WaitReason::Select).cancellable();
         if let Err(error) = wait.prepare() {
             panic!("{error}");
         }

@@ -22,6 +22,7 @@ mod future;
 pub use compute::{compute, compute_async};
 pub use future::{Blocking, blocking_async};
 
+use crate::queue::reason::WaitReason;
 pub(crate) use crate::sched::calls::works_here;
 use crate::sched::calls::{BLOCKING, Job, Pool};
 use crate::sched::cancel::cancel_scope::CancelScope;
@@ -150,7 +151,7 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let wait = Wait::new();
+    let wait = Wait::new(WaitReason::Blocking);
     if wait.prepare().is_err() {
         return f();
     }

@@ -17,6 +17,7 @@
 //! **fork.** In a child none of these gangs exist: the state is that of one process ([`fork`]).
 
 use crate::queue::parked::Parked;
+use crate::queue::reason::WaitReason;
 use crate::sched::fork;
 use crate::sched::pool::Pool;
 use crate::sched::wait::{Wait, Waiter};
@@ -91,7 +92,7 @@ impl Places {
     /// # Errors
     /// There is no memory for a stack on which the worker could go on meanwhile.
     pub(super) fn take(n: usize) -> Result<Places, NoStack> {
-        let wait = Wait::new();
+        let wait = Wait::new(WaitReason::Gang);
         {
             let mut state = locked();
             let want = n.min(state.most);

@@ -1,5 +1,6 @@
 //! Sleeping: a task, a thread, a future.
 
+use crate::queue::reason::WaitReason;
 use crate::runtime::global;
 use crate::sched::timers::{FIRE_SLEEP, Locked, SleepState};
 use crate::sched::user_code::StoredWaker;
@@ -61,7 +62,7 @@ fn block_until(deadline: Instant) -> bool {
     if now() >= deadline {
         return false;
     }
-    let wait = Wait::timed().cancellable();
+    let wait = Wait::timed(WaitReason::Sleep).cancellable();
     if let Err(error) = wait.prepare() {
         panic!("{error}");
     }

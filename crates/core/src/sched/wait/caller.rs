@@ -2,6 +2,7 @@
 
 use super::{Kind, OPEN, Wait, Waiter};
 use crate::queue::parked::Parked;
+use crate::queue::reason::WaitReason;
 use crate::sched::worker::{self, Role, Worker, wake_node, wake_node_next};
 use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::AtomicU8;
@@ -149,9 +150,9 @@ impl Caller {
 
     /// As [`Wait::new`].
     #[inline(always)]
-    pub fn wait(self) -> Wait {
+    pub fn wait(self, reason: WaitReason) -> Wait {
         Wait {
-            node: self.worker().map_or_else(|| Parked::new(None), |w| w.node()),
+            node: self.worker().map_or_else(|| Parked::foreign(reason), |w| w.node(reason)),
             claim: AtomicU8::new(OPEN),
             timed: false,
             polled: false,
@@ -160,8 +161,8 @@ impl Caller {
 
     /// As [`Wait::timed`].
     #[inline]
-    pub fn timed_wait(self) -> Wait {
-        Wait { timed: true, ..self.wait() }
+    pub fn timed_wait(self, reason: WaitReason) -> Wait {
+        Wait { timed: true, ..self.wait(reason) }
     }
 
     /// As [`Waiter::wake`], for one to whom the caller has handed something to work on: a blocked

@@ -1,6 +1,7 @@
 //! Waits that stand in several lists at once, and waits of futures that do: for a select.
 
 use super::{Caller, HELD, Kind, OPEN, WOKEN, Wait, Waiter};
+use crate::queue::reason::WaitReason;
 use crate::sched::user_code::StoredWaker;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::cell::UnsafeCell;
@@ -156,7 +157,7 @@ impl PollWait {
     /// One that is over.
     #[inline]
     pub fn new() -> PollWait {
-        let wait = Wait { polled: true, ..Caller::nobody().timed_wait() };
+        let wait = Wait { polled: true, ..Caller::nobody().timed_wait(WaitReason::Select) };
         wait.claim.store(WOKEN, Relaxed);
         PollWait { wait, waker: UnsafeCell::new(None) }
     }

@@ -2,15 +2,16 @@
 //! would end it a second time.
 
 use super::Wait;
+use crate::queue::reason::WaitReason;
 
 #[test]
 fn a_wait_without_a_limit_is_not_retracted() {
-    assert!(!Wait::new().retract());
-    assert!(Wait::timed().retract());
+    assert!(!Wait::new(WaitReason::Other).retract());
+    assert!(Wait::timed(WaitReason::Other).retract());
 }
 
 #[test]
 fn a_wait_without_a_limit_does_not_become_cancellable_like_a_timed_one() {
-    assert!(Wait::new().cancellable().node.end.get().is_none());
-    assert!(Wait::timed().cancellable().node.end.get().is_some());
+    assert!(Wait::new(WaitReason::Other).cancellable().node.end.get().is_none());
+    assert!(Wait::timed(WaitReason::Other).cancellable().node.end.get().is_some());
 }

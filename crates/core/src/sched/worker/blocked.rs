@@ -4,6 +4,7 @@ use super::super::idle::WorkerShared;
 use super::{BUDGET, Role, Worker};
 use crate::queue::parked::{Home, Parked};
 use crate::queue::ready::{Ready, prefetch};
+use crate::queue::reason::WaitReason;
 use crate::record::header::Kind;
 use crate::sched::cancel::{checkpoint, request};
 use crate::sched::timers::Timers;
@@ -120,10 +121,10 @@ impl Worker {
         if self.stacks.has_idle() { Ok(()) } else { self.stacks.add_fresh(self) }
     }
 
-    /// A node for what runs on this worker now.
+    /// A node for what runs on this worker now, and waits for this.
     #[inline(always)]
-    pub(crate) fn node(&self) -> Parked {
-        Parked::saved(Some(Home::of(self.as_static())), self.stacks.here())
+    pub(crate) fn node(&self, reason: WaitReason) -> Parked {
+        Parked::saved(Some(Home::of(self.as_static())), self.stacks.here(), reason)
     }
 
     /// Is there enough stack left to run another task on top of this frame?
@@ -260,7 +261,7 @@ impl Role {
             return self;
         }
         self.drain_inbox();
-        let node = self.node();
+        let node = self.node(WaitReason::Yield);
         self.make_ready(&raw const node as *mut Parked);
         // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
         unsafe { self.suspend(&node) }
@@ -282,7 +283,7 @@ impl Role {
                 continue;
             }
             let running = w.running.get();
-            let node = w.node();
+            let node = w.node(WaitReason::Other);
             w.make_ready(&raw const node as *mut Parked);
             // Straight to the other one: the loop, as in `suspend`, would need a stack.
             // SAFETY: a ready node is blocked, with its stack saved, and in no queue any more. Ours

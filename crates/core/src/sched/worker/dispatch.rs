@@ -16,6 +16,7 @@
 
 use super::{Role, SELDOM, Worker};
 use crate::queue::parked::Parked;
+use crate::queue::reason::WaitReason;
 use crate::record::header::Header;
 use crate::sched::cancel::checkpoint;
 use myriad_base::sys::atomic::Ordering::Relaxed;
@@ -89,7 +90,7 @@ impl Role {
     /// look.
     fn set_aside(self) -> Role {
         self.tick_countdown.store(0, Relaxed);
-        let node = self.node();
+        let node = self.node(WaitReason::Yield);
         self.make_ready(&raw const node as *mut Parked);
         // SAFETY: there is a stack, as `may_enter` says; the node is ours, in the ready ring, where
         // it is found exactly once.

@@ -8,7 +8,7 @@ use crate::lock::raw::RawMutex;
 use crate::lock::reentrant::{ReentrantLock, ReentrantLockGuard};
 use crate::lock::wait_queue::retarget;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Caller, InHand, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::Instant;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::{LockResult, PoisonError};
@@ -51,6 +51,7 @@ impl<T> Drop for Notified<'_, T> {
 // SAFETY: entries are linked and taken out under the lock.
 unsafe impl<T> Op for Notified<'_, T> {
     type Slot = Slot<T>;
+    const REASON: WaitReason = WaitReason::Condition;
 
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<Slot<T>>, waiter: &mut Option<Waiter>) -> bool {
         let Some(waiter) = waiter.take() else { return false };

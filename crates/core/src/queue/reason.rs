@@ -1,0 +1,80 @@
+//! What a wait is for: each wait carries its reason, which reports and dumps tell.
+
+use std::fmt;
+
+/// What a blocked task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum WaitReason {
+    /// None of the others.
+    Other,
+    /// Its turn: it has yielded.
+    Yield,
+    /// The end of a task.
+    Join,
+    /// The end of all tasks of a scope.
+    Scope,
+    /// A future, which it polls.
+    Future,
+    /// A time.
+    Sleep,
+    /// The result of `blocking` or `compute`.
+    Blocking,
+    /// A place for a gang.
+    Gang,
+    /// A message of a channel.
+    Recv,
+    /// Room in a channel.
+    Send,
+    /// One of the arms of a select.
+    Select,
+    /// News of a promise, a watch or a broadcast.
+    News,
+    /// A mutex or a re-entrant lock.
+    Lock,
+    /// A read-write lock, to read.
+    ReadLock,
+    /// A read-write lock, to write.
+    WriteLock,
+    /// Permits of a semaphore.
+    Permits,
+    /// A notification of a condition.
+    Condition,
+    /// An event.
+    Event,
+    /// The others at a barrier.
+    Barrier,
+    /// A count that becomes zero.
+    Countdown,
+    /// The initialisation of a `Once`.
+    Once,
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WaitReason::Other => "waits",
+            WaitReason::Yield => "has yielded",
+            WaitReason::Join => "waits for a task",
+            WaitReason::Scope => "waits for the tasks of a scope",
+            WaitReason::Future => "waits for a future",
+            WaitReason::Sleep => "sleeps",
+            WaitReason::Blocking => "waits for a blocking call",
+            WaitReason::Gang => "waits for a place for a gang",
+            WaitReason::Recv => "waits for a message",
+            WaitReason::Send => "waits for room in a channel",
+            WaitReason::Select => "waits in a select",
+            WaitReason::News => "waits for news of a promise, watch or broadcast",
+            WaitReason::Lock => "waits for a lock",
+            WaitReason::ReadLock => "waits for a lock to read",
+            WaitReason::WriteLock => "waits for a lock to write",
+            WaitReason::Permits => "waits for a permit of a semaphore",
+            WaitReason::Condition => "waits for a condition",
+            WaitReason::Event => "waits for an event",
+            WaitReason::Barrier => "waits at a barrier",
+            WaitReason::Countdown => "waits for a count",
+            WaitReason::Once => "waits for an initialisation",
+        })
+    }
+}
