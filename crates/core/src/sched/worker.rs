@@ -24,7 +24,7 @@
 //! away to all that may wait: see there. [`crate::sched::wait::Caller`] asks anew at each use.
 
 mod blocked;
-mod dispatch;
+pub(crate) mod dispatch;
 mod role;
 mod unstarted;
 
