@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Each test that the documents name is there: `file.rs::name` in docs/*.md, and the further names of the same list, as in
+# Each test that the documents name is there: `file.rs::name` in docs/*.md and docs/dev/*.md, and the further names of the same list, as in
 # `file.rs::one`, `two`, `…_three`. Files without a path are those of crates/myriad/tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-exec python3 - docs/*.md <<'PY'
+exec python3 - docs/*.md docs/dev/*.md README.md CONTRIBUTING.md <<'PY'
 import os, re, sys
 
 texts = {}

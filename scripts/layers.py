@@ -89,7 +89,7 @@ class Crate:
         self.files = {}
         for path in sorted(source.rglob("*.rs")):
             parts = path.relative_to(source).with_suffix("").parts
-            if parts[-1] not in ("test", "figures"):
+            if parts[-1] not in ("test", "figures", "facts"):
                 self.files[parts[:-1] if parts[-1] in ("mod", "lib") else parts] = code(path.read_text())
         self.uses = {module: self.used(module, text) for module, text in self.files.items()}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All that other crates have to pass, for crates/rayon-core, which is a workspace of its own (see docs/DESIGN.md): formatting, lints,
+# All that other crates have to pass, for crates/rayon-core, which is a workspace of its own (see docs/dev/DECISIONS.md): formatting, lints,
 # documentation, tests, and its example, which hangs with rayon on itself.
 set -uo pipefail
 cd "$(dirname "$0")/../crates/rayon-core" || exit 1

@@ -66,7 +66,7 @@ use std::ptr::null_mut;
 /// A slot is as wide as `2^BITS` slots of the level below.
 const BITS: u32 = 6;
 /// Enough for all of `u64`: 128 slots of `2^60` ns.
-const LEVELS: usize = 11;
+pub const LEVELS: usize = 11;
 /// A crowd is spread in portions of so many nodes (some 10 us) ..
 const PORTION: u64 = 64;
 /// .. one for each so many nanoseconds: 4 million nodes a second ..

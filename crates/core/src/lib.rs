@@ -17,6 +17,8 @@
 #![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod api;
+#[cfg(all(test, not(loom)))]
+mod facts;
 mod queue;
 mod record;
 mod runtime;

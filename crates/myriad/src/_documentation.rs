@@ -7,7 +7,10 @@
 macro_rules! texts {
     ($($name:ident $file:literal;)*) => {$(
         /// [README.md]: crate::_documentation::readme
-        /// [DESIGN.md]: crate::_documentation::design
+        /// [ARCHITECTURE.md]: crate::_documentation::architecture
+        /// [DECISIONS.md]: crate::_documentation::decisions
+        /// [GLOSSARY.md]: crate::_documentation::glossary
+        /// [CONTRIBUTING.md]: crate::_documentation::contributing
         /// [FEATURES.md]: crate::_documentation::features
         /// [COMPARE.md]: crate::_documentation::compare
         /// [SCHEDULERS.md]: crate::_documentation::schedulers
@@ -27,7 +30,10 @@ macro_rules! texts {
 
 texts! {
     readme "README.md";
-    design "docs/DESIGN.md";
+    contributing "CONTRIBUTING.md";
+    architecture "docs/dev/ARCHITECTURE.md";
+    decisions "docs/dev/DECISIONS.md";
+    glossary "docs/dev/GLOSSARY.md";
     features "docs/FEATURES.md";
     compare "docs/COMPARE.md";
     schedulers "docs/SCHEDULERS.md";

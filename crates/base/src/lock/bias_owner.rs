@@ -36,7 +36,7 @@ use std::ptr::null_mut;
 /// Nobody's key.
 pub(super) const NOBODY: u32 = 0;
 /// The part of a key that is the number.
-const NUMBER: u32 = (1 << 10) - 1;
+pub const NUMBER: u32 = (1 << 10) - 1;
 /// Fences may take this part of the time.
 const SHARE: u64 = 16;
 /// So many fences at once are not yet a debt that a sweep should end.

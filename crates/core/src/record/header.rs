@@ -97,7 +97,7 @@ pub struct Header {
     /// Generation and state of a future; only the generation for a closure.
     pub state: AtomicU32,
     /// Position in the deque that holds the task; once it is started, what its stack waits at: see
-    /// `cancel::place`.
+    /// `position.rs`.
     pub idx: AtomicUsize,
 }
 
@@ -117,8 +117,8 @@ impl Marks {
     /// It runs on top of another task, which does not know it yet. (Of the runner alone, before the
     /// task begins.)
     pub(crate) const ON_TOP: u8 = 16;
-    /// It has a frame (`cancel::frames`), which is not in the worker's list yet. (From its spawn
-    /// on.)
+    /// It has a frame (`cancel::scoped_tasks`), which is not in the worker's list yet. (From its
+    /// spawn on.)
     pub(crate) const FRAMED: u8 = 32;
     /// Its name is in the runtime's table.
     pub(crate) const NAMED: u8 = 64;

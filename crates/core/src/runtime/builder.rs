@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 /// Stack of a thread in threads mode: address space only, as std's.
-const THREAD_STACK: usize = 2 << 20;
+pub(crate) const THREAD_STACK: usize = 2 << 20;
 /// Half of it is enough for a panic with its message; one with a backtrace takes 21 KB.
-const LEAST_FIBER: usize = 32 << 10;
-const LEAST_THREAD: usize = 128 << 10;
+pub(crate) const LEAST_FIBER: usize = 32 << 10;
+pub(crate) const LEAST_THREAD: usize = 128 << 10;
 /// More workers than this are surely a mistake.
-const MOST_WORKERS: usize = 1 << 14;
+pub(crate) const MOST_WORKERS: usize = 1 << 14;
 /// The largest stack that can be asked for.
-const MOST_STACK: usize = 1 << 30;
+pub(crate) const MOST_STACK: usize = 1 << 30;
 
 /// The settings of a [`Runtime`].
 ///
@@ -52,7 +52,7 @@ pub struct Builder {
 }
 
 /// Spare workers, at most, unless asked otherwise.
-const SPARES: usize = 256;
+pub(crate) const SPARES: usize = 256;
 
 impl Default for Builder {
     fn default() -> Self {

@@ -15,7 +15,7 @@ use myriad_base::sys::thread::processors;
 use std::time::Duration;
 
 /// Waits of [`STEP`], on a machine with processors for all.
-const STEPS: usize = 50;
+pub(crate) const STEPS: usize = 50;
 const STEP: Duration = Duration::from_millis(1);
 /// The most of them, about ten seconds: somebody waits for this.
 const MOST_STEPS: usize = 200 * STEPS;

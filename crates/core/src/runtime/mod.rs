@@ -1,7 +1,7 @@
 //! Runtimes: building, running, shutting down.
-mod builder;
+pub(crate) mod builder;
 pub(crate) mod global;
-mod grace;
+pub(crate) mod grace;
 pub(crate) mod left;
 pub(crate) mod pools;
 mod report;

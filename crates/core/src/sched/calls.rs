@@ -23,7 +23,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// At most so many threads in a pool, running or not.
-const MOST: usize = 512;
+pub(crate) const MOST: usize = 512;
 /// An idle thread ends after this time.
 const KEEP: Duration = Duration::from_secs(10);
 

@@ -1,7 +1,7 @@
 //! The scheduler: workers and their loop, sleeping and waking, waiting, timers, cancellation.
 //!
 //! One knot, for to block is to say where one waits, and to be cancelled is to be woken there.
-//! Begin with [`turn`].
+//! Begin with [`run_loop`].
 pub(crate) mod calls;
 pub(crate) mod cancel;
 pub(crate) mod context;

@@ -222,7 +222,8 @@ pub(crate) struct Threads {
 /// The most spare workers of a runtime.
 pub(crate) const MOST_SPARES: usize = 1024;
 
-const MOST: usize = 256;
+/// The most pools of a process: their numbers are a byte in each record.
+pub(crate) const MOST: usize = 256;
 static POOLS: [AtomicPtr<Pool>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
 static FREE: Mutex<Free> =
     Mutex::new(Free { clean: Vec::new(), unclean: Vec::new(), numberless: Vec::new(), numbers: 0 });

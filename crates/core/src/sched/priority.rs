@@ -6,7 +6,7 @@
 //!  background  ──> lane of the pool ── who finds nothing else, not even at others; and every so many looks
 //! ```
 //! Two queues beside the injector, under its lock. The default class pays nothing: a worker looks
-//! at the first queue in its counted turn only (each 61st, [`super::turn`]), and who puts a task
+//! at the first queue in its counted turn only (each 61st, [`super::run_loop`]), and who puts a task
 //! there makes the next turn of every worker a counted one, by the word that counts them, as the
 //! monitor does. (An owner may overwrite that; then it is the 61st after all.) It looks at the
 //! second queue where it would go hungry, and in a counted turn.
@@ -16,7 +16,7 @@
 //! turns the oldest and the newest. Of [`LOOKS`] counted turns without interactive tasks one begins
 //! a background task.
 //!
-//! **Pinned.** Tasks that only one worker may begin, those of groups ([`crate::task::MultiWait`]),
+//! **Pinned.** Tasks that only one worker may begin, those of groups ([`crate::task::Group`]),
 //! wait in a queue of that worker, which it looks at in the same places. While there are any, every
 //! fourth turn is theirs; a third of those that interactive tasks leave.
 //!

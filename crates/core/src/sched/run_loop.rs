@@ -38,16 +38,16 @@ use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
 use std::ptr::null_mut;
 
 /// An idle worker looks around for so long before it sleeps.
-pub(super) const SPIN_US: u64 = 50;
+pub(crate) const SPIN_US: u64 = 50;
 /// It forces a steal when it has been hungry for so long.
-pub(super) const FORCE_US: u64 = 10;
+pub(crate) const FORCE_US: u64 = 10;
 /// One look in so many is for tasks between the ends of the queue. Seldom, for each opens a subtree
 /// before its time: one in three took 40 % more memory in a tree of tasks that wait for messages,
 /// and 16 % more time.
 const BETWEEN: u8 = 16;
 /// After a forced steal it lets so many times pass that its fence took: an owner that keeps only
 /// one task at a time, which it would have run itself at once, is not interrupted all the time.
-const FORCE_PAUSE: u64 = 8;
+pub(crate) const FORCE_PAUSE: u64 = 8;
 
 /// Works until the runtime stops. Returns on whatever stack sees the stop.
 pub(crate) fn run(w: Role) -> LoopEnd {

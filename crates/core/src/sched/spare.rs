@@ -31,7 +31,7 @@
 //! they would wait for a worker, and a worker may be held by a job that waits for that very task.
 //!
 //! **A spare that polls** is never idle, and counts as a worker that runs. So at its looks it takes
-//! from those that are stuck, as every worker does ([`super::turn`]), with the same rules.
+//! from those that are stuck, as every worker does ([`super::run_loop`]), with the same rules.
 //!
 //! **Rescue.** If all workers have stood still in the system for a second (`rescue::watch`), and
 //! one of them in a task that is no job, spares take jobs from the injector too, as long as that is
@@ -67,8 +67,8 @@ pub(crate) unsafe fn is_job(task: *const Header) -> bool {
     unsafe { (*task).kind.has(Kind::GUEST) }
 }
 
-/// As [`search`](super::turn) for others: looks around for as long as they do, then goes off duty.
-/// (It does not sleep as they do: who wakes a sleeper means one who takes whatever there is.)
+/// As [`search`](super::run_loop) for others: looks around for as long as they do, then goes off
+/// duty. (It does not sleep as they do: who wakes a sleeper means one who takes whatever there is.)
 pub(super) fn search(w: Role) -> (Role, *mut Header) {
     let (began, per_us) = (ticks(), ticks_per_us());
     let (mut w, mut polled) = (w, false);

@@ -48,7 +48,7 @@ pub(crate) const FIRE_SLEEP: u16 = 1;
 /// [`CancelScope`](crate::sched::cancel::cancel_scope::CancelScope) of a task.
 pub(crate) const FIRE_REGION: u16 = 2;
 /// Wakers of futures that are taken out at a time.
-const BATCH: usize = 16;
+pub(crate) const BATCH: usize = 16;
 
 /// See the module's header.
 #[derive(Debug)]

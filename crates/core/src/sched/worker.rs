@@ -24,7 +24,7 @@
 //! away to all that may wait: see there. [`crate::sched::wait::Caller`] asks anew at each use.
 
 mod blocked;
-mod dispatch;
+pub(crate) mod dispatch;
 mod role;
 mod unstarted;
 
@@ -100,7 +100,7 @@ pub(crate) struct Worker {
     pub stack_flags: u32,
     /// The same of jobs of a [guest](Kind::GUEST).
     pub guest_stack_flags: u32,
-    /// Says in a record that its task is blocked here: see `cancel::place`.
+    /// Says in a record that its task is blocked here: see `record::position`.
     pub here: usize,
     /// Tasks of scopes and frames that have begun here.
     pub scoped: ScopedTasks,

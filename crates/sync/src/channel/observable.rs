@@ -1,7 +1,7 @@
 //! What several receivers see, each for itself: the common part of [`promise`](super::promise),
 //! [`watch`](super::watch) and [`broadcast`](super::broadcast).
 //!
-//! A *observable* is a state under a biased lock, and a list of those who wait for a change. Who
+//! An *observable* is a state under a biased lock, and a list of those who wait for a change. Who
 //! changes it wakes all of them, and each looks again; what it finds is its own, so nobody comes in
 //! vain but for changes that do not concern it. A *reader* knows what it has seen, and what it
 //! would take.

@@ -1,4 +1,4 @@
-//! Regions: parts of a task that are cancelled, or shielded, as a whole.
+//! Cancel scopes: parts of a task that are cancelled, or shielded, as a whole.
 //!
 //! ```text
 //!  task: .. timeout { .. shield { .. token.run { .. } } }      innermost first: token -> shield -> timeout

@@ -56,7 +56,7 @@ impl WorkerShared {
     }
 
     /// Takes a ready task of this worker, for another one. Null if there is none; those of groups
-    /// stay ([`crate::task::MultiWait`]).
+    /// stay ([`crate::task::Group`]).
     pub(crate) fn take_ready(&self) -> *mut Parked {
         if !self.may_be_relieved() {
             return null_mut();

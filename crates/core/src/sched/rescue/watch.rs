@@ -49,15 +49,15 @@ use std::time::{Duration, Instant};
 
 /// Between two looks, as long as a worker is awake; and how long one that does not move is not yet
 /// stuck.
-const THRESHOLD: Duration = Duration::from_millis(10);
+pub(crate) const THRESHOLD: Duration = Duration::from_millis(10);
 /// Both, while workers are stuck and blocked tasks of theirs are ready: one of them may be the
 /// owner of the lock. (Not for tasks that have not begun, of which each might be stuck in its turn:
 /// 150 threads for a lock that is only contended.)
 const QUICK: Duration = Duration::from_millis(2);
 /// So long after the last one was stuck all is well again.
-const CALM: Duration = Duration::from_millis(100);
+pub(crate) const CALM: Duration = Duration::from_millis(100);
 /// One whose deque moves is stuck after so long; and between the first two extra workers.
-const LONG: Duration = Duration::from_secs(1);
+pub(crate) const LONG: Duration = Duration::from_secs(1);
 /// Between two looks, if all who are awake have been waiting in the system for long.
 const LONGEST: Duration = Duration::from_millis(100);
 /// Spares that begin at one look, at most: each is a thread to start.

@@ -43,7 +43,7 @@ const ASLEEP: u32 = 2;
 const LOOK: u32 = 3;
 
 /// How often it yields before it sleeps.
-const YIELDS: u32 = 16;
+pub(crate) const YIELDS: u32 = 16;
 /// When a yield has taken so long, in microseconds, others need the processor.
 const LONG_US: u64 = 100;
 /// How many waits go without yields then, at least and at most.

@@ -31,7 +31,7 @@ impl Worker {
     ///
     /// Downstream first: a pipeline finishes what it has begun before it begins more, with data
     /// that is warm. For who waits for *room*, which is upstream, first come, first served is the
-    /// better order (docs/DESIGN.md, (b)).
+    /// better order (docs/dev/DECISIONS.md, "In which order do ready tasks go on?").
     ///
     /// In threads mode a switch costs so much more than a cold cache that there is nothing to win:
     /// one queue.

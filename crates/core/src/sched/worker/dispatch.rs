@@ -26,7 +26,7 @@ use std::ptr::null_mut;
 
 /// So many tasks are entered between two looks, at most. (Where they end or block there are never
 /// so many.)
-const IN_A_ROW: u32 = 2 * SELDOM;
+pub(crate) const IN_A_ROW: u32 = 2 * SELDOM;
 
 /// The slot.
 pub(crate) struct RunNext {

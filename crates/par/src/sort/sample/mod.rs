@@ -18,9 +18,10 @@
 //! - No answer of the comparator is used as an index but through the tree, which is complete.
 //!
 //! **Rejected.** *Copies of splitters* side by side: what a comparator changes in a copy (through a
-//! `Cell`) would be lost, and freed twice if it owns memory. The tree has pointers, which cost what
-//! DESIGN.md says. *Sorting buckets after they are back in the slice*: then a panic leaves some
-//! elements here and some there, and each bucket needs a guard.
+//! `Cell`) would be lost, and freed twice if it owns memory. The tree has pointers: see
+//! docs/dev/DECISIONS.md, "How do the sorts work, and why these?". *Sorting buckets after they are
+//! back in the slice*: then a panic leaves some elements here and some there, and each bucket needs
+//! a guard.
 //!
 //! Source: super scalar sample sort (Sanders, Winkel 2004), with the buckets for equal elements of
 //! IPS4o (Axtmann et al. 2017).
