@@ -164,13 +164,14 @@ impl<T> Receiving<T> {
     pub(super) unsafe fn give_up(&mut self, chan: &Chan<T>) {
         let state = self.entry.state();
         if state != IDLE && state != CLOSED {
-            // SAFETY: the caller.
+            // SAFETY: the invariant holds for `chan`, and this is not polled afterwards (this
+            // function's contract); an entry that is neither idle nor closed has stood in line.
             unsafe { self.leave_line(chan) };
         }
     }
 
     /// # Safety
-    /// As for `give_up`; it has stood in line.
+    /// The invariant. It has stood in line, and is not polled afterwards.
     #[cold]
     #[inline(never)]
     unsafe fn leave_line(&mut self, chan: &Chan<T>) {
@@ -195,9 +196,9 @@ pub(super) struct Sending<T> {
     _pinned: PhantomPinned,
 }
 
-// SAFETY: as for `Receiving`.
+// SAFETY: the entry is touched under the channel's lock, or by the holder; messages are Send.
 unsafe impl<T: Send> Send for Sending<T> {}
-// SAFETY: as for `Receiving`.
+// SAFETY: nothing can be done with `&Sending` but to ask whether it is full.
 unsafe impl<T: Send> Sync for Sending<T> {}
 
 impl<T> Sending<T> {
@@ -330,13 +331,14 @@ impl<T> Sending<T> {
     #[inline(always)]
     pub(super) unsafe fn give_up(&mut self, chan: &Chan<T>) {
         if self.full {
-            // SAFETY: the caller.
+            // SAFETY: the invariant holds for `chan`, and this is not polled afterwards (this
+            // function's contract); it is full.
             unsafe { self.leave_line(chan) };
         }
     }
 
     /// # Safety
-    /// As for `give_up`; it is full.
+    /// The invariant. It is full, and is not polled afterwards.
     #[cold]
     #[inline(never)]
     unsafe fn leave_line(&mut self, chan: &Chan<T>) {
@@ -435,7 +437,7 @@ impl<T> Future for SendFuture<'_, T> {
     /// If polled again after it was ready.
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: as of `RecvFuture`.
+        // SAFETY: the part is pinned as the whole; its channel is ours, to our end.
         unsafe {
             let this = self.get_unchecked_mut();
             Pin::new_unchecked(&mut this.sending).poll(this.chan, cx)
@@ -449,7 +451,8 @@ impl<T> Stop for SendFuture<'_, T> {
         output.map_err(|SendError(value)| SendTimeoutError::Closed(value))
     }
     fn stop(self: Pin<&mut Self>) -> Self::InTime {
-        // SAFETY: as of `RecvFuture`. Pending, it is full.
+        // SAFETY: the part is pinned as the whole; its channel is ours, to our end. Pending, it is
+        // full.
         unsafe {
             let this = self.get_unchecked_mut();
             Pin::new_unchecked(&mut this.sending).stop(this.chan)

@@ -384,9 +384,11 @@ impl<T> Receiver<T> {
 /// The message was lent just now; a sender is to be woken.
 ///
 /// # Safety
-/// As [`Loan::new`]; the waiter was claimed, and is woken once, without the lock.
+/// The channel has lent the message in `place`, which stays there, and is not used otherwise, as
+/// long as the loan lives. The waiter, `sender`, was claimed, and is woken once, without the lock.
 unsafe fn lent<T>(caller: Caller, chan: &Chan<T>, place: *mut T, sender: Option<Waiter>) -> Loan<'_, T> {
-    // SAFETY: the caller.
+    // SAFETY: the message in `place` is lent, and `sender` was claimed (this function's contract);
+    // `sender` is woken once, here.
     unsafe {
         let loan = Loan::new(chan, place);
         if let Some(waiter) = sender {

@@ -88,7 +88,8 @@ impl<S: Content> Observable<S> {
     }
 
     fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut State<S>) -> R) -> R {
-        // SAFETY: the callers keep to the lock's rule: short, no user code, no other lock.
+        // SAFETY: what this module runs inside keeps to the lock's rule: short, no user code, no
+        // other lock.
         let _guard = unsafe { caller.lock(&self.lock) };
         // SAFETY: under the lock.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
@@ -151,7 +152,8 @@ impl<S: Content> Observable<S> {
     /// there is one. Its waiter comes back if it was not needed.
     ///
     /// # Safety
-    /// The entry is in no list, and stays where it is while it is linked.
+    /// The entry, if there is one, is live and in no list, and stays where it is while it is
+    /// linked.
     unsafe fn take_or_wait<R: Reader<Content = S>>(
         &self,
         caller: Caller,
@@ -166,7 +168,8 @@ impl<S: Content> Observable<S> {
                 return (Some(Err(RecvError)), wait.map(|(_, waiter)| waiter));
             }
             if let Some((entry, waiter)) = wait {
-                // SAFETY: the caller; locked.
+                // SAFETY: `entry` is live, in no list, and stays where it is (this function's
+                // contract); the lock is held.
                 unsafe { state.waiting.push(entry, waiter) };
             }
             (None, None)
@@ -177,7 +180,7 @@ impl<S: Content> Observable<S> {
     /// Takes an entry out, if it is still in the list.
     ///
     /// # Safety
-    /// It is the caller's own, of this observable.
+    /// `entry` is the caller's own, live, and in no list but those of this observable.
     unsafe fn give_up(&self, caller: Caller, entry: *mut Entry<()>) -> InHand {
         InHand::new(self.locked(caller, |state| {
             // One of the two lists; it matters only if it is the first there.
@@ -186,7 +189,9 @@ impl<S: Content> Observable<S> {
             } else {
                 &mut state.waiting
             };
-            // SAFETY: the caller; locked.
+            // SAFETY: `entry` is live, and in no list but these two (this function's contract); the
+            // lock is held. Linked in `waking`, and not the first there, it is taken out of that
+            // list all the same: a list itself knows only its first.
             unsafe { ((*entry).state() == LINKED || on("board-give-up-unchecked")).then(|| list.remove(entry)) }
         }))
     }
@@ -303,11 +308,12 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
         let at: *mut Entry<()> = entry;
         let (link, won) = observable.locked(caller, |state| {
             if on("link-without-look") || !state.closed && !reader.has_news(&state.content) {
-                // SAFETY: locked; in no list; the caller: it stays where it is.
+                // SAFETY: the lock is held, and the arm is in no list; its entry stays where it is until
+                // it is unlinked (this method's contract).
                 unsafe { state.waiting.push(at, me.waiter()) };
                 return (Link::Linked, None);
             }
-            // SAFETY: the caller's own wait.
+            // SAFETY: `me` is alive until the arm is unlinked (this method's contract).
             if unsafe { !me.claim() } {
                 return (Link::Over, None);
             }

@@ -278,9 +278,9 @@ impl<T> Receiver<T> {
         let blocked = Blocked::until(deadline.is_some(), caller, self.chan(), Side::Receive);
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
-        // SAFETY: the caller. The entry stands in this frame until the wait is over. A waiter was
-        // claimed, and is woken once. The wait is prepared and published, of the kind that it is;
-        // when it is over the entry is ours again.
+        // SAFETY: `place` is valid and empty (this function's contract). The entry stands in this
+        // frame until the wait is over. A waiter was claimed, and is woken once. The wait is
+        // prepared and published, of the kind that it is; when it is over the entry is ours again.
         unsafe {
             let received = self.chan().locked(caller, |state| {
                 let received = state.try_recv(place);

@@ -172,7 +172,8 @@ impl<T> State<T> {
     /// Under the lock.
     unsafe fn find(&self, upto: Option<u64>) -> *mut Entry<Slot<T>> {
         let mut entry = self.list.first();
-        // SAFETY: the caller; linked entries are live and their generations written.
+        // SAFETY: the lock is held (this function's contract): linked entries are live, and their
+        // generations written.
         unsafe {
             while !entry.is_null() && upto.is_some_and(|upto| (*(*entry).place()).generation > upto) {
                 entry = self.list.behind(entry);
@@ -187,7 +188,8 @@ impl<T> State<T> {
     /// Under the lock.
     unsafe fn claim(&mut self, upto: Option<u64>) -> Option<(*mut Entry<Slot<T>>, Waiter)> {
         loop {
-            // SAFETY: the caller; it is in the list.
+            // SAFETY: the lock is held (this function's contract); what `find` returns is in the
+            // list.
             unsafe {
                 let entry = self.find(upto);
                 if entry.is_null() {

@@ -291,11 +291,13 @@ unsafe impl Op for Notified<'_> {
         let Some(waiter) = waiter.take() else { return false };
         debug_assert!(!self.unlocked);
         if on("unlock-before-wait") {
-            // SAFETY: it is locked by the caller.
+            // SAFETY: the mutex is locked by who waits, and has given the right to unlock it to
+            // this operation.
             unsafe { self.raw.unlock() };
         }
         let blocks = !waiter.is_future();
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` is idle, and stays where it is until it is ended or given up (this
+        // method's contract); the lock is held.
         self.condvar.inner.locked(caller, |wait_queue| unsafe { wait_queue.join(entry, waiter) });
         self.unlocked = true;
         if !on("unlock-before-wait") {
@@ -306,24 +308,28 @@ unsafe impl Op for Notified<'_> {
     }
 
     unsafe fn ended(&mut self, slot: *mut u64) {
-        // SAFETY: the caller: full since `join`.
+        // SAFETY: `slot` is that of an entry that `start` linked (this method's contract): `join`
+        // has filled it.
         self.alone = unsafe { *slot == ALONE };
     }
 
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in this queue, whose lock
+        // is held.
         self.condvar.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), which joined this queue;
+        // the lock is held.
         let (outcome, waiter) = self.condvar.inner.locked(caller, |wait_queue| unsafe { wait_queue.leave(entry) });
         drop(InHand::new(waiter));
         outcome
     }
 
     unsafe fn undo(&mut self, _: u8, slot: *mut u64) -> bool {
-        // SAFETY: the caller: full since `join`.
+        // SAFETY: `slot` is that of an entry that `start` linked (this method's contract): `join`
+        // has filled it.
         if unsafe { *slot } == ALONE && !on("notification-lost") {
             self.condvar.notify_one();
         }

@@ -190,7 +190,8 @@ unsafe impl Op for Set<'_> {
                 return true;
             }
             if let Some(waiter) = waiter.take() {
-                // SAFETY: the caller; under the lock.
+                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                // (this method's contract); the lock is held.
                 unsafe { state.wait_queue.join(entry, waiter) };
             }
             false
@@ -198,19 +199,22 @@ unsafe impl Op for Set<'_> {
     }
 
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in this event's queue,
+        // whose lock is held.
         self.0.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), which joined this queue;
+        // the lock is held.
         let (outcome, waiter) = self.0.inner.locked(caller, |state| unsafe { state.wait_queue.leave(entry) });
         drop(InHand::new(waiter));
         outcome
     }
 
     unsafe fn undo(&mut self, _: u8, slot: *mut u64) -> bool {
-        // SAFETY: the caller: full since `join`.
+        // SAFETY: `slot` is that of an entry that `start` linked (this method's contract): `join`
+        // has filled it.
         if unsafe { *slot } == ALONE {
             self.0.set();
         }

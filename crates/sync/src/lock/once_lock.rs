@@ -60,7 +60,7 @@ impl<T> OnceLock<T> {
     /// The value is written, and that is visible.
     #[inline(always)]
     unsafe fn get_unchecked(&self) -> &T {
-        // SAFETY: the caller.
+        // SAFETY: the value is written, and that is visible (this function's contract); it stays.
         unsafe { (*self.value.get()).assume_init_ref() }
     }
 

@@ -138,7 +138,8 @@ impl RawMutex {
     /// The caller has it.
     #[inline(always)]
     pub(crate) unsafe fn unlock(&self) {
-        // SAFETY: the caller. Claimed, and woken once.
+        // SAFETY: the lock is the caller's (this function's contract). The waiter was claimed, and
+        // is woken once.
         unsafe {
             if let Some(waiter) = self.unlock_only() {
                 wake(waiter);
@@ -149,11 +150,11 @@ impl RawMutex {
     /// Gives the lock back, and leaves it to the caller to wake this waiter.
     ///
     /// # Safety
-    /// As [`unlock`](Self::unlock).
+    /// The caller has the lock.
     #[inline(always)]
     unsafe fn unlock_only(&self) -> Option<Waiter> {
         if self.watch.load(Relaxed) != QUICK {
-            // SAFETY: the caller.
+            // SAFETY: the lock is the caller's (this function's contract).
             return unsafe { self.unlock_watched() };
         }
         // Release: pairs with the Acquire of `try_lock`.
@@ -173,7 +174,7 @@ impl RawMutex {
     /// foreign thread may well sleep twice.)
     ///
     /// # Safety
-    /// As [`unlock`](Self::unlock).
+    /// The caller has the lock.
     pub(crate) unsafe fn unlock_waiting(&self, caller: Caller) {
         /// Is called in any case: a shutdown drops tasks that have not begun.
         struct Apart(Option<Waiter>);
@@ -185,7 +186,8 @@ impl RawMutex {
                 }
             }
         }
-        // SAFETY: the caller. Claimed, and woken once.
+        // SAFETY: the lock is the caller's (this function's contract). The waiter was claimed, and
+        // is woken once.
         unsafe {
             match self.unlock_only() {
                 Some(waiter) if waiter.is_foreign() && caller.is_worker() => {
@@ -327,7 +329,7 @@ impl RawMutex {
 #[cold]
 #[inline(never)]
 unsafe fn wake(waiter: Waiter) {
-    // SAFETY: the caller.
+    // SAFETY: `waiter` was claimed, and was not woken yet (this function's contract).
     unsafe { waiter.wake() };
 }
 
@@ -369,10 +371,12 @@ impl<'a> Lock<'a> {
     /// the waiter comes back.
     ///
     /// # Safety
-    /// As `Op::start`, under the spin lock.
+    /// `waiting` is that of this lock, whose spin lock is held. `entry` is idle, and stays where it
+    /// is until it is ended or given up; `waiter` is its owner's.
     unsafe fn begin(&mut self, waiting: &mut Waiting<'_>, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         let Some(mine) = waiter.take() else { return false };
-        // SAFETY: the caller: as `Op::start`, under the spin lock.
+        // SAFETY: `entry` is idle and stays where it is, and the spin lock is held (this function's
+        // contract); under that it stays linked until it is taken out here.
         unsafe {
             let before = waiting.watch.load(Relaxed);
             if self.competes {
@@ -437,7 +441,8 @@ unsafe impl Op for Lock<'_> {
             return false;
         }
         let raw = self.raw;
-        // SAFETY: the caller; under the spin lock.
+        // SAFETY: `entry` is idle, and stays where it is until it is ended or given up, and
+        // `waiter` is its owner's (this method's contract); the spin lock is held.
         let taken = raw.locked(|mut waiting| unsafe { self.begin(&mut waiting, entry, waiter) });
         self.competes = false;
         taken
@@ -449,7 +454,8 @@ unsafe impl Op for Lock<'_> {
 
     unsafe fn retarget(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
         self.raw.locked(|_| {
-            // SAFETY: the caller; under the spin lock a linked entry stays linked.
+            // SAFETY: `entry` was linked by `start` (this method's contract); if it is linked
+            // still, it stays so under the spin lock.
             unsafe {
                 if (*entry).state() == LINKED {
                     *waiter = waiter.take().map(|new| (*entry).replace_target(new));
@@ -459,7 +465,8 @@ unsafe impl Op for Lock<'_> {
     }
 
     unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<()>) -> u8 {
-        // SAFETY: the caller; under the spin lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract): if it is linked still, it
+        // is in this list, and stays so under the spin lock.
         let (state, waiter) = self.raw.locked(|mut waiting| unsafe {
             let state = (*entry).state();
             let mut waiter = None;

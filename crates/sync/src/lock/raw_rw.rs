@@ -253,7 +253,8 @@ unsafe impl Op for Read<'_> {
             || raw.locked(|lists| {
                 let taken = raw.take_or_mark(|word| word & (WRITER | WAITING) == 0 && word < MOST, 1, waiter.is_some());
                 if let (false, Some(waiter)) = (taken, waiter.take_if(|_| !taken)) {
-                    // SAFETY: the caller; under the spin lock.
+                    // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                    // (this method's contract); the spin lock is held.
                     unsafe { lists.readers.join(entry, waiter) };
                     lists.outside += 1;
                 }
@@ -262,13 +263,15 @@ unsafe impl Op for Read<'_> {
     }
 
     unsafe fn retarget(&self, _: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the spin lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this lock,
+        // whose spin lock is held.
         self.0.locked(|_| unsafe { super::wait_queue::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<u64>) -> u8 {
         let (outcome, waiter) = self.0.locked(|lists| {
-            // SAFETY: the caller; under the spin lock.
+            // SAFETY: `entry` was linked by `start` (this method's contract), which joined
+            // `readers`; the spin lock is held.
             let left = unsafe { lists.readers.leave(entry) };
             if left.0 != DONE {
                 lists.outside -= 1;
@@ -300,7 +303,8 @@ unsafe impl Op for Write<'_> {
             || raw.locked(|lists| {
                 let taken = raw.take_or_mark(|word| word == 0, WRITER, waiter.is_some());
                 if let (false, Some(waiter)) = (taken, waiter.take_if(|_| !taken)) {
-                    // SAFETY: the caller; under the spin lock.
+                    // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                    // (this method's contract); the spin lock is held.
                     unsafe { lists.writers.push(entry, waiter) };
                 }
                 taken
@@ -308,12 +312,14 @@ unsafe impl Op for Write<'_> {
     }
 
     unsafe fn retarget(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the spin lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this lock,
+        // whose spin lock is held.
         self.0.locked(|_| unsafe { super::wait_queue::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<()>) -> u8 {
-        // SAFETY: the caller; under the spin lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract): if it is linked still, it
+        // is in `writers`, and stays so under the spin lock.
         let (state, waiter, next) = self.0.locked(|lists| unsafe {
             let state = (*entry).state();
             let waiter = (state == LINKED).then(|| lists.writers.remove(entry));

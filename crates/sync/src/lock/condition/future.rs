@@ -111,7 +111,8 @@ impl<'m, U: ?Sized, T> NotifiedWithFuture<'m, '_, U, T> {
     /// # Safety
     /// The wait was ready; called once.
     unsafe fn receive(&mut self) {
-        // SAFETY: the caller: ready, which is after a wait; taken once.
+        // SAFETY: the wait was ready (this function's contract), and each wait of this kind ends by
+        // a notification, which has filled the slot; its value is taken once.
         unsafe {
             let slot = self.waiting.slot();
             self.got = Some(((*slot).value.as_ptr().read(), (*slot).generation == ALONE));
