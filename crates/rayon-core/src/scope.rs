@@ -66,7 +66,8 @@ impl<S> Frame<S> {
     /// # Safety
     /// A job of the scope asks, which has not ended.
     unsafe fn get(&self) -> &S {
-        // SAFETY: the caller.
+        // SAFETY: a job of the scope asks, which has not ended (this function's contract): so the
+        // scope still waits for it, in the frame that the pointer is to.
         unsafe { &*self.0 }
     }
 }

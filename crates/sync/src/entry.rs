@@ -80,8 +80,8 @@ impl<T> Entry<T> {
     /// Fills the slot from another place.
     ///
     /// # Safety
-    /// The entry is the caller's, its slot empty, or full of what needs no destructor; `place`, which
-    /// is elsewhere, holds a message.
+    /// The entry is the caller's, its slot empty, or full of what needs no destructor; `place`,
+    /// which is elsewhere, holds a message.
     #[inline]
     pub(crate) unsafe fn put(&self, place: *const T) {
         // SAFETY: the slot is the caller's, and `place` holds a message, elsewhere (this function's

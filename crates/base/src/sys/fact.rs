@@ -35,12 +35,12 @@ impl<T: Send + Sync + 'static> Fact<T> {
         // Release: the answer, for the Acquire in `get`; and Acquire: that of somebody who was
         // faster.
         match self.0.compare_exchange(null_mut(), mine, AcqRel, Acquire) {
-            // SAFETY: as in `get`.
+            // SAFETY: our own box, which is known from here on: nobody frees or changes it.
             Ok(_) => unsafe { &*mine },
             Err(first) => {
                 // SAFETY: our own box, which nobody else has seen.
                 drop(unsafe { Box::from_raw(mine) });
-                // SAFETY: as in `get`.
+                // SAFETY: a box that was put there, which nobody frees or changes.
                 unsafe { &*first }
             }
         }

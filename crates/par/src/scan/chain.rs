@@ -90,7 +90,8 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// The caller has claimed the block, and does this once.
     pub(super) unsafe fn set_aggregate(&self, block: usize, value: T, publish: bool) {
         let place = &self.places[block];
-        // SAFETY: the caller; nobody looks before the state says so (C1).
+        // SAFETY: the block is the caller's, who does this once (this method's contract); nobody
+        // looks before the state says so (C1).
         place.aggregate.with_mut(|aggregate| unsafe { *aggregate = Some(value) });
         if publish {
             // Release: the value, for the Acquire in `look_back`.
@@ -104,7 +105,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// # Safety
     /// The caller has claimed the block, and has set its aggregate.
     pub(super) unsafe fn aggregate(&self, block: usize) -> &T {
-        // SAFETY: the caller; it stands (C2).
+        // SAFETY: the aggregate was set, by the caller (this method's contract), and stands (C2).
         self.places[block].aggregate.with(|aggregate| unsafe { (*aggregate).as_ref().expect("it was set") })
     }
 
@@ -114,7 +115,8 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// The caller has claimed the block, and does this once.
     pub(super) unsafe fn set_prefix(&self, block: usize, value: Option<Prefix<'a, T>>) {
         let place = &self.places[block];
-        // SAFETY: the caller; nobody looks before the state says so (C1).
+        // SAFETY: the block is the caller's, who does this once (this method's contract); nobody
+        // looks before the state says so (C1).
         place.prefix.with_mut(|prefix| unsafe { *prefix = value });
         // Release: the value, for the Acquire in `look_back`.
         place.state.store(PREFIX, ord(Release, "prefix-release"));

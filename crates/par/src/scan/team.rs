@@ -87,14 +87,15 @@ pub(super) fn scan<K: Kernel>(kernel: &K, len: usize, before: Option<K::T>) -> O
 /// Scans a range that follows what is scanned already, straight on.
 ///
 /// # Safety
-/// As for [`Kernel::scan`].
+/// `range` is within the slices and not empty, has not been scanned, and is the caller's.
 unsafe fn alone<'a, K: Kernel>(
     kernel: &'a K,
     range: Range<usize>,
     before: Option<&Prefix<'_, K::T>>,
 ) -> Prefix<'a, K::T> {
     let ahead = range.start + elements_in::<K::T>(AHEAD_BYTES);
-    // SAFETY: the caller.
+    // SAFETY: `range` is within the slices and not empty, has not been scanned, and is the caller's
+    // (this function's contract).
     unsafe { kernel.scan(range, before.map(Prefix::get), ahead) }
 }
 

@@ -32,7 +32,8 @@ impl Job {
     /// It was taken out of a queue, where it was once, and what it points to is as its maker
     /// promised.
     pub(crate) unsafe fn run(self) {
-        // SAFETY: the caller.
+        // SAFETY: the job was taken out of a queue, where it was once, and `data` is as its maker
+        // promised (this function's contract).
         unsafe { (self.run)(self.data) }
     }
 }

@@ -135,7 +135,8 @@ impl Worker {
     /// Runs a job that is none of the caller's business: see [`work_until`](Self::work_until).
     ///
     /// # Safety
-    /// As for [`Job::run`].
+    /// The job was taken out of a queue, where it was once, and what it points to is as its maker
+    /// promised.
     pub(crate) unsafe fn run_apart(&self, job: Job) {
         // SAFETY: the job was taken out of a queue, where it was once, and is run once, here.
         cancel::shield(|| unsafe { job.run() });

@@ -308,8 +308,8 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
         let at: *mut Entry<()> = entry;
         let (link, won) = observable.locked(caller, |state| {
             if on("link-without-look") || !state.closed && !reader.has_news(&state.content) {
-                // SAFETY: the lock is held, and the arm is in no list; its entry stays where it is until
-                // it is unlinked (this method's contract).
+                // SAFETY: the lock is held, and the arm is in no list; its entry stays where it is
+                // until it is unlinked (this method's contract).
                 unsafe { state.waiting.push(at, me.waiter()) };
                 return (Link::Linked, None);
             }

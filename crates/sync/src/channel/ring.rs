@@ -136,7 +136,7 @@ impl<T> Ring<T> {
     /// The same into registers.
     ///
     /// # Safety
-    /// There is one.
+    /// The ring holds a message.
     #[inline]
     pub(super) unsafe fn pop_value(&mut self) -> T {
         let message = self.slot(0);

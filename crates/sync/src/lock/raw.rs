@@ -135,7 +135,7 @@ impl RawMutex {
     /// Gives the lock back.
     ///
     /// # Safety
-    /// The caller has it.
+    /// The caller has the lock.
     #[inline(always)]
     pub(crate) unsafe fn unlock(&self) {
         // SAFETY: the lock is the caller's (this function's contract). The waiter was claimed, and

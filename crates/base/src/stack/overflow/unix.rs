@@ -176,7 +176,7 @@ impl Line {
 }
 
 /// # Safety
-/// The handler's own arguments.
+/// The arguments are those that the kernel gave to the handler.
 unsafe fn go_on_with_previous(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // Acquire: pairs with the release in `install`.
     let previous = PREVIOUS[usize::from(signal == libc::SIGBUS)].load(Acquire);
@@ -190,7 +190,7 @@ unsafe fn go_on_with_previous(signal: i32, info: *mut libc::siginfo_t, context: 
             // signal that was sent by kill is gone, so send it again.
             // SAFETY: installs no handler.
             unsafe { libc::sigaction(signal, &default, null_mut()) };
-            // SAFETY: as in `handler`.
+            // SAFETY: `info` is what the kernel gave to the handler (this function's contract).
             if unsafe { (*info).si_code } <= 0 {
                 // SAFETY: takes no pointers.
                 unsafe { libc::raise(signal) };
@@ -216,10 +216,12 @@ unsafe fn go_on_with_previous(signal: i32, info: *mut libc::siginfo_t, context: 
 /// `context` is what the kernel gave to the handler.
 unsafe fn stack_pointer_of(context: *mut libc::c_void) -> Option<usize> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    // SAFETY: the caller.
+    // SAFETY: `context` is what the kernel gave to the handler (this function's contract): a
+    // `ucontext_t`.
     return Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RSP as usize] as usize });
     #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
-    // SAFETY: the caller.
+    // SAFETY: `context` is what the kernel gave to the handler (this function's contract): a
+    // `ucontext_t`.
     return Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.sp as usize });
     #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
     {

@@ -41,18 +41,19 @@ pub(super) fn map(len: usize) -> io::Result<NonNull<u8>> {
 }
 
 pub(super) unsafe fn unmap(start: NonNull<u8>, len: usize) {
-    // SAFETY: the caller of `release`. It can fail only when it splits a mapping at the limit; then
-    // it leaks.
+    // SAFETY: the range was reserved here, and nobody uses it any more (the contract of
+    // `super::release`). It can fail only when it splits a mapping at the limit; then it leaks.
     unsafe { libc::munmap(start.as_ptr().cast(), len) };
 }
 
 pub(super) unsafe fn protect(start: NonNull<u8>, len: usize) -> io::Result<()> {
-    // SAFETY: the caller of `guard`.
+    // SAFETY: the range was reserved here, and nobody uses it (the contract of `super::guard`).
     ok(unsafe { libc::mprotect(start.as_ptr().cast(), len, libc::PROT_NONE) })
 }
 
 pub(super) unsafe fn discard(start: NonNull<u8>, len: usize) {
-    // SAFETY: the caller of `discard`.
+    // SAFETY: the range was reserved here, and nobody needs what stands in it (the contract of
+    // `super::discard`).
     unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_DONTNEED) };
 }
 
@@ -77,7 +78,8 @@ pub(super) unsafe fn each(what: Each, first: NonNull<u8>, stride: usize, n: usiz
     for (i, range) in ranges[..n].iter_mut().enumerate() {
         range.iov_base = first.as_ptr().wrapping_add(i * stride).cast();
     }
-    // SAFETY: the caller; the kernel reads `n` entries of the list, which has them.
+    // SAFETY: the pages were reserved here, and nobody uses them (the contract of `super::each`);
+    // the kernel reads `n` entries of the list, which has them.
     let done = unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF_PROCESS, ranges.as_ptr(), n, advice, 0) };
     usize::try_from(done).is_ok_and(|done| done == n * page)
 }
@@ -88,7 +90,7 @@ pub(super) unsafe fn each(_what: Each, _first: NonNull<u8>, _stride: usize, _n: 
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) unsafe fn guard_install(start: NonNull<u8>, len: usize) -> io::Result<()> {
-    // SAFETY: the caller of `guard`.
+    // SAFETY: the range was reserved here, and nobody uses it (the contract of `super::guard`).
     ok(unsafe { libc::madvise(start.as_ptr().cast(), len, MADV_GUARD_INSTALL) })
 }
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
