@@ -79,7 +79,8 @@ impl Latch {
     /// Wakes the waiter. The latch may be gone when this returns.
     ///
     /// # Safety
-    /// `this` is valid, and set once, by a worker of the pool that was waited for.
+    /// `this` is valid, and set once, by a worker of the pool that was waited for, or by the
+    /// waiter.
     pub(crate) unsafe fn set(this: *const Latch) {
         // SAFETY: `this` is valid and is set once, here (this function's contract), so its waiter
         // does not leave before the store below: until that the latch stands.
@@ -97,7 +98,7 @@ impl Latch {
                 });
                 // Release: pairs with the Acquire in `is_set`.
                 latch.done.store(true, Release);
-                // SAFETY: held on to, or the setter's own.
+                // SAFETY: held on to; or that of the setter, who works there or is the waiter.
                 unsafe { &*registry }.sleep.wake(index);
                 drop(keep);
             }
@@ -195,7 +196,7 @@ impl Countdown {
     ///
     /// # Safety
     /// `this` is valid until the last call of this for it, of which there is one for each that was
-    /// counted; that one is by a worker of the pool that was waited for.
+    /// counted; that one is by a worker of the pool that was waited for, or by the waiter.
     pub(crate) unsafe fn down(this: *const Countdown) {
         // SAFETY: `this` is valid until the last one that was counted has set the latch (this
         // function's contract), and this one is counted.
