@@ -125,10 +125,10 @@ impl<T> Receiving<T> {
     }
 
     /// Its time is over: leaves the line, with the message that was handed over, or that is there
-    /// now.
+    /// now. Polled again, it receives the next message.
     ///
     /// # Safety
-    /// The invariant. It is not polled afterwards.
+    /// The invariant.
     unsafe fn stop(self: Pin<&mut Self>, chan: &Chan<T>) -> Result<T, RecvTimeoutError> {
         let caller = Caller::get();
         // SAFETY: the entry is not moved.
@@ -295,10 +295,10 @@ impl<T> Sending<T> {
     }
 
     /// Its time is over: leaves the line, and the message comes back unless it was taken, or can be
-    /// sent now.
+    /// sent now. It is empty afterwards.
     ///
     /// # Safety
-    /// The invariant; it is full. It is not polled afterwards.
+    /// The invariant; it is full.
     unsafe fn stop(self: Pin<&mut Self>, chan: &Chan<T>) -> Result<(), SendTimeoutError<T>> {
         let caller = Caller::get();
         // SAFETY: the entry is not moved.

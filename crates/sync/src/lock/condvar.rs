@@ -358,35 +358,46 @@ impl<'a, T: ?Sized> Future for ConditionFuture<'a, '_, T> {
     type Output = LockResult<MutexGuard<'a, T>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: what is pinned stays where it is.
-        let this = unsafe { self.get_unchecked_mut() };
-        if !this.was_notified {
-            // SAFETY: pinned with the whole.
-            ready!(unsafe { Pin::new_unchecked(&mut this.notified) }.poll(cx));
-            this.was_notified = true;
+        let this = self.parts();
+        if !*this.was_notified {
+            let mut notified = this.notified;
+            ready!(notified.as_mut().poll(cx));
+            *this.was_notified = true;
             // SAFETY: ready, which is after a wait.
-            this.alone = unsafe { *this.notified.slot() == ALONE };
+            *this.alone = unsafe { *notified.slot() == ALONE };
         }
-        // SAFETY: pinned with the whole.
-        let locked = ready!(unsafe { Pin::new_unchecked(&mut this.lock) }.poll(cx));
-        this.alone = false;
+        let locked = ready!(this.lock.poll(cx));
+        *this.alone = false;
         Poll::Ready(locked)
     }
 }
 
-impl<'a, T: ?Sized> ConditionFuture<'a, '_, T> {
+/// The parts of a [`ConditionFuture`], those pinned that wait.
+struct Parts<'p, 'a, 'b, T: ?Sized> {
+    notified: Pin<&'p mut Waiting<Notified<'b>>>,
+    was_notified: &'p mut bool,
+    alone: &'p mut bool,
+    lock: Pin<&'p mut LockFuture<'a, T>>,
+}
+
+impl<'a, 'b, T: ?Sized> ConditionFuture<'a, 'b, T> {
+    fn parts(self: Pin<&mut Self>) -> Parts<'_, 'a, 'b, T> {
+        // SAFETY: what waits is pinned as the whole, and nobody gets it otherwise; nothing is moved
+        // out.
+        unsafe {
+            let ConditionFuture { notified, was_notified, alone, lock, .. } = self.get_unchecked_mut();
+            Parts { notified: Pin::new_unchecked(notified), was_notified, alone, lock: Pin::new_unchecked(lock) }
+        }
+    }
+
     /// Waits for a notification until the deadline, and then takes the lock again.
     async fn until(self, deadline: Instant) -> Timed<MutexGuard<'a, T>> {
         let mut this = pin!(self);
-        // SAFETY: pinned with the whole.
-        let waiting = unsafe { this.as_mut().map_unchecked_mut(|this| &mut this.notified) };
-        let notified = Limited::new(waiting, deadline).await;
-        // SAFETY: nothing is moved. Notified, which is after a wait.
-        unsafe {
-            let this = this.as_mut().get_unchecked_mut();
-            this.was_notified = true;
-            this.alone = notified && *this.notified.slot() == ALONE;
-        }
+        let notified = Limited::new(this.as_mut().parts().notified, deadline).await;
+        let parts = this.as_mut().parts();
+        *parts.was_notified = true;
+        // SAFETY: notified, which is after a wait.
+        *parts.alone = notified && unsafe { *parts.notified.slot() == ALONE };
         let result = WaitTimeoutResult(!notified);
         match this.await {
             Ok(guard) => Ok((guard, result)),

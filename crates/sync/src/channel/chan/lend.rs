@@ -426,20 +426,16 @@ impl<T> State<T> {
         self.odd &= !LENT;
         self.quick = if self.is_closed() { 0 } else { self.limit.min(self.buffer.capacity()) };
         let mut served = Vec::new();
-        // SAFETY: locked.
-        unsafe { self.serve(&mut served) };
+        self.serve(&mut served);
         let ends = self.is_closed() && !self.is_lent() && !self.waiting_receivers.is_empty();
         Back { served, doomed, ends }
     }
 
     /// Serves those that have waited while a message was lent, until the usual invariants hold, or
     /// another one is lent.
-    ///
-    /// # Safety
-    /// Locked.
-    unsafe fn serve(&mut self, served: &mut Vec<Waiter>) {
-        // SAFETY: locked; entries are ours until `end`, and what is moved out of one place is moved
-        // into another.
+    fn serve(&mut self, served: &mut Vec<Waiter>) {
+        // SAFETY: the state is reached under the lock only, so claimed entries are ours until `end`;
+        // what is moved out of one place is moved into another.
         unsafe {
             loop {
                 // Into the buffer, as long as there is room.
