@@ -398,7 +398,7 @@ impl Wheel {
     /// - `node` is linked, but for being in no slot.
     #[inline]
     unsafe fn place(&mut self, node: *mut TimerNode) {
-        // SAFETY: linked.
+        // SAFETY: `node` is linked.
         let key = unsafe { (*node).deadline }.max(self.cursor);
         // At most 2^(6l + 7) away: 128 units, of which the cursor's may be a part. Then it is one
         // level up.
@@ -409,7 +409,7 @@ impl Wheel {
         let i = index(unit(l, key));
         self.occupied |= 1 << l;
         let level = self.levels[l].get_or_insert_with(Level::new);
-        // SAFETY: linked, and in no slot.
+        // SAFETY: `node` is linked, and in no slot.
         let overfull = unsafe { level.push(i, node, (l * SLOTS + i) as u16) };
         if overfull && l > 0 {
             self.next = self.next.min(may_lower(l, unit(l, key)).max(self.spread_at));

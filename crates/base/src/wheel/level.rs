@@ -74,7 +74,7 @@ impl Slot {
     /// - `node` is linked in this slot.
     #[inline(always)]
     pub(super) unsafe fn unlink(&mut self, node: *mut TimerNode) {
-        // SAFETY: linked.
+        // SAFETY: `node` is linked.
         let (next, prev) = unsafe {
             (*node).place = NOWHERE;
             ((*node).next, (*node).prev)

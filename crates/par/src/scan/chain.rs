@@ -144,13 +144,13 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
             // Acquire: pairs with the Release of who has published the value.
             match place.state.load(ord(Acquire, "look-acquire")) {
                 PREFIX => {
-                    // SAFETY: published, so it stands (C2).
+                    // SAFETY: the state says that the prefix is published, so it stands (C2).
                     let prefix = place.prefix.with(|prefix| unsafe { (*prefix).as_ref() });
-                    // SAFETY: the state was read above.
+                    // SAFETY: the state, read above with Acquire, is not `EMPTY`.
                     let prefix = prefix.map_or_else(|| unsafe { place.published_aggregate() }, Prefix::get);
                     return Ok(Some(combine(prefix, sum)));
                 }
-                // SAFETY: the state was read above.
+                // SAFETY: the state, read above with Acquire, is not `EMPTY`.
                 AGGREGATE => sum = Some(combine(unsafe { place.published_aggregate() }, sum)),
                 _ => return Err(i),
             }
@@ -164,7 +164,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// What the last block has, when all is done.
     pub(super) fn into_last(mut self) -> Option<Prefix<'a, T>> {
         let last = self.places.last_mut()?;
-        // SAFETY: ours alone by now.
+        // SAFETY: the chain is ours alone by now.
         let prefix = last.0.prefix.with_mut(|prefix| unsafe { (*prefix).take() });
         after(self, prefix)
     }

@@ -146,7 +146,7 @@ impl Worker {
         let mut rounds = 0;
         while !is_over() {
             if let Some(job) = self.find() {
-                // SAFETY: taken out of a queue.
+                // SAFETY: the job was taken out of a queue, where it was once.
                 unsafe { job.run() };
                 rounds = 0;
             } else if rounds < ROUNDS {

@@ -42,7 +42,7 @@ impl<'a, T> RecvArm<'a, T> {
     #[inline(always)]
     fn attempt_locked(&mut self, caller: Caller, mut state: Locked<'a, T>) -> Option<Result<T, RecvError>> {
         if state.receives_quickly() {
-            // SAFETY: found under the same lock.
+            // SAFETY: `receives_quickly` has said so, under the same lock.
             return Some(Ok(unsafe { state.quick_recv() }));
         }
         if state.has_nothing() {
@@ -101,13 +101,13 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
     fn unlink(&mut self, caller: Caller) -> Option<Self::Output> {
         let at = &raw mut self.entry;
         if self.entry.state() == LINKED {
-            // SAFETY: our own entry.
+            // SAFETY: the entry is this arm's, in no list but that of its side.
             drop(unsafe { self.chan.give_up(caller, at, Side::Receive) });
         }
         let state = self.entry.state();
         self.entry.reset();
         match state {
-            // SAFETY: it was handed over, and is ours.
+            // SAFETY: a message was handed over into the slot, and the entry is ours.
             DONE => Some(Ok(unsafe { self.entry.take() })),
             CLOSED => Some(Err(RecvError)),
             _ => None,
@@ -265,7 +265,7 @@ unsafe impl<T> Arm for SendArm<'_, T> {
     fn unlink(&mut self, caller: Caller) -> Option<Self::Output> {
         let at = &raw mut self.entry;
         if self.entry.state() == LINKED {
-            // SAFETY: our own entry.
+            // SAFETY: the entry is this arm's, in no list but that of its side.
             drop(unsafe { self.chan.give_up(caller, at, Side::Send) });
         }
         let state = self.entry.state();

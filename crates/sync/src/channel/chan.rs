@@ -209,7 +209,7 @@ impl<T> Chan<T> {
     /// Takes out one that waits at a closed channel, to be woken.
     fn end_one(&self, caller: Caller) -> Option<Waiter> {
         self.locked(caller, |state| {
-            // SAFETY: locked.
+            // SAFETY: the lock is held; what is claimed is ours until `end`.
             unsafe {
                 // What is lent may come back to a receiver.
                 let first = if state.is_lent() { None } else { state.waiting_receivers.claim_first() };
@@ -291,7 +291,7 @@ impl<T> Chan<T> {
             }
         });
         if let Some(waiter) = waiter {
-            // SAFETY: claimed, and woken once.
+            // SAFETY: the waiter was claimed, and is woken once.
             unsafe { caller.wake(waiter) };
         }
     }
@@ -300,7 +300,7 @@ impl<T> Chan<T> {
     /// all that was done with the state came before.)
     pub(super) fn take_rest(&mut self) -> Messages<T> {
         self.state.with_mut(|state| {
-            // SAFETY: nobody else has the channel.
+            // SAFETY: nobody else has the channel, for `self` is borrowed uniquely.
             let state = unsafe { &mut *state };
             debug_assert!(state.is_closed() && state.nobody_waits());
             state.drain()

@@ -108,7 +108,7 @@ impl<T> Share<T> {
                 Side::Receive => unread = Some(chan.close_and(State::drain).1),
             }
         }
-        // SAFETY: the side is gone, and its hold.
+        // SAFETY: the side is gone, and with it its hold; the channel is not used afterwards.
         let rest = unsafe { release(self.0) };
         // Without the channel: a message's destructor is user code, may be that of the other side,
         // and may panic.
@@ -126,7 +126,8 @@ unsafe fn release<T>(chan: NonNull<Chan<T>>) -> Option<Messages<T>> {
     let holders = unsafe { &chan.as_ref().holders };
     // AcqRel: what the others did comes before the last one's free.
     if holders.load(ord(Acquire, "left-load")) == 1 || holders.fetch_sub(1, ord(AcqRel, "left-swap")) == 1 {
-        // SAFETY: nobody holds it any more.
+        // SAFETY: this was the last holder: the channel is ours alone, in the box that `new` has
+        // leaked.
         return Some(unsafe { Box::from_raw(chan.as_ptr()) }.take_rest());
     }
     None
@@ -143,7 +144,7 @@ unsafe impl<T: Send> Sync for Hold<T> {}
 
 impl<T> Hold<T> {
     pub(super) fn chan(&self) -> &Chan<T> {
-        // SAFETY: held.
+        // SAFETY: the hold keeps the channel's memory.
         unsafe { self.0.as_ref() }
     }
 

@@ -56,7 +56,7 @@ impl<T> Receiving<T> {
             let Some(mut state) = chan.poll_lock() else { return rest(cx) };
             // Most often a message is there: without a look at the waker.
             if state.receives_quickly() {
-                // SAFETY: found under the same lock.
+                // SAFETY: `receives_quickly` has said so, under the same lock.
                 return Poll::Ready(Ok(unsafe { state.quick_recv() }));
             }
         }
@@ -69,7 +69,7 @@ impl<T> Receiving<T> {
         match self.entry.state() {
             DONE => {
                 self.entry.reset();
-                // SAFETY: it was handed over, and is ours.
+                // SAFETY: a message was handed over into the slot, and the entry is ours.
                 return Poll::Ready(Ok(unsafe { self.entry.take() }));
             }
             CLOSED => {
@@ -411,7 +411,7 @@ impl<T> Stop for RecvFuture<'_, T> {
 impl<T> Drop for RecvFuture<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: its channel is ours.
+        // SAFETY: its channel is ours, to our end, and it is not polled any more.
         unsafe { self.receiving.give_up(self.chan) };
     }
 }
@@ -463,7 +463,7 @@ impl<T> Stop for SendFuture<'_, T> {
 impl<T> Drop for SendFuture<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: its channel is ours.
+        // SAFETY: its channel is ours, to our end, and it is not polled any more.
         unsafe { self.sending.give_up(self.chan) };
     }
 }

@@ -36,7 +36,7 @@ impl<'a, T> Loan<'a, T> {
 
     /// Looks at it, and takes it if the closure says so.
     fn look<R>(self, look: impl FnOnce(&T) -> (bool, R)) -> (Option<T>, R) {
-        // SAFETY: it is there, and ours.
+        // SAFETY: the message is in `place`, and this loan's alone (the contract of `new`).
         let (take, result) = look(unsafe { &*self.place });
         if !take {
             drop(self);
@@ -54,7 +54,7 @@ impl<'a, T> Loan<'a, T> {
 
 impl<T> Drop for Loan<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: lent to us; ended once.
+        // SAFETY: the message in `place` was lent to this, and the loan is ended once, here.
         unsafe { self.chan.end_loan(Caller::get(), self.place, false) };
     }
 }

@@ -76,7 +76,7 @@ pub(super) trait Reader {
 
 impl<S: Content> Drop for Observable<S> {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it, and it goes.
+        // SAFETY: nobody else has the state, and it goes.
         self.state.with_mut(|state| unsafe { (*state).content.drop_values() });
     }
 }
@@ -91,7 +91,7 @@ impl<S: Content> Observable<S> {
         // SAFETY: what this module runs inside keeps to the lock's rule: short, no user code, no
         // other lock.
         let _guard = unsafe { caller.lock(&self.lock) };
-        // SAFETY: under the lock.
+        // SAFETY: the lock is held, and the state is reached under it only.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
 
@@ -133,7 +133,7 @@ impl<S: Content> Observable<S> {
     /// One by one: wakers are user code.
     fn wake_all(&self, caller: Caller, end: u8) {
         while let Some(waiter) = self.locked(caller, |state| {
-            // SAFETY: locked.
+            // SAFETY: the lock is held; what is claimed is ours until `end`.
             unsafe {
                 let (entry, waiter) = state.waking.claim_first()?;
                 Entry::end(entry, end);
@@ -197,7 +197,7 @@ impl<S: Content> Observable<S> {
     }
 
     pub(super) fn try_receive<R: Reader<Content = S>>(&self, reader: &mut R) -> Result<R::Item, TryRecvError> {
-        // SAFETY: no entry.
+        // SAFETY: there is no entry.
         match unsafe { self.take_or_wait(Caller::get(), reader, None) }.0 {
             Some(Ok(item)) => Ok(item),
             Some(Err(RecvError)) => Err(TryRecvError::Closed),
@@ -227,9 +227,10 @@ impl<S: Content> Observable<S> {
             if let Err(error) = prepared {
                 panic!("{error}");
             }
-            // SAFETY: prepared and published.
+            // SAFETY: the wait is prepared, and its waiter published; the entry stands in this
+            // frame.
             if !unsafe { Wait::block_until(&raw const wait, deadline) } {
-                // SAFETY: our own.
+                // SAFETY: the entry is our own, and in no list but those of this observable.
                 drop(unsafe { self.give_up(Caller::get(), at) });
                 wait.arrive();
                 // Once more: what came before the time was over may not have been told to us yet.
@@ -267,7 +268,7 @@ impl<'a, R: Reader> Reading<'a, R> {
 
     fn take_out(&mut self, caller: Caller) {
         if self.entry.state() == LINKED {
-            // SAFETY: our own.
+            // SAFETY: the entry is our own, and in no list but those of this observable.
             let _target = unsafe { self.observable.give_up(caller, &raw mut self.entry) };
         }
         self.entry.reset();
@@ -299,7 +300,7 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
     type Output = Result<R::Item, RecvError>;
 
     unsafe fn attempt(&mut self, caller: Caller, _: Option<&Waker>) -> Option<Self::Output> {
-        // SAFETY: no entry.
+        // SAFETY: there is no entry.
         unsafe { self.observable.take_or_wait(caller, self.reader, None) }.0
     }
 
@@ -330,7 +331,7 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
             return Some(won);
         }
         // We were woken, by a change: what is new is ours. (Else the select attempts all again.)
-        // SAFETY: no entry.
+        // SAFETY: there is no entry.
         matches!(was, DONE | CLOSED)
             .then(|| unsafe { self.observable.take_or_wait(caller, self.reader, None) }.0)
             .flatten()

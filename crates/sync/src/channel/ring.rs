@@ -176,7 +176,7 @@ impl<T> Ring<T> {
         let mut slots = Box::<[T]>::new_uninit_slice(capacity);
         for i in 0..self.len {
             let slot = &mut slots[self.first.wrapping_add(i) & (capacity - 1)];
-            // SAFETY: moved over to the new memory.
+            // SAFETY: the message is moved, from the old memory to an empty slot of the new.
             unsafe { slot.as_mut_ptr().copy_from_nonoverlapping(self.slot(i), 1) };
         }
         self.free();

@@ -448,7 +448,7 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        // SAFETY: the share goes with this end.
+        // SAFETY: the share goes with this end, and is not used afterwards.
         unsafe { self.share.leave(Side::Send) };
     }
 }

@@ -178,7 +178,7 @@ impl Ticks {
 
 struct TicksArm<'a>(&'a Ticks);
 
-// SAFETY: never linked.
+// SAFETY: this arm is never linked.
 unsafe impl Arm for TicksArm<'_> {
     type Output = Result<Instant, RecvError>;
     unsafe fn attempt(&mut self, _: Caller, _: Option<&Waker>) -> Option<Self::Output> {

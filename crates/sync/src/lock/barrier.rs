@@ -231,7 +231,7 @@ pub struct BarrierFuture<'a>(Waiting<Arrive<'a>>);
 impl Future for BarrierFuture<'_> {
     type Output = BarrierWaitResult;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<BarrierWaitResult> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
         Poll::Ready(BarrierWaitResult(self.0.op().leads))
     }

@@ -98,7 +98,7 @@ impl<T> Condition<T> {
     pub fn notify_one(&self, value: T) -> Result<(), T> {
         match self.hand_over(value, None) {
             Ok((waiter, _)) => {
-                // SAFETY: claimed, and woken once.
+                // SAFETY: the waiter was claimed, and is woken once.
                 unsafe { waiter.wake() };
                 Ok(())
             }
@@ -127,7 +127,7 @@ impl<T> Condition<T> {
             // Cloned without the lock, as it is user code.
             let Ok((waiter, others)) = self.hand_over(value.clone(), upto) else { break };
             (count, more) = (count + 1, others);
-            // SAFETY: claimed, and woken once.
+            // SAFETY: the waiter was claimed, and is woken once.
             unsafe { waiter.wake() };
         }
         count

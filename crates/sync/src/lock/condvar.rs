@@ -211,7 +211,7 @@ impl Condvar {
     pub fn notify_one(&self) {
         let caller = Caller::get();
         if let Some(waiter) = self.inner.locked(caller, WaitQueue::one) {
-            // SAFETY: claimed, and woken once.
+            // SAFETY: the waiter was claimed, and is woken once.
             unsafe { caller.wake(waiter) };
         }
     }
@@ -236,7 +236,7 @@ impl Condvar {
         impl<T: ?Sized> Drop for Held<'_, '_, T> {
             fn drop(&mut self) {
                 if !self.1.unlocked {
-                    // SAFETY: dropped once.
+                    // SAFETY: the guard is dropped once, here; the wait has not unlocked.
                     unsafe { ManuallyDrop::drop(&mut self.0) };
                 }
             }
@@ -363,7 +363,7 @@ impl<'a, T: ?Sized> Future for ConditionFuture<'a, '_, T> {
             let mut notified = this.notified;
             ready!(notified.as_mut().poll(cx));
             *this.was_notified = true;
-            // SAFETY: ready, which is after a wait.
+            // SAFETY: the future was ready just now, after a wait, whose slot is full.
             *this.alone = unsafe { *notified.slot() == ALONE };
         }
         let locked = ready!(this.lock.poll(cx));
@@ -396,7 +396,7 @@ impl<'a, 'b, T: ?Sized> ConditionFuture<'a, 'b, T> {
         let notified = Limited::new(this.as_mut().parts().notified, deadline).await;
         let parts = this.as_mut().parts();
         *parts.was_notified = true;
-        // SAFETY: notified, which is after a wait.
+        // SAFETY: it was notified, after a wait, whose slot is full.
         *parts.alone = notified && unsafe { *parts.notified.slot() == ALONE };
         let result = WaitTimeoutResult(!notified);
         match this.await {

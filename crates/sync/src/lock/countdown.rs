@@ -110,7 +110,7 @@ pub struct ZeroFuture<'a>(Waiting<Zero<'a>>);
 impl Future for ZeroFuture<'_> {
     type Output = ();
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(cx)
     }
 }

@@ -73,7 +73,7 @@ impl Event {
             (one, None)
         });
         if let Some(waiter) = one {
-            // SAFETY: claimed, and woken once.
+            // SAFETY: the waiter was claimed, and is woken once.
             unsafe { caller.wake(waiter) };
         }
         if let Some(generation) = all {
@@ -229,7 +229,7 @@ pub struct EventFuture<'a>(Waiting<Set<'a>>);
 impl Future for EventFuture<'_> {
     type Output = ();
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(cx)
     }
 }

@@ -388,7 +388,7 @@ pub struct OnceFuture<'a>(Waiting<Turn<'a>>);
 impl Future for OnceFuture<'_> {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
         if self.0.op().outcome == Outcome::Poisoned {
             poisoned();

@@ -181,7 +181,7 @@ impl RawMutex {
         impl Drop for Apart {
             fn drop(&mut self) {
                 if let Some(waiter) = self.0.take() {
-                    // SAFETY: claimed, and woken once.
+                    // SAFETY: the waiter was claimed, and is woken once.
                     unsafe { waiter.wake() };
                 }
             }
@@ -233,7 +233,8 @@ impl RawMutex {
     #[cold]
     fn hand_over(&self) -> Option<Waiter> {
         self.locked(|waiting| {
-            // SAFETY: the spin lock is held.
+            // SAFETY: the spin lock is held, so linked entries are live; what is claimed is ours
+            // until `end`.
             unsafe {
                 let first = waiting.list.claim_first();
                 waiting
@@ -269,7 +270,8 @@ impl RawMutex {
             if waiting.watch.load(Relaxed) < WAITERS {
                 return None;
             }
-            // SAFETY: the spin lock is held.
+            // SAFETY: the spin lock is held, so linked entries are live; what is claimed is ours
+            // until `end`.
             unsafe {
                 let first = waiting.list.claim_first();
                 waiting.notes.woken = first.is_some();
@@ -288,7 +290,7 @@ impl RawMutex {
         let _guard = unsafe { self.queue.lock() };
         self.notes.with_mut(|notes| {
             self.list.with_mut(|list| {
-                // SAFETY: under the spin lock.
+                // SAFETY: the spin lock is held, and what it guards is reached under it only.
                 let (notes, list) = unsafe { (&mut *notes, &mut *list) };
                 f(Waiting { notes, list, watch: &self.watch })
             })
@@ -362,7 +364,7 @@ impl<'a> Lock<'a> {
         fence(SeqCst);
         // AcqRel: as there.
         if self.raw.state.swap(LOCKED, AcqRel) == FREE {
-            // SAFETY: we have it.
+            // SAFETY: the swap has taken the lock.
             unsafe { self.raw.unlock() };
         }
     }
@@ -483,7 +485,7 @@ unsafe impl Op for Lock<'_> {
 
     unsafe fn undo(&mut self, outcome: u8, _: *mut ()) -> bool {
         if outcome == DONE {
-            // SAFETY: it was handed over.
+            // SAFETY: the lock was handed over to this wait.
             unsafe { self.raw.unlock() };
         } else if !on("wake-not-passed-on") {
             self.leave();

@@ -161,7 +161,7 @@ impl RawRwLock {
             if wrote && lists.outside > 0 {
                 return self.let_in(lists);
             }
-            // SAFETY: under the spin lock.
+            // SAFETY: the spin lock is held.
             if let Some((entry, waiter)) = unsafe { lists.writers.claim_first() } {
                 self.word.fetch_or(WRITER, AcqRel);
                 self.still_waiting(lists);
@@ -192,12 +192,12 @@ impl RawRwLock {
     fn follow(&self, next: Next) {
         match next {
             Next::Nothing => {}
-            // SAFETY: claimed, and woken once.
+            // SAFETY: the waiter was claimed, and is woken once.
             Next::Wake(waiter) => unsafe { Caller::get().wake(waiter) },
             Next::LetIn(upto) => {
                 let_go_of(|batch: &mut Batch| self.locked(|lists| lists.readers.take(upto, DONE, batch)));
                 if on("place-held") {
-                    // SAFETY: counted in `let_in`.
+                    // SAFETY: this place was counted in `let_in`.
                     unsafe { self.leave_read() };
                 }
             }
@@ -208,7 +208,7 @@ impl RawRwLock {
     fn locked<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
         // SAFETY: what runs inside is this module's: short, no user code.
         let _guard = unsafe { self.queue.lock() };
-        // SAFETY: under the spin lock.
+        // SAFETY: the spin lock is held, and what it guards is reached under it only.
         self.lists.with_mut(|lists| f(unsafe { &mut *lists }))
     }
 
@@ -284,7 +284,7 @@ unsafe impl Op for Read<'_> {
     }
 
     unsafe fn undo(&mut self, _: u8, _: *mut u64) -> bool {
-        // SAFETY: it was let in.
+        // SAFETY: this reader was let in, and so is counted.
         unsafe { self.0.leave_read() };
         false
     }
@@ -332,7 +332,7 @@ unsafe impl Op for Write<'_> {
     }
 
     unsafe fn undo(&mut self, _: u8, _: *mut ()) -> bool {
-        // SAFETY: it was handed over.
+        // SAFETY: the lock was handed over to this wait.
         unsafe { self.0.leave_write() };
         false
     }

@@ -312,7 +312,7 @@ impl<'a, T: ?Sized> Future for ReentrantLockFuture<'a, T> {
         if self.waiting.is_idle() && lock.again(me) {
             return Poll::Ready(lock.guard());
         }
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.map_unchecked_mut(|this| &mut this.waiting) }.poll(cx));
         lock.own(me);
         Poll::Ready(lock.guard())

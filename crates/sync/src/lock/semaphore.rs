@@ -442,7 +442,7 @@ pub struct AcquireFuture<'a>(Waiting<Acquire<'a>>);
 impl<'a> Future for AcquireFuture<'a> {
     type Output = Permit<'a>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Permit<'a>> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
         Poll::Ready(self.0.op().permit())
     }

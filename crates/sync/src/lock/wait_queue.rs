@@ -35,7 +35,7 @@ impl<S> Guarded<S> {
     pub(super) fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut S) -> R) -> R {
         // SAFETY: the closures of these modules keep to that.
         let _guard = unsafe { caller.lock(&self.lock) };
-        // SAFETY: under the lock.
+        // SAFETY: the lock is held, and the state is reached under it only.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
 }
@@ -99,7 +99,7 @@ impl WaitQueue {
 
     /// The first is to go on, alone.
     pub(super) fn one(&mut self) -> Option<Waiter> {
-        // SAFETY: under the lock.
+        // SAFETY: the lock is held, and the state is reached under it only.
         unsafe {
             self.list.claim_first().map(|(entry, waiter)| {
                 (*entry).put(&raw const ALONE);
@@ -194,7 +194,7 @@ impl Batch {
     pub(super) fn wake(&mut self) {
         for waiter in &mut self.targets[..self.len] {
             if let Some(waiter) = waiter.take() {
-                // SAFETY: claimed, and woken once.
+                // SAFETY: the waiter was claimed, and is woken once.
                 unsafe { waiter.wake() };
             }
         }

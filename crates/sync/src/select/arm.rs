@@ -315,7 +315,7 @@ tuples!(
 );
 
 /// No arms: never ready.
-// SAFETY: nothing is linked.
+// SAFETY: there is nothing that could be linked.
 unsafe impl Arms for () {
     type Output = Infallible;
     fn count(&self) -> usize {

@@ -36,7 +36,7 @@ pub struct Time {
     deadline: Option<Instant>,
 }
 
-// SAFETY: never linked.
+// SAFETY: this arm is never linked.
 unsafe impl Arm for Time {
     type Output = ();
     unsafe fn attempt(&mut self, _: Caller, _: Option<&Waker>) -> Option<()> {
@@ -71,7 +71,7 @@ pub struct FutureArm<F> {
     done: bool,
 }
 
-// SAFETY: never linked.
+// SAFETY: this arm is never linked.
 unsafe impl<F: Future> Arm for FutureArm<F> {
     type Output = F::Output;
     unsafe fn attempt(&mut self, _: Caller, waker: Option<&Waker>) -> Option<F::Output> {

@@ -58,13 +58,13 @@ pub(super) fn install(describe: Describe) {
         // Release: nothing to publish but the pointer itself; the handler loads it with acquire.
         DESCRIBE.store(describe as *mut (), Release);
         for (signal, previous) in [libc::SIGSEGV, libc::SIGBUS].into_iter().zip(&PREVIOUS) {
-            // SAFETY: a plain C structure.
+            // SAFETY: a plain C structure, for which all zeros is a value.
             let mut old: libc::sigaction = unsafe { zeroed() };
             // SAFETY: only reads what is installed.
             unsafe { libc::sigaction(signal, null(), &mut old) };
             // Release: the content, for the handler's acquire.
             previous.store(Box::into_raw(Box::new(old)), Release);
-            // SAFETY: a plain C structure.
+            // SAFETY: a plain C structure, for which all zeros is a value.
             let mut new: libc::sigaction = unsafe { zeroed() };
             new.sa_sigaction = handler as *const () as usize;
             new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
@@ -92,13 +92,13 @@ extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
         // SAFETY: the kernel gives a filled siginfo to a SA_SIGINFO handler; SIGSEGV and SIGBUS
         // carry an address.
         let address = unsafe { (*info).si_addr() }.addr();
-        // SAFETY: the kernel's context.
+        // SAFETY: `context` is what the kernel gave to this handler.
         let sp = unsafe { stack_pointer_of(context) };
         if let Some(size) = overflowed(address, sp) {
             report(size);
         }
     }
-    // SAFETY: our own arguments.
+    // SAFETY: the arguments are the handler's own.
     unsafe { go_on_with_previous(signal, info, context) };
 }
 
@@ -243,13 +243,13 @@ pub(super) fn enter_thread() {
         let start = map::reserve(len, page).ok()?;
         // SAFETY: a new mapping, in which nobody is yet. Without a guard it works as well.
         _ = unsafe { map::guard_of_thread(start, page) };
-        // SAFETY: a plain C structure.
+        // SAFETY: a plain C structure, for which all zeros is a value.
         let mut new: libc::stack_t = unsafe { zeroed() };
         new.ss_sp = start.as_ptr().wrapping_add(page).cast();
         new.ss_size = len - page;
         // SAFETY: the mapping lives until `leave_thread` has put the old stack back.
         if unsafe { libc::sigaltstack(&new, null_mut()) } != 0 {
-            // SAFETY: nobody has it.
+            // SAFETY: the stack was reserved just now, and nobody has it.
             unsafe { map::release(start, len) };
             return None;
         }

@@ -109,7 +109,7 @@ pub(super) fn guard_install_works() -> bool {
         // SAFETY: if it can be written, the page has room for the structure.
         works = unsafe { libc::uname(start.as_ptr().cast()) } != 0;
     }
-    // SAFETY: nobody uses it.
+    // SAFETY: the mapping is ours, and nobody uses it.
     unsafe { unmap(start, page) };
     works
 }

@@ -434,8 +434,8 @@ impl<T> State<T> {
     /// Serves those that have waited while a message was lent, until the usual invariants hold, or
     /// another one is lent.
     fn serve(&mut self, served: &mut Vec<Waiter>) {
-        // SAFETY: the state is reached under the lock only, so claimed entries are ours until `end`;
-        // what is moved out of one place is moved into another.
+        // SAFETY: the state is reached under the lock only, so claimed entries are ours until
+        // `end`; what is moved out of one place is moved into another.
         unsafe {
             loop {
                 // Into the buffer, as long as there is room.

@@ -22,7 +22,7 @@ impl<T> Future for NotifiedFuture<'_, T> {
     type Output = T;
     /// Polled again after it was ready, it waits for the next notification.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         let mut waiting = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
         ready!(waiting.as_mut().poll(cx));
         // SAFETY: ready, which is after a wait; taken once.
@@ -72,7 +72,7 @@ impl<'m, U: ?Sized, T> Future for NotifiedWithFuture<'m, '_, U, T> {
         if this.got.is_none() {
             let mut waiting = this.waiting;
             ready!(waiting.as_mut().poll(cx));
-            // SAFETY: ready just now.
+            // SAFETY: the wait was ready just now.
             *this.got = Some(unsafe { received(&waiting) });
         }
         let locked = ready!(this.lock.poll(cx));
@@ -121,7 +121,7 @@ impl<'m, 'c, U: ?Sized, T> NotifiedWithFuture<'m, 'c, U, T> {
         let mut this = pin!(self);
         let mut waiting = this.as_mut().parts().waiting;
         if Limited::new(waiting.as_mut(), deadline).await {
-            // SAFETY: it is done.
+            // SAFETY: the wait is done, just now.
             let came = unsafe { received(&waiting) };
             *this.as_mut().parts().got = Some(came);
         }

@@ -134,7 +134,7 @@ impl<T> Condition<T> {
         impl<U: ?Sized, T> Drop for Held<'_, '_, U, T> {
             fn drop(&mut self) {
                 if !self.1.unlocked {
-                    // SAFETY: dropped once.
+                    // SAFETY: the guard is dropped once, here; the wait has not unlocked.
                     unsafe { ManuallyDrop::drop(&mut self.0) };
                 }
             }
