@@ -58,14 +58,12 @@ pub(super) fn install(describe: Describe) {
         // Release: nothing to publish but the pointer itself; the handler loads it with acquire.
         DESCRIBE.store(describe as *mut (), Release);
         for (signal, previous) in [libc::SIGSEGV, libc::SIGBUS].into_iter().zip(&PREVIOUS) {
-            // SAFETY: a plain C structure, for which all zeros is a value.
-            let mut old: libc::sigaction = unsafe { zeroed() };
+            let mut old = default_action();
             // SAFETY: only reads what is installed.
             unsafe { libc::sigaction(signal, null(), &mut old) };
             // Release: the content, for the handler's acquire.
             previous.store(Box::into_raw(Box::new(old)), Release);
-            // SAFETY: a plain C structure, for which all zeros is a value.
-            let mut new: libc::sigaction = unsafe { zeroed() };
+            let mut new = default_action();
             new.sa_sigaction = handler as *const () as usize;
             new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             // SAFETY: a mask of our own.
@@ -74,6 +72,12 @@ pub(super) fn install(describe: Describe) {
             unsafe { libc::sigaction(signal, &new, null_mut()) };
         }
     }
+}
+
+/// What the system does by itself, with no mask and no flags.
+fn default_action() -> libc::sigaction {
+    // SAFETY: a plain C structure, for which all zeros is a value: SIG_DFL.
+    unsafe { zeroed() }
 }
 
 static INSTALLED: Mutex<bool> = Mutex::new(false);
@@ -184,8 +188,7 @@ unsafe fn go_on_with_previous(signal: i32, info: *mut libc::siginfo_t, context: 
     let previous = unsafe { &*previous };
     match previous.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {
-            // SAFETY: a plain C structure; all zeros is SIG_DFL.
-            let default: libc::sigaction = unsafe { zeroed() };
+            let default = default_action();
             // The instruction faults again and the process ends as if we had never been there; a
             // signal that was sent by kill is gone, so send it again.
             // SAFETY: installs no handler.
