@@ -1,7 +1,7 @@
 //! What the crates above the engine use of its inside: waiting, user code, panics, splitting of
 //! loops, and the seat of another library's scheduler. Not for programs: it may change at any time.
 
-/// Waiting: [`Wait`](wait::Wait) for a caller that blocks, [`Waiter`](wait::Target) for whoever
+/// Waiting: [`Wait`](wait::Wait) for a caller that blocks, [`Waiter`](wait::Waiter) for whoever
 /// wakes it.
 pub mod wait {
     pub use crate::sched::wait::{Both, Caller, End, InHand, MultiWait, Parked, PollWait, Wait, Waiter};

@@ -63,7 +63,7 @@
 //!
 //! **Select against select.** While it links, a select is already in lists. If it meets a partner
 //! that waits in lists too, both waits must end, or neither. See
-//! [`Waiter::claim_with`](myriad_core::engine::wait::Target::claim_with): the two words are taken
+//! [`Waiter::claim_with`](myriad_core::engine::wait::Waiter::claim_with): the two words are taken
 //! in the order of their addresses, the first for a moment only, to be undone if the second is
 //! lost.
 //!
