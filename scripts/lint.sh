@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Formatting, lints, documentation, links between the texts, and the scripts themselves. Names of steps as arguments, or all:
-#   scripts/lint.sh [fmt] [clippy] [doc] [links] [shell]
+# Formatting, lints, comments, documentation, links between the texts, and the scripts themselves. Names of steps as arguments, or all:
+#   scripts/lint.sh [fmt] [comments] [clippy] [doc] [links] [shell]
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -52,11 +52,12 @@ shell() {
     return "$bad"
 }
 
-[ $# -gt 0 ] || set -- fmt clippy doc links shell
+[ $# -gt 0 ] || set -- fmt comments clippy doc links shell
 failed=0
 for step in "$@"; do
     case "$step" in
     fmt) cargo fmt --all -- --check && suites fmt --all -- --check ;;
+    comments) scripts/comments.py ;;
     clippy)
         cargo clippy --workspace --all-targets -- -D warnings &&
             suites clippy --workspace --all-targets --target-dir "${CARGO_TARGET_DIR:-target}" -- -D warnings
@@ -65,7 +66,7 @@ for step in "$@"; do
     links) links ;;
     shell) shell ;;
     *)
-        echo "lint.sh: there is no step '$step'; there are: fmt clippy doc links shell" >&2
+        echo "lint.sh: there is no step '$step'; there are: fmt comments clippy doc links shell" >&2
         exit 2
         ;;
     esac || {

@@ -175,7 +175,8 @@ impl Wheel {
     ///   writes any other part. If the wheel is dropped, it forgets the node.
     #[inline]
     pub unsafe fn insert(&mut self, node: *mut TimerNode, deadline: u64) {
-        // SAFETY: the caller: alive, and in no list.
+        // SAFETY: `node` is alive, in no wheel and in no chain (this function's contract), so
+        // nobody else touches it.
         unsafe {
             debug_assert!((*node).place == NOWHERE, "a timer is inserted twice");
             (*node).deadline = deadline;
@@ -184,7 +185,8 @@ impl Wheel {
         self.seq = self.seq.wrapping_add(1);
         self.len += 1;
         self.next = self.next.min(deadline);
-        // SAFETY: the caller makes it linked; it is in no slot.
+        // SAFETY: `node` is in no slot, and linked from now on: alive and in its place until it was
+        // removed, or returned and fired (this function's contract).
         unsafe { self.place(node) };
     }
 
@@ -293,7 +295,7 @@ impl Wheel {
     /// # Safety
     /// `node` is linked in `put_back`.
     unsafe fn unlink_put_back(&mut self, node: *mut TimerNode) {
-        // SAFETY: the caller.
+        // SAFETY: `node` is linked in `put_back` (this function's contract).
         unsafe { self.put_back.unlink(node) };
         if self.put_back.head().is_null() {
             self.next = self.earliest();
@@ -304,7 +306,7 @@ impl Wheel {
     /// [`TimerNode::next`].
     ///
     /// # Safety
-    /// - As for [`advance`](Self::advance).
+    /// - The caller fires each node of the chain once, and reads its `next` before that.
     pub unsafe fn take_all(&mut self) -> *mut TimerNode {
         let mut first = null_mut();
         let mut take = |mut node: *mut TimerNode| {
@@ -354,7 +356,8 @@ impl Wheel {
                 unsafe { self.place(this) };
             }
         }
-        // SAFETY: as for each of its nodes.
+        // SAFETY: each of its nodes was taken out of its slot, and is not fired before `advance`
+        // has returned it.
         unsafe { due.push_chain(slot.finish()) };
     }
 
@@ -395,7 +398,7 @@ impl Wheel {
     /// - `node` is linked, but for being in no slot.
     #[inline]
     unsafe fn place(&mut self, node: *mut TimerNode) {
-        // SAFETY: linked.
+        // SAFETY: `node` is linked.
         let key = unsafe { (*node).deadline }.max(self.cursor);
         // At most 2^(6l + 7) away: 128 units, of which the cursor's may be a part. Then it is one
         // level up.
@@ -406,7 +409,7 @@ impl Wheel {
         let i = index(unit(l, key));
         self.occupied |= 1 << l;
         let level = self.levels[l].get_or_insert_with(Level::new);
-        // SAFETY: linked, and in no slot.
+        // SAFETY: `node` is linked, and in no slot.
         let overfull = unsafe { level.push(i, node, (l * SLOTS + i) as u16) };
         if overfull && l > 0 {
             self.next = self.next.min(may_lower(l, unit(l, key)).max(self.spread_at));

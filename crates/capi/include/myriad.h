@@ -236,7 +236,8 @@ enum myriad_status myriad_spawn(myriad_function function, void *argument, struct
 // Errors: as myriad_spawn; MYRIAD_ERROR_NULL (the name), MYRIAD_ERROR_INVALID (it is no UTF-8).
 //
 // # Safety
-// As for myriad_spawn; `name` is a string, which is copied.
+// The function may be called with this argument on another thread, at any time until it was
+// joined. `task` is NULL or points to room for a pointer. `name` is a string, which is copied.
 enum myriad_status myriad_spawn_named(const char *name,
                                       myriad_function function,
                                       void *argument,
@@ -264,7 +265,7 @@ enum myriad_status myriad_join(struct myriad_task *task, void **result);
 // is cancelled the task is detached, and not cancelled too.
 //
 // # Safety
-// As for myriad_join.
+// `result` is NULL or points to room for a pointer.
 enum myriad_status myriad_join_timeout(struct myriad_task *task, void **result, uint64_t timeout_ns);
 
 // Gives up a task that nobody will wait for: it goes on. It must not be used again.
@@ -389,7 +390,7 @@ enum myriad_status myriad_channel_new(size_t item_size, size_t capacity, struct 
 // MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE: the item was not sent.
 //
 // # Safety
-// `item` points to an item of its size.
+// `item` points to an item of the channel's size.
 enum myriad_status myriad_send(const struct myriad_channel *channel, const void *item);
 
 // As myriad_send, but never blocks.
@@ -397,7 +398,7 @@ enum myriad_status myriad_send(const struct myriad_channel *channel, const void 
 // Errors: MYRIAD_ERROR_FULL, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_NULL: the item was not sent.
 //
 // # Safety
-// As for myriad_send.
+// `item` points to an item of the channel's size.
 enum myriad_status myriad_try_send(const struct myriad_channel *channel, const void *item);
 
 // As myriad_send, but blocks for at most so many nanoseconds.
@@ -406,7 +407,7 @@ enum myriad_status myriad_try_send(const struct myriad_channel *channel, const v
 // the item was not sent.
 //
 // # Safety
-// As for myriad_send.
+// `item` points to an item of the channel's size.
 enum myriad_status myriad_send_timeout(const struct myriad_channel *channel, const void *item, uint64_t timeout_ns);
 
 // Receives an item, into `item`.
@@ -418,7 +419,7 @@ enum myriad_status myriad_send_timeout(const struct myriad_channel *channel, con
 // MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL. `item` is unchanged then, and nothing was received.
 //
 // # Safety
-// `item` points to room for an item of its size.
+// `item` points to room for an item of the channel's size.
 enum myriad_status myriad_recv(const struct myriad_channel *channel, void *item);
 
 // As myriad_recv, but never blocks.
@@ -426,7 +427,7 @@ enum myriad_status myriad_recv(const struct myriad_channel *channel, void *item)
 // Errors: MYRIAD_ERROR_EMPTY, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_NULL: `item` is unchanged.
 //
 // # Safety
-// As for myriad_recv.
+// `item` points to room for an item of the channel's size.
 enum myriad_status myriad_try_recv(const struct myriad_channel *channel, void *item);
 
 // As myriad_recv, but blocks for at most so many nanoseconds.
@@ -435,7 +436,7 @@ enum myriad_status myriad_try_recv(const struct myriad_channel *channel, void *i
 // `item` is unchanged, and nothing was received.
 //
 // # Safety
-// As for myriad_recv.
+// `item` points to room for an item of the channel's size.
 enum myriad_status myriad_recv_timeout(const struct myriad_channel *channel, void *item, uint64_t timeout_ns);
 
 // Closes it: from now on nothing is sent; what is in it can be received. Who waits to send is told
@@ -468,8 +469,8 @@ void myriad_channel_free(struct myriad_channel *channel);
 // received then.
 //
 // # Safety
-// `cases` points to `count` of them; their items are as for myriad_recv and myriad_send. `chosen`
-// is NULL or points to room for a number.
+// `cases` points to `count` of them, each with an item of its channel's size (MYRIAD_SEND), or
+// room for one (MYRIAD_RECV). `chosen` is NULL or points to room for a number.
 enum myriad_status myriad_select(const struct myriad_case *cases, size_t count, size_t *chosen);
 
 // As myriad_select, but never blocks.
@@ -477,7 +478,8 @@ enum myriad_status myriad_select(const struct myriad_case *cases, size_t count, 
 // Errors: as myriad_select; MYRIAD_ERROR_EMPTY: no case is ready.
 //
 // # Safety
-// As for myriad_select.
+// `cases` points to `count` of them, each with an item of its channel's size (MYRIAD_SEND), or
+// room for one (MYRIAD_RECV). `chosen` is NULL or points to room for a number.
 enum myriad_status myriad_try_select(const struct myriad_case *cases, size_t count, size_t *chosen);
 
 // As myriad_select, but blocks for at most so many nanoseconds.
@@ -485,7 +487,8 @@ enum myriad_status myriad_try_select(const struct myriad_case *cases, size_t cou
 // Errors: as myriad_select; MYRIAD_ERROR_TIMEOUT: no case was ready in that time.
 //
 // # Safety
-// As for myriad_select.
+// `cases` points to `count` of them, each with an item of its channel's size (MYRIAD_SEND), or
+// room for one (MYRIAD_RECV). `chosen` is NULL or points to room for a number.
 enum myriad_status myriad_select_timeout(const struct myriad_case *cases,
                                          size_t count,
                                          size_t *chosen,
@@ -553,7 +556,8 @@ enum myriad_status myriad_gang(size_t n, myriad_job job, void *argument);
 // one after the other.
 //
 // # Safety
-// As FFTW calls it.
+// `work` may be called once for each of `njobs` elements of `elsize` bytes at `jobdata`, in any
+// order, on any threads, at the same time: as FFTW says.
 void myriad_fftw_loop(void *(*work)(char*), char *jobdata, size_t elsize, int njobs, void *data);
 
 // For OpenBLAS 0.3.28 and later: `openblas_set_threads_callback_function(myriad_openblas_gang)`,
@@ -564,7 +568,8 @@ void myriad_fftw_loop(void *(*work)(char*), char *jobdata, size_t elsize, int nj
 // no threads it ends the process with a message: OpenBLAS cannot be told.
 //
 // # Safety
-// As OpenBLAS calls it.
+// `dojob(i, jobdata + i * jobdata_elsize, dojob_data)` may be called once for each `i` below
+// `numjobs`, on any threads, at the same time: as OpenBLAS says.
 void myriad_openblas_gang(int sync,
                           void (*dojob)(int, void*, int),
                           int numjobs,

@@ -172,7 +172,7 @@ impl Channel {
 }
 
 /// # Safety
-/// As for myriad_send.
+/// `item` is NULL or points to an item of the channel's size.
 unsafe fn send(channel: *const myriad_channel, item: *const c_void, wait: Wait) -> myriad_status {
     guarded(|| {
         let channel = CHANNELS.get(channel)?;
@@ -188,7 +188,7 @@ unsafe fn send(channel: *const myriad_channel, item: *const c_void, wait: Wait) 
 }
 
 /// # Safety
-/// As for myriad_recv.
+/// `item` is NULL or points to room for an item of the channel's size.
 unsafe fn receive(channel: *const myriad_channel, item: *mut c_void, wait: Wait) -> myriad_status {
     guarded(|| {
         let channel = CHANNELS.get(channel)?;
@@ -250,7 +250,7 @@ pub unsafe extern "C" fn myriad_channel_new(
 /// MYRIAD_ERROR_NULL, MYRIAD_ERROR_STALE: the item was not sent.
 ///
 /// # Safety
-/// `item` points to an item of its size.
+/// `item` points to an item of the channel's size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_send(channel: *const myriad_channel, item: *const c_void) -> myriad_status {
     // SAFETY: the contract is `send`'s: the item has its channel's size.
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn myriad_send(channel: *const myriad_channel, item: *cons
 /// Errors: MYRIAD_ERROR_FULL, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_NULL: the item was not sent.
 ///
 /// # Safety
-/// As for myriad_send.
+/// `item` points to an item of the channel's size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_try_send(channel: *const myriad_channel, item: *const c_void) -> myriad_status {
     // SAFETY: the contract is `send`'s: the item has its channel's size.
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn myriad_try_send(channel: *const myriad_channel, item: *
 /// the item was not sent.
 ///
 /// # Safety
-/// As for myriad_send.
+/// `item` points to an item of the channel's size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_send_timeout(
     channel: *const myriad_channel,
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn myriad_send_timeout(
 /// MYRIAD_ERROR_CANCELLED; MYRIAD_ERROR_NULL. `item` is unchanged then, and nothing was received.
 ///
 /// # Safety
-/// `item` points to room for an item of its size.
+/// `item` points to room for an item of the channel's size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_recv(channel: *const myriad_channel, item: *mut c_void) -> myriad_status {
     // SAFETY: the contract is `receive`'s: there is room for an item.
@@ -307,7 +307,7 @@ pub unsafe extern "C" fn myriad_recv(channel: *const myriad_channel, item: *mut 
 /// Errors: MYRIAD_ERROR_EMPTY, MYRIAD_ERROR_CLOSED, MYRIAD_ERROR_NULL: `item` is unchanged.
 ///
 /// # Safety
-/// As for myriad_recv.
+/// `item` points to room for an item of the channel's size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_try_recv(channel: *const myriad_channel, item: *mut c_void) -> myriad_status {
     // SAFETY: the contract is `receive`'s: there is room for an item.
@@ -320,7 +320,7 @@ pub unsafe extern "C" fn myriad_try_recv(channel: *const myriad_channel, item: *
 /// `item` is unchanged, and nothing was received.
 ///
 /// # Safety
-/// As for myriad_recv.
+/// `item` points to room for an item of the channel's size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_recv_timeout(
     channel: *const myriad_channel,

@@ -13,7 +13,8 @@ use std::ffi::{c_char, c_int, c_void};
 /// one after the other.
 ///
 /// # Safety
-/// As FFTW calls it.
+/// `work` may be called once for each of `njobs` elements of `elsize` bytes at `jobdata`, in any
+/// order, on any threads, at the same time: as FFTW says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_fftw_loop(
     work: Option<unsafe extern "C" fn(*mut c_char) -> *mut c_void>,
@@ -50,7 +51,8 @@ pub unsafe extern "C" fn myriad_fftw_loop(
 /// no threads it ends the process with a message: OpenBLAS cannot be told.
 ///
 /// # Safety
-/// As OpenBLAS calls it.
+/// `dojob(i, jobdata + i * jobdata_elsize, dojob_data)` may be called once for each `i` below
+/// `numjobs`, on any threads, at the same time: as OpenBLAS says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_openblas_gang(
     sync: c_int,

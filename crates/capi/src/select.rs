@@ -34,7 +34,8 @@ pub struct myriad_case {
 type Outcome = (usize, bool);
 
 /// # Safety
-/// As for myriad_select.
+/// `case.item` points to an item of `size` bytes, if the case sends, or to room for one, until the
+/// select is done; `ends` are those of a channel with items of that size.
 unsafe fn add<'a, T: Item + 'a>(
     select: &mut Select<'a, Outcome>,
     number: usize,
@@ -62,7 +63,8 @@ unsafe fn add<'a, T: Item + 'a>(
 }
 
 /// # Safety
-/// As for myriad_select.
+/// `cases` points to `count` of them, each with an item of its channel's size, or room for one.
+/// `chosen` is NULL or points to room for a number.
 unsafe fn run(
     cases: *const myriad_case,
     count: usize,
@@ -134,8 +136,8 @@ unsafe fn run(
 /// received then.
 ///
 /// # Safety
-/// `cases` points to `count` of them; their items are as for myriad_recv and myriad_send. `chosen`
-/// is NULL or points to room for a number.
+/// `cases` points to `count` of them, each with an item of its channel's size (MYRIAD_SEND), or
+/// room for one (MYRIAD_RECV). `chosen` is NULL or points to room for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_select(cases: *const myriad_case, count: usize, chosen: *mut usize) -> myriad_status {
     // SAFETY: the contract is `run`'s: that of `myriad_select`.
@@ -147,7 +149,8 @@ pub unsafe extern "C" fn myriad_select(cases: *const myriad_case, count: usize, 
 /// Errors: as myriad_select; MYRIAD_ERROR_EMPTY: no case is ready.
 ///
 /// # Safety
-/// As for myriad_select.
+/// `cases` points to `count` of them, each with an item of its channel's size (MYRIAD_SEND), or
+/// room for one (MYRIAD_RECV). `chosen` is NULL or points to room for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_try_select(
     cases: *const myriad_case,
@@ -163,7 +166,8 @@ pub unsafe extern "C" fn myriad_try_select(
 /// Errors: as myriad_select; MYRIAD_ERROR_TIMEOUT: no case was ready in that time.
 ///
 /// # Safety
-/// As for myriad_select.
+/// `cases` points to `count` of them, each with an item of its channel's size (MYRIAD_SEND), or
+/// room for one (MYRIAD_RECV). `chosen` is NULL or points to room for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_select_timeout(
     cases: *const myriad_case,

@@ -29,7 +29,8 @@ unsafe impl Send for Returned {}
 /// The call of a function, to be made once, on any thread.
 ///
 /// # Safety
-/// As the functions of the interface say of `f`.
+/// `f` may be called with `argument` on another thread, at any time until the closure that this
+/// returns is gone.
 pub(crate) unsafe fn call(
     f: myriad_function,
     argument: *mut c_void,
@@ -114,7 +115,8 @@ pub unsafe extern "C" fn myriad_spawn(
 /// Errors: as myriad_spawn; MYRIAD_ERROR_NULL (the name), MYRIAD_ERROR_INVALID (it is no UTF-8).
 ///
 /// # Safety
-/// As for myriad_spawn; `name` is a string, which is copied.
+/// The function may be called with this argument on another thread, at any time until it was
+/// joined. `task` is NULL or points to room for a pointer. `name` is a string, which is copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_spawn_named(
     name: *const c_char,
@@ -172,7 +174,7 @@ pub unsafe extern "C" fn myriad_join(task: *mut myriad_task, result: *mut *mut c
 /// is cancelled the task is detached, and not cancelled too.
 ///
 /// # Safety
-/// As for myriad_join.
+/// `result` is NULL or points to room for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_join_timeout(
     task: *mut myriad_task,

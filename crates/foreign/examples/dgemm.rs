@@ -70,7 +70,7 @@ fn main() {
     let (n, rounds) = (argument("n", 4096), argument("rounds", 5));
     let (a, b): (Vec<f64>, Vec<f64>) = (noise(1, n * n).collect(), noise(2, n * n).collect());
     let mut expected = vec![0.0; n * n];
-    // SAFETY: as above.
+    // SAFETY: nobody else is in OpenBLAS.
     unsafe { blas.set_threads(1) };
     gemm.multiply(n, &a, &b, &mut expected);
     let (mut c, mut c2) = (vec![0.0; n * n], vec![0.0; n * n]);
@@ -109,14 +109,14 @@ fn main() {
             || {
                 install();
                 if let Some(threads) = threads {
-                    // SAFETY: as above.
+                    // SAFETY: nobody else is in OpenBLAS: the tasks before have ended.
                     unsafe { blas.set_threads(threads) };
                 }
                 from_tasks(&mut results.0);
             },
             || {
                 uninstall();
-                // SAFETY: as above.
+                // SAFETY: nobody else is in OpenBLAS: the tasks before have ended.
                 unsafe { blas.set_threads(workers) };
                 from_tasks(&mut results.1);
             },

@@ -10,7 +10,7 @@
 //! let fftw = Fftw::load(Precision::Double)?;
 //! // SAFETY: no other thread is in FFTW yet.
 //! unsafe { fftw.install() };
-//! // SAFETY: as above.
+//! // SAFETY: its threads are initialised, and nobody plans yet.
 //! unsafe { fftw.plan_with_threads(8) };          // twice the workers; docs/FOREIGN-LIBRARIES.md says why
 //! // plan and execute as always, in tasks or not
 //! # Ok::<(), myriad_foreign::LoadError>(())
@@ -177,7 +177,8 @@ impl Fftw {
     /// - In fiber mode, the tasks that execute plans have stacks large enough for FFTW's frames:
     ///   see the module's text.
     pub unsafe fn install(&self) {
-        // SAFETY: the caller.
+        // SAFETY: no other thread is in FFTW, and stacks are large enough (this function's
+        // contract); null is `parallel_loop`'s own `data`.
         unsafe { self.set(std::ptr::null_mut()) }
     }
 
@@ -188,7 +189,9 @@ impl Fftw {
     /// As for [`install`](Self::install).
     ///
     /// # Safety
-    /// As for [`install`](Self::install).
+    /// - No other thread is in a function of FFTW of this precision meanwhile.
+    /// - In fiber mode, the tasks that execute plans have stacks large enough for FFTW's frames:
+    ///   see the module's text.
     pub unsafe fn install_in(&self, runtime: Handle) {
         // A loop may still look at an older one; there are as many as calls of this.
         let kept = Box::into_raw(Box::new(Kept { runtime, before: null_mut() }));
@@ -198,14 +201,18 @@ impl Fftw {
             unsafe { (*kept).before = before };
             Some(kept)
         });
-        // SAFETY: the contract is the same; the handle stays for ever.
+        // SAFETY: no other thread is in FFTW, and stacks are large enough (this function's
+        // contract); the handle stays for ever.
         unsafe { self.set((&raw mut (*kept).runtime).cast()) }
     }
 
     /// # Safety
-    /// As for `install`; `data` is null or a `Handle` that stays.
+    /// No other thread is in a function of FFTW of this precision meanwhile. In fiber mode, the
+    /// tasks that execute plans have stacks large enough for FFTW's frames. `data` is null or a
+    /// `Handle` that stays.
     unsafe fn set(&self, data: *mut c_void) {
-        // SAFETY: the caller: nobody else is in FFTW.
+        // SAFETY: no other thread is in FFTW, and `data` is null or a `Handle` that stays, as
+        // `parallel_loop` demands (this function's contract).
         unsafe {
             assert!((self.init_threads)() != 0, "FFTW cannot initialise its threads: it has no memory");
             (self.set_callback)(Some(parallel_loop), data);
@@ -217,7 +224,7 @@ impl Fftw {
     /// # Safety
     /// No other thread is in a function of FFTW of this precision meanwhile.
     pub unsafe fn uninstall(&self) {
-        // SAFETY: the caller; null is FFTW's default.
+        // SAFETY: no other thread is in FFTW (this function's contract); null is FFTW's default.
         unsafe { (self.set_callback)(None, std::ptr::null_mut()) }
     }
 
@@ -233,7 +240,8 @@ impl Fftw {
     pub unsafe fn plan_with_threads(&self, n: usize) {
         let n =
             c_int::try_from(n).ok().filter(|n| *n > 0).expect("a plan has at least 1 job, and no more than an `int`");
-        // SAFETY: the caller.
+        // SAFETY: FFTW's threads are initialised, and nobody plans meanwhile (this function's
+        // contract).
         unsafe { (self.plan_with_nthreads)(n) }
     }
 
@@ -249,7 +257,7 @@ impl Fftw {
             let name = &self.found.name;
             LoadError::new(format!("{name} has no make_planner_thread_safe: FFTW 3.3.5 or later is needed"), None)
         })?;
-        // SAFETY: the caller.
+        // SAFETY: nobody plans meanwhile (this function's contract).
         unsafe { make() };
         Ok(())
     }
@@ -261,10 +269,10 @@ impl Fftw {
     /// There is none.
     ///
     /// # Safety
-    /// `T` is a function pointer of the right type.
+    /// `T` is a function pointer of the type that the function has.
     pub unsafe fn function<T: Copy>(&self, name: &str) -> Result<T, LoadError> {
         const { assert!(size_of::<T>() == size_of::<*const ()>(), "a function pointer") };
-        // SAFETY: the caller.
+        // SAFETY: `T` is a function pointer of the right type (this function's contract).
         unsafe { self.found.symbol(name) }
             .ok_or_else(|| LoadError::new(format!("{} has no {name}", self.found.name), None))
     }
@@ -296,9 +304,9 @@ static KEPT: AtomicPtr<Kept> = AtomicPtr::new(null_mut());
 /// instead.
 ///
 /// # Safety
-/// As FFTW calls it: `work` may be called for each of `njobs` elements of `elsize` bytes at
-/// `jobdata`, in any order, on any threads, at the same time. `data` is null (or from
-/// [`Fftw::install_in`]).
+/// `work` may be called for each of `njobs` elements of `elsize` bytes at `jobdata`, in any order,
+/// on any threads, at the same time: as FFTW says. `data` is null, or points to a [`Handle`] that
+/// lives until this returns (as that of [`Fftw::install_in`]).
 pub unsafe extern "C" fn parallel_loop(
     work: Option<Work>,
     jobdata: *mut c_char,
@@ -310,7 +318,8 @@ pub unsafe extern "C" fn parallel_loop(
     let jobs = Jobs(jobdata);
     let job = |i| {
         let jobs = &jobs;
-        // SAFETY: the caller: an element for each job, and jobs that are independent.
+        // SAFETY: `work` may be called for each of the `njobs` elements, on any thread, at the same
+        // time (this function's contract), and `i` is below `njobs`.
         unsafe { work(jobs.0.wrapping_add(i * elsize)) };
     };
     if njobs <= 1 {
@@ -323,7 +332,8 @@ pub unsafe extern "C" fn parallel_loop(
         if data.is_null() || Handle::current().is_some() {
             myriad_core::run(run);
         } else {
-            // SAFETY: the caller: from `install_in`, and never freed.
+            // SAFETY: `data` is not null, so it points to a handle that lives until this function
+            // returns (its contract).
             unsafe { &*data.cast::<Handle>() }.run(run);
         }
     });

@@ -71,9 +71,10 @@ impl Found {
     /// What has this name.
     ///
     /// # Safety
-    /// It is a `T`: a function pointer of the right type.
+    /// What has this name is a `T`: a function pointer of the right type.
     pub(crate) unsafe fn symbol<T: Copy>(&self, name: &str) -> Option<T> {
-        // SAFETY: the caller.
+        // SAFETY: what has this name is a `T` (this function's contract); the library is never
+        // unloaded.
         unsafe { self.library.get::<T>(name.as_bytes()).ok().map(|symbol| *symbol) }
     }
 }

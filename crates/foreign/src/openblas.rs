@@ -163,7 +163,8 @@ impl OpenBlas {
     /// - Jobs of other gangs do not call OpenBLAS with more than one thread: that aborts the
     ///   process.
     pub unsafe fn install(&self, threads: usize) {
-        // SAFETY: the caller.
+        // SAFETY: no other thread is in OpenBLAS (this function's contract), which is never
+        // unloaded. The threads are shared only in a build that has neither OpenMP nor affinity.
         unsafe {
             (self.set_callback)(Some(run_gang));
             if self.config.contains("NO_AFFINITY") && !self.config.contains("USE_OPENMP") {
@@ -180,7 +181,8 @@ impl OpenBlas {
     /// No other thread is in a function of OpenBLAS meanwhile.
     pub unsafe fn uninstall(&self) {
         share::leave_threads();
-        // SAFETY: the caller; null is OpenBLAS's default.
+        // SAFETY: no other thread is in OpenBLAS (this function's contract); null is OpenBLAS's
+        // default.
         unsafe { (self.set_callback)(None) }
     }
 
@@ -193,7 +195,8 @@ impl OpenBlas {
     /// # Safety
     /// No other thread is in a function of OpenBLAS meanwhile.
     pub unsafe fn set_threads(&self, threads: usize) {
-        // SAFETY: the caller.
+        // SAFETY: no other thread is in OpenBLAS (this function's contract), which is never
+        // unloaded.
         unsafe { share::fix_threads(self.set_threads, threads) }
     }
 
@@ -222,11 +225,11 @@ impl OpenBlas {
     /// There is none.
     ///
     /// # Safety
-    /// `T` is a function pointer of the right type.
+    /// `T` is a function pointer of the type that the function has.
     pub unsafe fn function<T: Copy>(&self, name: &str) -> Result<T, LoadError> {
         const { assert!(size_of::<T>() == size_of::<*const ()>(), "a function pointer") };
         let name = format!("{}{name}{}", self.names.0, self.names.1);
-        // SAFETY: the caller.
+        // SAFETY: `T` is a function pointer of the right type (this function's contract).
         unsafe { self.found.symbol(&name) }
             .ok_or_else(|| LoadError::new(format!("{} has no {name}", self.found.name), None))
     }
@@ -245,12 +248,12 @@ fn what_to_do() -> String {
 }
 
 /// # Safety
-/// Null, or a string of C that stays.
+/// `string` is null, or a string of C that stays.
 unsafe fn text(string: *const c_char) -> String {
     if string.is_null() {
         return String::new();
     }
-    // SAFETY: the caller.
+    // SAFETY: `string` is not null, so it is a string of C that stays (this function's contract).
     unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
 }
 
@@ -273,8 +276,8 @@ static ONE_CALL: Mutex<()> = Mutex::new(());
 /// process with a message: OpenBLAS has no way to be told.
 ///
 /// # Safety
-/// As OpenBLAS calls it: `dojob(i, jobdata + i * elsize, dojob_data)` may be called once for each
-/// `i` below `numjobs`, on any threads, at the same time.
+/// `dojob(i, jobdata + i * elsize, dojob_data)` may be called once for each `i` below `numjobs`, on
+/// any threads, at the same time: as OpenBLAS says.
 pub unsafe extern "C" fn run_gang(
     _sync: c_int,
     dojob: Option<DoJob>,
@@ -288,7 +291,8 @@ pub unsafe extern "C" fn run_gang(
     let job = |i: usize| {
         let jobs = &jobs;
         let data = jobs.0.cast::<u8>().wrapping_add(i * elsize).cast();
-        // SAFETY: the caller. (`i` is less than `numjobs`, an `int`.)
+        // SAFETY: `dojob` may be called once for each `i` below `numjobs`, on any threads (this
+        // function's contract); `i` is one of these, so it is an `int`.
         unsafe { dojob(i as c_int, data, dojob_data) };
     };
     if n <= 1 {

@@ -224,7 +224,7 @@ fn fftw_calls_us() {
         _ = rt.run(|| transform.of(&mut noise(1, 2 * 128 * 128), 0.0));
         assert!((2..=6).contains(&MOST.load(SeqCst)), "{MOST:?} jobs");
     });
-    // SAFETY: as above.
+    // SAFETY: nobody else is in FFTW.
     unsafe { planner.fftw.install() };
 }
 
@@ -393,7 +393,7 @@ fn jobs_that_call_back() {
         rt.run(|| {
             scope(|s| {
                 for _ in 0..3 {
-                    // SAFETY: as above.
+                    // SAFETY: the jobs look at no element.
                     s.spawn(|| unsafe { parallel_loop(Some(outer), std::ptr::null_mut(), 0, 4, std::ptr::null_mut()) });
                 }
             });

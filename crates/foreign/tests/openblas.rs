@@ -53,7 +53,8 @@ impl Blas {
 
     fn dot(&self, a: &[f64], b: &[f64]) -> f64 {
         assert_eq!(a.len(), b.len());
-        // SAFETY: as above.
+        // SAFETY: CBLAS's function, with the integers of this build, and two arrays of `a.len()`
+        // numbers.
         unsafe {
             if self.blas.is_64_bit() {
                 std::mem::transmute::<usize, Dot<i64>>(self.dot)(a.len() as i64, a.as_ptr(), 1, b.as_ptr(), 1)
@@ -111,7 +112,7 @@ fn from_many_tasks() {
     }
     // From a thread that is no worker, and with its own threads again.
     assert_close(&blas.multiply(n, &a, &b), &product, 1e-12);
-    // SAFETY: as above.
+    // SAFETY: nobody else is in OpenBLAS: the tasks have ended.
     unsafe { blas.blas.uninstall() };
     assert_close(&blas.multiply(n, &a, &b), &product, 1e-12);
 }
@@ -150,12 +151,12 @@ fn openblas_calls_us() {
         assert!((2..=3).contains(&PARTS.load(SeqCst)), "{PARTS:?} parts");
     });
     // With one thread it does not call.
-    // SAFETY: as above.
+    // SAFETY: nobody else is in OpenBLAS.
     unsafe { blas.blas.set_threads(1) };
     PARTS.store(0, SeqCst);
     assert_close(&blas.multiply(n, &a, &b), &product, 1e-12);
     assert_eq!(PARTS.load(SeqCst), 0);
-    // SAFETY: as above.
+    // SAFETY: nobody else is in OpenBLAS.
     unsafe { blas.blas.uninstall() };
 }
 
@@ -246,7 +247,7 @@ fn inside_a_call() {
             eprintln!("it hangs");
             std::process::exit(3);
         });
-        // SAFETY: as above.
+        // SAFETY: as OpenBLAS calls it; the jobs look at no data.
         unsafe { run_gang(1, Some(outer), 2, 0, std::ptr::null_mut(), 2) };
         std::process::exit(4);
     }

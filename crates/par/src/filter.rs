@@ -129,7 +129,7 @@ fn together<R: Send>(mut parts: Vec<Vec<R>>) -> Vec<R> {
         unsafe { part.add(0).copy_to_nonoverlapping(to.add(*at), *len) };
     });
     for part in &mut parts {
-        // SAFETY: all have been moved out.
+        // SAFETY: all elements have been moved out.
         unsafe { part.set_len(0) };
     }
     // SAFETY: all places up to here have been written.

@@ -90,9 +90,9 @@ unsafe impl<R: Send> Sync for Place<R> {}
 
 impl<R> Place<R> {
     /// # Safety
-    /// As of pointers.
+    /// `i` places behind this one are within the allocation, or one behind its end.
     pub(crate) unsafe fn add(&self, i: usize) -> *mut R {
-        // SAFETY: the caller.
+        // SAFETY: `i` places behind this one are within the allocation (this function's contract).
         unsafe { self.0.add(i) }
     }
 }

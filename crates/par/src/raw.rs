@@ -42,7 +42,8 @@ impl<'a, T> Parts<'a, T> {
     #[expect(clippy::mut_from_ref, reason = "that is what it is for: see the contract")]
     pub(crate) unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
         debug_assert!(range.start <= range.end && range.end <= self.len);
-        // SAFETY: the caller; the slice is borrowed for as long as this exists.
+        // SAFETY: `range` is within the slice, and no other part that overlaps it is in use (this
+        // method's contract); the slice is borrowed for as long as this exists.
         unsafe { std::slice::from_raw_parts_mut(self.first.add(range.start), range.end - range.start) }
     }
 }

@@ -66,7 +66,8 @@ impl<S> Frame<S> {
     /// # Safety
     /// A job of the scope asks, which has not ended.
     unsafe fn get(&self) -> &S {
-        // SAFETY: the caller.
+        // SAFETY: a job of the scope asks, which has not ended (this function's contract): so the
+        // scope still waits for it, in the frame that the pointer is to.
         unsafe { &*self.0 }
     }
 }
@@ -172,7 +173,7 @@ impl<'scope> Base<'scope> {
         let (count, panic) = (Count(count), Frame(panic));
         move || {
             if let Err(payload) = user_code::call(job) {
-                // SAFETY: not yet counted down.
+                // SAFETY: this job has not counted down yet, so the scope waits.
                 unsafe { panic.get() }.keep(payload);
             }
             drop(count);
@@ -321,7 +322,7 @@ impl<'scope> Scope<'scope> {
         BODY: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let frame = Frame(self);
-        // SAFETY: in a job of the scope.
+        // SAFETY: a job of the scope asks, which has not ended.
         self.base.spawn(move || body(unsafe { frame.get() }));
     }
 
@@ -337,7 +338,7 @@ impl<'scope> Scope<'scope> {
         BODY: Fn(&Scope<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
     {
         let frame = Frame(self);
-        // SAFETY: in a job of the scope.
+        // SAFETY: a job of the scope asks, which has not ended.
         self.base.spawn_broadcast(move |context| body(unsafe { frame.get() }, context));
     }
 }
@@ -355,7 +356,7 @@ impl<'scope> ScopeFifo<'scope> {
         BODY: FnOnce(&ScopeFifo<'scope>) + Send + 'scope,
     {
         let frame = Frame(self);
-        // SAFETY: in a job of the scope.
+        // SAFETY: a job of the scope asks, which has not ended.
         let job = move || body(unsafe { frame.get() });
         let index = match &self.base.kind {
             &Kind::Shared { pool, .. } => shared::seat_in(pool).map(|seat| seat.index() % self.fifos.len()),
@@ -383,7 +384,7 @@ impl<'scope> ScopeFifo<'scope> {
         BODY: Fn(&ScopeFifo<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
     {
         let frame = Frame(self);
-        // SAFETY: in a job of the scope.
+        // SAFETY: a job of the scope asks, which has not ended.
         self.base.spawn_broadcast(move |context| body(unsafe { frame.get() }, context));
     }
 }

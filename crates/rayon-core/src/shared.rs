@@ -89,7 +89,7 @@ where
     let f = Arc::new(f);
     for index in 0..n {
         let f = f.clone();
-        // SAFETY: it borrows nothing.
+        // SAFETY: the closure borrows nothing.
         let task = unsafe {
             guest::spawn_on_worker(pool, index, move || {
                 detached(|| f(BroadcastContext::new(index, n)));

@@ -101,7 +101,7 @@ fn run_on_top(from: Queues) -> bool {
 fn run(w: &Worker, find: impl FnOnce(&Worker) -> Option<crate::own::job::Job>) -> Option<Yield> {
     let job = find(w);
     Some(Yield::of(job.is_some_and(|job| {
-        // SAFETY: taken out of a queue.
+        // SAFETY: the job was taken out of a queue, where it was once.
         unsafe { w.run_apart(job) };
         true
     })))

@@ -80,10 +80,12 @@ impl<T> Entry<T> {
     /// Fills the slot from another place.
     ///
     /// # Safety
-    /// The entry is the caller's, its slot empty; `place` holds a message.
+    /// The entry is the caller's, its slot empty, or full of what needs no destructor; `place`,
+    /// which is elsewhere, holds a message.
     #[inline]
     pub(crate) unsafe fn put(&self, place: *const T) {
-        // SAFETY: the caller.
+        // SAFETY: the slot is the caller's, and `place` holds a message, elsewhere (this function's
+        // contract).
         self.slot.with_mut(|slot| unsafe { slot.cast::<T>().copy_from_nonoverlapping(place, 1) });
     }
 
@@ -93,7 +95,8 @@ impl<T> Entry<T> {
     /// The entry is the caller's, its slot full.
     #[inline]
     pub(crate) unsafe fn take(&self) -> T {
-        // SAFETY: the caller.
+        // SAFETY: the slot is full and the caller's (this function's contract): the message is read
+        // from it once.
         unsafe { self.place().read() }
     }
 
@@ -111,11 +114,13 @@ impl<T> Entry<T> {
     /// Ends the wait. Afterwards the entry may be gone.
     ///
     /// # Safety
-    /// The entry is live and was taken out of its list by the caller, who has its waiter.
+    /// The entry is live. The caller has taken it out of its list, and has its waiter; or it is the
+    /// caller's own, and in no list.
     #[inline(always)]
     pub(crate) unsafe fn end(this: *const Entry<T>, state: u8) {
         // Release: pairs with `state()`: the slot.
-        // SAFETY: the caller.
+        // SAFETY: `this` is live until the store (this function's contract); nothing touches it
+        // afterwards.
         unsafe { (*this).state.store(state, ord(Release, "entry-release")) };
     }
 
@@ -123,7 +128,8 @@ impl<T> Entry<T> {
     /// Linked, and the channel is locked.
     #[inline(always)]
     unsafe fn with_links<R>(this: *mut Entry<T>, f: impl FnOnce(&mut Links<T>) -> R) -> R {
-        // SAFETY: the caller: live, and the links are written.
+        // SAFETY: `this` is linked under the lock (this function's contract): it is live, `push`
+        // has written its links, and nobody else reaches them.
         unsafe { (*this).links.with_mut(|links| f((*links).assume_init_mut())) }
     }
 
@@ -133,7 +139,8 @@ impl<T> Entry<T> {
     /// # Safety
     /// Linked, and the channel is locked.
     pub(crate) unsafe fn replace_target(&self, waiter: Waiter) -> Waiter {
-        // SAFETY: the caller: linked, so the links are written.
+        // SAFETY: the entry is linked under the lock (this function's contract): `push` has written
+        // its links, and nobody else reaches them.
         self.links.with_mut(|links| unsafe { std::mem::replace(&mut (*links).assume_init_mut().waiter, waiter) })
     }
 }
@@ -162,7 +169,8 @@ impl<T> List<T> {
     /// It is live and in no list, stays where it is while linked, and the channel is locked.
     #[inline(always)]
     pub(crate) unsafe fn push(&mut self, entry: *mut Entry<T>, waiter: Waiter) {
-        // SAFETY: the caller; linked entries are live, and their links are written.
+        // SAFETY: `entry` is live, in no list, and stays where it is (this function's contract);
+        // the entries of this list are linked, so they are live too, and their links are written.
         unsafe {
             (*entry).state.store(LINKED, Relaxed);
             let (next, prev) = if self.first.is_null() {
@@ -189,7 +197,8 @@ impl<T> List<T> {
     /// # Safety
     /// It is in this list, and the primitive is locked.
     pub(crate) unsafe fn behind(&self, entry: *mut Entry<T>) -> *mut Entry<T> {
-        // SAFETY: the caller.
+        // SAFETY: `entry` is in this list, under the lock (this function's contract), so it is
+        // linked.
         let next = unsafe { Entry::with_links(entry, |links| links.next) };
         if next == self.first { null_mut() } else { next }
     }
@@ -197,9 +206,10 @@ impl<T> List<T> {
     /// Adds an entry before all others: one that has been first already, or may be.
     ///
     /// # Safety
-    /// As `push`.
+    /// `entry` is live and in no list, stays where it is while linked, and the channel is locked.
     pub(crate) unsafe fn push_first(&mut self, entry: *mut Entry<T>, waiter: Waiter) {
-        // SAFETY: the caller. Last in a circle is before the first.
+        // SAFETY: `entry` is live, in no list, and stays where it is, and the channel is locked
+        // (this function's contract): what `push` demands. Last in a circle is before the first.
         unsafe { self.push(entry, waiter) };
         self.first = entry;
     }
@@ -210,8 +220,9 @@ impl<T> List<T> {
     /// It is in this list, and the channel is locked.
     #[inline(always)]
     pub(crate) unsafe fn remove(&mut self, entry: *mut Entry<T>) -> Waiter {
-        // SAFETY: the caller; linked entries are live, and their links are written. They are read
-        // out once: it is in no list afterwards.
+        // SAFETY: `entry` is in this list, under the lock (this function's contract): it and its
+        // neighbours are live, and their links are written. Its own are read out once: it is in no
+        // list afterwards.
         unsafe {
             let Links { next, prev, waiter } = (*entry).links.with_mut(|links| (*links).assume_init_read());
             if next == entry {
@@ -238,7 +249,8 @@ impl<T> List<T> {
             return;
         }
         let ours = self.first;
-        // SAFETY: the caller; linked entries are live, and their links are written.
+        // SAFETY: both lists are under one lock, which is held (this function's contract): their
+        // entries are live, and the links are written.
         unsafe {
             let their_last = Entry::with_links(theirs, |links| links.prev);
             let our_last = Entry::with_links(ours, |links| std::mem::replace(&mut links.prev, their_last));
@@ -262,7 +274,8 @@ impl<T> List<T> {
     pub(crate) unsafe fn claim_first(&mut self) -> Option<(*mut Entry<T>, Waiter)> {
         while !self.first.is_null() {
             let entry = self.first;
-            // SAFETY: the caller; it is linked.
+            // SAFETY: the lock is held (this function's contract), and `entry`, the first, is in
+            // this list.
             if let Some(waiter) = unsafe { self.claim(entry) } {
                 return Some((entry, waiter));
             }
@@ -276,7 +289,9 @@ impl<T> List<T> {
     /// It is in this list, and the channel is locked.
     #[inline(always)]
     pub(crate) unsafe fn claim(&mut self, entry: *mut Entry<T>) -> Option<Waiter> {
-        // SAFETY: the caller; its owner cannot go before it has locked the channel, or is woken.
+        // SAFETY: `entry` is in this list, under the lock (this function's contract). Its owner
+        // cannot go before it has locked the channel, or is woken; so the entry is live until
+        // `end`.
         unsafe {
             let mut waiter = self.remove(entry);
             if waiter.claim() || on("claim-not-asked") {
@@ -310,8 +325,9 @@ impl<T> List<T> {
     /// Both lists are under one lock, which is held.
     pub(crate) unsafe fn claim_pair(&mut self, others: &mut List<T>) -> Option<[(*mut Entry<T>, Waiter); 2]> {
         let mut mine = self.first;
-        // SAFETY: the caller; linked entries are live, and what is behind one is asked for before
-        // it is taken out.
+        // SAFETY: both lists are under one lock, which is held (this function's contract), so their
+        // entries are live. `is_with` excludes two entries of one wait. What is behind an entry is
+        // asked for before the entry is taken out.
         unsafe {
             while !mine.is_null() {
                 let (my_next, mut other) = (self.behind(mine), others.first);
@@ -344,11 +360,13 @@ impl<T> List<T> {
     /// neither. Its own entries stay.
     ///
     /// # Safety
-    /// The channel is locked; `me` is the caller's own wait.
+    /// The channel is locked; `me` is the caller's own wait, and alive.
     pub(crate) unsafe fn claim_first_with(&mut self, me: MultiWait) -> Met<T> {
         let mut entry = self.first;
         while !entry.is_null() {
-            // SAFETY: the caller; as above.
+            // SAFETY: the lock is held and `me` is alive (this function's contract); `entry` is in
+            // this list, and so live, and not of the wait `me`. What is behind it is read before it
+            // is taken out.
             unsafe {
                 let next = Entry::with_links(entry, |links| links.next);
                 let is_last = next == self.first;

@@ -19,7 +19,7 @@ pub(crate) trait Stop: Future {
     fn in_time(output: Self::Output) -> Self::InTime;
 
     /// The time is over: looks once more, and waits no longer. If it was done meanwhile this says
-    /// so. Not polled afterwards.
+    /// so. A poll afterwards is one of an operation that has ended.
     fn stop(self: Pin<&mut Self>) -> Self::InTime;
 }
 

@@ -62,17 +62,17 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
         match self {
             // SAFETY: the arm inside is linked when this one is, and moves with this one.
             RecvArm::Channel(arm) => unsafe { arm.attempt(here, waker) },
-            // SAFETY: as above.
+            // SAFETY: the arm inside is linked when this one is, and moves with this one.
             RecvArm::Times(arm, message) => unsafe { arm.attempt(here, waker) }.map(|output| at(output, *message)),
             RecvArm::Never => None,
         }
     }
     unsafe fn reattempt(&mut self, here: Caller, waker: Option<&Waker>, seen: &mut u64) -> Option<Came<T>> {
         match self {
-            // SAFETY: as in `attempt`.
+            // SAFETY: the arm inside is linked when this one is, and moves with this one.
             RecvArm::Channel(arm) => unsafe { arm.reattempt(here, waker, seen) },
             RecvArm::Times(arm, message) => {
-                // SAFETY: as in `attempt`.
+                // SAFETY: the arm inside is linked when this one is, and moves with this one.
                 unsafe { arm.reattempt(here, waker, seen) }.map(|output| at(output, *message))
             }
             RecvArm::Never => None,
@@ -83,7 +83,8 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
             // SAFETY: the arm inside is linked when this one is, and moves with this one; `me` is
             // the same wait.
             RecvArm::Channel(arm) => unsafe { arm.link(here, me) },
-            // SAFETY: as above.
+            // SAFETY: the arm inside is linked when this one is, and moves with this one; `me` is
+            // the same wait.
             RecvArm::Times(arm, _) => unsafe { arm.link(here, me) },
             RecvArm::Never => Link::Linked,
         }

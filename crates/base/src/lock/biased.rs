@@ -166,7 +166,7 @@ impl BiasedLock {
             self.take_word();
             let bias = self.bias.load(Relaxed);
             if bias == NOBODY {
-                // SAFETY: under the word.
+                // SAFETY: the word is taken, and what it guards is reached under it only.
                 self.run.with_mut(|run| unsafe { self.count(&mut *run, me) });
                 return BiasedGuard { lock: self, biased: None };
             }
@@ -179,7 +179,7 @@ impl BiasedLock {
                 continue;
             }
             self.revoke(bias);
-            // SAFETY: under the word.
+            // SAFETY: the word is taken, and what it guards is reached under it only.
             self.run.with_mut(|run| unsafe {
                 let threshold = ((*run).threshold + 1).min(16);
                 *run = Run { last: number(me), streak: 1, threshold };

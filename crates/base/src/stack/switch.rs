@@ -82,7 +82,8 @@ pub const FIBERS_SUPPORTED: bool = arch::SUPPORTED;
 pub unsafe fn switch(save: *mut *mut u8, to: *mut u8) {
     #[cfg(myriad_asan)]
     let place = asan::leave(to);
-    // SAFETY: the caller.
+    // SAFETY: `to` and `save` are as this function's contract says, which is that of
+    // `arch::switch`.
     unsafe { arch::switch(save, to) };
     #[cfg(myriad_asan)]
     asan::arrive(place);
@@ -91,7 +92,13 @@ pub unsafe fn switch(save: *mut *mut u8, to: *mut u8) {
 /// Goes on with `to`, and never comes back to the current stack.
 ///
 /// # Safety
-/// As for [`switch`]. Nothing that stands on the current stack is used again.
+/// - [`FIBERS_SUPPORTED`].
+/// - `to` was saved by a `switch` or made by [`prepare`], its stack is still there, and it has not
+///   been gone on with since.
+/// - `to` was saved on this OS thread, or is fresh: compiled code keeps addresses of thread-locals
+///   across calls.
+/// - Nothing that stands on the current stack is used again, and no frame of it is ever unwound or
+///   freed while something still borrows from it.
 #[inline(always)]
 pub unsafe fn switch_for_good(to: *mut u8) {
     let mut never = std::ptr::null_mut();
@@ -113,7 +120,8 @@ pub unsafe fn switch_for_good(to: *mut u8) {
 #[inline(always)]
 pub unsafe fn prepare(top: *mut u8, entry: extern "C" fn() -> !) -> *mut u8 {
     debug_assert!(top.addr().is_multiple_of(16), "the top of a stack is not aligned");
-    // SAFETY: the caller.
+    // SAFETY: `top` is aligned, and below it lies a stack that nobody uses (this function's
+    // contract).
     unsafe { arch::prepare(top, entry) }
 }
 

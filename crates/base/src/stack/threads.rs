@@ -42,7 +42,8 @@ impl Baton {
     /// # Safety
     /// The thread waits or will wait, and `turn` lives until it has seen the order.
     pub unsafe fn give(turn: *const Baton, order: Order) {
-        // SAFETY: the caller; after the store only the address is used.
+        // SAFETY: `turn` lives until its thread has seen the order (this function's contract), so
+        // until the store; after that only the address is used.
         unsafe {
             let parker = &raw const (*turn).parker;
             // Release: pairs with the Acquire in `wait`.

@@ -34,16 +34,16 @@ impl<T: Send + Sync + 'static> Fact<T> {
         let mine = Box::into_raw(Box::new(find_out()));
         // Release: the answer, for the Acquire in `get`; and Acquire: that of somebody who was
         // faster.
-        match self.0.compare_exchange(null_mut(), mine, AcqRel, Acquire) {
-            // SAFETY: as in `get`.
-            Ok(_) => unsafe { &*mine },
+        let known = match self.0.compare_exchange(null_mut(), mine, AcqRel, Acquire) {
+            Ok(_) => mine,
             Err(first) => {
                 // SAFETY: our own box, which nobody else has seen.
                 drop(unsafe { Box::from_raw(mine) });
-                // SAFETY: as in `get`.
-                unsafe { &*first }
+                first
             }
-        }
+        };
+        // SAFETY: a box that was put there, by us or before us: nobody frees or changes it.
+        unsafe { &*known }
     }
 }
 

@@ -60,7 +60,8 @@ mod linux {
         /// A raw pointer for that reason; nothing is dereferenced.
         ///
         /// # Safety
-        /// The parker stood until its word was changed, before this call. (A model dereferences it.)
+        /// The parker stood until its word was changed, before this call. (A model dereferences
+        /// it.)
         pub unsafe fn wake(parker: *const Parker) {
             // SAFETY: FUTEX_WAKE does not read the memory; a stale address at worst wakes a waiter
             // that looks again.
@@ -119,7 +120,8 @@ mod portable {
         /// a key.
         ///
         /// # Safety
-        /// The parker stood until its word was changed, before this call. (A model dereferences it.)
+        /// The parker stood until its word was changed, before this call. (A model dereferences
+        /// it.)
         pub unsafe fn wake(parker: *const Parker) {
             let thread = SLEEPING.lock().unwrap().get_or_insert_default().get(&(parker as usize)).cloned();
             if let Some(thread) = thread {

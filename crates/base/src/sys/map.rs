@@ -70,7 +70,7 @@ pub fn reserve(len: usize, align: usize) -> io::Result<NonNull<u8>> {
 /// # Safety
 /// The range was reserved here, and nobody uses it any more.
 pub unsafe fn release(start: NonNull<u8>, len: usize) {
-    // SAFETY: the caller.
+    // SAFETY: the range was reserved here, and nobody uses it any more (this function's contract).
     unsafe { imp::unmap(start, len) };
 }
 
@@ -80,14 +80,14 @@ pub unsafe fn release(start: NonNull<u8>, len: usize) {
 /// # Safety
 /// The range was reserved here, and nobody uses it.
 pub unsafe fn guard(start: NonNull<u8>, len: usize) -> io::Result<()> {
-    // SAFETY: the caller.
+    // SAFETY: the range was reserved here, and nobody uses it (this function's contract).
     if let Some(result) = unsafe { guard_without_mappings(start, len) } {
         return result;
     }
     if !take_mappings(2) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    // SAFETY: the caller.
+    // SAFETY: the range was reserved here, and nobody uses it (this function's contract).
     unsafe { imp::protect(start, len) }.inspect_err(|_| give_mappings(2))
 }
 
@@ -97,19 +97,19 @@ pub unsafe fn guard(start: NonNull<u8>, len: usize) -> io::Result<()> {
 /// # Safety
 /// The range was reserved here, and nobody uses it.
 pub unsafe fn guard_of_thread(start: NonNull<u8>, len: usize) -> io::Result<()> {
-    // SAFETY: the caller.
+    // SAFETY: the range was reserved here, and nobody uses it (this function's contract).
     unsafe { guard_without_mappings(start, len).unwrap_or_else(|| imp::protect(start, len)) }
 }
 
 /// `None`: not possible here.
 ///
 /// # Safety
-/// As for [`guard`].
+/// The range was reserved here, and nobody uses it.
 unsafe fn guard_without_mappings(start: NonNull<u8>, len: usize) -> Option<io::Result<()>> {
     if guard_kind() != GuardKind::GuardInstall {
         return None;
     }
-    // SAFETY: the caller.
+    // SAFETY: the range was reserved here, and nobody uses it (this function's contract).
     match unsafe { imp::guard_install(start, len) } {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             GUARD_KIND.store(2, Relaxed);
@@ -188,7 +188,8 @@ pub const EACH_MAX: usize = 64;
 /// # Safety
 /// The pages were reserved here, and nobody uses them.
 pub unsafe fn each(what: Each, first: NonNull<u8>, stride: usize, n: usize) -> bool {
-    // SAFETY: the caller.
+    // SAFETY: the pages were reserved here, and nobody uses them (this function's contract); there
+    // are at most `EACH_MAX`.
     n <= EACH_MAX && guard_kind() == GuardKind::GuardInstall && unsafe { imp::each(what, first, stride, n) }
 }
 
@@ -238,7 +239,8 @@ pub fn max_map_count() -> Option<usize> {
 /// # Safety
 /// The range was reserved here, and nobody needs what stands in it.
 pub unsafe fn discard(start: NonNull<u8>, len: usize) {
-    // SAFETY: the caller.
+    // SAFETY: the range was reserved here, and nobody needs what stands in it (this function's
+    // contract).
     unsafe { imp::discard(start, len) };
 }
 

@@ -54,13 +54,13 @@ impl Due {
     /// - `node` is taken (see the module's header), and in no chain that is still looked at.
     #[inline]
     pub(super) unsafe fn push(&mut self, node: *mut TimerNode) {
-        // SAFETY: taken.
+        // SAFETY: `node` is taken.
         unsafe {
             (*node).next = null_mut();
             (*node).prev = null_mut();
             (*node).place = NOWHERE;
         }
-        // SAFETY: taken, and a chain by itself.
+        // SAFETY: `node` is taken, and a chain by itself.
         unsafe { self.push_chain(Chain { first: node, last: node }) };
     }
 
@@ -77,7 +77,7 @@ impl Due {
             self.run = chain;
             return;
         }
-        // SAFETY: both are taken.
+        // SAFETY: both nodes are taken.
         if unsafe { TimerNode::before(chain.first, self.run.last) } {
             self.end_run();
             self.run = chain;
@@ -130,7 +130,7 @@ unsafe fn merge(mut a: *mut TimerNode, mut b: *mut TimerNode) -> *mut TimerNode 
     let mut head: *mut TimerNode = null_mut();
     let mut end: *mut *mut TimerNode = &raw mut head;
     while !a.is_null() && !b.is_null() {
-        // SAFETY: both are taken.
+        // SAFETY: both nodes are taken.
         let b_first = unsafe { TimerNode::before(b, a) };
         let from = if b_first { &mut b } else { &mut a };
         let node = *from;

@@ -49,7 +49,8 @@ impl Slot {
     /// - `node` is alive and in no slot, and from now on linked (see the module's header).
     #[inline(always)]
     pub(super) unsafe fn push(&mut self, node: *mut TimerNode, place: u16) {
-        // SAFETY: the caller: alive, and not anyone else's.
+        // SAFETY: `node` is alive and in no slot (this function's contract): from here on it is
+        // this level's.
         let deadline = unsafe {
             (*node).next = null_mut();
             (*node).prev = self.tail;
@@ -73,7 +74,7 @@ impl Slot {
     /// - `node` is linked in this slot.
     #[inline(always)]
     pub(super) unsafe fn unlink(&mut self, node: *mut TimerNode) {
-        // SAFETY: linked.
+        // SAFETY: `node` is linked.
         let (next, prev) = unsafe {
             (*node).place = NOWHERE;
             ((*node).next, (*node).prev)
@@ -180,7 +181,8 @@ impl Level {
     #[inline]
     pub(super) unsafe fn push(&mut self, i: usize, node: *mut TimerNode, place: u16) -> bool {
         let slot = &mut self.slots[i];
-        // SAFETY: the caller.
+        // SAFETY: `node` is alive and in no slot, and from now on linked (this function's
+        // contract).
         unsafe { slot.push(node, place) };
         self.occupied |= 1 << i;
         let overfull = slot.count == CROWD + 1;
@@ -197,7 +199,7 @@ impl Level {
     #[inline]
     pub(super) unsafe fn unlink(&mut self, i: usize, node: *mut TimerNode) -> bool {
         let slot = &mut self.slots[i];
-        // SAFETY: the caller.
+        // SAFETY: `node` is linked in slot `i` of this level (this function's contract).
         unsafe { slot.unlink(node) };
         if slot.count == CROWD {
             self.crowded &= !(1 << i);

@@ -69,7 +69,8 @@ impl TimerNode {
     /// - Both are alive and nobody else writes to them.
     #[inline(always)]
     pub(super) unsafe fn before(a: *const TimerNode, b: *const TimerNode) -> bool {
-        // SAFETY: the caller: alive, not written to.
+        // SAFETY: `a` and `b` are alive, and nobody writes to them meanwhile (this function's
+        // contract).
         let (a, b) = unsafe { (&*a, &*b) };
         a.deadline < b.deadline || (a.deadline == b.deadline && (a.seq.wrapping_sub(b.seq) as i32) < 0)
     }

@@ -38,7 +38,7 @@ fn once(n: u64, meeting: Meeting) -> Match {
     };
     // SAFETY: no thread-local value is kept, no deep calls (host/may.rs).
     unsafe { spawn(answerer) };
-    // SAFETY: as above.
+    // SAFETY: no thread-local value is kept, no deep calls (host/may.rs).
     let server = unsafe { spawn(server) };
     server.join().unwrap()
 }

@@ -24,7 +24,7 @@ fn once(n: u64) -> (Duration, u64) {
     unsafe { spawn(move || odd().try_for_each(|x| tx.send(x)).ok()) };
     for _ in 1..n {
         let (tx, next) = bounded(SLOTS);
-        // SAFETY: as above.
+        // SAFETY: no thread-local values, no deep calls (host/may.rs).
         unsafe { spawn(move || filter(rx, tx)) };
         rx = next;
     }

@@ -66,10 +66,10 @@ impl<T> JoinHandle<T> {
     /// end wakes it.
     ///
     /// # Errors
-    /// [`JoinError`]: the task panicked, its runtime was shut down before it started or while it was blocked, it tried to join
-    /// itself, or the caller cannot wait because there is no stack on which its worker could go on
-    /// meanwhile ([`is_no_stack`](JoinError::is_no_stack)): then the task runs on, detached, and
-    /// its result is dropped.
+    /// [`JoinError`]: the task panicked, its runtime was shut down before it started or while it
+    /// was blocked, it tried to join itself, or the caller cannot wait because there is no stack on
+    /// which its worker could go on meanwhile ([`is_no_stack`](JoinError::is_no_stack)): then the
+    /// task runs on, detached, and its result is dropped.
     ///
     /// # Examples
     /// ```

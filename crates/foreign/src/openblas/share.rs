@@ -78,7 +78,8 @@ pub const CALLS: usize = 2;
 pub unsafe fn share_threads(set: SetThreads, threads: usize) {
     // There is no other user of it, and the first call counts.
     _ = guest::when_idle(raise);
-    // SAFETY: the caller.
+    // SAFETY: `set` sets the number of OpenBLAS's threads, and no other thread is in OpenBLAS (this
+    // function's contract).
     unsafe { fix_threads(set, threads) };
     SET.store(set as *mut (), Relaxed);
     IN_A_ROW.store(0, Relaxed);
@@ -92,13 +93,15 @@ pub unsafe fn share_threads(set: SetThreads, threads: usize) {
 /// As [`share_threads`].
 ///
 /// # Safety
-/// As for [`share_threads`], of any build; `set` is called here only.
+/// `set` is `openblas_set_num_threads`, of any build, which stays loaded; it is called here only.
+/// No other thread is in OpenBLAS meanwhile.
 pub(super) unsafe fn fix_threads(set: SetThreads, threads: usize) {
     let n = c_int::try_from(threads).ok().filter(|n| *n > 0);
     let n = n.expect("OpenBLAS has at least 1 thread for a call, and no more than an `int`");
     // Before it is set, so that nobody raises it.
     leave_threads();
-    // SAFETY: the caller.
+    // SAFETY: `set` sets the number of OpenBLAS's threads, and no other thread is in OpenBLAS (this
+    // function's contract).
     unsafe { set(n) }
 }
 

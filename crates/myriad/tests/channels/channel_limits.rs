@@ -43,7 +43,7 @@ const TABLE: RawWakerVTable = RawWakerVTable::new(
 );
 
 fn drop_one(data: *const ()) {
-    // SAFETY: as above; this one goes.
+    // SAFETY: this one goes, and is not used any more.
     drop(unsafe { Arc::from_raw(data.cast::<AtClone>()) });
 }
 

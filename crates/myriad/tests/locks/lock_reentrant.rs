@@ -131,7 +131,7 @@ fn unlocked_by_another_is_told() {
         assert!(told.contains("does not hold it (nobody does)"), "{told}");
         std::mem::forget(lock.lock());
         let l = lock.clone();
-        // SAFETY: as above.
+        // SAFETY: refused, nothing is unlocked.
         let told = rt.run(move || refusal(|| unsafe { l.force_unlock() }));
         assert!(told.contains("(another one does)") && told.contains("unlocks what it has locked"), "{told}");
         // SAFETY: the guard was forgotten.

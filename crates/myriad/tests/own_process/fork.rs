@@ -51,7 +51,7 @@ fn in_fork(body: impl FnOnce() -> String) -> String {
     // SAFETY: our own child.
     while unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } == 0 {
         if Instant::now() > until {
-            // SAFETY: as above.
+            // SAFETY: our own child, and our own pipe.
             unsafe {
                 libc::kill(child, libc::SIGKILL);
                 libc::waitpid(child, &mut status, 0);
@@ -128,7 +128,7 @@ fn a_runtime_of_the_parent() {
         assert_told(&says);
         // To end it takes no time: there is nothing to wait for.
         let says = in_fork(|| {
-            // SAFETY: as above.
+            // SAFETY: the parent's copy of the runtime is another process's.
             drop(unsafe { std::ptr::read(&rt) });
             all_well()
         });

@@ -19,12 +19,12 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BLOCKS.fetch_add(1, Relaxed);
-        // SAFETY: the caller.
+        // SAFETY: the contract is that of the system's allocator, which this calls.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         BLOCKS.fetch_sub(1, Relaxed);
-        // SAFETY: the caller.
+        // SAFETY: the contract is that of the system's allocator, which gave the block.
         unsafe { System.dealloc(block, layout) }
     }
 }

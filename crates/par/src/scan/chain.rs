@@ -90,7 +90,8 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// The caller has claimed the block, and does this once.
     pub(super) unsafe fn set_aggregate(&self, block: usize, value: T, publish: bool) {
         let place = &self.places[block];
-        // SAFETY: the caller; nobody looks before the state says so (C1).
+        // SAFETY: the block is the caller's, who does this once (this method's contract); nobody
+        // looks before the state says so (C1).
         place.aggregate.with_mut(|aggregate| unsafe { *aggregate = Some(value) });
         if publish {
             // Release: the value, for the Acquire in `look_back`.
@@ -104,7 +105,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// # Safety
     /// The caller has claimed the block, and has set its aggregate.
     pub(super) unsafe fn aggregate(&self, block: usize) -> &T {
-        // SAFETY: the caller; it stands (C2).
+        // SAFETY: the aggregate was set, by the caller (this method's contract), and stands (C2).
         self.places[block].aggregate.with(|aggregate| unsafe { (*aggregate).as_ref().expect("it was set") })
     }
 
@@ -114,7 +115,8 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// The caller has claimed the block, and does this once.
     pub(super) unsafe fn set_prefix(&self, block: usize, value: Option<Prefix<'a, T>>) {
         let place = &self.places[block];
-        // SAFETY: the caller; nobody looks before the state says so (C1).
+        // SAFETY: the block is the caller's, who does this once (this method's contract); nobody
+        // looks before the state says so (C1).
         place.prefix.with_mut(|prefix| unsafe { *prefix = value });
         // Release: the value, for the Acquire in `look_back`.
         place.state.store(PREFIX, ord(Release, "prefix-release"));
@@ -142,13 +144,13 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
             // Acquire: pairs with the Release of who has published the value.
             match place.state.load(ord(Acquire, "look-acquire")) {
                 PREFIX => {
-                    // SAFETY: published, so it stands (C2).
+                    // SAFETY: the state says that the prefix is published, so it stands (C2).
                     let prefix = place.prefix.with(|prefix| unsafe { (*prefix).as_ref() });
-                    // SAFETY: the state was read above.
+                    // SAFETY: the state, read above with Acquire, is not `EMPTY`.
                     let prefix = prefix.map_or_else(|| unsafe { place.published_aggregate() }, Prefix::get);
                     return Ok(Some(combine(prefix, sum)));
                 }
-                // SAFETY: the state was read above.
+                // SAFETY: the state, read above with Acquire, is not `EMPTY`.
                 AGGREGATE => sum = Some(combine(unsafe { place.published_aggregate() }, sum)),
                 _ => return Err(i),
             }
@@ -162,7 +164,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// What the last block has, when all is done.
     pub(super) fn into_last(mut self) -> Option<Prefix<'a, T>> {
         let last = self.places.last_mut()?;
-        // SAFETY: ours alone by now.
+        // SAFETY: the chain is ours alone by now.
         let prefix = last.0.prefix.with_mut(|prefix| unsafe { (*prefix).take() });
         after(self, prefix)
     }

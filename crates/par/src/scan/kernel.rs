@@ -24,7 +24,7 @@ pub(super) trait Kernel: Sync {
     /// end.
     ///
     /// # Safety
-    /// As for `reduce`.
+    /// The range is within the slices and not empty, has not been scanned, and is the caller's.
     unsafe fn scan_beside<'a>(
         &'a self,
         range: Range<usize>,
@@ -40,9 +40,11 @@ pub(super) trait Kernel: Sync {
     /// The combination of a range of at least two elements.
     ///
     /// # Safety
-    /// The range is within the slices, has not been scanned, and is the caller's.
+    /// The range is within the slices, has two elements or more, has not been scanned, and is the
+    /// caller's.
     unsafe fn reduce(&self, range: Range<usize>) -> Self::T {
-        // SAFETY: the caller.
+        // SAFETY: the range is within the slices, has two elements or more, has not been scanned,
+        // and is the caller's (this method's contract).
         unsafe { reduce(self.place(), &|a: &Self::T, b: &Self::T| self.combine(a, b), range) }
     }
 
@@ -50,14 +52,15 @@ pub(super) trait Kernel: Sync {
     /// into the cache meanwhile.
     ///
     /// # Safety
-    /// As for `reduce`.
+    /// The range is within the slices and not empty, has not been scanned, and is the caller's.
     unsafe fn scan<'a>(&'a self, range: Range<usize>, before: Option<&Self::T>, ahead: usize) -> Prefix<'a, Self::T> {
         let mut ahead = ahead;
         let beside = || {
             fetch(self.place(), ahead);
             ahead += const { line::<Self::T>() };
         };
-        // SAFETY: the caller.
+        // SAFETY: the range is within the slices and not empty, has not been scanned, and is the
+        // caller's (this method's contract).
         unsafe { self.scan_beside(range, before, beside) }
     }
 
@@ -66,7 +69,8 @@ pub(super) trait Kernel: Sync {
     /// waits.
     ///
     /// # Safety
-    /// As for `reduce`, for both.
+    /// `range` is not empty, and `next.range` has two elements or more. Both are within the slices,
+    /// have not been scanned, do not overlap, and are the caller's.
     unsafe fn scan_and_reduce<'a>(
         &'a self,
         range: Range<usize>,
@@ -74,9 +78,11 @@ pub(super) trait Kernel: Sync {
         next: Next,
     ) -> (Prefix<'a, Self::T>, Self::T) {
         let op = |a: &Self::T, b: &Self::T| self.combine(a, b);
-        // SAFETY: the caller.
+        // SAFETY: `next.range` is within the slices, has two elements or more, has not been
+        // scanned, and is the caller's until the reduction ends, below (this method's contract).
         let mut reduction = unsafe { Reduction::new(self.place(), &op, next) };
-        // SAFETY: the caller.
+        // SAFETY: `range` is within the slices and not empty, has not been scanned, and is the
+        // caller's (this method's contract); nothing of `next.range` is written.
         let end = unsafe { self.scan_beside(range, before, || reduction.go_on()) };
         (end, reduction.end())
     }
@@ -155,8 +161,8 @@ where
         // so that the operator need not read it back from memory, a third of the time in cache; and
         // it is moved, not copied, so any `T` may have this. If the operator panics it is dropped,
         // and its element is as it was.
-        // SAFETY: the caller has the range, which is not empty, and of two elements or more where
-        // two are read.
+        // SAFETY: the range is within the slices, not empty, and the caller's (this method's
+        // contract); two elements are read only where it has more than one.
         let mut last = unsafe {
             match before {
                 Some(before) => (self.op)(before, place.read(start)),
@@ -171,7 +177,8 @@ where
                 }
             }
         };
-        // SAFETY: the caller has the range; each element is read, then written once.
+        // SAFETY: the range is within the slices and the caller's (this method's contract); each
+        // element is read, then written once.
         in_lines::<P::T>(start..end, done, beside, |i| unsafe {
             let next = (self.op)(&last, place.read(i));
             place.write(i - 1, std::mem::replace(&mut last, next));
@@ -211,7 +218,8 @@ where
     ) -> Prefix<'a, P::T> {
         let place = &self.place;
         let mut sum = before.expect("an exclusive scan has something before its first element").clone();
-        // SAFETY: the caller has the range; each element is read, then written once.
+        // SAFETY: the range is within the slices and the caller's (this method's contract); each
+        // element is read, then written once.
         in_lines::<P::T>(range, 0, beside, |i| unsafe {
             let next = (self.op)(&sum, place.read(i));
             place.write(i, std::mem::replace(&mut sum, next));

@@ -21,7 +21,7 @@ pub(super) trait Place: Sync {
     /// The first result: the element itself.
     ///
     /// # Safety
-    /// As for `write`.
+    /// `i` is within the slices; the caller has the element, and no reference to it.
     unsafe fn keep(&self, i: usize);
     /// Where element `i` is read from; for fetching.
     fn address(&self, i: usize) -> *const u8;
@@ -34,17 +34,20 @@ impl<T: Send + Sync> Place for InPlace<'_, T> {
     type T = T;
     #[inline(always)]
     unsafe fn read(&self, i: usize) -> &T {
-        // SAFETY: the caller.
+        // SAFETY: `i` is within the slices, and the element is the caller's (this method's
+        // contract), so nobody writes it meanwhile.
         unsafe { &*self.0.at(i) }
     }
     #[inline(always)]
     unsafe fn write(&self, i: usize, value: T) {
-        // SAFETY: the caller.
+        // SAFETY: `i` is within the slices, and the element is the caller's, without a reference to
+        // it (this method's contract).
         unsafe { *self.0.at(i) = value };
     }
     #[inline(always)]
     unsafe fn written(&self, i: usize) -> &T {
-        // SAFETY: the caller.
+        // SAFETY: `i` is within the slices, and was written for the last time (this method's
+        // contract).
         unsafe { &*self.0.at(i) }
     }
     #[inline(always)]
@@ -65,22 +68,25 @@ impl<T: Clone + Send + Sync> Place for To<'_, T> {
     type T = T;
     #[inline(always)]
     unsafe fn read(&self, i: usize) -> &T {
-        // SAFETY: the caller; both have the same length.
+        // SAFETY: `i` is within the slices (this method's contract), which have the same length.
         unsafe { self.from.get_unchecked(i) }
     }
     #[inline(always)]
     unsafe fn write(&self, i: usize, value: T) {
-        // SAFETY: the caller.
+        // SAFETY: `i` is within the slices, and the element is the caller's, without a reference to
+        // it (this method's contract).
         unsafe { *self.to.at(i) = value };
     }
     #[inline(always)]
     unsafe fn written(&self, i: usize) -> &T {
-        // SAFETY: the caller.
+        // SAFETY: `i` is within the slices, and was written for the last time (this method's
+        // contract).
         unsafe { &*self.to.at(i) }
     }
     #[inline(always)]
     unsafe fn keep(&self, i: usize) {
-        // SAFETY: the caller.
+        // SAFETY: `i` is within the slices, and the element is the caller's, without a reference to
+        // it (this method's contract); what is read is of the other slice.
         unsafe { self.write(i, self.read(i).clone()) };
     }
     #[inline(always)]

@@ -12,7 +12,8 @@ use std::ops::Range;
 const REDUCED_AHEAD_BYTES: usize = 40 * 1024;
 
 /// # Safety
-/// As for [`Kernel::reduce`](super::kernel::Kernel::reduce).
+/// The range is within the slices, has two elements or more, has not been scanned, and is the
+/// caller's.
 #[inline(always)]
 pub(super) unsafe fn reduce<P: Place>(place: &P, op: &impl Fn(&P::T, &P::T) -> P::T, range: Range<usize>) -> P::T {
     // SAFETY: the range is the caller's, has not been scanned, and has at least two elements.
@@ -34,7 +35,8 @@ pub(super) struct Reduction<'a, P: Place, O> {
 
 impl<'a, P: Place, O: Fn(&P::T, &P::T) -> P::T> Reduction<'a, P, O> {
     /// # Safety
-    /// As for [`Kernel::reduce`](super::kernel::Kernel::reduce), until the end of the reduction.
+    /// `next.range` is within the slices, has two elements or more, has not been scanned, and is
+    /// the caller's until the end of the reduction.
     #[inline(always)]
     pub(super) unsafe fn new(place: &'a P, op: &'a O, mut next: Next) -> Self {
         let Range { start, end } = next.range;

@@ -87,14 +87,15 @@ pub(super) fn scan<K: Kernel>(kernel: &K, len: usize, before: Option<K::T>) -> O
 /// Scans a range that follows what is scanned already, straight on.
 ///
 /// # Safety
-/// As for [`Kernel::scan`].
+/// `range` is within the slices and not empty, has not been scanned, and is the caller's.
 unsafe fn alone<'a, K: Kernel>(
     kernel: &'a K,
     range: Range<usize>,
     before: Option<&Prefix<'_, K::T>>,
 ) -> Prefix<'a, K::T> {
     let ahead = range.start + elements_in::<K::T>(AHEAD_BYTES);
-    // SAFETY: the caller.
+    // SAFETY: `range` is within the slices and not empty, has not been scanned, and is the caller's
+    // (this function's contract).
     unsafe { kernel.scan(range, before.map(Prefix::get), ahead) }
 }
 
@@ -259,9 +260,9 @@ impl<'a, K: Kernel> Team<'a, K> {
     fn scan_straight_on(&self, block: usize) {
         let before = self.chain.look_back(block, |a, b| self.kernel.combine(a, b));
         let Ok(before) = before else { unreachable!("all blocks before are the only member's, and done") };
-        // SAFETY: claimed, and not scanned yet.
+        // SAFETY: this member has claimed the block, which is not empty and not scanned yet.
         let prefix = unsafe { alone(self.kernel, self.elements(block), before.as_ref()) };
-        // SAFETY: claimed; once.
+        // SAFETY: this member has claimed the block, and does this once.
         unsafe { self.chain.set_prefix(block, Some(prefix)) };
     }
 
@@ -278,7 +279,7 @@ impl<'a, K: Kernel> Team<'a, K> {
 
     /// A block that the member has claimed was reduced.
     fn reduced(&self, block: usize, aggregate: K::T, mine: &mut Mine) {
-        // SAFETY: claimed; once.
+        // SAFETY: this member has claimed the block, and does this once.
         unsafe { self.chain.set_aggregate(block, aggregate, self.is_free) };
         mine.reduced.push_back(block);
     }
@@ -288,11 +289,11 @@ impl<'a, K: Kernel> Team<'a, K> {
         if !self.is_last(block) {
             // `None`: the aggregate is the prefix.
             let prefix = before.as_ref().map(|before| {
-                // SAFETY: claimed, and reduced.
+                // SAFETY: this member has claimed the block, and has reduced it.
                 let aggregate = unsafe { self.chain.aggregate(block) };
                 Prefix::Own(self.kernel.combine(before.get(), aggregate))
             });
-            // SAFETY: claimed; once.
+            // SAFETY: this member has claimed the block, and does this once.
             unsafe { self.chain.set_prefix(block, prefix) };
         }
         mine.reduced.pop_front();
@@ -314,12 +315,13 @@ impl<'a, K: Kernel> Team<'a, K> {
             _ => {
                 mine.claimed = next;
                 let ahead = next.map_or(range.start, |next| self.elements(next).start);
-                // SAFETY: claimed, and not scanned yet.
+                // SAFETY: this member has claimed the block, which is not empty and not scanned
+                // yet.
                 unsafe { self.kernel.scan(range, before, ahead) }
             }
         };
         if self.is_last(block) {
-            // SAFETY: claimed; once.
+            // SAFETY: this member has claimed the block, and does this once.
             unsafe { self.chain.set_prefix(block, Some(end)) };
         }
     }

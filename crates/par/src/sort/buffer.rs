@@ -101,9 +101,10 @@ mod map {
     }
 
     /// # Safety
-    /// Mapped by `new` with this layout, and used no more.
+    /// `start` was mapped by `new` with this layout, and is used no more.
     pub(super) unsafe fn free(start: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller.
+        // SAFETY: `start` was mapped by `new` with this layout, and is used no more (this
+        // function's contract).
         unsafe { libc::munmap(start.as_ptr().cast(), layout.size()) };
     }
 }

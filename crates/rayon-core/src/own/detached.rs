@@ -17,7 +17,7 @@ fn keeping<F: FnOnce() + Send + 'static>(registry: &Arc<Registry>, f: F) -> Job 
         }
         registry.release();
     };
-    // SAFETY: it borrows nothing.
+    // SAFETY: the closure borrows nothing.
     unsafe { boxed(run) }
 }
 

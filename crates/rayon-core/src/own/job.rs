@@ -32,7 +32,8 @@ impl Job {
     /// It was taken out of a queue, where it was once, and what it points to is as its maker
     /// promised.
     pub(crate) unsafe fn run(self) {
-        // SAFETY: the caller.
+        // SAFETY: the job was taken out of a queue, where it was once, and `data` is as its maker
+        // promised (this function's contract).
         unsafe { (self.run)(self.data) }
     }
 }
@@ -42,8 +43,11 @@ impl Job {
 /// # Safety
 /// What `f` borrows lives until it has run.
 pub(crate) unsafe fn boxed<F: FnOnce() + Send>(f: F) -> Job {
+    /// # Safety
+    /// `data` is that of a job made below, which is run once.
     unsafe fn run<F: FnOnce()>(data: *const ()) {
-        // SAFETY: made of a box below, and run once.
+        // SAFETY: `data` was made of a box of this type, below, and is used once (this function's
+        // contract).
         let f = unsafe { Box::from_raw(data.cast_mut().cast::<F>()) };
         unwind::never_left("a job that catches its panics itself", f);
     }
@@ -67,10 +71,13 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> FrameJob<F, R> {
     /// # Safety
     /// The frame stands until the latch is set, or the job was taken back out of its queue.
     pub(crate) unsafe fn job(&self) -> Job {
+        /// # Safety
+        /// `data` is that of a job made below, which is run once; its frame stands until the latch
+        /// is set, and nobody looks at closure and result before.
         unsafe fn run<F: FnOnce(bool) -> R, R>(data: *const ()) {
             let this = data.cast::<FrameJob<F, R>>();
             // SAFETY: the frame stands until the latch is set, and nobody else runs the job, or
-            // looks at it before.
+            // looks at it before (this function's contract).
             unsafe {
                 let f = (*(*this).f.get()).take().expect("a job runs once");
                 let result = user_code::call(|| f(true));

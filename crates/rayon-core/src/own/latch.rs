@@ -79,9 +79,11 @@ impl Latch {
     /// Wakes the waiter. The latch may be gone when this returns.
     ///
     /// # Safety
-    /// `this` is valid, and set once, by a worker of the pool that was waited for.
+    /// `this` is valid, and set once, by a worker of the pool that was waited for, or by the
+    /// waiter.
     pub(crate) unsafe fn set(this: *const Latch) {
-        // SAFETY: the caller: until the store below the latch stands.
+        // SAFETY: `this` is valid and is set once, here (this function's contract), so its waiter
+        // does not leave before the store below: until that the latch stands.
         let latch = unsafe { &*this };
         match &latch.waiter {
             &Waiter::Worker { worker, is_other_pool } => {
@@ -96,7 +98,7 @@ impl Latch {
                 });
                 // Release: pairs with the Acquire in `is_set`.
                 latch.done.store(true, Release);
-                // SAFETY: held on to, or the setter's own.
+                // SAFETY: held on to; or that of the setter, who works there or is the waiter.
                 unsafe { &*registry }.sleep.wake(index);
                 drop(keep);
             }
@@ -126,7 +128,8 @@ impl Latch {
         match &self.waiter {
             // (Not looked up again: what runs in between may have made the thread another pool's
             // worker.)
-            // SAFETY: the caller is a function on this worker's stack.
+            // SAFETY: the latch was made by a function on this worker's stack, which waits here: so
+            // the worker, further down on that stack, stands.
             &Waiter::Worker { worker, .. } => unsafe { (*worker).work_until(|| self.is_set()) },
             Waiter::Thread(_) => {
                 while !self.is_set() {
@@ -192,9 +195,11 @@ impl Countdown {
     /// One less. It may be gone when this returns.
     ///
     /// # Safety
-    /// As for [`Latch::set`], but that there is one call for each that was counted.
+    /// `this` is valid until the last call of this for it, of which there is one for each that was
+    /// counted; that one is by a worker of the pool that was waited for, or by the waiter.
     pub(crate) unsafe fn down(this: *const Countdown) {
-        // SAFETY: the caller: it stands until the last one has set the latch.
+        // SAFETY: `this` is valid until the last one that was counted has set the latch (this
+        // function's contract), and this one is counted.
         unsafe {
             // AcqRel: what the others did, for the one who sets the latch, and so for the waiter.
             if (*this).left.fetch_sub(1, AcqRel) == 1 {

@@ -77,7 +77,7 @@ fn comes_back(w: &Worker, awaited: Job, first: Option<Job>, latch: &Latch) -> bo
         loop {
             match next {
                 Some(job) if job == awaited => return true,
-                // SAFETY: taken out of the queue.
+                // SAFETY: the job was taken out of the queue, where it was once.
                 Some(other) => unsafe { other.run() },
                 None => w.work_until(|| latch.is_set()),
             }

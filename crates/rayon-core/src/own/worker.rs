@@ -135,7 +135,8 @@ impl Worker {
     /// Runs a job that is none of the caller's business: see [`work_until`](Self::work_until).
     ///
     /// # Safety
-    /// As for [`Job::run`].
+    /// The job was taken out of a queue, where it was once, and what it points to is as its maker
+    /// promised.
     pub(crate) unsafe fn run_apart(&self, job: Job) {
         // SAFETY: the job was taken out of a queue, where it was once, and is run once, here.
         cancel::shield(|| unsafe { job.run() });
@@ -145,7 +146,7 @@ impl Worker {
         let mut rounds = 0;
         while !is_over() {
             if let Some(job) = self.find() {
-                // SAFETY: taken out of a queue.
+                // SAFETY: the job was taken out of a queue, where it was once.
                 unsafe { job.run() };
                 rounds = 0;
             } else if rounds < ROUNDS {

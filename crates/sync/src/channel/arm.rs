@@ -42,7 +42,7 @@ impl<'a, T> RecvArm<'a, T> {
     #[inline(always)]
     fn attempt_locked(&mut self, caller: Caller, mut state: Locked<'a, T>) -> Option<Result<T, RecvError>> {
         if state.receives_quickly() {
-            // SAFETY: found under the same lock.
+            // SAFETY: `receives_quickly` has said so, under the same lock.
             return Some(Ok(unsafe { state.quick_recv() }));
         }
         if state.has_nothing() {
@@ -88,7 +88,8 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
 
     unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
         let at = &raw mut self.entry;
-        // SAFETY: the entry is ours, in no list and empty; the caller: it stays where it is.
+        // SAFETY: the entry is ours, in no list and empty; it stays where it is, and `me` alive,
+        // until it is unlinked (this method's contract).
         let (link, waiter) = self.chan.locked(caller, |state| unsafe { state.receive_or_wait(at, me) });
         if let Some(waiter) = waiter {
             // SAFETY: claimed, and woken once, without the lock.
@@ -100,13 +101,13 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
     fn unlink(&mut self, caller: Caller) -> Option<Self::Output> {
         let at = &raw mut self.entry;
         if self.entry.state() == LINKED {
-            // SAFETY: our own entry.
+            // SAFETY: the entry is this arm's, in no list but that of its side.
             drop(unsafe { self.chan.give_up(caller, at, Side::Receive) });
         }
         let state = self.entry.state();
         self.entry.reset();
         match state {
-            // SAFETY: it was handed over, and is ours.
+            // SAFETY: a message was handed over into the slot, and the entry is ours.
             DONE => Some(Ok(unsafe { self.entry.take() })),
             CLOSED => Some(Err(RecvError)),
             _ => None,
@@ -148,9 +149,9 @@ pub struct SendArm<'a, T> {
     back: Option<&'a mut Option<T>>,
 }
 
-// SAFETY: as for `RecvArm`.
+// SAFETY: the entry is touched under the channel's lock, or by the arm's holder; messages are Send.
 unsafe impl<T: Send> Send for SendArm<'_, T> {}
-// SAFETY: as for `RecvArm`.
+// SAFETY: nothing can be done with `&SendArm`.
 unsafe impl<T: Send> Sync for SendArm<'_, T> {}
 
 impl<T> Sender<T> {
@@ -251,7 +252,8 @@ unsafe impl<T> Arm for SendArm<'_, T> {
             return Link::Linked;
         }
         let at = &raw mut self.entry;
-        // SAFETY: the entry is ours, in no list and full; the caller: it stays where it is.
+        // SAFETY: the entry is ours, in no list and full; it stays where it is, and `me` alive,
+        // until it is unlinked (this method's contract).
         let (link, waiter) = self.chan.locked(caller, |state| unsafe { state.send_or_wait(at, me) });
         if let Some(waiter) = waiter {
             // SAFETY: claimed, and woken once, without the lock.
@@ -263,7 +265,7 @@ unsafe impl<T> Arm for SendArm<'_, T> {
     fn unlink(&mut self, caller: Caller) -> Option<Self::Output> {
         let at = &raw mut self.entry;
         if self.entry.state() == LINKED {
-            // SAFETY: our own entry.
+            // SAFETY: the entry is this arm's, in no list but that of its side.
             drop(unsafe { self.chan.give_up(caller, at, Side::Send) });
         }
         let state = self.entry.state();

@@ -63,13 +63,14 @@ impl<T> Blocked<T> {
 /// wait already.
 ///
 /// # Safety
-/// As for every [`End`](myriad_core::engine::wait::End); the node is that of a `Blocked`, at this
-/// side of its channel.
+/// The waiting task is blocked, and does not go on before this returns; no lock is held. `node` is
+/// that of a `Blocked`, which waits at this side of its channel.
 unsafe fn end<T, const SEND: bool>(node: *const Parked) -> bool {
     const { assert!(std::mem::offset_of!(Blocked<T>, wait) == 0) };
     let blocked = node.cast::<Blocked<T>>();
     let side = if SEND { Side::Send } else { Side::Receive };
-    // SAFETY: the caller: it stands, and its owner, who keeps the channel, does not go on
-    // meanwhile.
+    // SAFETY: the task does not go on before this returns (this function's contract): so the
+    // `Blocked` in its frame stands, and its channel, which the task keeps. The entry is in no list
+    // but that of this side.
     unsafe { (*(*blocked).chan).give_up(Caller::get(), (*blocked).at(), side).is_some() }
 }

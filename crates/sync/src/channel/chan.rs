@@ -165,7 +165,8 @@ impl<T> Chan<T> {
     /// be pending.
     #[inline(always)]
     pub(super) fn poll_lock(&self) -> Option<Locked<'_, T>> {
-        // SAFETY: as in `lock`.
+        // SAFETY: whoever gets the guard keeps to the lock's rule, which this method's
+        // documentation shares with `lock`: short, no user code, no other lock.
         let guard = unsafe { Caller::poll_lock(&self.lock) }?;
         Some(Locked { state: self.state.with_mut(|state| state), _guard: guard })
     }
@@ -208,7 +209,7 @@ impl<T> Chan<T> {
     /// Takes out one that waits at a closed channel, to be woken.
     fn end_one(&self, caller: Caller) -> Option<Waiter> {
         self.locked(caller, |state| {
-            // SAFETY: locked.
+            // SAFETY: the lock is held; what is claimed is ours until `end`.
             unsafe {
                 // What is lent may come back to a receiver.
                 let first = if state.is_lent() { None } else { state.waiting_receivers.claim_first() };
@@ -235,9 +236,11 @@ impl<T> Chan<T> {
     /// comes back then, to be discarded when the caller has done the rest.
     ///
     /// # Safety
-    /// The entry is in no other channel's list.
+    /// `entry` is live, its wait is the caller's to end, and it is in no list but that of side `of`
+    /// of this channel.
     pub(super) unsafe fn give_up(&self, caller: Caller, entry: *mut Entry<T>, of: Side) -> InHand {
-        // SAFETY: the caller.
+        // SAFETY: `entry` is live, the caller's to end, and in no list but this one (this
+        // function's contract); the channel is locked.
         InHand::new(self.locked(caller, |state| unsafe { state.leave_line(entry, of) }))
     }
 
@@ -246,8 +249,8 @@ impl<T> Chan<T> {
     /// channel was closed, and others know.
     ///
     /// # Safety
-    /// As of [`give_up`](Self::give_up). `look` keeps to the lock's rule, and to what the entry's
-    /// state says.
+    /// `entry` is live, its wait is the caller's to end, and it is in no list but that of side `of`
+    /// of this channel. `look` keeps to the lock's rule, and to what the entry's state says.
     pub(super) unsafe fn give_up_late<R>(
         &self,
         caller: Caller,
@@ -255,7 +258,8 @@ impl<T> Chan<T> {
         of: Side,
         look: impl FnOnce(&mut State<T>) -> R,
     ) -> R {
-        // SAFETY: the caller.
+        // SAFETY: `entry` is live, the caller's to end, and in no list but this one (this
+        // function's contract); the channel is locked.
         let (waiter, result) = self.locked(caller, |state| unsafe { (state.leave_line(entry, of), look(state)) });
         drop(InHand::new(waiter));
         result
@@ -268,7 +272,9 @@ impl<T> Chan<T> {
     /// `place` holds a message, which is moved out.
     pub(super) unsafe fn give_back(&self, caller: Caller, place: *const T) {
         let waiter = self.locked(caller, |state| {
-            // SAFETY: locked; the caller.
+            // SAFETY: `place` holds a message, which is moved once (this function's contract). The
+            // channel is locked, so a claimed receiver's entry is ours until `end`, and its slot is
+            // empty.
             unsafe {
                 if state.odd != 0 {
                     return state.give_back_oddly(place);
@@ -285,7 +291,7 @@ impl<T> Chan<T> {
             }
         });
         if let Some(waiter) = waiter {
-            // SAFETY: claimed, and woken once.
+            // SAFETY: the waiter was claimed, and is woken once.
             unsafe { caller.wake(waiter) };
         }
     }
@@ -294,7 +300,7 @@ impl<T> Chan<T> {
     /// all that was done with the state came before.)
     pub(super) fn take_rest(&mut self) -> Messages<T> {
         self.state.with_mut(|state| {
-            // SAFETY: nobody else has the channel.
+            // SAFETY: nobody else has the channel, for `self` is borrowed uniquely.
             let state = unsafe { &mut *state };
             debug_assert!(state.is_closed() && state.nobody_waits());
             state.drain()

@@ -87,14 +87,15 @@ impl<T> Share<T> {
         } else if count.fetch_sub(ONE, ord(AcqRel, "count-sub")) >= 2 * ONE {
             return;
         }
-        // SAFETY: the caller; it was the last.
+        // SAFETY: the share is not used afterwards (this function's contract), and it was the last
+        // of its side.
         unsafe { self.leave_for_good(of) }
     }
 
     /// The last end of this side goes. (Apart, so that one of many goes quickly.)
     ///
     /// # Safety
-    /// As said; the share is not used afterwards.
+    /// This share was the last of its side, whose count is 0 now, and is not used afterwards.
     #[inline(never)]
     unsafe fn leave_for_good(&self, of: Side) {
         let chan = self.chan();
@@ -107,7 +108,7 @@ impl<T> Share<T> {
                 Side::Receive => unread = Some(chan.close_and(State::drain).1),
             }
         }
-        // SAFETY: the side is gone, and its hold.
+        // SAFETY: the side is gone, and with it its hold; the channel is not used afterwards.
         let rest = unsafe { release(self.0) };
         // Without the channel: a message's destructor is user code, may be that of the other side,
         // and may panic.
@@ -121,11 +122,12 @@ impl<T> Share<T> {
 /// It was one, and does not use the channel any more.
 #[inline(always)]
 unsafe fn release<T>(chan: NonNull<Chan<T>>) -> Option<Messages<T>> {
-    // SAFETY: the caller: held until now.
+    // SAFETY: the channel was held until now (this function's contract), so it is alive.
     let holders = unsafe { &chan.as_ref().holders };
     // AcqRel: what the others did comes before the last one's free.
     if holders.load(ord(Acquire, "left-load")) == 1 || holders.fetch_sub(1, ord(AcqRel, "left-swap")) == 1 {
-        // SAFETY: nobody holds it any more.
+        // SAFETY: this was the last holder: the channel is ours alone, in the box that `new` has
+        // leaked.
         return Some(unsafe { Box::from_raw(chan.as_ptr()) }.take_rest());
     }
     None
@@ -134,14 +136,15 @@ unsafe fn release<T>(chan: NonNull<Chan<T>>) -> Option<Messages<T>> {
 /// A weak end's hold on a channel: it keeps the memory, and nothing open.
 pub(super) struct Hold<T>(NonNull<Chan<T>>);
 
-// SAFETY: as of a share, which it may become.
+// SAFETY: what can be done with a hold, and with the share that it may become, can be done from any
+// thread if messages may change threads.
 unsafe impl<T: Send> Send for Hold<T> {}
 // SAFETY: a shared one gives no more than a share would: `&Chan`.
 unsafe impl<T: Send> Sync for Hold<T> {}
 
 impl<T> Hold<T> {
     pub(super) fn chan(&self) -> &Chan<T> {
-        // SAFETY: held.
+        // SAFETY: the hold keeps the channel's memory.
         unsafe { self.0.as_ref() }
     }
 

@@ -56,7 +56,7 @@ impl<T> Receiving<T> {
             let Some(mut state) = chan.poll_lock() else { return rest(cx) };
             // Most often a message is there: without a look at the waker.
             if state.receives_quickly() {
-                // SAFETY: found under the same lock.
+                // SAFETY: `receives_quickly` has said so, under the same lock.
                 return Poll::Ready(Ok(unsafe { state.quick_recv() }));
             }
         }
@@ -69,7 +69,7 @@ impl<T> Receiving<T> {
         match self.entry.state() {
             DONE => {
                 self.entry.reset();
-                // SAFETY: it was handed over, and is ours.
+                // SAFETY: a message was handed over into the slot, and the entry is ours.
                 return Poll::Ready(Ok(unsafe { self.entry.take() }));
             }
             CLOSED => {
@@ -125,10 +125,10 @@ impl<T> Receiving<T> {
     }
 
     /// Its time is over: leaves the line, with the message that was handed over, or that is there
-    /// now.
+    /// now. Polled again, it receives the next message.
     ///
     /// # Safety
-    /// The invariant. It is not polled afterwards.
+    /// The invariant.
     unsafe fn stop(self: Pin<&mut Self>, chan: &Chan<T>) -> Result<T, RecvTimeoutError> {
         let caller = Caller::get();
         // SAFETY: the entry is not moved.
@@ -164,13 +164,14 @@ impl<T> Receiving<T> {
     pub(super) unsafe fn give_up(&mut self, chan: &Chan<T>) {
         let state = self.entry.state();
         if state != IDLE && state != CLOSED {
-            // SAFETY: the caller.
+            // SAFETY: the invariant holds for `chan`, and this is not polled afterwards (this
+            // function's contract); an entry that is neither idle nor closed has stood in line.
             unsafe { self.leave_line(chan) };
         }
     }
 
     /// # Safety
-    /// As for `give_up`; it has stood in line.
+    /// The invariant. It has stood in line, and is not polled afterwards.
     #[cold]
     #[inline(never)]
     unsafe fn leave_line(&mut self, chan: &Chan<T>) {
@@ -195,9 +196,9 @@ pub(super) struct Sending<T> {
     _pinned: PhantomPinned,
 }
 
-// SAFETY: as for `Receiving`.
+// SAFETY: the entry is touched under the channel's lock, or by the holder; messages are Send.
 unsafe impl<T: Send> Send for Sending<T> {}
-// SAFETY: as for `Receiving`.
+// SAFETY: nothing can be done with `&Sending` but to ask whether it is full.
 unsafe impl<T: Send> Sync for Sending<T> {}
 
 impl<T> Sending<T> {
@@ -294,10 +295,10 @@ impl<T> Sending<T> {
     }
 
     /// Its time is over: leaves the line, and the message comes back unless it was taken, or can be
-    /// sent now.
+    /// sent now. It is empty afterwards.
     ///
     /// # Safety
-    /// The invariant; it is full. It is not polled afterwards.
+    /// The invariant; it is full.
     unsafe fn stop(self: Pin<&mut Self>, chan: &Chan<T>) -> Result<(), SendTimeoutError<T>> {
         let caller = Caller::get();
         // SAFETY: the entry is not moved.
@@ -330,13 +331,14 @@ impl<T> Sending<T> {
     #[inline(always)]
     pub(super) unsafe fn give_up(&mut self, chan: &Chan<T>) {
         if self.full {
-            // SAFETY: the caller.
+            // SAFETY: the invariant holds for `chan`, and this is not polled afterwards (this
+            // function's contract); it is full.
             unsafe { self.leave_line(chan) };
         }
     }
 
     /// # Safety
-    /// As for `give_up`; it is full.
+    /// The invariant. It is full, and is not polled afterwards.
     #[cold]
     #[inline(never)]
     unsafe fn leave_line(&mut self, chan: &Chan<T>) {
@@ -409,7 +411,7 @@ impl<T> Stop for RecvFuture<'_, T> {
 impl<T> Drop for RecvFuture<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: its channel is ours.
+        // SAFETY: its channel is ours, to our end, and it is not polled any more.
         unsafe { self.receiving.give_up(self.chan) };
     }
 }
@@ -435,7 +437,7 @@ impl<T> Future for SendFuture<'_, T> {
     /// If polled again after it was ready.
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: as of `RecvFuture`.
+        // SAFETY: the part is pinned as the whole; its channel is ours, to our end.
         unsafe {
             let this = self.get_unchecked_mut();
             Pin::new_unchecked(&mut this.sending).poll(this.chan, cx)
@@ -449,7 +451,8 @@ impl<T> Stop for SendFuture<'_, T> {
         output.map_err(|SendError(value)| SendTimeoutError::Closed(value))
     }
     fn stop(self: Pin<&mut Self>) -> Self::InTime {
-        // SAFETY: as of `RecvFuture`. Pending, it is full.
+        // SAFETY: the part is pinned as the whole; its channel is ours, to our end. Pending, it is
+        // full.
         unsafe {
             let this = self.get_unchecked_mut();
             Pin::new_unchecked(&mut this.sending).stop(this.chan)
@@ -460,7 +463,7 @@ impl<T> Stop for SendFuture<'_, T> {
 impl<T> Drop for SendFuture<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: its channel is ours.
+        // SAFETY: its channel is ours, to our end, and it is not polled any more.
         unsafe { self.sending.give_up(self.chan) };
     }
 }

@@ -36,7 +36,7 @@ impl<'a, T> Loan<'a, T> {
 
     /// Looks at it, and takes it if the closure says so.
     fn look<R>(self, look: impl FnOnce(&T) -> (bool, R)) -> (Option<T>, R) {
-        // SAFETY: it is there, and ours.
+        // SAFETY: the message is in `place`, and this loan's alone (the contract of `new`).
         let (take, result) = look(unsafe { &*self.place });
         if !take {
             drop(self);
@@ -54,7 +54,7 @@ impl<'a, T> Loan<'a, T> {
 
 impl<T> Drop for Loan<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: lent to us; ended once.
+        // SAFETY: the message in `place` was lent to this, and the loan is ended once, here.
         unsafe { self.chan.end_loan(Caller::get(), self.place, false) };
     }
 }
@@ -384,9 +384,11 @@ impl<T> Receiver<T> {
 /// The message was lent just now; a sender is to be woken.
 ///
 /// # Safety
-/// As [`Loan::new`]; the waiter was claimed, and is woken once, without the lock.
+/// The channel has lent the message in `place`, which stays there, and is not used otherwise, as
+/// long as the loan lives. The waiter, `sender`, was claimed, and is woken once, without the lock.
 unsafe fn lent<T>(caller: Caller, chan: &Chan<T>, place: *mut T, sender: Option<Waiter>) -> Loan<'_, T> {
-    // SAFETY: the caller.
+    // SAFETY: the message in `place` is lent, and `sender` was claimed (this function's contract);
+    // `sender` is woken once, here.
     unsafe {
         let loan = Loan::new(chan, place);
         if let Some(waiter) = sender {

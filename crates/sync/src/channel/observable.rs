@@ -76,7 +76,7 @@ pub(super) trait Reader {
 
 impl<S: Content> Drop for Observable<S> {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it, and it goes.
+        // SAFETY: nobody else has the state, and it goes.
         self.state.with_mut(|state| unsafe { (*state).content.drop_values() });
     }
 }
@@ -88,9 +88,10 @@ impl<S: Content> Observable<S> {
     }
 
     fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut State<S>) -> R) -> R {
-        // SAFETY: the callers keep to the lock's rule: short, no user code, no other lock.
+        // SAFETY: what this module runs inside keeps to the lock's rule: short, no user code, no
+        // other lock.
         let _guard = unsafe { caller.lock(&self.lock) };
-        // SAFETY: under the lock.
+        // SAFETY: the lock is held, and the state is reached under it only.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
 
@@ -132,7 +133,7 @@ impl<S: Content> Observable<S> {
     /// One by one: wakers are user code.
     fn wake_all(&self, caller: Caller, end: u8) {
         while let Some(waiter) = self.locked(caller, |state| {
-            // SAFETY: locked.
+            // SAFETY: the lock is held; what is claimed is ours until `end`.
             unsafe {
                 let (entry, waiter) = state.waking.claim_first()?;
                 Entry::end(entry, end);
@@ -151,7 +152,8 @@ impl<S: Content> Observable<S> {
     /// there is one. Its waiter comes back if it was not needed.
     ///
     /// # Safety
-    /// The entry is in no list, and stays where it is while it is linked.
+    /// The entry, if there is one, is live and in no list, and stays where it is while it is
+    /// linked.
     unsafe fn take_or_wait<R: Reader<Content = S>>(
         &self,
         caller: Caller,
@@ -166,7 +168,8 @@ impl<S: Content> Observable<S> {
                 return (Some(Err(RecvError)), wait.map(|(_, waiter)| waiter));
             }
             if let Some((entry, waiter)) = wait {
-                // SAFETY: the caller; locked.
+                // SAFETY: `entry` is live, in no list, and stays where it is (this function's
+                // contract); the lock is held.
                 unsafe { state.waiting.push(entry, waiter) };
             }
             (None, None)
@@ -177,7 +180,7 @@ impl<S: Content> Observable<S> {
     /// Takes an entry out, if it is still in the list.
     ///
     /// # Safety
-    /// It is the caller's own, of this observable.
+    /// `entry` is the caller's own, live, and in no list but those of this observable.
     unsafe fn give_up(&self, caller: Caller, entry: *mut Entry<()>) -> InHand {
         InHand::new(self.locked(caller, |state| {
             // One of the two lists; it matters only if it is the first there.
@@ -186,13 +189,15 @@ impl<S: Content> Observable<S> {
             } else {
                 &mut state.waiting
             };
-            // SAFETY: the caller; locked.
+            // SAFETY: `entry` is live, and in no list but these two (this function's contract); the
+            // lock is held. Linked in `waking`, and not the first there, it is taken out of that
+            // list all the same: a list itself knows only its first.
             unsafe { ((*entry).state() == LINKED || on("board-give-up-unchecked")).then(|| list.remove(entry)) }
         }))
     }
 
     pub(super) fn try_receive<R: Reader<Content = S>>(&self, reader: &mut R) -> Result<R::Item, TryRecvError> {
-        // SAFETY: no entry.
+        // SAFETY: there is no entry.
         match unsafe { self.take_or_wait(Caller::get(), reader, None) }.0 {
             Some(Ok(item)) => Ok(item),
             Some(Err(RecvError)) => Err(TryRecvError::Closed),
@@ -222,9 +227,10 @@ impl<S: Content> Observable<S> {
             if let Err(error) = prepared {
                 panic!("{error}");
             }
-            // SAFETY: prepared and published.
+            // SAFETY: the wait is prepared, and its waiter published; the entry stands in this
+            // frame.
             if !unsafe { Wait::block_until(&raw const wait, deadline) } {
-                // SAFETY: our own.
+                // SAFETY: the entry is our own, and in no list but those of this observable.
                 drop(unsafe { self.give_up(Caller::get(), at) });
                 wait.arrive();
                 // Once more: what came before the time was over may not have been told to us yet.
@@ -262,7 +268,7 @@ impl<'a, R: Reader> Reading<'a, R> {
 
     fn take_out(&mut self, caller: Caller) {
         if self.entry.state() == LINKED {
-            // SAFETY: our own.
+            // SAFETY: the entry is our own, and in no list but those of this observable.
             let _target = unsafe { self.observable.give_up(caller, &raw mut self.entry) };
         }
         self.entry.reset();
@@ -294,7 +300,7 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
     type Output = Result<R::Item, RecvError>;
 
     unsafe fn attempt(&mut self, caller: Caller, _: Option<&Waker>) -> Option<Self::Output> {
-        // SAFETY: no entry.
+        // SAFETY: there is no entry.
         unsafe { self.observable.take_or_wait(caller, self.reader, None) }.0
     }
 
@@ -303,11 +309,12 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
         let at: *mut Entry<()> = entry;
         let (link, won) = observable.locked(caller, |state| {
             if on("link-without-look") || !state.closed && !reader.has_news(&state.content) {
-                // SAFETY: locked; in no list; the caller: it stays where it is.
+                // SAFETY: the lock is held, and the arm is in no list; its entry stays where it is
+                // until it is unlinked (this method's contract).
                 unsafe { state.waiting.push(at, me.waiter()) };
                 return (Link::Linked, None);
             }
-            // SAFETY: the caller's own wait.
+            // SAFETY: `me` is alive until the arm is unlinked (this method's contract).
             if unsafe { !me.claim() } {
                 return (Link::Over, None);
             }
@@ -324,7 +331,7 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
             return Some(won);
         }
         // We were woken, by a change: what is new is ours. (Else the select attempts all again.)
-        // SAFETY: no entry.
+        // SAFETY: there is no entry.
         matches!(was, DONE | CLOSED)
             .then(|| unsafe { self.observable.take_or_wait(caller, self.reader, None) }.0)
             .flatten()

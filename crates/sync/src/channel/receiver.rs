@@ -67,7 +67,7 @@ impl<T> Receiver<T> {
         caller.spend();
         let mut state = self.chan().lock(caller);
         if state.receives_quickly() {
-            // SAFETY: found under the same lock.
+            // SAFETY: `receives_quickly` has said so, under the same lock.
             return Ok(unsafe { state.quick_recv() });
         }
         let came = if state.has_nothing() && caller.is_prepared() {
@@ -145,7 +145,7 @@ impl<T> Receiver<T> {
         let caller = Caller::get();
         let mut state = self.chan().lock(caller);
         if state.receives_quickly() {
-            // SAFETY: found under the same lock.
+            // SAFETY: `receives_quickly` has said so, under the same lock.
             return Ok(unsafe { state.quick_recv() });
         }
         self.try_recv_slow(caller, state)
@@ -278,9 +278,9 @@ impl<T> Receiver<T> {
         let blocked = Blocked::until(deadline.is_some(), caller, self.chan(), Side::Receive);
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
-        // SAFETY: the caller. The entry stands in this frame until the wait is over. A waiter was
-        // claimed, and is woken once. The wait is prepared and published, of the kind that it is;
-        // when it is over the entry is ours again.
+        // SAFETY: `place` is valid and empty (this function's contract). The entry stands in this
+        // frame until the wait is over. A waiter was claimed, and is woken once. The wait is
+        // prepared and published, of the kind that it is; when it is over the entry is ours again.
         unsafe {
             let received = self.chan().locked(caller, |state| {
                 let received = state.try_recv(place);
@@ -383,7 +383,7 @@ impl<T> Clone for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // SAFETY: the share goes with this end.
+        // SAFETY: the share goes with this end, and is not used afterwards.
         unsafe { self.share.leave(Side::Receive) };
     }
 }

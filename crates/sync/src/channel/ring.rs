@@ -70,7 +70,8 @@ impl<T> Ring<T> {
             self.grow();
         }
         let len = self.len;
-        // SAFETY: the caller; a slot behind the last message: empty.
+        // SAFETY: `place` holds a message, which is moved once (this function's contract), into the
+        // slot behind the last message: there is room, so that slot is empty.
         unsafe { self.slot(len).copy_from_nonoverlapping(place, 1) };
         self.len += 1;
     }
@@ -82,7 +83,8 @@ impl<T> Ring<T> {
     #[inline]
     pub(super) unsafe fn push_value(&mut self, value: ManuallyDrop<T>) {
         let len = self.len;
-        // SAFETY: the caller; a slot behind the last message: empty.
+        // SAFETY: there is memory for one more (this function's contract), so the slot behind the
+        // last message is empty.
         unsafe { self.slot(len).cast::<ManuallyDrop<T>>().write(value) };
         self.len += 1;
     }
@@ -90,13 +92,14 @@ impl<T> Ring<T> {
     /// Moves a message in, before all others.
     ///
     /// # Safety
-    /// As `push`.
+    /// `place` holds a message, which is the caller's to move.
     pub(super) unsafe fn push_front(&mut self, place: *const T) {
         if self.len == self.capacity {
             self.grow();
         }
         self.first = self.first.wrapping_sub(1);
-        // SAFETY: the caller; a slot before the first message: empty, because there was room.
+        // SAFETY: `place` holds a message, which is moved once (this function's contract), into the
+        // slot before the first message: there is room, so that slot is empty.
         unsafe { self.slot(0).copy_from_nonoverlapping(place, 1) };
         self.len += 1;
     }
@@ -104,9 +107,11 @@ impl<T> Ring<T> {
     /// Moves a message in, behind so many. O(`behind`).
     ///
     /// # Safety
-    /// As `push`; there are as many.
+    /// `place` holds a message, which is the caller's to move; the ring holds `behind` messages or
+    /// more.
     pub(super) unsafe fn insert(&mut self, behind: usize, place: *const T) {
-        // SAFETY: the caller; all are messages of the ring.
+        // SAFETY: `place` holds a message and the ring held `behind` messages (this function's
+        // contract), so the slots 0 to `behind` are full once that of `place` is in front.
         unsafe {
             self.push_front(place);
             for i in 0..behind {
@@ -121,7 +126,8 @@ impl<T> Ring<T> {
     /// There is one; `place` is valid, and empty.
     #[inline(always)]
     pub(super) unsafe fn pop(&mut self, place: *mut T) {
-        // SAFETY: the caller; the message is no longer in the ring afterwards.
+        // SAFETY: the ring holds a message, and `place` is valid and empty (this function's
+        // contract); the message is no longer in the ring afterwards.
         unsafe { place.copy_from_nonoverlapping(self.slot(0), 1) };
         self.first = self.first.wrapping_add(1);
         self.len -= 1;
@@ -130,13 +136,14 @@ impl<T> Ring<T> {
     /// The same into registers.
     ///
     /// # Safety
-    /// There is one.
+    /// The ring holds a message.
     #[inline]
     pub(super) unsafe fn pop_value(&mut self) -> T {
         let message = self.slot(0);
         self.first = self.first.wrapping_add(1);
         self.len -= 1;
-        // SAFETY: the caller: it was the first message, and is no longer in the ring.
+        // SAFETY: the ring held a message (this function's contract): this one, which is no longer
+        // in the ring.
         unsafe { message.read() }
     }
 
@@ -145,7 +152,8 @@ impl<T> Ring<T> {
     /// # Safety
     /// There is one; `place` holds a message, which is the caller's to move.
     pub(super) unsafe fn replace_first(&mut self, place: *mut T) {
-        // SAFETY: the caller. The slot of the first becomes that behind the last if the memory is
+        // SAFETY: the ring holds a message, so it has memory, and `place` holds one too (this
+        // function's contract). The slot of the first becomes that behind the last if the memory is
         // full; else both are valid.
         unsafe {
             let first = self.slot(0);
@@ -168,7 +176,7 @@ impl<T> Ring<T> {
         let mut slots = Box::<[T]>::new_uninit_slice(capacity);
         for i in 0..self.len {
             let slot = &mut slots[self.first.wrapping_add(i) & (capacity - 1)];
-            // SAFETY: moved over to the new memory.
+            // SAFETY: the message is moved, from the old memory to an empty slot of the new.
             unsafe { slot.as_mut_ptr().copy_from_nonoverlapping(self.slot(i), 1) };
         }
         self.free();

@@ -78,7 +78,8 @@ impl<T> Sender<T> {
         mut state: Locked<'a, T>,
         place: *mut T,
     ) -> Result<(), SendError<T>> {
-        // SAFETY: the caller. A waiter was claimed, and is woken once, without the lock.
+        // SAFETY: `place` holds a message, which is moved out once (this function's contract). A
+        // waiter was claimed, and is woken once, without the lock.
         unsafe {
             match state.try_send(place) {
                 Sent::Done(None) => Ok(()),
@@ -102,11 +103,13 @@ impl<T> Sender<T> {
     }
 
     /// # Safety
-    /// As `send_slow`.
+    /// `place` holds a message, which is moved out.
     #[cold]
     unsafe fn send_unprepared(&self, caller: Caller, place: *mut T) -> Result<(), SendError<T>> {
         let blocked = Blocked::new(caller, self.chan(), Side::Send);
-        // SAFETY: the caller; the entry stands in this frame.
+        // SAFETY: `place` holds a message (this function's contract); `blocked` is new, without a
+        // deadline, and stands in this frame. A send that is not done leaves the message in its
+        // entry.
         unsafe {
             match self.wait(caller, place, None, &blocked) {
                 Waited::Done => Ok(()),
@@ -118,7 +121,7 @@ impl<T> Sender<T> {
     /// The channel, locked, was found full, and a wait can begin.
     ///
     /// # Safety
-    /// As `send_slow`.
+    /// `place` holds a message, which is moved out; `state` is that of `chan`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn send_blocking(
         caller: Caller,
@@ -142,10 +145,11 @@ impl<T> Sender<T> {
     /// dropped in the unwinding.
     ///
     /// # Safety
-    /// As said; it is taken once.
+    /// The wait of `blocked` is over, and its entry's slot is full; the message is taken once.
     #[cold]
     unsafe fn not_sent(blocked: &Blocked<T>) -> SendError<T> {
-        // SAFETY: the caller.
+        // SAFETY: the wait is over and the slot is full (this function's contract), so the entry is
+        // its owner's.
         let message = SendError(unsafe { blocked.entry.take() });
         blocked.wait.arrive();
         message
@@ -293,7 +297,8 @@ impl<T> Sender<T> {
     unsafe fn wait(&self, caller: Caller, place: *mut T, deadline: Option<Instant>, blocked: &Blocked<T>) -> Waited {
         let (wait, entry) = (&blocked.wait, blocked.at());
         let prepared = wait.prepare();
-        // SAFETY: the caller; the entry is ours until it is linked. A waiter was claimed, and is
+        // SAFETY: `place` holds a message, and `blocked` is new and stays where it is (this
+        // function's contract); its entry is ours until it is linked. A waiter was claimed, and is
         // woken once. The wait is prepared and published, of the kind that it is; when it is over
         // the entry is ours again.
         unsafe {
@@ -443,7 +448,7 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        // SAFETY: the share goes with this end.
+        // SAFETY: the share goes with this end, and is not used afterwards.
         unsafe { self.share.leave(Side::Send) };
     }
 }

@@ -168,7 +168,7 @@ impl<T> Sender<T> {
 
 impl<T> SendSink<'_, T> {
     fn sending(self: Pin<&mut Self>) -> Pin<&mut Sending<T>> {
-        // SAFETY: pinned as the whole.
+        // SAFETY: the field is pinned as the whole is.
         unsafe { self.map_unchecked_mut(|this| &mut this.sending) }
     }
 

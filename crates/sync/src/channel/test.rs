@@ -19,7 +19,7 @@ impl<T> Ring<T> {
     }
     fn add_front(&mut self, value: T) {
         let value = ManuallyDrop::new(value);
-        // SAFETY: as above.
+        // SAFETY: the value is there, and moved out once.
         unsafe { self.push_front(&raw const *value) };
     }
     fn get(&mut self) -> Option<T> {

@@ -178,7 +178,7 @@ impl Ticks {
 
 struct TicksArm<'a>(&'a Ticks);
 
-// SAFETY: never linked.
+// SAFETY: this arm is never linked.
 unsafe impl Arm for TicksArm<'_> {
     type Output = Result<Instant, RecvError>;
     unsafe fn attempt(&mut self, _: Caller, _: Option<&Waker>) -> Option<Self::Output> {
@@ -187,7 +187,8 @@ unsafe impl Arm for TicksArm<'_> {
     /// A clone may take a message; then the time of the next grows.
     unsafe fn reattempt(&mut self, caller: Caller, waker: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
         *seen = seen.wrapping_add(self.0.next().as_nanos());
-        // SAFETY: the caller.
+        // SAFETY: this arm is never linked, nor does it matter where it stands: its `attempt`
+        // demands nothing else.
         unsafe { self.attempt(caller, waker) }
     }
     fn deadline(&mut self) -> Option<Instant> {

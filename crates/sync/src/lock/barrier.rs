@@ -187,7 +187,8 @@ unsafe impl Op for Arrive<'_> {
             }
             if let Some(waiter) = waiter.take() {
                 state.arrived += 1;
-                // SAFETY: the caller; under the lock.
+                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                // (this method's contract); the lock is held.
                 unsafe { state.wait_queue.join(entry, waiter) };
             }
             false
@@ -199,13 +200,15 @@ unsafe impl Op for Arrive<'_> {
     }
 
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in this barrier's queue,
+        // whose lock is held.
         self.barrier.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
         let (outcome, waiter) = self.barrier.inner.locked(caller, |state| {
-            // SAFETY: the caller; under the lock.
+            // SAFETY: `entry` was linked by `start` (this method's contract), which joined this
+            // queue; the lock is held.
             let left = unsafe { state.wait_queue.leave(entry) };
             if left.0 != DONE {
                 state.arrived -= 1;
@@ -229,7 +232,7 @@ pub struct BarrierFuture<'a>(Waiting<Arrive<'a>>);
 impl Future for BarrierFuture<'_> {
     type Output = BarrierWaitResult;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<BarrierWaitResult> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
         Poll::Ready(BarrierWaitResult(self.0.op().leads))
     }

@@ -98,7 +98,7 @@ impl<T> Condition<T> {
     pub fn notify_one(&self, value: T) -> Result<(), T> {
         match self.hand_over(value, None) {
             Ok((waiter, _)) => {
-                // SAFETY: claimed, and woken once.
+                // SAFETY: the waiter was claimed, and is woken once.
                 unsafe { waiter.wake() };
                 Ok(())
             }
@@ -127,7 +127,7 @@ impl<T> Condition<T> {
             // Cloned without the lock, as it is user code.
             let Ok((waiter, others)) = self.hand_over(value.clone(), upto) else { break };
             (count, more) = (count + 1, others);
-            // SAFETY: claimed, and woken once.
+            // SAFETY: the waiter was claimed, and is woken once.
             unsafe { waiter.wake() };
         }
         count
@@ -167,12 +167,10 @@ impl<T> Condition<T> {
 
 impl<T> State<T> {
     /// The first who waits, of those up to this generation or of all; null if nobody does.
-    ///
-    /// # Safety
-    /// Under the lock.
-    unsafe fn find(&self, upto: Option<u64>) -> *mut Entry<Slot<T>> {
+    fn find(&self, upto: Option<u64>) -> *mut Entry<Slot<T>> {
         let mut entry = self.list.first();
-        // SAFETY: the caller; linked entries are live and their generations written.
+        // SAFETY: the state is reached under the lock only: linked entries are live, and their
+        // generations written.
         unsafe {
             while !entry.is_null() && upto.is_some_and(|upto| (*(*entry).place()).generation > upto) {
                 entry = self.list.behind(entry);
@@ -182,20 +180,15 @@ impl<T> State<T> {
     }
 
     /// Takes it out, and decides that the caller ends its wait.
-    ///
-    /// # Safety
-    /// Under the lock.
-    unsafe fn claim(&mut self, upto: Option<u64>) -> Option<(*mut Entry<Slot<T>>, Waiter)> {
+    fn claim(&mut self, upto: Option<u64>) -> Option<(*mut Entry<Slot<T>>, Waiter)> {
         loop {
-            // SAFETY: the caller; it is in the list.
-            unsafe {
-                let entry = self.find(upto);
-                if entry.is_null() {
-                    return None;
-                }
-                if let Some(waiter) = self.list.claim(entry) {
-                    return Some((entry, waiter));
-                }
+            let entry = self.find(upto);
+            if entry.is_null() {
+                return None;
+            }
+            // SAFETY: the state is reached under the lock only; what `find` returns is in the list.
+            if let Some(waiter) = unsafe { self.list.claim(entry) } {
+                return Some((entry, waiter));
             }
         }
     }

@@ -211,7 +211,7 @@ impl Condvar {
     pub fn notify_one(&self) {
         let caller = Caller::get();
         if let Some(waiter) = self.inner.locked(caller, WaitQueue::one) {
-            // SAFETY: claimed, and woken once.
+            // SAFETY: the waiter was claimed, and is woken once.
             unsafe { caller.wake(waiter) };
         }
     }
@@ -236,7 +236,7 @@ impl Condvar {
         impl<T: ?Sized> Drop for Held<'_, '_, T> {
             fn drop(&mut self) {
                 if !self.1.unlocked {
-                    // SAFETY: dropped once.
+                    // SAFETY: the guard is dropped once, here; the wait has not unlocked.
                     unsafe { ManuallyDrop::drop(&mut self.0) };
                 }
             }
@@ -292,11 +292,13 @@ unsafe impl Op for Notified<'_> {
         let Some(waiter) = waiter.take() else { return false };
         debug_assert!(!self.unlocked);
         if on("unlock-before-wait") {
-            // SAFETY: it is locked by the caller.
+            // SAFETY: the mutex is locked by who waits, and has given the right to unlock it to
+            // this operation.
             unsafe { self.raw.unlock() };
         }
         let blocks = !waiter.is_future();
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` is idle, and stays where it is until it is ended or given up (this
+        // method's contract); the lock is held.
         self.condvar.inner.locked(caller, |wait_queue| unsafe { wait_queue.join(entry, waiter) });
         self.unlocked = true;
         if !on("unlock-before-wait") {
@@ -307,24 +309,28 @@ unsafe impl Op for Notified<'_> {
     }
 
     unsafe fn ended(&mut self, slot: *mut u64) {
-        // SAFETY: the caller: full since `join`.
+        // SAFETY: `slot` is that of an entry that `start` linked (this method's contract): `join`
+        // has filled it.
         self.alone = unsafe { *slot == ALONE };
     }
 
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in this queue, whose lock
+        // is held.
         self.condvar.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), which joined this queue;
+        // the lock is held.
         let (outcome, waiter) = self.condvar.inner.locked(caller, |wait_queue| unsafe { wait_queue.leave(entry) });
         drop(InHand::new(waiter));
         outcome
     }
 
     unsafe fn undo(&mut self, _: u8, slot: *mut u64) -> bool {
-        // SAFETY: the caller: full since `join`.
+        // SAFETY: `slot` is that of an entry that `start` linked (this method's contract): `join`
+        // has filled it.
         if unsafe { *slot } == ALONE && !on("notification-lost") {
             self.condvar.notify_one();
         }
@@ -353,35 +359,46 @@ impl<'a, T: ?Sized> Future for ConditionFuture<'a, '_, T> {
     type Output = LockResult<MutexGuard<'a, T>>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: what is pinned stays where it is.
-        let this = unsafe { self.get_unchecked_mut() };
-        if !this.was_notified {
-            // SAFETY: pinned with the whole.
-            ready!(unsafe { Pin::new_unchecked(&mut this.notified) }.poll(cx));
-            this.was_notified = true;
-            // SAFETY: ready, which is after a wait.
-            this.alone = unsafe { *this.notified.slot() == ALONE };
+        let this = self.parts();
+        if !*this.was_notified {
+            let mut notified = this.notified;
+            ready!(notified.as_mut().poll(cx));
+            *this.was_notified = true;
+            // SAFETY: the future was ready just now, after a wait, whose slot is full.
+            *this.alone = unsafe { *notified.slot() == ALONE };
         }
-        // SAFETY: pinned with the whole.
-        let locked = ready!(unsafe { Pin::new_unchecked(&mut this.lock) }.poll(cx));
-        this.alone = false;
+        let locked = ready!(this.lock.poll(cx));
+        *this.alone = false;
         Poll::Ready(locked)
     }
 }
 
-impl<'a, T: ?Sized> ConditionFuture<'a, '_, T> {
+/// The parts of a [`ConditionFuture`], those pinned that wait.
+struct Parts<'p, 'a, 'b, T: ?Sized> {
+    notified: Pin<&'p mut Waiting<Notified<'b>>>,
+    was_notified: &'p mut bool,
+    alone: &'p mut bool,
+    lock: Pin<&'p mut LockFuture<'a, T>>,
+}
+
+impl<'a, 'b, T: ?Sized> ConditionFuture<'a, 'b, T> {
+    fn parts(self: Pin<&mut Self>) -> Parts<'_, 'a, 'b, T> {
+        // SAFETY: what waits is pinned as the whole, and nobody gets it otherwise; nothing is moved
+        // out.
+        unsafe {
+            let ConditionFuture { notified, was_notified, alone, lock, .. } = self.get_unchecked_mut();
+            Parts { notified: Pin::new_unchecked(notified), was_notified, alone, lock: Pin::new_unchecked(lock) }
+        }
+    }
+
     /// Waits for a notification until the deadline, and then takes the lock again.
     async fn until(self, deadline: Instant) -> Timed<MutexGuard<'a, T>> {
         let mut this = pin!(self);
-        // SAFETY: pinned with the whole.
-        let waiting = unsafe { this.as_mut().map_unchecked_mut(|this| &mut this.notified) };
-        let notified = Limited::new(waiting, deadline).await;
-        // SAFETY: nothing is moved. Notified, which is after a wait.
-        unsafe {
-            let this = this.as_mut().get_unchecked_mut();
-            this.was_notified = true;
-            this.alone = notified && *this.notified.slot() == ALONE;
-        }
+        let notified = Limited::new(this.as_mut().parts().notified, deadline).await;
+        let parts = this.as_mut().parts();
+        *parts.was_notified = true;
+        // SAFETY: it was notified, after a wait, whose slot is full.
+        *parts.alone = notified && unsafe { *parts.notified.slot() == ALONE };
         let result = WaitTimeoutResult(!notified);
         match this.await {
             Ok(guard) => Ok((guard, result)),

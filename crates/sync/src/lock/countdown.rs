@@ -81,7 +81,8 @@ unsafe impl Op for Zero<'_> {
                 return true;
             }
             if let Some(waiter) = waiter.take() {
-                // SAFETY: the caller; under the lock.
+                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                // (this method's contract); the lock is held.
                 unsafe { state.wait_queue.join(entry, waiter) };
             }
             false
@@ -89,12 +90,14 @@ unsafe impl Op for Zero<'_> {
     }
 
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in this countdown's
+        // queue, whose lock is held.
         self.0.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), which joined this queue;
+        // the lock is held.
         let (outcome, waiter) = self.0.inner.locked(caller, |state| unsafe { state.wait_queue.leave(entry) });
         drop(InHand::new(waiter));
         outcome
@@ -108,7 +111,7 @@ pub struct ZeroFuture<'a>(Waiting<Zero<'a>>);
 impl Future for ZeroFuture<'_> {
     type Output = ();
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(cx)
     }
 }

@@ -73,7 +73,7 @@ impl Event {
             (one, None)
         });
         if let Some(waiter) = one {
-            // SAFETY: claimed, and woken once.
+            // SAFETY: the waiter was claimed, and is woken once.
             unsafe { caller.wake(waiter) };
         }
         if let Some(generation) = all {
@@ -191,7 +191,8 @@ unsafe impl Op for Set<'_> {
                 return true;
             }
             if let Some(waiter) = waiter.take() {
-                // SAFETY: the caller; under the lock.
+                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                // (this method's contract); the lock is held.
                 unsafe { state.wait_queue.join(entry, waiter) };
             }
             false
@@ -199,19 +200,22 @@ unsafe impl Op for Set<'_> {
     }
 
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in this event's queue,
+        // whose lock is held.
         self.0.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), which joined this queue;
+        // the lock is held.
         let (outcome, waiter) = self.0.inner.locked(caller, |state| unsafe { state.wait_queue.leave(entry) });
         drop(InHand::new(waiter));
         outcome
     }
 
     unsafe fn undo(&mut self, _: u8, slot: *mut u64) -> bool {
-        // SAFETY: the caller: full since `join`.
+        // SAFETY: `slot` is that of an entry that `start` linked (this method's contract): `join`
+        // has filled it.
         if unsafe { *slot } == ALONE {
             self.0.set();
         }
@@ -226,7 +230,7 @@ pub struct EventFuture<'a>(Waiting<Set<'a>>);
 impl Future for EventFuture<'_> {
     type Output = ();
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(cx)
     }
 }

@@ -247,7 +247,8 @@ impl<T: ?Sized> Mutex<T> {
             self.is_locked(),
             "a Mutex is unlocked that nobody has locked; unlock once for each guard that was forgotten"
         );
-        // SAFETY: the caller has it.
+        // SAFETY: the lock is the caller's, by a guard that was forgotten (this function's
+        // contract).
         unsafe { self.raw.unlock() };
     }
 }

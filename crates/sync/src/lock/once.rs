@@ -357,7 +357,8 @@ unsafe impl Op for Turn<'_> {
             if outcome.is_none()
                 && let Some(waiter) = waiter.take()
             {
-                // SAFETY: the caller; under the lock.
+                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                // (this method's contract); the lock is held.
                 unsafe { state.wait_queue.join(entry, waiter) };
             }
             outcome
@@ -367,13 +368,15 @@ unsafe impl Op for Turn<'_> {
     }
 
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in this queue, whose lock
+        // is held.
         self.once.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
     /// Always `AGAIN`: what has become of it says the state.
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), which joined this queue;
+        // the lock is held.
         drop(InHand::new(self.once.inner.locked(caller, |state| unsafe { state.wait_queue.leave(entry) }.1)));
         AGAIN
     }
@@ -386,7 +389,7 @@ pub struct OnceFuture<'a>(Waiting<Turn<'a>>);
 impl Future for OnceFuture<'_> {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
         if self.0.op().outcome == Outcome::Poisoned {
             poisoned();

@@ -60,7 +60,7 @@ impl<T> OnceLock<T> {
     /// The value is written, and that is visible.
     #[inline(always)]
     unsafe fn get_unchecked(&self) -> &T {
-        // SAFETY: the caller.
+        // SAFETY: the value is written, and that is visible (this function's contract); it stays.
         unsafe { (*self.value.get()).assume_init_ref() }
     }
 
@@ -78,7 +78,7 @@ impl<T> OnceLock<T> {
 
     /// The value, to be changed.
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        // SAFETY: complete; nobody else has it.
+        // SAFETY: the cell is complete, so the value is written; nobody else has it.
         self.once.is_completed().then(|| unsafe { self.value.get_mut().assume_init_mut() })
     }
 
@@ -286,7 +286,7 @@ pub struct OnceLockFuture<'a, T> {
 impl<'a, T> Future for OnceLockFuture<'a, T> {
     type Output = &'a T;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<&'a T> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.done) }.poll(cx));
         Poll::Ready(self.cell.filled())
     }

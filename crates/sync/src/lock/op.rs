@@ -50,7 +50,8 @@ pub(crate) unsafe trait Op {
     /// A blocking wait was ended with `DONE`; what stands in the entry.
     ///
     /// # Safety
-    /// As said.
+    /// `slot` is that of the entry of a blocking wait, which `start` linked, and which was ended
+    /// with `DONE`.
     #[inline(always)]
     unsafe fn ended(&mut self, _slot: *mut Self::Slot) {}
 
@@ -85,7 +86,8 @@ pub(crate) unsafe trait Op {
 /// # Safety
 /// The entry was linked by `start`.
 unsafe fn give_up<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>) -> bool {
-    // SAFETY: the caller; afterwards the entry is its owner's.
+    // SAFETY: `entry` was linked by `start` (this function's contract); once it is withdrawn it is
+    // its owner's, and `undo` hears what `withdraw` said.
     unsafe {
         match op.withdraw(caller, entry) {
             outcome @ (DONE | AGAIN) => op.undo(outcome, (*entry).place()),
@@ -97,9 +99,10 @@ unsafe fn give_up<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>)
 /// The time of a wait is over. True: it is done.
 ///
 /// # Safety
-/// As [`give_up`].
+/// The entry was linked by `start`.
 unsafe fn run_out<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>, blocks: bool) -> bool {
-    // SAFETY: the caller; afterwards the entry is its owner's.
+    // SAFETY: `entry` was linked by `start` (this function's contract); once it is withdrawn it is
+    // idle and its owner's, so `start` may have it again.
     unsafe {
         match op.withdraw(caller, entry) {
             DONE => {
@@ -130,16 +133,17 @@ impl<O: Op> Blocked<O> {
     /// False: it was ended already.
     ///
     /// # Safety
-    /// As for every [`End`](myriad_core::engine::wait::End); the node is that of a `Blocked`, which
-    /// was begun.
+    /// The waiting task is blocked, and does not go on before this returns; no lock is held. `node`
+    /// is that of a `Blocked`, whose entry was linked by `start`.
     unsafe fn end(node: *const Parked) -> bool {
         const { assert!(std::mem::offset_of!(Self, wait) == 0) };
         let blocked = node.cast::<Self>();
         // (A waker with nothing to drop, and not through the door: this is in the middle of a
         // cancellation.)
         let mut waiter = Some(Waiter::future(Waker::noop()));
-        // SAFETY: the caller: it stands, and its owner, who has the primitive, does not go on
-        // meanwhile. Linked by `start`.
+        // SAFETY: the task does not go on before this returns (this function's contract): so the
+        // `Blocked` in its frame stands, and the primitive, which the task keeps. The entry was
+        // linked by `start`.
         unsafe { (*(*blocked).op).retarget(Caller::get(), (&raw const (*blocked).entry).cast_mut(), &mut waiter) };
         // The one that came back was the task's.
         waiter.is_some_and(|waiter| !waiter.is_future())
@@ -232,7 +236,8 @@ impl<O: Op> Waiting<O> {
     /// # Safety
     /// The future was ready after a wait.
     pub(crate) unsafe fn slot(&self) -> *mut O::Slot {
-        // SAFETY: the caller: the entry is our own again.
+        // SAFETY: the future was ready after a wait (this function's contract), so the entry is our
+        // own again.
         unsafe { self.entry.place() }
     }
 

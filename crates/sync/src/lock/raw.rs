@@ -135,10 +135,11 @@ impl RawMutex {
     /// Gives the lock back.
     ///
     /// # Safety
-    /// The caller has it.
+    /// The caller has the lock.
     #[inline(always)]
     pub(crate) unsafe fn unlock(&self) {
-        // SAFETY: the caller. Claimed, and woken once.
+        // SAFETY: the lock is the caller's (this function's contract). The waiter was claimed, and
+        // is woken once.
         unsafe {
             if let Some(waiter) = self.unlock_only() {
                 wake(waiter);
@@ -149,11 +150,11 @@ impl RawMutex {
     /// Gives the lock back, and leaves it to the caller to wake this waiter.
     ///
     /// # Safety
-    /// As [`unlock`](Self::unlock).
+    /// The caller has the lock.
     #[inline(always)]
     unsafe fn unlock_only(&self) -> Option<Waiter> {
         if self.watch.load(Relaxed) != QUICK {
-            // SAFETY: the caller.
+            // SAFETY: the lock is the caller's (this function's contract).
             return unsafe { self.unlock_watched() };
         }
         // Release: pairs with the Acquire of `try_lock`.
@@ -173,19 +174,20 @@ impl RawMutex {
     /// foreign thread may well sleep twice.)
     ///
     /// # Safety
-    /// As [`unlock`](Self::unlock).
+    /// The caller has the lock.
     pub(crate) unsafe fn unlock_waiting(&self, caller: Caller) {
         /// Is called in any case: a shutdown drops tasks that have not begun.
         struct Apart(Option<Waiter>);
         impl Drop for Apart {
             fn drop(&mut self) {
                 if let Some(waiter) = self.0.take() {
-                    // SAFETY: claimed, and woken once.
+                    // SAFETY: the waiter was claimed, and is woken once.
                     unsafe { waiter.wake() };
                 }
             }
         }
-        // SAFETY: the caller. Claimed, and woken once.
+        // SAFETY: the lock is the caller's (this function's contract). The waiter was claimed, and
+        // is woken once.
         unsafe {
             match self.unlock_only() {
                 Some(waiter) if waiter.is_foreign() && caller.is_worker() => {
@@ -231,7 +233,8 @@ impl RawMutex {
     #[cold]
     fn hand_over(&self) -> Option<Waiter> {
         self.locked(|waiting| {
-            // SAFETY: the spin lock is held.
+            // SAFETY: the spin lock is held, so linked entries are live; what is claimed is ours
+            // until `end`.
             unsafe {
                 let first = waiting.list.claim_first();
                 waiting
@@ -267,7 +270,8 @@ impl RawMutex {
             if waiting.watch.load(Relaxed) < WAITERS {
                 return None;
             }
-            // SAFETY: the spin lock is held.
+            // SAFETY: the spin lock is held, so linked entries are live; what is claimed is ours
+            // until `end`.
             unsafe {
                 let first = waiting.list.claim_first();
                 waiting.notes.woken = first.is_some();
@@ -286,7 +290,7 @@ impl RawMutex {
         let _guard = unsafe { self.queue.lock() };
         self.notes.with_mut(|notes| {
             self.list.with_mut(|list| {
-                // SAFETY: under the spin lock.
+                // SAFETY: the spin lock is held, and what it guards is reached under it only.
                 let (notes, list) = unsafe { (&mut *notes, &mut *list) };
                 f(Waiting { notes, list, watch: &self.watch })
             })
@@ -327,7 +331,7 @@ impl RawMutex {
 #[cold]
 #[inline(never)]
 unsafe fn wake(waiter: Waiter) {
-    // SAFETY: the caller.
+    // SAFETY: `waiter` was claimed, and was not woken yet (this function's contract).
     unsafe { waiter.wake() };
 }
 
@@ -360,7 +364,7 @@ impl<'a> Lock<'a> {
         fence(SeqCst);
         // AcqRel: as there.
         if self.raw.state.swap(LOCKED, AcqRel) == FREE {
-            // SAFETY: we have it.
+            // SAFETY: the swap has taken the lock.
             unsafe { self.raw.unlock() };
         }
     }
@@ -369,10 +373,12 @@ impl<'a> Lock<'a> {
     /// the waiter comes back.
     ///
     /// # Safety
-    /// As `Op::start`, under the spin lock.
+    /// `waiting` is that of this lock, whose spin lock is held. `entry` is idle, and stays where it
+    /// is until it is ended or given up; `waiter` is its owner's.
     unsafe fn begin(&mut self, waiting: &mut Waiting<'_>, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         let Some(mine) = waiter.take() else { return false };
-        // SAFETY: the caller: as `Op::start`, under the spin lock.
+        // SAFETY: `entry` is idle and stays where it is, and the spin lock is held (this function's
+        // contract); under that it stays linked until it is taken out here.
         unsafe {
             let before = waiting.watch.load(Relaxed);
             if self.competes {
@@ -438,7 +444,8 @@ unsafe impl Op for Lock<'_> {
             return false;
         }
         let raw = self.raw;
-        // SAFETY: the caller; under the spin lock.
+        // SAFETY: `entry` is idle, and stays where it is until it is ended or given up, and
+        // `waiter` is its owner's (this method's contract); the spin lock is held.
         let taken = raw.locked(|mut waiting| unsafe { self.begin(&mut waiting, entry, waiter) });
         self.competes = false;
         taken
@@ -450,7 +457,8 @@ unsafe impl Op for Lock<'_> {
 
     unsafe fn retarget(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
         self.raw.locked(|_| {
-            // SAFETY: the caller; under the spin lock a linked entry stays linked.
+            // SAFETY: `entry` was linked by `start` (this method's contract); if it is linked
+            // still, it stays so under the spin lock.
             unsafe {
                 if (*entry).state() == LINKED {
                     *waiter = waiter.take().map(|new| (*entry).replace_target(new));
@@ -460,7 +468,8 @@ unsafe impl Op for Lock<'_> {
     }
 
     unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<()>) -> u8 {
-        // SAFETY: the caller; under the spin lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract): if it is linked still, it
+        // is in this list, and stays so under the spin lock.
         let (state, waiter) = self.raw.locked(|mut waiting| unsafe {
             let state = (*entry).state();
             let mut waiter = None;
@@ -477,7 +486,7 @@ unsafe impl Op for Lock<'_> {
 
     unsafe fn undo(&mut self, outcome: u8, _: *mut ()) -> bool {
         if outcome == DONE {
-            // SAFETY: it was handed over.
+            // SAFETY: the lock was handed over to this wait.
             unsafe { self.raw.unlock() };
         } else if !on("wake-not-passed-on") {
             self.leave();

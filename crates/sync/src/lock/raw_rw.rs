@@ -161,7 +161,7 @@ impl RawRwLock {
             if wrote && lists.outside > 0 {
                 return self.let_in(lists);
             }
-            // SAFETY: under the spin lock.
+            // SAFETY: the spin lock is held.
             if let Some((entry, waiter)) = unsafe { lists.writers.claim_first() } {
                 self.word.fetch_or(WRITER, AcqRel);
                 self.still_waiting(lists);
@@ -192,12 +192,12 @@ impl RawRwLock {
     fn follow(&self, next: Next) {
         match next {
             Next::Nothing => {}
-            // SAFETY: claimed, and woken once.
+            // SAFETY: the waiter was claimed, and is woken once.
             Next::Wake(waiter) => unsafe { Caller::get().wake(waiter) },
             Next::LetIn(upto) => {
                 let_go_of(|batch: &mut Batch| self.locked(|lists| lists.readers.take(upto, DONE, batch)));
                 if on("place-held") {
-                    // SAFETY: counted in `let_in`.
+                    // SAFETY: this place was counted in `let_in`.
                     unsafe { self.leave_read() };
                 }
             }
@@ -208,7 +208,7 @@ impl RawRwLock {
     fn locked<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
         // SAFETY: what runs inside is this module's: short, no user code.
         let _guard = unsafe { self.queue.lock() };
-        // SAFETY: under the spin lock.
+        // SAFETY: the spin lock is held, and what it guards is reached under it only.
         self.lists.with_mut(|lists| f(unsafe { &mut *lists }))
     }
 
@@ -254,7 +254,8 @@ unsafe impl Op for Read<'_> {
             || raw.locked(|lists| {
                 let taken = raw.take_or_mark(|word| word & (WRITER | WAITING) == 0 && word < MOST, 1, waiter.is_some());
                 if let (false, Some(waiter)) = (taken, waiter.take_if(|_| !taken)) {
-                    // SAFETY: the caller; under the spin lock.
+                    // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                    // (this method's contract); the spin lock is held.
                     unsafe { lists.readers.join(entry, waiter) };
                     lists.outside += 1;
                 }
@@ -263,13 +264,15 @@ unsafe impl Op for Read<'_> {
     }
 
     unsafe fn retarget(&self, _: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the spin lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this lock,
+        // whose spin lock is held.
         self.0.locked(|_| unsafe { super::wait_queue::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<u64>) -> u8 {
         let (outcome, waiter) = self.0.locked(|lists| {
-            // SAFETY: the caller; under the spin lock.
+            // SAFETY: `entry` was linked by `start` (this method's contract), which joined
+            // `readers`; the spin lock is held.
             let left = unsafe { lists.readers.leave(entry) };
             if left.0 != DONE {
                 lists.outside -= 1;
@@ -282,7 +285,7 @@ unsafe impl Op for Read<'_> {
     }
 
     unsafe fn undo(&mut self, _: u8, _: *mut u64) -> bool {
-        // SAFETY: it was let in.
+        // SAFETY: this reader was let in, and so is counted.
         unsafe { self.0.leave_read() };
         false
     }
@@ -302,7 +305,8 @@ unsafe impl Op for Write<'_> {
             || raw.locked(|lists| {
                 let taken = raw.take_or_mark(|word| word == 0, WRITER, waiter.is_some());
                 if let (false, Some(waiter)) = (taken, waiter.take_if(|_| !taken)) {
-                    // SAFETY: the caller; under the spin lock.
+                    // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                    // (this method's contract); the spin lock is held.
                     unsafe { lists.writers.push(entry, waiter) };
                 }
                 taken
@@ -310,12 +314,14 @@ unsafe impl Op for Write<'_> {
     }
 
     unsafe fn retarget(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the spin lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this lock,
+        // whose spin lock is held.
         self.0.locked(|_| unsafe { super::wait_queue::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<()>) -> u8 {
-        // SAFETY: the caller; under the spin lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract): if it is linked still, it
+        // is in `writers`, and stays so under the spin lock.
         let (state, waiter, next) = self.0.locked(|lists| unsafe {
             let state = (*entry).state();
             let waiter = (state == LINKED).then(|| lists.writers.remove(entry));
@@ -328,7 +334,7 @@ unsafe impl Op for Write<'_> {
     }
 
     unsafe fn undo(&mut self, _: u8, _: *mut ()) -> bool {
-        // SAFETY: it was handed over.
+        // SAFETY: the lock was handed over to this wait.
         unsafe { self.0.leave_write() };
         false
     }

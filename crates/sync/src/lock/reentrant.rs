@@ -220,7 +220,8 @@ impl<T: ?Sized> ReentrantLock<T> {
             "a ReentrantLock is unlocked by a task that does not hold it ({}): each task unlocks what it has locked itself",
             if self.is_locked() { "another one does" } else { "nobody does" }
         );
-        // SAFETY: the caller owns it.
+        // SAFETY: the lock is the caller's, as was just asked, by a guard that was forgotten (this
+        // function's contract): its hold is given back.
         unsafe { self.release() };
     }
 
@@ -272,7 +273,8 @@ impl<T: ?Sized> ReentrantLock<T> {
         self.depth.set(depth);
         if depth == 0 {
             self.owner.store(0, Relaxed);
-            // SAFETY: the caller.
+            // SAFETY: the lock is the caller's (this function's contract), and with it the raw one;
+            // this was its last hold.
             unsafe { self.raw.unlock() };
         }
     }
@@ -310,7 +312,7 @@ impl<'a, T: ?Sized> Future for ReentrantLockFuture<'a, T> {
         if self.waiting.is_idle() && lock.again(me) {
             return Poll::Ready(lock.guard());
         }
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.map_unchecked_mut(|this| &mut this.waiting) }.poll(cx));
         lock.own(me);
         Poll::Ready(lock.guard())

@@ -461,7 +461,7 @@ impl<'a, T: ?Sized> Future for ReadFuture<'a, T> {
     type Output = LockResult<RwLockReadGuard<'a, T>>;
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let lock = self.lock;
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.map_unchecked_mut(|this| &mut this.waiting) }.poll(cx));
         Poll::Ready(lock.reader())
     }
@@ -471,7 +471,7 @@ impl<'a, T: ?Sized> Future for WriteFuture<'a, T> {
     type Output = LockResult<RwLockWriteGuard<'a, T>>;
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let lock = self.lock;
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.map_unchecked_mut(|this| &mut this.waiting) }.poll(cx));
         Poll::Ready(lock.writer())
     }

@@ -317,7 +317,8 @@ impl State {
     /// Under the lock; the entry is in the list.
     unsafe fn reaches(&self, entry: *mut Entry<usize>) -> bool {
         let (mut left, mut at) = (self.free, self.waiting.first());
-        // SAFETY: the caller; linked entries are live and their slots full.
+        // SAFETY: the lock is held and `entry` is in the list (this function's contract), so the
+        // walk ends at it; linked entries are live, and their slots full.
         unsafe {
             loop {
                 let Some(rest) = left.checked_sub(*(*at).place()) else { return false };
@@ -383,7 +384,8 @@ unsafe impl Op for Acquire<'_> {
             if let Took::None = took
                 && let Some(waiter) = waiter.take()
             {
-                // SAFETY: the caller; under the lock.
+                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                // (this method's contract); the lock is held.
                 unsafe {
                     (*entry).put(&raw const self.n);
                     state.waiting.push(entry, waiter);
@@ -401,12 +403,14 @@ unsafe impl Op for Acquire<'_> {
     }
 
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this
+        // semaphore, whose lock is held.
         self.semaphore.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<usize>) -> u8 {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract): if it is linked still, it
+        // is in `waiting`, and stays so under the lock.
         let (outcome, waiter) = self.semaphore.inner.locked(caller, |state| unsafe {
             let was = (*entry).state();
             let linked = was == LINKED;
@@ -439,7 +443,7 @@ pub struct AcquireFuture<'a>(Waiting<Acquire<'a>>);
 impl<'a> Future for AcquireFuture<'a> {
     type Output = Permit<'a>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Permit<'a>> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
         Poll::Ready(self.0.op().permit())
     }

@@ -35,7 +35,7 @@ impl<S> Guarded<S> {
     pub(super) fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut S) -> R) -> R {
         // SAFETY: the closures of these modules keep to that.
         let _guard = unsafe { caller.lock(&self.lock) };
-        // SAFETY: under the lock.
+        // SAFETY: the lock is held, and the state is reached under it only.
         self.state.with_mut(|state| f(unsafe { &mut *state }))
     }
 }
@@ -69,9 +69,10 @@ impl WaitQueue {
     /// Begins to wait.
     ///
     /// # Safety
-    /// As [`List::push`].
+    /// `entry` is live and in no list, and stays where it is while linked; the lock is held.
     pub(super) unsafe fn join(&mut self, entry: *mut Entry<u64>, waiter: Waiter) {
-        // SAFETY: the caller; the entry is still ours.
+        // SAFETY: `entry` is live, in no list, and stays where it is, and the lock is held (this
+        // function's contract); it is ours until it is linked.
         unsafe {
             (*entry).put(&raw const self.generation);
             self.list.push(entry, waiter);
@@ -82,9 +83,11 @@ impl WaitQueue {
     /// its waiter. `DONE` also if its generation was let go, and [`let_go`] has not come to it yet.
     ///
     /// # Safety
-    /// It was linked by `join`.
+    /// `entry` was linked by `join`, in this queue, and is its owner's, who calls; the lock is
+    /// held.
     pub(super) unsafe fn leave(&mut self, entry: *mut Entry<u64>) -> (u8, Option<Waiter>) {
-        // SAFETY: the caller; linked, it stays so under the lock; its slot is full since `join`.
+        // SAFETY: `entry` was linked by `join` (this function's contract), which has filled its
+        // slot; if it is linked still, it stays so under the lock.
         unsafe {
             let state = (*entry).state();
             let waiter = (state == LINKED).then(|| self.list.remove(entry));
@@ -96,7 +99,7 @@ impl WaitQueue {
 
     /// The first is to go on, alone.
     pub(super) fn one(&mut self) -> Option<Waiter> {
-        // SAFETY: under the lock.
+        // SAFETY: the lock is held, and the state is reached under it only.
         unsafe {
             self.list.claim_first().map(|(entry, waiter)| {
                 (*entry).put(&raw const ALONE);
@@ -133,9 +136,10 @@ impl WaitQueue {
 /// Under the lock: a linked entry gets a new waiter, and leaves the old one.
 ///
 /// # Safety
-/// The entry is the caller's, in a list of the locked primitive or in none.
+/// `entry` is live, and in a list of the locked primitive or in none.
 pub(super) unsafe fn retarget<T>(entry: *mut Entry<T>, waiter: &mut Option<Waiter>) {
-    // SAFETY: the caller.
+    // SAFETY: `entry` is live (this function's contract); linked, it is in a list of the primitive,
+    // whose lock is held.
     unsafe {
         if (*entry).state() == LINKED {
             *waiter = waiter.take().map(|new| (*entry).replace_target(new));
@@ -190,7 +194,7 @@ impl Batch {
     pub(super) fn wake(&mut self) {
         for waiter in &mut self.targets[..self.len] {
             if let Some(waiter) = waiter.take() {
-                // SAFETY: claimed, and woken once.
+                // SAFETY: the waiter was claimed, and is woken once.
                 unsafe { waiter.wake() };
             }
         }

@@ -33,11 +33,12 @@ pub unsafe trait Arm {
     /// need none.
     ///
     /// # Safety
-    /// As there.
+    /// It is not linked. With a waker: it does not move any more until it is dropped.
     #[doc(hidden)]
     unsafe fn reattempt(&mut self, caller: Caller, waker: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
         _ = seen;
-        // SAFETY: the caller.
+        // SAFETY: it is not linked, and with a waker it does not move any more (this method's
+        // contract).
         unsafe { self.attempt(caller, waker) }
     }
 
@@ -91,20 +92,24 @@ pub enum Link {
     Over,
 }
 
-// SAFETY: as its content.
+// SAFETY: the content is unlinked when its own `unlink` or destructor has returned; this adds
+// nothing that is linked.
 unsafe impl<A: Arm> Arm for Option<A> {
     type Output = A::Output;
     #[inline(always)]
     unsafe fn attempt(&mut self, caller: Caller, waker: Option<&Waker>) -> Option<A::Output> {
-        // SAFETY: the caller.
+        // SAFETY: the content is not linked, and with a waker it does not move, as this does not
+        // (this method's contract).
         unsafe { self.as_mut()?.attempt(caller, waker) }
     }
     unsafe fn reattempt(&mut self, caller: Caller, waker: Option<&Waker>, seen: &mut u64) -> Option<A::Output> {
-        // SAFETY: the caller.
+        // SAFETY: the content is not linked, and with a waker it does not move, as this does not
+        // (this method's contract).
         unsafe { self.as_mut()?.reattempt(caller, waker, seen) }
     }
     unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
-        // SAFETY: the caller.
+        // SAFETY: the content is not linked, and does not move, as this does not, and `me` is
+        // alive, until it is unlinked (this method's contract).
         self.as_mut().map_or(Link::Linked, |arm| unsafe { arm.link(caller, me) })
     }
     fn unlink(&mut self, caller: Caller) -> Option<A::Output> {
@@ -126,7 +131,8 @@ unsafe impl<A: Arm> Arm for Option<A> {
 /// Several arms: a tuple of one to 32.
 ///
 /// # Safety
-/// For implementors: as [`Arm`].
+/// For implementors: arms that were linked may move, and be freed, after `unlink` or `abandon`, and
+/// after they were dropped.
 #[allow(clippy::len_without_is_empty, reason = "there is at least one")]
 pub unsafe trait Arms {
     /// What the winner brings.
@@ -136,13 +142,13 @@ pub unsafe trait Arms {
     /// Attempts the arm with this number.
     ///
     /// # Safety
-    /// As [`Arm::attempt`].
+    /// This arm is not linked. With a waker: the arms do not move any more until they are dropped.
     #[doc(hidden)]
     unsafe fn attempt(&mut self, number: usize, caller: Caller, waker: Option<&Waker>) -> Option<Self::Output>;
     /// Attempts the arm with this number once more.
     ///
     /// # Safety
-    /// As [`Arm::reattempt`].
+    /// This arm is not linked. With a waker: the arms do not move any more until they are dropped.
     #[doc(hidden)]
     unsafe fn reattempt(
         &mut self,
@@ -154,7 +160,8 @@ pub unsafe trait Arms {
     /// Links the arm with this number.
     ///
     /// # Safety
-    /// As [`Arm::link`].
+    /// This arm is not linked, and the arms do not move until `unlink`, `abandon` or the destructor
+    /// has returned. `me` is alive until then, or over.
     #[doc(hidden)]
     unsafe fn link(&mut self, number: usize, caller: Caller, me: MultiWait) -> Link;
     /// Unlinks all.
@@ -172,7 +179,7 @@ pub unsafe trait Arms {
     /// Attempts all, until one is done.
     ///
     /// # Safety
-    /// As [`Arm::attempt`].
+    /// The arms are not linked. With a waker: they do not move any more until they are dropped.
     #[doc(hidden)]
     #[inline(always)]
     unsafe fn attempt_all(
@@ -181,7 +188,8 @@ pub unsafe trait Arms {
         caller: Caller,
         waker: Option<&Waker>,
     ) -> Option<Self::Output> {
-        // SAFETY: the caller.
+        // SAFETY: the arms are not linked, and with a waker they do not move any more (this
+        // method's contract).
         unsafe { order::attempt_all(self, order, caller, waker) }
     }
 
@@ -189,7 +197,7 @@ pub unsafe trait Arms {
     /// and the same moment since the call.
     ///
     /// # Safety
-    /// As [`Arm::attempt`].
+    /// The arms are not linked. With a waker: they do not move any more until they are dropped.
     #[doc(hidden)]
     unsafe fn reattempt_all(
         &mut self,
@@ -197,17 +205,20 @@ pub unsafe trait Arms {
         caller: Caller,
         waker: Option<&Waker>,
     ) -> Option<Self::Output> {
-        // SAFETY: the caller.
+        // SAFETY: the arms are not linked, and with a waker they do not move any more (this
+        // method's contract).
         unsafe { order::reattempt_all(self, order, caller, waker) }
     }
 
     /// Links one after the other, until the wait is over.
     ///
     /// # Safety
-    /// As [`Arm::link`].
+    /// The arms are not linked, and do not move until `unlink`, `abandon` or the destructor has
+    /// returned. `me` is alive until then, or over.
     #[doc(hidden)]
     unsafe fn link_all(&mut self, order: super::Order, caller: Caller, me: MultiWait) -> Link {
-        // SAFETY: the caller.
+        // SAFETY: the arms are not linked, and do not move, and `me` is alive, until they are
+        // unlinked (this method's contract).
         unsafe { order::link_all(self, order, caller, me) }
     }
 }
@@ -236,7 +247,8 @@ macro_rules! tuples {
         tuples!(@one [$($a $i,)* $next $j] [$($($rest)*)?]);
     };
     (@implement $($a:ident $i:tt),*) => {
-        // SAFETY: as its parts.
+        // SAFETY: each arm of the tuple is unlinked when its own `unlink`, `abandon` or destructor
+        // has returned.
         unsafe impl<$($a: Arm),*> Arms for ($($a,)*) {
             type Output = Won<$($a::Output),*>;
             #[inline(always)]
@@ -246,7 +258,8 @@ macro_rules! tuples {
             #[inline(always)]
             unsafe fn attempt(&mut self, number: usize, caller: Caller, waker: Option<&Waker>) -> Option<Self::Output> {
                 match number {
-                    // SAFETY: the caller.
+                    // SAFETY: this arm is not linked, and with a waker it does not move, as the
+                    // tuple does not (this method's contract).
                     $($i => unsafe { self.$i.attempt(caller, waker) }.map(Won::$a),)*
                     _ => None,
                 }
@@ -259,14 +272,16 @@ macro_rules! tuples {
                 seen: &mut u64,
             ) -> Option<Self::Output> {
                 match number {
-                    // SAFETY: the caller.
+                    // SAFETY: this arm is not linked, and with a waker it does not move, as the
+                    // tuple does not (this method's contract).
                     $($i => unsafe { self.$i.reattempt(caller, waker, seen) }.map(Won::$a),)*
                     _ => None,
                 }
             }
             unsafe fn link(&mut self, number: usize, caller: Caller, me: MultiWait) -> Link {
                 match number {
-                    // SAFETY: the caller.
+                    // SAFETY: this arm is not linked, and does not move, as the tuple does not, and
+                    // `me` is alive, until it is unlinked (this method's contract).
                     $($i => unsafe { self.$i.link(caller, me) },)*
                     _ => Link::Linked,
                 }
@@ -300,7 +315,7 @@ tuples!(
 );
 
 /// No arms: never ready.
-// SAFETY: nothing is linked.
+// SAFETY: there is nothing that could be linked.
 unsafe impl Arms for () {
     type Output = Infallible;
     fn count(&self) -> usize {
@@ -339,7 +354,8 @@ impl<'a, A: Arms> InPlace<'a, A> {
     }
 }
 
-// SAFETY: as what it refers to; `new`'s caller.
+// SAFETY: the arms unlink themselves; what moves or goes here is a reference, and the arms stay
+// where they are until they are dropped, as the caller of `new` has said.
 unsafe impl<A: Arms> Arms for InPlace<'_, A> {
     type Output = A::Output;
     #[inline(always)]
@@ -348,7 +364,8 @@ unsafe impl<A: Arms> Arms for InPlace<'_, A> {
     }
     #[inline(always)]
     unsafe fn attempt(&mut self, number: usize, caller: Caller, waker: Option<&Waker>) -> Option<A::Output> {
-        // SAFETY: the caller.
+        // SAFETY: this arm is not linked (this method's contract), and does not move until it is
+        // dropped (that of `new`).
         unsafe { self.0.attempt(number, caller, waker) }
     }
     unsafe fn reattempt(
@@ -358,11 +375,13 @@ unsafe impl<A: Arms> Arms for InPlace<'_, A> {
         waker: Option<&Waker>,
         seen: &mut u64,
     ) -> Option<A::Output> {
-        // SAFETY: the caller.
+        // SAFETY: this arm is not linked (this method's contract), and does not move until it is
+        // dropped (that of `new`).
         unsafe { self.0.reattempt(number, caller, waker, seen) }
     }
     unsafe fn link(&mut self, number: usize, caller: Caller, me: MultiWait) -> Link {
-        // SAFETY: the caller.
+        // SAFETY: this arm is not linked, and `me` is alive until it is (this method's contract);
+        // it does not move until it is dropped (that of `new`).
         unsafe { self.0.link(number, caller, me) }
     }
     fn unlink(&mut self, caller: Caller) -> Option<A::Output> {

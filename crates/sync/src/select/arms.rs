@@ -36,7 +36,7 @@ pub struct Time {
     deadline: Option<Instant>,
 }
 
-// SAFETY: never linked.
+// SAFETY: this arm is never linked.
 unsafe impl Arm for Time {
     type Output = ();
     unsafe fn attempt(&mut self, _: Caller, _: Option<&Waker>) -> Option<()> {
@@ -71,12 +71,13 @@ pub struct FutureArm<F> {
     done: bool,
 }
 
-// SAFETY: never linked.
+// SAFETY: this arm is never linked.
 unsafe impl<F: Future> Arm for FutureArm<F> {
     type Output = F::Output;
     unsafe fn attempt(&mut self, _: Caller, waker: Option<&Waker>) -> Option<F::Output> {
         let waker = waker.filter(|_| !self.done)?;
-        // SAFETY: the caller: it does not move any more.
+        // SAFETY: with a waker the arm does not move any more until it is dropped (this method's
+        // contract).
         let future = unsafe { Pin::new_unchecked(&mut self.future) };
         match future.poll(&mut Context::from_waker(waker)) {
             Poll::Ready(output) => {

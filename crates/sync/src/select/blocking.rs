@@ -67,11 +67,12 @@ pub fn try_wait<A: Arms>(order: Order, mut arms: A) -> Option<A::Output> {
 /// A first pass has found nothing. (One arm was looked at at one moment.)
 ///
 /// # Safety
-/// As [`Arms::attempt`].
+/// The arms are not linked. With a waker: they do not move any more until they are dropped.
 #[inline(always)]
 unsafe fn missed<A: Arms>(arms: &mut A, order: Order, caller: Caller, waker: Option<&Waker>) -> Option<A::Output> {
     if arms.count() > 1 {
-        // SAFETY: the caller.
+        // SAFETY: the arms are not linked, and with a waker they do not move any more (this
+        // function's contract).
         let done = unsafe { arms.reattempt_all(order, caller, waker) };
         if done.is_some() {
             return done;
@@ -97,7 +98,8 @@ pub fn wait_deadline<A: Arms>(order: Order, deadline: Instant, mut arms: A) -> O
 pub(super) unsafe fn until<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> Option<A::Output> {
     let caller = Caller::get();
     caller.spend();
-    // SAFETY: the caller.
+    // SAFETY: the arms are not linked, and do not move any more (this function's contract); an
+    // attempt leaves them so.
     unsafe { attempt_first(arms, order, caller).or_else(|| block(arms, order, limit)) }
 }
 
@@ -105,21 +107,21 @@ pub(super) unsafe fn until<A: Arms>(arms: &mut A, order: Order, limit: Option<In
 /// have the same chance, so then none is attempted.
 ///
 /// # Safety
-/// As [`until`].
+/// The arms are not linked.
 #[inline(always)]
 unsafe fn attempt_first<A: Arms>(arms: &mut A, order: Order, caller: Caller) -> Option<A::Output> {
-    // SAFETY: the caller.
+    // SAFETY: the arms are not linked (this function's contract); there is no waker.
     if arms.needs_polling() { None } else { unsafe { arms.attempt_all(order, caller, None) } }
 }
 
 /// Nothing was possible: waits.
 ///
 /// # Safety
-/// As [`until`].
+/// The arms are not linked, and do not move any more until they are dropped.
 #[inline(never)]
 unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> Option<A::Output> {
     if arms.needs_polling() {
-        // SAFETY: the caller.
+        // SAFETY: the arms do not move any more until they are dropped (this function's contract).
         return myriad_core::block_on(Polled::new(unsafe { InPlace::new(arms) }, order, limit));
     }
     loop {
@@ -147,7 +149,7 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
         // Unlinked, and nothing was done.
         wait.arrive();
         // A time has come; perhaps not ours. What is ready now is better than none. (And a channel
-        // that was closed before may not have told us yet.) SAFETY: unlinked; the caller.
+        // that was closed before may not have told us yet.) SAFETY: unlinked; no waker.
         if let Some(output) = unsafe { arms.attempt_all(order, caller, None) } {
             return Some(output);
         }

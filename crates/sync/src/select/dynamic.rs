@@ -186,13 +186,14 @@ struct Slot<A: Arm, F> {
 /// only when all arms are unlinked.
 trait Erased<R> {
     /// # Safety
-    /// As [`Arm::attempt`].
+    /// The arm is not linked. With a waker: it does not move any more until it is dropped.
     unsafe fn attempt(&mut self, caller: Caller, waker: Option<&Waker>) -> bool;
     /// # Safety
-    /// As [`Arm::reattempt`].
+    /// The arm is not linked. With a waker: it does not move any more until it is dropped.
     unsafe fn reattempt(&mut self, caller: Caller, waker: Option<&Waker>, seen: &mut u64) -> bool;
     /// # Safety
-    /// As [`Arm::link`].
+    /// The arm is not linked, and does not move until `unlink`, `abandon` or the destructor has
+    /// returned. `me` is alive until then, or over.
     unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link;
     fn unlink(&mut self, caller: Caller) -> bool;
     fn abandon(&mut self, caller: Caller);
@@ -203,17 +204,20 @@ trait Erased<R> {
 
 impl<R, A: Arm, F: FnMut(A::Output) -> R> Erased<R> for Slot<A, F> {
     unsafe fn attempt(&mut self, caller: Caller, waker: Option<&Waker>) -> bool {
-        // SAFETY: the caller.
+        // SAFETY: the arm is not linked, and with a waker it does not move any more (this method's
+        // contract).
         self.won = unsafe { self.arm.attempt(caller, waker) };
         self.won.is_some()
     }
     unsafe fn reattempt(&mut self, caller: Caller, waker: Option<&Waker>, seen: &mut u64) -> bool {
-        // SAFETY: the caller.
+        // SAFETY: the arm is not linked, and with a waker it does not move any more (this method's
+        // contract).
         self.won = unsafe { self.arm.reattempt(caller, waker, seen) };
         self.won.is_some()
     }
     unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
-        // SAFETY: the caller.
+        // SAFETY: the arm is not linked, and does not move, and `me` is alive, until it is unlinked
+        // (this method's contract).
         unsafe { self.arm.link(caller, me) }
     }
     fn unlink(&mut self, caller: Caller) -> bool {
@@ -244,7 +248,8 @@ unsafe impl<R> Arms for List<'_, '_, R> {
         self.0.len()
     }
     unsafe fn attempt(&mut self, number: usize, caller: Caller, waker: Option<&Waker>) -> Option<usize> {
-        // SAFETY: the caller.
+        // SAFETY: this arm is not linked (this method's contract); its box keeps it where it is
+        // until it is dropped.
         unsafe { self.0[number].attempt(caller, waker) }.then_some(number)
     }
     unsafe fn reattempt(
@@ -254,11 +259,13 @@ unsafe impl<R> Arms for List<'_, '_, R> {
         waker: Option<&Waker>,
         seen: &mut u64,
     ) -> Option<usize> {
-        // SAFETY: the caller.
+        // SAFETY: this arm is not linked (this method's contract); its box keeps it where it is
+        // until it is dropped.
         unsafe { self.0[number].reattempt(caller, waker, seen) }.then_some(number)
     }
     unsafe fn link(&mut self, number: usize, caller: Caller, me: MultiWait) -> Link {
-        // SAFETY: the caller.
+        // SAFETY: this arm is not linked, and `me` is alive until it is unlinked (this method's
+        // contract); its box keeps it where it is until it is dropped.
         unsafe { self.0[number].link(caller, me) }
     }
     fn unlink(&mut self, caller: Caller) -> Option<usize> {

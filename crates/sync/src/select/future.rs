@@ -177,7 +177,7 @@ impl<A: Arms> Future for Polled<A> {
     type Output = Option<A::Output>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: nothing is moved out.
+        // SAFETY: nothing is moved out of `this`.
         let this = unsafe { self.get_unchecked_mut() };
         let caller = Caller::get();
         if this.linked && !on("select-polled-anew") {

@@ -26,7 +26,7 @@ pub enum Order {
 const FEW: usize = 32;
 
 /// # Safety
-/// As [`Arm::attempt`](super::Arm::attempt).
+/// The arms are not linked. With a waker: they do not move any more until they are dropped.
 #[inline(always)]
 pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
     arms: &mut A,
@@ -35,7 +35,8 @@ pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
     waker: Option<&Waker>,
 ) -> Option<A::Output> {
     let n = arms.count();
-    // SAFETY: the caller.
+    // SAFETY: the arms are not linked, and with a waker they do not move any more (this function's
+    // contract).
     in_order(n, order, |i| unsafe { arms.attempt(i, caller, waker) })
 }
 
@@ -51,7 +52,7 @@ pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
 /// Another pass is made only because somebody has sent, received or begun to wait meanwhile.
 ///
 /// # Safety
-/// As [`Arm::attempt`](super::Arm::attempt).
+/// The arms are not linked. With a waker: they do not move any more until they are dropped.
 #[inline(never)]
 pub(super) unsafe fn reattempt_all<A: Arms + ?Sized>(
     arms: &mut A,
@@ -63,7 +64,8 @@ pub(super) unsafe fn reattempt_all<A: Arms + ?Sized>(
     let mut before = None;
     while !on("default-at-once") {
         let mut seen = 0;
-        // SAFETY: the caller.
+        // SAFETY: the arms are not linked, and with a waker they do not move any more (this
+        // function's contract).
         let output = in_order(n, order, |i| unsafe { arms.reattempt(i, caller, waker, &mut seen) });
         if output.is_some() {
             return output;
@@ -76,11 +78,13 @@ pub(super) unsafe fn reattempt_all<A: Arms + ?Sized>(
 }
 
 /// # Safety
-/// As [`Arm::link`](super::Arm::link).
+/// The arms are not linked, and do not move until `unlink`, `abandon` or the destructor has
+/// returned. `me` is alive until then, or over.
 #[inline(always)]
 pub(super) unsafe fn link_all<A: Arms + ?Sized>(arms: &mut A, order: Order, caller: Caller, me: MultiWait) -> Link {
     let n = arms.count();
-    // SAFETY: the caller.
+    // SAFETY: the arms do not move, and `me` is alive, until they are unlinked, and none was linked
+    // before (this function's contract); each is linked once.
     let link = |i| match unsafe { arms.link(i, caller, me) } {
         Link::Linked => None,
         over => Some(over),

@@ -55,7 +55,7 @@ const GONE: usize = usize::MAX;
 
 impl Drop for Message {
     fn drop(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: the message is ours; the model says so if it is not.
         let id = self.cell.with_mut(|id| unsafe { std::mem::replace(&mut *id, GONE) });
         assert_ne!(id, GONE, "a message is dropped twice");
         self.book.dropped.fetch_add(1, SeqCst);

@@ -26,7 +26,7 @@ fn add(count: &Count) {
 }
 
 fn get(count: &Count) -> usize {
-    // SAFETY: as above.
+    // SAFETY: whoever calls has the lock, or is the last; the model checks it.
     count.with(|n| unsafe { *n })
 }
 
@@ -322,7 +322,7 @@ fn semaphore_hand_over() {
 struct Shared(Count);
 // SAFETY: the model watches the cell.
 unsafe impl Sync for Shared {}
-// SAFETY: as above.
+// SAFETY: the model watches the cell.
 unsafe impl Send for Shared {}
 
 /// Two call it at the same time: one does it, both see what it did.

@@ -20,7 +20,7 @@ struct Value(UnsafeCell<usize>);
 
 // SAFETY: the model watches the cell.
 unsafe impl Sync for Value {}
-// SAFETY: as above.
+// SAFETY: the model watches the cell.
 unsafe impl Send for Value {}
 
 impl Value {
@@ -233,7 +233,7 @@ const TALLY: RawWakerVTable = RawWakerVTable::new(
 );
 
 fn used_up(data: *const ()) {
-    // SAFETY: as above.
+    // SAFETY: it is leaked, as the script says.
     let before = unsafe { (*data.cast::<Tally>()).0.fetch_sub(1, SeqCst) };
     assert!(before > 0, "a waker is used twice");
 }

@@ -58,14 +58,12 @@ pub(super) fn install(describe: Describe) {
         // Release: nothing to publish but the pointer itself; the handler loads it with acquire.
         DESCRIBE.store(describe as *mut (), Release);
         for (signal, previous) in [libc::SIGSEGV, libc::SIGBUS].into_iter().zip(&PREVIOUS) {
-            // SAFETY: a plain C structure.
-            let mut old: libc::sigaction = unsafe { zeroed() };
+            let mut old = default_action();
             // SAFETY: only reads what is installed.
             unsafe { libc::sigaction(signal, null(), &mut old) };
             // Release: the content, for the handler's acquire.
             previous.store(Box::into_raw(Box::new(old)), Release);
-            // SAFETY: a plain C structure.
-            let mut new: libc::sigaction = unsafe { zeroed() };
+            let mut new = default_action();
             new.sa_sigaction = handler as *const () as usize;
             new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             // SAFETY: a mask of our own.
@@ -74,6 +72,12 @@ pub(super) fn install(describe: Describe) {
             unsafe { libc::sigaction(signal, &new, null_mut()) };
         }
     }
+}
+
+/// What the system does by itself, with no mask and no flags.
+fn default_action() -> libc::sigaction {
+    // SAFETY: a plain C structure, for which all zeros is a value: SIG_DFL.
+    unsafe { zeroed() }
 }
 
 static INSTALLED: Mutex<bool> = Mutex::new(false);
@@ -92,13 +96,13 @@ extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
         // SAFETY: the kernel gives a filled siginfo to a SA_SIGINFO handler; SIGSEGV and SIGBUS
         // carry an address.
         let address = unsafe { (*info).si_addr() }.addr();
-        // SAFETY: the kernel's context.
+        // SAFETY: `context` is what the kernel gave to this handler.
         let sp = unsafe { stack_pointer_of(context) };
         if let Some(size) = overflowed(address, sp) {
             report(size);
         }
     }
-    // SAFETY: our own arguments.
+    // SAFETY: the arguments are the handler's own.
     unsafe { go_on_with_previous(signal, info, context) };
 }
 
@@ -176,7 +180,7 @@ impl Line {
 }
 
 /// # Safety
-/// The handler's own arguments.
+/// The arguments are those that the kernel gave to the handler.
 unsafe fn go_on_with_previous(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // Acquire: pairs with the release in `install`.
     let previous = PREVIOUS[usize::from(signal == libc::SIGBUS)].load(Acquire);
@@ -184,13 +188,12 @@ unsafe fn go_on_with_previous(signal: i32, info: *mut libc::siginfo_t, context: 
     let previous = unsafe { &*previous };
     match previous.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {
-            // SAFETY: a plain C structure; all zeros is SIG_DFL.
-            let default: libc::sigaction = unsafe { zeroed() };
+            let default = default_action();
             // The instruction faults again and the process ends as if we had never been there; a
             // signal that was sent by kill is gone, so send it again.
             // SAFETY: installs no handler.
             unsafe { libc::sigaction(signal, &default, null_mut()) };
-            // SAFETY: as in `handler`.
+            // SAFETY: `info` is what the kernel gave to the handler (this function's contract).
             if unsafe { (*info).si_code } <= 0 {
                 // SAFETY: takes no pointers.
                 unsafe { libc::raise(signal) };
@@ -216,10 +219,12 @@ unsafe fn go_on_with_previous(signal: i32, info: *mut libc::siginfo_t, context: 
 /// `context` is what the kernel gave to the handler.
 unsafe fn stack_pointer_of(context: *mut libc::c_void) -> Option<usize> {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    // SAFETY: the caller.
+    // SAFETY: `context` is what the kernel gave to the handler (this function's contract): a
+    // `ucontext_t`.
     return Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RSP as usize] as usize });
     #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
-    // SAFETY: the caller.
+    // SAFETY: `context` is what the kernel gave to the handler (this function's contract): a
+    // `ucontext_t`.
     return Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.sp as usize });
     #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
     {
@@ -241,13 +246,13 @@ pub(super) fn enter_thread() {
         let start = map::reserve(len, page).ok()?;
         // SAFETY: a new mapping, in which nobody is yet. Without a guard it works as well.
         _ = unsafe { map::guard_of_thread(start, page) };
-        // SAFETY: a plain C structure.
+        // SAFETY: a plain C structure, for which all zeros is a value.
         let mut new: libc::stack_t = unsafe { zeroed() };
         new.ss_sp = start.as_ptr().wrapping_add(page).cast();
         new.ss_size = len - page;
         // SAFETY: the mapping lives until `leave_thread` has put the old stack back.
         if unsafe { libc::sigaltstack(&new, null_mut()) } != 0 {
-            // SAFETY: nobody has it.
+            // SAFETY: the stack was reserved just now, and nobody has it.
             unsafe { map::release(start, len) };
             return None;
         }

@@ -33,7 +33,9 @@ use std::arch::asm;
 pub(super) const SUPPORTED: bool = true;
 
 /// # Safety
-/// As for [`super::switch`].
+/// `to` was saved by `switch`, on this OS thread, or made by `prepare`; its stack is still there,
+/// and has not been gone on with since. `save` is valid for a write. No frame of the stack that is
+/// left is unwound or freed while something borrows from it.
 #[inline(always)]
 pub(super) unsafe fn switch(save: *mut *mut u8, to: *mut u8) {
     // SAFETY: `to` points at the picture above, by the caller's contract; every register that the
@@ -61,11 +63,12 @@ pub(super) unsafe fn switch(save: *mut *mut u8, to: *mut u8) {
 }
 
 /// # Safety
-/// As for [`super::prepare`].
+/// `top` is aligned to 16, and below it lies a stack that nobody uses.
 #[inline(always)]
 pub(super) unsafe fn prepare(top: *mut u8, entry: extern "C" fn() -> !) -> *mut u8 {
     let p = top.wrapping_sub(32).cast::<[usize; 4]>();
-    // SAFETY: the caller: below `top` lies a stack that nobody uses.
+    // SAFETY: below `top` lies a stack that nobody uses (this function's contract), larger than
+    // four words.
     unsafe { p.write([0, 0, entry as usize, 0]) };
     p.cast()
 }

@@ -12,7 +12,8 @@ thread_local! {
 
 /// Saves into a thread-local cell.
 unsafe fn switch_in(save: &'static std::thread::LocalKey<Cell<*mut u8>>, to: *mut u8) {
-    // SAFETY: the caller; the cell lives as long as the thread.
+    // SAFETY: each test gives a `to` that it has just prepared or saved, on this thread; the cell
+    // lives as long as the thread.
     unsafe { switch(save.with(Cell::as_ptr), to) }
 }
 

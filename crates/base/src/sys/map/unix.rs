@@ -40,19 +40,25 @@ pub(super) fn map(len: usize) -> io::Result<NonNull<u8>> {
     Ok(start)
 }
 
+/// # Safety
+/// The range was mapped by [`map`], and nobody uses it any more.
 pub(super) unsafe fn unmap(start: NonNull<u8>, len: usize) {
-    // SAFETY: the caller of `release`. It can fail only when it splits a mapping at the limit; then
-    // it leaks.
+    // SAFETY: the range is ours, and nobody uses it any more (this function's contract). It can
+    // fail only when it splits a mapping at the limit; then it leaks.
     unsafe { libc::munmap(start.as_ptr().cast(), len) };
 }
 
+/// # Safety
+/// The range was mapped by [`map`], and nobody uses it.
 pub(super) unsafe fn protect(start: NonNull<u8>, len: usize) -> io::Result<()> {
-    // SAFETY: the caller of `guard`.
+    // SAFETY: the range is ours, and nobody uses it (this function's contract).
     ok(unsafe { libc::mprotect(start.as_ptr().cast(), len, libc::PROT_NONE) })
 }
 
+/// # Safety
+/// The range was mapped by [`map`], and nobody needs what stands in it.
 pub(super) unsafe fn discard(start: NonNull<u8>, len: usize) {
-    // SAFETY: the caller of `discard`.
+    // SAFETY: the range is ours, and nobody needs what stands in it (this function's contract).
     unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_DONTNEED) };
 }
 
@@ -63,6 +69,8 @@ fn ok(result: i32) -> io::Result<()> {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const MADV_GUARD_INSTALL: i32 = 102;
 
+/// # Safety
+/// The pages were mapped by [`map`], and nobody uses them; `n` is at most `EACH_MAX`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) unsafe fn each(what: Each, first: NonNull<u8>, stride: usize, n: usize) -> bool {
     // The calling process, without a descriptor: process_madvise takes it since Linux 6.15.
@@ -77,7 +85,8 @@ pub(super) unsafe fn each(what: Each, first: NonNull<u8>, stride: usize, n: usiz
     for (i, range) in ranges[..n].iter_mut().enumerate() {
         range.iov_base = first.as_ptr().wrapping_add(i * stride).cast();
     }
-    // SAFETY: the caller; the kernel reads `n` entries of the list, which has them.
+    // SAFETY: the pages are ours, and nobody uses them (this function's contract); the kernel reads
+    // `n` entries of the list, which has them.
     let done = unsafe { libc::syscall(libc::SYS_process_madvise, PIDFD_SELF_PROCESS, ranges.as_ptr(), n, advice, 0) };
     usize::try_from(done).is_ok_and(|done| done == n * page)
 }
@@ -86,9 +95,11 @@ pub(super) unsafe fn each(_what: Each, _first: NonNull<u8>, _stride: usize, _n: 
     false
 }
 
+/// # Safety
+/// The range was mapped by [`map`], and nobody uses it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) unsafe fn guard_install(start: NonNull<u8>, len: usize) -> io::Result<()> {
-    // SAFETY: the caller of `guard`.
+    // SAFETY: the range is ours, and nobody uses it (this function's contract).
     ok(unsafe { libc::madvise(start.as_ptr().cast(), len, MADV_GUARD_INSTALL) })
 }
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -107,7 +118,7 @@ pub(super) fn guard_install_works() -> bool {
         // SAFETY: if it can be written, the page has room for the structure.
         works = unsafe { libc::uname(start.as_ptr().cast()) } != 0;
     }
-    // SAFETY: nobody uses it.
+    // SAFETY: the mapping is ours, and nobody uses it.
     unsafe { unmap(start, page) };
     works
 }

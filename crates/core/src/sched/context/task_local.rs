@@ -133,7 +133,8 @@ impl<T: Send + 'static> LocalKey<T> {
     /// The same, but:
     ///
     /// # Errors
-    /// [`AccessError`]: the value has been dropped already. Only destructors that run at the task's end can meet this.
+    /// [`AccessError`]: the value has been dropped already. Only destructors that run at the task's
+    /// end can meet this.
     #[inline]
     pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
         let (context, value) = self.get_or_init(self.init)?;

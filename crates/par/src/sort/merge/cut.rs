@@ -25,20 +25,23 @@ pub(super) fn corank<T>(k: usize, a: &[T], b: &[T], cmp: &impl Fn(&T, &T) -> Ord
 /// In halves, and these again: so the cuts are in order whatever the comparator answers.
 ///
 /// # Safety
-/// As for [`Segment::new`].
+/// Until the segments are finished, nobody else uses the elements of `a` and `b`, nor the room for
+/// as many at `out`, which lies elsewhere; afterwards the elements are at `out`.
 pub(super) unsafe fn cut<T, F>(a: &[T], b: &[T], out: *mut T, grain: usize, cmp: &F, segments: &mut Vec<Segment<T>>)
 where
     F: Fn(&T, &T) -> Ordering,
 {
     let len = a.len() + b.len();
     if len <= grain {
-        // SAFETY: the caller.
+        // SAFETY: nobody else uses the elements, nor the room at `out`, until the segment is
+        // finished (this function's contract).
         return segments.push(unsafe { Segment::new(a, b, out) });
     }
     let k = len / 2;
     let from_a = corank(k, a, b, cmp);
     let ((a, aa), (b, bb)) = (a.split_at(from_a), b.split_at(k - from_a));
-    // SAFETY: the caller; each half has its own elements, and as much room.
+    // SAFETY: nobody else uses the elements, nor the room at `out` (this function's contract); each
+    // half has its own elements, and as much room.
     unsafe {
         cut(a, b, out, grain, cmp, segments);
         cut(aa, bb, out.add(k), grain, cmp, segments);

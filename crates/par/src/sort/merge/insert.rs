@@ -119,12 +119,13 @@ impl<T> Hole<T> {
     /// The long run ends where the hole begins; all of the short one comes behind what equals it.
     ///
     /// # Safety
-    /// From `slice` on there are `long` elements, then the hole; nobody else uses them.
+    /// From `slice` on there are `long` elements, then the hole; nobody else uses them, nor the
+    /// short run.
     unsafe fn fill_from_the_end<F: Fn(&T, &T) -> Ordering>(mut self, slice: *mut T, mut long: usize, cmp: &F) {
         while long > 0 && self.left > 0 {
-            // SAFETY: the caller: what is left of both is whole, and the hole between the long
-            // one's rest and its moved part has room for the short one's rest. All moves are of one
-            // part's end to the hole's end.
+            // SAFETY: nobody else uses the runs (this function's contract); what is left of both is
+            // whole, and the hole between the long one's rest and its moved part has room for the
+            // short one's rest. All moves are of one part's end to the hole's end.
             unsafe {
                 let (rest, short) =
                     (std::slice::from_raw_parts(slice, long), std::slice::from_raw_parts(self.short, self.left));
@@ -150,11 +151,12 @@ impl<T> Hole<T> {
     /// The long run begins where the hole ends; all of the short one comes before what equals it.
     ///
     /// # Safety
-    /// Behind the hole there are `long` elements; nobody else uses them.
+    /// Behind the hole there are `long` elements; nobody else uses them, nor the short run.
     unsafe fn fill_from_the_front<F: Fn(&T, &T) -> Ordering>(mut self, mut long: usize, cmp: &F) {
         while long > 0 && self.left > 0 {
-            // SAFETY: the caller: what is left of both is whole, the long one's rest behind the
-            // hole. All moves are of one part's front to the hole's front.
+            // SAFETY: nobody else uses the runs (this function's contract); what is left of both is
+            // whole, the long one's rest behind the hole. All moves are of one part's front to the
+            // hole's front.
             unsafe {
                 let rest = std::slice::from_raw_parts(self.at.add(self.left), long);
                 let short = std::slice::from_raw_parts(self.short, self.left);

@@ -115,9 +115,11 @@ impl<T> Progress<'_, T> {
 }
 
 /// # Safety
-/// Ends of a range of elements, which nobody changes as long as the result is in use.
+/// `start` and `end` are the ends of a range of elements, which nobody changes as long as the
+/// result is in use.
 unsafe fn rest<'a, T>(start: *const T, end: *const T) -> &'a [T] {
-    // SAFETY: the caller.
+    // SAFETY: `start` and `end` are the ends of a range of elements, which nobody changes meanwhile
+    // (this function's contract).
     unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
 }
 

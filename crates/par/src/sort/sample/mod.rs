@@ -96,7 +96,8 @@ pub(super) unsafe fn by_buckets<T, C, L>(
     C: Classify<T>,
     L: Fn(&mut [T]) + Sync,
 {
-    // SAFETY: the caller; only read until the buffer has them.
+    // SAFETY: `slice` has `len` elements, of which nobody else has a unique reference (this
+    // function's contract); they are only read until the buffer has them.
     let elements: &[T] = unsafe { std::slice::from_raw_parts(slice, len) };
     let grain = fork::grain(len, workers, 1 << 14);
     let buckets = classes.buckets();
@@ -122,7 +123,8 @@ pub(super) unsafe fn by_buckets<T, C, L>(
     let in_order: Vec<bool> = (0..buckets).map(|bucket| classes.is_sorted(bucket)).collect();
     // SAFETY: `scatter` has written each place of the buffer.
     let sorted: &mut [T] = unsafe { std::slice::from_raw_parts_mut(buffer, len) };
-    // SAFETY: the caller's slice, whose elements have moved.
+    // SAFETY: `slice` has `len` places, to which nobody else has a reference any more, now that all
+    // are classified (this function's contract); its elements have moved.
     let back: &mut [MaybeUninit<T>] = unsafe { std::slice::from_raw_parts_mut(slice.cast(), len) };
     leaves(Part { bounds: &bounds, in_order: &in_order, sorted, back, leaf });
     std::mem::forget(moved);

@@ -65,7 +65,8 @@ impl<T> Chan<T> {
     /// It was lent to the caller, who has it in `place` (unless it is taken), and does not use it
     /// any more.
     pub(in super::super) unsafe fn end_loan(&self, caller: Caller, place: *const T, taken: bool) {
-        // SAFETY: the caller; locked.
+        // SAFETY: the message was lent to the caller, who has it in `place` unless it is taken
+        // (this function's contract); the channel is locked.
         let back = self.locked(caller, |state| unsafe { state.end_loan(place, taken) });
         for waiter in back.served {
             // SAFETY: claimed, and woken once, without the lock.
@@ -136,12 +137,13 @@ impl<T> State<T> {
     /// Lends the first message to the caller.
     ///
     /// # Safety
-    /// As [`try_recv`](Self::try_recv).
+    /// `place` is valid, and empty; a message is moved in if the answer is `Done`.
     pub(in super::super) unsafe fn try_borrow(&mut self, place: *mut T) -> Received {
         if self.is_lent() {
             return Received::Empty;
         }
-        // SAFETY: the caller.
+        // SAFETY: `place` is valid and empty (this function's contract), and filled once: from the
+        // buffer, which holds a message, or by `meet`, when nothing is buffered.
         unsafe {
             let received = if self.buffer.len() > 0 {
                 // Its room is not free: senders wait on.
@@ -178,9 +180,11 @@ impl<T> State<T> {
     /// Begins to wait for a message to look at.
     ///
     /// # Safety
-    /// As [`wait`](Self::wait); there was none to be lent, under the same lock.
+    /// `entry` is live and in no list, stays where it is while linked, and its slot is empty. The
+    /// channel is locked, and there was no message to be lent, under the same lock.
     pub(in super::super) unsafe fn wait_to_look(&mut self, entry: *mut Entry<T>, waiter: Waiter) {
-        // SAFETY: the caller: it is live.
+        // SAFETY: `entry` is live, in no list, stays where it is, and its slot is empty (this
+        // function's contract): what `wait` demands. Under the lock it stays linked, and live.
         unsafe {
             self.wait(Side::Receive, entry, waiter);
             (*entry).look();
@@ -193,9 +197,11 @@ impl<T> State<T> {
     /// Ends the wait of a receiver, or of one that looks: it is lent the message.
     ///
     /// # Safety
-    /// It was claimed; `place` holds a message, which is moved out. Nothing is lent if it looks.
+    /// `entry` was claimed, under this lock; `place` holds a message, which is moved out. Nothing
+    /// is lent if the entry looks.
     unsafe fn hand_over(&mut self, entry: *mut Entry<T>, place: *const T) {
-        // SAFETY: the caller: the entry is ours until `end`.
+        // SAFETY: `entry` was claimed (this function's contract), so it is ours until `end`, and
+        // its slot is empty; the message of `place` is moved once.
         unsafe {
             let looks = (*entry).state() == LOOKS;
             (*entry).put(place);
@@ -209,13 +215,14 @@ impl<T> State<T> {
     /// Sends, to a closed channel, to one whose first message is lent, or perhaps to one who looks.
     ///
     /// # Safety
-    /// As [`try_send`](Self::try_send).
+    /// `place` holds a message; it is moved out if the answer is `Done`.
     #[cold]
     pub(super) unsafe fn try_send_oddly(&mut self, place: *mut T) -> Sent {
         if self.is_closed() {
             return Sent::Closed;
         }
-        // SAFETY: the caller.
+        // SAFETY: `place` holds a message, which is moved once (this function's contract). A
+        // claimed receiver is handed it only if nothing is lent.
         unsafe {
             if self.is_lent() {
                 return self.send_behind(place);
@@ -230,7 +237,7 @@ impl<T> State<T> {
     }
 
     /// # Safety
-    /// As there, with an open channel.
+    /// `place` holds a message; it is moved out if the answer is `Done`. The channel is open.
     unsafe fn send_behind(&mut self, place: *mut T) -> Sent {
         let (limit, when_full) = (self.limit, self.when_full);
         let Some(loan) = self.loan_mut() else { return Sent::Full };
@@ -239,7 +246,8 @@ impl<T> State<T> {
                 WhenFull::Wait => return Sent::Full,
                 WhenFull::DropNewest => return Sent::Dropped,
                 WhenFull::DropOldest if loan.doomed || loan.returned > 0 => {
-                    // SAFETY: the caller. One is there: as many as the limit, or what came back.
+                    // SAFETY: `place` holds a message (this function's contract), and so does
+                    // `behind`: as many as the limit, which is above 0, or what came back.
                     unsafe { loan.behind.replace_first(place) };
                     loan.returned = loan.returned.saturating_sub(1);
                     return Sent::Dropped;
@@ -248,7 +256,7 @@ impl<T> State<T> {
                 WhenFull::DropOldest => loan.doomed = true,
             }
         }
-        // SAFETY: the caller.
+        // SAFETY: `place` holds a message, which is moved once (this function's contract).
         unsafe { loan.behind.push(place) };
         Sent::Done(None)
     }
@@ -257,10 +265,12 @@ impl<T> State<T> {
     /// is lent.
     ///
     /// # Safety
-    /// As [`try_recv`](Self::try_recv).
+    /// `place` is valid, and empty; a message is moved in if the answer is `Done`. Nothing is
+    /// buffered.
     #[cold]
     pub(super) unsafe fn try_recv_oddly(&mut self, place: *mut T) -> Received {
-        // SAFETY: the caller.
+        // SAFETY: `place` is valid and empty, and nothing is buffered (this function's contract):
+        // what `take_returned` and `meet` demand.
         unsafe {
             if self.is_lent() {
                 return if self.take_returned(place) { Received::Done(None) } else { Received::Empty };
@@ -278,14 +288,15 @@ impl<T> State<T> {
     /// Receives what came back that was sent before the lent one.
     ///
     /// # Safety
-    /// As there.
+    /// `place` is valid, and empty; a message is moved in if the answer is true.
     unsafe fn take_returned(&mut self, place: *mut T) -> bool {
         if !self.receives_now() {
             return false;
         }
         let Some(loan) = self.loan_mut() else { return false };
         loan.returned -= 1;
-        // SAFETY: the caller; one that came back is the first.
+        // SAFETY: `place` is valid and empty (this function's contract). `returned` was above 0: so
+        // many stand first in `behind`.
         unsafe { loan.behind.pop(place) };
         // (The ring that counts is the other one, which stands aside.)
         self.changes = self.changes.wrapping_add(1);
@@ -295,10 +306,12 @@ impl<T> State<T> {
     /// As [`Chan::give_back`], where perhaps somebody looks.
     ///
     /// # Safety
-    /// As there.
+    /// `place` holds a message, which is moved out.
     #[cold]
     pub(super) unsafe fn give_back_oddly(&mut self, place: *const T) -> Option<Waiter> {
-        // SAFETY: locked; linked entries are live; the caller.
+        // SAFETY: `place` holds a message, which is moved once (this function's contract). The
+        // channel is locked, so the first entry is live, and ours until `end` once it is claimed;
+        // one that looks is claimed only if nothing is lent.
         unsafe {
             while !self.waiting_receivers.is_empty() {
                 let entry = self.waiting_receivers.first();
@@ -325,10 +338,14 @@ impl<T> State<T> {
     /// As [`send_or_wait`](Self::send_or_wait).
     ///
     /// # Safety
-    /// As there.
+    /// `entry` is live and in no list, and stays where it is while linked; the channel is locked.
+    /// The entry's slot holds a message; it is moved out if the entry is `DONE` afterwards. `me` is
+    /// the caller's own wait, and alive.
     #[cold]
     pub(super) unsafe fn send_or_wait_oddly(&mut self, entry: *mut Entry<T>, me: MultiWait) -> (Link, Option<Waiter>) {
-        // SAFETY: the caller; locked.
+        // SAFETY: `entry` is ours until it is linked, its slot full, and `me` is alive (this
+        // function's contract). The channel is locked, so a claimed receiver's entry is ours until
+        // `end`; nothing is lent when it gets the message.
         unsafe {
             if self.is_closed() {
                 return (Self::end_alone(entry, CLOSED, me), None);
@@ -359,14 +376,17 @@ impl<T> State<T> {
     /// As [`receive_or_wait`](Self::receive_or_wait).
     ///
     /// # Safety
-    /// As there.
+    /// `entry` is live and in no list, and stays where it is while linked; the channel is locked.
+    /// The entry's slot is empty, and is filled if the entry is `DONE` afterwards. `me` is the
+    /// caller's own wait, and alive.
     #[cold]
     pub(super) unsafe fn receive_or_wait_lent(
         &mut self,
         entry: *mut Entry<T>,
         me: MultiWait,
     ) -> (Link, Option<Waiter>) {
-        // SAFETY: the caller; locked.
+        // SAFETY: `entry` is ours until it is linked, its slot empty, and `me` is alive (this
+        // function's contract); `take_returned` fills the slot, since a receive goes on at once.
         unsafe {
             if self.receives_now() {
                 let link = Self::end_alone(entry, DONE, me);
@@ -381,16 +401,19 @@ impl<T> State<T> {
     }
 
     /// # Safety
-    /// As [`Chan::end_loan`].
+    /// The first message was lent to the caller, who has it in `place` (unless it is `taken`), and
+    /// does not use it any more. The channel is locked.
     unsafe fn end_loan(&mut self, place: *const T, taken: bool) -> Back<T> {
         let mut doomed = None;
         if let Some(loan) = self.loan_mut() {
             let older = std::mem::take(&mut loan.returned);
             match (taken, std::mem::take(&mut loan.doomed)) {
                 (true, _) => {}
-                // SAFETY: the caller.
+                // SAFETY: the message is in `place`, and the caller does not use it any more (this
+                // function's contract).
                 (false, true) => doomed = Some(UserValue::new(unsafe { place.read() })),
-                // SAFETY: the caller; those that came back are there.
+                // SAFETY: the message is in `place`, and the caller does not use it any more (this
+                // function's contract); the `older` ones that came back are in `behind`.
                 (false, false) => unsafe { loan.behind.insert(older, place) },
             }
             let behind = std::mem::replace(&mut loan.behind, Ring::new());
@@ -403,20 +426,16 @@ impl<T> State<T> {
         self.odd &= !LENT;
         self.quick = if self.is_closed() { 0 } else { self.limit.min(self.buffer.capacity()) };
         let mut served = Vec::new();
-        // SAFETY: locked.
-        unsafe { self.serve(&mut served) };
+        self.serve(&mut served);
         let ends = self.is_closed() && !self.is_lent() && !self.waiting_receivers.is_empty();
         Back { served, doomed, ends }
     }
 
     /// Serves those that have waited while a message was lent, until the usual invariants hold, or
     /// another one is lent.
-    ///
-    /// # Safety
-    /// Locked.
-    unsafe fn serve(&mut self, served: &mut Vec<Waiter>) {
-        // SAFETY: locked; entries are ours until `end`, and what is moved out of one place is moved
-        // into another.
+    fn serve(&mut self, served: &mut Vec<Waiter>) {
+        // SAFETY: the state is reached under the lock only, so claimed entries are ours until
+        // `end`; what is moved out of one place is moved into another.
         unsafe {
             loop {
                 // Into the buffer, as long as there is room.

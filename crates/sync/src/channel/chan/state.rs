@@ -19,12 +19,14 @@ impl<T> State<T> {
     /// waiter that is not needed is left in its place.
     ///
     /// # Safety
-    /// As [`List::push`]; locked.
+    /// `entry` is the caller's own, live, stays where it is while linked, and is in no list but
+    /// `watching`; the channel is locked.
     pub(in crate::channel) unsafe fn watch(&mut self, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
         if self.is_closed() {
             return true;
         }
-        // SAFETY: the caller; open, so an entry that was linked is so still.
+        // SAFETY: the channel is open and locked, so a linked `entry` is in `watching`; one that is
+        // not linked is live, in no list, and stays where it is (this function's contract).
         unsafe {
             match waiter.take() {
                 Some(new) if (*entry).state() == LINKED => *waiter = Some((*entry).replace_target(new)),
@@ -38,22 +40,25 @@ impl<T> State<T> {
     /// Waits for the close no longer.
     ///
     /// # Safety
-    /// The caller's own entry, which is in no other list; locked.
+    /// `entry` is the caller's own, live, and in no list but `watching`; the channel is locked.
     pub(in crate::channel) unsafe fn unwatch(&mut self, entry: *mut Entry<T>) -> Option<Waiter> {
-        // SAFETY: the caller.
+        // SAFETY: `entry` is live, and in no list but `watching` (this function's contract):
+        // linked, it is in that, and stays so under the lock.
         unsafe { ((*entry).state() == LINKED).then(|| self.watching.remove(entry)) }
     }
 
     /// Sends, and if the buffer is full takes its oldest message out for that.
     ///
     /// # Safety
-    /// As [`try_send`](Self::try_send). At a rendezvous, which has nothing to take out, as that.
+    /// `place` holds a message; it is moved out if the answer is `Done`. (A rendezvous has nothing
+    /// to take out: there this is [`try_send`](Self::try_send).)
     pub(in crate::channel) unsafe fn force_send(&mut self, place: *mut T) -> Sent {
         let usual = self.when_full;
         if self.limit > 0 {
             self.when_full = WhenFull::DropOldest;
         }
-        // SAFETY: the caller.
+        // SAFETY: `place` holds a message (this function's contract). `DropOldest` is set here only
+        // with a limit above 0, so a full buffer has an oldest message.
         let sent = unsafe { self.try_send(place) };
         self.when_full = usual;
         sent
@@ -62,9 +67,11 @@ impl<T> State<T> {
     /// As [`Chan::give_up`].
     ///
     /// # Safety
-    /// As there; locked.
+    /// `entry` is live, its wait is the caller's to end, and it is in no list but that of side
+    /// `of`; the channel is locked.
     pub(super) unsafe fn leave_line(&mut self, entry: *mut Entry<T>, of: Side) -> Option<Waiter> {
-        // SAFETY: its owner asks, so it is live. Linked: under the lock it stays so.
+        // SAFETY: `entry` is live (this function's contract). Linked, it is in the list of this
+        // side, and stays there under the lock.
         unsafe {
             if !matches!((*entry).state(), LINKED | LOOKS) && !on("give-up-unchecked") {
                 return None;
@@ -111,7 +118,8 @@ impl<T> State<T> {
     #[inline]
     pub(in crate::channel) unsafe fn quick_recv(&mut self) -> T {
         debug_assert!(self.receives_quickly());
-        // SAFETY: the caller: not empty.
+        // SAFETY: the channel receives quickly (this function's contract), so the buffer is not
+        // empty.
         unsafe { self.buffer.pop_value() }
     }
 
@@ -136,7 +144,9 @@ impl<T> State<T> {
     /// `place` holds a message; it is moved out if the answer is `Done`.
     #[inline(always)]
     pub(in crate::channel) unsafe fn try_send(&mut self, place: *mut T) -> Sent {
-        // SAFETY: locked; the entry is ours until `end`; the caller.
+        // SAFETY: `place` holds a message, which is moved once (this function's contract). The
+        // channel is locked, so a claimed receiver's entry is ours until `end`, and its slot is
+        // empty.
         unsafe {
             if self.odd != 0 {
                 return self.try_send_oddly(place);
@@ -156,9 +166,10 @@ impl<T> State<T> {
     /// callers' code.)
     ///
     /// # Safety
-    /// As there.
+    /// `place` holds a message; it is moved out if the answer is `Done`.
     pub(super) unsafe fn buffer_or_refuse(&mut self, place: *mut T) -> Sent {
-        // SAFETY: the caller.
+        // SAFETY: `place` holds a message, which is moved once (this function's contract). With
+        // `DropOldest` the limit is above 0, so a full buffer has an oldest message.
         unsafe {
             if self.buffer.len() >= self.limit {
                 match self.when_full {
@@ -179,7 +190,8 @@ impl<T> State<T> {
     /// # Safety
     /// `place` is valid, and empty; a message is moved in if the answer is `Done`.
     pub(in crate::channel) unsafe fn try_recv(&mut self, place: *mut T) -> Received {
-        // SAFETY: locked; the entry is ours until `end`; the caller.
+        // SAFETY: `place` is valid and empty (this function's contract), and filled once. The
+        // channel is locked, so a claimed sender's entry is ours until `end`, and its slot is full.
         unsafe {
             if self.buffer.len() > 0 {
                 self.buffer.pop(place);
@@ -208,10 +220,12 @@ impl<T> State<T> {
     /// Receives from a sender that waits at a rendezvous.
     ///
     /// # Safety
-    /// As [`try_recv`](Self::try_recv); nothing is buffered.
+    /// `place` is valid, and empty; a message is moved in if the answer is `Done`. Nothing is
+    /// buffered.
     #[inline(always)]
     pub(super) unsafe fn meet(&mut self, place: *mut T) -> Received {
-        // SAFETY: as there.
+        // SAFETY: `place` is valid and empty (this function's contract). The channel is locked, so
+        // a claimed sender's entry is ours until `end`, and its slot is full.
         unsafe {
             if !self.waiting_senders.is_empty()
                 && let Some((entry, waiter)) = self.waiting_senders.claim_first()
@@ -227,10 +241,13 @@ impl<T> State<T> {
     /// Begins to wait.
     ///
     /// # Safety
-    /// As [`List::push`]; the operation was just found to be impossible, under the same lock.
+    /// `entry` is live and in no list, and stays where it is while linked; its slot is full if it
+    /// sends, empty if it receives. The channel is locked, and the operation was just found to be
+    /// impossible, under the same lock.
     #[inline(always)]
     pub(in crate::channel) unsafe fn wait(&mut self, of: Side, entry: *mut Entry<T>, waiter: Waiter) {
-        // SAFETY: the caller.
+        // SAFETY: `entry` is live, in no list, and stays where it is, and the channel is locked
+        // (this function's contract): what `push` demands.
         unsafe {
             match of {
                 Side::Send => self.waiting_senders.push(entry, waiter),
@@ -260,8 +277,9 @@ impl<T> State<T> {
     /// wait here too. The waiter of a receiver is to be woken afterwards.
     ///
     /// # Safety
-    /// As [`List::push`]. The entry's slot holds a message; it is moved out if the entry is `DONE`
-    /// afterwards. `me` is the caller's own wait.
+    /// `entry` is live and in no list, and stays where it is while linked; the channel is locked.
+    /// The entry's slot holds a message; it is moved out if the entry is `DONE` afterwards. `me` is
+    /// the caller's own wait, and alive.
     pub(in crate::channel) unsafe fn send_or_wait(
         &mut self,
         entry: *mut Entry<T>,
@@ -269,7 +287,9 @@ impl<T> State<T> {
     ) -> (Link, Option<Waiter>) {
         // Of another kind a send never waits, so it was done by an attempt.
         debug_assert_eq!(self.when_full, WhenFull::Wait);
-        // SAFETY: the caller; locked.
+        // SAFETY: `entry` is ours until it is linked, its slot full, and `me` is alive (this
+        // function's contract). The channel is locked, so a claimed receiver's entry is ours until
+        // `end`, and its slot is empty.
         unsafe {
             if self.odd != 0 {
                 return self.send_or_wait_oddly(entry, me);
@@ -301,13 +321,17 @@ impl<T> State<T> {
     /// [`send_or_wait`](Self::send_or_wait).
     ///
     /// # Safety
-    /// As there, but the slot is empty, and is filled if the entry is `DONE` afterwards.
+    /// `entry` is live and in no list, and stays where it is while linked; the channel is locked.
+    /// The entry's slot is empty, and is filled if the entry is `DONE` afterwards. `me` is the
+    /// caller's own wait, and alive.
     pub(in crate::channel) unsafe fn receive_or_wait(
         &mut self,
         entry: *mut Entry<T>,
         me: MultiWait,
     ) -> (Link, Option<Waiter>) {
-        // SAFETY: the caller; locked.
+        // SAFETY: `entry` is ours until it is linked, its slot empty, and `me` is alive (this
+        // function's contract). The channel is locked, so a claimed sender's entry is ours until
+        // `end`, and its slot is full.
         unsafe {
             if self.odd & LENT != 0 {
                 return self.receive_or_wait_lent(entry, me);
@@ -343,9 +367,10 @@ impl<T> State<T> {
     /// Ends the caller's own wait, in this way, without a partner.
     ///
     /// # Safety
-    /// The entry and the wait are the caller's.
+    /// `entry` and the wait `me` are the caller's own, and alive; `entry` is in no list.
     pub(super) unsafe fn end_alone(entry: *mut Entry<T>, state: u8, me: MultiWait) -> Link {
-        // SAFETY: the caller.
+        // SAFETY: `me` is alive, and `entry` is the caller's own, live, and in no list (this
+        // function's contract).
         unsafe {
             if !me.claim() && !on("ended-not-asked") {
                 return Link::Over;

@@ -22,7 +22,7 @@ impl<T> Future for NotifiedFuture<'_, T> {
     type Output = T;
     /// Polled again after it was ready, it waits for the next notification.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        // SAFETY: pinned with the whole.
+        // SAFETY: the field is pinned as the whole is.
         let mut waiting = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
         ready!(waiting.as_mut().poll(cx));
         // SAFETY: ready, which is after a wait; taken once.
@@ -66,20 +66,17 @@ impl<'m, U: ?Sized, T> Future for NotifiedWithFuture<'m, '_, U, T> {
     /// # Panics
     /// If polled again after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: what is pinned stays where it is.
-        let this = unsafe { self.get_unchecked_mut() };
+        let this = self.parts();
         // A second wait would give back the lock, which is the guard's that came of the first.
-        assert!(!this.done, "a wait with a lock that was ready is polled again");
+        assert!(!*this.done, "a wait with a lock that was ready is polled again");
         if this.got.is_none() {
-            // SAFETY: pinned with the whole; ready.
-            unsafe {
-                ready!(Pin::new_unchecked(&mut this.waiting).poll(cx));
-                this.receive();
-            }
+            let mut waiting = this.waiting;
+            ready!(waiting.as_mut().poll(cx));
+            // SAFETY: the wait was ready just now.
+            *this.got = Some(unsafe { received(&waiting) });
         }
-        // SAFETY: pinned with the whole.
-        let locked = ready!(unsafe { Pin::new_unchecked(&mut this.lock) }.poll(cx));
-        this.done = true;
+        let locked = ready!(this.lock.poll(cx));
+        *this.done = true;
         let value = notified(this.got.take().map(|(value, _)| value));
         Poll::Ready(match locked {
             Ok(guard) => Ok((guard, value)),
@@ -88,33 +85,51 @@ impl<'m, U: ?Sized, T> Future for NotifiedWithFuture<'m, '_, U, T> {
     }
 }
 
-impl<'m, U: ?Sized, T> NotifiedWithFuture<'m, '_, U, T> {
-    /// Waits for a notification until the deadline, and then takes the lock again.
-    pub(super) async fn until(self, deadline: Instant) -> LockResult<(MutexGuard<'m, U>, Option<T>)> {
-        let mut this = pin!(self);
-        // SAFETY: pinned with the whole.
-        let waiting = unsafe { this.as_mut().map_unchecked_mut(|this| &mut this.waiting) };
-        if Limited::new(waiting, deadline).await {
-            // SAFETY: nothing is moved.
-            unsafe { this.as_mut().get_unchecked_mut().receive() };
-        }
-        // SAFETY: pinned with the whole.
-        let locked = unsafe { this.as_mut().map_unchecked_mut(|this| &mut this.lock) }.await;
-        // SAFETY: nothing that is pinned is moved.
-        let value = unsafe { this.get_unchecked_mut() }.got.take().map(|(value, _)| value);
-        match locked {
-            Ok(guard) => Ok((guard, value)),
-            Err(error) => Err(PoisonError::new((error.into_inner(), value))),
+/// The parts of a [`NotifiedWithFuture`], those pinned that wait.
+struct Parts<'a, 'm, 'c, U: ?Sized, T> {
+    waiting: Pin<&'a mut Waiting<Notified<'c, T>>>,
+    got: &'a mut Option<(T, bool)>,
+    lock: Pin<&'a mut LockFuture<'m, U>>,
+    done: &'a mut bool,
+}
+
+/// The value of a notification, and was it for this wait alone?
+///
+/// # Safety
+/// The wait was ready; called once for it.
+unsafe fn received<T>(waiting: &Waiting<Notified<'_, T>>) -> (T, bool) {
+    // SAFETY: the wait was ready (this function's contract), and each wait of this kind ends by a
+    // notification, which has filled the slot; its value is taken once.
+    unsafe {
+        let slot = waiting.slot();
+        ((*slot).value.as_ptr().read(), (*slot).generation == ALONE)
+    }
+}
+
+impl<'m, 'c, U: ?Sized, T> NotifiedWithFuture<'m, 'c, U, T> {
+    fn parts(self: Pin<&mut Self>) -> Parts<'_, 'm, 'c, U, T> {
+        // SAFETY: what waits is pinned as the whole, and nobody gets it otherwise; nothing is moved
+        // out.
+        unsafe {
+            let NotifiedWithFuture { waiting, got, lock, done, .. } = self.get_unchecked_mut();
+            Parts { waiting: Pin::new_unchecked(waiting), got, lock: Pin::new_unchecked(lock), done }
         }
     }
 
-    /// # Safety
-    /// The wait was ready; called once.
-    unsafe fn receive(&mut self) {
-        // SAFETY: the caller: ready, which is after a wait; taken once.
-        unsafe {
-            let slot = self.waiting.slot();
-            self.got = Some(((*slot).value.as_ptr().read(), (*slot).generation == ALONE));
+    /// Waits for a notification until the deadline, and then takes the lock again.
+    pub(super) async fn until(self, deadline: Instant) -> LockResult<(MutexGuard<'m, U>, Option<T>)> {
+        let mut this = pin!(self);
+        let mut waiting = this.as_mut().parts().waiting;
+        if Limited::new(waiting.as_mut(), deadline).await {
+            // SAFETY: the wait is done, just now.
+            let came = unsafe { received(&waiting) };
+            *this.as_mut().parts().got = Some(came);
+        }
+        let locked = this.as_mut().parts().lock.await;
+        let value = this.parts().got.take().map(|(value, _)| value);
+        match locked {
+            Ok(guard) => Ok((guard, value)),
+            Err(error) => Err(PoisonError::new((error.into_inner(), value))),
         }
     }
 }

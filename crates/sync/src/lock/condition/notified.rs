@@ -30,9 +30,11 @@ impl<T> Notified<'_, T> {
     }
 
     /// # Safety
-    /// The wait is over, by a notification; what is in the slot is taken once.
+    /// The wait was ended by a notification, which has filled `slot`; the value in it is taken
+    /// once.
     unsafe fn receive(&mut self, slot: *mut Slot<T>) {
-        // SAFETY: the caller.
+        // SAFETY: a notification has filled `slot`, and its value is taken once (this function's
+        // contract).
         unsafe { self.got = Some(((*slot).value.as_ptr().read(), (*slot).generation == ALONE)) };
     }
 }
@@ -58,7 +60,8 @@ unsafe impl<T> Op for Notified<'_, T> {
         let blocks = !waiter.is_future();
         self.condition.inner.locked(caller, |state| {
             let slot = Slot { generation: state.generation, value: MaybeUninit::uninit() };
-            // SAFETY: the caller: the entry is ours, and live; under the lock.
+            // SAFETY: `entry` is idle, and stays where it is until it is ended or given up (this
+            // method's contract); the lock is held.
             unsafe {
                 (*entry).place().write(slot);
                 if self.first {
@@ -77,17 +80,20 @@ unsafe impl<T> Op for Notified<'_, T> {
     }
 
     unsafe fn ended(&mut self, slot: *mut Slot<T>) {
-        // SAFETY: the caller.
+        // SAFETY: the wait was ended with `DONE` (this method's contract), which only a
+        // notification does, once it has filled `slot`; its value is taken here alone.
         unsafe { self.receive(slot) };
     }
 
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<Slot<T>>, waiter: &mut Option<Waiter>) {
-        // SAFETY: the caller; under the lock.
+        // SAFETY: `entry` was linked by `start` (this method's contract), in this condition's list,
+        // whose lock is held.
         self.condition.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<Slot<T>>) -> u8 {
-        // SAFETY: the caller; under the lock a linked entry stays linked.
+        // SAFETY: `entry` was linked by `start` (this method's contract): if it is linked still, it
+        // is in this list, and stays so under the lock.
         let (outcome, waiter) = self.condition.inner.locked(caller, |state| unsafe {
             let outcome = (*entry).state();
             let waiter = (outcome == LINKED).then(|| state.list.remove(entry));
@@ -100,7 +106,8 @@ unsafe impl<T> Op for Notified<'_, T> {
 
     /// It has the value: if it does not take it, it goes to the next.
     unsafe fn undo(&mut self, _: u8, slot: *mut Slot<T>) -> bool {
-        // SAFETY: the caller.
+        // SAFETY: `withdraw` said `DONE` (this method's contract), which comes of a notification,
+        // once it has filled `slot`; its value is taken here alone.
         unsafe { self.receive(slot) };
         true
     }
@@ -128,7 +135,7 @@ impl<T> Condition<T> {
         impl<U: ?Sized, T> Drop for Held<'_, '_, U, T> {
             fn drop(&mut self) {
                 if !self.1.unlocked {
-                    // SAFETY: dropped once.
+                    // SAFETY: the guard is dropped once, here; the wait has not unlocked.
                     unsafe { ManuallyDrop::drop(&mut self.0) };
                 }
             }
