@@ -138,7 +138,7 @@ impl<T> Entry<T> {
     ///
     /// # Safety
     /// Linked, and the channel is locked.
-    pub(crate) unsafe fn replace_target(&self, waiter: Waiter) -> Waiter {
+    pub(crate) unsafe fn replace_waiter(&self, waiter: Waiter) -> Waiter {
         // SAFETY: the entry is linked under the lock (this function's contract): `push` has written
         // its links, and nobody else reaches them.
         self.links.with_mut(|links| unsafe { std::mem::replace(&mut (*links).assume_init_mut().waiter, waiter) })

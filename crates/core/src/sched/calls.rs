@@ -28,9 +28,9 @@ pub(crate) const MOST: usize = 512;
 const KEEP: Duration = Duration::from_secs(10);
 
 /// For calls that hold up their thread.
-pub(crate) static BLOCKING: Pool = Pool::new("myriad-blocking", || MOST);
+pub(crate) static BLOCKING: ThreadPool = ThreadPool::new("myriad-blocking", || MOST);
 /// For computations.
-pub(crate) static COMPUTE: Pool = Pool::new("myriad-compute", || processors().workers);
+pub(crate) static COMPUTE: ThreadPool = ThreadPool::new("myriad-compute", || processors().workers);
 
 /// What the pool runs.
 pub(crate) struct Job {
@@ -51,7 +51,7 @@ impl Job {
 }
 
 /// See the module's header.
-pub(crate) struct Pool {
+pub(crate) struct ThreadPool {
     name: &'static str,
     /// How many may run at a time.
     most: fn() -> usize,
@@ -103,10 +103,10 @@ pub(crate) fn works_here() -> bool {
     WORKS_HERE.get()
 }
 
-impl Pool {
-    const fn new(name: &'static str, most: fn() -> usize) -> Pool {
+impl ThreadPool {
+    const fn new(name: &'static str, most: fn() -> usize) -> ThreadPool {
         let state = State { era: 0, queue: VecDeque::new(), idle: Vec::new(), threads: 0, asleep: 0, numbered: 0 };
-        Pool { name, most, state: Mutex::new(state) }
+        ThreadPool { name, most, state: Mutex::new(state) }
     }
 
     /// Has the job run by a thread. Gives it back if there is none and none can be started.

@@ -46,7 +46,7 @@ pub(crate) const FIRE_SLEEP: u16 = 1;
 
 /// `fire` of a node whose `data` is a
 /// [`CancelScope`](crate::sched::cancel::cancel_scope::CancelScope) of a task.
-pub(crate) const FIRE_REGION: u16 = 2;
+pub(crate) const FIRE_CANCEL_SCOPE: u16 = 2;
 /// Wakers of futures that are taken out at a time.
 pub(crate) const BATCH: usize = 16;
 
@@ -336,7 +336,7 @@ impl Timers {
                     if Wait::claim_timeout(wait) {
                         blocked.add(Wait::node(wait));
                     }
-                } else if (*this).fire == FIRE_REGION {
+                } else if (*this).fire == FIRE_CANCEL_SCOPE {
                     // Its task removes the timer, under this lock, before it leaves the cancel
                     // scope.
                     wakers.ask(CancelScope::cancel((*this).data.cast::<CancelScope>()));

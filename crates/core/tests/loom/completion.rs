@@ -194,7 +194,7 @@ pub static SCRIPTS: &[Script] = &[
         mutants: &[
             "gate-release",
             "gate-acquire",
-            "gate-not-woken",
+            "parker-not-woken",
             "done-not-release",
             "done-load-acquire",
             "wait-failure-acquire",

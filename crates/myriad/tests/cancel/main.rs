@@ -12,7 +12,7 @@ mod cancel_life;
 mod cancel_locks;
 mod cancel_many;
 mod cancel_policies;
-mod cancel_regions;
+mod cancel_scopes;
 mod cancel_selects;
 mod cancel_stacks;
 mod cancel_threads;

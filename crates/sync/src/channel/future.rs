@@ -103,7 +103,7 @@ impl<T> Receiving<T> {
                 }
                 LINKED if on("waker-kept") => Received::Empty,
                 LINKED => {
-                    *waiter = waiter.take().map(|new| (*at).replace_target(new));
+                    *waiter = waiter.take().map(|new| (*at).replace_waiter(new));
                     Received::Empty
                 }
                 _ => {
@@ -268,7 +268,7 @@ impl<T> Sending<T> {
                 DONE => Sent::Done(None),
                 CLOSED => Sent::Closed,
                 LINKED => {
-                    *waiter = waiter.take().map(|new| (*at).replace_target(new));
+                    *waiter = waiter.take().map(|new| (*at).replace_waiter(new));
                     Sent::Full
                 }
                 _ => {

@@ -436,7 +436,7 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
                 DONE => Received::Done(None),
                 CLOSED => Received::Closed,
                 LOOKS => {
-                    *waiter = waiter.take().map(|new| (*at).replace_target(new));
+                    *waiter = waiter.take().map(|new| (*at).replace_waiter(new));
                     Received::Empty
                 }
                 _ => {

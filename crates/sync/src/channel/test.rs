@@ -228,7 +228,7 @@ fn an_entry_keeps_its_newest_target() {
     waiters.push(&mut list, 0);
     // SAFETY: linked, in a list that the test has for itself; claimed, and woken once.
     unsafe {
-        let old = waiters.entries[0].replace_target(Waiter::future(&flag.clone().into()));
+        let old = waiters.entries[0].replace_waiter(Waiter::future(&flag.clone().into()));
         assert!(old.is_future());
         old.discard();
         let (_, waiter) = list.claim_first().unwrap();

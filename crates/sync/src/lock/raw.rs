@@ -461,7 +461,7 @@ unsafe impl Op for Lock<'_> {
             // still, it stays so under the spin lock.
             unsafe {
                 if (*entry).state() == LINKED {
-                    *waiter = waiter.take().map(|new| (*entry).replace_target(new));
+                    *waiter = waiter.take().map(|new| (*entry).replace_waiter(new));
                 }
             }
         });

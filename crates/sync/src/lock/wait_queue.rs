@@ -142,7 +142,7 @@ pub(super) unsafe fn retarget<T>(entry: *mut Entry<T>, waiter: &mut Option<Waite
     // whose lock is held.
     unsafe {
         if (*entry).state() == LINKED {
-            *waiter = waiter.take().map(|new| (*entry).replace_target(new));
+            *waiter = waiter.take().map(|new| (*entry).replace_waiter(new));
         }
     }
 }

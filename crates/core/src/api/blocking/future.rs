@@ -2,7 +2,7 @@
 
 use crate::runtime::pools;
 use crate::sched::calls::Job;
-use crate::sched::calls::{BLOCKING, Pool};
+use crate::sched::calls::{BLOCKING, ThreadPool};
 use crate::sched::context::inherit::Inherited;
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, Payload};
@@ -65,7 +65,7 @@ where
 }
 
 /// Begins a call on a thread of this pool.
-pub(super) fn begin_on<F, T>(pool: &'static Pool, f: F) -> Blocking<T>
+pub(super) fn begin_on<F, T>(pool: &'static ThreadPool, f: F) -> Blocking<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,

@@ -24,7 +24,7 @@ pub use future::{Blocking, blocking_async};
 
 use crate::queue::reason::WaitReason;
 pub(crate) use crate::sched::calls::works_here;
-use crate::sched::calls::{BLOCKING, Job, Pool};
+use crate::sched::calls::{BLOCKING, Job, ThreadPool};
 use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::context::Relocated;
 use crate::sched::lent::{Lent, lend};
@@ -146,7 +146,7 @@ where
 }
 
 /// Calls `f` on a thread of this pool.
-fn call_on<F, T>(pool: &'static Pool, f: F) -> T
+fn call_on<F, T>(pool: &'static ThreadPool, f: F) -> T
 where
     F: FnOnce() -> T + Send,
     T: Send,

@@ -3,7 +3,7 @@
 use super::now;
 use super::sleep::{Sleep, sleep_until_async};
 use crate::sched::cancel::cancel_scope::{self, CancelScope};
-use crate::sched::timers::FIRE_REGION;
+use crate::sched::timers::FIRE_CANCEL_SCOPE;
 use crate::sched::{unwind, worker};
 use myriad_base::sys::clock::Instant;
 use myriad_base::wheel::TimerNode;
@@ -79,7 +79,7 @@ pub fn timeout<R>(limit: Duration, f: impl FnOnce() -> R) -> Result<R, Elapsed> 
 pub fn deadline<R>(at: Instant, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
     let mut limit = Limit {
         cancel_scope: CancelScope::new(false, at),
-        timer: UnsafeCell::new(TimerNode::new(std::ptr::null_mut(), FIRE_REGION)),
+        timer: UnsafeCell::new(TimerNode::new(std::ptr::null_mut(), FIRE_CANCEL_SCOPE)),
     };
     limit.cancel_scope.enter();
     let limit = &limit;

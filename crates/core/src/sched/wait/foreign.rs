@@ -120,7 +120,7 @@ pub(crate) unsafe fn open(parker: *const Parker) {
     if worker::current().is_some() {
         CALLED_AT.store(ticks(), Relaxed);
     }
-    if was == ASLEEP && !on("gate-not-woken") {
+    if was == ASLEEP && !on("parker-not-woken") {
         // SAFETY: the parker stood until the swap above.
         unsafe { Parker::wake(parker) };
     }

@@ -6,8 +6,8 @@ pub(super) type Edit = (&'static str, &'static str, &'static str);
 
 const SLOW_CLOSE: Edit = (
     "sync/src/channel/chan.rs",
-    "fn end_one(&self, here: Here) -> Option<Target> {",
-    "fn end_one(&self, here: Here) -> Option<Target> {
+    "fn end_one(&self, caller: Caller) -> Option<Waiter> {",
+    "fn end_one(&self, caller: Caller) -> Option<Waiter> {
         (0..if FAULT { 3000 } else { 0 }).for_each(|_| std::hint::spin_loop());",
 );
 
@@ -32,7 +32,7 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "timeout-though-set",
         "promise",
         &[(
-            "sync/src/channel/board.rs",
+            "sync/src/channel/observable.rs",
             "return self.try_receive(reader).map_err(",
             "if FAULT { return Err(RecvTimeoutError::Timeout); }
                 return self.try_receive(reader).map_err(",
@@ -56,8 +56,8 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "barrier",
         &[(
             "sync/src/lock/op.rs",
-            "run_out(&mut this.op, here, at, false)",
-            "if FAULT { give_up(&mut this.op, here, at) && false } else { run_out(&mut this.op, here, at, false) }",
+            "run_out(&mut this.op, caller, at, false)",
+            "if FAULT { give_up(&mut this.op, caller, at) && false } else { run_out(&mut this.op, caller, at, false) }",
         )],
     ),
     ("not-given-back", "channel bounded", &[]),
@@ -82,9 +82,9 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "stream",
         &[(
             "sync/src/channel/chan/state.rs",
-            "Side::Receive => self.waiting_receivers.push(entry, target),",
-            "Side::Receive if FAULT => self.waiting_receivers.push_first(entry, target),
-                Side::Receive => self.waiting_receivers.push(entry, target),",
+            "Side::Receive => self.waiting_receivers.push(entry, waiter),",
+            "Side::Receive if FAULT => self.waiting_receivers.push_first(entry, waiter),
+                Side::Receive => self.waiting_receivers.push(entry, waiter),",
         )],
     ),
     (
@@ -165,8 +165,8 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "wait group",
         &[(
             "sync/src/lock/countdown.rs",
-            "(state.count == 0 && !state.crowd.is_empty())",
-            "(state.count <= usize::from(FAULT) && !state.crowd.is_empty())",
+            "(state.count == 0 && !state.wait_queue.is_empty())",
+            "(state.count <= usize::from(FAULT) && !state.wait_queue.is_empty())",
         )],
     ),
     (

@@ -29,7 +29,7 @@ impl<T> State<T> {
         // not linked is live, in no list, and stays where it is (this function's contract).
         unsafe {
             match waiter.take() {
-                Some(new) if (*entry).state() == LINKED => *waiter = Some((*entry).replace_target(new)),
+                Some(new) if (*entry).state() == LINKED => *waiter = Some((*entry).replace_waiter(new)),
                 Some(new) => self.watching.push(entry, new),
                 None => {}
             }
