@@ -34,7 +34,7 @@ ALLOWED = {
         "runtime": "sched queue record",
         "api": "runtime sched queue record",
         "cancel": "api sched",
-        "engine": "api sched queue",
+        "engine": "api runtime sched queue",
         "lib": "api runtime sched queue record cancel engine",
     },
 }

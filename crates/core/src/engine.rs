@@ -1,6 +1,11 @@
 //! What the crates above the engine use of its inside: waiting, user code, panics, splitting of
 //! loops, and the seat of another library's scheduler. Not for programs: it may change at any time.
 
+use crate::runtime::left::{self, Told};
+use crate::sched::pool::Handle;
+use myriad_base::sys::clock::Instant;
+use std::sync::OnceLock;
+
 /// Waiting: [`Wait`](wait::Wait) for a caller that blocks, [`Waiter`](wait::Waiter) for whoever
 /// wakes it.
 pub mod wait {
@@ -14,7 +19,9 @@ pub mod user_code {
 
 /// What is done with panics.
 pub mod unwind {
+    pub use crate::sched::cancel::{cancellation, end_cancellation, is_cancellation};
     pub use crate::sched::unwind::{discard, resume};
+    pub use myriad_base::unwind::{Payload, catch};
 }
 
 /// What the stand-in for another library's scheduler needs to know of ours.
@@ -27,8 +34,28 @@ pub mod split {
     pub use crate::api::split::*;
 }
 
+/// Errors of joins that are no task's of the engine.
+pub mod join_error {
+    pub use crate::api::error::{itself, panicked};
+}
+
 pub use crate::api::id::owner;
 pub use crate::queue::deque::Line;
+pub use crate::runtime::pools::here as home;
+
+/// The time by the clock of this pool's runtime.
+pub fn now_of(pool: Handle) -> Instant {
+    pool.inner().now()
+}
+
+/// From now on a runtime that ends and leaves blocked tasks calls this function, under no lock: their
+/// records say so then. The first function stays; later ones are ignored.
+pub fn when_left(f: fn()) {
+    static FIRST: OnceLock<fn()> = OnceLock::new();
+    if FIRST.set(f).is_ok() {
+        left::when_left(Told::Sets, |_| FIRST.get().into_iter().for_each(|f| f()));
+    }
+}
 
 /// The calling worker's address, and whether that worker reckons with task-locals of its tasks.
 /// `None` on a thread that is no worker. For tests.

@@ -30,9 +30,8 @@ pub mod engine;
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
     pub use crate::api::{
-        Builder, GangError, Group, JoinSet, Local, LocalJoinHandle, LocalScope, Task, TaskId, YieldedTo, current,
-        dedicated, dispatch, gang, keep_thread, local_scope, map_concurrent, map_concurrent_unordered, try_gang,
-        try_map_concurrent,
+        Builder, GangError, Group, Local, Task, TaskId, YieldedTo, current, dedicated, dispatch, gang, keep_thread,
+        try_gang,
     };
     pub use crate::sched::context::{AccessError, Bound, LocalKey, ScopedValue, rng};
     pub use crate::sched::priority::Priority;
@@ -41,8 +40,8 @@ pub mod task {
 /// Time: the timers of a worker, and sleeping.
 pub mod time {
     pub use crate::api::time::{
-        Elapsed, Sleep, Timeout, Timer, call_later, deadline, deadline_async, now, sleep, sleep_async, sleep_until,
-        sleep_until_async, timeout, timeout_async,
+        Elapsed, Sleep, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until, sleep_until_async,
+        timeout, timeout_async,
     };
     pub use myriad_base::sys::clock::Instant;
 }

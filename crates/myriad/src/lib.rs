@@ -97,19 +97,22 @@ pub mod sync {
 /// Tasks: names, and what there is beside [`spawn`].
 pub mod task {
     pub use myriad_core::task::{
-        AccessError, Bound, Builder, GangError, Group, JoinSet, Local, LocalJoinHandle, LocalKey, LocalScope, Priority,
-        ScopedValue, Task, TaskId, YieldedTo, current, dedicated, dispatch, gang, keep_thread, local_scope,
-        map_concurrent, map_concurrent_unordered, try_gang, try_map_concurrent,
+        AccessError, Bound, Builder, GangError, Group, Local, LocalKey, Priority, ScopedValue, Task, TaskId, YieldedTo,
+        current, dedicated, dispatch, gang, keep_thread, try_gang,
     };
     pub use myriad_core::yield_now;
+    pub use myriad_task::{
+        JoinSet, LocalJoinHandle, LocalScope, local_scope, map_concurrent, map_concurrent_unordered, try_map_concurrent,
+    };
 }
 
 /// Time: sleeping, instants.
 pub mod time {
     pub use myriad_core::time::{
-        Elapsed, Instant, Sleep, Timeout, Timer, call_later, deadline, deadline_async, now, sleep, sleep_async,
-        sleep_until, sleep_until_async, timeout, timeout_async,
+        Elapsed, Instant, Sleep, Timeout, deadline, deadline_async, now, sleep, sleep_async, sleep_until,
+        sleep_until_async, timeout, timeout_async,
     };
+    pub use myriad_task::{Timer, call_later};
 }
 
 // What the compiler refuses: tests that something does not compile.

@@ -34,7 +34,7 @@
 //!
 //! - **Nobody is started for each iteration.** A body that blocks holds up the iterations that come
 //!   after it in its part, and about as many bodies are under way as there are workers. For work
-//!   that mostly waits see [`map_concurrent`](myriad_core::task::map_concurrent), or a loop with
+//!   that mostly waits see `map_concurrent`, or a loop with
 //!   the schedule [`Greedy`](Schedule::Greedy) and as many [`tasks`](Loop::tasks) as should wait at
 //!   a time.
 //! - **A foreign thread** sleeps meanwhile: all runs on the global runtime.

@@ -132,3 +132,13 @@ impl fmt::Debug for JoinError {
 }
 
 impl std::error::Error for JoinError {}
+
+/// The error of a task that ended by this unwinding.
+pub fn panicked(payload: Payload, place: &'static Location<'static>) -> JoinError {
+    JoinError::panicked(payload, place, None)
+}
+
+/// The error of a task that has joined itself.
+pub fn itself(place: &'static Location<'static>) -> JoinError {
+    JoinError::itself(place)
+}

@@ -276,7 +276,7 @@ unsafe fn cancelled<F: Future>(task: *mut Header) -> Ended {
     unsafe {
         state::end(&(*task).state);
         let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
-        set_panicked(task, dropped.err().unwrap_or_else(cancel::payload));
+        set_panicked(task, dropped.err().unwrap_or_else(cancel::cancellation));
         end::<F>(task)
     }
 }
@@ -310,7 +310,7 @@ unsafe fn end<F: Future>(task: *mut Header) -> Ended {
 /// The task is the caller's, and its payload is empty.
 #[cold]
 unsafe fn set_panicked(task: *mut Header, mut payload: Payload) {
-    cancel::settle(&mut payload);
+    cancel::end_cancellation(&mut payload);
     // SAFETY: the caller.
     unsafe {
         record::put::<Payload>(task, payload);

@@ -111,7 +111,7 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
                 let f = ManuallyDrop::take(closure);
                 let ended = if begins { unwind::catch(f) } else { cancel::never_start(f) };
                 (*result).write(ended.map_err(|mut payload| {
-                    cancel::settle(&mut payload);
+                    cancel::end_cancellation(&mut payload);
                     Some(payload)
                 }));
             }),
@@ -289,7 +289,7 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
         checkpoint::put_framed_on_top(before, task.record());
         let (w, rb) = ScopedTasks::with(w, task.record(), std::ptr::null(), || {
             unwind::catch(b).map_err(|mut payload| {
-                cancel::settle(&mut payload);
+                cancel::end_cancellation(&mut payload);
                 payload
             })
         });

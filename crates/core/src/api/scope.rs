@@ -477,7 +477,7 @@ where
                 (*task).outcome = Outcome::Returned;
             }
             Err(mut payload) => {
-                cancel::settle(&mut payload);
+                cancel::end_cancellation(&mut payload);
                 record::put::<Payload>(task, payload);
                 (*task).outcome = Outcome::Panicked;
             }

@@ -293,7 +293,7 @@ where
 #[cold]
 #[inline(never)]
 unsafe fn panicked(task: *mut Header, mut payload: Payload) -> Ended {
-    cancel::settle(&mut payload);
+    cancel::end_cancellation(&mut payload);
     // SAFETY: the caller.
     unsafe { record::put::<Payload>(task, payload) };
     Ended::Panicked
@@ -309,7 +309,7 @@ unsafe fn never_start<F>(task: *mut Header) -> Ended {
     // SAFETY: the caller. The destructor is the task's own code: its panic is the task's.
     unsafe {
         let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
-        record::put::<Payload>(task, dropped.err().unwrap_or_else(cancel::payload));
+        record::put::<Payload>(task, dropped.err().unwrap_or_else(cancel::cancellation));
     }
     Ended::Panicked
 }

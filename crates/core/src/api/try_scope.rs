@@ -130,7 +130,7 @@ where
     }
     let result = match result {
         Err(mut payload) if cancel::is_cancellation(&payload) && cancel_scope.is_over() => {
-            cancel::settle(&mut payload);
+            cancel::end_cancellation(&mut payload);
             // By one of the tasks; or if by the owner's cancellation, it arrives in `end`.
             Ok(None)
         }
@@ -177,7 +177,8 @@ impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
 
     /// The same; `end` is dropped when the task has ended, and a failure is known.
     #[track_caller]
-    pub(super) fn spawn_with<F, T, D>(&'scope self, f: F, end: D) -> ScopedJoinHandle<'scope, Option<T>>
+    #[doc(hidden)]
+    pub fn spawn_with<F, T, D>(&'scope self, f: F, end: D) -> ScopedJoinHandle<'scope, Option<T>>
     where
         F: FnOnce() -> Result<T, E> + Send + 'scope,
         T: Send + 'scope,

@@ -64,7 +64,7 @@ pub(super) fn start(configs: Vec<(Arc<str>, Config)>) -> io::Result<&'static Poo
 }
 
 /// The pool of the calling task; the global runtime's for others.
-pub(crate) fn here() -> Handle {
+pub fn here() -> Handle {
     inside().unwrap_or_else(|| Handle::of(global::own_pool()))
 }
 

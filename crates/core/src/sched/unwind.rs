@@ -10,7 +10,7 @@ pub(crate) use myriad_base::unwind::{AbortOnUnwind, Payload, catch, message, nev
 /// Lets a caught panic go on, without a second message.
 #[cold]
 pub fn resume(mut payload: Payload) -> ! {
-    cancel::unsettle(&mut payload);
+    cancel::resume_cancellation(&mut payload);
     resume_unwind(payload)
 }
 

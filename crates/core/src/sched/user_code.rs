@@ -64,7 +64,7 @@ pub(crate) fn call_as<R>(w: Option<Role>, f: impl FnOnce() -> R) -> (Option<Role
 
 /// A payload that has come out of user code, and may go anywhere now.
 fn settled(mut payload: Payload) -> Payload {
-    cancel::settle(&mut payload);
+    cancel::end_cancellation(&mut payload);
     payload
 }
 

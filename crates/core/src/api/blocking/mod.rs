@@ -97,7 +97,7 @@ impl<F, T> Call<F, T> {
         self.asked().cancel_scope = None;
         cancel_scope.leave();
         result.map_err(|mut payload| {
-            cancel::settle(&mut payload);
+            cancel::end_cancellation(&mut payload);
             payload
         })
     }

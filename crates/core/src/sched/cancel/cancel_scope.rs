@@ -393,7 +393,7 @@ pub(crate) fn ended<R>(cancel_scope: &CancelScope, result: Result<R, Payload>) -
     match result {
         Ok(value) => Ok(value),
         Err(mut payload) if super::is_cancellation(&payload) && cancel_scope.is_over() => {
-            super::settle(&mut payload);
+            super::end_cancellation(&mut payload);
             // (Not out of a destructor that runs because of a panic: there the rest of the task is
             // spared.)
             if cancelled(cancel_scope.key).is_some_and(|extent| !extent.leaves_panic(std::thread::panicking())) {

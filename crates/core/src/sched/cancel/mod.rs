@@ -112,7 +112,7 @@ impl std::error::Error for Cancelled {}
 
 /// What a task that never began leaves.
 #[cold]
-pub(crate) fn payload() -> Payload {
+pub fn cancellation() -> Payload {
     Box::new(Cancelled { unwinding: None })
 }
 
@@ -127,16 +127,16 @@ pub(crate) fn never_start<F, T>(f: F) -> Result<T, Payload> {
 #[inline(never)]
 fn drop_shielded(drop: &mut dyn FnMut()) -> Payload {
     // The destructor is the task's own code: its panic is the task's. It may block, in peace.
-    unwind::catch(|| shield(drop)).err().unwrap_or_else(payload)
+    unwind::catch(|| shield(drop)).err().unwrap_or_else(cancellation)
 }
 
 /// Did this unwind because of a cancellation?
-pub(crate) fn is_cancellation(payload: &Payload) -> bool {
+pub fn is_cancellation(payload: &Payload) -> bool {
     payload.is::<Cancelled>()
 }
 
 /// An unwinding has stopped here; its payload may go to another task now.
-pub(crate) fn settle(payload: &mut Payload) {
+pub fn end_cancellation(payload: &mut Payload) {
     if let Some(cancelled) = payload.downcast_mut::<Cancelled>()
         && let Some(unwinding) = cancelled.unwinding.take()
     {
@@ -144,8 +144,8 @@ pub(crate) fn settle(payload: &mut Payload) {
     }
 }
 
-/// An unwinding goes on here: the contrary of [`settle`].
-pub(crate) fn unsettle(payload: &mut Payload) {
+/// An unwinding goes on here: the contrary of [`end_cancellation`].
+pub(crate) fn resume_cancellation(payload: &mut Payload) {
     if let Some(cancelled) = payload.downcast_mut::<Cancelled>()
         && cancelled.unwinding.is_none()
     {

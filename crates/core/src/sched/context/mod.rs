@@ -334,7 +334,7 @@ fn with_own<T>(context: *mut Context, f: impl FnOnce() -> T) -> (Result<T, unwin
     let before = OWN.try_with(|own| own.0.replace(context));
     let result = unwind::catch(f).map_err(|mut payload| {
         // It goes to the task that waits.
-        cancel::settle(&mut payload);
+        cancel::end_cancellation(&mut payload);
         payload
     });
     let after = before.map_or(context, |before| OWN.try_with(|own| own.0.replace(before)).unwrap_or(null_mut()));

@@ -1,10 +1,9 @@
 //! A set of tasks whose results are taken as they come.
 
-use super::completions::Completions;
-use super::{JoinError, JoinHandle, spawn, spawn_async};
-use crate::runtime::left::{Told, when_left};
-use crate::sched::pool::Pool;
+use crate::completions::Completions;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
+use myriad_core::engine::when_left;
+use myriad_core::{JoinError, JoinHandle, block_on, spawn, spawn_async};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -15,7 +14,7 @@ use std::task::{Context, Poll, ready};
 ///
 /// # Examples
 /// ```
-/// use myriad_core::task::JoinSet;
+/// use myriad_task::JoinSet;
 /// let mut set = JoinSet::new();
 /// for i in 0..10 {
 ///     set.spawn(move || i * i);
@@ -55,7 +54,7 @@ fn listeners() -> MutexGuard<'static, Vec<Arc<Completions<u64>>>> {
 
 /// Tasks were left blocked, and their records say so: sets are to look. Without the lock: their
 /// takers' wakers may be foreign.
-fn tell_of_left(_: &Pool) {
+fn tell_of_left() {
     let sets = listeners().clone();
     sets.iter().for_each(|set| set.push(LOOK));
 }
@@ -73,7 +72,7 @@ impl Drop for Member {
 }
 
 impl<T: Send + 'static> JoinSet<T> {
-    /// Starts a task in the set; as [`spawn`](fn@crate::spawn).
+    /// Starts a task in the set; as [`spawn`](fn@myriad_core::spawn).
     #[track_caller]
     pub fn spawn(&mut self, f: impl FnOnce() -> T + Send + 'static) {
         let member = self.member();
@@ -133,7 +132,7 @@ impl<T> JoinSet<T> {
         if self.is_empty() {
             return None;
         }
-        Some(super::block_on(poll_fn(|cx| self.poll_next(cx))))
+        Some(block_on(poll_fn(|cx| self.poll_next(cx))))
     }
 
     /// The same as a future, which may be dropped at any time: no result is lost.
@@ -148,7 +147,7 @@ impl<T> JoinSet<T> {
     fn listen(&mut self) {
         self.listens = true;
         fork::hold(Rank::Sets, take);
-        when_left(Told::Sets, tell_of_left);
+        when_left(tell_of_left);
         listeners().push(self.ended.clone());
         // What was left before that.
         self.look();

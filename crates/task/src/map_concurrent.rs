@@ -1,9 +1,8 @@
 //! Many small jobs, a few at a time.
 
-use super::completions::Completions;
-use super::scope::scope;
-use super::try_scope::{Errors, try_scope};
-use crate::sched::user_code::UserValue;
+use crate::completions::Completions;
+use myriad_core::engine::user_code::UserValue;
+use myriad_core::{Errors, scope, try_scope};
 use std::num::NonZero;
 use std::sync::Mutex;
 
@@ -17,7 +16,7 @@ use std::sync::Mutex;
 /// Until all have ended.
 ///
 /// # Cancellation
-/// As of [`scope`](super::scope): all that run are cancelled, and awaited.
+/// As of [`scope`](fn@myriad_core::scope): all that run are cancelled, and awaited.
 ///
 /// # Panics
 /// If `f` or the iterator does: the others are cancelled and awaited, then it goes on. If `limit`
@@ -25,7 +24,7 @@ use std::sync::Mutex;
 ///
 /// # Examples
 /// ```
-/// use myriad_core::task::map_concurrent;
+/// use myriad_task::map_concurrent;
 /// let lengths = map_concurrent(4, ["a", "bb", "ccc"], |word| word.len());
 /// assert_eq!(lengths, [1, 2, 3]);
 /// ```
@@ -61,7 +60,7 @@ where
 ///
 /// # Examples
 /// ```
-/// use myriad_core::task::map_concurrent_unordered;
+/// use myriad_task::map_concurrent_unordered;
 /// let mut sum = 0;
 /// map_concurrent_unordered(4, 0..100u64, |i| i * i, |square| sum += square);
 /// assert_eq!(sum, 328_350);
@@ -144,7 +143,7 @@ impl<F: Fn()> Drop for CancelOnUnwind<F> {
 ///
 /// # Examples
 /// ```
-/// use myriad_core::task::try_map_concurrent;
+/// use myriad_task::try_map_concurrent;
 /// let numbers = try_map_concurrent(2, ["1", "x", "3"], |s| s.parse::<u32>());
 /// assert!(numbers.is_err());
 /// ```

@@ -4,10 +4,9 @@
 //! that future; to set it anew is to begin another one. Which one counts says a number under the
 //! lock: so one that is woken just when it is stopped finds out before it calls.
 
-use super::{Instant, sleep_until_async};
-use crate::api::JoinHandle;
-use crate::runtime::pools;
-use crate::sched::pool::Handle;
+use myriad_core::engine::{home, now_of};
+use myriad_core::time::{Instant, sleep_until_async};
+use myriad_core::{Handle, JoinHandle};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -29,7 +28,8 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_core::time::{call_later, sleep};
+/// use myriad_core::time::sleep;
+/// use myriad_task::call_later;
 /// use std::sync::atomic::{AtomicBool, Ordering::*};
 /// use std::{sync::Arc, time::Duration};
 ///
@@ -43,7 +43,7 @@ use std::time::Duration;
 #[track_caller]
 pub fn call_later(after: Duration, f: impl Fn() + Send + Sync + 'static) -> Timer {
     let state = Mutex::new(State { set: 0, pending: None });
-    let shared = Arc::new(Shared { f: Box::new(f), pool: pools::here(), state });
+    let shared = Arc::new(Shared { f: Box::new(f), pool: home(), state });
     shared.locked().set(&shared, after);
     Timer { shared }
 }
@@ -121,7 +121,7 @@ impl State {
     fn set(&mut self, shared: &Arc<Shared>, after: Duration) -> Option<Pending> {
         self.set += 1;
         let (number, pool) = (self.set, shared.pool);
-        let deadline = pool.inner().now() + after;
+        let deadline = now_of(pool) + after;
         let shared = shared.clone();
         let task = pool.spawn_async(async move {
             sleep_until_async(deadline).await;

@@ -1,6 +1,7 @@
 //! What tasks leave for one taker, in the order in which they end.
 
-use crate::sched::user_code::{StoredWaker, UserValue};
+use myriad_core::block_on;
+use myriad_core::engine::user_code::{StoredWaker, UserValue};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Mutex, MutexGuard};
@@ -9,7 +10,7 @@ use std::task::{Context, Poll};
 /// A queue with one taker. Under a lock of std, which is held for some instructions; no user code
 /// runs under it.
 #[derive(Debug)]
-pub(super) struct Completions<T>(Mutex<Queue<T>>);
+pub(crate) struct Completions<T>(Mutex<Queue<T>>);
 
 #[derive(Debug)]
 struct Queue<T> {
@@ -18,7 +19,7 @@ struct Queue<T> {
 }
 
 impl<T> Completions<T> {
-    pub(super) fn new() -> Completions<T> {
+    pub(crate) fn new() -> Completions<T> {
         Completions(Mutex::new(Queue { items: VecDeque::new(), taker: None }))
     }
 
@@ -26,7 +27,7 @@ impl<T> Completions<T> {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    pub(super) fn push(&self, item: T) {
+    pub(crate) fn push(&self, item: T) {
         let mut queue = self.lock();
         queue.items.push_back(UserValue::new(item));
         let taker = queue.taker.take();
@@ -36,12 +37,12 @@ impl<T> Completions<T> {
         }
     }
 
-    pub(super) fn try_take(&self) -> Option<T> {
+    pub(crate) fn try_take(&self) -> Option<T> {
         self.lock().items.pop_front().map(UserValue::give)
     }
 
     /// The next one, once it is there.
-    pub(super) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<T> {
+    pub(crate) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<T> {
         // Cloned and dropped without the lock: wakers are user code.
         let mut waker = Some(StoredWaker::clone_of(cx.waker()));
         let mut queue = self.lock();
@@ -55,10 +56,10 @@ impl<T> Completions<T> {
     }
 
     /// Blocks until there is one.
-    pub(super) fn take(&self) -> T {
+    pub(crate) fn take(&self) -> T {
         match self.try_take() {
             Some(item) => item,
-            None => super::block_on(poll_fn(|cx| self.poll_take(cx))),
+            None => block_on(poll_fn(|cx| self.poll_take(cx))),
         }
     }
 }

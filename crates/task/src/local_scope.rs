@@ -16,12 +16,11 @@
 //! finds its set by a thread-local: that is a thread-local scope, which in fiber mode another task
 //! on the thread would see.
 
-use super::block_on;
-use super::error::JoinError;
-use crate::sched::cancel;
-use crate::sched::unwind::{self, Payload};
-use crate::sched::user_code::{StoredWaker, UserValue};
-use crate::sched::wait::Caller;
+use myriad_core::engine::unwind::{self, Payload, cancellation};
+use myriad_core::engine::user_code::{StoredWaker, UserValue};
+use myriad_core::engine::wait::Caller;
+use myriad_core::engine::{join_error, unwind::end_cancellation, unwind::is_cancellation};
+use myriad_core::{JoinError, block_on};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
@@ -41,7 +40,7 @@ use std::task::{Context, Poll, Wake, Waker};
 /// `Cell`, thread-locals, guards) without locks. It is the same in both modes.
 ///
 /// To run tasks that may wait *on stacks of their own* and share without locks, use a
-/// [`Group`](super::Group).
+/// [`Group`](myriad_core::task::Group).
 ///
 /// # Blocking
 /// At its end, until all local tasks have ended: the caller is set aside, or a foreign thread
@@ -61,7 +60,7 @@ use std::task::{Context, Poll, Wake, Waker};
 /// use std::{cell::Cell, rc::Rc};
 ///
 /// let seen = Rc::new(Cell::new(0));                          // not `Send`
-/// let sum = myriad_core::task::local_scope(|s| {
+/// let sum = myriad_task::local_scope(|s| {
 ///     let ping = s.spawn_async({
 ///         let seen = seen.clone();
 ///         async move {
@@ -85,7 +84,7 @@ pub fn local_scope<'env, T>(f: impl FnOnce(&LocalScope<'env>) -> T) -> T {
     }));
     let result = unwind::catch(|| f(&scope));
     let inner = &scope.0;
-    if result.as_ref().is_err_and(cancel::is_cancellation) {
+    if result.as_ref().is_err_and(is_cancellation) {
         scope.cancel_all();
     }
     let result = match (result, scope.wait_for_end()) {
@@ -326,7 +325,7 @@ impl<'env> LocalScope<'env> {
                 }));
             });
             if let Err(mut payload) = waited {
-                cancel::settle(&mut payload);
+                end_cancellation(&mut payload);
                 self.cancel_all();
                 match first {
                     Ok(()) => first = Err(payload),
@@ -432,7 +431,7 @@ impl<T> AtEnd<'_, T> {
     fn end(&mut self, mut result: Result<T, Payload>) {
         if let Err(payload) = &mut result {
             // It goes to whoever has the handle; the owner of the scope unwinds no more.
-            cancel::settle(payload);
+            end_cancellation(payload);
         }
         if let Some(inner) = self.inner.take() {
             self.state.end(&inner, result);
@@ -442,7 +441,7 @@ impl<T> AtEnd<'_, T> {
 
 impl<T> Drop for AtEnd<'_, T> {
     fn drop(&mut self) {
-        self.end(Err(cancel::payload()));
+        self.end(Err(cancellation()));
     }
 }
 
@@ -483,7 +482,7 @@ fn give_up<T>(scope: &Inner<'_>, result: Result<T, Payload>) {
         },
     };
     let mut first = scope.panic.borrow_mut();
-    if first.is_none() && !cancel::is_cancellation(&payload) {
+    if first.is_none() && !is_cancellation(&payload) {
         *first = Some(payload);
     } else {
         drop(first);
@@ -518,7 +517,7 @@ impl<T> LocalJoinHandle<'_, T> {
     /// this stack.
     pub fn join(self) -> Result<T, JoinError> {
         if self.state.polled.get() {
-            return Err(JoinError::itself(self.state.place));
+            return Err(join_error::itself(self.state.place));
         }
         let scope = self.scope.clone();
         scope.wait(self)
@@ -552,7 +551,7 @@ impl<T> Future for LocalJoinHandle<'_, T> {
             }
             Outcome::Ended(_) => {
                 let Outcome::Ended(result) = std::mem::replace(&mut *outcome, Outcome::Gone) else { unreachable!() };
-                Poll::Ready(result.map_err(|payload| JoinError::panicked(payload, self.state.place, None)))
+                Poll::Ready(result.map_err(|payload| join_error::panicked(payload, self.state.place)))
             }
         }
     }
