@@ -48,8 +48,8 @@ pub fn now_of(pool: Handle) -> Instant {
     pool.inner().now()
 }
 
-/// From now on a runtime that ends and leaves blocked tasks calls this function, under no lock: their
-/// records say so then. The first function stays; later ones are ignored.
+/// From now on a runtime that ends and leaves blocked tasks calls this function, under no lock:
+/// their records say so then. The first function stays; later ones are ignored.
 pub fn when_left(f: fn()) {
     static FIRST: OnceLock<fn()> = OnceLock::new();
     if FIRST.set(f).is_ok() {

@@ -284,8 +284,10 @@ unsafe fn describe(pool: &Pool, task: *const Header, state: State) -> Option<Unf
 unsafe fn reason_of(task: *const Header) -> Option<WaitReason> {
     // SAFETY: readable, by the contract; the word is atomic.
     match position::read(unsafe { (*task).idx.load(Acquire) }) {
-        // SAFETY: the node stands on the stack of the task, which does not go on.
-        Position::Waits(_, node) => Some(unsafe { (*node.cast::<Parked>()).reason }),
+        Position::Waits(_, node) => {
+            // SAFETY: the node stands on the stack of the task, which does not go on.
+            Some(unsafe { (*node.cast::<Parked>()).reason })
+        }
         _ => None,
     }
 }
