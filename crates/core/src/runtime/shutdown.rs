@@ -279,8 +279,8 @@ unsafe fn describe(pool: &Pool, task: *const Header, state: State) -> Option<Unf
 /// What a blocked task waits for; `None` where that is not known: another task stands on top of it.
 ///
 /// # Safety
-/// `task` is a record of a pool whose workers have ended: if the record says that its task waits at a
-/// node, that task does not go on.
+/// `task` is a record of a pool whose workers have ended: if the record says that its task waits at
+/// a node, that task does not go on.
 unsafe fn reason_of(task: *const Header) -> Option<WaitReason> {
     // SAFETY: readable, by the contract; the word is atomic.
     match position::read(unsafe { (*task).idx.load(Acquire) }) {
