@@ -77,10 +77,11 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     /// The closure, to call it here.
     ///
     /// # Safety
-    /// The task was claimed, and the closure is taken once.
+    /// The task was claimed by the caller, so nobody else runs it, and the closure is taken once.
     #[inline(always)]
     unsafe fn take_closure(&self) -> F {
-        // SAFETY: the caller.
+        // SAFETY: nobody else runs the task, and the closure was not taken before (this function's
+        // contract).
         unsafe { ManuallyDrop::take(&mut *self.closure.get()) }
     }
 
@@ -89,11 +90,17 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     /// # Safety
     /// The task has ended by `run`, and the result is taken once.
     pub(crate) unsafe fn take_result(&self) -> Result<T, Option<Payload>> {
-        // SAFETY: the caller.
+        // SAFETY: the task has ended by `run`, which writes the result in every mode that it is
+        // called with, and nobody has taken that (this function's contract).
         unsafe { (*self.result.get()).assume_init_read() }
     }
 }
 
+/// `run` of a record on a stack.
+///
+/// # Safety
+/// `task` is the record of a `StackTask<F, T>` that has begun, claimed by the caller or taken out
+/// of its queue, and not run yet. Its frame waits for the end.
 unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> Ended {
     // The task is known by its header's address; the word behind it, by where that ends
     // (`context::inherit`).
@@ -102,8 +109,9 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
         assert!(std::mem::offset_of!(StackTask<F, T>, _context) == size_of::<Header>());
     };
     let this = task.cast::<StackTask<F, T>>();
-    // SAFETY: whoever runs the task has claimed it, so the closure is taken once. Its frame waits
-    // for the end, so both places stand until `complete`, which comes after the result is written.
+    // SAFETY: the task was claimed or taken out of its queue (this function's contract), so the
+    // closure is taken once. Its frame waits for the end, so both places stand until `complete`,
+    // which comes after the result is written.
     unsafe {
         let (closure, result) = (&mut *(*this).closure.get(), (*this).result.get());
         match mode {
@@ -257,7 +265,7 @@ where
     // SAFETY: the frame's own record; claimed once. (If we have another worker's role now, the task
     // is not in its deque, or was stolen into it.)
     if unsafe { w.shared.deque.claim_plain(task.header()) } {
-        // SAFETY: claimed.
+        // SAFETY: the task was claimed just now, and its closure is taken here alone.
         let b = unsafe { task.take_closure() };
         let rb = match unwind::catch(b) {
             Ok(rb) => rb,

@@ -79,7 +79,7 @@ pub(super) unsafe fn leave(pool: &'static Pool) {
 /// that will be refused is not.)
 ///
 /// # Safety
-/// A live record.
+/// `task` is a record in memory for records.
 unsafe fn is_blocked(task: *const Header) -> bool {
     loop {
         // SAFETY: record memory, which is never unmapped; the word is atomic.
@@ -94,10 +94,12 @@ unsafe fn is_blocked(task: *const Header) -> bool {
 /// Completes the record for whoever has the handle.
 ///
 /// # Safety
-/// As for [`leave`]; the task is blocked.
+/// All workers of `pool` have ended, and their end happened before. `task` is a live record of the
+/// pool, and blocked.
 unsafe fn tell(pool: &'static Pool, task: *mut Header) {
     pool.keep_left();
-    // SAFETY: the caller: who ran the task does not go on, so what is the runner's is ours.
+    // SAFETY: `task` is blocked, and its workers have ended (this function's contract): who ran it
+    // does not go on, so what is the runner's is ours.
     let waiter = unsafe {
         (*task).outcome = Outcome::Left;
         Header::complete(task)
@@ -116,7 +118,7 @@ unsafe fn tell(pool: &'static Pool, task: *mut Header) {
 /// Ends the process if somebody waits who cannot be told.
 ///
 /// # Safety
-/// As for [`leave`].
+/// All workers of `pool` have ended, and their end happened before.
 unsafe fn refuse_lent_frames(pool: &'static Pool) {
     let mut lent = None;
     // SAFETY: the workers have ended, so their lists of frames stay as they are; who is in `run`
@@ -142,7 +144,8 @@ unsafe fn refuse_lent_frames(pool: &'static Pool) {
     }
     if let Some((task, who)) = lent {
         let name = pool.name_of(task, true).map_or_else(|| "a task".into(), |name| format!("task '{name}'"));
-        // SAFETY: it has not ended.
+        // SAFETY: the task has not ended (`waiter` was not `DONE`), and its workers have, so the
+        // record stays.
         let place = unsafe { (*task).place };
         abort_with(&format!(
             "{name} (spawned at {place}) was still blocked when its runtime ended, and {who}, with a frame that the task borrows \
