@@ -21,9 +21,8 @@ use crate::sched::pool::Pool;
 use crate::sched::unwind;
 use crate::sched::waker::wake_waiter;
 use crate::sched::worker::{self, Worker};
+use myriad_base::sys::hooks::Hooks;
 use myriad_base::sys::thread::abort_with;
-use std::ptr::null_mut;
-use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::*;
 
 /// Who is told when tasks of a pool were left blocked, in this order.
@@ -35,13 +34,13 @@ pub(crate) enum Told {
     Gangs,
 }
 
-/// A `fn(&Pool)` each, or null.
-static TOLD: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
+const ALL_TOLD: usize = Told::Gangs as usize + 1;
+
+static TOLD: Hooks<fn(&Pool), ALL_TOLD> = Hooks::new();
 
 /// From now on `told` is called when tasks of a pool were left blocked.
 pub(crate) fn when_left(who: Told, told: fn(&Pool)) {
-    // Release: pairs with the Acquire in `leave`.
-    TOLD[who as usize].store(told as *mut (), Release);
+    TOLD.set(who as usize, told);
 }
 
 /// Leaves what is blocked in this pool, and tells who waits for it.
@@ -62,15 +61,9 @@ pub(super) unsafe fn leave(pool: &'static Pool) {
         });
         left.into_iter().for_each(|task| tell(pool, task));
     }
-    for told in &TOLD {
-        // Acquire: pairs with the Release in `when_left`.
-        let told = told.load(Acquire);
-        if !told.is_null() {
-            // SAFETY: what is not null was put there by `when_left`, from a function of this type.
-            let told = unsafe { std::mem::transmute::<*mut (), fn(&Pool)>(told) };
-            if let Err(payload) = unwind::catch(|| told(pool)) {
-                unwind::discard(payload);
-            }
+    for told in (0..ALL_TOLD).filter_map(|who| TOLD.get(who)) {
+        if let Err(payload) = unwind::catch(|| told(pool)) {
+            unwind::discard(payload);
         }
     }
 }
