@@ -263,7 +263,11 @@ unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
                         record::put(task, value);
                         (*task).outcome = Outcome::Returned;
                     }
-                    Err(payload) => set_panicked(task, payload),
+                    Err(payload) => {
+                        // Here, where a panic of the output's destructor ends, too.
+                        unwind::drop_quietly(value);
+                        set_panicked(task, payload);
+                    }
                 }
             }
             Err(payload) => {
