@@ -314,7 +314,9 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
 #[cold]
 #[inline(never)]
 fn join_stolen<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
-    _ = wait_for_frame(w, task.header());
+    // SAFETY: the task was queued, and stands in the frame of whoever calls, who keeps it as
+    // `task`.
+    _ = unsafe { wait_for_frame(w, task.header()) };
     // SAFETY: the task has ended, and this is the only taker.
     match unsafe { task.take_result() } {
         Ok(value) => value,
@@ -332,7 +334,9 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payloa
         unwind::resume(payload);
     }
     // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
-    // SAFETY: the frame's own record; claimed once.
+    // SAFETY: the record is in the frame of whoever calls, and was queued. If it is claimed here,
+    // the task is ours to run, once; else it is awaited. Then it has ended by `run`, and its result
+    // is taken here alone.
     unsafe {
         if w.claim(task.header()) {
             let before = w.running.replace(CurrentTask::of_task(task.record()));
@@ -354,7 +358,8 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payloa
 /// `a` was cancelled, so `b` is: it does not begin any more, or is asked and awaited.
 #[cold]
 fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
-    // SAFETY: the frame's own record; claimed once.
+    // SAFETY: the record is in the frame of whoever calls, and was queued. If it is claimed here,
+    // the task is ours to drop, once; else it is awaited, and its result is taken here alone.
     let dropped = unsafe {
         if w.claim(task.header()) {
             unwind::catch(|| _ = (task.header().run)(task.record(), Mode::DropUnstarted))
@@ -371,11 +376,15 @@ fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
 }
 
 /// Waits for a task whose record is in the caller's frame, whatever happens.
-pub(crate) fn wait_for_frame(w: Role, header: &Header) -> Role {
+///
+/// # Safety
+/// `header` is that of a record in the caller's frame, whose task was queued, and which has no
+/// handle. `w` is the calling worker.
+unsafe fn wait_for_frame(w: Role, header: &Header) -> Role {
     let stays = AbortOnUnwind::new(
         "a join was left by a panic while the task runs whose record and data are in its frame (a bug in Myriad)",
     );
-    // SAFETY: the record is the caller's own.
+    // SAFETY: the record is the caller's own (this function's contract).
     let w = match unsafe { wait_done(Some(w), header) } {
         Ok(w) => w.expect("a worker stays one"),
         // (Without a stack nothing has waited, and no waker was left in such a record.)
@@ -401,7 +410,8 @@ where
     let loan = Relocated::new();
     let task = StackTask::new(|| loan.run(f));
     task.begin(flags_on::<GUEST>(&w), place);
-    // SAFETY: the frame stands until the task is done.
+    // SAFETY: nobody else knows the record, which has begun and is in no queue; this frame stands
+    // until the task is done, for which `join_stolen` waits whatever happens.
     unsafe { w.push_next(task.record()) };
     let result = unwind::catch(|| join_stolen(w, &task));
     loan.give_back();

@@ -318,8 +318,8 @@ fn a_second_payload_that_panics() {
     });
 }
 
-/// A future that is ready panics when it is dropped, and so does its output then: the joiner gets the
-/// first panic, and the worker goes on.
+/// A future that is ready panics when it is dropped, and so does its output then: the joiner gets
+/// the first panic, and the worker goes on.
 #[test]
 fn an_output_that_panics_after_its_future() {
     struct Output;
