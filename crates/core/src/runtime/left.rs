@@ -46,7 +46,7 @@ pub(crate) fn when_left(who: Told, told: fn(&Pool)) {
 /// Leaves what is blocked in this pool, and tells who waits for it.
 ///
 /// # Safety
-/// All workers of the pool have ended, and their end happened before; what was queued has been
+/// All workers of `pool` have ended, and their end happened before; what was queued has been
 /// dropped.
 pub(super) unsafe fn leave(pool: &'static Pool) {
     // SAFETY: the workers have ended, so what runs or is blocked in them stays as it is; a live
