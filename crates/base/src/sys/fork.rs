@@ -12,10 +12,10 @@
 //! at the fork, the child waits for ever. What is found out once is found out by each who asks
 //! ([`Fact`](super::fact::Fact)), or made under one of these locks.
 
+use super::hooks::Hooks;
 use std::cell::RefCell;
-use std::ptr::null_mut;
 // Not through the door: nothing here is in a model.
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 /// What is of era 0 has not begun. Relaxed, always: written in a child that has one thread.
 static ERA: AtomicU32 = AtomicU32::new(1);
@@ -54,19 +54,15 @@ pub enum Rank {
 
 const RANKS: usize = Rank::Base as usize + 1;
 
-/// What was asked for: a `fn() -> GiveBack` each, or null.
-static TAKE: [AtomicPtr<()>; RANKS] = [const { AtomicPtr::new(null_mut()) }; RANKS];
+/// What was asked for, by rank.
+static TAKE: Hooks<fn() -> GiveBack, RANKS> = Hooks::new();
 
 /// From now on the thread that forks takes these locks too: `take` does it.
 ///
 /// `take` does not panic, and neither does what it returns.
 #[inline]
 pub fn hold(rank: Rank, take: fn() -> GiveBack) {
-    let place = &TAKE[rank as usize];
-    if place.load(Relaxed).is_null() {
-        // Release: pairs with the Acquire in `before`.
-        place.store(take as *mut (), Release);
-    }
+    TAKE.set(rank as usize, take);
     watch();
 }
 
@@ -90,9 +86,7 @@ pub fn watch() {
 
 #[cold]
 fn register() {
-    let place = &TAKE[Rank::Base as usize];
-    // Release: pairs with the Acquire in `before`.
-    place.store(take_own as fn() -> GiveBack as *mut (), Release);
+    TAKE.set(Rank::Base as usize, take_own);
     // SAFETY: functions that stay, and do not unwind: they lock and unlock.
     #[cfg(all(unix, not(miri)))]
     unsafe {
@@ -119,13 +113,8 @@ extern "C" fn before() {
             // Registered twice.
             return;
         }
-        let all = TAKE.each_ref().map(|take| {
-            // Acquire: pairs with the Release in `hold`.
-            let take = take.load(Acquire);
-            // SAFETY: what is not null was put there by `hold` or `register`, from a function of
-            // this type.
-            (!take.is_null()).then(|| unsafe { std::mem::transmute::<*mut (), fn() -> GiveBack>(take) }())
-        });
+        // In the order of the ranks.
+        let all = std::array::from_fn(|rank| TAKE.get(rank).map(|take| take()));
         held.replace(Some(all));
     });
 }

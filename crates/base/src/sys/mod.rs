@@ -15,6 +15,7 @@ pub mod fact;
 pub mod fence;
 pub mod fork;
 pub mod futex;
+pub mod hooks;
 pub mod map;
 pub mod mutant;
 pub mod say;

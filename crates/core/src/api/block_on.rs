@@ -45,9 +45,11 @@ impl SignalWait<'_> {
     /// Takes the node back. False: a waker has it.
     ///
     /// # Safety
-    /// As for every [`End`](crate::queue::parked::End); the node is that of a `SignalWait`.
+    /// `node` is the node of a `SignalWait`, and points into the whole. The owner of that is
+    /// blocked, and does not go on before this returns.
     unsafe fn end(node: *const Parked) -> bool {
-        // SAFETY: the caller.
+        // SAFETY: `node` is that of a `SignalWait`, which stands because its owner is
+        // blocked (this function's contract).
         let signal = unsafe { (*node.cast::<SignalWait<'_>>()).signal };
         signal.0.compare_exchange(node.cast_mut(), null_mut(), Acquire, Relaxed).is_ok()
     }

@@ -252,11 +252,13 @@ impl Builder {
     /// record, which may be another one.
     ///
     /// # Safety
-    /// The record is complete, known to nobody else, and from the memory of `w`.
+    /// `task` is a complete record of `pool`, in no queue, in no frame, and known to nobody else.
+    /// It is from the memory of `w`, which is the calling worker, or from that of foreign threads.
     pub(super) unsafe fn equip(self, w: Option<&Worker>, pool: &Pool, task: *mut Header) -> *mut Header {
-        // SAFETY: the caller.
+        // SAFETY: `task` is complete, in no queue and in no frame, known to nobody else, and from
+        // the memory of `w` (this function's contract).
         let task = unsafe { inherit::closure(w, task, self.seed) };
-        // SAFETY: the caller.
+        // SAFETY: nobody has run or freed the record, which nobody else knows.
         unsafe { self.set_name(pool, task) };
         task
     }
@@ -264,9 +266,11 @@ impl Builder {
     /// The same for a future, whose record stays.
     ///
     /// # Safety
-    /// As above.
+    /// `task` is the complete record of a future of `pool`, in no queue, and known to nobody else.
+    /// `w` is the calling worker.
     pub(super) unsafe fn equip_future(self, w: Option<&Worker>, pool: &Pool, task: *mut Header) {
-        // SAFETY: the caller.
+        // SAFETY: `task` is complete, in no queue, and known to nobody else (this function's
+        // contract), so it lives.
         unsafe {
             inherit::future(w, task, self.seed);
             self.set_name(pool, task);
@@ -274,10 +278,10 @@ impl Builder {
     }
 
     /// # Safety
-    /// As above.
+    /// `task` is a live record of `pool`.
     pub(super) unsafe fn set_name(self, pool: &Pool, task: *mut Header) {
         if let Some(name) = self.name {
-            // SAFETY: the caller.
+            // SAFETY: `task` lives (this function's contract).
             unsafe { pool.set_name(task, name) };
         }
     }

@@ -152,7 +152,7 @@ where
         }
         Err(error) => {
             drop(entries);
-            // SAFETY: there is no thread.
+            // SAFETY: the thread was not started, so nobody runs the task, which is in no queue.
             unsafe { finish::drop_unstarted(task) };
             drop(handle);
             Err(error)

@@ -124,7 +124,7 @@ impl<T> JoinHandle<T> {
 /// As [`spawn::spawn_into`], and enters the task if the caller is one of this pool's.
 ///
 /// # Safety
-/// As there.
+/// What `f` and `T` borrow outlives the task.
 pub(super) unsafe fn dispatch_into<F, T>(
     home: Handle,
     f: F,
@@ -136,7 +136,9 @@ where
     T: Send,
 {
     let w = worker::current().filter(|w| home.has(w)).and_then(Role::may_enter);
-    // SAFETY: the caller. A fresh record, which is in no queue.
+    // SAFETY: what `f` and `T` borrow outlives the task (this function's contract). `w` is the
+    // calling worker and may enter; the record is a fresh one from its memory, known to nobody and
+    // in no queue.
     unsafe {
         let Some(w) = w else { return spawn::spawn_into(home, f, place, with, Kind::CLOSURE) };
         let task = with.equip(Some(&w), w.pool, spawn::unqueued_record::<F, T>(w.pool, f, place));

@@ -49,7 +49,7 @@ where
     match worker::current() {
         // SAFETY: the future is 'static and Send.
         Some(w) => unsafe { spawn_here(w, future, Location::caller()) },
-        // SAFETY: as above.
+        // SAFETY: the future is 'static and Send.
         None => unsafe { spawn_from_outside(future, Location::caller()) },
     }
 }
@@ -59,13 +59,13 @@ pub(super) trait Queued {
     /// The waker for a poll.
     ///
     /// # Safety
-    /// The record is a live future.
+    /// `task` is the record of a live future.
     unsafe fn waker(task: *mut Header) -> Waker;
 
     /// Queues it: it was woken while it was polled, most often by itself.
     ///
     /// # Safety
-    /// On a worker; the record is a future in no queue, the caller's.
+    /// On a worker; `task` is the record of a live future in no queue, and the caller's to queue.
     unsafe fn again(task: *mut Header);
 }
 
@@ -75,13 +75,13 @@ pub(super) struct Anywhere;
 impl Queued for Anywhere {
     #[inline(always)]
     unsafe fn waker(task: *mut Header) -> Waker {
-        // SAFETY: the caller.
+        // SAFETY: `task` is a live future (the trait's contract).
         unsafe { waker::waker_of(task) }
     }
 
     #[inline(always)]
     unsafe fn again(task: *mut Header) {
-        // SAFETY: the caller.
+        // SAFETY: `task` is a live future in no queue, and ours to queue (the trait's contract).
         unsafe { worker::current().expect("polled on a worker").push_last(task) };
     }
 }
@@ -89,13 +89,14 @@ impl Queued for Anywhere {
 /// A future on the calling worker.
 ///
 /// # Safety
-/// It outlives the task, and may be polled on any thread.
+/// `future` outlives the task, and may be polled on any thread.
 #[inline(always)]
 unsafe fn spawn_here<F: Future>(w: Role, future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
     // Nobody drops it on the way: see `spawn::spawn_into`. (A future is often large, and little of
     // it is written yet.)
     let future = ManuallyDrop::new(future);
-    // SAFETY: fresh memory of the right class, ours until queued; the caller.
+    // SAFETY: fresh memory of the right class, which is ours until the task is queued. The future
+    // outlives the task, and may be polled on any thread (this function's contract).
     unsafe {
         let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
         write_future::<F, Anywhere>(task, future, w.number, place);
@@ -110,12 +111,13 @@ unsafe fn spawn_here<F: Future>(w: Role, future: F, place: &'static Location<'st
 /// A future into the global runtime, from a thread that is no worker.
 ///
 /// # Safety
-/// As for [`spawn_here`].
+/// `future` outlives the task, and may be polled on any thread.
 #[inline(always)]
 unsafe fn spawn_from_outside<F: Future>(future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
     let future = ManuallyDrop::new(future);
     let home = spawn::global_home();
-    // SAFETY: as in `spawn_here`.
+    // SAFETY: fresh memory of the right class, which is ours until the task is queued. The future
+    // outlives the task, and may be polled on any thread (this function's contract).
     unsafe {
         let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
         write_future::<F, Anywhere>(task, future, spawn::number_of(&home), place);
@@ -127,7 +129,7 @@ unsafe fn spawn_from_outside<F: Future>(future: F, place: &'static Location<'sta
 /// A future into this pool, from wherever, with what the builder says.
 ///
 /// # Safety
-/// As for [`spawn_here`].
+/// `future` outlives the task, and may be polled on any thread.
 #[inline(always)] // As that of closures.
 pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
     home: Handle,
@@ -136,7 +138,8 @@ pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
     with: Builder,
 ) -> JoinHandle<F::Output> {
     let future = ManuallyDrop::new(future);
-    // SAFETY: as in `spawn_here`.
+    // SAFETY: fresh memory of the right class, which is ours until the task is queued. The future
+    // outlives the task, and may be polled on any thread (this function's contract).
     unsafe {
         let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
         write_future::<F, Q>(task, future, home.inner().number, place);
@@ -146,12 +149,14 @@ pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
 }
 
 /// # Safety
-/// A fresh future of this pool that is ready to run, and the caller's.
+/// `task` is a fresh future's record of the pool of `home`: ready to run, in no queue, and known to
+/// nobody but the caller.
 #[cold]
 #[inline(never)]
 unsafe fn inject(home: Handle, task: *mut Header, with: Builder) {
     let (w, lane) = (worker::current(), with.class().lane());
-    // SAFETY: the caller.
+    // SAFETY: the caller alone knows `task`, which is ready to run and in no queue (this function's
+    // contract), so it is equipped before it can run, and queued once. `w` is the calling worker.
     unsafe {
         with.equip_future(w.as_deref(), home.inner(), task);
         match w {
@@ -162,7 +167,7 @@ unsafe fn inject(home: Handle, task: *mut Header, with: Builder) {
 }
 
 /// # Safety
-/// Fresh memory of the future's class, the caller's.
+/// `task` is fresh memory of the future's class, which nobody but the caller knows.
 #[inline(always)]
 unsafe fn write_future<F: Future, Q: Queued>(
     task: *mut Header,
@@ -170,7 +175,8 @@ unsafe fn write_future<F: Future, Q: Queued>(
     runtime: u8,
     place: &'static Location<'static>,
 ) {
-    // SAFETY: the caller.
+    // SAFETY: nobody else knows `task`, which is memory of the future's class (this function's
+    // contract): there is room, and the payload is empty.
     unsafe {
         let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
         create::write_header(task, run_future::<F, Q>, kind, runtime, place);
@@ -188,14 +194,19 @@ where
     match worker::current() {
         // SAFETY: the future is 'static and Send.
         Some(w) if home.has(&w) => unsafe { spawn_here(w, future, place) },
-        // SAFETY: as above.
+        // SAFETY: the future is 'static and Send.
         _ => unsafe { spawn_with::<F, Anywhere>(home, future, place, Builder::new()) },
     }
 }
 
 /// `run` of a future's record: one poll.
+///
+/// # Safety
+/// `task` is the caller's alone, the record of an `F`, and in the state that `mode` says
+/// ([`Run`](crate::record::header::Run)).
 unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> Ended {
-    // SAFETY: the caller has the task, in the state that `mode` says.
+    // SAFETY: `task` is the caller's, and `mode` says what its payload is (this function's
+    // contract): the future, or the outcome.
     unsafe {
         match mode {
             Mode::Run => poll::<F, Q>(task),
@@ -213,10 +224,13 @@ unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> End
 }
 
 /// # Safety
-/// The task was taken out of a queue, or is claimed: nobody else polls it.
+/// `task` was taken out of a queue, or is claimed, so nobody else polls it. Its payload is an `F`.
 #[inline(always)]
 unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
-    // SAFETY: the caller. The future does not move while it is in the record.
+    // SAFETY: nobody else polls `task`, whose payload is the future (this function's contract)
+    // until the future is dropped here, once. It does not move while it is in the record, so it may
+    // be pinned. From the end of a pending poll on the record is used by its atomic words alone,
+    // unless that says that the task was woken meanwhile: then it is ours to queue.
     unsafe {
         let is_first = state::start_poll(&(*task).state);
         if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
@@ -249,7 +263,11 @@ unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
                         record::put(task, value);
                         (*task).outcome = Outcome::Returned;
                     }
-                    Err(payload) => set_panicked(task, payload),
+                    Err(payload) => {
+                        // Here, where a panic of the output's destructor ends, too.
+                        unwind::drop_quietly(value);
+                        set_panicked(task, payload);
+                    }
                 }
             }
             Err(payload) => {
@@ -268,11 +286,13 @@ unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
 /// The task is cancelled: drops the future instead of polling it.
 ///
 /// # Safety
-/// As for `poll`.
+/// `task` was taken out of a queue, or is claimed, so nobody else polls it. Its payload is an `F`.
 #[cold]
 #[inline(never)]
 unsafe fn cancelled<F: Future>(task: *mut Header) -> Ended {
-    // SAFETY: the caller. Its destructor is the task's own code: its panic is the task's.
+    // SAFETY: nobody else polls `task`, whose payload is the future (this function's contract)
+    // until it is dropped here, once; then the payload is empty. The destructor is the task's own
+    // code: its panic is the task's.
     unsafe {
         state::end(&(*task).state);
         let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
@@ -284,10 +304,12 @@ unsafe fn cancelled<F: Future>(task: *mut Header) -> Ended {
 /// After the last poll: the outcome is written.
 ///
 /// # Safety
-/// As for `poll`; the payload is the output, or that of a panic.
+/// The caller polls `task`, alone. `outcome` is written, and the payload is what it says: the
+/// output, or that of a panic.
 #[inline(always)]
 unsafe fn end<F: Future>(task: *mut Header) -> Ended {
-    // SAFETY: the caller.
+    // SAFETY: the caller polls `task`, and has written its outcome (this function's contract).
+    // After `complete` the record is not touched.
     unsafe {
         context::finish_future();
         let ended = match (*task).outcome {
@@ -307,11 +329,12 @@ unsafe fn end<F: Future>(task: *mut Header) -> Ended {
 }
 
 /// # Safety
-/// The task is the caller's, and its payload is empty.
+/// `task` is the caller's, and its payload is empty.
 #[cold]
 unsafe fn set_panicked(task: *mut Header, mut payload: Payload) {
     cancel::end_cancellation(&mut payload);
-    // SAFETY: the caller.
+    // SAFETY: `task` is the caller's, and its payload is empty (this function's contract); each
+    // class has room for a panic's payload.
     unsafe {
         record::put::<Payload>(task, payload);
         (*task).outcome = Outcome::Panicked;

@@ -143,7 +143,7 @@ pub enum Queues {
 
 /// An unstarted task; null if there is none.
 fn take(w: &Worker, from: Queues) -> *mut Header {
-    // SAFETY: we are the owner.
+    // SAFETY: `w` is the calling worker, the owner of the deque.
     let mut task = unsafe { w.shared.deque.pop() };
     if task.is_null() && w.shared.has_pinned() {
         task = w.pool.take_pinned(w);
@@ -178,7 +178,7 @@ where
 {
     let workers = pool.workers();
     assert!(index < workers, "there is no worker {index}: the pool has {workers}");
-    // SAFETY: the caller.
+    // SAFETY: what `f` and `T` borrow outlives the task (this function's contract).
     unsafe { spawn::spawn_pinned(pool, index, f, Location::caller(), crate::api::Builder::new()) }
 }
 

@@ -227,14 +227,16 @@ impl<T> JoinHandle<T> {
 /// Runs a claimed task on top of the caller and takes its result.
 ///
 /// # Safety
-/// The task was claimed by the holder of its handle, which gives up its right; no waker is left in
-/// the record.
+/// `task` was claimed on `w`, the calling worker, by the holder of its handle, which gives up its
+/// right; its result is a `T`, and no waker is left in the record.
 #[inline(always)]
 unsafe fn run_inline<T>(w: Role, task: *mut Header) -> Result<T, JoinError> {
     let caller = w.running.replace(CurrentTask::of_task(task));
-    // SAFETY: the tasks of this stack.
+    // SAFETY: `caller` is what ran on this worker until now, and `task`, which was claimed (this
+    // function's contract), runs next.
     unsafe { checkpoint::put_on_top(caller, task) };
-    // SAFETY: the caller: the task is ours to run; nobody else knows the record now, so its end
+    // SAFETY: `task` was claimed, so it is ours to run. Its handle's right is given up to us and no
+    // waker is left (this function's contract), so nobody else uses the record at its end, which
     // needs no atomics.
     unsafe {
         let (w, ended) = w.run(task);
@@ -256,7 +258,9 @@ unsafe fn run_inline<T>(w: Role, task: *mut Header) -> Result<T, JoinError> {
 /// The end of [`run_inline`], where a context, a name, a wait or a panic makes it longer.
 ///
 /// # Safety
-/// As there: `task` has come back with `ended`, and `caller` goes on.
+/// `task` was claimed by the holder of its handle, which gives up its right; its result is a `T`,
+/// and no waker is left in the record. It has run on top of `caller`, which goes on, and come back
+/// with `ended`.
 #[cold]
 #[inline(never)]
 unsafe fn take_from_top<T>(w: Role, caller: CurrentTask, task: *mut Header, ended: Ended) -> Result<T, JoinError> {
@@ -265,7 +269,8 @@ unsafe fn take_from_top<T>(w: Role, caller: CurrentTask, task: *mut Header, ende
         w = context::end(w);
     }
     w.running.set(caller);
-    // SAFETY: the task has come back, and the caller goes on.
+    // SAFETY: `task` has come back, and `caller` goes on; `ended` says what the payload is, and
+    // nobody else uses the record of a task that has ended (this function's contract).
     unsafe {
         checkpoint::take_off_top(&w, caller, task);
         match ended {
@@ -285,11 +290,14 @@ unsafe fn take_from_top<T>(w: Role, caller: CurrentTask, task: *mut Header, ende
 }
 
 /// # Safety
-/// The caller gives up its right to the record's result.
+/// The caller has the handle of `task`, whose result is a `T`, and gives up its right to it.
 #[cold]
 #[inline(never)]
 unsafe fn wait_and_take<T>(w: Option<Role>, task: *mut Header) -> Result<T, JoinError> {
-    // SAFETY: the caller's right keeps the record alive.
+    // SAFETY: the right of the handle (this function's contract) keeps the record alive, and is
+    // passed on once on each path: with the result, to the new handle that is dropped, or to
+    // `run_inline`. That gets a task that was claimed, from which `take_back_waiter` has taken the
+    // waker before.
     unsafe {
         if (*task).is_done() {
             return take_result(w.as_deref(), task);
@@ -382,9 +390,11 @@ impl JoinWait {
 /// The waiting task is cancelled: so is the one that it waits for.
 ///
 /// # Safety
-/// As for every [`End`](crate::queue::parked::End); the node is that of a `JoinWait`.
+/// `node` is the node of a `JoinWait`, and points into the whole. The owner of that is blocked, and
+/// does not go on before this returns.
 unsafe fn pass_on(node: *const Parked) -> bool {
-    // SAFETY: the caller; who waits keeps the record alive.
+    // SAFETY: `node` is that of a `JoinWait`, which stands because its owner is blocked
+    // (this function's contract); the owner keeps the record alive as long as it waits.
     unsafe { request::cancel((*node.cast::<JoinWait>()).task) };
     false
 }
@@ -395,13 +405,14 @@ unsafe fn pass_on(node: *const Parked) -> bool {
 /// There is no memory for a stack on which the worker could go on meanwhile.
 ///
 /// # Safety
-/// The caller has the right to wait: it holds the task's handle, or the record is its own.
+/// The caller has the right to wait: it holds the handle of `task`, or the record is its own. `w`
+/// is the calling worker.
 pub(crate) unsafe fn wait_done(w: Option<Role>, task: &Header) -> Result<Option<Role>, NoStack> {
     if task.is_done() {
         return Ok(w);
     }
     // First: what is dropped here is user code, after which the worker may be another one.
-    // SAFETY: what waits there is what this handle left when it was polled.
+    // SAFETY: the caller has the handle, or the record is its own (this function's contract).
     let (w, _) = unsafe { take_back_waiter(w, task) };
     if let Some(w) = &w {
         w.ensure_stack()?;
@@ -419,7 +430,8 @@ pub(crate) unsafe fn wait_done(w: Option<Role>, task: &Header) -> Result<Option<
 /// left now; false: the task has ended.
 ///
 /// # Safety
-/// The caller has the task's handle.
+/// The caller has the handle of `task`, or the record is its own: so what waits there is a waker
+/// that the handle has left, or nothing.
 unsafe fn take_back_waiter(w: Option<Role>, task: &Header) -> (Option<Role>, bool) {
     let left = task.waiter.load(Acquire);
     if left.is_null() {
@@ -429,7 +441,8 @@ unsafe fn take_back_waiter(w: Option<Role>, task: &Header) -> (Option<Role>, boo
     if left == DONE || task.waiter.compare_exchange(left, std::ptr::null_mut(), Relaxed, Acquire).is_err() {
         return (w, false);
     }
-    // SAFETY: we took it out.
+    // SAFETY: `left` is a waker that the handle has left (this function's contract), and the
+    // exchange took it out, so nobody else drops or wakes it.
     unsafe { waker::drop_waiter(left) };
     (w.map(Role::refresh), true)
 }
@@ -437,10 +450,11 @@ unsafe fn take_back_waiter(w: Option<Role>, task: &Header) -> (Option<Role>, boo
 /// Takes the result of a task that has ended, and frees its record.
 ///
 /// # Safety
-/// The task has ended, and the caller gives up its right to the result.
+/// `task` has ended, its result is a `T`, and the caller gives up its right to that.
 #[inline]
 unsafe fn take_result<T>(w: Option<&Worker>, task: *mut Header) -> Result<T, JoinError> {
-    // SAFETY: the caller.
+    // SAFETY: `task` has ended, so `outcome` says what the payload is; the caller gives up its
+    // right (this function's contract), so nobody else uses the record.
     unsafe {
         if (*task).outcome == Outcome::Returned {
             let value = record::take::<T>(task);
@@ -452,10 +466,12 @@ unsafe fn take_result<T>(w: Option<&Worker>, task: *mut Header) -> Result<T, Joi
 }
 
 /// # Safety
-/// As for `take_result`, of a task that did not return.
+/// `task` has ended otherwise than by returning, and the caller gives up its right to the result.
 #[cold]
 unsafe fn take_error(w: Option<&Worker>, task: *mut Header) -> JoinError {
-    // SAFETY: the caller.
+    // SAFETY: `task` has ended, so `outcome` says what the payload is; the caller gives up its
+    // right (this function's contract), so nobody else uses the record. One that was left is not
+    // freed.
     unsafe {
         let place = (*task).place;
         let name = Pool::of((*task).runtime).name_of(task, true).map(|name| name.to_string());
@@ -517,7 +533,7 @@ impl<T> Drop for JoinHandle<T> {
 /// tree of futures.)
 ///
 /// # Safety
-/// The caller has the handle, and does not use it afterwards.
+/// The caller has the handle of `task`, and does not use it afterwards.
 #[inline(never)]
 unsafe fn let_go(task: *mut Header) {
     // SAFETY: the handle keeps the record alive until it is detached; on failure the task has
@@ -542,10 +558,11 @@ unsafe fn let_go(task: *mut Header) {
 /// that was queued last, nobody looks at its waiter before he has it from the queue.
 ///
 /// # Safety
-/// The caller is this worker, has the handle, and does not use it afterwards if that is true.
+/// `w` is the calling worker. The caller has the handle of `task`, and does not use it afterwards
+/// if the result is true.
 #[inline(always)]
 unsafe fn detach_newest(w: Option<&Worker>, task: *mut Header) -> bool {
-    // SAFETY: the handle keeps the record alive.
+    // SAFETY: the handle (this function's contract) keeps the record alive.
     w.is_some_and(|w| unsafe { (*task).is_unwatched() && w.change_newest(task, || (*task).detach_alone()) })
 }
 

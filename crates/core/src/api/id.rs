@@ -103,7 +103,8 @@ pub fn current() -> Option<Task> {
 }
 
 fn number_in_context() -> TaskId {
-    // SAFETY: the running task's context.
+    // SAFETY: a task runs (its record was found before), so the context is not null, and stands
+    // while the task runs.
     unsafe { number_in((*context::find_or_make()).number()) }
 }
 
@@ -124,7 +125,8 @@ pub fn owner() -> NonZeroU64 {
     if context.is_null() {
         return OF_THREAD.with(number_in).0;
     }
-    // SAFETY: the caller's own.
+    // SAFETY: it is not null (checked above), so it is the context of what calls, which stands
+    // while that runs.
     let number = number_in(unsafe { &*context }.number()).0;
     if worker::current().is_none() {
         OF_THREAD.set(number.get());

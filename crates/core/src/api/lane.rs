@@ -48,16 +48,17 @@ unsafe fn wake(word: *const (), lane: Lane) {
 }
 
 /// # Safety
-/// The record is a live future in no queue, the caller's.
+/// `record` is a live future in no queue, and the caller's to queue.
 unsafe fn queue(record: *mut Header, lane: Lane) {
-    // SAFETY: the caller; `runtime` does not change.
+    // SAFETY: `record` is a live future in no queue, and ours to queue (this function's contract);
+    // `runtime` does not change.
     unsafe { Pool::of((*record).runtime).inject_into(Some(lane), record, Origin::Wake) };
 }
 
 /// # Safety
-/// The record is a live future.
+/// `record` is a live future.
 unsafe fn waker_with(record: *mut Header, table: &'static RawWakerVTable) -> Waker {
-    // SAFETY: the caller.
+    // SAFETY: `record` is live (this function's contract), and `state` is atomic.
     let generation = state::generation(unsafe { (*record).state.load(Relaxed) });
     // SAFETY: the tables' functions keep the contract of `RawWaker`: thread-safe, nothing to free.
     unsafe { Waker::from_raw(RawWaker::new(waker::pack(record, generation), table)) }
@@ -65,22 +66,22 @@ unsafe fn waker_with(record: *mut Header, table: &'static RawWakerVTable) -> Wak
 
 impl Queued for Interactive {
     unsafe fn waker(task: *mut Header) -> Waker {
-        // SAFETY: the caller.
+        // SAFETY: `task` is a live future (the trait's contract).
         unsafe { waker_with(task, &URGENT) }
     }
     unsafe fn again(task: *mut Header) {
-        // SAFETY: the caller.
+        // SAFETY: `task` is a live future in no queue, and ours to queue (the trait's contract).
         unsafe { queue(task, Lane::Urgent) };
     }
 }
 
 impl Queued for Background {
     unsafe fn waker(task: *mut Header) -> Waker {
-        // SAFETY: the caller.
+        // SAFETY: `task` is a live future (the trait's contract).
         unsafe { waker_with(task, &DEFERRED) }
     }
     unsafe fn again(task: *mut Header) {
-        // SAFETY: the caller.
+        // SAFETY: `task` is a live future in no queue, and ours to queue (the trait's contract).
         unsafe { queue(task, Lane::Deferred) };
     }
 }

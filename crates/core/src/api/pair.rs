@@ -77,10 +77,11 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     /// The closure, to call it here.
     ///
     /// # Safety
-    /// The task was claimed, and the closure is taken once.
+    /// The task was claimed by the caller, so nobody else runs it, and the closure is taken once.
     #[inline(always)]
     unsafe fn take_closure(&self) -> F {
-        // SAFETY: the caller.
+        // SAFETY: nobody else runs the task, and the closure was not taken before (this function's
+        // contract).
         unsafe { ManuallyDrop::take(&mut *self.closure.get()) }
     }
 
@@ -89,11 +90,17 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     /// # Safety
     /// The task has ended by `run`, and the result is taken once.
     pub(crate) unsafe fn take_result(&self) -> Result<T, Option<Payload>> {
-        // SAFETY: the caller.
+        // SAFETY: the task has ended by `run`, which writes the result in every mode that it is
+        // called with, and nobody has taken that (this function's contract).
         unsafe { (*self.result.get()).assume_init_read() }
     }
 }
 
+/// `run` of a record on a stack.
+///
+/// # Safety
+/// `task` is the record of a `StackTask<F, T>` that has begun, claimed by the caller or taken out
+/// of its queue, and not run yet. Its frame waits for the end.
 unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> Ended {
     // The task is known by its header's address; the word behind it, by where that ends
     // (`context::inherit`).
@@ -102,8 +109,9 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
         assert!(std::mem::offset_of!(StackTask<F, T>, _context) == size_of::<Header>());
     };
     let this = task.cast::<StackTask<F, T>>();
-    // SAFETY: whoever runs the task has claimed it, so the closure is taken once. Its frame waits
-    // for the end, so both places stand until `complete`, which comes after the result is written.
+    // SAFETY: the task was claimed or taken out of its queue (this function's contract), so the
+    // closure is taken once. Its frame waits for the end, so both places stand until `complete`,
+    // which comes after the result is written.
     unsafe {
         let (closure, result) = (&mut *(*this).closure.get(), (*this).result.get());
         match mode {
@@ -257,7 +265,7 @@ where
     // SAFETY: the frame's own record; claimed once. (If we have another worker's role now, the task
     // is not in its deque, or was stolen into it.)
     if unsafe { w.shared.deque.claim_plain(task.header()) } {
-        // SAFETY: claimed.
+        // SAFETY: the task was claimed just now, and its closure is taken here alone.
         let b = unsafe { task.take_closure() };
         let rb = match unwind::catch(b) {
             Ok(rb) => rb,
@@ -306,7 +314,9 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
 #[cold]
 #[inline(never)]
 fn join_stolen<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
-    _ = wait_for_frame(w, task.header());
+    // SAFETY: the task was queued, and stands in the frame of whoever calls, who keeps it as
+    // `task`.
+    _ = unsafe { wait_for_frame(w, task.header()) };
     // SAFETY: the task has ended, and this is the only taker.
     match unsafe { task.take_result() } {
         Ok(value) => value,
@@ -324,7 +334,9 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payloa
         unwind::resume(payload);
     }
     // Documented: both are awaited. So `b` runs also when `a` has panicked, here or elsewhere.
-    // SAFETY: the frame's own record; claimed once.
+    // SAFETY: the record is in the frame of whoever calls, and was queued. If it is claimed here,
+    // the task is ours to run, once; else it is awaited. Then it has ended by `run`, and its result
+    // is taken here alone.
     unsafe {
         if w.claim(task.header()) {
             let before = w.running.replace(CurrentTask::of_task(task.record()));
@@ -346,7 +358,8 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payloa
 /// `a` was cancelled, so `b` is: it does not begin any more, or is asked and awaited.
 #[cold]
 fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
-    // SAFETY: the frame's own record; claimed once.
+    // SAFETY: the record is in the frame of whoever calls, and was queued. If it is claimed here,
+    // the task is ours to drop, once; else it is awaited, and its result is taken here alone.
     let dropped = unsafe {
         if w.claim(task.header()) {
             unwind::catch(|| _ = (task.header().run)(task.record(), Mode::DropUnstarted))
@@ -363,11 +376,15 @@ fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
 }
 
 /// Waits for a task whose record is in the caller's frame, whatever happens.
-pub(crate) fn wait_for_frame(w: Role, header: &Header) -> Role {
+///
+/// # Safety
+/// `header` is that of a record in the caller's frame, whose task was queued, and which has no
+/// handle. `w` is the calling worker.
+unsafe fn wait_for_frame(w: Role, header: &Header) -> Role {
     let stays = AbortOnUnwind::new(
         "a join was left by a panic while the task runs whose record and data are in its frame (a bug in Myriad)",
     );
-    // SAFETY: the record is the caller's own.
+    // SAFETY: the record is the caller's own (this function's contract).
     let w = match unsafe { wait_done(Some(w), header) } {
         Ok(w) => w.expect("a worker stays one"),
         // (Without a stack nothing has waited, and no waker was left in such a record.)
@@ -393,7 +410,8 @@ where
     let loan = Relocated::new();
     let task = StackTask::new(|| loan.run(f));
     task.begin(flags_on::<GUEST>(&w), place);
-    // SAFETY: the frame stands until the task is done.
+    // SAFETY: nobody else knows the record, which has begun and is in no queue; this frame stands
+    // until the task is done, for which `join_stolen` waits whatever happens.
     unsafe { w.push_next(task.record()) };
     let result = unwind::catch(|| join_stolen(w, &task));
     loan.give_back();

@@ -243,14 +243,15 @@ where
 /// Gives the task to this runtime, and waits for its end. Compiled once.
 ///
 /// # Safety
-/// The record is that of a task in the caller's frame, which has begun nowhere, and which nobody
-/// else knows.
+/// `record` is that of a task in the caller's frame, of the pool of `home`, in no queue; it has not
+/// begun, and nobody else knows it. `w` is the calling worker, with a stack ensured.
 #[inline(never)]
 unsafe fn run_record(home: Handle, w: Option<Role>, record: *mut Header) {
     let pool = home.inner();
     let wait = JoinWait::new(w.as_deref(), record);
-    // SAFETY: the caller's frame stands until the task is done: it is waited for below, whatever
-    // happens. The node is left before the task can end, so its end wakes the node, once.
+    // SAFETY: nobody else knows `record` (this function's contract) before it is queued, and its
+    // frame stands until the task is done: it is waited for below, whatever happens. The node is
+    // left before the task can end, so its end wakes the node, once.
     unsafe {
         assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
         pool.begin_run(record);

@@ -411,9 +411,11 @@ impl ScopeWait {
     /// The owner is cancelled: so are the scope's tasks, for which it waits on.
     ///
     /// # Safety
-    /// As for every [`End`](crate::queue::parked::End); the node is that of a `ScopeWait`.
+    /// `node` is the node of a `ScopeWait`, and points into the whole. The owner of that is
+    /// blocked, and does not go on before this returns.
     unsafe fn pass_on(node: *const Parked) -> bool {
-        // SAFETY: the caller: the owner is in `wait`, so the scope stands.
+        // SAFETY: `node` is that of a `ScopeWait`, whose owner is blocked (this function's
+        // contract): it is in `wait`, so the scope stands.
         unsafe { (*(*node.cast::<ScopeWait>()).scope).cancel() };
         false
     }
@@ -427,7 +429,7 @@ struct Job<F> {
 }
 
 /// # Safety
-/// A live, unstarted scoped record.
+/// `task` is a live scoped record whose task has not begun.
 unsafe fn scope_of(task: *mut Header) -> *const Scope<'static, 'static> {
     const { assert!(std::mem::offset_of!(Job<()>, scope) == 0) };
     // SAFETY: a live scoped record, by the contract. A `Job` begins with the pointer, also where it
@@ -436,12 +438,18 @@ unsafe fn scope_of(task: *mut Header) -> *const Scope<'static, 'static> {
     unsafe { *record::get::<*const Scope<'static, 'static>>(task) }
 }
 
+/// `run` of a scoped closure's record.
+///
+/// # Safety
+/// `task` is the caller's alone, of a `Job<F>` with the result `T`, and in the state that `mode`
+/// says ([`Run`](crate::record::header::Run)).
 unsafe fn run_job<F, T>(task: *mut Header, mode: Mode) -> Ended
 where
     F: FnOnce() -> T,
 {
-    // SAFETY: the caller has the task, in the state that `mode` says. The scope's frame stands
-    // until `down`.
+    // SAFETY: `task` is the caller's, and `mode` says what its payload is (this function's
+    // contract): the job, which is taken out once, or the outcome. The scope's frame stands until
+    // `down`.
     unsafe {
         if mode == Mode::DropOutcome {
             spawn::drop_outcome::<T>(task);

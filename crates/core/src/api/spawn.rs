@@ -91,7 +91,9 @@ where
     // Nobody drops it on the way: see `spawn_into`.
     let f = ManuallyDrop::new(f);
     let task = w.memory.alloc(const { record::class::<F, T>() }).cast::<Header>();
-    // SAFETY: fresh memory of the right class; ours until pushed.
+    // SAFETY: fresh memory of the right class, which is ours until the task is queued. `f` is put
+    // where `run_closure` takes it (a `ManuallyDrop` is as its content), and what it borrows
+    // outlives the task (this function's contract).
     unsafe {
         write_queued_header(task, run_closure::<F, T>, w.flags | flags(record::kind::<F, T>(kind), 0), place);
         record::put(task, f);
@@ -102,7 +104,7 @@ where
 /// Spawns into the global runtime, on a thread that is no worker.
 ///
 /// # Safety
-/// As for [`spawn_into`].
+/// What `f` and `T` borrow outlives the task.
 #[inline(always)]
 unsafe fn spawn_from_outside<F, T>(f: F, place: &'static Location<'static>) -> JoinHandle<T>
 where
@@ -112,7 +114,9 @@ where
     let f = ManuallyDrop::new(f);
     let home = global_home();
     let task = foreign_record(record::class::<F, T>());
-    // SAFETY: as in `spawn_here`.
+    // SAFETY: fresh memory of the right class, which is ours until the task is queued. `f` is put
+    // where `run_closure` takes it (a `ManuallyDrop` is as its content), and what it borrows
+    // outlives the task (this function's contract).
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), number_of(&home), place);
         record::put(task, f);
@@ -134,12 +138,13 @@ pub(super) fn number_of(home: &Result<Handle, Payload>) -> u8 {
 /// That place; or drops what was to be spawned, and panics.
 ///
 /// # Safety
-/// A fresh record that is ready to run, and the caller's.
+/// `task` is a fresh record that is ready to run, in no queue, and known to nobody but the caller.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn or_refuse(home: Result<Handle, Payload>, task: *mut Header) -> Handle {
     home.unwrap_or_else(|payload| {
-        // SAFETY: the caller; nobody has a handle.
+        // SAFETY: the caller alone knows `task`, which is ready to run and in no queue (this
+        // function's contract). Without a handle it is detached, so it is freed here.
         unsafe {
             (*task).waiter.store(DETACHED, Relaxed);
             finish::drop_unstarted(task);
@@ -173,7 +178,9 @@ where
 {
     let f = ManuallyDrop::new(f);
     let task = foreign_record(record::class::<F, T>());
-    // SAFETY: as in `spawn_here`.
+    // SAFETY: fresh memory of the right class, which is ours until the task is queued. `f` is put
+    // where `run_closure` takes it (a `ManuallyDrop` is as its content), and what it borrows
+    // outlives the task (this function's contract).
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), home.inner().number, place);
         record::put(task, f);
@@ -185,7 +192,7 @@ where
 /// place.
 ///
 /// # Safety
-/// As for [`spawn_into`].
+/// What `f` and `T` borrow outlives the task.
 pub(crate) unsafe fn spawn_pinned<F, T>(
     home: Handle,
     worker: usize,
@@ -198,7 +205,8 @@ where
     T: Send,
 {
     let pool = home.inner();
-    // SAFETY: as in `spawn_here`.
+    // SAFETY: what `f` and `T` borrow outlives the task (this function's contract). The record is
+    // of this pool, from the memory of the calling thread, and known to nobody before it is queued.
     unsafe {
         let task = unqueued_record::<F, T>(pool, f, place);
         let task = with.equip(worker::current().as_deref(), pool, task);
@@ -210,14 +218,15 @@ where
 /// The record of a task that is ready to run, in no queue.
 ///
 /// # Safety
-/// As for [`spawn_into`].
+/// What `f` and `T` borrow outlives the task.
 pub(crate) unsafe fn unqueued_record<F, T>(pool: &'static Pool, f: F, place: &'static Location<'static>) -> *mut Header
 where
     F: FnOnce() -> T + Send,
     T: Send,
 {
     let task = foreign_record(record::class::<F, T>());
-    // SAFETY: as in `spawn_here`.
+    // SAFETY: fresh memory of the right class, which nobody else knows. `f` is put where
+    // `run_closure` takes it, and what it borrows outlives the task (this function's contract).
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), pool.number, place);
         record::put(task, f);
@@ -233,12 +242,16 @@ pub(crate) fn foreign_record(class: usize) -> *mut Header {
 }
 
 /// # Safety
-/// A record of this pool that is ready to run, and the caller's.
+/// `task` is a closure's record of the pool of `home` that is ready to run, in no queue, on no
+/// stack, and known to nobody but the caller. It is from the memory of the calling worker, or of
+/// foreign threads.
 #[cold]
 #[inline(never)]
 unsafe fn inject(home: Handle, task: *mut Header, with: Builder) -> *mut Header {
     let (w, lane) = (worker::current(), with.class().lane());
-    // SAFETY: the caller.
+    // SAFETY: the caller alone knows `task`, which is ready to run, in no queue, and from the
+    // memory of `w` (this function's contract): so it may become another record, and be queued
+    // once. `w` is the calling worker.
     unsafe {
         let task = with.equip(w.as_deref(), home.inner(), task);
         match w {
@@ -252,12 +265,15 @@ unsafe fn inject(home: Handle, task: *mut Header, with: Builder) -> *mut Header 
 /// `run` of a closure's record.
 ///
 /// # Safety
-/// The caller has the task, in the state that `mode` says.
+/// `task` is the caller's alone, of the types `F` and `T`, and in the state that `mode` says
+/// ([`Run`](crate::record::header::Run)).
 pub(crate) unsafe fn run_closure<F, T>(task: *mut Header, mode: Mode) -> Ended
 where
     F: FnOnce() -> T,
 {
-    // SAFETY: the caller has the task, in the state that `mode` says.
+    // SAFETY: `task` is the caller's, and `mode` says what its payload is (this function's
+    // contract): the closure, which is taken or dropped once, so that the result finds the payload
+    // empty; or the outcome.
     unsafe {
         match mode {
             Mode::Run => {
@@ -289,12 +305,13 @@ where
 /// no registers for this.)
 ///
 /// # Safety
-/// The task is the caller's, and its closure has been taken.
+/// `task` is the caller's, with a class for a payload of a panic, and its closure has been taken.
 #[cold]
 #[inline(never)]
 unsafe fn panicked(task: *mut Header, mut payload: Payload) -> Ended {
     cancel::end_cancellation(&mut payload);
-    // SAFETY: the caller.
+    // SAFETY: the closure has been taken (this function's contract), so the payload is empty, and
+    // each class has room for a panic's.
     unsafe { record::put::<Payload>(task, payload) };
     Ended::Panicked
 }
@@ -302,11 +319,13 @@ unsafe fn panicked(task: *mut Header, mut payload: Payload) -> Ended {
 /// A task that was cancelled before it began: drops the closure.
 ///
 /// # Safety
-/// The task is the caller's, and its closure is in the record.
+/// `task` is the caller's, and its closure, an `F`, is in the record.
 #[cold]
 #[inline(never)]
 unsafe fn never_start<F>(task: *mut Header) -> Ended {
-    // SAFETY: the caller. The destructor is the task's own code: its panic is the task's.
+    // SAFETY: the closure is in the record (this function's contract) until it is dropped here,
+    // once; then the payload is empty. The destructor is the task's own code: its panic is the
+    // task's.
     unsafe {
         let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
         record::put::<Payload>(task, dropped.err().unwrap_or_else(cancel::cancellation));
@@ -317,10 +336,12 @@ unsafe fn never_start<F>(task: *mut Header) -> Ended {
 /// Drops a result or a payload in place.
 ///
 /// # Safety
-/// The task has ended, and its outcome is still in the record.
+/// `task` has ended, is the caller's, and its outcome (a `T` if it has returned) is still in the
+/// record.
 #[cold]
 pub(crate) unsafe fn drop_outcome<T>(task: *mut Header) {
-    // SAFETY: the caller.
+    // SAFETY: the outcome is still in the record (this function's contract), and says what the
+    // payload is.
     unsafe {
         match (*task).outcome {
             Outcome::Returned => record::drop_in_place::<T>(task),

@@ -51,7 +51,7 @@ fn look(w: &Worker) -> Hunger {
             return Hunger::None;
         }
     } else if w.shared.deque.is_busy() {
-        // SAFETY: we are the owner.
+        // SAFETY: `w` is the calling worker, the owner of the deque.
         unsafe { workers.answer_fully(&w.shared) };
         return Hunger::None;
     }

@@ -167,12 +167,13 @@ impl Deque {
     /// work, and the caller answers ([`crate::sched::idle::Workers::answer`]).
     ///
     /// # Safety
-    /// The caller is the owner; `task` is a record that is in no deque, and is never again in one
-    /// once it was taken out to be run.
+    /// The caller is the owner; `task` is a live record that is in no deque, and is never again in
+    /// one once it was taken out to be run.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, task: *mut Header) -> bool {
         let top = self.make_room();
-        // SAFETY: the caller: the record is live and ours until pushed.
+        // SAFETY: `task` is live and in no deque (this function's contract), so nobody takes it
+        // before it is pushed.
         unsafe { (*task).idx.store(top, Relaxed) };
         self.push_at(top, task)
     }
@@ -182,7 +183,7 @@ impl Deque {
     /// [`UNCLAIMED`] for good.
     ///
     /// # Safety
-    /// The caller is the owner; `task` is a record that is in no deque.
+    /// The caller is the owner; `task` is a live record that is in no deque.
     #[inline(always)]
     pub(crate) unsafe fn push_unclaimed(&self, task: *mut Header) -> bool {
         let top = self.make_room();
@@ -193,11 +194,13 @@ impl Deque {
     /// for the compiler only.
     ///
     /// # Safety
-    /// As for [`push`](Self::push), and `is_plain` holds.
+    /// The caller is the owner; `task` is a live record that is in no deque, and is never again in
+    /// one once it was taken out to be run. [`is_plain`](Self::is_plain) holds.
     #[inline(always)]
     pub(crate) unsafe fn push_plain(&self, task: *mut Header) -> bool {
         let top = self.make_room();
-        // SAFETY: as in `push`.
+        // SAFETY: `task` is live and in no deque (this function's contract), so nobody takes it
+        // before `top` is set.
         unsafe { (*task).idx.store(top, Relaxed) };
         self.slot(top).store(task, Relaxed);
         self.set_top(top + 1, "push-top-release");

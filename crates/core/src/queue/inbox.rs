@@ -30,11 +30,12 @@ impl Inbox {
     /// Adds a woken node. The owner may run and free it at once.
     ///
     /// # Safety
-    /// The node is blocked and in no list, and nobody else wakes it.
+    /// The task of `node` is blocked, `node` is in no list, and nobody else wakes it.
     pub(crate) unsafe fn push(&self, node: *mut Parked) {
         let mut newest = self.newest.load(Relaxed);
         loop {
-            // SAFETY: the caller: the node is ours until the exchange succeeds.
+            // SAFETY: `node` is in no list and nobody else wakes it (this function's contract), so
+            // it stands, and `next` is ours until the exchange succeeds.
             unsafe { (*node).next.with_mut(|next| *next = newest) };
             match self.newest.compare_exchange_weak(newest, node, ord(Release, "inbox-release"), Relaxed) {
                 Ok(_) => return,
@@ -61,7 +62,8 @@ impl Inbox {
         let mut node = self.newest.swap(null_mut(), ord(Acquire, "inbox-acquire"));
         let mut oldest = null_mut();
         while !node.is_null() {
-            // SAFETY: the swap made the whole chain ours.
+            // SAFETY: the swap made the whole chain ours, and a node in it stands until its task
+            // goes on.
             node = unsafe {
                 (*node).next.with_mut(|next| std::mem::replace(&mut *next, std::mem::replace(&mut oldest, node)))
             };

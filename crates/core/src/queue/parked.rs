@@ -19,7 +19,24 @@ use std::ptr::{NonNull, null_mut};
 /// The worker to which a node belongs: its address, for this floor knows no workers (`sched::idle`
 /// makes it and reads it).
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Home(pub(crate) NonNull<()>);
+pub(crate) struct Home(NonNull<()>);
+
+impl Home {
+    /// The worker with this address.
+    ///
+    /// # Safety
+    /// `worker` is the address of a `sched::idle::WorkerShared` that is never freed.
+    #[inline(always)]
+    pub(crate) unsafe fn new(worker: NonNull<()>) -> Home {
+        Home(worker)
+    }
+
+    /// The worker's address, as [`new`](Self::new) got it.
+    #[inline(always)]
+    pub(crate) fn address(self) -> NonNull<()> {
+        self.0
+    }
+}
 
 /// The word of a [`Parker`] at which a foreign thread waits, before it sleeps: see `wait::foreign`.
 pub(crate) const PARKER_WAITS: u32 = 1;
@@ -52,6 +69,10 @@ pub struct Parked {
 /// passed the request on to what it waits for).
 ///
 /// Called by the home of a blocked task, without any lock, while the task cannot go on.
+///
+/// # Safety
+/// The argument is the node of a wait that has this `End`, and the pointer was made of the whole
+/// wait. Who waits is blocked, and does not go on before this returns.
 pub type End = unsafe fn(*const Parked) -> bool;
 
 impl Parked {

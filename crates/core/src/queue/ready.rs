@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicBool;
 /// Says of a saved stack whether only its own worker goes on with it.
 ///
 /// # Safety
-/// The stack is that of a node in a ring, under the ring's lock.
+/// The argument is the saved stack of a node in a ring, and the caller has the ring's lock.
 pub(crate) type IsHeld = unsafe fn(*mut u8) -> bool;
 
 /// The ring, and who may come in.
@@ -53,12 +53,15 @@ impl ReadyQueue {
     /// The ring that is not shared, for its owner.
     ///
     /// # Safety
-    /// The caller is the owner, and not within another call.
+    /// The ring is not [shared](Self::is_shared). The caller is the owner, and not within another
+    /// call; the reference ends before the next one.
     #[allow(clippy::mut_from_ref, reason = "the owner's")]
     #[inline(always)]
     pub(crate) unsafe fn owned(&self) -> &mut Ready {
         debug_assert!(!self.is_shared());
-        // SAFETY: the caller. (Not in a model: these look at the shared ring.)
+        // SAFETY: the ring is not shared, so nobody but the owner reaches it, and the owner is in
+        // no other call (this function's contract). (Not in a model: these look at the shared
+        // ring.)
         unsafe { &mut *self.ring.with_mut(|ring| ring) }
     }
 
@@ -82,7 +85,7 @@ impl ReadyQueue {
                 }
             }
         }
-        // SAFETY: under the lock.
+        // SAFETY: the ring is shared, so everybody reaches it under the lock, which we have.
         let result = self.ring.with_mut(|ring| f(unsafe { &mut *ring }));
         // Release: the ring, for the next one's Acquire.
         self.lock.store(0, ord(Release, "ready-release"));
@@ -148,7 +151,8 @@ impl Ready {
     /// Where the first node stands that others than the owner may take; for threads mode.
     fn first_free(&mut self, is_held: IsHeld) -> Option<usize> {
         (self.first..self.end).find(|&position| {
-            // SAFETY: what is in the ring waits, with its stack saved; we have the lock.
+            // SAFETY: a node in the ring waits, with its stack saved. Only a shared ring is
+            // searched, by whoever has the lock.
             unsafe { !is_held((**self.slot(position)).saved.with(|saved| *saved)) }
         })
     }

@@ -18,7 +18,8 @@ pub(crate) unsafe fn write_header(
     runtime: u8,
     place: &'static Location<'static>,
 ) {
-    // SAFETY: the caller.
+    // SAFETY: nobody else uses `task` (this function's contract), so its words may be written; the
+    // flags came from `flags`.
     unsafe {
         (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
         write_queued_header(task, run, flags(kind, runtime), place);
@@ -28,10 +29,12 @@ pub(crate) unsafe fn write_header(
 /// The same for a task that goes into a worker's own deque, which writes `idx`.
 ///
 /// # Safety
-/// As for [`write_header`].
+/// `task` is record memory that nobody else uses; `flags` came from [`flags`], or is the bitwise or
+/// of two such words.
 #[inline(always)]
 pub(crate) unsafe fn write_queued_header(task: *mut Header, run: Run, flags: u32, place: &'static Location<'static>) {
-    // SAFETY: the caller.
+    // SAFETY: nobody else uses `task` (this function's contract), so its words may be written; the
+    // contract of `write_flags` is a part of this one.
     unsafe {
         (&raw mut (*task).run).write(run);
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
@@ -53,7 +56,8 @@ pub(crate) const fn flags(kind: Kind, runtime: u8) -> u32 {
 /// Writes the four at once: they stand side by side (checked below).
 ///
 /// # Safety
-/// `task` is memory for a header that nobody else uses.
+/// `task` is memory for a header that nobody else uses; `flags` came from [`flags`], or is the
+/// bitwise or of two such words.
 #[inline(always)]
 pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
     const {
@@ -61,9 +65,12 @@ pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
         assert!(std::mem::offset_of!(Header, outcome) == std::mem::offset_of!(Header, kind) + 2 || cfg!(loom));
         assert!(std::mem::offset_of!(Header, marks) == std::mem::offset_of!(Header, kind) + 3 || cfg!(loom));
         assert!(std::mem::offset_of!(Header, kind).is_multiple_of(4) || cfg!(loom));
+        // So the bitwise or of two words has a valid outcome, too.
+        assert!(Outcome::Returned as u8 == 0);
     }
-    // SAFETY: the caller; four bytes of plain types, aligned. (In a model the words are larger:
-    // field by field.)
+    // SAFETY: nobody else uses `task` (this function's contract). The store covers the four fields
+    // and no more, and is aligned (checked above). The third byte is an `Outcome`, because `flags`
+    // writes `Returned` there, which is 0. (In a model the words are larger: field by field.)
     unsafe {
         if cfg!(loom) {
             let [kind, runtime, _, marks] = flags.to_ne_bytes();
@@ -82,10 +89,13 @@ pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
 /// caller.
 ///
 /// # Safety
-/// `task` is memory for a header that nobody else uses.
+/// `task` is memory for a header that nobody else uses; `flags` came from [`flags`], or is the
+/// bitwise or of two such words.
 #[inline(always)]
 pub(crate) unsafe fn write_stack_header(task: *mut Header, run: Run, flags: u32, place: &'static Location<'static>) {
-    // SAFETY: the caller.
+    // SAFETY: nobody else uses `task` (this function's contract), so its words may be written. The
+    // store of eight bytes is aligned, and covers the flags and `state` (checked beside it); the
+    // flags have a valid outcome, as in `write_flags`.
     unsafe {
         (&raw mut (*task).run).write(run);
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
@@ -97,6 +107,7 @@ pub(crate) unsafe fn write_stack_header(task: *mut Header, run: Run, flags: u32,
         } else {
             // With a state of 0, in one store.
             const { assert!(std::mem::offset_of!(Header, state) == std::mem::offset_of!(Header, kind) + 4 || cfg!(loom)) };
+            const { assert!(std::mem::offset_of!(Header, kind).is_multiple_of(align_of::<u64>()) || cfg!(loom)) };
             let word = if cfg!(target_endian = "little") { u64::from(flags) } else { u64::from(flags) << 32 };
             (&raw mut (*task).kind).cast::<u64>().write(word);
         }

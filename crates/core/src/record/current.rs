@@ -106,7 +106,8 @@ impl CurrentTask {
     #[inline(always)]
     pub(crate) unsafe fn cancel_record(self) -> *const Header {
         if self.has_context() {
-            // SAFETY: the caller: the task's context.
+            // SAFETY: the word is that of a task on this stack (this function's contract), which
+            // keeps its context until the task ends.
             return unsafe { (*self.head()).cancel_record.get() };
         }
         self.0.cast()
@@ -121,7 +122,7 @@ impl CurrentTask {
     /// The word of an address.
     ///
     /// # Safety
-    /// It is what [`expose`](Self::expose) has said of a word that is good still.
+    /// `address` was returned by [`expose`](Self::expose) of a word whose task has not ended.
     pub(crate) unsafe fn exposed(address: usize) -> CurrentTask {
         CurrentTask(std::ptr::with_exposed_provenance_mut(address))
     }

@@ -74,6 +74,11 @@ pub enum Outcome {
 }
 
 /// The function of a task's type: runs or drops what is in the record.
+///
+/// # Safety
+/// The record is live and of this type, and the caller alone uses its payload. The payload is the
+/// closure or future for [`Mode::Run`] and [`Mode::DropUnstarted`]; for [`Mode::DropOutcome`] it is
+/// what `outcome` says.
 pub(crate) type Run = unsafe fn(*mut Header, Mode) -> Ended;
 
 /// See the module's header.
@@ -212,7 +217,8 @@ impl Header {
         // AcqRel. Release: the result, with the Acquire in `is_done`, `wait` and `detach`. Acquire:
         // the waiter's node, with the Release in `wait`, or the last reads of the one who detached.
         let order = ord_to(ord_to(AcqRel, Release, "done-not-acquire"), Acquire, "done-not-release");
-        // SAFETY: the caller: the record is live, and until this swap it is the runner's.
+        // SAFETY: the caller has run the task of `this` (this function's contract), and nobody
+        // frees a record before its runner's swap, so it is live.
         unsafe { (*this).waiter.swap(DONE, order) }
     }
 

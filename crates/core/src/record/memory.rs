@@ -74,7 +74,7 @@ impl std::fmt::Debug for Memory {
     }
 }
 
-// SAFETY: the pointers are memory that the lists own.
+// SAFETY: the pointers are magazines and free records, which this value owns, and no thread's.
 unsafe impl Send for Memory {}
 
 /// A piece of memory cut into records of one class.
@@ -90,7 +90,8 @@ pub(crate) struct Pool {
     magazines: [Vec<Magazine>; CLASSES],
     chunks: Vec<Chunk>,
 }
-// SAFETY: as for `Memory`.
+// SAFETY: the pointers are free records, and the bounds of memory that is never given back: none of
+// that is a thread's own.
 unsafe impl Send for Pool {}
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { magazines: [const { Vec::new() }; CLASSES], chunks: Vec::new() });
@@ -151,7 +152,8 @@ impl Memory {
         if top == list.first.get() {
             return self.refill(class);
         }
-        // SAFETY: there is a magazine, and the place below `top` is filled.
+        // SAFETY: `top` is not `first`, so there is a magazine, and the places from `first` up to
+        // `top` are filled.
         unsafe {
             let top = top.sub(1);
             list.top.set(top);
@@ -189,7 +191,8 @@ impl Memory {
             self.put_aside(class);
         }
         let top = list.top.get();
-        // SAFETY: the caller: the record is ours now. There is a magazine, and it has room.
+        // SAFETY: the record is used no more (this function's contract), so it is ours. There is a
+        // magazine with room: `top` was below `full`, or `put_aside` has begun an empty one.
         unsafe {
             // Atomic for `for_each_live`.
             AtomicU8::from_ptr((&raw mut (*record.cast::<Header>()).kind).cast()).store(Kind::FREE.0, Relaxed);
@@ -240,7 +243,7 @@ impl List {
         let before = self.first.replace(first);
         self.top.set(first.wrapping_add(len));
         self.full.set(first.wrapping_add(MAGAZINE));
-        // SAFETY: it came from `into_raw` here, and is in nobody's hands but ours.
+        // SAFETY: `before` came from `into_raw` here, and this list alone had it.
         (!before.is_null()).then(|| unsafe { Box::from_raw(before.cast()) })
     }
 }
@@ -249,7 +252,7 @@ impl Drop for List {
     /// The records themselves live for ever: only tests make lists that end.
     fn drop(&mut self) {
         if !self.first.get().is_null() {
-            // SAFETY: as in `begin`.
+            // SAFETY: `first` came from `into_raw` in `begin`, and this list alone has it.
             drop(unsafe { Box::from_raw(self.first.get().cast::<[Cell<*mut u8>; MAGAZINE]>()) });
         }
     }

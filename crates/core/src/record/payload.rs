@@ -45,7 +45,8 @@ fn payload(record: *mut Header) -> *mut u8 {
 /// The record has a class for a `T`, its payload is empty, and it is the caller's.
 #[inline(always)]
 pub(crate) unsafe fn put<T>(record: *mut Header, value: T) {
-    // SAFETY: the caller: there is room for a T, or for a box.
+    // SAFETY: the record is the caller's, and its class is one for a `T` (this function's
+    // contract): it has room for a `T` that fits, and for a box in place of one that does not.
     unsafe {
         if fits::<T>() {
             payload(record).cast::<T>().write(value);
@@ -61,20 +62,23 @@ pub(crate) unsafe fn put<T>(record: *mut Header, value: T) {
 /// The payload is a `T` put there, and the record is the caller's.
 #[inline(always)]
 pub(crate) unsafe fn take<T>(record: *mut Header) -> T {
-    // SAFETY: the caller.
+    // SAFETY: a `T` was put into the payload (this function's contract): `put` has left the value
+    // itself if it fits, else a box of it. The record is the caller's, so it is read out once.
     unsafe { if fits::<T>() { payload(record).cast::<T>().read() } else { *payload(record).cast::<Box<T>>().read() } }
 }
 
 /// The value in place.
 ///
 /// # Safety
-/// As for [`take`]; the value stays there, unmoved, as long as the pointer is used.
+/// The payload of `record` is a `T` put there, and the record is the caller's; the value stays
+/// there, unmoved, as long as the pointer is used.
 #[inline(always)]
 pub(crate) unsafe fn get<T>(record: *mut Header) -> *mut T {
     if fits::<T>() {
         payload(record).cast()
     } else {
-        // SAFETY: the caller: a box stands there.
+        // SAFETY: a `T` was put into the payload (this function's contract), and it does not fit,
+        // so `put` has left a box of it.
         unsafe { &raw mut **payload(record).cast::<Box<T>>() }
     }
 }
@@ -82,10 +86,12 @@ pub(crate) unsafe fn get<T>(record: *mut Header) -> *mut T {
 /// Drops the value in place.
 ///
 /// # Safety
-/// As for [`take`].
+/// The payload of `record` is a `T` put there, and the record is the caller's. The payload is empty
+/// afterwards, also after a panic.
 #[inline(always)]
 pub(crate) unsafe fn drop_in_place<T>(record: *mut Header) {
-    // SAFETY: the caller.
+    // SAFETY: a `T` was put into the payload (this function's contract): `put` has left the value
+    // itself if it fits, else a box of it. The record is the caller's, so it is dropped once.
     unsafe {
         if fits::<T>() {
             payload(record).cast::<T>().drop_in_place();

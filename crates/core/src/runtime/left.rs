@@ -21,9 +21,8 @@ use crate::sched::pool::Pool;
 use crate::sched::unwind;
 use crate::sched::waker::wake_waiter;
 use crate::sched::worker::{self, Worker};
+use myriad_base::sys::hooks::Hooks;
 use myriad_base::sys::thread::abort_with;
-use std::ptr::null_mut;
-use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::*;
 
 /// Who is told when tasks of a pool were left blocked, in this order.
@@ -35,19 +34,19 @@ pub(crate) enum Told {
     Gangs,
 }
 
-/// A `fn(&Pool)` each, or null.
-static TOLD: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
+const ALL_TOLD: usize = Told::Gangs as usize + 1;
+
+static TOLD: Hooks<fn(&Pool), ALL_TOLD> = Hooks::new();
 
 /// From now on `told` is called when tasks of a pool were left blocked.
 pub(crate) fn when_left(who: Told, told: fn(&Pool)) {
-    // Release: pairs with the Acquire in `leave`.
-    TOLD[who as usize].store(told as *mut (), Release);
+    TOLD.set(who as usize, told);
 }
 
 /// Leaves what is blocked in this pool, and tells who waits for it.
 ///
 /// # Safety
-/// All workers of the pool have ended, and their end happened before; what was queued has been
+/// All workers of `pool` have ended, and their end happened before; what was queued has been
 /// dropped.
 pub(super) unsafe fn leave(pool: &'static Pool) {
     // SAFETY: the workers have ended, so what runs or is blocked in them stays as it is; a live
@@ -62,15 +61,9 @@ pub(super) unsafe fn leave(pool: &'static Pool) {
         });
         left.into_iter().for_each(|task| tell(pool, task));
     }
-    for told in &TOLD {
-        // Acquire: pairs with the Release in `when_left`.
-        let told = told.load(Acquire);
-        if !told.is_null() {
-            // SAFETY: what is not null was put there by `when_left`, from a function of this type.
-            let told = unsafe { std::mem::transmute::<*mut (), fn(&Pool)>(told) };
-            if let Err(payload) = unwind::catch(|| told(pool)) {
-                unwind::discard(payload);
-            }
+    for told in (0..ALL_TOLD).filter_map(|who| TOLD.get(who)) {
+        if let Err(payload) = unwind::catch(|| told(pool)) {
+            unwind::discard(payload);
         }
     }
 }
@@ -79,7 +72,7 @@ pub(super) unsafe fn leave(pool: &'static Pool) {
 /// that will be refused is not.)
 ///
 /// # Safety
-/// A live record.
+/// `task` is a record in memory for records.
 unsafe fn is_blocked(task: *const Header) -> bool {
     loop {
         // SAFETY: record memory, which is never unmapped; the word is atomic.
@@ -94,10 +87,12 @@ unsafe fn is_blocked(task: *const Header) -> bool {
 /// Completes the record for whoever has the handle.
 ///
 /// # Safety
-/// As for [`leave`]; the task is blocked.
+/// All workers of `pool` have ended, and their end happened before. `task` is a live record of the
+/// pool, and blocked.
 unsafe fn tell(pool: &'static Pool, task: *mut Header) {
     pool.keep_left();
-    // SAFETY: the caller: who ran the task does not go on, so what is the runner's is ours.
+    // SAFETY: `task` is blocked, and its workers have ended (this function's contract): who ran it
+    // does not go on, so what is the runner's is ours.
     let waiter = unsafe {
         (*task).outcome = Outcome::Left;
         Header::complete(task)
@@ -116,7 +111,7 @@ unsafe fn tell(pool: &'static Pool, task: *mut Header) {
 /// Ends the process if somebody waits who cannot be told.
 ///
 /// # Safety
-/// As for [`leave`].
+/// All workers of `pool` have ended, and their end happened before.
 unsafe fn refuse_lent_frames(pool: &'static Pool) {
     let mut lent = None;
     // SAFETY: the workers have ended, so their lists of frames stay as they are; who is in `run`
@@ -142,7 +137,8 @@ unsafe fn refuse_lent_frames(pool: &'static Pool) {
     }
     if let Some((task, who)) = lent {
         let name = pool.name_of(task, true).map_or_else(|| "a task".into(), |name| format!("task '{name}'"));
-        // SAFETY: it has not ended.
+        // SAFETY: the task has not ended (`waiter` was not `DONE`), and its workers have, so the
+        // record stays.
         let place = unsafe { (*task).place };
         abort_with(&format!(
             "{name} (spawned at {place}) was still blocked when its runtime ended, and {who}, with a frame that the task borrows \

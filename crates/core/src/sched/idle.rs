@@ -84,14 +84,16 @@ impl Home {
     /// This worker.
     #[inline(always)]
     pub(crate) fn of(shared: &'static WorkerShared) -> Home {
-        Home(NonNull::from_ref(shared).cast())
+        // SAFETY: `shared` is a `WorkerShared`, and is borrowed for ever.
+        unsafe { Home::new(NonNull::from_ref(shared).cast()) }
     }
 
     /// The worker.
     #[inline(always)]
     pub(crate) fn shared(self) -> &'static WorkerShared {
-        // SAFETY: a `Home` is made by `of` alone, of a worker, and workers are never freed.
-        unsafe { self.0.cast().as_ref() }
+        // SAFETY: the address is that of a `WorkerShared` that is never freed (the contract of
+        // `Home::new`).
+        unsafe { self.address().cast().as_ref() }
     }
 }
 

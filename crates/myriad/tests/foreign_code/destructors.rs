@@ -1,12 +1,14 @@
 //! Destructors of results, payloads, errors and task-locals that wait, lock, send, spawn and set
 //! limits.
 
-use crate::common::{MODES, each, each_with, plan, wait_until};
+use crate::common::{MODES, each, each_with, plan, text, wait_until};
 use myriad::sync::{Mutex, OnceLock, ReentrantLock};
 use myriad::{channel, race, scope, spawn, task, time, try_scope};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 fn ms(n: u64) -> Duration {
@@ -313,6 +315,35 @@ fn a_second_payload_that_panics() {
             });
             assert_eq!(*result.unwrap_err().downcast::<i32>().unwrap(), 7);
         });
+    });
+}
+
+/// A future that is ready panics when it is dropped, and so does its output then: the joiner gets
+/// the first panic, and the worker goes on.
+#[test]
+fn an_output_that_panics_after_its_future() {
+    struct Output;
+    impl Drop for Output {
+        fn drop(&mut self) {
+            plan("the output");
+        }
+    }
+    struct Ready;
+    impl Drop for Ready {
+        fn drop(&mut self) {
+            plan("the future");
+        }
+    }
+    impl Future for Ready {
+        type Output = Output;
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Output> {
+            Poll::Ready(Output)
+        }
+    }
+    each(&[1, 2], |rt| {
+        let Err(error) = rt.spawn_async(Ready).join() else { panic!("the future's destructor has panicked") };
+        assert!(text(&*error.into_panic()).ends_with("the future"));
+        assert_eq!(rt.run(|| 7), 7);
     });
 }
 

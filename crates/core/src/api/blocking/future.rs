@@ -80,9 +80,10 @@ where
 }
 
 /// # Safety
-/// `data` is a box of this closure and its future's state.
+/// `data` came from `Box::into_raw` in [`begin_on`] with these types, and nobody else has it.
 unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
-    // SAFETY: the caller.
+    // SAFETY: `data` is the box that `begin_on` has made, and nobody else's (this function's
+    // contract).
     let (f, to, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Lent, Inherited, Arc<Shared<T>>)>()) };
     lend(to, || {
         let result = heirloom.run(f);

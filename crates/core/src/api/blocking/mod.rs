@@ -65,7 +65,8 @@ impl<F, T> Call<F, T> {
     /// The caller is cancelled: so is the closure, for which it waits on.
     ///
     /// # Safety
-    /// As for every [`End`](crate::sched::wait::End); the node is that of a `Call`.
+    /// `node` is the node of a `Call`, and points into the whole. The owner of that is blocked, and
+    /// does not go on before this returns.
     unsafe fn pass_on(node: *const Parked) -> bool {
         const { assert!(std::mem::offset_of!(Self, wait) == 0) };
         // SAFETY: the node is that of a `Call`'s wait, by the contract; the call stands as long as
@@ -75,8 +76,8 @@ impl<F, T> Call<F, T> {
         asked.cancelled = true;
         if let Some(cancel_scope) = asked.cancel_scope {
             // Nobody is left to ask: a thread has been told by this.
-            // SAFETY: it is there only while the thread is in it, and the thread takes this lock to
-            // take it out.
+            // SAFETY: the cancel scope is there only while the thread is in it, and the thread
+            // takes this lock to take it out.
             _ = unsafe { CancelScope::cancel(cancel_scope) };
         }
         false
@@ -160,7 +161,7 @@ where
     // SAFETY: the wait is moved into the `Call` below, as its first field (checked in `pass_on`),
     // before anybody knows it; the call stands in this frame until the wait is over.
     unsafe { wait.end_by(Call::<F, T>::pass_on) };
-    let call = Call {
+    let mut call = Call {
         wait,
         asked: Mutex::default(),
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
@@ -169,8 +170,7 @@ where
         loan: Relocated::new(),
         waiter: UnsafeCell::new(None),
     };
-    // SAFETY: nobody else knows the call yet.
-    unsafe { *call.waiter.get() = Some(call.wait.waiter()) };
+    *call.waiter.get_mut() = Some(call.wait.waiter());
     let job = Job { run: run_call::<F, T>, data: (&raw const call).cast_mut().cast() };
     match pool.submit(job) {
         // SAFETY: prepared; the pool runs the job, which wakes the target, once.
@@ -192,7 +192,9 @@ where
 /// `data` is a `Call<F, T>` that stands until its target is woken, and has not run.
 unsafe fn run_call<F: FnOnce() -> T, T>(data: *mut ()) {
     let call = data.cast::<Call<F, T>>();
-    // SAFETY: the caller: ours alone until the wake.
+    // SAFETY: the call stands until we wake its target, and has not run (this function's contract),
+    // so the closure is taken once. Until the wake nobody else looks into the three cells; what its
+    // owner uses of the call meanwhile (`pass_on`) is the lock.
     let waiter = unsafe {
         let f = ManuallyDrop::take(&mut *(*call).closure.get());
         let call = &*call;

@@ -175,11 +175,9 @@ fn address(wait: &Wait) -> usize {
     std::ptr::from_ref(wait).addr()
 }
 
-/// Takes a wait that is cancelled out of the line.
-///
-/// # Safety
-/// As for every [`End`](crate::sched::wait::End).
-unsafe fn leave(node: *const Parked) -> bool {
+/// Takes a wait that is cancelled out of the line. (An [`End`](crate::sched::wait::End), which uses
+/// the node's address alone.)
+fn leave(node: *const Parked) -> bool {
     let mut state = locked();
     let place = state.line.iter().position(|waiter| waiter.node == node.addr());
     place.map(|i| state.line.remove(i)).is_some()

@@ -237,8 +237,8 @@ fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<Option<(usize, Payload)>,
             lend(Lent::to_pool(pool), || unsafe { job(i, f.0, inherited, &shared) });
         }));
     }
-    // SAFETY: the caller's own job, which has not counted itself off: what it borrows is in this
-    // frame.
+    // SAFETY: job 0 is this thread's, and has not counted itself off; what it borrows is in this
+    // frame, which waits for all jobs below.
     unsafe { job(0, f, Inherited::new(None), &shared) };
     while !foreign::is_open(&shared.done) {
         foreign::wait(&shared.done, None);
@@ -250,10 +250,10 @@ fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<Option<(usize, Payload)>,
 /// Job `i`, which counts itself off at its end.
 ///
 /// # Safety
-/// The closure is there until all jobs have counted themselves off.
+/// `f` is there until all jobs have counted themselves off, job `i` among them, which has not yet.
 unsafe fn job(i: usize, f: *const (dyn Fn(usize) + Sync), inherited: Inherited, shared: &Shared) {
     IN_JOB.set(true);
-    // SAFETY: the caller.
+    // SAFETY: this job has not counted itself off, so `f` is there (this function's contract).
     let result = inherited.run(|| unsafe { (*f)(i) });
     IN_JOB.set(false);
     if let Err(payload) = result {

@@ -129,7 +129,8 @@ impl Future for Sleep {
         let mut waker = Some(StoredWaker::clone_of(cx.waker()));
         let discard = |waker: Option<StoredWaker>| waker.into_iter().for_each(StoredWaker::discard);
         if let (Some(owner), Some(locked)) = (this.owner, this.lock()) {
-            // SAFETY: under the lock.
+            // SAFETY: we have the lock of the owner's wheel, under which alone timer and flag
+            // change.
             let (fired, nowhere) = unsafe { (this.state.fired.get(), (*this.state.timer.get()).is_nowhere()) };
             if fired || !nowhere && owner.pool.now() >= this.deadline {
                 drop(locked);
@@ -137,7 +138,8 @@ impl Future for Sleep {
                 return Poll::Ready(());
             }
             if !nowhere {
-                // SAFETY: under the lock.
+                // SAFETY: we have the lock of the owner's wheel, under which alone others reach the
+                // waker.
                 unsafe { std::ptr::swap(this.state.waker.get(), &mut waker) };
                 drop(locked);
                 discard(waker);

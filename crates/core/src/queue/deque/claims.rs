@@ -17,7 +17,7 @@ impl Deque {
     /// is live.
     ///
     /// # Safety
-    /// The caller is the owner; the task was queued by [`push`](Self::push), or its `idx` is
+    /// The caller is the owner; `task` was queued by [`push`](Self::push), or its `idx` is
     /// [`UNCLAIMED`](crate::record::position::UNCLAIMED).
     #[inline(always)]
     pub(crate) unsafe fn claim(&self, task: &Header) -> bool {
@@ -30,7 +30,8 @@ impl Deque {
     /// ordinary. False: perhaps [`claim`](Self::claim) takes it.
     ///
     /// # Safety
-    /// As for [`claim`](Self::claim).
+    /// The caller is the owner; `task` was queued by [`push`](Self::push), or its `idx` is
+    /// [`UNCLAIMED`](crate::record::position::UNCLAIMED).
     #[inline(always)]
     pub(crate) unsafe fn claim_plain(&self, task: &Header) -> bool {
         let i = task.idx.load(Relaxed);
@@ -54,7 +55,7 @@ impl Deque {
     /// stores before it, and those of a spawn have just been made.
     ///
     /// # Safety
-    /// The caller is the owner; the record is live.
+    /// The caller is the owner; `task` is a live record. `change` does not use this deque.
     #[inline(always)]
     pub(crate) unsafe fn change_newest(&self, task: *mut Header, change: impl FnOnce()) -> Option<bool> {
         let (top, split) = (self.top.load(Relaxed), self.split.load(Relaxed));
@@ -115,10 +116,11 @@ impl Deque {
     fn drop_tombstones(&self, top: usize) {
         let split = self.split.load(Relaxed);
         let low = self.ring.with(|ring| {
-            // SAFETY: as in `slot`. (The ring's place and mask are read once, not for each slot.)
+            // SAFETY: we are the owner, who alone replaces the ring, so it stands still meanwhile.
+            // (Its place and mask are read once, not for each slot.)
             let (slots, mask) = unsafe { ((*ring).slots, (*ring).mask) };
             let is_tombstone = |i: usize| {
-                // SAFETY: as in `slot`.
+                // SAFETY: the masked index is within the ring, which stands still, as above.
                 unsafe { &*slots.add(i & mask) }.load(Relaxed).is_null()
             };
             let mut low = top;

@@ -15,7 +15,7 @@ impl Deque {
     /// True: somebody asks for work.
     ///
     /// # Safety
-    /// As for [`Deque::push_unclaimed`].
+    /// The caller is the owner; `task` is a live record that is in no deque.
     pub(crate) unsafe fn push_oldest(&self, task: *mut Header) -> bool {
         let top = self.top.load(Relaxed);
         loop {

@@ -16,8 +16,8 @@ impl Deque {
     /// The slot of a position. Owner, or under the lock.
     #[inline(always)]
     pub(super) fn slot(&self, position: usize) -> &AtomicPtr<Header> {
-        // SAFETY: the ring is replaced by the owner under the lock only, so it stands still for
-        // both (I5); the masked index is within it.
+        // SAFETY: the caller is the owner or has the lock, and the owner replaces the ring under
+        // the lock only (I5), so it stands still for both; the masked index is within it.
         self.ring.with(|ring| unsafe { &*(*ring).slots.add(position & (*ring).mask) })
     }
 
@@ -46,11 +46,14 @@ impl Deque {
         }
     }
 
+    /// The length of the ring. Owner, or under the lock.
     pub(super) fn capacity(&self) -> usize {
-        // SAFETY: as in `slot`.
+        // SAFETY: the caller is the owner or has the lock, and the owner replaces the ring under
+        // the lock only (I5), so it stands still for both.
         self.ring.with(|ring| unsafe { (*ring).mask + 1 })
     }
 
+    /// Doubles the ring. Owner, without the lock.
     pub(super) fn grow(&self) {
         let guard = if on("grow-without-lock") { None } else { Some(self.lock()) };
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
@@ -61,7 +64,8 @@ impl Deque {
             slot.store(self.slot(position).load(Relaxed), Relaxed);
         }
         self.full_at.set(head + new.mask + 1);
-        // SAFETY: under the lock, so no thief is in the old ring (I5).
+        // SAFETY: we are the owner and have the lock, so nobody else is in the old ring (I5), which
+        // `new_ring` made.
         self.ring.with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, new)) });
         drop(guard);
     }
@@ -69,7 +73,8 @@ impl Deque {
 
 impl Drop for Deque {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the deque any more.
+        // SAFETY: the deque is borrowed exclusively, so nobody is in the ring, which `new_ring`
+        // made.
         self.ring
             .with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, Ring { slots: null_mut(), mask: 0 })) });
     }
@@ -81,10 +86,11 @@ pub(super) fn new_ring(capacity: usize) -> Ring {
 }
 
 /// # Safety
-/// The ring came from `new_ring`, and nobody uses it any more.
+/// `ring` came from `new_ring`, or has no slots, and nobody uses it any more.
 unsafe fn free_ring(ring: Ring) {
     if !ring.slots.is_null() {
-        // SAFETY: made from a boxed slice of this length in `new_ring`.
+        // SAFETY: `new_ring` made the ring (this function's contract), from a boxed slice of this
+        // length.
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(ring.slots, ring.mask + 1)) });
     }
 }

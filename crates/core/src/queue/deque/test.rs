@@ -182,7 +182,7 @@ fn a_search_comes_to_each_task() {
     for i in [0, 1, 1023, 1024, 2047, 2048, 2999] {
         assert!(has(pointer(&records[i])), "{i}");
     }
-    // SAFETY: as above.
+    // SAFETY: this thread is the owner.
     let newest = unsafe { deque.pop() };
     let mut oldest = [null_mut()];
     assert_eq!(deque.steal(&mut oldest), 0);
@@ -242,7 +242,8 @@ fn tombstones_are_dropped() {
     // SAFETY: this thread is the owner, and the records are in no deque.
     unsafe { both.deque.push(pointer(&records[0])) };
     for _ in 0..10_000 {
-        // SAFETY: as above.
+        // SAFETY: this thread is the owner, and the two records are in no deque: each round claims
+        // them.
         unsafe {
             both.deque.push(pointer(&records[1]));
             both.deque.push(pointer(&records[2]));

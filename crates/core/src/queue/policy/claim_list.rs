@@ -68,7 +68,7 @@ impl ClaimList {
     /// word.)
     ///
     /// # Safety
-    /// A live record in no queue.
+    /// `task` is a live record in no queue.
     pub(super) unsafe fn put(&mut self, task: *mut Header, oldest: bool, claimable: bool) -> u32 {
         let at = self.free;
         let slot = Slot { task, before: NONE, after: NONE, note: 0 };
@@ -94,7 +94,8 @@ impl ClaimList {
         }
         self.len += 1;
         if claimable {
-            // SAFETY: the caller. Relaxed: who finds another word here, or an old one, does not
+            // SAFETY: `task` is live (this function's contract), and who takes it has to wait for
+            // the lock of this list. Relaxed: who finds another word here, or an old one, does not
             // find the task in the slot.
             unsafe { (*task).idx.store(PLACE | (self.queue as usize) << 32 | at as usize, Relaxed) };
         }

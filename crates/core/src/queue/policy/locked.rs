@@ -23,7 +23,7 @@ pub(super) struct Locked<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached under the lock only.
+// SAFETY: the value is reached under the lock only, by one thread at a time, and may be sent there.
 unsafe impl<T: Send> Sync for Locked<T> {}
 
 impl<T: Ranked> Locked<T> {
@@ -33,10 +33,11 @@ impl<T: Ranked> Locked<T> {
 
     /// Calls `f` under the lock: short, and nothing foreign (but the allocator).
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: `f`, by its contract.
+        // SAFETY: `f` is code of this folder, which neither waits nor unwinds, and runs nothing
+        // foreign (but the allocator, as said above).
         let _guard = unsafe { self.lock.lock() };
         self.value.with_mut(|value| {
-            // SAFETY: under the lock.
+            // SAFETY: we have the lock, under which alone the value is reached.
             let value = unsafe { &mut *value };
             let result = f(value);
             // Relaxed: who goes by it comes to the lock, or is a sleeper, with its heavy fence

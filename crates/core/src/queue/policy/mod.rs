@@ -154,7 +154,7 @@ pub trait Queues: fmt::Debug + Send + Sync {
     /// `worker` is the calling one, `None` on any other thread.
     ///
     /// # Safety
-    /// A live record in no queue, the caller's to queue.
+    /// `task` is a live record in no queue, and the caller's to queue.
     unsafe fn put(&self, worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize>;
 
     /// Takes the task that this worker is to start next; null if there is none (or if others took

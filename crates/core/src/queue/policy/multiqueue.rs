@@ -79,13 +79,14 @@ impl Queue {
     }
 
     /// # Safety
-    /// As for [`Queues::put`].
+    /// `task` is a live record in no queue, and the caller's to queue.
     unsafe fn put_fresh(&mut self, task: *mut Header, rank: u64) {
         self.number += 1;
         // Of equals the first one; below the last generation that is counted, the newest: else its
         // level would be begun as a whole.
         let number = arrival(rank, self.number);
-        // SAFETY: the caller.
+        // SAFETY: `task` is live and in no queue (this function's contract); its `kind` does not
+        // change while it lives.
         let at = unsafe { self.fresh.put(task, false, !(*task).kind.has(Kind::FUTURE)) };
         self.heap.push(&mut self.fresh, Entry { rank, number, at });
     }
@@ -189,7 +190,8 @@ impl Queues for MultiQueue {
             Arrival::Spawned(spawner) => self.rank_below(spawner),
             _ => label::OUTSIDE,
         };
-        // SAFETY: the caller.
+        // SAFETY: `task` is live and in no queue (this function's contract), and one arm puts it
+        // into one list.
         self.queues[self.roll(worker)].with(|queue| unsafe {
             match arrival {
                 Arrival::Spawned(_) | Arrival::Outside => queue.put_fresh(task, rank),

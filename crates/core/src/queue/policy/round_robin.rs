@@ -38,7 +38,7 @@ impl Queues for RoundRobin {
             // Relaxed: only a number.
             _ => self.next.fetch_add(1, Relaxed) % self.hands.len(),
         };
-        // SAFETY: the caller.
+        // SAFETY: `task` is live and in no queue (the trait's contract).
         unsafe { self.hands[to].put(task, arrival) };
         Some(to)
     }

@@ -22,11 +22,12 @@ impl Fifo {
     }
 
     /// # Safety
-    /// As for [`Queues::put`].
+    /// `task` is a live record in no queue, and the caller's to queue.
     pub(super) unsafe fn put(&self, task: *mut Header, arrival: Arrival) {
-        // SAFETY: the caller: the record is live; `kind` does not change while it is.
+        // SAFETY: `task` is live (this function's contract), and its `kind` does not change
+        // meanwhile.
         let claimable = unsafe { !(*task).kind.has(Kind::FUTURE) };
-        // SAFETY: the caller.
+        // SAFETY: `task` is live and in no queue (this function's contract).
         self.0.with(|claim_list| unsafe { claim_list.put(task, arrival == Arrival::Next, claimable) });
     }
 
@@ -66,7 +67,7 @@ impl SharedQueue {
 
 impl Queues for SharedQueue {
     unsafe fn put(&self, _worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize> {
-        // SAFETY: the caller.
+        // SAFETY: `task` is live and in no queue (the trait's contract).
         unsafe { self.0.put(task, arrival) };
         None
     }

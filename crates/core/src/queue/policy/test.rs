@@ -84,7 +84,7 @@ fn run_tree(queues: &dyn Queues, depth: usize, fan_out: usize) -> (Vec<usize>, u
     let all = records(total);
     let mut depths = vec![0; total];
     let (mut order, mut spawned, mut most) = (Vec::new(), 1, 0);
-    // SAFETY: as in `put`.
+    // SAFETY: the record is in no queue yet, and outlives the queues.
     unsafe { queues.put(None, pointer(&all[0]), Arrival::Outside) };
     while let Some(task) = index(&all, queues.take(0, None)) {
         order.push(task);
@@ -183,7 +183,7 @@ fn round_robin_deals_evenly() {
     assert_eq!(put(&queues, 1, &all[10], Arrival::Last), Some(1));
     // From a spare, and from outside.
     assert_eq!(put(&queues, 7, &all[11], Arrival::Woken), Some(0));
-    // SAFETY: as in `put`.
+    // SAFETY: the record is in no queue yet, and outlives the queues.
     assert_eq!(unsafe { queues.put(None, pointer(&all[12]), Arrival::Woken) }, Some(1));
     assert_eq!(put(&queues, 2, &all[13], Arrival::Next), Some(2));
     let taken = |worker| index(&all, queues.take(worker, None));
