@@ -22,6 +22,7 @@ use std::ops::Range;
 /// let lengths = myriad_par::map(&["a", "bb", ""], |word| word.len());
 /// assert_eq!(lengths, [1, 2, 0]);
 /// ```
+#[doc(alias = "par_iter")]
 #[track_caller]
 pub fn map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let results = collect(0..xs.len(), |i| f(&xs[i]));

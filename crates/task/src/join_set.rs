@@ -136,7 +136,7 @@ impl<T> JoinSet<T> {
     }
 
     /// The same as a future, which may be dropped at any time: no result is lost.
-    pub async fn next_async(&mut self) -> Option<Result<T, JoinError>> {
+    pub async fn join_next_async(&mut self) -> Option<Result<T, JoinError>> {
         if self.is_empty() {
             return None;
         }

@@ -74,6 +74,7 @@ use std::task::{Context, Poll, Wake, Waker};
 /// });
 /// assert_eq!((sum, seen.get()), (42, 40));
 /// ```
+#[doc(alias = "LocalSet")]
 pub fn local_scope<'env, T>(f: impl FnOnce(&LocalScope<'env>) -> T) -> T {
     let scope = LocalScope(Rc::new(Inner {
         tasks: RefCell::default(),

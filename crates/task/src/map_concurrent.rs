@@ -28,6 +28,7 @@ use std::sync::Mutex;
 /// let lengths = map_concurrent(4, ["a", "bb", "ccc"], |word| word.len());
 /// assert_eq!(lengths, [1, 2, 3]);
 /// ```
+#[doc(alias = "buffered")]
 #[track_caller]
 pub fn map_concurrent<I, F, R>(limit: usize, items: I, f: F) -> Vec<R>
 where
@@ -65,6 +66,7 @@ where
 /// map_concurrent_unordered(4, 0..100u64, |i| i * i, |square| sum += square);
 /// assert_eq!(sum, 328_350);
 /// ```
+#[doc(alias = "buffer_unordered")]
 #[track_caller]
 pub fn map_concurrent_unordered<I, F, R>(limit: usize, items: I, f: F, mut each: impl FnMut(R))
 where

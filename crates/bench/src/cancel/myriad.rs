@@ -84,7 +84,7 @@ async fn futures(n: u64) -> Outcome {
     watch.cancel();
     set.cancel_all();
     let mut cancelled = 0;
-    while let Some(result) = set.next_async().await {
+    while let Some(result) = set.join_next_async().await {
         cancelled += u64::from(result.is_err_and(|e| e.is_cancelled()));
     }
     let end = Instant::now();

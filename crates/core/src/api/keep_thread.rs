@@ -52,6 +52,7 @@ use crate::sched::worker::{self, set_current};
 /// });
 /// assert_eq!(h.join().unwrap(), 2);
 /// ```
+#[doc(alias = "block_in_place")]
 pub fn keep_thread<F, T>(f: F) -> T
 where
     F: FnOnce() -> T,

@@ -1,7 +1,7 @@
 //! Runs and spawns in a runtime: [`run`], [`spawn_on`], and what a [`Runtime`] and a [`Handle`]
 //! offer of that.
 
-use super::{JoinHandle, JoinWait, StackTask, spawn, spawn_async_on as start_future};
+use super::{JoinHandle, JoinWait, StackTask, block_on, spawn, spawn_async_on as start_future};
 use crate::record::create;
 use crate::record::header::{Header, Mode};
 use crate::runtime::Runtime;
@@ -47,6 +47,31 @@ impl Runtime {
             return f();
         }
         run_on(self.handle(), Location::caller(), false, f)
+    }
+
+    /// Runs a future in this runtime, and waits for its result.
+    ///
+    /// The future may borrow from the caller.
+    ///
+    /// # Blocking
+    /// As [`run`](Self::run), until the future is ready.
+    ///
+    /// # Panics
+    /// If the future does, that panic goes on. If the runtime has been shut down.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Runtime::new()?;
+    /// let word = String::from("borrowed");
+    /// assert_eq!(rt.block_on(async { word.len() }), 8);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[track_caller]
+    pub fn block_on<F>(&self, future: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send,
+    {
+        self.run(|| block_on(future))
     }
 
     /// Is the caller one of its tasks?

@@ -36,6 +36,7 @@ use std::task::{Context, Poll};
 ///     assert!(task.join().unwrap().is_err());
 /// }
 /// ```
+#[doc(alias = "CancellationToken")]
 #[derive(Clone)]
 pub struct Token(Arc<Inner>);
 

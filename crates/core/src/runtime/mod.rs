@@ -15,6 +15,7 @@ pub use report::{Report, State, Unfinished};
 use crate::queue::policy::Policy;
 use crate::sched::pool::Pool;
 use myriad_base::sys::clock::Instant;
+use std::io;
 use std::time::Duration;
 
 /// A running set of workers. Several may exist at a time.
@@ -43,6 +44,26 @@ pub struct Runtime {
 impl Runtime {
     pub(crate) fn of(pool: &'static Pool) -> Runtime {
         Runtime { pool, down: false }
+    }
+
+    /// A runtime with as many workers as there are processors, in threads mode.
+    ///
+    /// # Errors
+    /// If its threads cannot be started: see [`Builder::build`].
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = myriad_core::Runtime::new()?;
+    /// assert_eq!(rt.run(|| 6 * 7), 42);
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn new() -> io::Result<Runtime> {
+        Builder::new().build()
+    }
+
+    /// Settings for a runtime; as [`Builder::new`].
+    pub fn builder() -> Builder {
+        Builder::new()
     }
 
     /// A handle that spawns into this runtime.

@@ -189,7 +189,7 @@ fn a_set() {
             assert_eq!((sum, panics, set.len()), (49 * 50 / 2 - 10, 1, 0));
             // As a future; with a limit that loses nothing; cancelled.
             set.spawn(|| 1);
-            assert_eq!(block_on(set.next_async()).unwrap().unwrap(), 1);
+            assert_eq!(block_on(set.join_next_async()).unwrap().unwrap(), 1);
             for _ in 0..10 {
                 set.spawn(|| {
                     sleep(LONG);

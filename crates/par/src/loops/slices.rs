@@ -22,6 +22,7 @@ use std::num::NonZero;
 /// myriad_par::for_each(&["a", "bc", "def"], |word| _ = letters.fetch_add(word.len(), Relaxed));
 /// assert_eq!(letters.into_inner(), 6);
 /// ```
+#[doc(alias = "par_iter")]
 #[track_caller]
 pub fn for_each<T: Sync>(xs: &[T], body: impl Fn(&T) + Sync) {
     // SAFETY: the loop's numbers are indices of the slice.

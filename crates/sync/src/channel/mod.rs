@@ -73,18 +73,21 @@ pub use weak::{WeakReceiver, WeakSender};
 ///
 /// A capacity of 0 makes a [`rendezvous`]; memory is taken as messages come, so a huge capacity (up
 /// to `usize::MAX`, which is as good as [`unbounded`]) costs nothing before it is used.
+#[doc(alias = "sync_channel")]
 #[must_use]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     ends::new(capacity, WhenFull::Wait)
 }
 
 /// A channel that holds any number of messages: sending never waits.
+#[doc(alias = "channel")]
 #[must_use]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     ends::new(usize::MAX, WhenFull::Wait)
 }
 
 /// A channel that holds no message: each send waits for a receive, and the other way round.
+#[doc(alias = "sync_channel")]
 #[must_use]
 pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
     ends::new(0, WhenFull::Wait)

@@ -26,6 +26,7 @@ use std::sync::Mutex;
 /// assert!(failing.next().unwrap().unwrap_err().is_panic());
 /// assert!(failing.next().is_none());
 /// ```
+#[doc(alias = "generator")]
 #[track_caller]
 pub fn produce<T, F>(capacity: usize, f: F) -> Produced<T>
 where

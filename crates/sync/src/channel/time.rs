@@ -50,6 +50,7 @@ pub fn after(duration: Duration) -> Ticks {
 /// let (first, second) = (ticks.recv().unwrap(), ticks.recv().unwrap());
 /// assert!(second - first >= period);
 /// ```
+#[doc(alias = "interval")]
 #[must_use]
 pub fn tick(period: Duration) -> Ticks {
     assert!(!period.is_zero(), "ticks need a period that is longer than nothing");

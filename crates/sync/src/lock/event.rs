@@ -34,6 +34,7 @@ use std::time::Duration;
 /// });
 /// assert!(ready.is_set());
 /// ```
+#[doc(alias = "Notify")]
 pub struct Event {
     inner: Guarded<State>,
 }

@@ -43,6 +43,7 @@ use crate::sched::calls::COMPUTE;
 /// let sum = myriad_core::run(|| myriad_core::compute(|| numbers.iter().map(|n| n * n).sum::<u64>()));
 /// assert_eq!(sum, 332_833_500);
 /// ```
+#[doc(alias = "spawn_blocking")]
 pub fn compute<F, T>(f: F) -> T
 where
     F: FnOnce() -> T + Send,

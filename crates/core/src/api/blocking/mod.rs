@@ -138,6 +138,7 @@ impl<F, T> Call<F, T> {
 /// let entries = myriad_core::run(|| myriad_core::blocking(|| std::fs::read_dir(&path).unwrap().count()));
 /// # let _ = entries;
 /// ```
+#[doc(alias = "spawn_blocking")]
 pub fn blocking<F, T>(f: F) -> T
 where
     F: FnOnce() -> T + Send,

@@ -172,6 +172,7 @@ unsafe impl Send for Borrowed {}
 ///     }
 /// });
 /// ```
+#[doc(alias = "broadcast")]
 pub fn gang<F>(n: usize, f: F)
 where
     F: Fn(usize) + Sync,

@@ -254,7 +254,7 @@ kinds! {
     compute: Gate::default(), |o| { compute_async(move || while !*o.0.lock().unwrap() { std::thread::yield_now() }).await }, |e| e.open();
     joined: ends(bounded::<u32>(1)), |o| { spawn(move || _ = o.1.recv()).await }, |e| drop(take(&e.0));
     joined_future: ends(bounded::<u32>(1)), |o| { myriad::spawn_async(async move { _ = o.1.recv_async().await }).await }, |e| drop(take(&e.0));
-    join_set: ends(bounded::<u32>(1)), |o| { let mut set = JoinSet::new(); set.spawn(move || _ = o.1.recv()); set.next_async().await }, |e| drop(take(&e.0));
+    join_set: ends(bounded::<u32>(1)), |o| { let mut set = JoinSet::new(); set.spawn(move || _ = o.1.recv()); set.join_next_async().await }, |e| drop(take(&e.0));
     single_flight: (SingleFlight::<u32, u32>::new(), Event::new()), |o| { o.0.run_async(1, || async { o.1.wait_async().await; 1 }).await }, |e| e.1.set();
     reentrant: {
         // Its owner is another task.

@@ -24,7 +24,7 @@ pub(in crate::wakers) fn join_set(rt: &Runtime) -> Case {
         let gate = gate.clone();
         let mut set = task::JoinSet::new();
         rt.run(|| set.spawn(move || _ = gate.recv()));
-        async move { set.next_async().await }
+        async move { set.join_next_async().await }
     };
     case(|_| wait(), || drop(go))
 }
