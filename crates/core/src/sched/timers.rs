@@ -95,7 +95,8 @@ impl Locked<'_> {
     /// # Safety
     /// As [`Wheel::remove`].
     pub(crate) unsafe fn remove(&self, node: *mut TimerNode) -> bool {
-        // SAFETY: the caller.
+        // SAFETY: the node is alive, and in no other wheel than this one (this function's
+        // contract).
         let removed = unsafe { self.wheel().remove(node) };
         self.publish_next();
         removed
@@ -361,9 +362,11 @@ impl Blocked {
     }
 
     /// # Safety
-    /// The node's wait was claimed, and is woken by us alone.
+    /// `node` is that of a wait that was claimed for the timer, and is woken by us alone.
     unsafe fn add(&mut self, node: *mut Parked) {
-        // SAFETY: the caller; so is `last`.
+        // SAFETY: `node` was claimed and is woken by us alone (this function's contract), so it
+        // stays blocked, and its `next` is ours. `last` was added under this contract, and is woken
+        // after the chain is complete.
         unsafe {
             (*node).next.with_mut(|next| *next = null_mut());
             if self.last.is_null() {

@@ -44,7 +44,7 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(
     |word| RawWaker::new(word, &VTABLE),
     // SAFETY: the data of this table's wakers is a packed word.
     |word| unsafe { wake(word) },
-    // SAFETY: as above.
+    // SAFETY: the data of this table's wakers is a packed word.
     |word| unsafe { wake(word) },
     |_| (),
 );
@@ -55,7 +55,7 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(
 /// The record is a live future.
 #[inline(always)]
 pub(crate) unsafe fn waker_of(record: *mut Header) -> Waker {
-    // SAFETY: the caller.
+    // SAFETY: the record is a live future (this function's contract), and `state` is atomic.
     let generation = state::generation(unsafe { (*record).state.load(myriad_base::sys::atomic::Ordering::Relaxed) });
     // SAFETY: the table's functions keep the contract of `RawWaker`: thread-safe, nothing to free.
     unsafe { Waker::from_raw(RawWaker::new(pack(record, generation), &VTABLE)) }

@@ -288,43 +288,52 @@ pub(crate) const OFTEN: u32 = 7;
 /// nobody else. It may be gone when this returns.
 #[inline(always)]
 pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Parked) {
-    // SAFETY: the caller: the node stands until it is woken.
+    // SAFETY: the node stands until it is woken, and only the caller wakes it (this function's
+    // contract).
     let home = unsafe { (*node).home }.map(Home::shared);
     match (home, worker) {
         (Some(home), Some(worker)) if worker.is(home) => worker.make_ready(node),
-        // SAFETY: the caller.
+        // SAFETY: the node is blocked, in no list, and nobody else wakes it: the contract of both
+        // functions.
         _ => unsafe { wake_elsewhere(home, worker, node) },
     }
 }
 
-/// The same for one to whom the caller has handed what it will work on: if it is on this worker it
-/// goes on next.
+/// Wakes a blocked task or thread to which the caller has handed what it will work on: if it is on
+/// this worker, it goes on next.
 ///
 /// # Safety
-/// As for [`wake_node`].
+/// The node is blocked, or about to block having published itself, is in no list, and is woken by
+/// nobody else. It may be gone when this returns.
 #[inline(always)]
 pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Parked) {
-    // SAFETY: the caller: the node stands until it is woken.
+    // SAFETY: the node stands until it is woken, and only the caller wakes it (this function's
+    // contract).
     let home = unsafe { (*node).home }.map(Home::shared);
     match (home, worker) {
-        // SAFETY: the caller, and we are its home.
+        // SAFETY: the node is blocked and in no list (this function's contract), and its home is
+        // `worker`, the calling one.
         (Some(home), Some(worker)) if worker.is(home) => unsafe { worker.make_next(node) },
-        // SAFETY: the caller.
+        // SAFETY: the node is blocked, in no list, and nobody else wakes it: the contract of both
+        // functions.
         _ => unsafe { wake_elsewhere(home, worker, node) },
     }
 }
 
 /// # Safety
-/// As for [`wake_node`].
+/// The node is blocked, or about to block having published itself, is in no list, and is woken by
+/// nobody else. `home` is its home. It may be gone when this returns.
 #[inline(never)]
 unsafe fn wake_elsewhere(home: Option<&'static WorkerShared>, worker: Option<&Worker>, node: *mut Parked) {
     match home {
         Some(home) => {
             let fence = worker.map_or(Fence::foreign(), |worker| worker.shared.deque.fence);
-            // SAFETY: the caller.
+            // SAFETY: the node is in no list, nobody else wakes it, and `home` is its home (this
+            // function's contract).
             unsafe { home.workers.send(home, node, &fence) }
         }
-        // SAFETY: the caller.
+        // SAFETY: the node has no home, so a foreign thread waits at its parker, which stands until
+        // it is open; nobody else wakes the node, so nobody else opens it.
         None => unsafe { foreign::open(&raw const (*node).parker) },
     }
 }
@@ -352,12 +361,15 @@ pub(crate) unsafe fn block_thread(node: *const Parked) {
 /// `task` is a live record in no queue, and the caller's to queue.
 #[inline]
 pub(crate) unsafe fn schedule(task: *mut Header) {
-    // SAFETY: the caller.
+    // SAFETY: the record is live (this function's contract), and `runtime` does not change while it
+    // is.
     let runtime = unsafe { (*task).runtime };
     match current() {
-        // SAFETY: the caller; the role is ours.
+        // SAFETY: the record is in no queue and the caller's to queue (this function's contract),
+        // and `current` says that the calling thread has this worker's role.
         Some(worker) if worker.pool.number == runtime => unsafe { worker.push_any(task) },
-        // SAFETY: the caller.
+        // SAFETY: the record is live, of the pool with its `runtime`, in no queue, and the caller's
+        // to queue (this function's contract).
         _ => unsafe { Pool::of(runtime).inject(task, Origin::Wake) },
     }
 }
@@ -365,15 +377,19 @@ pub(crate) unsafe fn schedule(task: *mut Header) {
 /// Frees a record's memory, on whatever thread.
 ///
 /// # Safety
-/// As for `Memory::dealloc`: the record is the caller's, and its payload is gone.
+/// The record came from [`Memory::alloc`], is the caller's, and its payload is gone. Nobody uses it
+/// afterwards, but for looks at `state`. `worker` is the calling thread's.
 #[inline(always)]
 pub(crate) unsafe fn free_record(worker: Option<&Worker>, task: *mut Header) {
-    // SAFETY: the caller: the record is still ours.
+    // SAFETY: the record is the caller's (this function's contract), so `kind` is what its task was
+    // created with.
     let class = unsafe { (*task).kind.class() };
     match worker {
-        // SAFETY: the caller.
+        // SAFETY: `task` came from an `alloc` of this class, which its `kind` says, and is used no
+        // more (this function's contract); the calling thread has the worker's role.
         Some(worker) => unsafe { worker.memory.dealloc(task.cast(), class) },
-        // SAFETY: the caller.
+        // SAFETY: `task` came from an `alloc` of this class, which its `kind` says, and is used no
+        // more (this function's contract).
         None => unsafe { memory::foreign().dealloc(task.cast(), class) },
     }
 }

@@ -352,7 +352,9 @@ impl CancelScope {
     /// # Safety
     /// It is alive, by a lock that its task takes before it leaves it.
     pub(crate) unsafe fn cancel(this: *const CancelScope) -> Asked {
-        // SAFETY: the caller; the task is in it, so its record lives too.
+        // SAFETY: a task leaves the cancel scope under a lock that is held now (this function's
+        // contract), so the scope is alive, and the record of its task too, because the task is in
+        // it.
         unsafe {
             // Release: pairs with the Acquire in `is_cancelled`.
             (*this).cancelled.store(true, Release);

@@ -95,11 +95,13 @@ impl Caller {
     /// calling, for both.)
     ///
     /// # Safety
-    /// As [`BiasedLock::lock`].
+    /// As for [`BiasedLock::lock`], until the guard is dropped, soon: no other biased lock is
+    /// taken, no foreign code runs, and nothing suspends or unwinds.
     #[inline(always)]
     pub unsafe fn poll_lock(lock: &BiasedLock) -> Option<BiasedGuard<'_>> {
         let Some(w) = worker::current() else {
-            // SAFETY: the caller.
+            // SAFETY: what the caller does until it drops the guard is restricted as `lock` demands
+            // (this function's contract), and `None` is right for every thread.
             return Some(unsafe { lock.lock(None) });
         };
         let left = w.budget.get();
@@ -107,7 +109,9 @@ impl Caller {
             return None;
         }
         w.budget.set(left - 1);
-        // SAFETY: the caller; the right is this thread's.
+        // SAFETY: what the caller does until it drops the guard is restricted as `lock` demands
+        // (this function's contract), and the right belongs to the worker whose role this thread
+        // has.
         Some(unsafe { lock.lock(w.bias_owner.get()) })
     }
 
@@ -135,10 +139,13 @@ impl Caller {
     /// Takes a lock of this library, by its bias if it is biased to this worker.
     ///
     /// # Safety
-    /// As [`BiasedLock::lock`].
+    /// As for [`BiasedLock::lock`], until the guard is dropped, soon: no other biased lock is
+    /// taken, no foreign code runs, and nothing suspends or unwinds.
     #[inline(always)]
     pub unsafe fn lock(self, lock: &BiasedLock) -> BiasedGuard<'_> {
-        // SAFETY: the caller; the right is this thread's.
+        // SAFETY: what the caller does until it drops the guard is restricted as `lock` demands
+        // (this function's contract), and the right belongs to the worker whose role this thread
+        // has.
         unsafe { lock.lock(self.worker().and_then(|w| w.bias_owner.get())) }
     }
 
@@ -169,7 +176,7 @@ impl Caller {
     /// task of this worker goes on next, when the caller waits or ends.
     ///
     /// # Safety
-    /// As [`Waiter::wake`].
+    /// The waiter was claimed, and was not woken yet.
     #[inline(always)]
     pub unsafe fn wake_next(self, waiter: Waiter) {
         match waiter.0 {
@@ -182,7 +189,7 @@ impl Caller {
     /// As [`Waiter::wake`].
     ///
     /// # Safety
-    /// As [`Waiter::wake`].
+    /// The waiter was claimed, and was not woken yet.
     #[inline(always)]
     pub unsafe fn wake(self, waiter: Waiter) {
         match waiter.0 {

@@ -44,8 +44,8 @@ impl Worker {
             self.shared.push_ready(node);
         } else {
             // Its stack may be cold, and the caller goes on for a while.
-            // SAFETY: the caller: the node stands until it is gone on with, and nobody else writes
-            // it.
+            // SAFETY: the node is blocked (this function's contract), so it stands until it goes
+            // on, and only this worker, its home, lets it go on and writes `saved`.
             prefetch(unsafe { (*node).saved.with(|saved| *saved) }.wrapping_add(64));
             let before = self.next.replace(node);
             if !before.is_null() {
