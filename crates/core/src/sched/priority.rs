@@ -6,9 +6,9 @@
 //!  background  ──> lane of the pool ── who finds nothing else, not even at others; and every so many looks
 //! ```
 //! Two queues beside the injector, under its lock. The default class pays nothing: a worker looks
-//! at the first queue in its counted turn only (each 61st, [`super::run_loop`]), and who puts a task
-//! there makes the next turn of every worker a counted one, by the word that counts them, as the
-//! monitor does. (An owner may overwrite that; then it is the 61st after all.) It looks at the
+//! at the first queue in its counted turn only (each 61st, [`super::run_loop`]), and who puts a
+//! task there makes the next turn of every worker a counted one, by the word that counts them, as
+//! the monitor does. (An owner may overwrite that; then it is the 61st after all.) It looks at the
 //! second queue where it would go hungry, and in a counted turn.
 //!
 //! **Bounds.** Of [`IN_A_ROW`] + 1 turns of a worker one at least is for the default class, however

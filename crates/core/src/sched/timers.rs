@@ -93,7 +93,7 @@ impl Locked<'_> {
     /// Takes a timer out; false if it has fired.
     ///
     /// # Safety
-    /// As [`Wheel::remove`].
+    /// `node` is alive, and if it is in a wheel, it is in this one.
     pub(crate) unsafe fn remove(&self, node: *mut TimerNode) -> bool {
         // SAFETY: the node is alive, and in no other wheel than this one (this function's
         // contract).
@@ -112,7 +112,9 @@ impl Supplied<'_> {
     /// the lock.
     ///
     /// # Safety
-    /// As [`Wheel::insert`].
+    /// `node` is in no wheel. Until it was removed, or has fired, it is alive and not moved, and
+    /// only the holder of the wheel's lock reads or writes it, but for its `data` and `fire`
+    /// ([`Wheel::insert`]).
     pub(crate) unsafe fn insert(&self, node: *mut TimerNode, deadline: Instant) -> bool {
         let locked = &self.0;
         let before = locked.timers.next.load(Relaxed);

@@ -143,7 +143,8 @@ pub(crate) unsafe fn wake_waiter_as(w: Role, waiter: *mut ()) -> Role {
 }
 
 /// # Safety
-/// As for [`wake_waiter_as`], of a word with the tag [`BOXED`].
+/// `waiter` has the tag [`BOXED`], and was taken out of a record's `waiter` by
+/// [`Header::complete`], so it is the caller's alone.
 #[cold]
 #[inline(never)]
 unsafe fn wake_boxed(w: Role, waiter: *mut ()) -> Role {
@@ -154,7 +155,8 @@ unsafe fn wake_boxed(w: Role, waiter: *mut ()) -> Role {
 /// The same on any thread.
 ///
 /// # Safety
-/// As for [`wake_waiter_as`].
+/// `waiter` was taken out of a record's `waiter` by [`Header::complete`], so it is the caller's
+/// alone.
 pub(crate) unsafe fn wake_waiter(w: Option<Role>, waiter: *mut ()) -> Option<Role> {
     // SAFETY: the word is ours alone, and woken once; tag 0 is a blocked node, TASK a packed word,
     // BOXED a box of ours.

@@ -157,7 +157,7 @@ pub(crate) unsafe fn serve(w: &Worker, node: *mut Parked) {
     // SAFETY: `post` has sent this node (this function's contract), so it is the first field of a
     // boxed `Request`, which the inbox has given to us alone.
     let what = unsafe { Box::from_raw(node.cast::<Request>()) }.what;
-    // SAFETY: the caller is the worker `w` (this function's contract); `what` was made by
+    // SAFETY: the worker `w` is calling (this function's contract); `what` was made by
     // `request_home`, `request_all` or `sweep`, which know whether a record is of the heap.
     unsafe { answer(w, what) };
 }
@@ -193,7 +193,7 @@ unsafe fn answer(w: &Worker, what: What) {
         return;
     }
     // (In a destructor of a thread-local there is no list any more: all is answered at once.)
-    // SAFETY: the caller is the worker, or it is threads mode, and a record is of the heap: the
+    // SAFETY: the worker is calling, or it is threads mode, and a record is of the heap: the
     // contract of both functions.
     unsafe { answer_one(w, what) };
     answer_later();
@@ -229,7 +229,7 @@ pub(super) fn answer_later() {
 /// # Safety
 /// The conditions of [`answer`], on `w` and `what`.
 unsafe fn answer_one(w: &Worker, what: What) {
-    // SAFETY: the caller is the worker, or it is threads mode (this function's contract). A
+    // SAFETY: the worker is calling, or it is threads mode (this function's contract). A
     // `Record` is of the heap; what `look_at` and `each_cancelled` look at stands in a frame that
     // is in the worker's list, or is a record of the heap. A sweep is begun by the worker alone,
     // for that arm is fiber mode's.
@@ -256,7 +256,7 @@ unsafe fn answer_one(w: &Worker, what: What) {
 /// worker is in its inbox.
 unsafe fn sweep(w: &Worker) {
     // (In threads mode, what a runtime in fiber mode has left: there is nothing to be found.)
-    // SAFETY: the caller is the worker (this function's contract), and it was asked first whether
+    // SAFETY: the worker is calling (this function's contract), and it was asked first whether
     // it is in fiber mode.
     let more = w.are_fibers() && unsafe { w.scoped.sweep(w) };
     w.scoped.sweep.asked.set(more);

@@ -76,7 +76,7 @@ impl ScopedTasks {
     /// The caller is the worker, in fiber mode.
     pub(super) unsafe fn sweep(&self, w: &Worker) -> bool {
         let mut found = [null::<Header>(); MOST];
-        // SAFETY: the caller is the worker, in fiber mode (this function's contract); nothing
+        // SAFETY: the worker is calling, in fiber mode (this function's contract); nothing
         // begins or ends meanwhile, so frames in the list stand.
         let found = unsafe { self.find(&mut found[..MOST.min(w.tick_interval.get() as usize)]) };
         for task in found.iter_mut() {

@@ -125,7 +125,8 @@ impl Context {
     /// # Safety
     /// The context has ended ([`Context::clear`]), and is used no more.
     unsafe fn free(this: *mut Context, w: Option<&Worker>) {
-        // SAFETY: the caller; what it held is gone, but for an empty list.
+        // SAFETY: the context is used no more (this function's contract); `clear` has dropped what
+        // it held, but for an empty list.
         unsafe {
             (&raw mut (*this).locals).drop_in_place();
             match w {
@@ -255,7 +256,7 @@ fn make(w: &Worker) -> *mut Context {
 /// The running task, which has none, gets this context.
 ///
 /// # Safety
-/// It is nobody's.
+/// `context` is nobody's yet, and the task that `w` runs has none.
 unsafe fn adopt(w: &Worker, context: *mut Context) {
     // SAFETY: the running task's record; the context is nobody's.
     unsafe { (*context).set_record(w.running.get().record().cast_mut()) };
@@ -295,9 +296,11 @@ pub(crate) fn end_then(w: Role, ended: Ended) -> (Role, Ended) {
 }
 
 /// # Safety
-/// The context is the running task's, and has been cleared.
+/// `context` is that of the task which `w` runs, it has been cleared, and nobody uses it
+/// afterwards.
 unsafe fn leave(w: &Worker, context: *mut Context) {
-    // SAFETY: the caller; the record lives until its task has ended.
+    // SAFETY: the context is the running task's (this function's contract), so its record lives:
+    // the task has not ended. Nobody uses the context afterwards.
     unsafe {
         w.running.set(CurrentTask::of_task((*context).head.record.get()));
         w.forget();

@@ -210,7 +210,7 @@ impl PollWait {
         if !self.wait.try_claim(HELD) && !on("replace-unheld") {
             return Err(waker);
         }
-        // SAFETY: the caller holds the claim, so nobody else takes the waker.
+        // SAFETY: the claim is the caller's, so nobody else takes the waker.
         let old = self.waker.with_mut(|cell| unsafe { (*cell).replace(waker) });
         // Release: pairs with the claim's Acquire: the waker.
         self.wait.claim.store(OPEN, ord(Release, "replace-release"));

@@ -159,7 +159,7 @@ impl Role {
     #[inline(always)]
     pub(crate) unsafe fn suspend(self, node: *const Parked) -> Role {
         if !self.are_fibers() {
-            // SAFETY: the caller.
+            // SAFETY: this worker is in threads mode, and the rest is this function's contract.
             return unsafe { self.suspend_thread(node) };
         }
         let running = self.running.get();
@@ -200,11 +200,13 @@ impl Role {
         self
     }
 
-    /// The same in threads mode. (To find out once, and first, costs a fiber less than to ask at
-    /// each step.)
+    /// Sets the current stack aside, in threads mode. (To find out the mode once, and first, costs
+    /// a fiber less than to ask at each step.)
     ///
     /// # Safety
-    /// As for `suspend`.
+    /// Threads mode. The caller runs on this worker and has called `ensure_stack`. `node` is on the
+    /// current stack or stays alive, has this worker as its home, and will be woken exactly once
+    /// (it may have been already).
     #[inline(never)]
     unsafe fn suspend_thread(self, node: *const Parked) -> Role {
         let running = self.running.get();

@@ -65,7 +65,7 @@ impl Worker {
     /// by it asks [`current`](super::current).
     ///
     /// # Safety
-    /// As for [`role_again`](Self::role_again).
+    /// The calling thread has had this worker's role.
     #[inline(always)]
     pub(crate) unsafe fn role_if_any(&'static self) -> Option<Role> {
         let before = Role { worker: self, thread: PhantomData };

@@ -21,10 +21,10 @@ impl Worker {
             // `push_heir` has the same contract.
             return unsafe { self.push_heir(task) };
         }
-        // SAFETY: the caller is this worker and `task` is in no queue (this function's contract);
+        // SAFETY: this worker is calling and `task` is in no queue (this function's contract);
         // `is_plain` was asked just now.
         if unsafe { self.shared.deque.push_plain(task) } {
-            // SAFETY: the caller is this worker, and the line above has pushed.
+            // SAFETY: this worker is calling, and the line above has pushed.
             unsafe { self.answer() };
         }
         task
@@ -59,10 +59,10 @@ impl Worker {
             // `push_nested_heir` has the same contract.
             return unsafe { self.push_nested_heir(task) };
         }
-        // SAFETY: the caller is this worker and `task` is in no queue (this function's contract);
+        // SAFETY: this worker is calling and `task` is in no queue (this function's contract);
         // `is_plain` was asked just now.
         if unsafe { self.shared.deque.push_plain(task) } {
-            // SAFETY: the caller is this worker, and the line above has pushed.
+            // SAFETY: this worker is calling, and the line above has pushed.
             unsafe { self.answer() };
         }
     }
@@ -87,11 +87,11 @@ impl Worker {
     /// The caller is this worker; the record is live.
     #[inline(always)]
     pub(crate) unsafe fn change_newest(&self, task: *mut Header, change: impl FnOnce()) -> bool {
-        // SAFETY: the caller is the owner of the deque, and the record is live (this function's
+        // SAFETY: the deque is the caller's own, and the record is live (this function's
         // contract).
         let Some(asked) = (unsafe { self.shared.deque.change_newest(task, change) }) else { return false };
         if asked {
-            // SAFETY: the caller is this worker, and `change_newest` has pushed `task` back.
+            // SAFETY: this worker is calling, and `change_newest` has pushed `task` back.
             unsafe { self.answer() };
         }
         true
@@ -104,10 +104,10 @@ impl Worker {
     /// queue, and the caller's to queue. Once it was taken out to be run it is queued no more.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, task: *mut Header) {
-        // SAFETY: the caller is the owner of the deque, and `task` is in no queue until it is run
+        // SAFETY: the deque is the caller's own, and `task` is in no queue until it is run
         // (this function's contract).
         if unsafe { self.shared.deque.push(task) } {
-            // SAFETY: the caller is this worker, and the line above has pushed.
+            // SAFETY: this worker is calling, and the line above has pushed.
             unsafe { self.answer() };
         }
     }
@@ -119,10 +119,10 @@ impl Worker {
     /// caller's to queue.
     #[inline(always)]
     pub(crate) unsafe fn push_future(&self, task: *mut Header) {
-        // SAFETY: the caller is the owner of the deque, and `task` is in no queue (this function's
+        // SAFETY: the deque is the caller's own, and `task` is in no queue (this function's
         // contract).
         if unsafe { self.shared.deque.push_unclaimed(task) } {
-            // SAFETY: the caller is this worker, and the line above has pushed.
+            // SAFETY: this worker is calling, and the line above has pushed.
             unsafe { self.answer() };
         }
     }
@@ -144,10 +144,10 @@ impl Worker {
     /// The caller is this worker. `task` is the live record of a future in no queue, and the
     /// caller's to queue.
     pub(crate) unsafe fn push_last(&self, task: *mut Header) {
-        // SAFETY: the caller is the owner of the deque, and `task` is in no queue (this function's
+        // SAFETY: the deque is the caller's own, and `task` is in no queue (this function's
         // contract).
         if unsafe { self.shared.deque.push_oldest(task) } {
-            // SAFETY: the caller is this worker, and the line above has pushed.
+            // SAFETY: this worker is calling, and the line above has pushed.
             unsafe { self.answer_for(Some(Arrival::Last)) };
         }
     }
@@ -158,10 +158,10 @@ impl Worker {
     /// The conditions of [`push`](Self::push), on the caller and on `task`; and nobody claims
     /// `task`.
     pub(crate) unsafe fn push_next(&self, task: *mut Header) {
-        // SAFETY: the caller is the owner of the deque, and `task` is in no queue (this function's
+        // SAFETY: the deque is the caller's own, and `task` is in no queue (this function's
         // contract).
         if unsafe { self.shared.deque.push(task) } {
-            // SAFETY: the caller is this worker, and the line above has pushed.
+            // SAFETY: this worker is calling, and the line above has pushed.
             unsafe { self.answer_for(Some(Arrival::Next)) };
         }
     }
@@ -174,7 +174,7 @@ impl Worker {
     #[cold]
     #[inline(never)]
     unsafe fn answer(&self) {
-        // SAFETY: the caller is this worker, and has just pushed (this function's contract).
+        // SAFETY: this worker is calling, and has just pushed (this function's contract).
         unsafe { self.answer_for(None) };
     }
 
@@ -182,7 +182,7 @@ impl Worker {
     /// The caller is this worker, and has just pushed.
     unsafe fn answer_for(&self, arrival: Option<Arrival>) {
         let workers = &self.pool.workers;
-        // SAFETY: the caller is this worker and has just pushed (this function's contract). Where
+        // SAFETY: this worker is calling and has just pushed (this function's contract). Where
         // there are a policy's queues, nobody steals, and each push is passed on at once, so the
         // deque holds this one task. It is live, out of the deque then, and ours to queue.
         unsafe {
@@ -202,7 +202,7 @@ impl Worker {
     /// lives. The task was queued by [`push`](Self::push) or one of its variants for closures, or
     /// its `idx` says that it is in no deque ([`Deque::claim`](crate::queue::deque::Deque::claim)).
     pub(crate) unsafe fn claim(&self, task: &Header) -> bool {
-        // SAFETY: the caller is the owner of the deque, and `task` was pushed so that its `idx` is
+        // SAFETY: the deque is the caller's own, and `task` was pushed so that its `idx` is
         // right, or says that it is in no deque (this function's contract). For `claim_queued` the
         // record lives.
         unsafe { self.shared.deque.claim(task) || self.claim_queued(task) }
