@@ -401,13 +401,13 @@ impl Workers {
         self.count_and_wake(&self.injected);
     }
 
-    /// The same of an interactive task.
+    /// An interactive task was put into its lane: counts it, and wakes a worker.
     pub(crate) fn inject_urgent(&self) {
         self.urgent.fetch_add(1, Relaxed);
         self.inject();
     }
 
-    /// The same of a background task.
+    /// A background task was put into its lane: counts it, and wakes a worker.
     pub(crate) fn defer(&self) {
         self.count_and_wake(&self.deferred);
     }

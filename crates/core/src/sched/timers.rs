@@ -179,7 +179,7 @@ impl Timers {
         Locked { timers: self, _guard: guard }
     }
 
-    /// The same to set a timer.
+    /// Locks the wheel, to set a timer.
     #[inline]
     pub(crate) fn lock_to_insert(&self, w: Option<&Worker>) -> Supplied<'_> {
         // Relaxed: it becomes true under the lock, which we take next.
@@ -440,7 +440,7 @@ impl Wakers {
         self.wakers[..n].iter_mut().filter_map(Option::take).fold(w, |w, waker| waker.wake_as(w))
     }
 
-    /// The same at the end of a runtime, on whatever thread. True: there were some.
+    /// Wakes all at the end of a runtime, on whatever thread. True: there were some.
     fn wake_all_at_end(&mut self) -> bool {
         let any = self.any();
         self.ask_all();

@@ -373,7 +373,7 @@ enum Kind {
 
 // SAFETY: a `Wait` is woken from any thread; what is touched of it is atomic, or the waker's alone.
 unsafe impl Send for Waiter {}
-// SAFETY: nothing is done through `&Waiter`.
+// SAFETY: through `&Waiter` nothing is read but which kind it is, and addresses are compared.
 unsafe impl Sync for Waiter {}
 
 /// A waiter on its way into a list, or out of one: what is left here in the end is discarded

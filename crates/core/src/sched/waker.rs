@@ -98,7 +98,7 @@ pub(crate) fn to_waiter(waker: &Waker) -> *mut () {
     if is_ours(waker) {
         return waker.data().cast_mut().map_addr(|a| a | TASK);
     }
-    Box::into_raw(Box::new(waker.clone())).cast::<()>().map_addr(|a| a | BOXED)
+    Box::into_raw(Box::new(StoredWaker::clone_of(waker))).cast::<()>().map_addr(|a| a | BOXED)
 }
 
 /// Drops what `to_waiter` made.
@@ -115,7 +115,8 @@ pub(crate) unsafe fn drop_waiter(waiter: *mut ()) {
 /// # Safety
 /// A word with the tag [`BOXED`] that came from `to_waiter` and is nowhere else.
 unsafe fn from_box(waiter: *mut ()) -> StoredWaker {
-    // SAFETY: a box of ours, untagged, which nobody else has.
+    // SAFETY: the word has the tag of a box and is nowhere else (this function's contract): without
+    // the tag it is the address of the `StoredWaker` that `to_waiter` has put into a box.
     *unsafe { Box::from_raw(waiter.map_addr(|a| a & !TAG).cast::<StoredWaker>()) }
 }
 
@@ -152,7 +153,7 @@ unsafe fn wake_boxed(w: Role, waiter: *mut ()) -> Role {
     unsafe { from_box(waiter) }.wake_as(w)
 }
 
-/// The same on any thread.
+/// Wakes whoever a `waiter` word stands for, and frees the word, on any thread.
 ///
 /// # Safety
 /// `waiter` was taken out of a record's `waiter` by [`Header::complete`], so it is the caller's

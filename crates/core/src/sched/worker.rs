@@ -98,7 +98,7 @@ pub(crate) struct Worker {
     pub(crate) flags: u32,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
-    /// The same of jobs of a [guest](Kind::GUEST).
+    /// The flags of records of a [guest's](Kind::GUEST) jobs on this worker's stacks.
     pub guest_stack_flags: u32,
     /// Says in a record that its task is blocked here: see `record::position`.
     pub here: usize,
@@ -278,7 +278,7 @@ impl Worker {
 
 /// Turns between two looks at inbox, clock and the oldest task, while no timers are pending.
 pub(crate) const SELDOM: u32 = 61;
-/// The same while timers are.
+/// Turns between two looks, while timers are pending.
 pub(crate) const OFTEN: u32 = 7;
 
 /// Wakes a blocked task or thread. `worker` is the calling thread's, if it is one.

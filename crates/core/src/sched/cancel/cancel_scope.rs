@@ -222,7 +222,7 @@ pub(crate) fn is_cancelled(key: Key) -> bool {
     cancelled(key).is_some()
 }
 
-/// The same; and what of it.
+/// How much of this task, or thread, is to be cancelled where it is now; `None`: nothing.
 pub(super) fn cancelled(key: Key) -> Option<Extent> {
     let marks = key.marks().load(Acquire);
     if marks & (Marks::CANCELLED | Marks::ASKED) == 0 {
@@ -383,7 +383,9 @@ impl Asked {
     /// Makes the task's home look at it.
     pub(crate) fn ask(self) {
         if let Some((task, on_stack, home)) = self.0 {
-            request_home(task, on_stack, home);
+            // SAFETY: the record is that of the task which entered the cancel scope, and `on_stack`
+            // was read from it: if not in a frame, it is of the heap.
+            unsafe { request_home(task, on_stack, home) };
         }
     }
 }

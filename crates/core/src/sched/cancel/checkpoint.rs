@@ -191,8 +191,8 @@ pub(crate) unsafe fn put_on_top(below: CurrentTask, task: *const Header) {
     }
 }
 
-/// The same of a task of a scope, at its end: others may have its handle. It has a frame, so it
-/// needs no mark.
+/// A task of a scope, at its end, is about to run on top of what ran here until now; others may
+/// have the task's handle. The task has a frame, so it needs no mark.
 ///
 /// # Safety
 /// `below` is what ran on this worker until now. `task` is a live record, was taken out of its
@@ -383,7 +383,7 @@ fn check_marked(task: *const Header) {
     }
 }
 
-/// The same on any thread.
+/// A blocking point without a wait, on any thread.
 pub(crate) fn check_anywhere() {
     match worker::current() {
         Some(w) => check(&w),

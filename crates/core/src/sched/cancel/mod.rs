@@ -124,7 +124,7 @@ pub(crate) fn never_start<F, T>(f: F) -> Result<T, Payload> {
     Err(drop_shielded(&mut || drop(f.take())))
 }
 
-/// The same for any closure: compiled once.
+/// Drops the closure of a task that was cancelled before it began: compiled once.
 #[cold]
 #[inline(never)]
 fn drop_shielded(drop: &mut dyn FnMut()) -> Payload {

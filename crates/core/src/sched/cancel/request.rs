@@ -72,27 +72,32 @@ pub(crate) unsafe fn cancel(task: *const Header) {
 /// `task` is alive until this returns, is marked as cancelled, and is of this pool. `on_stack` says
 /// whether its record is in a frame.
 unsafe fn ask(task: *const Header, on_stack: bool, pool: &'static Pool) {
+    // SAFETY: `on_stack` says whether the record is in a frame (this function's contract); if not,
+    // it is of the heap.
+    let request = |home| unsafe { request_home(task, on_stack, home) };
     // SAFETY: the record is alive (this function's contract), and `idx` is atomic.
     match position::read(unsafe { (*task).idx.load(Relaxed) }) {
-        _ if !pool.regular_workers()[0].are_fibers() => request_home(task, on_stack, &pool.regular_workers()[0].shared),
+        _ if !pool.regular_workers()[0].are_fibers() => request(&pool.regular_workers()[0].shared),
         // Once it is started it stays there. (Perhaps with a spare worker.)
         Position::Waits(home, _) | Position::Under(home, _) => {
             // (None, or another one: a task that was left when its runtime ended, whose number
             // another pool has now.)
             if let Some(&home) = pool.workers.all().get(home) {
-                request_home(task, on_stack, home);
+                request(home);
             }
         }
         // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or
         // it finds the mark itself, but nothing orders the two.)
-        Position::Unknown | Position::On(_) => {
-            pool.all_workers().for_each(|w| request_home(task, on_stack, w.as_static()))
-        }
+        Position::Unknown | Position::On(_) => pool.all_workers().for_each(|w| request(w.as_static())),
     }
 }
 
 /// Makes this worker look at a task that is marked, if it is one of its own.
-pub(crate) fn request_home(task: *const Header, on_stack: bool, home: &'static WorkerShared) {
+///
+/// # Safety
+/// Where `on_stack` is false, `task` is record memory of the heap. (A record in a frame is looked
+/// up among the frames, so its address may be stale.)
+pub(crate) unsafe fn request_home(task: *const Header, on_stack: bool, home: &'static WorkerShared) {
     let what = if on_stack { What::Frame(task) } else { What::Record(task) };
     let worker = Worker::of(home);
     if on_stack && !worker.are_fibers() {
@@ -315,7 +320,7 @@ pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
     }
 }
 
-/// The same in threads mode: from any thread.
+/// Ends the wait of a task that is cancelled, in threads mode: from any thread.
 ///
 /// # Safety
 /// `task` is record memory of the heap.

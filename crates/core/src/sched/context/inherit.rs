@@ -63,7 +63,7 @@ fn heir(w: Option<&Worker>) -> *mut Context {
     if parent.is_null() { null_mut() } else { unsafe { Context::heir(parent, w) } }
 }
 
-/// The same, with a generator of this seed.
+/// A context for a child, as [`heir`] makes it; with a seed, one with a generator of that seed.
 fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> *mut Context {
     let mut context = heir(w);
     if let Some(seed) = seed {
@@ -123,7 +123,7 @@ unsafe fn attach_closure(w: Option<&Worker>, old: *mut Header, context: *mut Con
     }
 }
 
-/// The same record, one class larger.
+/// Moves a closure's record into one that is one class larger.
 ///
 /// # Safety
 /// The conditions of [`closure`], on `w` and `old`, whose class is `class`; that is not the

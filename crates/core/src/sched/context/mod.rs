@@ -215,8 +215,8 @@ pub(crate) fn find() -> *mut Context {
     if word == CurrentTask::NOTHING { OWN.try_with(|own| own.0.get()).unwrap_or(null_mut()) } else { null_mut() }
 }
 
-/// The same; makes one if there is none. Null only where a thread that is about to end has dropped
-/// its own.
+/// The calling task's or thread's context; makes one if there is none. Null only where a thread
+/// that is about to end has dropped its own.
 #[cold]
 #[inline(never)]
 pub(crate) fn find_or_make() -> *mut Context {
@@ -285,7 +285,8 @@ pub(crate) fn end(w: Role) -> Role {
     }
 }
 
-/// The same, for one who has its hands full: hands back what it is given.
+/// Ends the running task's context, as [`end`] does, for a caller that has its registers full:
+/// hands back what it is given.
 #[cold]
 #[inline(never)]
 pub(crate) fn end_then(w: Role, ended: Ended) -> (Role, Ended) {

@@ -31,7 +31,7 @@ pub(crate) fn finish(w: Role, before: CurrentTask) {
     w.running.set(before);
 }
 
-/// The same for one that has not begun by [`begin`], on top of a task without a context.
+/// A closure has ended that has not begun by [`begin`], on top of a task without a context.
 #[cold]
 #[inline(never)]
 pub(crate) fn finish_unmarked() {
@@ -41,7 +41,7 @@ pub(crate) fn finish_unmarked() {
     }
 }
 
-/// The same for one that has panicked.
+/// Such a closure has panicked.
 #[cold]
 #[inline(never)]
 pub(crate) fn panicked(payload: Payload) -> ! {

@@ -109,7 +109,7 @@ impl Relocated {
         }
     }
 
-    /// The same on a thread that is no worker.
+    /// Runs `f` as that task, on a thread that is no worker.
     pub(crate) fn run_on_thread<T>(&self, f: impl FnOnce() -> T) -> Result<T, Payload> {
         let part = self.part.replace(null_mut());
         let word = self.word.get();

@@ -130,7 +130,7 @@ impl<T: Send + 'static> LocalKey<T> {
         }
     }
 
-    /// The same, but:
+    /// Calls `f` with the task's value, as [`with`](Self::with) does, but:
     ///
     /// # Errors
     /// [`AccessError`]: the value has been dropped already. Only destructors that run at the task's

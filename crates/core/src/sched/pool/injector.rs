@@ -101,7 +101,7 @@ impl Pool {
         self.admits(&locked(&self.injector), origin)
     }
 
-    /// The same, with the lock.
+    /// May a task of this origin come in? With the injector's lock.
     fn admits(&self, injector: &Injector, origin: Origin) -> bool {
         // Relaxed: written under this lock.
         let is_of_now = |term| term == self.term.load(Relaxed);
@@ -137,7 +137,7 @@ impl Pool {
         unsafe { self.inject_into(None, task, origin) };
     }
 
-    /// The same into the lane of a priority.
+    /// Queues a task for any worker, in the lane of a priority, as [`inject`](Self::inject) does.
     ///
     /// # Safety
     /// `task` is a live record of this pool, in no queue, and the caller's to queue.

@@ -80,9 +80,10 @@ impl Caller {
         }
     }
 
-    /// The same after an operation that only tries, and has failed: so a closure that tries again
-    /// and again cannot keep the worker from those who would make it possible. No cancellation
-    /// point; nothing happens in a future's poll, nor while a panic unwinds.
+    /// One operation of the running task's budget, after an operation that only tries, and has
+    /// failed: so a closure that tries again and again cannot keep the worker from those who would
+    /// make it possible. No cancellation point; nothing happens in a future's poll, nor while a
+    /// panic unwinds.
     #[inline(always)]
     pub fn spend_in_vain(self) {
         if !self.has_spent() {

@@ -72,7 +72,7 @@ impl Worker {
         if self.shared.ready.is_shared() { self.shared.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
     }
 
-    /// The same in fiber mode.
+    /// The blocked task that goes on next, in fiber mode.
     #[inline(always)]
     fn take_ready_fiber(&self) -> *mut Parked {
         let next = self.next.get();
@@ -155,7 +155,8 @@ impl Role {
     /// # Safety
     /// The caller runs on this worker and has called `ensure_stack`. `node` is on the current stack
     /// or stays alive, has this worker as its home, and will be woken exactly once (it may have
-    /// been already).
+    /// been already). (In threads mode worker and stack may be those of a role that the calling
+    /// thread had before: [`Stacks::take_idle`](crate::sched::stacks::Stacks::take_idle).)
     #[inline(always)]
     pub(crate) unsafe fn suspend(self, node: *const Parked) -> Role {
         if !self.are_fibers() {
@@ -204,9 +205,7 @@ impl Role {
     /// a fiber less than to ask at each step.)
     ///
     /// # Safety
-    /// Threads mode. The caller runs on this worker and has called `ensure_stack`. `node` is on the
-    /// current stack or stays alive, has this worker as its home, and will be woken exactly once
-    /// (it may have been already).
+    /// Threads mode; and the conditions of [`suspend`](Self::suspend), on `node`.
     #[inline(never)]
     unsafe fn suspend_thread(self, node: *const Parked) -> Role {
         let running = self.running.get();
@@ -256,7 +255,7 @@ impl Role {
         w
     }
 
-    /// The same, but it is no cancellation point.
+    /// Lets all ready tasks run first; no cancellation point.
     fn let_others_go_first(self) -> Role {
         // (A yield promises nothing: with no memory for a stack, it goes on.)
         if self.ensure_stack().is_err() {
