@@ -259,7 +259,7 @@ impl Wait {
         // SAFETY: it is prepared and published; a claim, of the timer or of a waker, wakes it once.
         let w = unsafe { w.suspend(this.cast()) };
         // Relaxed: whoever claimed it woke us afterwards.
-        // SAFETY: it stands in a frame of the caller's.
+        // SAFETY: the wait stands in a frame of the caller's (this function's contract).
         let claim = unsafe { (*this).claim.load(Relaxed) };
         if claim == TIMED_OUT {
             return false;

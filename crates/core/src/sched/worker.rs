@@ -270,7 +270,7 @@ impl Worker {
     /// The record whose cancellation counts for what runs now ([`CurrentTask::cancel_record`]);
     /// null where no task runs.
     pub(crate) fn task(&self) -> *const Header {
-        // SAFETY: what runs now.
+        // SAFETY: the word is that of what runs here, which has not ended.
         let task = unsafe { self.running.get().cancel_record() };
         if CurrentTask::is_nobody(task) { null() } else { task }
     }

@@ -333,7 +333,7 @@ pub(super) fn nothing_unwinds() -> bool {
 /// A blocking point without a wait: unwinds if the running task is cancelled.
 #[inline(always)]
 pub(crate) fn check(w: &Worker) {
-    // SAFETY: what runs.
+    // SAFETY: `running` names the record of what runs here.
     unsafe { check_of(running(w)) };
 }
 
@@ -351,10 +351,10 @@ pub(crate) unsafe fn check_of(task: *const Header) {
     }
 }
 
-/// The seat of what runs on this worker.
+/// The record whose cancellation counts for what runs on this worker.
 #[inline(always)]
 pub(crate) fn running(w: &Worker) -> *const Header {
-    // SAFETY: what runs.
+    // SAFETY: the word is that of what runs here, which has not ended.
     unsafe { w.running.get().cancel_record() }
 }
 

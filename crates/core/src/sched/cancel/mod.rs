@@ -182,7 +182,7 @@ pub fn is_cancelled() -> bool {
         Some(w) if !w.task().is_null() => {
             // Requests of scopes are still in the inbox.
             request::serve_now(&w);
-            // SAFETY: the running task.
+            // SAFETY: `w.task()` is the record of what runs here, and not null.
             unsafe { scoped_tasks::look_at_scope(w.task()) };
             cancel_scope::is_cancelled(Key::current())
         }

@@ -47,7 +47,7 @@ impl Context {
             return null_mut();
         }
         let child = Context::new(w, null_mut());
-        // SAFETY: fresh, and ours.
+        // SAFETY: `new` has just made the context, and nobody else knows it.
         unsafe {
             (*child).with_rng(|rng| *rng = fork);
             (*child).with_bindings(|b| *b = bindings);
@@ -70,7 +70,7 @@ fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> *mut Context {
         if context.is_null() {
             context = Context::new(w, null_mut());
         }
-        // SAFETY: fresh, and ours.
+        // SAFETY: `new` or `heir` has just made the context, and nobody else knows it.
         unsafe { (*context).with_rng(|rng| *rng = Some(Generator::from_seed(seed))) };
     }
     context
@@ -204,7 +204,7 @@ pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header, seed: Optio
 /// for it.
 pub(crate) struct Inherited(*mut Context);
 
-// SAFETY: nobody's, until the call begins.
+// SAFETY: until the call begins the context is nobody's, and what it holds may be sent.
 unsafe impl Send for Inherited {}
 
 impl Inherited {
@@ -232,7 +232,7 @@ impl Inherited {
 impl Drop for Inherited {
     fn drop(&mut self) {
         if !self.0.is_null() {
-            // SAFETY: nobody else's.
+            // SAFETY: the call never began, so nobody but this value has the context.
             unsafe { Context::end_unused(self.0, worker::current()) };
         }
     }

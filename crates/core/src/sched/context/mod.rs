@@ -245,7 +245,7 @@ pub(crate) fn find_or_make() -> *mut Context {
 
 /// For the running task, which has none.
 fn make(w: &Worker) -> *mut Context {
-    // SAFETY: the running task's record.
+    // SAFETY: the word is that of what runs on `w`, which has not ended.
     let record = unsafe { w.running.get().record() }.cast_mut();
     let context = Context::new(Some(w), record);
     // SAFETY: the record is that of what `w` runs, which has no context yet; the context is fresh.
@@ -258,7 +258,8 @@ fn make(w: &Worker) -> *mut Context {
 /// # Safety
 /// `context` is nobody's yet, and the task that `w` runs has none.
 unsafe fn adopt(w: &Worker, context: *mut Context) {
-    // SAFETY: the running task's record; the context is nobody's.
+    // SAFETY: the word is that of what runs on `w`, which has not ended; the context is nobody's
+    // (this function's contract).
     unsafe { (*context).set_record(w.running.get().record().cast_mut()) };
     enter(w, context);
 }
@@ -313,7 +314,8 @@ unsafe fn leave(w: &Worker, context: *mut Context) {
 pub(crate) fn end_if_empty() {
     if let Some(w) = worker::current() {
         let word = w.running.get();
-        // SAFETY: the running task's context; it is empty.
+        // SAFETY: a context in `running` is that of the running task, which is the caller; an empty
+        // one is not in use, because a use is a borrow, a binding or a task-local.
         unsafe {
             if word.has_context() && (*whole(word)).is_empty() {
                 leave(&w, whole(word));

@@ -176,9 +176,8 @@ impl<T: Send + 'static> LocalKey<T> {
             Found::Value(first) => Ok((context, first)),
             Found::Buried => Err(AccessError),
             Found::Nothing => {
-                let address = &raw const *value;
-                context_ref.with_locals(|locals| locals.insert(key, value));
-                Ok((context, address))
+                let inserted = context_ref.with_locals(|locals| locals.insert(key, value));
+                Ok((context, inserted.expect("it was put there")))
             }
         }
     }
