@@ -40,6 +40,7 @@ use crate::record::header::{Header, Kind};
 use crate::record::memory::{self, Memory};
 use crate::record::position;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
+use crate::sched::fork;
 use crate::sched::pool::{Origin, Pool};
 use crate::sched::timers::Timers;
 use crate::sched::wait::foreign;
@@ -158,8 +159,15 @@ pub(crate) fn current() -> Option<Role> {
 /// The thread has that worker's role from here on, and no [`Role`] of another worker is used on it
 /// any more.
 pub(crate) unsafe fn set_current(worker: Option<&Worker>) {
-    // (A worker that was hidden while its process was forked is the parent's: it stays hidden.)
-    let worker = worker.filter(|worker| !worker.pool.is_elsewhere());
+    // (A worker that was hidden while its process was forked is the parent's: it stays hidden, and
+    // begins no more of its parent's tasks.)
+    let worker = worker.filter(|worker| {
+        let is_here = !worker.pool.is_elsewhere();
+        if !is_here {
+            fork::stop_loop(worker);
+        }
+        is_here
+    });
     CURRENT.with(|c| c.set(worker.map_or(null(), std::ptr::from_ref)));
 }
 

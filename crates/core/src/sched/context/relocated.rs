@@ -130,7 +130,13 @@ impl Relocated {
     }
 
     /// The task goes on on its own stack.
+    ///
+    /// In a child that was forked meanwhile the calling thread is no worker any more: there is
+    /// nobody to give it back to.
     pub(crate) fn give_back(&self) {
+        if worker::current().is_none() {
+            return;
+        }
         let word = self.word.get();
         let rng = self.rng.take();
         become_(word);
