@@ -154,7 +154,7 @@ pub(super) fn unless_job(w: &Worker, victim: &WorkerShared, task: *mut Header) -
 /// worker.
 fn pass_over(w: &Worker, victim: &WorkerShared, task: *mut Header) -> *mut Header {
     let is_of_spare = victim.index >= w.pool.regular_workers().len();
-    // SAFETY: the caller has stolen the task, so the record lives and is its own.
+    // SAFETY: a stolen task is the thief's own, and its record lives.
     if task.is_null() || is_of_spare || !unsafe { is_job(task) } {
         return task;
     }
