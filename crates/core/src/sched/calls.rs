@@ -233,7 +233,7 @@ impl ThreadPool {
 /// is none.
 ///
 /// # Safety
-/// As for [`drop_unstarted`](crate::sched::finish::drop_unstarted).
+/// The task is in no queue, and nobody else uses it; it has not been started, or is an idle future.
 pub(crate) unsafe fn drop_elsewhere(task: *mut Header) {
     unsafe fn drop_it(task: *mut ()) {
         // SAFETY: the job is run once, and the task is its own.

@@ -42,20 +42,20 @@ pub(crate) fn leave_task(w: Role) -> Role {
     w
 }
 
-/// The same of a task whose destructors run as the task, on a worker.
+/// Drops the outcome of a task whose destructors run as the task, on a worker.
 ///
 /// # Safety
-/// As for [`drop_outcome`]; the task is what the worker runs.
+/// The task has ended, nobody else uses its record, and it is what the worker `w` runs.
 pub(crate) unsafe fn drop_own_outcome(w: Role, task: *mut Header) -> Role {
     // SAFETY: the task has ended, and the record is the caller's alone: the contract of
     // `drop_outcome`.
     unsafe { drop_outcome_as(Some(w), task, |w| w.map(leave_task)) }.expect("a worker stays one")
 }
 
-/// The same; `before_free` is called between the destructor and the end of the record.
+/// Drops an outcome; `before_free` is called between the destructor and the end of the record.
 ///
 /// # Safety
-/// As for [`drop_outcome`].
+/// The task has ended, and nobody else uses its record. `w` is the calling thread's role.
 unsafe fn drop_outcome_as(
     w: Option<Role>,
     task: *mut Header,

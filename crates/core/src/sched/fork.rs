@@ -16,7 +16,7 @@ use crate::record::memory;
 use crate::sched::cancel::cancel_scope;
 use crate::sched::pool::{self, Pool};
 use crate::sched::rescue::monitor;
-use crate::sched::worker;
+use crate::sched::worker::{self, Worker};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_base::sys::thread::abort_with;
 use std::sync::atomic::Ordering::Relaxed;
@@ -42,13 +42,17 @@ fn take() -> GiveBack {
 /// In the child: the calling thread is no worker any more.
 fn give_role_up() {
     let Some(w) = worker::current() else { return };
-    // The loop below this task, where it is come back to, sees the stop at its next turn. (In fiber
-    // mode; in threads mode nobody comes so far without a role.)
-    w.pool.workers.stop_in_child();
-    w.tick_countdown.store(0, Relaxed);
+    stop_loop(&w);
     // SAFETY: the role is given up for good: what holds one below user code asks anew, or comes to
     // the loop, and both end in `end_of_child`.
     unsafe { worker::set_current(None) };
+}
+
+/// In the child: the loop below the task that has forked, where it is come back to, sees the stop
+/// at its next turn. (In fiber mode; in threads mode nobody comes so far without a role.)
+pub(crate) fn stop_loop(w: &Worker) {
+    w.pool.workers.stop_in_child();
+    w.tick_countdown.store(0, Relaxed);
 }
 
 /// A thread has come back to where it was a worker, and is none: it is that of a child, which was

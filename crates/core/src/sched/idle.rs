@@ -308,26 +308,26 @@ impl Workers {
     /// The owner's answer when a push says that somebody asks for work.
     ///
     /// # Safety
-    /// The caller is the worker of `me`.
+    /// The caller has the role of the worker of `me`.
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn answer(&self, me: &WorkerShared) {
-        // SAFETY: the caller.
+        // SAFETY: the deque is the caller's own (this function's contract).
         if !unsafe { me.deque.publish() } && on("answer-gives-up") {
             return;
         }
         self.have_answered(me);
     }
 
-    /// The same, at any time, of an owner that is in no hurry to come to its next push: also a lone
-    /// task is published.
+    /// The owner's answer at any time, while it is in no hurry to come to its next push: also a
+    /// lone task is published.
     ///
     /// # Safety
-    /// As for [`answer`](Self::answer).
+    /// The caller has the role of the worker of `me`.
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn answer_fully(&self, me: &WorkerShared) {
-        // SAFETY: the caller.
+        // SAFETY: the deque is the caller's own (this function's contract).
         unsafe { me.deque.publish_lone() };
         self.have_answered(me);
     }
@@ -355,9 +355,10 @@ impl Workers {
     /// Sends a woken node to its home. `fence` is the caller's own.
     ///
     /// # Safety
-    /// As for [`Inbox::push`]; `to` is the node's home.
+    /// `node` is blocked, or a request's; it is in no list, and nobody else wakes it. `to` is its
+    /// home, or whom the request is for.
     pub(crate) unsafe fn send(&self, to: &'static WorkerShared, node: *mut Parked, fence: &Fence) {
-        // SAFETY: the caller.
+        // SAFETY: the node is in no list, and nobody else wakes it (this function's contract).
         unsafe { to.remote.inbox.push(node) };
         if !on("inbox-light") {
             // Pairs with the heavy fence in `sleep`.
@@ -374,7 +375,7 @@ impl Workers {
     /// any other thread.
     ///
     /// # Safety
-    /// A live record in no queue, the caller's to queue. The queues are this pool's.
+    /// `task` is a live record in no queue, and the caller's to queue. The queues are this pool's.
     pub(crate) unsafe fn put(
         &self,
         queues: &dyn Queues,
@@ -382,7 +383,8 @@ impl Workers {
         task: *mut Header,
         arrival: Arrival,
     ) {
-        // SAFETY: the caller.
+        // SAFETY: the record is live, in no queue, and the caller's to queue (this function's
+        // contract).
         let to = unsafe { queues.put(me.map(|me| me.index), task, arrival) };
         if !on("put-light") {
             // Pairs with the heavy fence in `sleep`: the queue against `sleepers`.
@@ -401,13 +403,13 @@ impl Workers {
         self.count_and_wake(&self.injected);
     }
 
-    /// The same of an interactive task.
+    /// An interactive task was put into its lane: counts it, and wakes a worker.
     pub(crate) fn inject_urgent(&self) {
         self.urgent.fetch_add(1, Relaxed);
         self.inject();
     }
 
-    /// The same of a background task.
+    /// A background task was put into its lane: counts it, and wakes a worker.
     pub(crate) fn defer(&self) {
         self.count_and_wake(&self.deferred);
     }

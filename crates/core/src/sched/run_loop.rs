@@ -225,13 +225,15 @@ fn start_taken(w: Role, task: *mut Header) -> (Role, bool) {
 /// needed any more.
 ///
 /// # Safety
-/// `node` is ready and out of the queues.
+/// `node` is a blocked node of `w` or, in threads mode, of a worker from which it was adopted; it
+/// is ready, and out of the queues, so that only the caller goes on with it.
 #[inline(always)]
 unsafe fn resume(w: Role, node: *mut Parked) -> Option<Role> {
     let me = Parked::saved(None, w.stacks.here(), WaitReason::Other);
     w.stacks.park_idle(&me);
-    // SAFETY: the caller: the node's stack is saved; `me` is in the idle list, from which only this
-    // worker takes it.
+    // SAFETY: the node is out of the queues, so it stays blocked until the switch, and its stack is
+    // saved (this function's contract). `me` is in the idle list, from which only this worker takes
+    // it.
     let needed = unsafe {
         let to = (*node).saved.with(|saved| *saved);
         me.saved.with_mut(|saved| w.stacks.switch(&w, saved, to))
@@ -282,10 +284,11 @@ pub(crate) unsafe fn start(w: Role, task: *mut Header) -> Role {
 /// the record may be another task's as soon as the end can be seen.
 ///
 /// # Safety
-/// The task has run, and said how it ended.
+/// The caller has run the task to its end, and `ended` says how it ended.
 #[inline(always)]
 pub(crate) unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role {
-    // SAFETY: the caller: until `complete` the record is ours; after it only if it was detached.
+    // SAFETY: the task has run to its end (this function's contract): until `Header::complete` the
+    // record is ours; after it only if the task was detached.
     unsafe {
         (*task).outcome = if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned };
         // Detached for good, most often, before it ran: no need to swap. Acquire: as in
@@ -305,7 +308,8 @@ pub(crate) unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role 
 }
 
 /// # Safety
-/// As for `complete`, of a detached task.
+/// The caller has run `task` to its end, `ended` says how it ended, and [`Header::complete`] has
+/// said that it is detached, or was so before.
 #[inline(never)]
 unsafe fn end_detached(w: Role, task: *mut Header, ended: Ended) -> Role {
     // What is left is the task's own code: its destructors run as the task, which is cancelled no

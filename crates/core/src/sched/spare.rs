@@ -61,9 +61,10 @@ use std::ptr::null_mut;
 /// Is it a job of a guest?
 ///
 /// # Safety
-/// A live record, in a queue under that queue's lock, or the caller's.
+/// `task` is a live record: it is the caller's, or in a queue whose lock the caller holds.
 pub(crate) unsafe fn is_job(task: *const Header) -> bool {
-    // SAFETY: the caller; `kind` does not change while the task is queued.
+    // SAFETY: the record lives, because it is the caller's or cannot leave its queue meanwhile
+    // (this function's contract); `kind` does not change while it lives.
     unsafe { (*task).kind.has(Kind::GUEST) }
 }
 
@@ -153,7 +154,7 @@ pub(super) fn unless_job(w: &Worker, victim: &WorkerShared, task: *mut Header) -
 /// worker.
 fn pass_over(w: &Worker, victim: &WorkerShared, task: *mut Header) -> *mut Header {
     let is_of_spare = victim.index >= w.pool.regular_workers().len();
-    // SAFETY: it was stolen by the caller.
+    // SAFETY: a stolen task is the thief's own, and its record lives.
     if task.is_null() || is_of_spare || !unsafe { is_job(task) } {
         return task;
     }
@@ -174,8 +175,8 @@ pub(crate) fn take_queued(w: &Worker, queues: &dyn Queues) -> *mut Header {
         jobs.push(task);
     };
     for job in jobs {
-        // SAFETY: the caller took the job out of its queue, so it lives and is in none; it goes
-        // back.
+        // SAFETY: the job was taken out of its queue above, so it lives, is in none, and is ours to
+        // queue again.
         unsafe { w.pool.workers.put(queues, None, job, Arrival::Outside) };
     }
     task

@@ -282,12 +282,13 @@ impl Stacks {
     }
 
     /// # Safety
-    /// The list is not empty.
+    /// The list of idle stacks is not empty.
     #[inline(always)]
     unsafe fn pop_idle(&self) -> *mut u8 {
         let node = self.idle.get();
         self.idle_count.set(self.idle_count.get() - 1);
-        // SAFETY: the caller; what is in the list is parked, with its stack saved.
+        // SAFETY: the list is not empty (this function's contract); its nodes stand on idle stacks,
+        // which are parked, and whose stack pointers were saved before they came into the list.
         unsafe {
             self.idle.set((*node).next.with(|next| *next));
             (*node).saved.with(|saved| *saved)
@@ -314,21 +315,25 @@ impl Stacks {
     #[inline(always)]
     pub(crate) unsafe fn switch(&self, w: &Worker, save: *mut *mut u8, to: *mut u8) -> bool {
         if self.threads.get() {
-            // SAFETY: the caller.
+            // SAFETY: `to` is a blocked or fresh thread, to which nobody else gives a turn (this
+            // function's contract).
             return unsafe { self.hand_over(w, to.cast()) };
         }
-        // SAFETY: the caller.
+        // SAFETY: `to` was saved by a switch or is fresh, is of this worker, which has one thread
+        // in fiber mode, and nobody else goes on with it; `save` is valid until somebody has
+        // switched back (this function's contract).
         unsafe { switch::switch(save, to) };
         true
     }
 
     /// # Safety
-    /// As for `switch`, in threads mode.
+    /// Threads mode. `to` waits for its turn, or is a fresh thread that will, and nobody else gives
+    /// it one. `w` is the calling worker.
     #[inline(never)]
     unsafe fn hand_over(&self, w: &Worker, to: *const OsStack) -> bool {
         let me = self.me.get();
-        // SAFETY: the caller: `to` waits, or will, and nobody else gives it a turn. `me` is this
-        // thread's own.
+        // SAFETY: `to` waits, or will, and nobody else gives it a turn (this function's contract),
+        // so it stands. `me` is this thread's own.
         unsafe {
             (*to).worker.set(w);
             Baton::give(&raw const (*to).turn, Order::Go);
@@ -425,9 +430,10 @@ impl Stacks {
 /// Is this thread, of a blocked task in threads mode, for its own worker alone?
 ///
 /// # Safety
-/// It was found in a ready ring that is shared, under the ring's lock.
+/// `saved` was found in a ready ring that is shared, and the ring's lock is held.
 pub(crate) unsafe fn is_held(saved: *mut u8) -> bool {
-    // SAFETY: the caller: it waits to go on, so it is there. (The nodes of models are no threads'.)
+    // SAFETY: the node is in the ring, whose lock is held (this function's contract), so its thread
+    // waits to go on, and its `OsStack` is there. (The nodes of models are no threads'.)
     !cfg!(loom) && unsafe { (*saved.cast::<OsStack>()).held.load(Relaxed) }
 }
 

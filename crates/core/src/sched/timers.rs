@@ -93,9 +93,10 @@ impl Locked<'_> {
     /// Takes a timer out; false if it has fired.
     ///
     /// # Safety
-    /// As [`Wheel::remove`].
+    /// `node` is alive, and if it is in a wheel, it is in this one.
     pub(crate) unsafe fn remove(&self, node: *mut TimerNode) -> bool {
-        // SAFETY: the caller.
+        // SAFETY: the node is alive, and in no other wheel than this one (this function's
+        // contract).
         let removed = unsafe { self.wheel().remove(node) };
         self.publish_next();
         removed
@@ -111,7 +112,9 @@ impl Supplied<'_> {
     /// the lock.
     ///
     /// # Safety
-    /// As [`Wheel::insert`].
+    /// `node` is in no wheel. Until it was removed, or has fired, it is alive and not moved, and
+    /// only the holder of the wheel's lock reads or writes it, but for its `data` and `fire`
+    /// ([`Wheel::insert`]).
     pub(crate) unsafe fn insert(&self, node: *mut TimerNode, deadline: Instant) -> bool {
         let locked = &self.0;
         let before = locked.timers.next.load(Relaxed);
@@ -176,7 +179,7 @@ impl Timers {
         Locked { timers: self, _guard: guard }
     }
 
-    /// The same to set a timer.
+    /// Locks the wheel, to set a timer.
     #[inline]
     pub(crate) fn lock_to_insert(&self, w: Option<&Worker>) -> Supplied<'_> {
         // Relaxed: it becomes true under the lock, which we take next.
@@ -361,9 +364,11 @@ impl Blocked {
     }
 
     /// # Safety
-    /// The node's wait was claimed, and is woken by us alone.
+    /// `node` is that of a wait that was claimed for the timer, and is woken by us alone.
     unsafe fn add(&mut self, node: *mut Parked) {
-        // SAFETY: the caller; so is `last`.
+        // SAFETY: `node` was claimed and is woken by us alone (this function's contract), so it
+        // stays blocked, and its `next` is ours. `last` was added under this contract, and is woken
+        // after the chain is complete.
         unsafe {
             (*node).next.with_mut(|next| *next = null_mut());
             if self.last.is_null() {
@@ -435,7 +440,7 @@ impl Wakers {
         self.wakers[..n].iter_mut().filter_map(Option::take).fold(w, |w, waker| waker.wake_as(w))
     }
 
-    /// The same at the end of a runtime, on whatever thread. True: there were some.
+    /// Wakes all at the end of a runtime, on whatever thread. True: there were some.
     fn wake_all_at_end(&mut self) -> bool {
         let any = self.any();
         self.ask_all();

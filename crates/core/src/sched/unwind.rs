@@ -21,7 +21,7 @@ pub fn discard(payload: Payload) {
     _ = discard_as(worker::current(), payload);
 }
 
-/// The same for one who has a role.
+/// Drops a payload that nobody wants, as [`discard`] does, for a caller that has a role.
 #[cold]
 pub(crate) fn discard_as(w: Option<Role>, payload: Payload) -> Option<Role> {
     let (w, dropped) = user_code::call_as(w, || drop(payload));

@@ -47,7 +47,8 @@ pub fn call<R>(f: impl FnOnce() -> R) -> Result<R, Payload> {
     call_as(worker::current(), f).1
 }
 
-/// The same for one who has a role. The role that comes back is that of the calling thread now.
+/// Runs user code, as [`call`] does, for a caller that has a role. The role that comes back is that
+/// of the calling thread now.
 pub(crate) fn call_as<R>(w: Option<Role>, f: impl FnOnce() -> R) -> (Option<Role>, Result<R, Payload>) {
     match w {
         Some(w) if w.running.get() == CurrentTask::NOTHING && !fault("as-nobody") => {
@@ -74,7 +75,7 @@ pub fn run(what: &str, f: impl FnOnce()) {
     _ = run_as(worker::current(), what, f);
 }
 
-/// The same for one who has a role.
+/// Runs user code whose panic nobody can receive, as [`run`] does, for a caller that has a role.
 pub(crate) fn run_as(w: Option<Role>, what: &str, f: impl FnOnce()) -> Option<Role> {
     let (w, result) = call_as(w, f);
     match result {

@@ -122,7 +122,8 @@ impl Wait {
     }
 
     /// # Safety
-    /// As for every [`End`]; of a timed wait.
+    /// `node` is the first field of a timed [`Wait`] that stands: an [`End`] is called by the home
+    /// of a blocked task, while the task cannot go on.
     unsafe fn end_timed(node: *const Parked) -> bool {
         // SAFETY: set by `cancellable` alone, in the node that is a wait's first field (checked
         // above); an `End` is called while its wait stands.
@@ -207,7 +208,7 @@ impl Wait {
     /// [`arrive`](Self::arrive).
     ///
     /// # Safety
-    /// As for `block`, but it is timed.
+    /// The conditions of [`block`](Self::block), on `this`; but the wait is timed.
     pub unsafe fn block_until(this: *const Wait, deadline: Instant) -> bool {
         // SAFETY: it stands, as this function's contract says, and so is all that the two ask for.
         unsafe {
@@ -224,7 +225,8 @@ impl Wait {
     /// it](Self::was_cancelled)).
     ///
     /// # Safety
-    /// As for `block`; it is timed if there is a deadline.
+    /// The conditions of [`block`](Self::block), on `this`; the wait is timed if, and only if,
+    /// there is a deadline.
     #[inline(always)]
     pub unsafe fn block_by(this: *const Wait, deadline: Option<Instant>) -> bool {
         // SAFETY: what `block` and `block_until` ask for is this function's contract.
@@ -240,7 +242,8 @@ impl Wait {
     }
 
     /// # Safety
-    /// As for `block_until`.
+    /// The conditions of [`block_until`](Self::block_until), on `this`, which a task of the worker
+    /// `w` has made; `w` is the caller's role.
     unsafe fn block_task_until(this: *const Wait, w: Role, deadline: Instant) -> bool {
         // Whoever goes on with the task afterwards: the timer is in this one's wheel.
         let owner = Worker::of(w.as_static());
@@ -256,7 +259,7 @@ impl Wait {
         // SAFETY: it is prepared and published; a claim, of the timer or of a waker, wakes it once.
         let w = unsafe { w.suspend(this.cast()) };
         // Relaxed: whoever claimed it woke us afterwards.
-        // SAFETY: it stands in a frame of the caller's.
+        // SAFETY: the wait stands in a frame of the caller's (this function's contract).
         let claim = unsafe { (*this).claim.load(Relaxed) };
         if claim == TIMED_OUT {
             return false;
@@ -269,7 +272,8 @@ impl Wait {
     }
 
     /// # Safety
-    /// As for `block_until`.
+    /// The conditions of [`block_until`](Self::block_until), on `this`, which a foreign thread has
+    /// made.
     unsafe fn block_thread_until(this: *const Wait, deadline: Instant) -> bool {
         // SAFETY: it stands in a frame of the caller's; others write what is atomic or in a cell,
         // or by the caller's own `End`.
@@ -344,14 +348,15 @@ impl Wait {
     /// # Safety
     /// The wait is alive: its timer was set until now, and the wheel is locked.
     pub(crate) unsafe fn claim_timeout(this: *const Wait) -> bool {
-        // SAFETY: the caller.
+        // SAFETY: the wait is alive (this function's contract), and `claim` is atomic.
         unsafe { (*this).try_claim(TIMED_OUT) }
     }
 
     /// # Safety
     /// The wait is alive.
     pub(crate) unsafe fn node(this: *const Wait) -> *mut Parked {
-        // SAFETY: the caller.
+        // SAFETY: the wait is alive (this function's contract), and only the address of its node is
+        // taken.
         unsafe { (&raw const (*this).node).cast_mut() }
     }
 }
@@ -368,7 +373,7 @@ enum Kind {
 
 // SAFETY: a `Wait` is woken from any thread; what is touched of it is atomic, or the waker's alone.
 unsafe impl Send for Waiter {}
-// SAFETY: nothing is done through `&Waiter`.
+// SAFETY: through `&Waiter` nothing is read but which kind it is, and addresses are compared.
 unsafe impl Sync for Waiter {}
 
 /// A waiter on its way into a list, or out of one: what is left here in the end is discarded
@@ -437,11 +442,14 @@ impl Waiter {
     /// woken, exactly once.
     ///
     /// # Safety
-    /// Under the lock of the list it was taken off just now, so that its owner is still there.
+    /// The waiter was taken off a list just now, and the list's lock is held: the owner of the
+    /// wait, which must take that lock before it leaves, is still there.
     #[inline(always)]
     pub unsafe fn claim(&mut self) -> bool {
         match self.0 {
-            // SAFETY: the caller.
+            // SAFETY: the list's lock is held (this function's contract), so the owner has not left
+            // its frame and the wait is alive. A claim that was won makes a polled wait's waker the
+            // caller's.
             Kind::Blocked(wait) => unsafe {
                 if !(*wait).timed {
                     return true;
@@ -467,10 +475,11 @@ impl Waiter {
     /// Wakes it. Not under a lock: wakers are user code. (A panic of one is reported.)
     ///
     /// # Safety
-    /// It was claimed, and was not woken yet.
+    /// The waiter was claimed, and was not woken yet.
     #[inline(always)]
     pub unsafe fn wake(self) {
-        // SAFETY: the caller.
+        // SAFETY: the waiter was claimed and was not woken yet (this function's contract), which is
+        // also the contract of `Caller::wake`.
         unsafe { Caller::get().wake(self) }
     }
 }

@@ -44,7 +44,7 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(
     |word| RawWaker::new(word, &VTABLE),
     // SAFETY: the data of this table's wakers is a packed word.
     |word| unsafe { wake(word) },
-    // SAFETY: as above.
+    // SAFETY: the data of this table's wakers is a packed word.
     |word| unsafe { wake(word) },
     |_| (),
 );
@@ -55,7 +55,7 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(
 /// The record is a live future.
 #[inline(always)]
 pub(crate) unsafe fn waker_of(record: *mut Header) -> Waker {
-    // SAFETY: the caller.
+    // SAFETY: the record is a live future (this function's contract), and `state` is atomic.
     let generation = state::generation(unsafe { (*record).state.load(myriad_base::sys::atomic::Ordering::Relaxed) });
     // SAFETY: the table's functions keep the contract of `RawWaker`: thread-safe, nothing to free.
     unsafe { Waker::from_raw(RawWaker::new(pack(record, generation), &VTABLE)) }
@@ -98,7 +98,7 @@ pub(crate) fn to_waiter(waker: &Waker) -> *mut () {
     if is_ours(waker) {
         return waker.data().cast_mut().map_addr(|a| a | TASK);
     }
-    Box::into_raw(Box::new(waker.clone())).cast::<()>().map_addr(|a| a | BOXED)
+    Box::into_raw(Box::new(StoredWaker::clone_of(waker))).cast::<()>().map_addr(|a| a | BOXED)
 }
 
 /// Drops what `to_waiter` made.
@@ -115,7 +115,8 @@ pub(crate) unsafe fn drop_waiter(waiter: *mut ()) {
 /// # Safety
 /// A word with the tag [`BOXED`] that came from `to_waiter` and is nowhere else.
 unsafe fn from_box(waiter: *mut ()) -> StoredWaker {
-    // SAFETY: a box of ours, untagged, which nobody else has.
+    // SAFETY: the word has the tag of a box and is nowhere else (this function's contract): without
+    // the tag it is the address of the `StoredWaker` that `to_waiter` has put into a box.
     *unsafe { Box::from_raw(waiter.map_addr(|a| a & !TAG).cast::<StoredWaker>()) }
 }
 
@@ -143,7 +144,8 @@ pub(crate) unsafe fn wake_waiter_as(w: Role, waiter: *mut ()) -> Role {
 }
 
 /// # Safety
-/// As for [`wake_waiter_as`], of a word with the tag [`BOXED`].
+/// `waiter` has the tag [`BOXED`], and was taken out of a record's `waiter` by
+/// [`Header::complete`], so it is the caller's alone.
 #[cold]
 #[inline(never)]
 unsafe fn wake_boxed(w: Role, waiter: *mut ()) -> Role {
@@ -151,10 +153,11 @@ unsafe fn wake_boxed(w: Role, waiter: *mut ()) -> Role {
     unsafe { from_box(waiter) }.wake_as(w)
 }
 
-/// The same on any thread.
+/// Wakes whoever a `waiter` word stands for, and frees the word, on any thread.
 ///
 /// # Safety
-/// As for [`wake_waiter_as`].
+/// `waiter` was taken out of a record's `waiter` by [`Header::complete`], so it is the caller's
+/// alone.
 pub(crate) unsafe fn wake_waiter(w: Option<Role>, waiter: *mut ()) -> Option<Role> {
     // SAFETY: the word is ours alone, and woken once; tag 0 is a blocked node, TASK a packed word,
     // BOXED a box of ours.

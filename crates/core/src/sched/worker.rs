@@ -40,6 +40,7 @@ use crate::record::header::{Header, Kind};
 use crate::record::memory::{self, Memory};
 use crate::record::position;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
+use crate::sched::fork;
 use crate::sched::pool::{Origin, Pool};
 use crate::sched::timers::Timers;
 use crate::sched::wait::foreign;
@@ -98,7 +99,7 @@ pub(crate) struct Worker {
     pub(crate) flags: u32,
     /// The flags of records on this worker's stacks.
     pub stack_flags: u32,
-    /// The same of jobs of a [guest](Kind::GUEST).
+    /// The flags of records of a [guest's](Kind::GUEST) jobs on this worker's stacks.
     pub guest_stack_flags: u32,
     /// Says in a record that its task is blocked here: see `record::position`.
     pub here: usize,
@@ -158,8 +159,15 @@ pub(crate) fn current() -> Option<Role> {
 /// The thread has that worker's role from here on, and no [`Role`] of another worker is used on it
 /// any more.
 pub(crate) unsafe fn set_current(worker: Option<&Worker>) {
-    // (A worker that was hidden while its process was forked is the parent's: it stays hidden.)
-    let worker = worker.filter(|worker| !worker.pool.is_elsewhere());
+    // (A worker that was hidden while its process was forked is the parent's: it stays hidden, and
+    // begins no more of its parent's tasks.)
+    let worker = worker.filter(|worker| {
+        let is_here = !worker.pool.is_elsewhere();
+        if !is_here {
+            fork::stop_loop(worker);
+        }
+        is_here
+    });
     CURRENT.with(|c| c.set(worker.map_or(null(), std::ptr::from_ref)));
 }
 
@@ -270,7 +278,7 @@ impl Worker {
     /// The record whose cancellation counts for what runs now ([`CurrentTask::cancel_record`]);
     /// null where no task runs.
     pub(crate) fn task(&self) -> *const Header {
-        // SAFETY: what runs now.
+        // SAFETY: the word is that of what runs here, which has not ended.
         let task = unsafe { self.running.get().cancel_record() };
         if CurrentTask::is_nobody(task) { null() } else { task }
     }
@@ -278,7 +286,7 @@ impl Worker {
 
 /// Turns between two looks at inbox, clock and the oldest task, while no timers are pending.
 pub(crate) const SELDOM: u32 = 61;
-/// The same while timers are.
+/// Turns between two looks, while timers are pending.
 pub(crate) const OFTEN: u32 = 7;
 
 /// Wakes a blocked task or thread. `worker` is the calling thread's, if it is one.
@@ -288,43 +296,52 @@ pub(crate) const OFTEN: u32 = 7;
 /// nobody else. It may be gone when this returns.
 #[inline(always)]
 pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Parked) {
-    // SAFETY: the caller: the node stands until it is woken.
+    // SAFETY: the node stands until it is woken, and only the caller wakes it (this function's
+    // contract).
     let home = unsafe { (*node).home }.map(Home::shared);
     match (home, worker) {
         (Some(home), Some(worker)) if worker.is(home) => worker.make_ready(node),
-        // SAFETY: the caller.
+        // SAFETY: the node is blocked, in no list, and nobody else wakes it: the contract of both
+        // functions.
         _ => unsafe { wake_elsewhere(home, worker, node) },
     }
 }
 
-/// The same for one to whom the caller has handed what it will work on: if it is on this worker it
-/// goes on next.
+/// Wakes a blocked task or thread to which the caller has handed what it will work on: if it is on
+/// this worker, it goes on next.
 ///
 /// # Safety
-/// As for [`wake_node`].
+/// The node is blocked, or about to block having published itself, is in no list, and is woken by
+/// nobody else. It may be gone when this returns.
 #[inline(always)]
 pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Parked) {
-    // SAFETY: the caller: the node stands until it is woken.
+    // SAFETY: the node stands until it is woken, and only the caller wakes it (this function's
+    // contract).
     let home = unsafe { (*node).home }.map(Home::shared);
     match (home, worker) {
-        // SAFETY: the caller, and we are its home.
+        // SAFETY: the node is blocked and in no list (this function's contract), and its home is
+        // `worker`, the calling one.
         (Some(home), Some(worker)) if worker.is(home) => unsafe { worker.make_next(node) },
-        // SAFETY: the caller.
+        // SAFETY: the node is blocked, in no list, and nobody else wakes it: the contract of both
+        // functions.
         _ => unsafe { wake_elsewhere(home, worker, node) },
     }
 }
 
 /// # Safety
-/// As for [`wake_node`].
+/// The node is blocked, or about to block having published itself, is in no list, and is woken by
+/// nobody else. `home` is its home. It may be gone when this returns.
 #[inline(never)]
 unsafe fn wake_elsewhere(home: Option<&'static WorkerShared>, worker: Option<&Worker>, node: *mut Parked) {
     match home {
         Some(home) => {
             let fence = worker.map_or(Fence::foreign(), |worker| worker.shared.deque.fence);
-            // SAFETY: the caller.
+            // SAFETY: the node is in no list, nobody else wakes it, and `home` is its home (this
+            // function's contract).
             unsafe { home.workers.send(home, node, &fence) }
         }
-        // SAFETY: the caller.
+        // SAFETY: the node has no home, so a foreign thread waits at its parker, which stands until
+        // it is open; nobody else wakes the node, so nobody else opens it.
         None => unsafe { foreign::open(&raw const (*node).parker) },
     }
 }
@@ -352,12 +369,15 @@ pub(crate) unsafe fn block_thread(node: *const Parked) {
 /// `task` is a live record in no queue, and the caller's to queue.
 #[inline]
 pub(crate) unsafe fn schedule(task: *mut Header) {
-    // SAFETY: the caller.
+    // SAFETY: the record is live (this function's contract), and `runtime` does not change while it
+    // is.
     let runtime = unsafe { (*task).runtime };
     match current() {
-        // SAFETY: the caller; the role is ours.
+        // SAFETY: the record is in no queue and the caller's to queue (this function's contract),
+        // and `current` says that the calling thread has this worker's role.
         Some(worker) if worker.pool.number == runtime => unsafe { worker.push_any(task) },
-        // SAFETY: the caller.
+        // SAFETY: the record is live, of the pool with its `runtime`, in no queue, and the caller's
+        // to queue (this function's contract).
         _ => unsafe { Pool::of(runtime).inject(task, Origin::Wake) },
     }
 }
@@ -365,15 +385,19 @@ pub(crate) unsafe fn schedule(task: *mut Header) {
 /// Frees a record's memory, on whatever thread.
 ///
 /// # Safety
-/// As for `Memory::dealloc`: the record is the caller's, and its payload is gone.
+/// The record came from [`Memory::alloc`], is the caller's, and its payload is gone. Nobody uses it
+/// afterwards, but for looks at `state`. `worker` is the calling thread's.
 #[inline(always)]
 pub(crate) unsafe fn free_record(worker: Option<&Worker>, task: *mut Header) {
-    // SAFETY: the caller: the record is still ours.
+    // SAFETY: the record is the caller's (this function's contract), so `kind` is what its task was
+    // created with.
     let class = unsafe { (*task).kind.class() };
     match worker {
-        // SAFETY: the caller.
+        // SAFETY: `task` came from an `alloc` of this class, which its `kind` says, and is used no
+        // more (this function's contract); the calling thread has the worker's role.
         Some(worker) => unsafe { worker.memory.dealloc(task.cast(), class) },
-        // SAFETY: the caller.
+        // SAFETY: `task` came from an `alloc` of this class, which its `kind` says, and is used no
+        // more (this function's contract).
         None => unsafe { memory::foreign().dealloc(task.cast(), class) },
     }
 }

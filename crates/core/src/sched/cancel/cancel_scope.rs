@@ -48,7 +48,7 @@ impl Key {
     /// The running task's, or the thread's.
     pub(crate) fn current() -> Key {
         match worker::current().map(|w| w.task()) {
-            // SAFETY: the running task.
+            // SAFETY: the record is that of what runs here, and not null.
             Some(task) if !task.is_null() => Key::of(unsafe { &*task }),
             _ => Key(thread::marks()),
         }
@@ -222,7 +222,7 @@ pub(crate) fn is_cancelled(key: Key) -> bool {
     cancelled(key).is_some()
 }
 
-/// The same; and what of it.
+/// How much of this task, or thread, is to be cancelled where it is now; `None`: nothing.
 pub(super) fn cancelled(key: Key) -> Option<Extent> {
     let marks = key.marks().load(Acquire);
     if marks & (Marks::CANCELLED | Marks::ASKED) == 0 {
@@ -261,7 +261,8 @@ pub(super) fn next_deadline() -> Instant {
     let key = Key::current();
     let (mut cancel_scope, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
     let mut first = Instant::NEVER;
-    // SAFETY: our own cancel scopes.
+    // SAFETY: the innermost cancel scope and those around it stand in frames of the calling thread,
+    // below this one.
     while let Some(inner) = unsafe { cancel_scope.as_ref() } {
         if inner.unwindings < unwindings {
             break;
@@ -278,7 +279,8 @@ pub(super) fn next_deadline() -> Instant {
 /// Cancels those cancel scopes of this foreign thread whose time is over.
 pub(super) fn expire(now: Instant) {
     let mut cancel_scope = look(Key::current(), |entry| entry.innermost.unwrap_or(null()));
-    // SAFETY: our own cancel scopes.
+    // SAFETY: the innermost cancel scope and those around it stand in frames of the calling thread,
+    // below this one.
     while let Some(inner) = unsafe { cancel_scope.as_ref() } {
         if inner.deadline <= now {
             inner.cancelled.store(true, Release);
@@ -294,7 +296,7 @@ impl CancelScope {
         let owner = match worker::current() {
             Some(w) if !w.task().is_null() => {
                 let task = w.task();
-                // SAFETY: the running task.
+                // SAFETY: the record is that of what runs here, and not null.
                 let on_stack = unsafe { (*task).kind.has(Kind::ON_STACK) };
                 Owner::Task { task, on_stack, home: w.as_static() }
             }
@@ -320,7 +322,8 @@ impl CancelScope {
     pub(crate) fn enter(&mut self) {
         let this: *mut CancelScope = self;
         change(self.key, |entry| {
-            // SAFETY: ours, and nobody else knows it.
+            // SAFETY: `this` is the caller's `&mut self`, and nobody else knows it before the line
+            // below.
             unsafe {
                 (*this).around = entry.innermost.unwrap_or(null());
                 (*this).unwindings = entry.unwindings;
@@ -328,7 +331,7 @@ impl CancelScope {
             entry.innermost = Some(this);
         });
         if let Owner::Thread(thread) = self.owner {
-            // SAFETY: the calling thread's own.
+            // SAFETY: `Owner::Thread` is the calling thread, which lives.
             unsafe { (*thread).regions.set((*thread).regions.get() + 1) };
         }
     }
@@ -337,7 +340,7 @@ impl CancelScope {
     pub(crate) fn leave(&self) {
         change(self.key, |entry| entry.innermost = (!self.around.is_null()).then_some(self.around));
         if let Owner::Thread(thread) = self.owner {
-            // SAFETY: the calling thread's own.
+            // SAFETY: `Owner::Thread` is the calling thread, which lives.
             unsafe { (*thread).regions.set((*thread).regions.get() - 1) };
         }
     }
@@ -352,7 +355,9 @@ impl CancelScope {
     /// # Safety
     /// It is alive, by a lock that its task takes before it leaves it.
     pub(crate) unsafe fn cancel(this: *const CancelScope) -> Asked {
-        // SAFETY: the caller; the task is in it, so its record lives too.
+        // SAFETY: a task leaves the cancel scope under a lock that is held now (this function's
+        // contract), so the scope is alive, and the record of its task too, because the task is in
+        // it.
         unsafe {
             // Release: pairs with the Acquire in `is_cancelled`.
             (*this).cancelled.store(true, Release);
@@ -381,7 +386,9 @@ impl Asked {
     /// Makes the task's home look at it.
     pub(crate) fn ask(self) {
         if let Some((task, on_stack, home)) = self.0 {
-            request_home(task, on_stack, home);
+            // SAFETY: the record is that of the task which entered the cancel scope, and `on_stack`
+            // was read from it: if not in a frame, it is of the heap.
+            unsafe { request_home(task, on_stack, home) };
         }
     }
 }

@@ -26,10 +26,13 @@ use std::sync::atomic::AtomicBool;
 /// cancelled: the wait has ended.
 ///
 /// # Safety
-/// `task` has the seat of what runs on this worker; the node is its wait.
+/// `task` is the [record whose cancellation counts](CurrentTask::cancel_record) for what runs on
+/// `w`, which is the calling worker; `node` is that of its wait, and stands until `task` has left
+/// it.
 #[inline(always)]
 pub(crate) unsafe fn enter(w: &Worker, task: *const Header, node: *const Parked) -> bool {
-    // SAFETY: the caller.
+    // SAFETY: `task` is the record of what runs here, so it lives and its place is ours to write;
+    // `enter_marked` has this function's contract.
     unsafe { begin_wait(&*task, position::at(w.here, node)) && enter_marked(w, task, node) }
 }
 
@@ -46,11 +49,13 @@ pub(super) fn begin_wait(task: &Header, place: usize) -> bool {
 }
 
 /// # Safety
-/// As for `enter`.
+/// The conditions of [`enter`], on `w`, `task` and `node`.
 #[cold]
 #[inline(never)]
 unsafe fn enter_marked(w: &Worker, task: *const Header, node: *const Parked) -> bool {
-    // SAFETY: the caller.
+    // SAFETY: `task` is the record of what runs here, and `node` that of its wait (this function's
+    // contract): so the record lives, its place is ours to write, and the node stands while its
+    // `End` is called.
     unsafe {
         if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
             first_block(w, task);
@@ -64,12 +69,15 @@ unsafe fn enter_marked(w: &Worker, task: *const Header, node: *const Parked) -> 
     }
 }
 
-/// The same in threads mode.
+/// A task is about to be set aside, in threads mode. True: it is not, because it is cancelled: the
+/// wait has ended.
 ///
 /// # Safety
-/// As for `enter`.
+/// The conditions of [`enter`], on `w`, `task` and `node`.
 pub(crate) unsafe fn enter_thread(w: &Worker, task: *const Header, node: *const Parked) -> bool {
-    // SAFETY: the caller.
+    // SAFETY: `task` is the record of what runs here, and `node` that of its wait (this function's
+    // contract): so the record lives, and the node stands. Its `panicking` is read by whoever holds
+    // the place of the task, and that place is stored afterwards.
     unsafe {
         if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
             first_block(w, task);
@@ -82,7 +90,8 @@ pub(crate) unsafe fn enter_thread(w: &Worker, task: *const Header, node: *const 
 /// The rest of it, once all know what stands on this stack.
 ///
 /// # Safety
-/// As for `enter`; `place` says this node.
+/// `task` is that of what runs on the calling thread; `node` is that of its wait, and stands until
+/// `task` has left it; `place` names that node.
 pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Parked) -> bool {
     // Release: the node, for who holds the place.
     task.idx.store(place, ord(Release, "place-release"));
@@ -98,7 +107,8 @@ pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Parked
     // A join passes the cancellation on; not while its own place is held, see there. (What it asks
     // about stands in frames of this task or is kept by its handles, so it stands afterwards too.)
     let put_off = request::put_off();
-    // SAFETY: the caller; held.
+    // SAFETY: the node stands, because `task` has not left it (this function's contract), and
+    // `task` is held by this thread: nobody else calls the node's `End`.
     let ended = unsafe { end(node) };
     task.idx.store(if ended { position::RUNS } else { word }, Release);
     if put_off {
@@ -132,7 +142,7 @@ pub(super) fn hold(task: &Header) -> Option<usize> {
 /// further down know already, if one in between has blocked before.)
 ///
 /// # Safety
-/// As for `enter`.
+/// The conditions of [`enter`], on `w` and `task`.
 unsafe fn first_block(w: &Worker, task: *const Header) {
     let mut top = task;
     let mut chain = Vec::new();
@@ -168,51 +178,58 @@ unsafe fn first_block(w: &Worker, task: *const Header) {
 /// A task that was claimed by its joiner is about to run on top of it.
 ///
 /// # Safety
-/// `below` is what ran on this worker until now; `task` was claimed, and runs next.
+/// `below` is what ran on this worker until now. `task` is a live record, was claimed by `below`,
+/// and runs next; its handle is the caller's.
 #[inline(always)]
 pub(crate) unsafe fn put_on_top(below: CurrentTask, task: *const Header) {
-    // SAFETY: the caller. Relaxed: nobody else has the record: its handle is the caller's, and it
-    // is in no queue. (So the mark needs no read-modify-write either.)
+    // SAFETY: `task` is live and was claimed (this function's contract). Relaxed: nobody else has
+    // the record: its handle is the caller's, and it is in no queue. (So the mark needs no
+    // read-modify-write either.)
     unsafe {
         (*task).idx.store(position::on(below), Relaxed);
         (*task).marks.store((*task).marks.load(Relaxed) | Marks::ON_TOP, Relaxed);
     }
 }
 
-/// The same of a task of a scope, at its end: others may have its handle. It has a frame, so it
-/// needs no mark.
+/// A task of a scope, at its end, is about to run on top of what ran here until now; others may
+/// have the task's handle. The task has a frame, so it needs no mark.
 ///
 /// # Safety
-/// As there, but it was taken out of the queue.
+/// `below` is what ran on this worker until now. `task` is a live record, was taken out of its
+/// queue by this worker, and runs next.
 #[inline(always)]
 pub(crate) unsafe fn put_framed_on_top(below: CurrentTask, task: *const Header) {
-    // SAFETY: the caller. Relaxed: only the home follows it.
+    // SAFETY: `task` is live, and runs next on this worker (this function's contract), which is
+    // therefore the one that writes its place. Relaxed: only the home follows it.
     unsafe { (*task).idx.store(position::on(below), Relaxed) };
 }
 
 /// It goes on, in fiber mode.
 ///
 /// # Safety
-/// As for `enter`.
+/// `task` is the record whose cancellation counts for what goes on here, on its home; it lives.
 #[inline(always)]
 pub(crate) unsafe fn leave_fiber(task: *const Header) {
     if on("place-not-cleared") {
         return;
     }
-    // SAFETY: the caller. Relaxed: only the home follows it.
+    // SAFETY: `task` lives and goes on here (this function's contract), so its place is ours to
+    // write. Relaxed: only the home follows it.
     unsafe { (*task).idx.store(position::RUNS, Relaxed) };
 }
 
 /// It goes on, in either mode.
 ///
 /// # Safety
-/// As for `enter`.
+/// `task` is the record whose cancellation counts for what goes on on `w`, the calling worker; it
+/// lives.
 pub(crate) unsafe fn leave(w: &Worker, task: *const Header) {
     if w.are_fibers() {
-        // SAFETY: the caller.
+        // SAFETY: `task` lives and goes on on this worker (this function's contract), as
+        // `leave_fiber` demands.
         return unsafe { leave_fiber(task) };
     }
-    // SAFETY: the caller.
+    // SAFETY: `task` lives and goes on on this worker (this function's contract).
     leave_held(unsafe { &*task });
 }
 
@@ -241,7 +258,8 @@ pub(super) fn leave_held(task: &Header) {
 /// Both are the running one's: `below` goes on, and the record of `task` is still there.
 #[inline(always)]
 pub(crate) unsafe fn take_off_top(w: &Worker, below: CurrentTask, task: *const Header) {
-    // SAFETY: the caller. The mark has gone if `below` was told.
+    // SAFETY: the record of `task` is still there, and `below` is what goes on here (this
+    // function's contract). The mark has gone if `below` was told.
     unsafe {
         if (*task).marks.load(Relaxed) & Marks::ON_TOP == 0 {
             forget_top(w, below);
@@ -252,20 +270,24 @@ pub(crate) unsafe fn take_off_top(w: &Worker, below: CurrentTask, task: *const H
 /// What ran on top of this has ended, or is about to.
 ///
 /// # Safety
-/// It is what runs, or waits for that.
+/// `below` is what runs on `w`, the calling worker, or waits on the same stack for what runs.
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn forget_top(w: &Worker, below: CurrentTask) {
-    // SAFETY: the caller.
+    // SAFETY: `below` stands on the stack of what runs here (this function's contract), so
+    // `cancel_record` may be asked; what stood on top of it has ended, so its record is that of
+    // what goes on.
     unsafe { leave(w, below.cancel_record()) };
 }
 
 /// Ends a wait, if that is possible. True: nobody will wake it any more.
 ///
 /// # Safety
-/// Called by its home (or by a foreign thread of its own), while its owner cannot go on.
+/// The wait of `node` stands. The caller is its home (or the foreign thread that waits, or holds
+/// the task's place in threads mode), and the owner of the wait cannot go on meanwhile.
 pub(super) unsafe fn end(node: *const Parked) -> bool {
-    // SAFETY: the caller: it stands.
+    // SAFETY: the wait stands, and its owner cannot go on (this function's contract), which is when
+    // an `End` may be called; `end_by` vouches for the rest.
     unsafe {
         let Some(end) = (*node).end.get() else { return false };
         let over = end(node);
@@ -311,36 +333,39 @@ pub(super) fn nothing_unwinds() -> bool {
 /// A blocking point without a wait: unwinds if the running task is cancelled.
 #[inline(always)]
 pub(crate) fn check(w: &Worker) {
-    // SAFETY: what runs.
+    // SAFETY: `running` names the record of what runs here.
     unsafe { check_of(running(w)) };
 }
 
-/// The same where its seat is known.
+/// A blocking point without a wait, where the record of what runs is known: unwinds if that is
+/// cancelled.
 ///
 /// # Safety
-/// It is that of what runs here.
+/// `task` is the record whose cancellation counts for what runs here ([`running`]).
 #[inline(always)]
 pub(crate) unsafe fn check_of(task: *const Header) {
-    // SAFETY: the caller.
+    // SAFETY: `task` belongs to what runs here (this function's contract), which has not ended, so
+    // the record lives.
     if unsafe { (*task).marks.load(Relaxed) } & Marks::LOOK != 0 {
         check_marked(task);
     }
 }
 
-/// The seat of what runs on this worker.
+/// The record whose cancellation counts for what runs on this worker.
 #[inline(always)]
 pub(crate) fn running(w: &Worker) -> *const Header {
-    // SAFETY: what runs.
+    // SAFETY: the word is that of what runs here, which has not ended.
     unsafe { w.running.get().cancel_record() }
 }
 
-/// Is it cancelled?
+/// Is the running task cancelled?
 ///
 /// # Safety
-/// It is that of what runs here.
+/// `task` is the record whose cancellation counts for what runs here ([`running`]).
 #[inline(always)]
 pub(crate) unsafe fn is_cancelled(task: *const Header) -> bool {
-    // SAFETY: the caller.
+    // SAFETY: `task` belongs to what runs here (this function's contract), which has not ended, so
+    // the record lives.
     unsafe {
         (*task).marks.load(Relaxed) & (Marks::CANCELLED | Marks::ASKED) != 0
             && cancel_scope::is_cancelled(cancel_scope::Key::of(&*task))
@@ -350,15 +375,15 @@ pub(crate) unsafe fn is_cancelled(task: *const Header) -> bool {
 #[cold]
 #[inline(never)]
 fn check_marked(task: *const Header) {
-    // SAFETY: the running task.
+    // SAFETY: `check_of`, the only caller, was given the record of what runs here.
     unsafe { scoped_tasks::look_at_scope(task) };
-    // SAFETY: the running task.
+    // SAFETY: `check_of`, the only caller, was given the record of what runs here.
     if must_end(unsafe { &*task }, worker::current().is_some_and(|w| w.are_fibers())) {
         arrive();
     }
 }
 
-/// The same on any thread.
+/// A blocking point without a wait, on any thread.
 pub(crate) fn check_anywhere() {
     match worker::current() {
         Some(w) => check(&w),

@@ -38,7 +38,8 @@ pub mod model {
     /// # Safety
     /// The node is its wait's, and stands until it has left.
     pub unsafe fn begin_wait_held(task: &Header, node: *const Parked) -> bool {
-        // SAFETY: the caller.
+        // SAFETY: the node is that of `task`'s wait, and stands until `task` has left it (this
+        // function's contract).
         unsafe { checkpoint::enter_held(task, position::at(position::here(0), node), node) }
     }
     /// As a task that goes on, in threads mode.
@@ -48,9 +49,10 @@ pub mod model {
     /// As a canceller in threads mode, who has marked it.
     ///
     /// # Safety
-    /// A header of the model's, whose waits stand until it has left them.
+    /// `task` is a header of the model's, whose waits stand until it has left them.
     pub unsafe fn look_anywhere(task: &Header) {
-        // SAFETY: the caller.
+        // SAFETY: `task` is a reference, so the record is alive, and each node that its place names
+        // stands while `task` is held (this function's contract).
         unsafe { super::request::look_anywhere(task) };
     }
     /// As a canceller.
@@ -122,7 +124,7 @@ pub(crate) fn never_start<F, T>(f: F) -> Result<T, Payload> {
     Err(drop_shielded(&mut || drop(f.take())))
 }
 
-/// The same for any closure: compiled once.
+/// Drops the closure of a task that was cancelled before it began: compiled once.
 #[cold]
 #[inline(never)]
 fn drop_shielded(drop: &mut dyn FnMut()) -> Payload {
@@ -180,7 +182,7 @@ pub fn is_cancelled() -> bool {
         Some(w) if !w.task().is_null() => {
             // Requests of scopes are still in the inbox.
             request::serve_now(&w);
-            // SAFETY: the running task.
+            // SAFETY: `w.task()` is the record of what runs here, and not null.
             unsafe { scoped_tasks::look_at_scope(w.task()) };
             cancel_scope::is_cancelled(Key::current())
         }

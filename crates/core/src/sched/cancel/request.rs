@@ -50,7 +50,8 @@ const _: () = assert!(std::mem::offset_of!(Request, node) == 0);
 /// # Safety
 /// The record is alive until this returns.
 pub(crate) unsafe fn cancel(task: *const Header) {
-    // SAFETY: the caller.
+    // SAFETY: the record is alive until this returns (this function's contract), and a woken future
+    // is queued by `wake_cancelled` alone.
     unsafe {
         // Release: what the canceller did before is visible to the task that finds out. SeqCst:
         // before the look at the state of a future that may be in its first poll: see
@@ -68,29 +69,35 @@ pub(crate) unsafe fn cancel(task: *const Header) {
 /// Makes the home of a marked task look at it, wherever that is.
 ///
 /// # Safety
-/// `task` is alive until this returns.
+/// `task` is alive until this returns, is marked as cancelled, and is of this pool. `on_stack` says
+/// whether its record is in a frame.
 unsafe fn ask(task: *const Header, on_stack: bool, pool: &'static Pool) {
-    // SAFETY: the caller.
+    // SAFETY: `on_stack` says whether the record is in a frame (this function's contract); if not,
+    // it is of the heap.
+    let request = |home| unsafe { request_home(task, on_stack, home) };
+    // SAFETY: the record is alive (this function's contract), and `idx` is atomic.
     match position::read(unsafe { (*task).idx.load(Relaxed) }) {
-        _ if !pool.regular_workers()[0].are_fibers() => request_home(task, on_stack, &pool.regular_workers()[0].shared),
+        _ if !pool.regular_workers()[0].are_fibers() => request(&pool.regular_workers()[0].shared),
         // Once it is started it stays there. (Perhaps with a spare worker.)
         Position::Waits(home, _) | Position::Under(home, _) => {
             // (None, or another one: a task that was left when its runtime ended, whose number
             // another pool has now.)
             if let Some(&home) = pool.workers.all().get(home) {
-                request_home(task, on_stack, home);
+                request(home);
             }
         }
         // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or
         // it finds the mark itself, but nothing orders the two.)
-        Position::Unknown | Position::On(_) => {
-            pool.all_workers().for_each(|w| request_home(task, on_stack, w.as_static()))
-        }
+        Position::Unknown | Position::On(_) => pool.all_workers().for_each(|w| request(w.as_static())),
     }
 }
 
 /// Makes this worker look at a task that is marked, if it is one of its own.
-pub(crate) fn request_home(task: *const Header, on_stack: bool, home: &'static WorkerShared) {
+///
+/// # Safety
+/// Where `on_stack` is false, `task` is record memory of the heap. (A record in a frame is looked
+/// up among the frames, so its address may be stale.)
+pub(crate) unsafe fn request_home(task: *const Header, on_stack: bool, home: &'static WorkerShared) {
     let what = if on_stack { What::Frame(task) } else { What::Record(task) };
     let worker = Worker::of(home);
     if on_stack && !worker.are_fibers() {
@@ -148,12 +155,15 @@ fn post(to: &'static WorkerShared, what: What, me: Option<&Worker>) {
 /// A request has come out of the inbox.
 ///
 /// # Safety
-/// `node` is one that [`send`] has sent; the caller is the worker.
+/// `node` is one that [`post`] has sent, and has come out of the inbox once; the caller is the
+/// worker `w`.
 #[cold]
 pub(crate) unsafe fn serve(w: &Worker, node: *mut Parked) {
-    // SAFETY: the caller: a box of ours.
+    // SAFETY: `post` has sent this node (this function's contract), so it is the first field of a
+    // boxed `Request`, which the inbox has given to us alone.
     let what = unsafe { Box::from_raw(node.cast::<Request>()) }.what;
-    // SAFETY: the caller.
+    // SAFETY: the worker `w` is calling (this function's contract); `what` was made by
+    // `request_home`, `request_all` or `sweep`, which know whether a record is of the heap.
     unsafe { answer(w, what) };
 }
 
@@ -171,7 +181,8 @@ fn later<R>(f: impl FnOnce(&mut Option<Vec<(&'static Worker, What)>>) -> R) -> O
 /// on, and joins may be a hundred thousand deep, on as many stacks.
 ///
 /// # Safety
-/// The caller is the worker.
+/// The caller is the worker `w`, or in threads mode anybody. A [`What::Record`] is record memory of
+/// the heap.
 unsafe fn answer(w: &Worker, what: What) {
     let nested = later(|later| match later {
         Some(later) => {
@@ -187,7 +198,8 @@ unsafe fn answer(w: &Worker, what: What) {
         return;
     }
     // (In a destructor of a thread-local there is no list any more: all is answered at once.)
-    // SAFETY: the caller.
+    // SAFETY: the worker is calling, or it is threads mode, and a record is of the heap: the
+    // contract of both functions.
     unsafe { answer_one(w, what) };
     answer_later();
 }
@@ -213,16 +225,19 @@ pub(super) fn answer_later() {
             next
         });
         let Some(Some((w, what))) = next else { return };
-        // SAFETY: the worker, or in threads mode any, is asked from this thread, by `answer`'s
-        // callers.
+        // SAFETY: `answer` has put this on the list of the calling thread, under a contract that is
+        // this one's: in fiber mode the thread, which has one worker for good, is that worker.
         unsafe { answer_one(w, what) };
     }
 }
 
 /// # Safety
-/// The caller is the worker.
+/// The conditions of [`answer`], on `w` and `what`.
 unsafe fn answer_one(w: &Worker, what: What) {
-    // SAFETY: the caller; the record is of the heap, or stands in a live frame.
+    // SAFETY: the worker is calling, or it is threads mode (this function's contract). A
+    // `Record` is of the heap; what `look_at` and `each_cancelled` look at stands in a frame that
+    // is in the worker's list, or is a record of the heap. A sweep is begun by the worker alone,
+    // for that arm is fiber mode's.
     unsafe {
         match what {
             What::Record(task) => look(w, task),
@@ -242,10 +257,12 @@ unsafe fn answer_one(w: &Worker, what: What) {
 /// Goes on with the sweep; asks this worker for the rest, if there is any.
 ///
 /// # Safety
-/// The caller is the worker; no request of it is under way.
+/// The caller is the worker `w`, or in threads mode anybody; no other request for a sweep of this
+/// worker is in its inbox.
 unsafe fn sweep(w: &Worker) {
     // (In threads mode, what a runtime in fiber mode has left: there is nothing to be found.)
-    // SAFETY: the caller.
+    // SAFETY: the worker is calling (this function's contract), and it was asked first whether
+    // it is in fiber mode.
     let more = w.are_fibers() && unsafe { w.scoped.sweep(w) };
     w.scoped.sweep.asked.set(more);
     if more {
@@ -256,16 +273,17 @@ unsafe fn sweep(w: &Worker) {
 /// Ends the wait of a task that is cancelled, if it is blocked on this worker.
 ///
 /// # Safety
-/// The caller is the worker. `task` is record memory, or a record in a frame of this worker that
-/// stands.
+/// The caller is the worker `w`, or in threads mode anybody. `task` is record memory of the heap,
+/// or, in fiber mode, a record in a frame of this worker that stands.
 pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
     if !w.are_fibers() {
-        // SAFETY: the caller.
+        // SAFETY: `task` is record memory of the heap in threads mode (this function's contract).
         return unsafe { look_anywhere(task) };
     }
-    // SAFETY: the caller: the words are atomic. The runtime's number is read as by a shutdown: the
-    // record may be another's by now. If it says that its task is blocked here, then it is (we have
-    // written that), and stays so until we return.
+    // SAFETY: `task` is record memory, or stands in a frame of this worker (this function's
+    // contract), so its words, which are atomic, may be read. The runtime's number is read as by a
+    // shutdown: the record may be another's by now. If it says that its task is blocked here, then
+    // it is (we have written that), and stays so until we return.
     unsafe {
         loop {
             if (&raw const (*task).runtime).read_volatile() != w.number {
@@ -302,7 +320,7 @@ pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
     }
 }
 
-/// The same in threads mode: from any thread.
+/// Ends the wait of a task that is cancelled, in threads mode: from any thread.
 ///
 /// # Safety
 /// `task` is record memory of the heap.
@@ -311,17 +329,22 @@ pub(super) unsafe fn look_anywhere(task: *const Header) {
         // SeqCst: pairs with those of a task that blocks: the mark against the place.
         fence(SeqCst);
     }
-    // SAFETY: the caller: the words are atomic.
+    // SAFETY: `task` is record memory (this function's contract), which is never unmapped, and the
+    // words that `hold` touches are atomic.
     if let Some(word) = checkpoint::hold(unsafe { &*task }) {
-        // SAFETY: it is held.
+        // SAFETY: `hold` has just taken the place of `task`, which was `word`.
         unsafe { look_at_held(task, word) };
     }
 }
 
 /// # Safety
-/// The task is held, at this place: it does not go on, nor does what its place names.
+/// `task` is held by the calling thread, and `word` is its place: it does not go on, nor does what
+/// its place names.
 pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
-    // SAFETY: the caller.
+    // SAFETY: `task` is held (this function's contract), so it is alive, and so is the node at
+    // which it waits, or the task on top of it, which cannot end before it takes this place back.
+    // After the last store to its place only a node is touched whose wait was ended here, and which
+    // therefore stands until it is woken below.
     unsafe {
         let ended = loop {
             let Some(extent) = cancel_scope::cancelled(cancel_scope::Key::of(&*task)) else { break None };

@@ -256,18 +256,19 @@ impl Frame {
     /// Its links.
     ///
     /// # Safety
-    /// It is in the list.
+    /// The frame stands, and has come into a list.
     unsafe fn links(this: *mut Frame) -> *mut Links {
-        // SAFETY: the caller: written when it came into the list.
+        // SAFETY: the frame stands (this function's contract); its links were written when it came
+        // into the list.
         unsafe { (&raw mut (*this).links).cast() }
     }
 
     /// The frame of a running task that is marked `FRAMED`; null once the frame was left.
     ///
     /// # Safety
-    /// The task is the calling thread's.
+    /// `task` is the running task's record, on the calling thread.
     unsafe fn of(task: *const Header) -> *mut Frame {
-        // SAFETY: the task lives.
+        // SAFETY: `task` runs (this function's contract), so its record lives.
         match position::read(unsafe { (*task).idx.load(Relaxed) }) {
             Position::On(frame) => std::ptr::with_exposed_provenance_mut(frame),
             Position::Unknown => null_mut(),
@@ -278,9 +279,10 @@ impl Frame {
     /// The next one of the list.
     ///
     /// # Safety
-    /// It is in the list.
+    /// The frame is in a list that nobody else changes meanwhile.
     pub(super) unsafe fn next(this: *mut Frame) -> *mut Frame {
-        // SAFETY: the caller.
+        // SAFETY: the frame is in a list that nobody changes meanwhile (this function's contract),
+        // so it stands, and its links are written.
         let next = unsafe { (*Frame::links(this)).next };
         debug_assert!(next != this, "a frame that has left the list");
         next
@@ -291,7 +293,7 @@ impl Frame {
     /// # Safety
     /// The frame stands.
     pub(super) unsafe fn task(this: *const Frame) -> *const Header {
-        // SAFETY: the caller.
+        // SAFETY: the frame stands (this function's contract), and `task` does not change.
         unsafe { (*this).task }
     }
 
@@ -300,7 +302,8 @@ impl Frame {
     /// # Safety
     /// The frame stands.
     pub(super) unsafe fn is_cancelled(this: *const Frame) -> bool {
-        // SAFETY: the caller: the scope stands too. Acquire: pairs with `Scope::cancel`.
+        // SAFETY: the frame stands (this function's contract), and so does the scope, which waits
+        // for its tasks. Acquire: pairs with `Scope::cancel`.
         unsafe { !(*this).scope.is_null() && (*(*this).scope).cancelled.load(Acquire) }
     }
 
@@ -309,7 +312,8 @@ impl Frame {
     /// # Safety
     /// The frame stands.
     unsafe fn mark_if_cancelled(this: *const Frame) -> bool {
-        // SAFETY: the caller.
+        // SAFETY: the frame stands (this function's contract), and so does the record of the task
+        // whose frame it is.
         unsafe {
             Frame::is_cancelled(this)
                 && (*(*this).task).marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED == 0
@@ -321,9 +325,10 @@ impl Frame {
 /// that never blocked.
 ///
 /// # Safety
-/// The caller is the task.
+/// `task` is the record whose cancellation counts for what runs on the calling thread.
 pub(super) unsafe fn look_at_scope(task: *const Header) {
-    // SAFETY: the caller.
+    // SAFETY: `task` belongs to what runs here (this function's contract), so the record lives; a
+    // frame that its place names stands until the running task leaves it.
     unsafe {
         if (*task).marks.load(Relaxed) & Marks::FRAMED != 0 {
             let frame = Frame::of(task);

@@ -76,7 +76,8 @@ impl ScopedTasks {
     /// The caller is the worker, in fiber mode.
     pub(super) unsafe fn sweep(&self, w: &Worker) -> bool {
         let mut found = [null::<Header>(); MOST];
-        // SAFETY: the caller; nothing begins or ends meanwhile, so frames in the list stand.
+        // SAFETY: the worker is calling, in fiber mode (this function's contract); nothing
+        // begins or ends meanwhile, so frames in the list stand.
         let found = unsafe { self.find(&mut found[..MOST.min(w.tick_interval.get() as usize)]) };
         for task in found.iter_mut() {
             // SAFETY: `find` names tasks of frames in the list, which stand while nothing begins or
@@ -110,7 +111,8 @@ impl ScopedTasks {
     /// The next tasks of cancelled scopes.
     ///
     /// # Safety
-    /// As for `sweep`.
+    /// The caller is the worker, in fiber mode. Nothing begins or ends on the worker until the
+    /// caller is through with what was found.
     unsafe fn find<'a>(&self, found: &'a mut [*const Header]) -> &'a mut [*const Header] {
         let mut frame = self.sweep.next.get();
         let mut n = 0;
@@ -124,7 +126,9 @@ impl ScopedTasks {
                 continue;
             }
             walk -= 1;
-            // SAFETY: the caller.
+            // SAFETY: `frame` is the list's first or where the last sweep stopped, which `leaves`
+            // moves on when that frame leaves the list: so it is in the list, and frames in the
+            // list stand. The list is the calling worker's alone (this function's contract).
             unsafe {
                 let next = Frame::next(frame);
                 // Tasks that began one after the other stand on neighbouring stacks: most often
@@ -148,9 +152,10 @@ impl ScopedTasks {
 /// Where it waits, if it does.
 ///
 /// # Safety
-/// As for `sweep`; the record of a frame.
+/// `task` is the record of a frame that stands.
 unsafe fn waits_at(task: *const Header) -> Option<*const Parked> {
-    // SAFETY: the caller. Relaxed: its home has written it.
+    // SAFETY: the frame stands, and its record as long (this function's contract). Relaxed: its
+    // home has written it.
     match position::read(unsafe { (*task).idx.load(Relaxed) }) {
         Position::Waits(_, node) => Some(node.cast()),
         _ => None,

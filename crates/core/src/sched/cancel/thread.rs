@@ -101,7 +101,8 @@ pub(crate) unsafe fn block(node: *const Parked, deadline: Instant) -> Option<boo
 }
 
 /// # Safety
-/// As for `block`.
+/// The node is that of a wait of the calling thread's, which stands. The pointer was made of the
+/// whole wait, which its [`End`](crate::queue::parked::End) looks at.
 unsafe fn sleep(node: *const Parked, deadline: Instant) -> bool {
     // SAFETY: the wait stands.
     let parker = unsafe { &(*node).parker };

@@ -106,7 +106,7 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
             return f(&self.default);
         }
         let key = self.key();
-        // SAFETY: the caller's own context.
+        // SAFETY: what `find` returns is the caller's own context.
         let found = unsafe { &*context }.with_bindings(|bindings| {
             let mut next = bindings.as_ref();
             while let Some(binding) = next {
@@ -158,7 +158,7 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
 /// What is bound around the caller.
 pub(super) fn current() -> Chain {
     let context = find();
-    // SAFETY: the caller's own context.
+    // SAFETY: what `find` returns is the caller's own context.
     if context.is_null() { None } else { unsafe { &*context }.with_bindings(|bindings| bindings.clone()) }
 }
 
@@ -166,7 +166,7 @@ pub(super) fn current() -> Chain {
 pub(super) fn bind(binding: Arc<Binding>) -> Unbind {
     let context = find_or_make();
     assert!(!context.is_null(), "nothing can be bound any more on this thread: its own values are gone");
-    // SAFETY: the caller's own context.
+    // SAFETY: what `find_or_make` returns is the caller's own context.
     Unbind(unsafe { &*context }.with_bindings(|bindings| bindings.replace(binding)))
 }
 
@@ -176,8 +176,8 @@ pub(super) struct Unbind(Chain);
 impl Drop for Unbind {
     fn drop(&mut self) {
         let context = find();
-        // SAFETY: the caller's own context. What was bound is dropped outside: its destructor is
-        // foreign code.
+        // SAFETY: what `find` returns is the caller's own context, which is not empty, so it stands
+        // since `bind`. What was bound is dropped outside: its destructor is foreign code.
         let ended = unsafe { &*context }.with_bindings(|bindings| std::mem::replace(bindings, self.0.take()));
         drop(ended);
         end_if_empty();

@@ -18,7 +18,8 @@ use myriad_base::sys::atomic::Ordering::Relaxed;
 /// The record is a future, without a context, and the caller's: polled by it, or not queued yet.
 /// The context is its own.
 pub(super) unsafe fn attach(record: *mut Header, context: *mut Context) {
-    // SAFETY: the caller.
+    // SAFETY: the record is the caller's, and is not queued while its poll is not over (this
+    // function's contract), so `run` and `idx` are ours to write; the context is the future's own.
     unsafe {
         (*context).head.run.set(Some((*record).run));
         (*record).run = run;
@@ -29,9 +30,12 @@ pub(super) unsafe fn attach(record: *mut Header, context: *mut Context) {
 /// Takes it back.
 ///
 /// # Safety
-/// The record is a future with a context, and the caller's.
+/// The record is a future with a context, and the caller's: taken out of its queue, or never to be
+/// polled again.
 unsafe fn detach(record: *mut Header) -> *mut Context {
-    // SAFETY: the caller.
+    // SAFETY: the record is the caller's (this function's contract). `attach` has left the
+    // context's address in `idx`, where nobody else writes between two polls, and the context
+    // stands until it has ended.
     unsafe {
         let address = (*record).idx.load(Relaxed).wrapping_neg();
         let context = std::ptr::with_exposed_provenance_mut::<Context>(address);
@@ -43,7 +47,8 @@ unsafe fn detach(record: *mut Header) -> *mut Context {
 
 /// `run` of a future with a context.
 unsafe fn run(record: *mut Header, mode: Mode) -> Ended {
-    // SAFETY: as for the future's own `run`.
+    // SAFETY: whoever calls a record's `run` has the task, in the state that `mode` says; this
+    // function stands in `run` only while the context is left with the record.
     unsafe {
         let context = detach(record);
         let run = (*record).run;
@@ -60,24 +65,22 @@ unsafe fn run(record: *mut Header, mode: Mode) -> Ended {
     }
 }
 
-/// The worker that polls.
-///
-/// # Safety
-/// Within a poll.
+/// The worker that polls. A poll in which the process was forked ends, in the child, on a thread
+/// that is no worker any more: there is nothing to go on with, and the process says so.
 #[inline(always)]
-unsafe fn here() -> Role {
-    // SAFETY: the caller: futures that are tasks are polled on workers.
-    unsafe { worker::current().unwrap_unchecked() }
+fn here() -> Role {
+    worker::current().unwrap_or_else(|| crate::sched::fork::end_of_child())
 }
 
 /// The poll ends: its worker runs the bare record from here on, for the next poll may be over
 /// before it says anything else.
 ///
 /// # Safety
-/// The record is a future that the caller polls.
+/// The record is a future that the caller polls, on a worker.
 #[inline(always)]
 pub(crate) unsafe fn pause(record: *mut Header) {
-    // SAFETY: the caller.
+    // SAFETY: this poll is the caller's (this function's contract), so the record is its own
+    // until the poll has ended.
     unsafe {
         if here().running.has_context() {
             leave_with(record);
@@ -86,11 +89,12 @@ pub(crate) unsafe fn pause(record: *mut Header) {
 }
 
 /// # Safety
-/// As for [`pause`]; it has a context.
+/// The record is a future that the caller polls, on a worker; it has a context.
 #[cold]
 #[inline(never)]
 unsafe fn leave_with(record: *mut Header) {
-    // SAFETY: the caller.
+    // SAFETY: this poll is the caller's, and the future has a context (this function's contract),
+    // which is the one that the worker runs. From here on the record has it.
     unsafe {
         let w = here();
         attach(record, whole(w.running.get()));
@@ -99,13 +103,9 @@ unsafe fn leave_with(record: *mut Header) {
 }
 
 /// The future is ready: so its context ends. Its record is running.
-///
-/// # Safety
-/// The record is a future that the caller polls.
 #[inline(always)]
-pub(crate) unsafe fn finish() {
-    // SAFETY: the caller.
-    let w = unsafe { here() };
+pub(crate) fn finish() {
+    let w = here();
     if w.running.has_context() {
         _ = end(w);
     }

@@ -36,9 +36,10 @@ impl Context {
     /// A context for a child of this task; null if there is nothing to inherit.
     ///
     /// # Safety
-    /// Called by the task (C1).
+    /// `this` is the context of the calling task or thread (C1).
     unsafe fn heir(this: *mut Context, w: Option<&Worker>) -> *mut Context {
-        // SAFETY: the caller.
+        // SAFETY: the context is the caller's own (this function's contract), so it stands, and no
+        // other thread touches it.
         let this = unsafe { &*this };
         let bindings = this.with_bindings(|bindings| bindings.clone());
         let fork = this.with_rng(|rng| rng.as_mut().map(Generator::fork));
@@ -46,7 +47,7 @@ impl Context {
             return null_mut();
         }
         let child = Context::new(w, null_mut());
-        // SAFETY: fresh, and ours.
+        // SAFETY: `new` has just made the context, and nobody else knows it.
         unsafe {
             (*child).with_rng(|rng| *rng = fork);
             (*child).with_bindings(|b| *b = bindings);
@@ -58,18 +59,18 @@ impl Context {
 /// A context for a child of whatever calls, if there is something to inherit; else null.
 fn heir(w: Option<&Worker>) -> *mut Context {
     let parent = find();
-    // SAFETY: the caller's own context.
+    // SAFETY: what `find` returns is the caller's own context.
     if parent.is_null() { null_mut() } else { unsafe { Context::heir(parent, w) } }
 }
 
-/// The same, with a generator of this seed.
+/// A context for a child, as [`heir`] makes it; with a seed, one with a generator of that seed.
 fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> *mut Context {
     let mut context = heir(w);
     if let Some(seed) = seed {
         if context.is_null() {
             context = Context::new(w, null_mut());
         }
-        // SAFETY: fresh, and ours.
+        // SAFETY: `new` or `heir` has just made the context, and nobody else knows it.
         unsafe { (*context).with_rng(|rng| *rng = Some(Generator::from_seed(seed))) };
     }
     context
@@ -78,9 +79,10 @@ fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> *mut Context {
 /// The last word of a record.
 ///
 /// # Safety
-/// A closure's record with room for it.
+/// `record` is a closure's that is live, and whose last word holds none of its payload.
 unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
-    // SAFETY: the caller.
+    // SAFETY: the record is live (this function's contract), and `kind` does not change while it
+    // is.
     let class = unsafe { (*record).kind.class() };
     record.cast::<u8>().wrapping_add((class + 1) * UNIT - size_of::<*mut Context>()).cast()
 }
@@ -89,24 +91,26 @@ unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
 /// Returns its record, which may be another one now.
 ///
 /// # Safety
-/// The record is complete, not queued, known to nobody else, not in a frame, and from the memory of
-/// `w`.
+/// `record` is complete, a closure's, not queued, known to nobody else, not in a frame, and from
+/// the memory of `w`, the calling worker.
 #[cold]
 pub(crate) unsafe fn closure(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) -> *mut Header {
     let context = heir_with(w, seed);
     if context.is_null() {
         return record;
     }
-    // SAFETY: the caller; the context is fresh.
+    // SAFETY: the record is complete, not queued and known to nobody else (this function's
+    // contract); the context is fresh.
     unsafe { attach_closure(w, record, context) }
 }
 
 /// Gives a closure this context.
 ///
 /// # Safety
-/// As for [`closure`]; the context is fresh.
+/// The conditions of [`closure`], on `w` and `old`; `context` is fresh.
 unsafe fn attach_closure(w: Option<&Worker>, old: *mut Header, context: *mut Context) -> *mut Header {
-    // SAFETY: the caller. A closure may be moved before it is known to anybody. The largest class
+    // SAFETY: nobody else knows the record (this function's contract), so a closure may be moved.
+    // The record has room for the word: it is one class larger now, or of the largest class, which
     // keeps its last word free.
     unsafe {
         let class = (*old).kind.class();
@@ -119,13 +123,15 @@ unsafe fn attach_closure(w: Option<&Worker>, old: *mut Header, context: *mut Con
     }
 }
 
-/// The same record, one class larger.
+/// Moves a closure's record into one that is one class larger.
 ///
 /// # Safety
-/// As for [`closure`].
+/// The conditions of [`closure`], on `w` and `old`, whose class is `class`; that is not the
+/// largest.
 unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Header {
-    // SAFETY: the caller. `state` belongs to the memory, and stays: a stale waker may look at it
-    // just now.
+    // SAFETY: nobody else knows `old` (this function's contract), so its bytes may be moved, and
+    // its memory freed. The new record is larger. `state` belongs to the memory, and stays: a stale
+    // waker may look at it just now.
     unsafe {
         let (foreign, here);
         let memory = match w {
@@ -151,7 +157,8 @@ unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Hea
 
 /// `run` of a closure that has inherited.
 unsafe fn run_closure(record: *mut Header, mode: Mode) -> Ended {
-    // SAFETY: as for the closure's own `run`, which this one gives way to.
+    // SAFETY: whoever calls a record's `run` has the task, in the state that `mode` says.
+    // `attach_closure`, which has written this `run`, has left the context in the last word.
     unsafe {
         let context = last_word(record).read();
         begin(record, context, mode)
@@ -159,9 +166,12 @@ unsafe fn run_closure(record: *mut Header, mode: Mode) -> Ended {
 }
 
 /// # Safety
-/// As for `run`; the record has this context, which waits for its beginning.
+/// The caller has the task of `record`, in the state that `mode` says. The record has this context,
+/// which waits for its beginning.
 unsafe fn begin(record: *mut Header, context: *mut Context, mode: Mode) -> Ended {
-    // SAFETY: the caller.
+    // SAFETY: the task is the caller's, and the context waits for its beginning (this function's
+    // contract): so both are ours. `head.run` is the closure's own, whose contract is this
+    // function's.
     unsafe {
         let run = (*context).head.run.take().expect("left with the context");
         (*record).run = run;
@@ -176,12 +186,13 @@ unsafe fn begin(record: *mut Header, context: *mut Context, mode: Mode) -> Ended
 /// Gives a future what it inherits from whatever calls; with a seed, a generator of its own.
 ///
 /// # Safety
-/// The record is complete and not queued.
+/// `record` is a future's, without a context, complete, not queued, and known to nobody else.
 #[cold]
 pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) {
     let context = heir_with(w, seed);
     if !context.is_null() {
-        // SAFETY: the caller; the context is fresh.
+        // SAFETY: the record is a future without a context, not queued yet and the caller's (this
+        // function's contract); the context is fresh.
         unsafe {
             (*context).set_record(record);
             future::attach(record, context);
@@ -193,7 +204,7 @@ pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header, seed: Optio
 /// for it.
 pub(crate) struct Inherited(*mut Context);
 
-// SAFETY: nobody's, until the call begins.
+// SAFETY: until the call begins the context is nobody's, and what it holds may be sent.
 unsafe impl Send for Inherited {}
 
 impl Inherited {
@@ -221,7 +232,7 @@ impl Inherited {
 impl Drop for Inherited {
     fn drop(&mut self) {
         if !self.0.is_null() {
-            // SAFETY: nobody else's.
+            // SAFETY: the call never began, so nobody but this value has the context.
             unsafe { Context::end_unused(self.0, worker::current()) };
         }
     }
@@ -247,12 +258,13 @@ fn run_here<T>(context: *mut Context, w: Role, f: impl FnOnce() -> T) -> Result<
 /// Gives a closure in a frame what it inherits from whatever calls.
 ///
 /// # Safety
-/// The record is a [`StackTask`](crate::api::StackTask)'s, and not queued.
+/// `record` is a [`StackTask`](crate::api::StackTask)'s, not queued, and known to nobody else.
 #[cold]
 pub(crate) unsafe fn nested(w: Option<&Worker>, record: *mut Header) {
     let context = heir(w);
     if !context.is_null() {
-        // SAFETY: the caller; the word behind the header is there for it.
+        // SAFETY: nobody else knows the record (this function's contract); behind the header of a
+        // `StackTask` there is a word for the context.
         unsafe {
             (*context).set_record(record);
             (*context).head.run.set(Some((*record).run));
@@ -265,16 +277,19 @@ pub(crate) unsafe fn nested(w: Option<&Worker>, record: *mut Header) {
 
 /// `run` of a closure in a frame that has inherited.
 unsafe fn run_nested(record: *mut Header, mode: Mode) -> Ended {
-    // SAFETY: as for the closure's own `run`.
+    // SAFETY: whoever calls a record's `run` has the task, in the state that `mode` says. `nested`,
+    // which has written this `run`, has left the context in the word behind the header.
     unsafe { begin(record, record.add(1).cast::<*mut Context>().read(), mode) }
 }
 
 /// A closure in a frame begins by being called, not by its `run`.
 ///
 /// # Safety
-/// The record is claimed; it is what `w` runs.
+/// `record` is a [`StackTask`](crate::api::StackTask)'s, or another one with a word behind its
+/// header; it is claimed, and is what `w` runs.
 pub(crate) unsafe fn enter_nested(w: &Worker, record: *mut Header) {
-    // SAFETY: the caller; the flag says that the word is written.
+    // SAFETY: the record is claimed and the caller's (this function's contract); the flag says that
+    // `nested` has written the word behind the header, a context that has not begun.
     unsafe {
         if (*record).kind.has(Kind::HEIR) {
             enter(w, record.add(1).cast::<*mut Context>().read());

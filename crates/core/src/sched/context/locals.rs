@@ -40,8 +40,12 @@ impl Locals {
         Found::Nothing
     }
 
-    pub(super) fn insert<T: Send + 'static>(&mut self, key: usize, value: Box<T>) {
+    /// The value's address is taken when its box is in the list: to move a box says that nobody
+    /// else has its address.
+    pub(super) fn insert<T: Send + 'static>(&mut self, key: usize, value: Box<T>) -> Option<*const T> {
         self.0.push(Slot { key, value: Some(value) });
+        let value = self.0.last()?.value.as_ref()?.downcast_ref::<T>()?;
+        Some(value)
     }
 
     /// Takes the newest value, which the caller drops. Its key finds it buried from now on.

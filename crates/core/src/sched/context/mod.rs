@@ -125,7 +125,8 @@ impl Context {
     /// # Safety
     /// The context has ended ([`Context::clear`]), and is used no more.
     unsafe fn free(this: *mut Context, w: Option<&Worker>) {
-        // SAFETY: the caller; what it held is gone, but for an empty list.
+        // SAFETY: the context is used no more (this function's contract); `clear` has dropped what
+        // it held, but for an empty list.
         unsafe {
             (&raw mut (*this).locals).drop_in_place();
             match w {
@@ -214,8 +215,8 @@ pub(crate) fn find() -> *mut Context {
     if word == CurrentTask::NOTHING { OWN.try_with(|own| own.0.get()).unwrap_or(null_mut()) } else { null_mut() }
 }
 
-/// The same; makes one if there is none. Null only where a thread that is about to end has dropped
-/// its own.
+/// The calling task's or thread's context; makes one if there is none. Null only where a thread
+/// that is about to end has dropped its own.
 #[cold]
 #[inline(never)]
 pub(crate) fn find_or_make() -> *mut Context {
@@ -244,7 +245,7 @@ pub(crate) fn find_or_make() -> *mut Context {
 
 /// For the running task, which has none.
 fn make(w: &Worker) -> *mut Context {
-    // SAFETY: the running task's record.
+    // SAFETY: the word is that of what runs on `w`, which has not ended.
     let record = unsafe { w.running.get().record() }.cast_mut();
     let context = Context::new(Some(w), record);
     // SAFETY: the record is that of what `w` runs, which has no context yet; the context is fresh.
@@ -255,9 +256,10 @@ fn make(w: &Worker) -> *mut Context {
 /// The running task, which has none, gets this context.
 ///
 /// # Safety
-/// It is nobody's.
+/// `context` is nobody's yet, and the task that `w` runs has none.
 unsafe fn adopt(w: &Worker, context: *mut Context) {
-    // SAFETY: the running task's record; the context is nobody's.
+    // SAFETY: the word is that of what runs on `w`, which has not ended; the context is nobody's
+    // (this function's contract).
     unsafe { (*context).set_record(w.running.get().record().cast_mut()) };
     enter(w, context);
 }
@@ -284,7 +286,8 @@ pub(crate) fn end(w: Role) -> Role {
     }
 }
 
-/// The same, for one who has its hands full: hands back what it is given.
+/// Ends the running task's context, as [`end`] does, for a caller that has its registers full:
+/// hands back what it is given.
 #[cold]
 #[inline(never)]
 pub(crate) fn end_then(w: Role, ended: Ended) -> (Role, Ended) {
@@ -295,9 +298,11 @@ pub(crate) fn end_then(w: Role, ended: Ended) -> (Role, Ended) {
 }
 
 /// # Safety
-/// The context is the running task's, and has been cleared.
+/// `context` is that of the task which `w` runs, it has been cleared, and nobody uses it
+/// afterwards.
 unsafe fn leave(w: &Worker, context: *mut Context) {
-    // SAFETY: the caller; the record lives until its task has ended.
+    // SAFETY: the context is the running task's (this function's contract), so its record lives:
+    // the task has not ended. Nobody uses the context afterwards.
     unsafe {
         w.running.set(CurrentTask::of_task((*context).head.record.get()));
         w.forget();
@@ -309,7 +314,8 @@ unsafe fn leave(w: &Worker, context: *mut Context) {
 pub(crate) fn end_if_empty() {
     if let Some(w) = worker::current() {
         let word = w.running.get();
-        // SAFETY: the running task's context; it is empty.
+        // SAFETY: a context in `running` is that of the running task, which is the caller; an empty
+        // one is not in use, because a use is a borrow, a binding or a task-local.
         unsafe {
             if word.has_context() && (*whole(word)).is_empty() {
                 leave(&w, whole(word));

@@ -15,10 +15,11 @@ use crate::sched::worker::{self, Role, Worker};
 /// The closure of this record begins, on top of the running task. Returns what ran before.
 ///
 /// # Safety
-/// The record is a claimed one of the caller's frame.
+/// `record` is one of the caller's frame that the caller has claimed; it stands until [`finish`].
 pub(crate) unsafe fn begin(w: &Worker, record: *mut Header) -> CurrentTask {
     let before = w.running.replace(CurrentTask::of_task(record));
-    // SAFETY: the caller.
+    // SAFETY: `record` is claimed and stands (this function's contract), and the line above has
+    // made it what `w` runs.
     unsafe { inherit::enter_nested(w, record) };
     before
 }
@@ -30,7 +31,7 @@ pub(crate) fn finish(w: Role, before: CurrentTask) {
     w.running.set(before);
 }
 
-/// The same for one that has not begun by [`begin`], on top of a task without a context.
+/// A closure has ended that has not begun by [`begin`], on top of a task without a context.
 #[cold]
 #[inline(never)]
 pub(crate) fn finish_unmarked() {
@@ -40,7 +41,7 @@ pub(crate) fn finish_unmarked() {
     }
 }
 
-/// The same for one that has panicked.
+/// Such a closure has panicked.
 #[cold]
 #[inline(never)]
 pub(crate) fn panicked(payload: Payload) -> ! {

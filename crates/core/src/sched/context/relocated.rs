@@ -42,7 +42,7 @@ impl Relocated {
         let word = w.running.get();
         // It waits as its bare record: the context is elsewhere meanwhile, and may say that it sits
         // there.
-        // SAFETY: the running task's.
+        // SAFETY: the word is that of the running task, which has not ended.
         w.running.set(CurrentTask::of_task(unsafe { word.cancel_record() }.cast_mut()));
         Relocated {
             word: Cell::new(word),
@@ -58,16 +58,16 @@ impl Relocated {
         let loan = Relocated::on_this_thread();
         let word = loan.word.get();
         if word.has_context() {
-            // SAFETY: the running task's context.
+            // SAFETY: the context is that of the running task, which is the caller.
             let context = unsafe { &*whole(word) };
             if context.borrows.get() > 0 {
                 // SAFETY: the word is that of the running task, which has not ended.
                 let part = Context::new(Some(&w), unsafe { word.record() }.cast_mut());
                 let rng = context.with_rng(|rng| rng.clone());
-                // SAFETY: fresh, and ours.
-                // The part stands for the whole, a context of the same task: it has the number.
+                // SAFETY: `new` has just made the part, and nobody else knows it. (The part stands
+                // for the whole, a context of the same task: it has the number.)
                 unsafe { (*part).number().set(number_in(context.number()).as_u64()) };
-                // SAFETY: fresh, and ours.
+                // SAFETY: `new` has just made the part, and nobody else knows it.
                 unsafe {
                     (*part).with_rng(|part| *part = rng);
                     (*part).keep();
@@ -93,7 +93,8 @@ impl Relocated {
         let result = unwind::catch(f);
         get_up(before);
         if !part.is_null() {
-            // SAFETY: it is what runs.
+            // SAFETY: the part was entered above, and is kept, so it stands until it is ended
+            // below.
             self.rng.set(unsafe { (*part).with_rng(|rng| rng.take()) });
             let w = here();
             if w.running.has_context() {
@@ -109,14 +110,15 @@ impl Relocated {
         }
     }
 
-    /// The same on a thread that is no worker.
+    /// Runs `f` as that task, on a thread that is no worker.
     pub(crate) fn run_on_thread<T>(&self, f: impl FnOnce() -> T) -> Result<T, Payload> {
         let part = self.part.replace(null_mut());
         let word = self.word.get();
         let whole = if word.has_context() { whole(word) } else { null_mut() };
         let (result, after) = with_own(if part.is_null() { whole } else { part }, f);
         if !part.is_null() {
-            // SAFETY: nobody else has it.
+            // SAFETY: the part stands for the task during the call, which is over, and nobody else
+            // has it.
             unsafe {
                 self.rng.set((*part).with_rng(|rng| rng.take()));
                 Context::end_unused(part, None);
@@ -128,7 +130,13 @@ impl Relocated {
     }
 
     /// The task goes on on its own stack.
+    ///
+    /// In a child that was forked meanwhile the calling thread is no worker any more: there is
+    /// nobody to give it back to.
     pub(crate) fn give_back(&self) {
+        if worker::current().is_none() {
+            return;
+        }
         let word = self.word.get();
         let rng = self.rng.take();
         become_(word);
@@ -144,7 +152,7 @@ impl Relocated {
         let part = self.part.replace(null_mut());
         if !part.is_null() {
             // It never began: the runtime was shut down.
-            // SAFETY: nobody has it.
+            // SAFETY: the part was never entered, so nobody else has it.
             unsafe { Context::end_unused(part, worker::current()) };
         }
     }

@@ -57,11 +57,12 @@ pub fn seed(seed: u64) {
     let context = find_or_make();
     if context.is_null() {
         // A thread at its end, which has no context any more: nothing is spawned below it.
-        // SAFETY: as in `with`.
+        // SAFETY: the value is this thread's, and nobody uses it meanwhile: to drop a generator
+        // runs no foreign code.
         OWN.with(|own| unsafe { *own.get() = Some(Generator::from_seed(seed)) });
         return;
     }
-    // SAFETY: the caller's own context.
+    // SAFETY: what `find_or_make` returns is the caller's own context.
     unsafe { &*context }.with_rng(|rng| *rng = Some(Generator::from_seed(seed)));
 }
 
@@ -74,10 +75,10 @@ thread_local! {
 #[inline]
 fn with<R>(f: impl FnOnce(&mut Generator) -> R) -> R {
     let context = find();
-    // SAFETY: the caller's own context.
+    // SAFETY: what `find` returns is the caller's own context.
     if !context.is_null() && unsafe { (*context).with_rng(|rng| rng.is_some()) } {
-        // SAFETY: the caller's own context, which no other thread touches (C1), and `f` is no
-        // foreign code.
+        // SAFETY: what `find` returns is the caller's own context, which no other thread touches
+        // (C1), and `f` is no foreign code.
         return unsafe { &*context }.with_rng(|rng| f(rng.as_mut().expect("it is there")));
     }
     // SAFETY: this thread's, and `f` is no foreign code: nobody else uses it meanwhile.

@@ -92,7 +92,7 @@ struct Borrow(*mut Context);
 
 impl Borrow {
     fn of(context: *mut Context) -> Borrow {
-        // SAFETY: the caller's own context (C1).
+        // SAFETY: the context is the caller's own (C1), and stands until its task has ended.
         let borrows = unsafe { &(*context).borrows };
         borrows.set(borrows.get() + 1);
         Borrow(context)
@@ -130,7 +130,7 @@ impl<T: Send + 'static> LocalKey<T> {
         }
     }
 
-    /// The same, but:
+    /// Calls `f` with the task's value, as [`with`](Self::with) does, but:
     ///
     /// # Errors
     /// [`AccessError`]: the value has been dropped already. Only destructors that run at the task's
@@ -150,7 +150,7 @@ impl<T: Send + 'static> LocalKey<T> {
     fn get_or_init(&'static self, init: impl FnOnce() -> T) -> Result<(*mut Context, *const T), AccessError> {
         let context = find();
         if !context.is_null() {
-            // SAFETY: the caller's own context.
+            // SAFETY: what `find` returns is the caller's own context.
             match unsafe { (*context).with_locals(|locals| locals.find::<T>(self.key())) } {
                 Found::Value(value) => return Ok((context, value)),
                 Found::Buried => return Err(AccessError),
@@ -169,16 +169,15 @@ impl<T: Send + 'static> LocalKey<T> {
         let value = Box::new(init());
         let context = find_or_make();
         let key = self.key();
-        // SAFETY: the caller's own context.
+        // SAFETY: what `find_or_make` returns is the caller's own context.
         let context_ref = unsafe { &*context };
         match context_ref.with_locals(|locals| locals.find::<T>(key)) {
             // The first one made stays, for it may be in use.
             Found::Value(first) => Ok((context, first)),
             Found::Buried => Err(AccessError),
             Found::Nothing => {
-                let address = &raw const *value;
-                context_ref.with_locals(|locals| locals.insert(key, value));
-                Ok((context, address))
+                let inserted = context_ref.with_locals(|locals| locals.insert(key, value));
+                Ok((context, inserted.expect("it was put there")))
             }
         }
     }
@@ -190,7 +189,8 @@ impl<T: Send + 'static> LocalKey<T> {
         let (context, at) = made.unwrap_or_else(|error| panic!("{error}"));
         if let Some(value) = value.take() {
             let _borrow = Borrow::of(context);
-            // SAFETY: as in `try_with`.
+            // SAFETY: the value stands in its box until the task's end, and this borrow is in the
+            // task.
             set(unsafe { &*at }, value);
         }
     }

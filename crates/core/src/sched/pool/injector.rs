@@ -21,7 +21,8 @@ impl Handle {
     /// If the runtime is that of the process from which this one was forked. The task is dropped.
     ///
     /// # Safety
-    /// As for [`Pool::inject`]; nobody has a handle of the task yet.
+    /// `task` is a live record of this pool, in no queue, and the caller's to queue. Nobody has a
+    /// handle of the task yet.
     pub(crate) unsafe fn inject(self, lane: Option<Lane>, task: *mut Header) {
         // SAFETY: the task is ready to run, in no queue, and the caller's to queue.
         unsafe {
@@ -30,10 +31,11 @@ impl Handle {
         }
     }
 
-    /// The same, but a task that has come too late stays the caller's (false): nothing is dropped.
+    /// Queues a task as [`inject`](Self::inject) does, but a task that has come too late stays the
+    /// caller's (false): nothing is dropped.
     ///
     /// # Safety
-    /// As for [`Pool::inject`].
+    /// `task` is a live record of this pool, in no queue, and the caller's to queue.
     pub(crate) unsafe fn try_inject(self, lane: Option<Lane>, task: *mut Header) -> bool {
         // SAFETY: the task is the caller's to queue.
         unsafe { self.inner().try_inject_into(lane, task, self.origin()) }
@@ -45,7 +47,8 @@ impl Handle {
     /// As [`inject`](Self::inject).
     ///
     /// # Safety
-    /// As for [`inject`](Self::inject).
+    /// `task` is a live record of this pool, in no queue, and the caller's to queue. Nobody has a
+    /// handle of the task yet.
     pub(crate) unsafe fn pin(self, task: *mut Header, worker: usize) {
         // SAFETY: the task is ready to run, in no queue, and the caller's to queue.
         unsafe {
@@ -55,10 +58,12 @@ impl Handle {
     }
 
     /// # Safety
-    /// As for [`inject`](Self::inject).
+    /// `task` is a live record of this pool, in no queue, and the caller's to queue. Nobody has a
+    /// handle of the task yet.
     unsafe fn refuse_elsewhere(self, task: *mut Header) {
         if self.inner().is_elsewhere() {
-            // SAFETY: the caller; nobody waits for it.
+            // SAFETY: the task is in no queue and the caller's, and has not begun (this function's
+            // contract). Nobody has its handle, so nobody waits for it.
             unsafe {
                 (*task).waiter.store(DETACHED, Relaxed);
                 finish::drop_unstarted(task);
@@ -96,7 +101,7 @@ impl Pool {
         self.admits(&locked(&self.injector), origin)
     }
 
-    /// The same, with the lock.
+    /// May a task of this origin come in? With the injector's lock.
     fn admits(&self, injector: &Injector, origin: Origin) -> bool {
         // Relaxed: written under this lock.
         let is_of_now = |term| term == self.term.load(Relaxed);
@@ -125,16 +130,17 @@ impl Pool {
     /// its joiner told.
     ///
     /// # Safety
-    /// `task` is a live record of this pool in no queue, and the caller's to queue.
+    /// `task` is a live record of this pool, in no queue, and the caller's to queue.
     pub(crate) unsafe fn inject(&self, task: *mut Header, origin: Origin) {
-        // SAFETY: the caller.
+        // SAFETY: the record is live, of this pool, in no queue, and the caller's to queue (this
+        // function's contract).
         unsafe { self.inject_into(None, task, origin) };
     }
 
-    /// The same into the lane of a priority.
+    /// Queues a task for any worker, in the lane of a priority, as [`inject`](Self::inject) does.
     ///
     /// # Safety
-    /// As for [`inject`](Self::inject).
+    /// `task` is a live record of this pool, in no queue, and the caller's to queue.
     pub(crate) unsafe fn inject_into(&self, lane: Option<Lane>, task: *mut Header, origin: Origin) {
         // SAFETY: the task is the caller's to queue; where it was refused, nobody else uses it, and
         // it never starts.
@@ -146,7 +152,8 @@ impl Pool {
     }
 
     /// # Safety
-    /// As for [`inject`](Self::inject); where the result is false, the task is still the caller's.
+    /// `task` is a live record of this pool, in no queue, and the caller's to queue. Where the
+    /// result is false, the task is still the caller's.
     unsafe fn try_inject_into(&self, lane: Option<Lane>, task: *mut Header, origin: Origin) -> bool {
         let mut injector = locked(&self.injector);
         if self.admits(&injector, origin) {
@@ -155,10 +162,12 @@ impl Pool {
                 None => {
                     if let Some(queues) = self.workers.queues() {
                         let arrival = if origin == Origin::Wake { Arrival::Woken } else { Arrival::Outside };
-                        // SAFETY: the caller.
+                        // SAFETY: the record is live, in no queue, and the caller's to queue (this
+                        // function's contract); the queues are this pool's.
                         unsafe { self.workers.put(queues, None, task, arrival) };
                     } else {
-                        // SAFETY: the caller.
+                        // SAFETY: the record is live, in no queue, and the caller's to queue (this
+                        // function's contract).
                         unsafe { injector.queue.push(Task(task)) };
                         self.workers.inject();
                     }
@@ -183,7 +192,7 @@ impl Pool {
     /// Queues a task that only this worker, which is no spare, may begin.
     ///
     /// # Safety
-    /// As for [`inject`](Self::inject).
+    /// `task` is a live record of this pool, in no queue, and the caller's to queue.
     pub(crate) unsafe fn pin(&self, task: *mut Header, worker: usize, origin: Origin) {
         let mut injector = locked(&self.injector);
         if self.admits(&injector, origin) {
@@ -195,7 +204,8 @@ impl Pool {
             }
         } else {
             drop(injector);
-            // SAFETY: the caller: it is ours, and never starts.
+            // SAFETY: the task is in no queue and the caller's (this function's contract), was let
+            // into none here, and never starts.
             unsafe { refuse(task, origin) };
         }
     }

@@ -30,9 +30,9 @@ impl TaskId {
     /// The number of a task whose record is not in a frame.
     ///
     /// # Safety
-    /// The record lives.
+    /// `task` is a live record, and not in a frame.
     pub(crate) unsafe fn of(task: *const Header) -> TaskId {
-        // SAFETY: the caller; `runtime` does not change.
+        // SAFETY: the record lives (this function's contract), and `runtime` does not change.
         unsafe { Pool::of((*task).runtime).id_of(task, TaskId::next) }
     }
 }
@@ -56,20 +56,21 @@ impl Pool {
     /// Remembers a task's name.
     ///
     /// # Safety
-    /// The record lives.
+    /// `task` is a live record of this pool.
     pub(crate) unsafe fn set_name(&self, task: *const Header, name: Arc<str>) {
         locked(&self.names).insert(task.addr(), name);
-        // SAFETY: the caller. Relaxed: as in `id_of`.
+        // SAFETY: the record lives (this function's contract), and `marks` is atomic. Relaxed: as
+        // in `id_of`.
         unsafe { (*task).marks.fetch_or(Marks::NAMED, Relaxed) };
     }
 
     /// A task's number; `next` makes one if it has none.
     ///
     /// # Safety
-    /// The record lives, in memory of records.
+    /// `task` is a live record of this pool, in memory of records.
     pub(crate) unsafe fn id_of(&self, task: *const Header, next: impl FnOnce() -> TaskId) -> TaskId {
         let mut ids = locked(&self.ids);
-        // SAFETY: the caller.
+        // SAFETY: the record lives (this function's contract), and `marks` is atomic.
         let marks = unsafe { &(*task).marks };
         // Relaxed, here and at the free, which comes after every use of the record: the table is
         // under the lock.

@@ -17,10 +17,10 @@ pub(super) struct Queue {
 
 impl Queue {
     /// # Safety
-    /// A live record in no queue, the caller's to queue.
+    /// `task` is a live record in no queue, and the caller's to queue.
     pub(super) unsafe fn push(&mut self, task: Task) {
         self.arrivals += 1;
-        // SAFETY: the caller.
+        // SAFETY: the record is live and the caller's (this function's contract).
         let line = if unsafe { spare::is_job(task.0) } { &mut self.jobs } else { &mut self.tasks };
         line.push_back((self.arrivals, task));
     }

@@ -16,9 +16,11 @@ impl SleepState {
     /// The timer has fired: takes the waker out.
     ///
     /// # Safety
-    /// Under the lock of the wheel; the timer was taken out of it just now.
+    /// The lock of the wheel is held, and the timer was taken out of that wheel just now: so the
+    /// owner, which removes it under that lock before it leaves, is still there.
     pub(crate) unsafe fn fire(this: *const SleepState) -> Option<StoredWaker> {
-        // SAFETY: the caller.
+        // SAFETY: the state is alive, because its owner takes the wheel's lock before it leaves,
+        // and the lock makes `fired` and `waker` the caller's (this function's contract).
         unsafe {
             (*this).fired.set(true);
             Self::abandon(this)
@@ -28,9 +30,11 @@ impl SleepState {
     /// The timer was taken out of a wheel that fires nothing any more: takes the waker out.
     ///
     /// # Safety
-    /// As for `fire`.
+    /// The conditions of [`fire`](Self::fire): the lock of the wheel is held, and the timer was
+    /// taken out of that wheel just now.
     pub(crate) unsafe fn abandon(this: *const SleepState) -> Option<StoredWaker> {
-        // SAFETY: the caller.
+        // SAFETY: the state is alive, because its owner takes the wheel's lock before it leaves,
+        // and the lock makes `waker` the caller's (this function's contract).
         unsafe { (*(*this).waker.get()).take() }
     }
 }

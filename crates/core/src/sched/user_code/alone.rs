@@ -46,7 +46,7 @@ pub(super) fn call<R>(w: Role, f: impl FnOnce() -> R) -> (Role, Result<R, Payloa
     (w, ended.map(|()| result.expect("the code has ended")))
 }
 
-/// The same for any code: compiled once.
+/// Runs code of any type as a task of its own: compiled once.
 #[cold]
 #[inline(never)]
 #[track_caller]

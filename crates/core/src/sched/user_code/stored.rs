@@ -59,8 +59,8 @@ impl<T> UserValue<T> {
         if std::mem::needs_drop::<T>() { super::call(move || drop(self.give())) } else { Ok(()) }
     }
 
-    /// The same where nobody can receive the destructor's panic: it is reported. `what` names the
-    /// value.
+    /// Drops the value through the door, where nobody can receive the destructor's panic: it is
+    /// reported. `what` names the value.
     #[inline]
     pub fn discard(self, what: &str) {
         if std::mem::needs_drop::<T>() {
@@ -119,7 +119,7 @@ impl StoredWaker {
         if self.is_ours() { self.give().wake() } else { self.wake_foreign() }
     }
 
-    /// The same for one who has a role.
+    /// Wakes, for a caller that has a role.
     #[inline(always)]
     pub(crate) fn wake_as(self, w: Role) -> Role {
         if !self.is_ours() {

@@ -80,9 +80,10 @@ impl Caller {
         }
     }
 
-    /// The same after an operation that only tries, and has failed: so a closure that tries again
-    /// and again cannot keep the worker from those who would make it possible. No cancellation
-    /// point; nothing happens in a future's poll, nor while a panic unwinds.
+    /// One operation of the running task's budget, after an operation that only tries, and has
+    /// failed: so a closure that tries again and again cannot keep the worker from those who would
+    /// make it possible. No cancellation point; nothing happens in a future's poll, nor while a
+    /// panic unwinds.
     #[inline(always)]
     pub fn spend_in_vain(self) {
         if !self.has_spent() {
@@ -95,11 +96,13 @@ impl Caller {
     /// calling, for both.)
     ///
     /// # Safety
-    /// As [`BiasedLock::lock`].
+    /// As for [`BiasedLock::lock`], until the guard is dropped, soon: no other biased lock is
+    /// taken, no foreign code runs, and nothing suspends or unwinds.
     #[inline(always)]
     pub unsafe fn poll_lock(lock: &BiasedLock) -> Option<BiasedGuard<'_>> {
         let Some(w) = worker::current() else {
-            // SAFETY: the caller.
+            // SAFETY: what the caller does until it drops the guard is restricted as `lock` demands
+            // (this function's contract), and `None` is right for every thread.
             return Some(unsafe { lock.lock(None) });
         };
         let left = w.budget.get();
@@ -107,7 +110,9 @@ impl Caller {
             return None;
         }
         w.budget.set(left - 1);
-        // SAFETY: the caller; the right is this thread's.
+        // SAFETY: what the caller does until it drops the guard is restricted as `lock` demands
+        // (this function's contract), and the right belongs to the worker whose role this thread
+        // has.
         Some(unsafe { lock.lock(w.bias_owner.get()) })
     }
 
@@ -135,10 +140,13 @@ impl Caller {
     /// Takes a lock of this library, by its bias if it is biased to this worker.
     ///
     /// # Safety
-    /// As [`BiasedLock::lock`].
+    /// As for [`BiasedLock::lock`], until the guard is dropped, soon: no other biased lock is
+    /// taken, no foreign code runs, and nothing suspends or unwinds.
     #[inline(always)]
     pub unsafe fn lock(self, lock: &BiasedLock) -> BiasedGuard<'_> {
-        // SAFETY: the caller; the right is this thread's.
+        // SAFETY: what the caller does until it drops the guard is restricted as `lock` demands
+        // (this function's contract), and the right belongs to the worker whose role this thread
+        // has.
         unsafe { lock.lock(self.worker().and_then(|w| w.bias_owner.get())) }
     }
 
@@ -169,7 +177,7 @@ impl Caller {
     /// task of this worker goes on next, when the caller waits or ends.
     ///
     /// # Safety
-    /// As [`Waiter::wake`].
+    /// The waiter was claimed, and was not woken yet.
     #[inline(always)]
     pub unsafe fn wake_next(self, waiter: Waiter) {
         match waiter.0 {
@@ -182,7 +190,7 @@ impl Caller {
     /// As [`Waiter::wake`].
     ///
     /// # Safety
-    /// As [`Waiter::wake`].
+    /// The waiter was claimed, and was not woken yet.
     #[inline(always)]
     pub unsafe fn wake(self, waiter: Waiter) {
         match waiter.0 {

@@ -114,8 +114,8 @@ pub(crate) fn was_called_lately(now: u64) -> bool {
 pub(crate) unsafe fn open(parker: *const Parker) {
     // Release: pairs with the Acquire in `is_open`. A read-modify-write: who sleeps has said so in
     // the same word.
-    // SAFETY: the caller; afterwards the thread may go on and free the parker: only its address is
-    // used.
+    // SAFETY: the parker is there until the swap opens it, which nobody else does (this function's
+    // contract). Afterwards the thread may go on and free the parker: only its address is used.
     let was = unsafe { (*parker).word.swap(0, ord(Release, "gate-release")) };
     if worker::current().is_some() {
         CALLED_AT.store(ticks(), Relaxed);

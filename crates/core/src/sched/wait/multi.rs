@@ -42,7 +42,7 @@ impl MultiWait {
     /// The wait is alive.
     #[inline]
     pub unsafe fn claim(self) -> bool {
-        // SAFETY: the caller.
+        // SAFETY: the wait is alive (this function's contract), and the claim is atomic.
         on("own-claim-forgotten") || unsafe { (*self.0).try_claim(WOKEN) }
     }
 }
@@ -57,21 +57,23 @@ impl Waiter {
     /// Ends this wait and the caller's own at once, or neither.
     ///
     /// # Safety
-    /// As [`claim`](Waiter::claim), but it may still be in the list. It is of another wait than
-    /// `me`, which is the caller's own, and alive.
+    /// The lock of the list that the waiter is in, or was taken off just now, is held: so the owner
+    /// of its wait is still there. `me` is another wait, the caller's own, and alive.
     pub unsafe fn claim_with(&mut self, me: MultiWait) -> Both {
         let other = match self.0 {
-            // SAFETY: the caller.
+            // SAFETY: the waiter's wait is alive, because its owner cannot leave before it has
+            // locked the list (this function's contract); `timed` does not change.
             Kind::Blocked(wait) if unsafe { (*wait).timed } => wait,
             // Nobody else can end it.
-            // SAFETY: the caller.
+            // SAFETY: the wait of `me` is alive (this function's contract).
             _ => return if unsafe { me.claim() } { Both::Claimed } else { Both::MineOver },
         };
         debug_assert!(!std::ptr::eq(other, me.0));
         let mine_first = me.0 < other || on("hold-mine-first");
         let (first, second) = if mine_first { (me.0, other) } else { (other, me.0) };
-        // SAFETY: the caller: both are alive: the other's owner cannot leave before it has locked
-        // the list.
+        // SAFETY: both waits are alive: the other's owner cannot leave before it has locked the
+        // list, and `me` is the caller's own (this function's contract). A polled wait that the
+        // caller has claimed gives up its waker.
         unsafe {
             if !(*first).try_claim(HELD) {
                 return if mine_first { Both::MineOver } else { Both::Over };
@@ -103,9 +105,12 @@ impl Waiter {
     /// third. `MineOver`: this one is over. Both waiters are woken by the caller.
     ///
     /// # Safety
-    /// As [`claim_with`](Waiter::claim_with), for both, in place of the caller's own.
+    /// The locks of the lists that the two waiters are in, or were taken off just now, are held: so
+    /// the owners of both waits are still there. The two are of different waits.
     pub unsafe fn claim_both(&mut self, other: &mut Waiter) -> Both {
-        // SAFETY: the caller: both are alive, and two waits.
+        // SAFETY: both waits are alive, because their owners cannot leave before they have locked
+        // the lists, and they are two waits (this function's contract). `mine`, claimed with the
+        // other, gives up its waker.
         unsafe {
             let mine = match self.0 {
                 Kind::Blocked(wait) if (*wait).timed => wait,
@@ -127,8 +132,8 @@ impl Waiter {
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn take_waker(&mut self, wait: *const Wait) {
-        // SAFETY: the caller: the wait is the first part of a `PollWait`, whose waker is the
-        // claimer's.
+        // SAFETY: the wait is a polled one and alive (this function's contract), so it is the first
+        // field of a `PollWait`; the caller has claimed it, and the waker is the claimer's alone.
         let waker = unsafe { (*wait.cast::<PollWait>()).waker.with_mut(|waker| (*waker).take()) };
         // What was there is a pointer: nothing is dropped under the lock.
         *self = Waiter(Kind::Future(waker.expect("an open wait has a waker")));
@@ -171,9 +176,10 @@ impl PollWait {
     /// Begins a wait. An older waker comes back, to be dropped.
     ///
     /// # Safety
-    /// It is over, and in no list.
+    /// The wait is over and in no list, and only its owner calls this.
     pub unsafe fn open(&self, waker: StoredWaker) -> Option<StoredWaker> {
-        // SAFETY: nobody knows it.
+        // SAFETY: the wait is over and in no list (this function's contract), so nobody but the
+        // caller can reach the waker.
         let old = self.waker.with_mut(|cell| unsafe { (*cell).replace(waker) });
         // Relaxed: it is put into a list, under that list's lock, before anybody claims it.
         self.wait.claim.store(OPEN, Relaxed);
@@ -184,13 +190,14 @@ impl PollWait {
     /// discarded.
     ///
     /// # Safety
-    /// It is in no list any more.
+    /// The wait is in no list any more, and only its owner calls this.
     #[must_use = "a waker that is left here leaks"]
     pub unsafe fn close(&self) -> Option<StoredWaker> {
         // Relaxed: whoever could have claimed it has done so under the lock of a list that it was
         // taken out of since.
         self.wait.claim.store(WOKEN, Relaxed);
-        // SAFETY: the caller: nobody else knows it.
+        // SAFETY: the wait is in no list any more (this function's contract), so nobody but the
+        // caller can reach the waker.
         self.waker.with_mut(|cell| unsafe { (*cell).take() })
     }
 
@@ -203,7 +210,7 @@ impl PollWait {
         if !self.wait.try_claim(HELD) && !on("replace-unheld") {
             return Err(waker);
         }
-        // SAFETY: held: nobody else takes it.
+        // SAFETY: the claim is the caller's, so nobody else takes the waker.
         let old = self.waker.with_mut(|cell| unsafe { (*cell).replace(waker) });
         // Release: pairs with the claim's Acquire: the waker.
         self.wait.claim.store(OPEN, ord(Release, "replace-release"));

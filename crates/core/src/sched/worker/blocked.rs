@@ -44,8 +44,8 @@ impl Worker {
             self.shared.push_ready(node);
         } else {
             // Its stack may be cold, and the caller goes on for a while.
-            // SAFETY: the caller: the node stands until it is gone on with, and nobody else writes
-            // it.
+            // SAFETY: the node is blocked (this function's contract), so it stands until it goes
+            // on, and only this worker, its home, lets it go on and writes `saved`.
             prefetch(unsafe { (*node).saved.with(|saved| *saved) }.wrapping_add(64));
             let before = self.next.replace(node);
             if !before.is_null() {
@@ -72,7 +72,7 @@ impl Worker {
         if self.shared.ready.is_shared() { self.shared.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
     }
 
-    /// The same in fiber mode.
+    /// The blocked task that goes on next, in fiber mode.
     #[inline(always)]
     fn take_ready_fiber(&self) -> *mut Parked {
         let next = self.next.get();
@@ -89,7 +89,8 @@ impl Worker {
         if self.shared.ready.is_shared() {
             self.shared.ready.locked(|ready| ready.is_empty())
         } else {
-            // SAFETY: we are the owner.
+            // SAFETY: this worker is the ring's owner, in fiber mode, and no call is within
+            // another.
             self.next.get().is_null() && unsafe { self.shared.ready.owned().is_empty() }
         }
     }
@@ -103,11 +104,13 @@ impl Worker {
     #[inline(never)]
     fn drain_full_inbox(&self) -> bool {
         self.shared.remote.inbox.take(|node| {
-            // SAFETY: taken out of the inbox: a blocked node of ours, or a message.
+            // SAFETY: the inbox has given the node to this worker alone: a blocked node of its own,
+            // which stands until it goes on, or a message.
             if unsafe { (*node).home.is_some() } {
                 self.make_ready(node);
             } else {
-                // SAFETY: it is a message, and ours; we are the worker.
+                // SAFETY: a node without a home is a message here, because the nodes of foreign
+                // threads come into no inbox; this worker is calling.
                 unsafe { request::serve(self, node) };
             }
         });
@@ -155,17 +158,19 @@ impl Role {
     /// # Safety
     /// The caller runs on this worker and has called `ensure_stack`. `node` is on the current stack
     /// or stays alive, has this worker as its home, and will be woken exactly once (it may have
-    /// been already).
+    /// been already). (In threads mode worker and stack may be those of a role that the calling
+    /// thread had before: [`Stacks::take_idle`](crate::sched::stacks::Stacks::take_idle).)
     #[inline(always)]
     pub(crate) unsafe fn suspend(self, node: *const Parked) -> Role {
         if !self.are_fibers() {
-            // SAFETY: the caller.
+            // SAFETY: this worker is in threads mode, and the rest is this function's contract.
             return unsafe { self.suspend_thread(node) };
         }
         let running = self.running.get();
-        // SAFETY: what runs.
+        // SAFETY: `running` is the word of what runs here, which has not ended.
         let task = unsafe { running.cancel_record() };
-        // SAFETY: the running task, and its wait.
+        // SAFETY: `task` is the record of what runs here, and `node` that of its wait, which stands
+        // (this function's contract).
         if unsafe { checkpoint::enter(&self, task, node) } {
             return self;
         }
@@ -180,7 +185,7 @@ impl Role {
         };
         if std::ptr::eq(ready, node) {
             // Woken already, and first in the queue: its stack is this one.
-            // SAFETY: the running task.
+            // SAFETY: `task` is the record of what goes on here, and lives.
             unsafe { checkpoint::leave_fiber(task) };
             return self;
         }
@@ -190,27 +195,29 @@ impl Role {
             // SAFETY: a ready node is blocked, its stack is saved, and it is in no queue any more.
             unsafe { (*ready).saved.with(|saved| *saved) }
         };
-        // SAFETY: `to` is a saved stack of a fiber that nobody else goes on with; `node` outlives
-        // the wait.
+        // SAFETY: `to` is a saved or fresh stack of this worker's, out of its queue or list, so
+        // nobody else goes on with it; `node` stands until the switch comes back (this function's
+        // contract).
         unsafe { (*node).saved.with_mut(|saved| switch(saved, to)) };
-        // SAFETY: the running task.
+        // SAFETY: `task` is the record of what goes on here, its home.
         unsafe { checkpoint::leave_fiber(task) };
         self.running.set(running);
         self.budget.set(BUDGET);
         self
     }
 
-    /// The same in threads mode. (To find out once, and first, costs a fiber less than to ask at
-    /// each step.)
+    /// Sets the current stack aside, in threads mode. (To find out the mode once, and first, costs
+    /// a fiber less than to ask at each step.)
     ///
     /// # Safety
-    /// As for `suspend`.
+    /// Threads mode; and the conditions of [`suspend`](Self::suspend), on `node`.
     #[inline(never)]
     unsafe fn suspend_thread(self, node: *const Parked) -> Role {
         let running = self.running.get();
-        // SAFETY: what runs.
+        // SAFETY: `running` is the word of what runs here, which has not ended.
         let task = unsafe { running.cancel_record() };
-        // SAFETY: the running task, and its wait.
+        // SAFETY: `task` is the record of what runs here, and `node` that of its wait, which stands
+        // (this function's contract).
         if unsafe { checkpoint::enter_thread(&self, task, node) } {
             return self;
         }
@@ -222,7 +229,7 @@ impl Role {
             self.take_ready()
         };
         if std::ptr::eq(ready, node) {
-            // SAFETY: the running task.
+            // SAFETY: `task` is the record of what goes on here, and lives.
             unsafe { checkpoint::leave(&self, task) };
             return self;
         }
@@ -237,7 +244,7 @@ impl Role {
         // switch comes back; the role goes to a thread of this worker's.
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(&self, saved, to)) };
         let w = self.refresh();
-        // SAFETY: the running task.
+        // SAFETY: `task` is the record of what goes on here, with the role `w`.
         unsafe { checkpoint::leave(&w, task) };
         w.running.set(running);
         w.debug_assert_knows_context();
@@ -249,12 +256,12 @@ impl Role {
     pub(crate) fn yield_now(self) -> Role {
         let task = checkpoint::running(&self);
         let w = self.let_others_go_first();
-        // SAFETY: it runs again.
+        // SAFETY: `task` is the record of what ran here before the yield, and runs again.
         unsafe { checkpoint::check_of(task) };
         w
     }
 
-    /// The same, but it is no cancellation point.
+    /// Lets all ready tasks run first; no cancellation point.
     fn let_others_go_first(self) -> Role {
         // (A yield promises nothing: with no memory for a stack, it goes on.)
         if self.ensure_stack().is_err() {
@@ -305,7 +312,8 @@ impl Role {
     #[inline(never)]
     pub(crate) fn spent_in_vain(self) -> Role {
         self.budget.set(BUDGET);
-        // SAFETY: what runs.
+        // SAFETY: the word is that of what runs here, whose record lives; where no task runs, that
+        // record is a static.
         let is_closure = unsafe { (*self.running.get().record()).kind.has(Kind::CLOSURE) };
         if !is_closure || std::thread::panicking() { self } else { self.let_others_go_first() }
     }

@@ -108,7 +108,7 @@ impl Role {
         self.run_next.task.set(task);
         self.run_next.tick_countdown.set(self.tick_countdown.load(Relaxed));
         let w = self.set_aside();
-        // SAFETY: it runs again.
+        // SAFETY: `running` is the record of what ran here before it was set aside, and runs again.
         unsafe { checkpoint::check_of(running) };
         w
     }

@@ -60,12 +60,12 @@ impl Worker {
         Role { worker: self, thread: PhantomData }.refresh()
     }
 
-    /// The same for one who may hold this worker over code that hides it. `None`: the role is
-    /// hidden. In fiber mode a hidden role is not found out, which is one branch less: who suspends
-    /// by it asks [`current`](super::current).
+    /// The role that the calling thread has now, for one who may hold this worker over code that
+    /// hides it. `None`: the role is hidden. In fiber mode a hidden role is not found out, which is
+    /// one branch less: who suspends by it asks [`current`](super::current).
     ///
     /// # Safety
-    /// As for [`role_again`](Self::role_again).
+    /// The calling thread has had this worker's role.
     #[inline(always)]
     pub(crate) unsafe fn role_if_any(&'static self) -> Option<Role> {
         let before = Role { worker: self, thread: PhantomData };
