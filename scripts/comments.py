@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 100
 
 # Of each folder, how many safety comments without an argument it may have. These numbers only shrink; a folder that is not here has none.
-WITHOUT_ARGUMENT = {"crates/core": 142}
+WITHOUT_ARGUMENT = {"crates/core": 18}
 
 COMMENT = re.compile(r"\s*(//[/!]?)(?: (.*))?$")
 # The line says this, and nothing more.

@@ -128,6 +128,8 @@ pub(crate) struct Pool {
     left: AtomicUsize,
     /// For good: the policy's queues stand in `workers`.
     policy: Policy,
+    /// Fiber mode? For good: requests to look at a task go to fibers only, and may come late.
+    fibers: bool,
     regular: OnceLock<Box<[&'static Worker]>>,
     /// Made when they were first needed, used again by later runtimes. Those in use are workers of
     /// the pool.
@@ -306,16 +308,18 @@ impl Pool {
         self.era.load(Relaxed) != fork::era()
     }
 
-    /// A pool for a new runtime: an old one with as many workers, or a new one.
+    /// May a runtime with these settings use this pool, which another one has used?
+    fn suits(&self, config: &Config) -> bool {
+        let of_kind = self.policy == config.policy && self.fibers == config.fibers;
+        of_kind && self.regular_workers().len() == config.workers
+    }
+
+    /// A pool for a new runtime: an old one of its kind, or a new one.
     pub(crate) fn take(config: Config) -> io::Result<&'static Pool> {
         fork::watch();
         let pool = {
             let mut free = locked(&FREE);
-            match free
-                .clean
-                .iter()
-                .position(|pool| pool.regular_workers().len() == config.workers && pool.policy == config.policy)
-            {
+            match free.clean.iter().position(|pool| pool.suits(&config)) {
                 Some(i) => free.clean.swap_remove(i),
                 None => Pool::make(free.number()?, &config),
             }
@@ -346,6 +350,7 @@ impl Pool {
             term: AtomicU64::new(0),
             left: AtomicUsize::new(0),
             policy: config.policy,
+            fibers: config.fibers,
             regular: OnceLock::new(),
             spares: Mutex::default(),
             open: AtomicUsize::new(0),

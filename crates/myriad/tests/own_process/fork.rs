@@ -349,46 +349,68 @@ fn a_fork_inside_a_task() {
 }
 
 /// A child that comes to the end of the task in which it was forked has nothing to go on with, and
-/// says so.
+/// says so: of a closure, of a closure in `keep_thread`, of a future's poll that is ready or
+/// pending.
 #[test]
 fn a_child_that_ends_its_task() {
     let _alone = alone();
-    for mode in common::MODES {
-        for workers in [1, 2] {
-            let rt = mode.runtime(workers);
-            let mut ends = [0; 2];
-            // SAFETY: a pipe of our own.
-            assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
-            let child = rt.run(|| {
-                spawn(move || {
-                    // SAFETY: the child says where it is told on its standard error, and goes on as
-                    // a task.
-                    unsafe {
-                        let child = libc::fork();
-                        if child == 0 {
-                            libc::alarm(20);
-                            libc::dup2(ends[1], 2);
-                        }
-                        child
-                    }
-                })
-                .join()
-                .unwrap()
-            });
-            let mut status = 0;
-            // SAFETY: our own child, and our own ends of the pipe.
-            let mut reads = unsafe {
-                assert_eq!(libc::waitpid(child, &mut status, 0), child);
-                libc::close(ends[1]);
-                File::from_raw_fd(ends[0])
-            };
-            let mut says = String::new();
-            reads.read_to_string(&mut says).unwrap();
-            assert!(
-                libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGABRT,
-                "{mode}: status {status:#x}: {says}"
-            );
-            assert!(says.contains("forked inside a task") && says.contains("call `exec` or `_exit`"), "{mode}: {says}");
+    for (mode, workers, task) in common::MODES
+        .into_iter()
+        .flat_map(|mode| [1, 2].into_iter().flat_map(move |workers| ENDS_IN_CHILD.map(|task| (mode, workers, task))))
+    {
+        let rt = mode.runtime(workers);
+        let mut ends = [0; 2];
+        // SAFETY: a pipe of our own.
+        assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+        let child = rt.run(|| (task.1)(ends[1]));
+        let mut status = 0;
+        // SAFETY: our own child, and our own ends of the pipe.
+        let mut reads = unsafe {
+            assert_eq!(libc::waitpid(child, &mut status, 0), child);
+            libc::close(ends[1]);
+            File::from_raw_fd(ends[0])
+        };
+        let mut says = String::new();
+        reads.read_to_string(&mut says).unwrap();
+        let case = format!("{}, {mode}, {workers} workers: status {status:#x}: {says}", task.0);
+        assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGABRT, "{case}");
+        assert!(says.contains("forked inside a task") && says.contains("call `exec` or `_exit`"), "{case}");
+    }
+}
+
+/// A task that forks, by name, with the file to which its child writes; the parent's task returns
+/// the child.
+type Forks = (&'static str, fn(i32) -> i32);
+
+const ENDS_IN_CHILD: [Forks; 4] = [
+    ("a closure", |says| spawn(move || fork_here(says)).join().unwrap()),
+    ("keep_thread", |says| spawn(move || myriad::task::keep_thread(|| fork_here(says))).join().unwrap()),
+    ("a poll that is ready", |says| {
+        myriad::spawn_async(std::future::poll_fn(move |_| std::task::Poll::Ready(fork_here(says)))).join().unwrap()
+    }),
+    ("a poll that is pending", |says| {
+        let mut child = None;
+        let polls = std::future::poll_fn(move |cx| match child {
+            Some(child) => std::task::Poll::Ready(child),
+            None => {
+                child = Some(fork_here(says));
+                cx.waker().wake_by_ref();
+                std::task::Poll::Pending
+            }
+        });
+        myriad::spawn_async(polls).join().unwrap()
+    }),
+];
+
+/// Forks. The child writes its standard error to this file, and goes on as a task.
+fn fork_here(says: i32) -> i32 {
+    // SAFETY: the child ends after 20 s at the latest; the file is open.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::alarm(20);
+            libc::dup2(says, 2);
         }
+        child
     }
 }
