@@ -29,6 +29,8 @@ pub(crate) struct State {
     line: Vec<usize>,
     /// Who was notified and does not have the lock again. True: by a notification for it alone.
     notified: Vec<(usize, bool)>,
+    /// Whose time has passed, and who has not left yet: a notification for all still reaches them.
+    late: Vec<usize>,
 }
 
 /// The stages of a wait: in line; notified; its time is over.
@@ -49,6 +51,7 @@ impl State {
     fn back(&self, actor: usize, answer: Answer) -> Vec<Step<State>> {
         let mut state = self.clone();
         state.notified.retain(|who| who.0 != actor);
+        state.late.retain(|who| *who != actor);
         state.owner = Some(actor);
         if self.owner.is_none() { at_once(state, answer) } else { Vec::new() }
     }
@@ -61,6 +64,7 @@ impl State {
         }
         let mut state = self.clone();
         state.line.retain(|who| *who != actor);
+        state.late.retain(|who| *who != actor);
         if let Some(at) = state.notified.iter().position(|who| who.0 == actor)
             && state.notified.remove(at).1
         {
@@ -82,9 +86,12 @@ impl State {
             IN_LINE if self.notified.iter().any(|who| who.0 == actor) => steps.push(Step::stage(state, NOTIFIED)),
             IN_LINE if matches!(call.how, How::Within(_) | How::AwaitExactly(_)) => {
                 state.line.retain(|who| *who != actor);
+                state.late.push(actor);
+                state.late.sort_unstable();
                 steps.push(Step { late: true, ..Step::stage(state, LATE) });
             }
             NOTIFIED => steps.extend(self.back(actor, Answer::Done)),
+            LATE if self.notified.iter().any(|who| who.0 == actor) => steps.push(Step::stage(state, NOTIFIED)),
             LATE => steps.extend(self.back(actor, Answer::Timeout)),
             _ => {}
         }
@@ -105,7 +112,8 @@ impl Model for State {
             Op::Wait => return self.wait(actor, call, stage),
             Op::NotifyOne => state.notify_one(),
             Op::NotifyAll => {
-                state.notified.extend(state.line.drain(..).map(|who| (who, false)));
+                let all = state.line.drain(..).chain(state.late.drain(..));
+                state.notified.extend(all.map(|who| (who, false)));
                 state.notified.sort_unstable();
             }
         }
@@ -141,7 +149,7 @@ impl Object for Conditional {
         static UNUSED: Unused<Pair> = Unused::new(Vec::new());
         let pair = keep(&UNUSED, || (Mutex::new(()), Condvar::new()));
         let hands = (0..=actors).map(|_| Hand { guard: None, pair: pair.clone() }).collect();
-        (State { owner: None, line: Vec::new(), notified: Vec::new() }, hands)
+        (State { owner: None, line: Vec::new(), notified: Vec::new(), late: Vec::new() }, hands)
     }
 
     fn call(hand: &mut Hand, call: &Call<Op>) -> Answer {

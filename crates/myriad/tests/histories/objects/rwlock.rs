@@ -97,8 +97,10 @@ impl State {
     }
 }
 
-/// The stage of one who stands in line.
+/// The stages of one who stands in line, and of one whose time has passed, and who has left the
+/// line and looks a last time.
 const IN_LINE: u8 = 1;
+const LAST_LOOK: u8 = 2;
 /// Of one who has read, or written, and is about to hand over: for a moment nobody has it.
 const HAS_READ: u8 = 1;
 const HAS_WRITTEN: u8 = 2;
@@ -113,7 +115,11 @@ impl Model for State {
             Op::Read | Op::Write if stage == IN_LINE => {
                 if !holds {
                     state.leave_line(actor);
-                    return call.give_up(state).into_iter().collect();
+                    let mut steps: Vec<_> = call.give_up(state.clone()).into_iter().collect();
+                    if call.may_be_late() {
+                        steps.push(Step { late: true, ..Step::stage(state, LAST_LOOK) });
+                    }
+                    return steps;
                 }
                 let mut steps = at_once(state.clone(), Answer::Done);
                 // A future that was let in and goes, or a wait that was cancelled then, leaves.
@@ -130,7 +136,7 @@ impl Model for State {
                     return at_once(taken, Answer::Done);
                 }
                 let mut steps: Vec<_> = call.give_up(state.clone()).into_iter().collect();
-                if call.how != How::Now {
+                if call.how != How::Now && stage != LAST_LOOK {
                     if writes { &mut state.waiting_writers } else { &mut state.waiting_readers }.push(actor);
                     steps.push(Step::stage(state, IN_LINE));
                 }

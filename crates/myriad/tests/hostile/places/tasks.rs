@@ -5,7 +5,7 @@ use crate::cell::{Cx, Seen, until, well_after};
 use crate::common::plan;
 use myriad::channel::{Sender, bounded};
 use myriad::task::{self, JoinSet};
-use myriad::{blocking, blocking_async, compute, compute_async, spawn, spawn_async};
+use myriad::{JoinHandle, blocking, blocking_async, compute, compute_async, spawn, spawn_async};
 use std::future::{Future, pending, poll_fn};
 use std::panic::panic_any;
 use std::pin::Pin;
@@ -265,11 +265,18 @@ pub(crate) fn handle_wake_late(cx: &Cx) -> Seen {
         // The waker is woken before the end can be seen, and is not over.
         Poll::Pending => Seen::joined(h.join()),
     };
-    let others: Vec<_> = (0..4).map(|_| spawn(|| myriad::time::sleep(Duration::from_secs(3600)))).collect();
+    /// A cancellation of the caller may come at any of its waits: nobody sleeps on then.
+    struct Sleepers(Vec<JoinHandle<()>>);
+    impl Drop for Sleepers {
+        fn drop(&mut self) {
+            self.0.iter().for_each(|sleeper| sleeper.cancel());
+        }
+    }
+    let mut others = Sleepers((0..4).map(|_| spawn(|| myriad::time::sleep(Duration::from_secs(3600)))).collect());
     drop(taken);
     until("the waker does not end", || cx.foe.over() > 0 || cx.foe.is_outside());
-    others.iter().for_each(|other| other.cancel());
-    for other in others {
+    others.0.iter().for_each(|other| other.cancel());
+    for other in others.0.drain(..) {
         assert!(other.join().is_err());
     }
     wait();
