@@ -29,7 +29,8 @@ pub(crate) struct State {
     line: Vec<usize>,
     /// Who was notified and does not have the lock again. True: by a notification for it alone.
     notified: Vec<(usize, bool)>,
-    /// Whose time has passed, and who has not left yet: a notification for all still reaches them.
+    /// Whose time has passed, and who may not have left yet: then a notification for all still
+    /// reaches them.
     late: Vec<usize>,
 }
 
@@ -91,8 +92,12 @@ impl State {
                 steps.push(Step { late: true, ..Step::stage(state, LATE) });
             }
             NOTIFIED => steps.extend(self.back(actor, Answer::Done)),
-            LATE if self.notified.iter().any(|who| who.0 == actor) => steps.push(Step::stage(state, NOTIFIED)),
-            LATE => steps.extend(self.back(actor, Answer::Timeout)),
+            LATE => {
+                if self.notified.iter().any(|who| who.0 == actor) {
+                    steps.push(Step::stage(state, NOTIFIED));
+                }
+                steps.extend(self.back(actor, Answer::Timeout));
+            }
             _ => {}
         }
         steps
