@@ -1,10 +1,11 @@
 //! What the crates above the engine use of its inside: waiting, user code, panics, splitting of
-//! loops, and the seat of another library's scheduler. Not for programs: it may change at any time.
+//! loops, and the interface for another library's scheduler. Not for programs: it may change at any
+//! time.
 
 use crate::runtime::left::{self, Told};
 use crate::sched::pool::Handle;
 use myriad_base::sys::clock::Instant;
-use std::sync::OnceLock;
+use myriad_base::sys::hooks::Hooks;
 
 /// Waiting: [`Wait`](wait::Wait) for a caller that blocks, [`Waiter`](wait::Waiter) for whoever
 /// wakes it.
@@ -51,10 +52,11 @@ pub fn now_of(pool: Handle) -> Instant {
 /// From now on a runtime that ends and leaves blocked tasks calls this function, under no lock:
 /// their records say so then. The first function stays; later ones are ignored.
 pub fn when_left(f: fn()) {
-    static FIRST: OnceLock<fn()> = OnceLock::new();
-    if FIRST.set(f).is_ok() {
-        left::when_left(Told::Sets, |_| FIRST.get().into_iter().for_each(|f| f()));
-    }
+    // (No `Once` of std: where a process forks in the middle of one, its child would wait for
+    // ever.)
+    static FIRST: Hooks<fn(), 1> = Hooks::new();
+    FIRST.set(0, f);
+    left::when_left(Told::Sets, |_| FIRST.get(0).into_iter().for_each(|f| f()));
 }
 
 /// The calling worker's address, and whether that worker reckons with task-locals of its tasks.

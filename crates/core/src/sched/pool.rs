@@ -1,10 +1,14 @@
 //! A pool of workers, and what its workers share: sleep and wake, the injector, the settings, the
 //! threads. A runtime has one pool or several.
 //!
-//! **Lifetime.** Pools live for ever and are used again by later runtimes with as many workers: a
+//! **Lifetime.** Pools live for ever and are used again by later runtimes of their kind: a
 //! wake that is still on its way when its task has ended the whole runtime finds memory that is
 //! valid, and at worst wakes a worker that looks up once more. A pool whose tasks did not all end
 //! is never used again: their frames may still refer to it.
+//!
+//! (600 lines: the settings, the free list and the pool itself name each other. What the pool does
+//! stands in the files below `pool/`; another file of types would be one more in the engine's
+//! largest cycle of files.)
 
 mod dedicated;
 mod handle;

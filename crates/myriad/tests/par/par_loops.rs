@@ -1,5 +1,7 @@
 //! Parallel loops: each number exactly once, whatever the schedule; panics collected; bodies that
 //! block, spawn, nest and are cancelled.
+//!
+//! (Over 600 lines: all tests share the settings and schedules that stand first.)
 
 use crate::common::{Drops, MODES, Mode, case, catch_planned, each, in_both_modes, locked, plan, text, wait_until};
 use myriad::par::{self, Loop, Schedule};

@@ -1,6 +1,8 @@
 //! The tests of std's own `Mutex`, `RwLock`, `Condvar`, `Once`, `OnceLock`, `LazyLock` and
 //! `Barrier`, written anew from their scenarios, on Myriad's: tasks in both modes, and plain
 //! threads beside them. (std's tests of `mpsc` are among crossbeam-channel's: `suites/README.md`.)
+//!
+//! (Over 600 lines: one file for what was one suite, so that a scenario is looked up in one place.)
 
 use crate::common::{catch_planned, plan};
 use crate::lock_common::*;
