@@ -168,8 +168,8 @@ fn run(pool: &'static Pool, task: *mut Header) {
     lent::ME.set(task);
     // SAFETY: the record was made for us. After `complete` it is ours only if it was detached.
     unsafe {
-        let ended = ((*task).run)(task, Mode::Run);
-        (*task).outcome = if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned };
+        let ended = ((*task).run.get())(task, Mode::Run);
+        (*task).outcome.set(if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned });
         let waiter = Header::complete(task);
         if waiter == DETACHED {
             // What is left is the task's own code: it runs as the task.

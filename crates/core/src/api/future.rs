@@ -261,7 +261,7 @@ unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
                 match unwind::catch(|| record::drop_in_place::<F>(task)) {
                     Ok(()) => {
                         record::put(task, value);
-                        (*task).outcome = Outcome::Returned;
+                        (*task).outcome.set(Outcome::Returned);
                     }
                     Err(payload) => {
                         // Here, where a panic of the output's destructor ends, too.
@@ -312,7 +312,7 @@ unsafe fn end<F: Future>(task: *mut Header) -> Ended {
     // After `complete` the record is not touched.
     unsafe {
         context::finish_future();
-        let ended = match (*task).outcome {
+        let ended = match (*task).outcome.get() {
             Outcome::Returned if std::mem::needs_drop::<F::Output>() => Ended::Returned,
             Outcome::Returned => Ended::ReturnedPlain,
             _ => Ended::Panicked,
@@ -337,6 +337,6 @@ unsafe fn set_panicked(task: *mut Header, mut payload: Payload) {
     // class has room for a panic's payload.
     unsafe {
         record::put::<Payload>(task, payload);
-        (*task).outcome = Outcome::Panicked;
+        (*task).outcome.set(Outcome::Panicked);
     }
 }

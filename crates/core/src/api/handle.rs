@@ -119,7 +119,7 @@ impl<T> JoinHandle<T> {
             if none_left && (*task).detach() {
                 return None;
             }
-            if (*task).outcome == Outcome::Panicked {
+            if (*task).outcome.get() == Outcome::Panicked {
                 let payload = record::take::<Payload>(task);
                 finish::free(w.as_deref(), task);
                 return Some(payload);
@@ -280,7 +280,7 @@ unsafe fn take_from_top<T>(w: Role, caller: CurrentTask, task: *mut Header, ende
                 Ok(value)
             }
             Ended::Panicked => {
-                (*task).outcome = Outcome::Panicked;
+                (*task).outcome.set(Outcome::Panicked);
                 Err(passed_on(take_error(Some(&w), task)))
             }
             // A scoped task completes itself; a future may not be ready yet.
@@ -456,7 +456,7 @@ unsafe fn take_result<T>(w: Option<&Worker>, task: *mut Header) -> Result<T, Joi
     // SAFETY: `task` has ended, so `outcome` says what the payload is; the caller gives up its
     // right (this function's contract), so nobody else uses the record.
     unsafe {
-        if (*task).outcome == Outcome::Returned {
+        if (*task).outcome.get() == Outcome::Returned {
             let value = record::take::<T>(task);
             finish::free(w, task);
             return Ok(value);
@@ -475,7 +475,7 @@ unsafe fn take_error(w: Option<&Worker>, task: *mut Header) -> JoinError {
     unsafe {
         let place = (*task).place;
         let name = Pool::of((*task).runtime).name_of(task, true).map(|name| name.to_string());
-        let error = match (*task).outcome {
+        let error = match (*task).outcome.get() {
             Outcome::Panicked => JoinError::panicked(record::take::<Payload>(task), place, name),
             Outcome::Left => {
                 Pool::of((*task).runtime).forget_left();
@@ -547,7 +547,7 @@ unsafe fn let_go(task: *mut Header) {
         if none_left && (*task).detach() {
             return;
         }
-        if (*task).outcome == Outcome::Panicked {
+        if (*task).outcome.get() == Outcome::Panicked {
             w = crate::sched::unhandled::report(w, task);
         }
         _ = finish::drop_outcome(w, task);

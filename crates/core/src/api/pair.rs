@@ -362,7 +362,7 @@ fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
     // the task is ours to drop, once; else it is awaited, and its result is taken here alone.
     let dropped = unsafe {
         if w.claim(task.header()) {
-            unwind::catch(|| _ = (task.header().run)(task.record(), Mode::DropUnstarted))
+            unwind::catch(|| _ = (task.header().run.get())(task.record(), Mode::DropUnstarted))
         } else {
             request::cancel(task.record());
             _ = wait_for_frame(w, task.header());

@@ -285,7 +285,7 @@ unsafe fn run_record(home: Handle, w: Option<Role>, record: *mut Header) {
             // and may wait.
             pool.end_run(record);
             (*record).waiter.store(null_mut(), Relaxed);
-            if let Err(payload) = user_code::call(|| _ = ((*record).run)(record, Mode::DropUnstarted)) {
+            if let Err(payload) = user_code::call(|| _ = ((*record).run.get())(record, Mode::DropUnstarted)) {
                 unwind::discard(payload);
             }
             panic!("{ENDED}");

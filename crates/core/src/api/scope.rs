@@ -482,12 +482,12 @@ where
         match result {
             Ok(value) => {
                 record::put(task, value);
-                (*task).outcome = Outcome::Returned;
+                (*task).outcome.set(Outcome::Returned);
             }
             Err(mut payload) => {
                 cancel::end_cancellation(&mut payload);
                 record::put::<Payload>(task, payload);
-                (*task).outcome = Outcome::Panicked;
+                (*task).outcome.set(Outcome::Panicked);
             }
         }
         if w.running.has_context() {
@@ -501,7 +501,7 @@ where
         if waiter == DETACHED {
             // (As in `run_loop::end_detached`.)
             (*task).waiter.store(DETACHED, Relaxed);
-            if (*task).outcome == Outcome::Panicked {
+            if (*task).outcome.get() == Outcome::Panicked {
                 cancel::keep_off_for_good(&*task);
                 w = finish::leave_task(keep(w, &(*scope).panic, record::take::<Payload>(task)));
                 finish::free(Some(&w), task);

@@ -343,7 +343,7 @@ pub(crate) unsafe fn drop_outcome<T>(task: *mut Header) {
     // SAFETY: the outcome is still in the record (this function's contract), and says what the
     // payload is.
     unsafe {
-        match (*task).outcome {
+        match (*task).outcome.get() {
             Outcome::Returned => record::drop_in_place::<T>(task),
             Outcome::Panicked => record::drop_in_place::<Payload>(task),
             Outcome::Dropped | Outcome::Left => {}

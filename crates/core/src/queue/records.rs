@@ -3,32 +3,55 @@
 use crate::record::header::{Ended, Header, Kind, Mode, Outcome};
 use crate::record::position::UNCLAIMED;
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize};
+use std::cell::Cell;
+use std::ops::Deref;
 use std::panic::Location;
 use std::ptr::null_mut;
 
-fn record() -> Header {
+/// A header in no memory for records.
+#[repr(transparent)]
+pub(crate) struct Record(Header);
+
+// SAFETY: nobody runs or completes these tasks, so the cells of the header keep what `record` wrote;
+// its other words are atomic or never written.
+unsafe impl Sync for Record {}
+
+impl Record {
+    pub(crate) fn set_kind(&mut self, kind: Kind) {
+        self.0.kind = kind;
+    }
+}
+
+impl Deref for Record {
+    type Target = Header;
+    fn deref(&self) -> &Header {
+        &self.0
+    }
+}
+
+fn record() -> Record {
     unsafe fn run(_: *mut Header, _: Mode) -> Ended {
         unreachable!("these tasks are only moved about")
     }
-    Header {
-        run,
+    Record(Header {
+        run: Cell::new(run),
         waiter: AtomicPtr::new(null_mut()),
         place: Location::caller(),
         kind: Kind::CLOSURE,
         runtime: 0,
-        outcome: Outcome::Returned,
+        outcome: Cell::new(Outcome::Returned),
         marks: AtomicU8::new(0),
         state: AtomicU32::new(0),
         idx: AtomicUsize::new(UNCLAIMED),
-    }
+    })
 }
 
-pub(crate) fn records(n: usize) -> Vec<Header> {
+pub(crate) fn records(n: usize) -> Vec<Record> {
     (0..n).map(|_| record()).collect()
 }
 
-pub(crate) fn pointer(record: &Header) -> *mut Header {
-    std::ptr::from_ref(record).cast_mut()
+pub(crate) fn pointer(record: &Record) -> *mut Header {
+    std::ptr::from_ref(record).cast_mut().cast()
 }
 
 /// xorshift64*: the same at each run.

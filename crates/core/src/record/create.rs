@@ -3,6 +3,7 @@
 use super::header::{Header, Kind, Marks, Outcome, Run};
 use super::position::UNCLAIMED;
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::null_mut;
 
@@ -36,7 +37,7 @@ pub(crate) unsafe fn write_queued_header(task: *mut Header, run: Run, flags: u32
     // SAFETY: nobody else uses `task` (this function's contract), so its words may be written; the
     // contract of `write_flags` is a part of this one.
     unsafe {
-        (&raw mut (*task).run).write(run);
+        (&raw mut (*task).run).write(Cell::new(run));
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
         (&raw mut (*task).place).write(place);
         write_flags(task, flags);
@@ -76,7 +77,7 @@ pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
             let [kind, runtime, _, marks] = flags.to_ne_bytes();
             (&raw mut (*task).kind).write(Kind(kind));
             (&raw mut (*task).runtime).write(runtime);
-            (&raw mut (*task).outcome).write(Outcome::Returned);
+            (&raw mut (*task).outcome).write(Cell::new(Outcome::Returned));
             (&raw mut (*task).marks).write(AtomicU8::new(marks));
         } else {
             // Atomic for `memory::for_each_live`, which may look at any time.
@@ -97,7 +98,7 @@ pub(crate) unsafe fn write_stack_header(task: *mut Header, run: Run, flags: u32,
     // store of eight bytes is aligned, and covers the flags and `state` (checked beside it); the
     // flags have a valid outcome, as in `write_flags`.
     unsafe {
-        (&raw mut (*task).run).write(run);
+        (&raw mut (*task).run).write(Cell::new(run));
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
         (&raw mut (*task).place).write(place);
         if cfg!(loom) {

@@ -13,7 +13,16 @@ const CONTEXT: usize = 1;
 /// What runs where no task does: destructors, wakers. It may block, as a task does, and is never
 /// cancelled, so it has a record to be blocked in; all have the same one, in which nobody looks.
 #[cfg(not(loom))]
-static NOBODY: Header = Header::nobody();
+static NOBODY: Nobody = Nobody(Header::nobody());
+
+#[cfg(not(loom))]
+#[repr(transparent)]
+struct Nobody(Header);
+
+// SAFETY: nobody runs or completes this record, so its cells, which make a header `!Sync`, keep what
+// `Header::nobody` wrote; its other words are atomic or never written.
+#[cfg(not(loom))]
+unsafe impl Sync for Nobody {}
 
 /// Nothing, a task's record, or the context of a task (tagged), which names the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

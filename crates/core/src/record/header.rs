@@ -29,6 +29,7 @@
 
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
 use myriad_base::sys::mutant::{ord, ord_to};
+use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::null_mut;
 
@@ -86,7 +87,7 @@ pub(crate) type Run = unsafe fn(*mut Header, Mode) -> Ended;
 #[derive(Debug)]
 pub struct Header {
     /// What to call.
-    pub run: Run,
+    pub run: Cell<Run>,
     /// Who waits for the end.
     pub waiter: AtomicPtr<()>,
     /// Where it was spawned.
@@ -96,7 +97,7 @@ pub struct Header {
     /// Number of the runtime that it belongs to.
     pub runtime: u8,
     /// How the task has ended; valid once it is done.
-    pub outcome: Outcome,
+    pub outcome: Cell<Outcome>,
     /// What others have to say to the runner: see [`Marks`].
     pub marks: AtomicU8,
     /// Generation and state of a future; only the generation for a closure.
@@ -193,12 +194,12 @@ impl Header {
     #[cfg(not(loom))]
     pub(crate) const fn nobody() -> Header {
         Header {
-            run: run_nobody,
+            run: Cell::new(run_nobody),
             waiter: AtomicPtr::new(null_mut()),
             place: Location::caller(),
             kind: Kind::FREE,
             runtime: 0,
-            outcome: Outcome::Returned,
+            outcome: Cell::new(Outcome::Returned),
             marks: AtomicU8::new(0),
             state: AtomicU32::new(0),
             idx: AtomicUsize::new(0),

@@ -1,8 +1,8 @@
 //! Where a started task is, in one word of its record: the word that was its position in a deque.
 //!
 //! ```text
-//!  63      62 ... 48      47 ... 1   0
-//!  1       home's index   address    0: of the node that its stack waits at    1: of the task that runs on top of it
+//!  63      62 ... 48, 2, 1   47 ... 3   0
+//!  1       home's number     address    0: of the node that its stack waits at    1: of the task that runs on top of it
 //!  1       all ones       minus the worker's word for the task on top of which it runs, having been claimed by a join; or the
 //!                         address of its frame; or of the context of a future that waits for its next poll
 //!  all ones: it runs, or is a future between two polls                    all ones but the last: held (threads mode)
@@ -24,20 +24,33 @@
 //! *In threads mode* a ready task may be taken over by another worker, so that the home's loop is
 //! no safe place to look from. There whoever looks *holds* the place, and a task that goes on takes
 //! it back with an exchange, and waits while it is held: so anybody may look, and no request is
-//! sent. (Blocking costs microseconds there.)
+//! sent. (Blocking costs microseconds there.) All its workers have one number, [`THREADS`], so a
+//! word says by itself whether its place may be held.
+//!
+//! **A word outlives its task** in the eyes of whoever holds an old address: the record may be
+//! another task's by now, of another runtime. So a worker of fiber mode has a number which no other
+//! worker of the process ever has: a word with this number was written by this worker, on this
+//! thread, and says what is so now.
 //!
 //! **Rejected.** A word of its own: records are 64 bytes. A list of blocked tasks: four cold lines
-//! for each block. Only tasks that are asked for it: any `JoinHandle` can cancel.
+//! for each block. Only tasks that are asked for it: any `JoinHandle` can cancel. A worker's index
+//! in its runtime: a record that was used again by another runtime named a worker of the same
+//! index there, and to ask the record for its runtime first was a second look, at another time.
 
 use crate::record::current::CurrentTask;
 use crate::record::header::Header;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// `idx` of a record that nobody claims.
 pub(crate) const UNCLAIMED: usize = usize::MAX;
 const STARTED: usize = 1 << 63;
-const HOME: u32 = 48;
 const UNDER: usize = 1;
-const ADDRESS: usize = (1 << HOME) - 1 - UNDER;
+/// The home's number: its upper part stands above the address, its lower part in bits that are 0 in
+/// the address of a node or of a record.
+const HIGH: u32 = 48;
+const LOW: u32 = 1;
+const LOW_BITS: u32 = 2;
+const ADDRESS: usize = (1 << HIGH) - (1 << (LOW + LOW_BITS));
 const NO_HOME: usize = 0x7fff;
 /// It runs. No position in a deque, so that nobody claims it: least of all a future, which is
 /// queued again.
@@ -45,22 +58,44 @@ pub(crate) const RUNS: usize = UNCLAIMED;
 /// Somebody looks at what its task waits for, which does not go on meanwhile.
 pub(crate) const HELD: usize = usize::MAX - 1;
 
-/// What the words of this worker's blocked tasks have in common.
-pub(crate) fn here(index: usize) -> usize {
-    // All ones are `UNCLAIMED`.
-    assert!(index < NO_HOME, "the index of a worker has 15 bits");
-    STARTED | index << HOME
+/// The number of all workers in threads mode.
+pub(crate) const THREADS: u32 = 0;
+/// As many workers as have numbers of their own: those with `NO_HOME` above say something else.
+const NUMBERS: u32 = (NO_HOME << LOW_BITS) as u32 - 1;
+
+/// Numbers for `n` workers of fiber mode, one after the other: the first one. `None`: there are not
+/// so many left in this process. (Workers are never freed, only used again, and so are numbers.)
+pub(crate) fn numbers(n: usize) -> Option<u32> {
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    take_numbers(&TAKEN, n)
+}
+
+fn take_numbers(taken: &AtomicU32, n: usize) -> Option<u32> {
+    let n = u32::try_from(n).ok()?;
+    // Relaxed: a number says nothing about what its worker has written.
+    let before =
+        taken.fetch_update(Relaxed, Relaxed, |taken| Some(taken.checked_add(n)?).filter(|&end| end <= NUMBERS));
+    before.ok().map(|before| THREADS + 1 + before)
+}
+
+/// What the words of the blocked tasks of the worker with this number have in common.
+pub(crate) fn here(number: u32) -> usize {
+    assert!(number <= NUMBERS, "the number of a worker is one of `numbers`");
+    let number = number as usize;
+    STARTED | number >> LOW_BITS << HIGH | (number & ((1 << LOW_BITS) - 1)) << LOW
 }
 
 /// The word of a task that waits at this node.
 #[inline(always)]
 pub(crate) fn at<Parked>(here: usize, node: *const Parked) -> usize {
+    const { assert!(align_of::<Parked>() >= 1 << (LOW + LOW_BITS)) };
     here | node.expose_provenance()
 }
 
 /// The word of a task on top of which this one runs.
 #[inline(always)]
 pub(crate) fn under(here: usize, task: *const Header) -> usize {
+    const { assert!(align_of::<Header>() >= 1 << (LOW + LOW_BITS)) };
     here | task.expose_provenance() | UNDER
 }
 
@@ -86,11 +121,11 @@ pub(crate) enum Position {
     /// It runs, or is about to block for the first time, on top of what has this
     /// [word](CurrentTask), or in this frame.
     On(usize),
-    /// It is set aside, on the worker of this index, at this node (`queue::parked`, which this
+    /// It is set aside, on the worker of this number, at this node (`queue::parked`, which this
     /// floor does not know).
-    Waits(usize, *const ()),
-    /// Another task runs on top of it, on the worker of this index.
-    Under(usize, *const Header),
+    Waits(u32, *const ()),
+    /// Another task runs on top of it, on the worker of this number.
+    Under(u32, *const Header),
 }
 
 /// Reads a word.
@@ -98,8 +133,9 @@ pub(crate) fn read(word: usize) -> Position {
     if word >= HELD || word & STARTED == 0 {
         return Position::Unknown;
     }
-    let (home, address) = ((word & !STARTED) >> HOME, word & ADDRESS);
-    if home == NO_HOME {
+    let (high, low) = ((word & !STARTED) >> HIGH, word >> LOW & ((1 << LOW_BITS) - 1));
+    let (home, address) = ((high << LOW_BITS | low) as u32, word & ADDRESS);
+    if high == NO_HOME {
         Position::On(word.wrapping_neg())
     } else if word & UNDER == 0 {
         Position::Waits(home, std::ptr::with_exposed_provenance(address))
@@ -116,7 +152,7 @@ mod test {
     fn words_say_what_was_written() {
         let node = 0u64;
         let task = 0x7fff_ffff_ffc0usize as *const Header;
-        for home in [0, 1, 0x7ffe] {
+        for home in [THREADS, 1, 2, 3, 4, 5, NUMBERS - 1, NUMBERS] {
             assert_eq!(read(at(here(home), &node)), Position::Waits(home, (&raw const node).cast()));
             assert_eq!(read(under(here(home), task)), Position::Under(home, task));
         }
@@ -124,5 +160,18 @@ mod test {
         for position in [RUNS, 0, 1 << 40, HELD] {
             assert_eq!(read(position), Position::Unknown);
         }
+    }
+
+    #[test]
+    fn no_two_workers_have_one_number() {
+        let (first, second) = (numbers(3).unwrap(), numbers(2).unwrap());
+        assert!(first > THREADS && second >= first + 3 && numbers(1).unwrap() >= second + 2);
+
+        let taken = AtomicU32::new(NUMBERS - 2);
+        assert_eq!(take_numbers(&taken, 3), None);
+        assert_eq!(take_numbers(&taken, usize::MAX), None);
+        assert_eq!(take_numbers(&taken, 2), Some(NUMBERS - 1));
+        assert_eq!(take_numbers(&taken, 1), None);
+        assert_eq!(take_numbers(&taken, 0), Some(NUMBERS + 1));
     }
 }

@@ -94,7 +94,7 @@ unsafe fn tell(pool: &'static Pool, task: *mut Header) {
     // SAFETY: `task` is blocked, and its workers have ended (this function's contract): who ran it
     // does not go on, so what is the runner's is ours.
     let waiter = unsafe {
-        (*task).outcome = Outcome::Left;
+        (*task).outcome.set(Outcome::Left);
         Header::complete(task)
     };
     if waiter == DETACHED {

@@ -64,11 +64,11 @@ unsafe fn drop_outcome_as(
     // SAFETY: the task has ended, and its outcome is in the record, which nobody else uses. The
     // role is that of the calling thread after the destructor.
     unsafe {
-        if (*task).outcome == Outcome::Left {
+        if (*task).outcome.get() == Outcome::Left {
             Pool::of((*task).runtime).forget_left();
             return w;
         }
-        let (w, dropped) = user_code::call_as(w, || _ = ((*task).run)(task, Mode::DropOutcome));
+        let (w, dropped) = user_code::call_as(w, || _ = ((*task).run.get())(task, Mode::DropOutcome));
         let w = match dropped {
             Ok(()) => w,
             Err(payload) => {
@@ -92,11 +92,11 @@ pub(crate) unsafe fn drop_unstarted(task: *mut Header) {
     // SAFETY: the task is in no queue, so nobody else runs it, and what is in it is dropped once.
     // After `complete` the record is ours only if it was detached.
     unsafe {
-        if let Err(payload) = user_code::call(|| _ = ((*task).run)(task, Mode::DropUnstarted)) {
+        if let Err(payload) = user_code::call(|| _ = ((*task).run.get())(task, Mode::DropUnstarted)) {
             unwind::discard(payload);
             say!("myriad: a task dropped at shutdown (spawned at {}) panicked in its destructor", (*task).place);
         }
-        (*task).outcome = Outcome::Dropped;
+        (*task).outcome.set(Outcome::Dropped);
         let waiter = Header::complete(task);
         if waiter == DETACHED {
             free(worker::current().as_deref(), task);

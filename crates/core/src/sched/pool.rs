@@ -28,6 +28,7 @@ pub(crate) use names::number_in;
 use crate::queue::policy::Policy;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Header, Kind};
+use crate::record::position;
 use crate::sched::fork;
 use crate::sched::idle::Workers;
 use crate::sched::rescue::stuck::OnStuck;
@@ -294,6 +295,18 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
+/// Numbers for so many new workers: the first one of them.
+fn home_numbers(fibers: bool, workers: usize) -> io::Result<u32> {
+    if !fibers {
+        return Ok(position::THREADS);
+    }
+    position::numbers(workers).ok_or_else(|| {
+        io::Error::other(format!(
+            "this process has made too many workers in fiber mode for {workers} more: workers are used again only by a runtime              with as many of them and the same policy, so give the runtimes that you build one after the other the same settings"
+        ))
+    })
+}
+
 impl Pool {
     /// The pool of this number.
     pub(crate) fn of(number: u8) -> &'static Pool {
@@ -325,7 +338,11 @@ impl Pool {
             let mut free = locked(&FREE);
             match free.clean.iter().position(|pool| pool.suits(&config)) {
                 Some(i) => free.clean.swap_remove(i),
-                None => Pool::make(free.number()?, &config),
+                None => {
+                    // (First, for a pool's number that is taken and not used is lost.)
+                    let home_number = home_numbers(config.fibers, config.workers)?;
+                    Pool::make(free.number()?, &config, home_number)
+                }
             }
         };
         pool.begin_term();
@@ -345,7 +362,7 @@ impl Pool {
         Ok(pool)
     }
 
-    fn make(number: u8, config: &Config) -> &'static Pool {
+    fn make(number: u8, config: &Config, home_number: u32) -> &'static Pool {
         let pool: &'static Pool = Box::leak(Box::new(Pool {
             workers: Workers::default(),
             homes: AtomicUsize::new(0),
@@ -377,8 +394,11 @@ impl Pool {
         if let Some(queues) = config.policy.queues(config.workers) {
             pool.workers.set_queues(queues);
         }
-        let workers: Box<[&'static Worker]> =
-            (0..config.workers).map(|index| &*Box::leak(Box::new(Worker::new(pool, index, false)))).collect();
+        let worker = |index| {
+            let home_number = if config.fibers { home_number + index as u32 } else { home_number };
+            &*Box::leak(Box::new(Worker::new(pool, index, false, home_number)))
+        };
+        let workers: Box<[&'static Worker]> = (0..config.workers).map(worker).collect();
         pool.workers.set_all(workers.iter().map(|w| &w.shared).collect(), MOST_SPARES);
         pool.regular.set(workers).expect("set once");
         POOLS[usize::from(number)].store(std::ptr::from_ref(pool).cast_mut(), Release);
@@ -446,6 +466,15 @@ impl Pool {
         self.regular.get().map_or(&[], |w| w)
     }
 
+    /// The worker with this number, if it is one of this pool's that are in use.
+    pub(crate) fn of_home_number(&self, number: u32) -> Option<&'static Worker> {
+        let regular = self.regular_workers();
+        // The numbers of the regular ones follow each other.
+        let index = number.checked_sub(regular[0].home_number)? as usize;
+        let found = regular.get(index).copied();
+        found.or_else(|| self.all_workers().skip(regular.len()).find(|w| w.home_number == number))
+    }
+
     /// All workers, with the spares that are in use.
     pub(crate) fn all_workers(&self) -> impl Iterator<Item = &'static Worker> {
         self.workers.all().iter().map(|&shared| Worker::of(shared))
@@ -510,7 +539,8 @@ impl Pool {
         let w = {
             let mut spares = locked(&self.spares);
             if spares.len() == number {
-                spares.push(Box::leak(Box::new(Worker::new(self, index, true))));
+                let home_number = home_numbers(self.fibers, 1)?;
+                spares.push(Box::leak(Box::new(Worker::new(self, index, true, home_number))));
             }
             spares[number]
         };

@@ -250,7 +250,7 @@ impl Role {
     #[inline(always)]
     pub(crate) unsafe fn run(self, task: *mut Header) -> (Role, Ended) {
         // SAFETY: the task is ours to run.
-        let ended = unsafe { ((*task).run)(task, Mode::Run) };
+        let ended = unsafe { ((*task).run.get())(task, Mode::Run) };
         (self.refresh(), ended)
     }
 }
@@ -290,7 +290,7 @@ pub(crate) unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role 
     // SAFETY: the task has run to its end (this function's contract): until `Header::complete` the
     // record is ours; after it only if the task was detached.
     unsafe {
-        (*task).outcome = if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned };
+        (*task).outcome.set(if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned });
         // Detached for good, most often, before it ran: no need to swap. Acquire: as in
         // `Header::complete`.
         let before = (*task).waiter.load(Acquire);

@@ -103,6 +103,8 @@ pub(crate) struct Worker {
     pub guest_stack_flags: u32,
     /// Says in a record that its task is blocked here: see `record::position`.
     pub here: usize,
+    /// The number that is in [`here`](Self::here).
+    pub home_number: u32,
     /// Tasks of scopes and frames that have begun here.
     pub scoped: ScopedTasks,
     /// How many tasks have ended on it whose records are in others' frames, and how many contexts.
@@ -172,8 +174,9 @@ pub(crate) unsafe fn set_current(worker: Option<&Worker>) {
 }
 
 impl Worker {
-    /// Worker `index` of a pool.
-    pub(crate) fn new(pool: &'static Pool, index: usize, spare: bool) -> Worker {
+    /// Worker `index` of a pool. `home_number` is one of [`position::numbers`] that no other worker
+    /// has, or [`position::THREADS`].
+    pub(crate) fn new(pool: &'static Pool, index: usize, spare: bool, home_number: u32) -> Worker {
         Worker {
             shared: WorkerShared::new(&pool.workers, index, 256),
             running: Running::nothing(),
@@ -194,7 +197,8 @@ impl Worker {
             flags: create::flags(Kind(0), pool.number),
             stack_flags: create::stack_flags(pool.number),
             guest_stack_flags: create::guest_stack_flags(pool.number),
-            here: position::here(index),
+            here: position::here(home_number),
+            home_number,
             scoped: ScopedTasks::default(),
             frames: AtomicU32::new(0),
             alone: std::sync::atomic::AtomicIsize::new(0),

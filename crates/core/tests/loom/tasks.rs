@@ -3,6 +3,7 @@
 use crate::record::header::{Ended, Header, Kind, Mode, Outcome};
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize};
 use myriad_base::sys::cell::UnsafeCell;
+use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::null_mut;
 
@@ -25,7 +26,8 @@ pub struct Task {
     life: UnsafeCell<Life>,
 }
 
-// SAFETY: `life` is watched by loom; the rest is atomic, or written before the task is shared.
+// SAFETY: `life` is watched by loom; the rest is atomic, or written before the task is shared: no
+// script changes the header's cells.
 unsafe impl Sync for Task {}
 // SAFETY: as above.
 unsafe impl Send for Task {}
@@ -39,14 +41,14 @@ unsafe fn run(task: *mut Header, _: Mode) -> Ended {
 impl Task {
     pub fn new() -> Task {
         let header = Header {
-            run,
+            run: Cell::new(run),
             waiter: AtomicPtr::new(null_mut()),
             idx: AtomicUsize::new(0),
             place: Location::caller(),
             state: AtomicU32::new(0),
             kind: Kind::CLOSURE,
             runtime: 0,
-            outcome: Outcome::Returned,
+            outcome: Cell::new(Outcome::Returned),
             marks: AtomicU8::new(0),
         };
         Task { header, life: UnsafeCell::new(Life::Unused) }
@@ -85,7 +87,7 @@ impl Task {
 /// Runs a task that was taken out of a queue.
 pub fn start(task: *mut Header) {
     // SAFETY: headers in the scripts' queues are those of tasks that live to the end.
-    unsafe { ((*task).run)(task, Mode::Run) };
+    unsafe { ((*task).run.get())(task, Mode::Run) };
 }
 
 /// Tasks 1 to n.

@@ -4,7 +4,7 @@
 
 use super::fairness::SWEEP;
 use super::*;
-use crate::queue::records::{Random, pointer, records};
+use crate::queue::records::{Random, Record, pointer, records};
 use crate::record::header::Marks;
 use crate::record::position::UNCLAIMED;
 use myriad_base::sys::atomic::AtomicBool;
@@ -14,11 +14,11 @@ use std::collections::VecDeque;
 struct Both<'a> {
     deque: Deque,
     list: VecDeque<*mut Header>,
-    free: Vec<&'a Header>,
+    free: Vec<&'a Record>,
 }
 
 impl<'a> Both<'a> {
-    fn new(records: &'a [Header]) -> Both<'a> {
+    fn new(records: &'a [Record]) -> Both<'a> {
         Both { deque: Deque::new(Fence::new(0), 2), list: VecDeque::new(), free: records.iter().collect() }
     }
 
@@ -26,7 +26,7 @@ impl<'a> Both<'a> {
         assert_eq!(task, expected.unwrap_or(null_mut()));
         if !task.is_null() {
             // SAFETY: one of the records, which outlive all this.
-            self.free.push(unsafe { &*task });
+            self.free.push(unsafe { &*task.cast() });
         }
     }
 
@@ -83,7 +83,7 @@ impl<'a> Both<'a> {
     }
 
     /// Any record: in the deque or not, claimable or not.
-    fn claim(&mut self, record: &'a Header, nested: bool) {
+    fn claim(&mut self, record: &'a Record, nested: bool) {
         let place = self.list.iter().position(|&t| t == pointer(record));
         let claimable = place.filter(|_| record.idx.load(Relaxed) != UNCLAIMED);
         // SAFETY: this thread is the owner; the record was pushed, or its `idx` says that it was
@@ -210,7 +210,7 @@ fn as_a_simple_list() {
                     // The newest: the usual case.
                     if let Some(&newest) = both.list.back() {
                         // SAFETY: one of the records, which outlive all this.
-                        both.claim(unsafe { &*newest }, false);
+                        both.claim(unsafe { &*newest.cast() }, false);
                     }
                 }
                 7 => both.steal(1 + random.below(BATCH)),
@@ -298,7 +298,7 @@ fn each_task_is_taken_once() {
     let (drained, base) = (AtomicBool::new(false), records.as_ptr().addr());
     let take = |task: *mut Header| {
         // Relaxed: read again after the threads were joined.
-        taken[(task.addr() - base) / size_of::<Header>()].fetch_add(1, Relaxed);
+        taken[(task.addr() - base) / size_of::<Record>()].fetch_add(1, Relaxed);
     };
     let deque = Deque::new(Fence::new(0), 2);
     std::thread::scope(|s| {

@@ -7,19 +7,19 @@ use super::multiqueue::MultiQueue;
 use super::round_robin::RoundRobin;
 use super::shared::SharedQueue;
 use super::*;
-use crate::queue::records::{Random, pointer, records};
+use crate::queue::records::{Random, Record, pointer, records};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::collections::{HashSet, VecDeque};
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicUsize as Count;
 
-fn put(queues: &dyn Queues, worker: usize, task: &Header, arrival: Arrival) -> Option<usize> {
+fn put(queues: &dyn Queues, worker: usize, task: &Record, arrival: Arrival) -> Option<usize> {
     // SAFETY: the records outlive the queues' use, and each is in none.
     unsafe { queues.put(Some(worker), pointer(task), arrival) }
 }
 
 /// Which of the records this is.
-fn index(all: &[Header], task: *mut Header) -> Option<usize> {
+fn index(all: &[Record], task: *mut Header) -> Option<usize> {
     (!task.is_null()).then(|| all.iter().position(|record| pointer(record) == task).expect("one of ours"))
 }
 
@@ -91,7 +91,7 @@ fn run_tree(queues: &dyn Queues, depth: usize, fan_out: usize) -> (Vec<usize>, u
         if depths[task] < depth {
             for _ in 0..fan_out {
                 depths[spawned] = depths[task] + 1;
-                put(queues, 0, &all[spawned], Arrival::Spawned(&all[task]));
+                put(queues, 0, &all[spawned], Arrival::Spawned(pointer(&all[task])));
                 spawned += 1;
             }
         }
@@ -127,7 +127,7 @@ fn depth_first_on_one_worker_is_the_serial_order() {
         for child in 0..children.max(usize::from(task == 0) * 3).min(all.len() - spawned) {
             path[spawned] = path[task].clone();
             path[spawned].push(child);
-            put(&queues, 0, &all[spawned], Arrival::Spawned(&all[task]));
+            put(&queues, 0, &all[spawned], Arrival::Spawned(pointer(&all[task])));
             spawned += 1;
         }
     }
@@ -163,9 +163,9 @@ fn depth_first_parts() {
     put(&queues, 0, &all[0], Arrival::Outside);
     put(&queues, 0, &all[1], Arrival::Outside);
     assert_eq!(index(&all, queues.take(0, None)), Some(0));
-    put(&queues, 0, &all[2], Arrival::Spawned(&all[0]));
-    put(&queues, 0, &all[3], Arrival::Spawned(&all[0]));
-    put(&queues, 0, &all[4], Arrival::Spawned(&all[0]));
+    put(&queues, 0, &all[2], Arrival::Spawned(pointer(&all[0])));
+    put(&queues, 0, &all[3], Arrival::Spawned(pointer(&all[0])));
+    put(&queues, 0, &all[4], Arrival::Spawned(pointer(&all[0])));
     assert_eq!(index(&all, queues.take(0, Some(1024))), Some(2));
     assert_eq!(index(&all, queues.take(0, Some(1026))), Some(3));
     assert_eq!(index(&all, queues.take(0, Some(2048))), Some(1));

@@ -117,7 +117,8 @@ pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Parked
     ended
 }
 
-/// Threads mode: keeps a task that is set aside from going on; returns its place. `None`: it runs.
+/// Threads mode: keeps a task that is set aside from going on; returns its place. `None`: it runs,
+/// or its record is by now that of a task in fiber mode, whose place its home alone may touch.
 pub(super) fn hold(task: &Header) -> Option<usize> {
     let mut spins = 0;
     loop {
@@ -127,8 +128,8 @@ pub(super) fn hold(task: &Header) -> Option<usize> {
             continue;
         }
         match position::read(word) {
-            Position::Waits(..) | Position::Under(..) => {}
-            Position::Unknown | Position::On(_) => return None,
+            Position::Waits(position::THREADS, _) | Position::Under(position::THREADS, _) => {}
+            _ => return None,
         }
         // Acquire: what the task did before it blocked.
         if task.idx.compare_exchange(word, position::HELD, ord(Acquire, "hold-acquire"), Relaxed).is_ok() {
@@ -426,5 +427,29 @@ fn warn_of_second_panic() {
              under way within the limit, whose destructor waits: then the process aborts now ('panic in a destructor during cleanup'). If it \
              does, put a limit around that wait itself, or none around code that panics. (This is said once.)"
         );
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use super::*;
+    use crate::queue::records::records;
+
+    /// A record that is looked at late may be that of a task in fiber mode by now. Whoever held its
+    /// place would follow the place of a task that goes on meanwhile.
+    #[test]
+    fn only_places_of_threads_mode_are_held() {
+        let node = 0u64;
+        let task = &records(1)[0];
+        let fiber = position::here(position::numbers(1).expect("a few"));
+        for word in [position::at(fiber, &node), position::under(fiber, &raw const **task), position::RUNS] {
+            task.idx.store(word, Relaxed);
+            assert_eq!(hold(task), None);
+            assert_eq!(task.idx.load(Relaxed), word);
+        }
+        let word = position::at(position::here(position::THREADS), &node);
+        task.idx.store(word, Relaxed);
+        assert_eq!(hold(task), Some(word));
+        assert_eq!(task.idx.load(Relaxed), position::HELD);
     }
 }

@@ -80,10 +80,10 @@ unsafe fn ask(task: *const Header, on_stack: bool, pool: &'static Pool) {
         _ if !pool.regular_workers()[0].are_fibers() => request(&pool.regular_workers()[0].shared),
         // Once it is started it stays there. (Perhaps with a spare worker.)
         Position::Waits(home, _) | Position::Under(home, _) => {
-            // (None, or another one: a task that was left when its runtime ended, whose number
-            // another pool has now.)
-            if let Some(&home) = pool.workers.all().get(home) {
-                request(home);
+            // (None: a task that was left when its runtime ended, whose number another pool has
+            // now.)
+            if let Some(home) = pool.of_home_number(home) {
+                request(&home.shared);
             }
         }
         // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or
@@ -281,21 +281,16 @@ pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
         return unsafe { look_anywhere(task) };
     }
     // SAFETY: `task` is record memory, or stands in a frame of this worker (this function's
-    // contract), so its words, which are atomic, may be read. The runtime's number is read as by a
-    // shutdown: the record may be another's by now. If it says that its task is blocked here, then
-    // it is (we have written that), and stays so until we return.
+    // contract), so its words, which are atomic, may be read: the record may be another task's by
+    // now. If it says that its task is blocked here, then it is, for this worker alone writes its
+    // number, in fiber mode from one thread, which is the calling one; and it stays so until we
+    // return.
     unsafe {
         loop {
-            if (&raw const (*task).runtime).read_volatile() != w.number {
-                return;
-            }
             match position::read((*task).idx.load(Relaxed)) {
-                Position::Waits(home, node) if home == w.shared.index => {
+                Position::Waits(home, node) if home == w.home_number => {
                     let node: *const Parked = node.cast();
-                    // As above: a task that was left blocked, on a worker of the same numbers.
-                    if !(*node).home.is_some_and(|home| std::ptr::eq(home.shared(), &w.shared)) {
-                        return;
-                    }
+                    debug_assert!((*node).home.is_some_and(|home| std::ptr::eq(home.shared(), &w.shared)));
                     let key = cancel_scope::Key::of(&*task);
                     if !cancel_scope::is_cancelled(key) || spares(&*task) {
                         return;
@@ -307,7 +302,7 @@ pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
                 }
                 // It waits for the end of the other one, which is what a join passes its
                 // cancellation on to.
-                Position::Under(home, other) if home == w.shared.index => {
+                Position::Under(home, other) if home == w.home_number => {
                     if !cancel_scope::is_cancelled(cancel_scope::Key::of(&*task)) {
                         return;
                     }

@@ -21,8 +21,8 @@ pub(super) unsafe fn attach(record: *mut Header, context: *mut Context) {
     // SAFETY: the record is the caller's, and is not queued while its poll is not over (this
     // function's contract), so `run` and `idx` are ours to write; the context is the future's own.
     unsafe {
-        (*context).head.run.set(Some((*record).run));
-        (*record).run = run;
+        (*context).head.run.set(Some((*record).run.get()));
+        (*record).run.set(run);
         (*record).idx.store(context.expose_provenance().wrapping_neg(), Relaxed);
     }
 }
@@ -39,7 +39,7 @@ unsafe fn detach(record: *mut Header) -> *mut Context {
     unsafe {
         let address = (*record).idx.load(Relaxed).wrapping_neg();
         let context = std::ptr::with_exposed_provenance_mut::<Context>(address);
-        (*record).run = (*context).head.run.get().expect("left by `attach`");
+        (*record).run.set((*context).head.run.get().expect("left by `attach`"));
         (*record).idx.store(UNCLAIMED, Relaxed);
         context
     }
@@ -51,7 +51,7 @@ unsafe fn run(record: *mut Header, mode: Mode) -> Ended {
     // function stands in `run` only while the context is left with the record.
     unsafe {
         let context = detach(record);
-        let run = (*record).run;
+        let run = (*record).run.get();
         if mode == Mode::Run {
             // The poll's end leaves it with the record again, or ends it. Afterwards the record is
             // perhaps not ours any more.

@@ -116,8 +116,8 @@ unsafe fn attach_closure(w: Option<&Worker>, old: *mut Header, context: *mut Con
         let class = (*old).kind.class();
         let record = if class + 1 < CLASSES { larger(w, old, class) } else { old };
         (*context).set_record(record);
-        (*context).head.run.set(Some((*record).run));
-        (*record).run = run_closure;
+        (*context).head.run.set(Some((*record).run.get()));
+        (*record).run.set(run_closure);
         last_word(record).write(context);
         record
     }
@@ -174,7 +174,7 @@ unsafe fn begin(record: *mut Header, context: *mut Context, mode: Mode) -> Ended
     // function's.
     unsafe {
         let run = (*context).head.run.take().expect("left with the context");
-        (*record).run = run;
+        (*record).run.set(run);
         match worker::current() {
             Some(w) if mode == Mode::Run => enter(&w, context),
             w => Context::end_unused(context, w),
@@ -267,8 +267,8 @@ pub(crate) unsafe fn nested(w: Option<&Worker>, record: *mut Header) {
         // `StackTask` there is a word for the context.
         unsafe {
             (*context).set_record(record);
-            (*context).head.run.set(Some((*record).run));
-            (*record).run = run_nested;
+            (*context).head.run.set(Some((*record).run.get()));
+            (*record).run.set(run_nested);
             (*record).kind = (*record).kind.and(Kind::HEIR);
             record.add(1).cast::<*mut Context>().write(context);
         }

@@ -65,7 +65,7 @@ mod test {
     fn oldest_first_and_without_jobs() {
         let mut records = records(6);
         // Jobs: 1, 2, 4.
-        [1, 2, 4].into_iter().for_each(|i| records[i].kind = Kind::CLOSURE.and(Kind::GUEST));
+        [1, 2, 4].into_iter().for_each(|i| records[i].set_kind(Kind::CLOSURE.and(Kind::GUEST)));
         let queued = || {
             let mut queue = Queue::default();
             // SAFETY: the records are live, and in no queue that anybody else has.
