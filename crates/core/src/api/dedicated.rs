@@ -11,12 +11,12 @@
 use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::spawn;
-use crate::record::header::{DETACHED, Ended, Header, Kind, Mode, Outcome};
+use crate::record::header::{DETACHED, Ended, Header, Kind};
 use crate::record::{create, memory, payload as record};
 use crate::sched::context::inherit::Inherited;
 use crate::sched::pool::{DedicatedTask, Handle, Pool};
 use crate::sched::waker::wake_waiter;
-use crate::sched::{finish, lent, unhandled, unwind, worker};
+use crate::sched::{finish, lent, lifecycle, unhandled, unwind, worker};
 use myriad_base::stack::overflow;
 use myriad_base::sys::map;
 use myriad_base::sys::thread::{self, processors};
@@ -168,9 +168,8 @@ fn run(pool: &'static Pool, task: *mut Header) {
     lent::ME.set(task);
     // SAFETY: the record was made for us. After `complete` it is ours only if it was detached.
     unsafe {
-        let ended = ((*task).run.get())(task, Mode::Run);
-        (*task).outcome.set(if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned });
-        let waiter = Header::complete(task);
+        let ended = lifecycle::begin(task);
+        let waiter = lifecycle::end(task, lifecycle::outcome_of(ended));
         if waiter == DETACHED {
             // What is left is the task's own code: it runs as the task.
             if ended == Ended::Panicked {

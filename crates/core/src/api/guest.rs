@@ -6,8 +6,8 @@
 //! and `spawn` know nothing of them. What such a library begins is marked as a *job* ([`join`],
 //! [`spawn_job`], [`spawn_job_in`], [`run`]), so that spares can pass it over (`sched::spare`).
 
+pub use crate::sched::driver::when_idle;
 use crate::sched::lent;
-pub use crate::sched::on_idle::when_idle;
 
 use crate::api::run::run_on;
 use crate::api::{JoinHandle, Scope, blocking, pair, spawn};

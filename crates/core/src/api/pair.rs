@@ -7,12 +7,13 @@
 use super::handle::wait_done;
 use crate::record::create::write_stack_header;
 use crate::record::current::CurrentTask;
-use crate::record::header::{Ended, Header, Marks, Mode};
+use crate::record::header::{Ended, Header, Marks, Mode, Outcome};
 use crate::record::position::UNCLAIMED;
 use crate::runtime::global;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::cancel::{self, checkpoint, request};
 use crate::sched::context::{self, Relocated, inherit, nested};
+use crate::sched::lifecycle;
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
 use crate::sched::waker::wake_waiter_as;
 use crate::sched::worker::{self, Role, Worker};
@@ -152,7 +153,8 @@ unsafe fn run_framed(task: *mut Header, body: &mut dyn FnMut(bool)) {
             w = context::end(w);
         }
         w.forget_frame();
-        let waiter = Header::complete(task);
+        // (What has become of it is in the frame.)
+        let waiter = lifecycle::end(task, Outcome::Returned);
         // The frame may be gone now.
         if !waiter.is_null() {
             _ = wake_waiter_as(w, waiter);

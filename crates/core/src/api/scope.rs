@@ -28,12 +28,12 @@ use crate::sched::cancel::scoped_tasks::ScopeHead;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::cancel::{self, checkpoint, request};
 use crate::sched::context::{self, inherit};
-use crate::sched::finish;
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
 use crate::sched::user_code::UserValue;
 use crate::sched::waker::wake_waiter_as;
 use crate::sched::worker::{self, Role, Worker, block_thread, wake_node};
+use crate::sched::{finish, lifecycle};
 use myriad_base::sys::atomic::{AtomicBool, AtomicIsize, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
 use std::cell::Cell;
@@ -479,29 +479,28 @@ where
                 unwind::catch(f)
             }
         });
-        match result {
+        let outcome = match result {
             Ok(value) => {
                 record::put(task, value);
-                (*task).outcome.set(Outcome::Returned);
+                Outcome::Returned
             }
             Err(mut payload) => {
                 cancel::end_cancellation(&mut payload);
                 record::put::<Payload>(task, payload);
-                (*task).outcome.set(Outcome::Panicked);
+                Outcome::Panicked
             }
-        }
+        };
         if w.running.has_context() {
             w = context::end(w);
         }
-        // Detached for good: no need to swap. Acquire: as in `complete`.
-        let waiter = if (*task).waiter.load(Acquire) == DETACHED { DETACHED } else { Header::complete(task) };
+        let waiter = lifecycle::end_by_runner(task, outcome);
         // What is left of the task runs as the task until its record is freed, and is cancelled no
         // more. Once the end can be seen without that, nothing runs here as this task: the record
         // may be another one's.
         if waiter == DETACHED {
             // (As in `run_loop::end_detached`.)
             (*task).waiter.store(DETACHED, Relaxed);
-            if (*task).outcome.get() == Outcome::Panicked {
+            if outcome == Outcome::Panicked {
                 cancel::keep_off_for_good(&*task);
                 w = finish::leave_task(keep(w, &(*scope).panic, record::take::<Payload>(task)));
                 finish::free(Some(&w), task);

@@ -12,8 +12,8 @@ use std::ptr::null_mut;
 #[repr(transparent)]
 pub(crate) struct Record(Header);
 
-// SAFETY: nobody runs or completes these tasks, so the cells of the header keep what `record` wrote;
-// its other words are atomic or never written.
+// SAFETY: nobody runs or completes these tasks, so the cells of the header keep what `record`
+// wrote; its other words are atomic or never written.
 unsafe impl Sync for Record {}
 
 impl Record {

@@ -19,8 +19,8 @@ static NOBODY: Nobody = Nobody(Header::nobody());
 #[repr(transparent)]
 struct Nobody(Header);
 
-// SAFETY: nobody runs or completes this record, so its cells, which make a header `!Sync`, keep what
-// `Header::nobody` wrote; its other words are atomic or never written.
+// SAFETY: nobody runs or completes this record, so its cells, which make a header `!Sync`, keep
+// what `Header::nobody` wrote; its other words are atomic or never written.
 #[cfg(not(loom))]
 unsafe impl Sync for Nobody {}
 

@@ -17,6 +17,7 @@ use crate::queue::parked::Parked;
 use crate::record::header::{DETACHED, DONE, Header, Outcome};
 use crate::record::position::Position;
 use crate::record::{memory, position};
+use crate::sched::lifecycle;
 use crate::sched::pool::Pool;
 use crate::sched::unwind;
 use crate::sched::waker::wake_waiter;
@@ -93,10 +94,7 @@ unsafe fn tell(pool: &'static Pool, task: *mut Header) {
     pool.keep_left();
     // SAFETY: `task` is blocked, and its workers have ended (this function's contract): who ran it
     // does not go on, so what is the runner's is ours.
-    let waiter = unsafe {
-        (*task).outcome.set(Outcome::Left);
-        Header::complete(task)
-    };
+    let waiter = unsafe { lifecycle::end(task, Outcome::Left) };
     if waiter == DETACHED {
         pool.forget_left();
     } else if !waiter.is_null() {

@@ -5,7 +5,7 @@ use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Header, Mode, Outcome};
 use crate::sched::pool::Pool;
 use crate::sched::worker::{self, Role, Worker};
-use crate::sched::{context, unwind, user_code};
+use crate::sched::{context, lifecycle, unwind, user_code};
 use myriad_base::sys::say::say;
 
 /// Frees a record whose payload is gone.
@@ -96,8 +96,7 @@ pub(crate) unsafe fn drop_unstarted(task: *mut Header) {
             unwind::discard(payload);
             say!("myriad: a task dropped at shutdown (spawned at {}) panicked in its destructor", (*task).place);
         }
-        (*task).outcome.set(Outcome::Dropped);
-        let waiter = Header::complete(task);
+        let waiter = lifecycle::end(task, Outcome::Dropped);
         if waiter == DETACHED {
             free(worker::current().as_deref(), task);
         } else if !waiter.is_null() {

@@ -5,11 +5,12 @@
 pub(crate) mod calls;
 pub(crate) mod cancel;
 pub(crate) mod context;
+pub(crate) mod driver;
 pub(crate) mod finish;
 pub(crate) mod fork;
 pub(crate) mod idle;
 pub(crate) mod lent;
-pub(crate) mod on_idle;
+pub(crate) mod lifecycle;
 pub(crate) mod pool;
 pub(crate) mod priority;
 pub(crate) mod rescue;

@@ -26,13 +26,12 @@ use super::worker::{BUDGET, Role, Worker};
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
-use crate::record::header::{DETACHED, Ended, Header, Mode, Outcome};
+use crate::record::header::{DETACHED, Ended, Header};
 use crate::sched::rescue::monitor;
-use crate::sched::timers::Timers;
 use crate::sched::wait::foreign;
 use crate::sched::waker::wake_waiter_as;
-use crate::sched::{cancel, context, finish, unhandled};
-use myriad_base::sys::atomic::Ordering::{Acquire, Relaxed};
+use crate::sched::{cancel, context, driver, finish, lifecycle, unhandled};
+use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::fence::heavy_ticks;
 use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
 use std::ptr::null_mut;
@@ -132,12 +131,12 @@ fn tick(w: Role) -> (Role, bool) {
     // Only we write it.
     w.tick_count.store(w.tick_count.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();
-    let mut w = Timers::poll(w);
+    let mut w = driver::poll(w);
     let others_stuck = w.pool.any_stuck.load(Relaxed);
     if others_stuck {
         // (Less often, as it asks for the time.)
         if w.tick_count.load(Relaxed).is_multiple_of(4) {
-            w = Timers::poll_all(w).0;
+            w = driver::poll_all(w).0;
         }
         adopt(&w);
     }
@@ -250,7 +249,7 @@ impl Role {
     #[inline(always)]
     pub(crate) unsafe fn run(self, task: *mut Header) -> (Role, Ended) {
         // SAFETY: the task is ours to run.
-        let ended = unsafe { ((*task).run.get())(task, Mode::Run) };
+        let ended = unsafe { lifecycle::begin(task) };
         (self.refresh(), ended)
     }
 }
@@ -287,14 +286,10 @@ pub(crate) unsafe fn start(w: Role, task: *mut Header) -> Role {
 /// The caller has run the task to its end, and `ended` says how it ended.
 #[inline(always)]
 pub(crate) unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role {
-    // SAFETY: the task has run to its end (this function's contract): until `Header::complete` the
-    // record is ours; after it only if the task was detached.
+    // SAFETY: the task has run to its end (this function's contract): until that is said the record
+    // is ours; after it only if the task was detached.
     unsafe {
-        (*task).outcome.set(if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned });
-        // Detached for good, most often, before it ran: no need to swap. Acquire: as in
-        // `Header::complete`.
-        let before = (*task).waiter.load(Acquire);
-        let waiter = if before == DETACHED { before } else { Header::complete(task) };
+        let waiter = lifecycle::end_by_runner(task, lifecycle::outcome_of(ended));
         if waiter == DETACHED {
             if ended != Ended::ReturnedPlain {
                 return end_detached(w, task, ended);
@@ -308,8 +303,8 @@ pub(crate) unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role 
 }
 
 /// # Safety
-/// The caller has run `task` to its end, `ended` says how it ended, and [`Header::complete`] has
-/// said that it is detached, or was so before.
+/// The caller has run `task` to its end, `ended` says how it ended, and
+/// [`lifecycle::end_by_runner`] has said that it is detached.
 #[inline(never)]
 unsafe fn end_detached(w: Role, task: *mut Header, ended: Ended) -> Role {
     // What is left is the task's own code: its destructors run as the task, which is cancelled no
@@ -361,7 +356,7 @@ fn spare_turn(w: Role) -> (Role, bool) {
         w.stacks.trim_threads(0);
         // As in `tick`.
         w.running.set(CurrentTask::NOTHING);
-        let w = Timers::poll(w);
+        let w = driver::poll(w);
         // What the timers have woken is ours: nobody else would look for it.
         if !w.spare || w.shared.has_ready() || !w.nothing_ready() || w.shared.deque.looks_busy() {
             return (w, true);
@@ -432,7 +427,7 @@ fn search(w: Role) -> (Role, *mut Header) {
             if !task.is_null() {
                 return (w, task);
             }
-            let (now, any) = Timers::poll_all(w);
+            let (now, any) = driver::poll_all(w);
             w = now;
             // (Whoever ran a waker may be another worker by now, with queues of its own.)
             if any {
@@ -445,10 +440,7 @@ fn search(w: Role) -> (Role, *mut Header) {
             && (now >= w.force_at.get() || !workers.others(me).any(|m| m.deque.looks_busy()))
         {
             w.stacks.trim();
-            let slept = workers.sleep(me, || {
-                crate::sched::on_idle::tell_idle(&w);
-                Timers::until_next(&w)
-            });
+            let slept = workers.sleep(me, || driver::before_sleep(&w));
             // Also if it did not: the monitor may have looked while all others slept and it was
             // about to.
             monitor::worker_awake();
@@ -460,7 +452,7 @@ fn search(w: Role) -> (Role, *mut Header) {
                 }
             }
             w.pool.next_look.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
-            return (Timers::poll_all(w).0, null_mut());
+            return (driver::poll_all(w).0, null_mut());
         }
         if now - began > FORCE_US * per_us || foreign::was_called_lately(now) {
             // Whoever waits for what this worker has just ended, a thread that is no worker, may

@@ -53,7 +53,7 @@ use super::run_loop::{FORCE_US, SPIN_US, adopt, steal_one};
 use super::worker::{Role, Worker};
 use crate::queue::policy::{Arrival, Queues};
 use crate::record::header::{Header, Kind};
-use crate::sched::timers::Timers;
+use crate::sched::driver;
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
 use std::ptr::null_mut;
@@ -85,7 +85,7 @@ pub(super) fn search(w: Role) -> (Role, *mut Header) {
         let now = ticks();
         if !polled && now - began >= FORCE_US * per_us {
             polled = true;
-            let (now, any) = Timers::poll_all(w);
+            let (now, any) = driver::poll_all(w);
             w = now;
             if any {
                 return (w, null_mut());

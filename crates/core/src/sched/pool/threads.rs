@@ -124,7 +124,7 @@ impl Pool {
     /// A worker has left its loop for good, with so many tasks still blocked.
     pub(crate) fn worker_ended(&self, w: &Worker, blocked: usize) {
         w.prefer_locks(false);
-        crate::sched::on_idle::tell_idle(w);
+        crate::sched::driver::tell_idle(w);
         let mut threads = locked(&self.threads);
         threads.ended += 1;
         threads.blocked += blocked;

@@ -7,7 +7,7 @@ use crate::queue::ready::{Ready, prefetch};
 use crate::queue::reason::WaitReason;
 use crate::record::header::Kind;
 use crate::sched::cancel::{checkpoint, request};
-use crate::sched::timers::Timers;
+use crate::sched::driver;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::stack::switch::switch;
 use myriad_base::sys::atomic::Ordering::*;
@@ -283,7 +283,7 @@ impl Role {
         let mut w = self.refresh();
         while !is_over() {
             w.drain_inbox();
-            w = Timers::poll(w);
+            w = driver::poll(w);
             let ready = w.take_ready();
             if ready.is_null() {
                 myriad_base::sys::thread::yield_now();

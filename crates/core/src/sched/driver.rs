@@ -1,0 +1,69 @@
+//! Where a worker's loop meets what is outside of its queues: the clock, and who waits for it to
+//! have nothing to do. What drives tasks from outside (a reactor of I/O) has its places here:
+//!
+//! | place | when | today |
+//! |---|---|---|
+//! | [`poll`] | at each tick of the loop | the worker's timers |
+//! | [`poll_all`] | before it sleeps, after it has slept | the timers of all workers |
+//! | [`before_sleep`] | all know that it sleeps | the listener; until when it sleeps |
+//! | `Workers::stay_asleep` | it sleeps | a futex |
+//! | `Workers::unpark` | it is woken | the same futex |
+//!
+//! The last two stand where the protocol of sleeping does, which has models.
+//!
+//! **The listener** is for a library that divides a call by a number which is set beforehand
+//! (OpenBLAS): while all workers are busy it had better not divide, and nobody asks us before a
+//! call. So the number is lowered while they are, and here is where it is raised again.
+
+use crate::sched::timers::Timers;
+use crate::sched::worker::{Role, Worker};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::*};
+use std::time::Duration;
+
+/// Fires what is due on this worker. Wakers are user code, so the role is read anew.
+#[inline]
+pub(crate) fn poll(w: Role) -> Role {
+    Timers::poll(w)
+}
+
+/// Fires what is due on any worker of the pool; true if there was something.
+pub(crate) fn poll_all(w: Role) -> (Role, bool) {
+    Timers::poll_all(w)
+}
+
+/// This worker is about to sleep, and all know that; says how long at most.
+pub(crate) fn before_sleep(w: &Worker) -> Option<Duration> {
+    tell_idle(w);
+    Timers::until_next(w)
+}
+
+/// A `fn(usize)`, or null. (No `OnceLock`: in a process that is forked while it is set nobody would
+/// end that.)
+static LISTENER: AtomicPtr<()> = AtomicPtr::new(null_mut());
+
+/// From now on `listener` is called by each worker (but spares) that is about to sleep, or ends,
+/// with the [number](crate::api::guest::number) of its pool. There is one in a process, for good.
+/// False: there is one already.
+///
+/// When it is called, [`has_idle`](crate::api::guest::has_idle) says already that somebody sleeps.
+/// So who first writes what the listener reads, and then asks that, misses nobody, if there is a
+/// SeqCst fence between the two: it pairs with the heavy fence in `Workers::fall_asleep`.
+///
+/// The listener does not block and does not panic.
+pub fn when_idle(listener: fn(usize)) -> bool {
+    // Release: what the caller did before, for the Acquire in `tell_idle`.
+    LISTENER.compare_exchange(null_mut(), listener as *mut (), Release, Relaxed).is_ok()
+}
+
+/// This worker has nothing to do.
+#[inline]
+pub(crate) fn tell_idle(w: &Worker) {
+    // Acquire: pairs with the Release in `when_idle`.
+    let listener = LISTENER.load(Acquire);
+    if !listener.is_null() && !w.spare {
+        // SAFETY: what is not null was put there by `when_idle`, from a function of this type.
+        let listener = unsafe { std::mem::transmute::<*mut (), fn(usize)>(listener) };
+        listener(usize::from(w.pool.number));
+    }
+}

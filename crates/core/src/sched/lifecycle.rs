@@ -1,0 +1,63 @@
+//! The doors of a task's life: each step of each task goes through one function.
+//!
+//! | step | door |
+//! |---|---|
+//! | it is created | [`record::create`](crate::record::create): whoever writes a header |
+//! | it begins | [`begin`] |
+//! | it is set aside, and says for what | [`Role::suspend`](crate::sched::worker::Role::suspend), with a [`WaitReason`](crate::queue::reason::WaitReason) in its node |
+//! | it is woken | [`wake_node`](crate::sched::worker::wake_node) and its like |
+//! | it ends | [`end`], or [`end_by_runner`] |
+//!
+//! What wants to see tasks live (a count, a trace) looks here. A future that is polled again goes
+//! through [`begin`] each time.
+
+use crate::record::header::{DETACHED, Ended, Header, Mode, Outcome};
+use myriad_base::sys::atomic::Ordering::*;
+
+/// Runs a task, to its end; a future until it waits.
+///
+/// # Safety
+/// The task was taken out of its queue, or claimed, or is in none, so that nobody else runs it. On
+/// a worker it is what that worker [runs](crate::sched::worker::Worker::running).
+#[inline(always)]
+pub(crate) unsafe fn begin(task: *mut Header) -> Ended {
+    // SAFETY: nobody else runs the task (this function's contract), so its payload is ours.
+    unsafe { ((*task).run.get())(task, Mode::Run) }
+}
+
+/// Says how a task has ended, and that it has: returns who waits, as
+/// [`Header::complete`] does.
+///
+/// # Safety
+/// The caller has run the task to its end, or nobody ever does; the payload is what `outcome` says.
+#[inline(always)]
+pub(crate) unsafe fn end(task: *mut Header, outcome: Outcome) -> *mut () {
+    // SAFETY: the caller is the runner or stands for it (this function's contract), so until
+    // `complete` the record is the caller's.
+    unsafe {
+        (*task).outcome.set(outcome);
+        Header::complete(task)
+    }
+}
+
+/// The same by the worker that has run the task. A task that was detached before its end, as most
+/// are of those that are, needs no exchange: its `waiter` says [`DETACHED`] from then on too.
+///
+/// # Safety
+/// The calling worker has run the task to its end; the payload is what `outcome` says.
+#[inline(always)]
+pub(crate) unsafe fn end_by_runner(task: *mut Header, outcome: Outcome) -> *mut () {
+    // SAFETY: the caller has run the task (this function's contract), so until `complete` the
+    // record is the caller's. Acquire: as in `complete`.
+    unsafe {
+        (*task).outcome.set(outcome);
+        let before = (*task).waiter.load(Acquire);
+        if before == DETACHED { before } else { Header::complete(task) }
+    }
+}
+
+/// The outcome that such an end leaves.
+#[inline(always)]
+pub(crate) fn outcome_of(ended: Ended) -> Outcome {
+    if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned }
+}
