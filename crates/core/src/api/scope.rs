@@ -479,28 +479,28 @@ where
                 unwind::catch(f)
             }
         });
-        let outcome = match result {
+        match result {
             Ok(value) => {
                 record::put(task, value);
-                Outcome::Returned
+                (*task).outcome.set(Outcome::Returned);
             }
             Err(mut payload) => {
                 cancel::end_cancellation(&mut payload);
                 record::put::<Payload>(task, payload);
-                Outcome::Panicked
+                (*task).outcome.set(Outcome::Panicked);
             }
-        };
+        }
         if w.running.has_context() {
             w = context::end(w);
         }
-        let waiter = lifecycle::end_by_runner(task, outcome);
+        let waiter = lifecycle::end_by_runner(task);
         // What is left of the task runs as the task until its record is freed, and is cancelled no
         // more. Once the end can be seen without that, nothing runs here as this task: the record
         // may be another one's.
         if waiter == DETACHED {
             // (As in `run_loop::end_detached`.)
             (*task).waiter.store(DETACHED, Relaxed);
-            if outcome == Outcome::Panicked {
+            if (*task).outcome.get() == Outcome::Panicked {
                 cancel::keep_off_for_good(&*task);
                 w = finish::leave_task(keep(w, &(*scope).panic, record::take::<Payload>(task)));
                 finish::free(Some(&w), task);

@@ -6,7 +6,7 @@
 //! | it begins | [`begin`] |
 //! | it is set aside, and says for what | [`Role::suspend`](crate::sched::worker::Role::suspend), with a [`WaitReason`](crate::queue::reason::WaitReason) in its node |
 //! | it is woken | [`wake_node`](crate::sched::worker::wake_node) and its like |
-//! | it ends | [`end`], or [`end_by_runner`] |
+//! | it ends | [`end`], or [`end_by_runner`] where its outcome is written |
 //!
 //! What wants to see tasks live (a count, a trace) looks here. A future that is polled again goes
 //! through [`begin`] each time.
@@ -40,17 +40,17 @@ pub(crate) unsafe fn end(task: *mut Header, outcome: Outcome) -> *mut () {
     }
 }
 
-/// The same by the worker that has run the task. A task that was detached before its end, as most
-/// are of those that are, needs no exchange: its `waiter` says [`DETACHED`] from then on too.
+/// The same by the worker that has run the task and written its outcome. A task that was detached
+/// before its end, as most are of those that are, needs no exchange: its `waiter` says [`DETACHED`]
+/// from then on too.
 ///
 /// # Safety
-/// The calling worker has run the task to its end; the payload is what `outcome` says.
+/// The calling worker has run the task to its end; the payload is what the outcome says.
 #[inline(always)]
-pub(crate) unsafe fn end_by_runner(task: *mut Header, outcome: Outcome) -> *mut () {
+pub(crate) unsafe fn end_by_runner(task: *mut Header) -> *mut () {
     // SAFETY: the caller has run the task (this function's contract), so until `complete` the
     // record is the caller's. Acquire: as in `complete`.
     unsafe {
-        (*task).outcome.set(outcome);
         let before = (*task).waiter.load(Acquire);
         if before == DETACHED { before } else { Header::complete(task) }
     }

@@ -289,7 +289,8 @@ pub(crate) unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role 
     // SAFETY: the task has run to its end (this function's contract): until that is said the record
     // is ours; after it only if the task was detached.
     unsafe {
-        let waiter = lifecycle::end_by_runner(task, lifecycle::outcome_of(ended));
+        (*task).outcome.set(lifecycle::outcome_of(ended));
+        let waiter = lifecycle::end_by_runner(task);
         if waiter == DETACHED {
             if ended != Ended::ReturnedPlain {
                 return end_detached(w, task, ended);
