@@ -11,7 +11,7 @@ use std::sync::Mutex;
 ///
 /// # Examples
 /// ```
-/// use myriad_par::Loop;
+/// use myriad::par::Loop;
 /// # std::panic::set_hook(Box::new(|_| ()));
 /// let panics = Loop::new(0..10).try_run(|i| assert!(i % 4 != 3, "not {i}")).unwrap_err();
 /// assert_eq!(panics.iter().map(|(i, _)| i).collect::<Vec<_>>(), [3, 7]);
@@ -33,6 +33,11 @@ impl Panics {
     /// in that order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &(dyn Any + Send))> {
         self.list.iter().map(|(number, payload)| (*number, &**payload))
+    }
+
+    /// The lowest number of an iteration that has panicked.
+    pub(crate) fn first_number(&self) -> usize {
+        self.list[0].0
     }
 
     /// What they carry, in the same order.

@@ -3,7 +3,7 @@
 //! People use them through the crate `myriad`, as `myriad::par`.
 //!
 //! ```
-//! use myriad_par as par; // in a program: use myriad::par;
+//! use myriad::par as par; // in a program: use myriad::par;
 //!
 //! let squares = par::collect(0..1000_u64, |i| i * i);
 //! assert_eq!(par::sum(&squares), 332_833_500);
@@ -54,6 +54,7 @@
 #![warn(unused_qualifications)]
 
 mod failures;
+mod fallible;
 mod filter;
 mod grain;
 mod loops;
@@ -66,6 +67,7 @@ pub mod sort;
 mod unwind;
 
 pub use failures::Panics;
+pub use fallible::{try_collect, try_each, try_for_each, try_map};
 pub use filter::{collect_some, filter, filter_map};
 pub use loops::{Index, Loop, Schedule, each, for_each, for_each_chunk, for_each_chunk_mut, for_each_mut, for_each_of};
 pub use map::{collect, map};

@@ -1,8 +1,10 @@
 //! A vector of results, in order.
 
+use crate::fallible::Failure;
 use crate::loops::{Index, len};
 use crate::reduce::{leaf_size, tree};
 use crate::unwind::after;
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -19,7 +21,7 @@ use std::ops::Range;
 ///
 /// # Examples
 /// ```
-/// let lengths = myriad_par::map(&["a", "bb", ""], |word| word.len());
+/// let lengths = myriad::par::map(&["a", "bb", ""], |word| word.len());
 /// assert_eq!(lengths, [1, 2, 0]);
 /// ```
 #[doc(alias = "par_iter")]
@@ -44,7 +46,7 @@ pub fn map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
 ///
 /// # Examples
 /// ```
-/// assert_eq!(myriad_par::collect(1..5_u64, |i| i * i), [1, 4, 9, 16]);
+/// assert_eq!(myriad::par::collect(1..5_u64, |i| i * i), [1, 4, 9, 16]);
 /// ```
 #[track_caller]
 pub fn collect<I: Index, R: Send>(range: Range<I>, f: impl Fn(I) -> R + Sync) -> Vec<R> {
@@ -55,31 +57,59 @@ pub fn collect<I: Index, R: Send>(range: Range<I>, f: impl Fn(I) -> R + Sync) ->
 /// The same, by leaves of this size.
 #[track_caller]
 pub(crate) fn by_leaves<I: Index, R: Send>(range: Range<I>, size: usize, f: impl Fn(I) -> R + Sync) -> Vec<R> {
+    let results = try_by_leaves(range, size, |i| Ok::<R, Infallible>(f(i)));
+    after(f, results.unwrap_or_else(|never| match never {}))
+}
+
+/// The same, of what may fail: the error of the lowest number that does. Leaves behind that one are
+/// not begun.
+#[track_caller]
+pub(crate) fn try_by_leaves<I: Index, R: Send, E: Send>(
+    range: Range<I>,
+    size: usize,
+    f: impl Fn(I) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
     let n = len(&range);
     let mut results: Vec<R> = Vec::with_capacity(n);
     if n == 0 {
-        return results;
+        return Ok(results);
     }
+    let failure = Failure::default();
     let first = Place(results.as_mut_ptr());
     let leaf = |number: usize| {
         let from = number * size;
         let to = from + size.min(n - from);
+        if failure.is_at_or_before(from) {
+            return None;
+        }
         // SAFETY: `from` is below the capacity.
         let mut run = Run { first: unsafe { first.add(from) }, len: 0, owns: PhantomData };
         for i in from..to {
-            // SAFETY: a place of the vector's memory that only this leaf writes, once.
-            unsafe { run.first.add(run.len).write(f(I::at(range.start, i))) };
+            match f(I::at(range.start, i)) {
+                // SAFETY: a place of the vector's memory that only this leaf writes, once.
+                Ok(result) => unsafe { run.first.add(run.len).write(result) },
+                Err(error) => {
+                    failure.note(i, error);
+                    return None;
+                }
+            }
             run.len += 1;
         }
-        run
+        Some(run)
     };
-    let all = tree(n.div_ceil(size), &leaf, &Run::append);
+    // (Where one has failed, the run of the other is dropped.)
+    let both = |a: Option<Run<R>>, b: Option<Run<R>>| Some(a?.append(b?));
+    let all = tree(n.div_ceil(size), &leaf, &both);
+    let Some(all) = all else {
+        let (_, error) = failure.into_first().expect("a leaf without a run has failed, or stands behind one that has");
+        return after((f, results), Err(error));
+    };
     debug_assert!(all.len == n);
     std::mem::forget(all);
     // SAFETY: all are written: the runs of all leaves, one after the other, and nobody drops them
     // any more.
     unsafe { results.set_len(n) };
-    after(f, results)
+    after(f, Ok(results))
 }
 
 /// Where results go, or stand.

@@ -6,6 +6,7 @@ mod common;
 mod sort_common;
 
 mod par_destructors;
+mod par_fallible;
 mod par_filter;
 mod par_loops;
 mod par_reduce;

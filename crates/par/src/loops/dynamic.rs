@@ -4,14 +4,22 @@ use crate::grain::Grain;
 use crate::unwind::Stop;
 use myriad_core::engine::split::share;
 use myriad_core::{cancel, join};
+use std::ops::ControlFlow;
 
-/// Runs the pieces of `0..len`.
-pub(super) fn run(len: usize, grain: Option<usize>, piece: &(impl Fn(usize, usize) + Sync)) {
+/// Runs the pieces of `0..len`. Where a piece breaks, nothing behind it is wanted any more; numbers
+/// before it are.
+pub(super) fn run(len: usize, grain: Option<usize>, piece: &(impl Fn(usize, usize) -> ControlFlow<()> + Sync)) {
     go(0, len, Grain::new(grain), piece, &Stop::default());
 }
 
 /// A part of it. Its depth is at most the logarithm of the length: each call has half as much.
-fn go(from: usize, to: usize, mut grain: Grain, piece: &(impl Fn(usize, usize) + Sync), stop: &Stop) {
+fn go(
+    from: usize,
+    to: usize,
+    mut grain: Grain,
+    piece: &(impl Fn(usize, usize) -> ControlFlow<()> + Sync),
+    stop: &Stop,
+) {
     let mut at = from;
     let mut split = grain.is_split_due_at_once(to - at);
     let alarm = stop.alarm();
@@ -22,7 +30,9 @@ fn go(from: usize, to: usize, mut grain: Grain, piece: &(impl Fn(usize, usize) +
         }
         let now = grain.begin(to - at);
         let end = at + now.len;
-        piece(at, end);
+        if piece(at, end).is_break() {
+            return alarm.disarm();
+        }
         at = end;
         if at == to {
             return alarm.disarm();

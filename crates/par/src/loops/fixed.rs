@@ -3,17 +3,23 @@
 use crate::unwind::Stop;
 use myriad_core::engine::split::share;
 use myriad_core::{cancel, join};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// So many blocks of `0..len`, the first ones longer by one where it does not come out even.
-pub(super) fn blocks(len: usize, tasks: usize, piece: &(impl Fn(usize, usize) + Sync)) {
+pub(super) fn blocks(len: usize, tasks: usize, piece: &(impl Fn(usize, usize) -> ControlFlow<()> + Sync)) {
     let (each, more) = (len / tasks, len % tasks);
     let begin = |block: usize| block * each + block.min(more);
-    fan_out(tasks, &|block, _| piece(begin(block), begin(block + 1)));
+    fan_out(tasks, &|block, _| _ = piece(begin(block), begin(block + 1)));
 }
 
 /// So many tasks that take the next `grain` numbers each, until there are none left.
-pub(super) fn greedy(len: usize, tasks: usize, grain: usize, piece: &(impl Fn(usize, usize) + Sync)) {
+pub(super) fn greedy(
+    len: usize,
+    tasks: usize,
+    grain: usize,
+    piece: &(impl Fn(usize, usize) -> ControlFlow<()> + Sync),
+) {
     let next = AtomicUsize::new(0);
     fan_out(tasks, &|_, stop| {
         // Relaxed: the numbers are all there is to it.
@@ -24,7 +30,9 @@ pub(super) fn greedy(len: usize, tasks: usize, grain: usize, piece: &(impl Fn(us
             match next.compare_exchange_weak(at, end, Relaxed, Relaxed) {
                 Ok(_) => {
                     cancel::check();
-                    piece(at, end);
+                    if piece(at, end).is_break() {
+                        return;
+                    }
                     at = next.load(Relaxed);
                 }
                 Err(now) => at = now,

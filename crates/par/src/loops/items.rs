@@ -28,7 +28,7 @@ use myriad_sync::lock::Mutex;
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// let text = "some words\nin some\nlines";
 /// let words = AtomicUsize::new(0);
-/// myriad_par::for_each_of(text.lines(), |line| _ = words.fetch_add(line.split(' ').count(), Relaxed));
+/// myriad::par::for_each_of(text.lines(), |line| _ = words.fetch_add(line.split(' ').count(), Relaxed));
 /// assert_eq!(words.into_inner(), 5);
 /// ```
 #[track_caller]

@@ -23,7 +23,7 @@ pub use slices::{for_each, for_each_chunk, for_each_chunk_mut, for_each_mut};
 use crate::failures::{Collector, Panics, run_each};
 use myriad_core::engine::split;
 use std::num::NonZero;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// Which worker runs which iterations of a [`Loop`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,7 +46,7 @@ pub enum Schedule {
 ///
 /// # Examples
 /// ```
-/// use myriad_par::{Loop, Schedule};
+/// use myriad::par::{Loop, Schedule};
 /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 ///
 /// let sum = AtomicU64::new(0);
@@ -147,9 +147,31 @@ impl<I: Index> Loop<I> {
     where
         F: Fn(I) + Sync,
     {
+        self.try_run_while(|_| true, |_, i| body(i))
+    }
+
+    /// The same for the numbers that are `wanted`; where one is not, those behind it are not
+    /// either. `body` gets the number of the iteration, counted from 0, as well.
+    #[track_caller]
+    pub(crate) fn try_run_while(
+        self,
+        wanted: impl Fn(usize) -> bool + Sync,
+        body: impl Fn(usize, I) + Sync,
+    ) -> Result<(), Panics> {
         let start = self.range.start;
         let panics = Collector::default();
-        let piece = |from, to| run_each(from, to, &panics, &|number| body(I::at(start, number)));
+        let piece = |from, to| {
+            if !wanted(from) {
+                return ControlFlow::Break(());
+            }
+            let body = |number| {
+                if wanted(number) {
+                    body(number, I::at(start, number));
+                }
+            };
+            run_each(from, to, &panics, &body);
+            ControlFlow::Continue(())
+        };
         self.drive(&piece);
         panics.finish()
     }
@@ -174,7 +196,7 @@ impl<I: Index> Loop<I> {
     /// ```
     /// use std::sync::Mutex;
     /// let all = Mutex::new(Vec::new());
-    /// myriad_par::Loop::new(0..100).run_pieces(|piece| {
+    /// myriad::par::Loop::new(0..100).run_pieces(|piece| {
     ///     let squares: Vec<_> = piece.map(|i| i * i).collect();
     ///     all.lock().unwrap().extend(squares);
     /// });
@@ -193,6 +215,7 @@ impl<I: Index> Loop<I> {
             let end = if to == len { end } else { I::at(start, to) };
             // One "iteration", whose number is the piece's first.
             run_each(from, from + 1, &panics, &|_| body(I::at(start, from)..end));
+            ControlFlow::Continue(())
         };
         self.drive(&piece);
         if let Err(panics) = panics.finish() {
@@ -200,9 +223,10 @@ impl<I: Index> Loop<I> {
         }
     }
 
-    /// Runs the pieces, each from a number to another, counted from 0.
+    /// Runs the pieces, each from a number to another, counted from 0. What is behind a piece that
+    /// breaks may be left out.
     #[track_caller]
-    fn drive(&self, piece: &(impl Fn(usize, usize) + Sync)) {
+    fn drive(&self, piece: &(impl Fn(usize, usize) -> ControlFlow<()> + Sync)) {
         let len = len(&self.range);
         if len == 0 {
             return;
@@ -234,7 +258,7 @@ impl<I: Index> Loop<I> {
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// let hits: Vec<AtomicUsize> = (0..10).map(|_| AtomicUsize::new(0)).collect();
-/// myriad_par::each(0..1000, |i| _ = hits[i % 10].fetch_add(1, Relaxed));
+/// myriad::par::each(0..1000, |i| _ = hits[i % 10].fetch_add(1, Relaxed));
 /// assert!(hits.into_iter().all(|hits| hits.into_inner() == 100));
 /// ```
 #[track_caller]

@@ -23,7 +23,7 @@ impl<I: Index> Loop<I> {
     ///
     /// # Examples
     /// ```
-    /// let squares = myriad_par::Loop::new(0..100_u64).grain(25).collect(|i| i * i);
+    /// let squares = myriad::par::Loop::new(0..100_u64).grain(25).collect(|i| i * i);
     /// assert_eq!(squares[99], 9801);
     /// ```
     #[track_caller]
@@ -47,7 +47,7 @@ impl<I: Index> Loop<I> {
     ///
     /// # Examples
     /// ```
-    /// let even = myriad_par::Loop::new(0..10).grain(4).collect_some(|i| (i % 2 == 0).then_some(i));
+    /// let even = myriad::par::Loop::new(0..10).grain(4).collect_some(|i| (i % 2 == 0).then_some(i));
     /// assert_eq!(even, [0, 2, 4, 6, 8]);
     /// ```
     #[track_caller]
@@ -74,7 +74,7 @@ impl<I: Index> Loop<I> {
     ///
     /// # Examples
     /// ```
-    /// let sum = myriad_par::Loop::new(1..100_u64).grain(10).map_reduce(|i| i, 0, |a, b| a + b);
+    /// let sum = myriad::par::Loop::new(1..100_u64).grain(10).map_reduce(|i| i, 0, |a, b| a + b);
     /// assert_eq!(sum, 4950);
     /// ```
     #[track_caller]

@@ -19,7 +19,7 @@ use std::num::NonZero;
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// let letters = AtomicUsize::new(0);
-/// myriad_par::for_each(&["a", "bc", "def"], |word| _ = letters.fetch_add(word.len(), Relaxed));
+/// myriad::par::for_each(&["a", "bc", "def"], |word| _ = letters.fetch_add(word.len(), Relaxed));
 /// assert_eq!(letters.into_inner(), 6);
 /// ```
 #[doc(alias = "par_iter")]
@@ -43,7 +43,7 @@ pub fn for_each<T: Sync>(xs: &[T], body: impl Fn(&T) + Sync) {
 /// # Examples
 /// ```
 /// let mut xs = [1, 2, 3];
-/// myriad_par::for_each_mut(&mut xs, |x| *x *= 10);
+/// myriad::par::for_each_mut(&mut xs, |x| *x *= 10);
 /// assert_eq!(xs, [10, 20, 30]);
 /// ```
 #[track_caller]
@@ -72,7 +72,7 @@ pub fn for_each_mut<T: Send>(xs: &mut [T], body: impl Fn(&mut T) + Sync) {
 /// ```
 /// use std::sync::Mutex;
 /// let sums = Mutex::new([0; 3]);
-/// myriad_par::for_each_chunk(&[1, 2, 3, 4, 5], 2, |number, part| sums.lock().unwrap()[number] = part.iter().sum());
+/// myriad::par::for_each_chunk(&[1, 2, 3, 4, 5], 2, |number, part| sums.lock().unwrap()[number] = part.iter().sum());
 /// assert_eq!(sums.into_inner().unwrap(), [3, 7, 5]);
 /// ```
 #[track_caller]
@@ -98,7 +98,7 @@ pub fn for_each_chunk<T: Sync>(xs: &[T], size: usize, body: impl Fn(usize, &[T])
 /// # Examples
 /// ```
 /// let mut image = vec![0_u8; 640 * 480];
-/// myriad_par::for_each_chunk_mut(&mut image, 640, |y, row| row.fill(y as u8));
+/// myriad::par::for_each_chunk_mut(&mut image, 640, |y, row| row.fill(y as u8));
 /// assert_eq!(image[640 * 99], 99);
 /// ```
 #[track_caller]

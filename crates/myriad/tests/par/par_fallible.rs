@@ -1,0 +1,92 @@
+//! Loops and maps that may fail: the error of a serial loop, whatever the schedule; nothing begins
+//! behind a failure that is known; no result and no error is lost or dropped twice.
+
+use crate::common::{Drops, catch_planned, in_both_modes, plan};
+use myriad::par;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+
+#[test]
+fn the_first_error_by_number() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            for first in [0, 1, 499, 5_000, 9_999] {
+                let fails = |i: usize| if i >= first && (i - first).is_multiple_of(7) { Err(i) } else { Ok(i) };
+                let xs: Vec<usize> = (0..10_000).collect();
+                assert_eq!(par::try_each(0..10_000, |i| fails(i).map(drop)), Err(first));
+                assert_eq!(par::try_for_each(&xs, |&i| fails(i).map(drop)), Err(first));
+                assert_eq!(par::try_collect(0..10_000, fails), Err(first));
+                assert_eq!(par::try_map(&xs, |&i| fails(i)), Err(first));
+            }
+            assert_eq!(par::try_collect(0..10_000, Ok::<usize, ()>), Ok((0..10_000).collect()));
+            assert_eq!(par::try_map(&[] as &[u8], |_| Err::<(), ()>(())), Ok(vec![]));
+            assert_eq!(par::try_each(5..5, |_| Err(())), Ok(()));
+            assert_eq!(par::try_each(-3..3_i8, |i| if i < 0 { Ok(()) } else { Err(i) }), Err(0));
+        });
+    });
+}
+
+/// All of it would take for ever.
+#[test]
+fn what_follows_is_not_begun() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            let (first, later) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let result = par::try_collect(0..1_000_000_usize, |i| {
+                if i == 3 {
+                    first.store(1, Release);
+                    return Err("three");
+                }
+                // Leaves that have begun already go on to their end.
+                if first.load(Acquire) == 1 && i > 3 {
+                    later.fetch_add(1, Relaxed);
+                }
+                Ok(())
+            });
+            assert_eq!(result, Err("three"));
+            assert!(later.load(Relaxed) < 500_000, "{later:?}");
+            let result = par::try_each(0..u64::MAX / 2, |i| if i == 300 { Err(i) } else { Ok(()) });
+            assert_eq!(result, Err(300));
+        });
+    });
+}
+
+#[test]
+fn a_panic_before_the_error_goes_on() {
+    in_both_modes(|rt| {
+        rt.run(|| {
+            let fails = |at: usize, panics: usize| {
+                par::try_each(0..1000, |i| {
+                    if i == panics {
+                        plan("below")
+                    }
+                    if i == at { Err(i) } else { Ok(()) }
+                })
+            };
+            catch_planned("below", || fails(700, 20));
+            catch_planned("below", || fails(1000, 999));
+            assert_eq!(fails(20, 700), Err(20));
+            catch_planned("below", || {
+                par::try_collect(0..1000, |i| if i == 20 { plan("below") } else { Ok::<_, ()>(i) })
+            });
+        });
+    });
+}
+
+/// Results and errors have owners.
+#[test]
+fn all_are_dropped_once() {
+    in_both_modes(|rt| {
+        let drops = Drops::new();
+        rt.run(|| {
+            for first in [0, 10, 999, 1000] {
+                let made = || drops.one();
+                let result = par::try_collect(0..1000, |i| if i >= first { Err(made()) } else { Ok(made()) });
+                assert_eq!(result.is_ok(), first == 1000);
+                drop(result);
+                _ = par::try_each(0..1000, |i| if i >= first { Err(made()) } else { Ok(()) });
+            }
+        });
+        assert!(drops.made() > 0);
+        drops.assert_all(drops.made());
+    });
+}

@@ -1,0 +1,180 @@
+//! Loops and maps whose bodies may fail: the first failure by number, as a serial loop would give.
+
+use crate::loops::{Index, Loop, len};
+use crate::map;
+use crate::reduce::leaf_size;
+use crate::unwind::after;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Calls `body` for each number of the range, in parallel, until one fails: what follows that
+/// number is not begun any more.
+///
+/// The result is that of a serial loop: numbers below a failure still run, and if one of these
+/// fails too, its error counts.
+///
+/// # Blocking
+/// As [`each`](crate::each).
+///
+/// # Panics
+/// If bodies panic below the lowest number that fails, the panic of the lowest number goes on. All
+/// other panics are dropped.
+///
+/// # Cancellation
+/// As [`each`](crate::each); errors until then are dropped.
+///
+/// # Errors
+/// The error of the lowest number that fails.
+///
+/// # Examples
+/// ```
+/// let prices = ["12", "7", "x", "y"];
+/// let checked = myriad::par::try_each(0..4, |i| prices[i].parse::<u32>().map(drop).map_err(|_| i));
+/// assert_eq!(checked, Err(2));
+/// ```
+#[track_caller]
+pub fn try_each<I: Index, E: Send>(range: Range<I>, body: impl Fn(I) -> Result<(), E> + Sync) -> Result<(), E> {
+    let failure = Failure::default();
+    let wanted = |number| !failure.is_at_or_before(number);
+    let result = Loop::new(range).try_run_while(wanted, |number, i| {
+        if let Err(error) = body(i) {
+            failure.note(number, error);
+        }
+    });
+    let failure = failure.into_first();
+    let result = match (result, failure) {
+        (Ok(()), None) => Ok(()),
+        (Err(panics), Some((number, _))) if panics.first_number() < number => panics.resume(),
+        (Err(panics), None) => panics.resume(),
+        (_, Some((_, error))) => Err(error),
+    };
+    after(body, result)
+}
+
+/// Calls `body` for each element, in parallel, until one fails: what follows that element is not
+/// begun any more.
+///
+/// # Blocking
+/// As [`try_each`], over the elements' indices.
+///
+/// # Panics
+/// As [`try_each`], over the elements' indices.
+///
+/// # Cancellation
+/// As [`try_each`], over the elements' indices.
+///
+/// # Errors
+/// As [`try_each`], over the elements' indices.
+///
+/// # Examples
+/// ```
+/// let words = ["1", "2", "three"];
+/// let bad = myriad::par::try_for_each(&words, |word| word.parse::<u32>().map(drop).map_err(|_| *word));
+/// assert_eq!(bad, Err("three"));
+/// ```
+#[track_caller]
+pub fn try_for_each<T: Sync, E: Send>(xs: &[T], body: impl Fn(&T) -> Result<(), E> + Sync) -> Result<(), E> {
+    let result = try_each(0..xs.len(), |i| body(&xs[i]));
+    after(body, result)
+}
+
+/// Calls `f` for each number of the range, in parallel, and returns the results in their order, or
+/// the error of the lowest number that fails: what follows that number is not begun any more.
+///
+/// # Blocking
+/// As [`collect`](crate::collect).
+///
+/// # Panics
+/// As [`collect`](crate::collect).
+///
+/// # Cancellation
+/// As [`collect`](crate::collect); an error until then is dropped too.
+///
+/// # Errors
+/// The error of the lowest number that fails, as a serial loop would return it. Results are
+/// dropped.
+///
+/// # Examples
+/// ```
+/// let halves = |n: u32| myriad::par::try_collect(0..n, |i| if i < 50 { Ok(i / 2) } else { Err(i) });
+/// assert_eq!(halves(4), Ok(vec![0, 0, 1, 1]));
+/// assert_eq!(halves(1000), Err(50));
+/// ```
+#[track_caller]
+pub fn try_collect<I: Index, R: Send, E: Send>(
+    range: Range<I>,
+    f: impl Fn(I) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let size = leaf_size(len(&range));
+    map::try_by_leaves(range, size, f)
+}
+
+/// Calls `f` for each element, in parallel, and returns the results in their order, or the error of
+/// the first element that fails: what follows that element is not begun any more.
+///
+/// # Blocking
+/// As [`try_collect`], over the elements' indices.
+///
+/// # Panics
+/// As [`try_collect`], over the elements' indices.
+///
+/// # Cancellation
+/// As [`try_collect`], over the elements' indices.
+///
+/// # Errors
+/// As [`try_collect`], over the elements' indices.
+///
+/// # Examples
+/// ```
+/// let numbers = myriad::par::try_map(&["1", "22"], |word| word.parse::<u32>())?;
+/// assert_eq!(numbers, [1, 22]);
+/// # Ok::<(), std::num::ParseIntError>(())
+/// ```
+#[track_caller]
+pub fn try_map<T: Sync, R: Send, E: Send>(xs: &[T], f: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
+    let result = try_collect(0..xs.len(), |i| f(&xs[i]));
+    after(f, result)
+}
+
+/// The failure of the lowest number so far.
+pub(crate) struct Failure<E> {
+    /// Its number, for those that look whether they are still wanted.
+    lowest: AtomicUsize,
+    first: Mutex<Option<(usize, E)>>,
+}
+
+impl<E> Default for Failure<E> {
+    fn default() -> Self {
+        Failure { lowest: AtomicUsize::new(usize::MAX), first: Mutex::new(None) }
+    }
+}
+
+impl<E> Failure<E> {
+    /// Has this number failed, or one before?
+    #[inline(always)]
+    pub(crate) fn is_at_or_before(&self, number: usize) -> bool {
+        // Relaxed: nothing is read that it stands for.
+        self.lowest.load(Relaxed) <= number
+    }
+
+    /// This number has failed.
+    #[cold]
+    pub(crate) fn note(&self, number: usize, error: E) {
+        let mut first = self.first.lock().unwrap_or_else(|e| e.into_inner());
+        let dropped = if first.as_ref().is_none_or(|(before, _)| number < *before) {
+            self.lowest.store(number, Relaxed);
+            first.replace((number, error)).map(|(_, error)| error)
+        } else {
+            Some(error)
+        };
+        // Its destructor is the user's code: not under the lock.
+        drop(first);
+        drop(dropped);
+    }
+
+    /// The failure of the lowest number.
+    pub(crate) fn into_first(self) -> Option<(usize, E)> {
+        self.first.into_inner().unwrap_or_else(|e| e.into_inner())
+    }
+}
