@@ -5,6 +5,7 @@ use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_core::engine::when_left;
 use myriad_core::{JoinError, JoinHandle, block_on, spawn, spawn_async};
 use std::collections::HashMap;
+use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,7 +15,7 @@ use std::task::{Context, Poll, ready};
 ///
 /// # Examples
 /// ```
-/// use myriad_task::JoinSet;
+/// use myriad::task::JoinSet;
 /// let mut set = JoinSet::new();
 /// for i in 0..10 {
 ///     set.spawn(move || i * i);
@@ -23,7 +24,6 @@ use std::task::{Context, Poll, ready};
 /// squares.sort();
 /// assert_eq!(squares[..4], [0, 1, 4, 9]);
 /// ```
-#[derive(Debug)]
 pub struct JoinSet<T> {
     tasks: HashMap<u64, JoinHandle<T>>,
     next: u64,
@@ -33,6 +33,12 @@ pub struct JoinSet<T> {
     ending: Option<u64>,
     /// It hears of tasks that were left ([`tell_of_left`]).
     listens: bool,
+}
+
+impl<T> fmt::Debug for JoinSet<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinSet").field("tasks", &self.tasks.len()).finish_non_exhaustive()
+    }
 }
 
 /// Sets that have waited, by address. A task that its runtime has left blocked drops nothing, so

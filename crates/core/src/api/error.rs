@@ -14,8 +14,22 @@ struct Inner {
     name: Option<String>,
 }
 
+/// A panic's payload, of which a reference shows only the text. Payloads need not be `Sync`; errors
+/// are, for `?` into an error type that is `Send + Sync`.
+struct Panic(Payload);
+
+// SAFETY: through `&Panic` only `message` is called, which asks for the payload's type, and reads
+// it where that is `&str` or `String`, which are `Sync`.
+unsafe impl Sync for Panic {}
+
+impl Panic {
+    fn message(&self) -> &str {
+        unwind::message(&*self.0)
+    }
+}
+
 enum Reason {
-    Panicked(Payload),
+    Panicked(Panic),
     Cancelled,
     Shutdown,
     Left,
@@ -30,7 +44,8 @@ impl JoinError {
     }
     #[cold]
     pub(crate) fn panicked(payload: Payload, place: &'static Location<'static>, name: Option<String>) -> JoinError {
-        let reason = if cancel::is_cancellation(&payload) { Reason::Cancelled } else { Reason::Panicked(payload) };
+        let reason =
+            if cancel::is_cancellation(&payload) { Reason::Cancelled } else { Reason::Panicked(Panic(payload)) };
         JoinError::new(reason, place, name)
     }
     #[cold]
@@ -78,7 +93,7 @@ impl JoinError {
     /// The error itself, if it was no panic.
     pub fn try_into_panic(self) -> Result<Payload, JoinError> {
         match self.0.reason {
-            Reason::Panicked(payload) => Ok(payload),
+            Reason::Panicked(Panic(payload)) => Ok(payload),
             reason => Err(JoinError(Box::new(Inner { reason, ..*self.0 }))),
         }
     }
@@ -115,7 +130,7 @@ impl fmt::Display for JoinError {
             None => write!(f, "the task spawned at {place} ")?,
         }
         match reason {
-            Reason::Panicked(payload) => write!(f, "panicked: {}", unwind::message(&**payload)),
+            Reason::Panicked(panic) => write!(f, "panicked: {}", panic.message()),
             Reason::Cancelled => f.write_str("was cancelled"),
             Reason::Shutdown => f.write_str("was dropped: its runtime has been shut down"),
             Reason::Left => f.write_str("was still blocked when its runtime ended, and never goes on"),

@@ -37,6 +37,7 @@ use crate::sched::{finish, lifecycle};
 use myriad_base::sys::atomic::{AtomicBool, AtomicIsize, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
 use std::cell::Cell;
+use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
@@ -46,7 +47,6 @@ use std::sync::Mutex;
 const OPEN: isize = isize::MAX / 2;
 
 /// Spawns tasks that may borrow what outlives the [`scope`].
-#[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     counts: Counts,
     /// Its tasks are cancelled, and no more begin; and whose it is.
@@ -58,6 +58,13 @@ pub struct Scope<'scope, 'env: 'scope> {
     panic: Mutex<Option<Payload>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Relaxed: it says how it was.
+        f.debug_struct("Scope").field("cancelled", &self.head.cancelled.load(Relaxed)).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -140,7 +147,7 @@ impl Counts {
 /// # Examples
 /// ```
 /// let mut parts = [1, 2, 3];
-/// myriad_core::scope(|s| {
+/// myriad::scope(|s| {
 ///     for x in &mut parts {
 ///         s.spawn(move || *x *= 10);
 ///     }
@@ -220,9 +227,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Examples
     /// ```
     /// use std::time::Duration;
-    /// myriad_core::scope(|s| {
+    /// myriad::scope(|s| {
     ///     for _ in 0..100 {
-    ///         s.spawn(|| myriad_core::time::sleep(Duration::from_secs(3600)));
+    ///         s.spawn(|| myriad::time::sleep(Duration::from_secs(3600)));
     ///     }
     ///     s.cancel();
     /// });

@@ -115,7 +115,6 @@ impl Drop for Settings {
 }
 
 /// See the module's header.
-#[derive(Debug)]
 pub(crate) struct Pool {
     /// Waking and sleeping.
     pub workers: Workers,
@@ -293,6 +292,17 @@ impl Free {
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Nothing panics under these locks but on a failed allocation; what they hold stays consistent.
     mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Shows the settings by which somebody knows it: users print runtimes and scopes.
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let config = self.config();
+        let mode = if self.fibers { "fibers" } else { "threads" };
+        let mut pool = f.debug_struct("Pool");
+        pool.field("name", &config.name).field("workers", &config.workers).field("mode", &format_args!("{mode}"));
+        pool.finish_non_exhaustive()
+    }
 }
 
 /// Numbers for so many new workers: the first one of them.

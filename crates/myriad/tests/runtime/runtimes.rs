@@ -213,3 +213,49 @@ fn runtimes_come_while_others_go() {
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
+
+/// What a program prints of what it has is a line.
+#[test]
+fn debug_output_is_short() {
+    in_both_modes(|rt| {
+        let line = |what: &dyn std::fmt::Debug| {
+            let line = format!("{what:?}");
+            assert!(line.len() < 300 && !line.contains('\n'), "{} bytes: {line}", line.len());
+            line
+        };
+        assert!(line(rt).contains("workers: "), "{}", line(rt));
+        line(&rt.handle());
+        rt.run(|| {
+            myriad::scope(|s| {
+                line(s);
+                line(&s.spawn(|| ()));
+            });
+            let mut set = myriad::task::JoinSet::new();
+            for i in 0..100 {
+                set.spawn(move || i);
+            }
+            line(&set);
+            while let Some(result) = set.join_next() {
+                _ = result.unwrap();
+            }
+        });
+    });
+}
+
+/// `?` takes it into an error type that asks for `Sync`, as `anyhow`'s does.
+#[test]
+fn join_errors_are_shared() {
+    fn shared<T: Send + Sync + 'static>(error: T) -> T {
+        error
+    }
+    let joined = || -> Result<u32, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(myriad::spawn(|| if true { std::panic::panic_any(std::cell::Cell::new(1)) } else { 1 }).join()?)
+    };
+    let error = joined().unwrap_err();
+    assert!(error.to_string().contains("(a payload that is not text)"), "{error}");
+    let error = shared(myriad::spawn(|| crate::common::plan("planned")).join().unwrap_err());
+    std::thread::scope(|s| {
+        let texts: Vec<_> = (0..2).map(|_| s.spawn(|| error.to_string())).collect();
+        texts.into_iter().for_each(|text| assert!(text.join().unwrap().contains("planned")));
+    });
+}
