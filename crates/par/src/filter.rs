@@ -22,7 +22,7 @@ use std::ops::Range;
 ///
 /// # Examples
 /// ```
-/// assert_eq!(myriad_par::filter(&[3, 1, 4, 1, 5], |x| *x > 2), [3, 4, 5]);
+/// assert_eq!(myriad::par::filter(&[3, 1, 4, 1, 5], |x| *x > 2), [3, 4, 5]);
 /// ```
 #[track_caller]
 pub fn filter<T: Clone + Send + Sync>(xs: &[T], wanted: impl Fn(&T) -> bool + Sync) -> Vec<T> {
@@ -44,7 +44,7 @@ pub fn filter<T: Clone + Send + Sync>(xs: &[T], wanted: impl Fn(&T) -> bool + Sy
 ///
 /// # Examples
 /// ```
-/// let numbers = myriad_par::filter_map(&["1", "two", "3"], |text| text.parse::<u32>().ok());
+/// let numbers = myriad::par::filter_map(&["1", "two", "3"], |text| text.parse::<u32>().ok());
 /// assert_eq!(numbers, [1, 3]);
 /// ```
 #[track_caller]
@@ -72,7 +72,7 @@ pub fn filter_map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> Option<R> + Sync
 /// # Examples
 /// ```
 /// let is_prime = |n: u32| n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| n % d != 0);
-/// let primes = myriad_par::collect_some(0..20, |n| is_prime(n).then_some(n));
+/// let primes = myriad::par::collect_some(0..20, |n| is_prime(n).then_some(n));
 /// assert_eq!(primes, [2, 3, 5, 7, 11, 13, 17, 19]);
 /// ```
 #[track_caller]

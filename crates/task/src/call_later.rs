@@ -28,8 +28,8 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_core::time::sleep;
-/// use myriad_task::call_later;
+/// use myriad::time::sleep;
+/// use myriad::time::call_later;
 /// use std::sync::atomic::{AtomicBool, Ordering::*};
 /// use std::{sync::Arc, time::Duration};
 ///

@@ -60,11 +60,11 @@ use std::task::{Context, Poll, Wake, Waker};
 /// use std::{cell::Cell, rc::Rc};
 ///
 /// let seen = Rc::new(Cell::new(0));                          // not `Send`
-/// let sum = myriad_task::local_scope(|s| {
+/// let sum = myriad::task::local_scope(|s| {
 ///     let ping = s.spawn_async({
 ///         let seen = seen.clone();
 ///         async move {
-///             let n = myriad_core::spawn_async(async { 40 }).await.unwrap();  // tasks elsewhere, as always
+///             let n = myriad::spawn_async(async { 40 }).await.unwrap();  // tasks elsewhere, as always
 ///             seen.set(n);
 ///             n
 ///         }

@@ -24,7 +24,7 @@ use std::sync::Mutex;
 ///
 /// # Examples
 /// ```
-/// use myriad_task::map_concurrent;
+/// use myriad::task::map_concurrent;
 /// let lengths = map_concurrent(4, ["a", "bb", "ccc"], |word| word.len());
 /// assert_eq!(lengths, [1, 2, 3]);
 /// ```
@@ -61,7 +61,7 @@ where
 ///
 /// # Examples
 /// ```
-/// use myriad_task::map_concurrent_unordered;
+/// use myriad::task::map_concurrent_unordered;
 /// let mut sum = 0;
 /// map_concurrent_unordered(4, 0..100u64, |i| i * i, |square| sum += square);
 /// assert_eq!(sum, 328_350);
@@ -145,7 +145,7 @@ impl<F: Fn()> Drop for CancelOnUnwind<F> {
 ///
 /// # Examples
 /// ```
-/// use myriad_task::try_map_concurrent;
+/// use myriad::task::try_map_concurrent;
 /// let numbers = try_map_concurrent(2, ["1", "x", "3"], |s| s.parse::<u32>());
 /// assert!(numbers.is_err());
 /// ```

@@ -72,8 +72,8 @@ impl SignalWait<'_> {
 ///
 /// # Examples
 /// ```
-/// let h = myriad_core::spawn(|| 6 * 7);
-/// assert_eq!(myriad_core::block_on(h).unwrap(), 42);
+/// let h = myriad::spawn(|| 6 * 7);
+/// assert_eq!(myriad::block_on(h).unwrap(), 42);
 /// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);

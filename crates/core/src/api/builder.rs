@@ -21,7 +21,7 @@ use std::sync::Arc;
 ///
 /// # Examples
 /// ```
-/// let h = myriad_core::task::Builder::new().name("answer").spawn(|| 42);
+/// let h = myriad::task::Builder::new().name("answer").spawn(|| 42);
 /// assert_eq!(h.name().as_deref(), Some("answer"));
 /// assert_eq!(h.join().unwrap(), 42);
 /// ```
@@ -61,9 +61,9 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// let rt = myriad_core::Builder::new().workers(2).pool("interactive", 1).build()?;
+    /// let rt = myriad::Builder::new().workers(2).pool("interactive", 1).build()?;
     /// rt.run(|| {
-    ///     let h = myriad_core::task::Builder::new().name("answer").pool("interactive").spawn(|| 42);
+    ///     let h = myriad::task::Builder::new().name("answer").pool("interactive").spawn(|| 42);
     ///     assert_eq!(h.join().unwrap(), 42);
     /// });
     /// # std::io::Result::Ok(())
@@ -77,8 +77,8 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// let rt = myriad_core::Builder::new().workers(1).build()?;
-    /// let h = myriad_core::task::Builder::new().on(rt.handle()).name("answer").spawn(|| 42);
+    /// let rt = myriad::Builder::new().workers(1).build()?;
+    /// let h = myriad::task::Builder::new().on(rt.handle()).name("answer").spawn(|| 42);
     /// assert_eq!(h.join().unwrap(), 42);
     /// # std::io::Result::Ok(())
     /// ```
@@ -102,7 +102,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// use myriad_core::task::{Builder, Priority};
+    /// use myriad::task::{Builder, Priority};
     /// let answer = Builder::new().priority(Priority::Interactive).spawn(|| 6 * 7);
     /// let tidied = Builder::new().priority(Priority::Background).spawn_async(async { "tidy" });
     /// assert_eq!((answer.join().unwrap(), tidied.join().unwrap()), (42, "tidy"));
@@ -117,7 +117,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// use myriad_core::{cancel::Token, task::Builder, time};
+    /// use myriad::{cancel::Token, task::Builder, time};
     /// use std::time::Duration;
     /// let token = Token::new();
     /// let h = Builder::new().token(&token).spawn(|| time::sleep(Duration::from_secs(3600)));
@@ -157,7 +157,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// let h = myriad_core::task::Builder::new().name("answer").dispatch(|| 42);
+    /// let h = myriad::task::Builder::new().name("answer").dispatch(|| 42);
     /// assert_eq!(h.name().as_deref(), Some("answer"));
     /// assert_eq!(h.join().unwrap(), 42);
     /// ```
@@ -184,7 +184,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// let h = myriad_core::task::Builder::new().name("answer").spawn_async(async { 42 });
+    /// let h = myriad::task::Builder::new().name("answer").spawn_async(async { 42 });
     /// assert_eq!(h.name().as_deref(), Some("answer"));
     /// assert_eq!(h.join().unwrap(), 42);
     /// ```

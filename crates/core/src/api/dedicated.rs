@@ -56,7 +56,7 @@ const STACK: usize = 2 << 20;
 /// # Examples
 /// ```
 /// let (tx, rx) = std::sync::mpsc::channel();
-/// let h = myriad_core::task::dedicated(move || rx.iter().sum::<u32>());  // blocks its thread, and nobody else
+/// let h = myriad::task::dedicated(move || rx.iter().sum::<u32>());  // blocks its thread, and nobody else
 /// (0..10).for_each(|i| tx.send(i).unwrap());
 /// drop(tx);
 /// assert_eq!(h.join().unwrap(), 45);

@@ -39,9 +39,9 @@ use std::panic::Location;
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// static BEGUN: AtomicBool = AtomicBool::new(false);
-/// let rt = myriad_core::Builder::new().workers(1).build()?;
+/// let rt = myriad::Builder::new().workers(1).build()?;
 /// rt.run(|| {
-///     let h = myriad_core::task::dispatch(|| BEGUN.swap(true, Ordering::Relaxed));
+///     let h = myriad::task::dispatch(|| BEGUN.swap(true, Ordering::Relaxed));
 ///     assert!(BEGUN.load(Ordering::Relaxed), "it has run before this line");
 ///     assert_eq!(h.join().unwrap(), false);
 /// });
@@ -87,14 +87,14 @@ impl<T> JoinHandle<T> {
     ///
     /// # Examples
     /// ```
-    /// use myriad_core::task::YieldedTo;
+    /// use myriad::task::YieldedTo;
     /// // Without spares nobody else begins what a worker has, however long the system keeps it from running.
-    /// let rt = myriad_core::Builder::new().workers(1).spare_workers(0).build()?;
+    /// let rt = myriad::Builder::new().workers(1).spare_workers(0).build()?;
     /// let (order, ended) = std::sync::mpsc::channel();
     /// let also = order.clone();
     /// rt.run(|| {
-    ///     let first = myriad_core::spawn(move || order.send("first"));
-    ///     let second = myriad_core::spawn(move || also.send("second"));
+    ///     let first = myriad::spawn(move || order.send("first"));
+    ///     let second = myriad::spawn(move || also.send("second"));
     ///     assert_eq!(second.yield_to(), YieldedTo::Entered);
     ///     first.join().unwrap().unwrap();
     /// });

@@ -36,7 +36,7 @@ use std::task::{Context, Poll, Waker};
 ///
 /// # Examples
 /// ```
-/// let h = myriad_core::spawn_async(async { 6 * 7 });
+/// let h = myriad::spawn_async(async { 6 * 7 });
 /// assert_eq!(h.join().unwrap(), 42);
 /// ```
 #[inline]

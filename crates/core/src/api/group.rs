@@ -51,13 +51,13 @@ use std::sync::Arc;
 ///
 /// # Examples
 /// ```
-/// use myriad_core::task::Group;
+/// use myriad::task::Group;
 /// use std::collections::HashMap;
 ///
 /// let words = Group::new(HashMap::new());
 /// let all: Vec<_> = ["a", "b", "a"].map(|word| {
 ///     words.spawn(move |group| {
-///         myriad_core::yield_now();                         // others of the group run
+///         myriad::yield_now();                         // others of the group run
 ///         group.with(|counts: &mut HashMap<_, u32>| *counts.entry(word).or_default() += 1);
 ///     })
 /// }).into();
@@ -141,7 +141,7 @@ impl<S: Send + 'static> Group<S> {
     ///
     /// # Examples
     /// ```
-    /// use myriad_core::task::{Builder, Group};
+    /// use myriad::task::{Builder, Group};
     /// let h = Group::new(5).spawn_with(Builder::new().name("reader"), |group| group.with(|n| *n));
     /// assert_eq!(h.name().as_deref(), Some("reader"));
     /// assert_eq!(h.join().unwrap(), 5);

@@ -73,7 +73,7 @@ impl<T> JoinHandle<T> {
     ///
     /// # Examples
     /// ```
-    /// let h = myriad_core::spawn(|| -> u32 { panic!("no") });
+    /// let h = myriad::spawn(|| -> u32 { panic!("no") });
     /// assert!(h.join().unwrap_err().is_panic());
     /// ```
     // Not inlined: into a loop that joins one handle after the other it is some 60 instructions,
@@ -141,7 +141,7 @@ impl<T> JoinHandle<T> {
     /// # Examples
     /// ```
     /// use std::time::Duration;
-    /// let h = myriad_core::spawn(|| myriad_core::time::sleep(Duration::from_secs(3600)));
+    /// let h = myriad::spawn(|| myriad::time::sleep(Duration::from_secs(3600)));
     /// h.cancel();
     /// assert!(h.join().unwrap_err().is_cancelled());
     /// ```
@@ -174,7 +174,7 @@ impl<T> JoinHandle<T> {
     /// # Examples
     /// ```
     /// use std::time::Duration;
-    /// let h = myriad_core::spawn(|| myriad_core::time::sleep(Duration::from_secs(3600)));
+    /// let h = myriad::spawn(|| myriad::time::sleep(Duration::from_secs(3600)));
     /// let h = h.join_timeout(Duration::from_millis(1)).unwrap_err();
     /// h.cancel();
     /// assert!(h.join().unwrap_err().is_cancelled());

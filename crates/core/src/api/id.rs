@@ -72,8 +72,8 @@ impl fmt::Display for Task {
 ///
 /// # Examples
 /// ```
-/// use myriad_core::task::current;
-/// let h = myriad_core::spawn(|| current().unwrap().id());
+/// use myriad::task::current;
+/// let h = myriad::spawn(|| current().unwrap().id());
 /// let id = h.id();
 /// assert_eq!(h.join().unwrap(), id);
 /// assert!(current().is_none());

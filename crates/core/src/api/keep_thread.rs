@@ -41,12 +41,12 @@ use crate::sched::worker::{self, set_current};
 ///
 /// # Examples
 /// ```
-/// use myriad_core::{spawn, task::keep_thread};
+/// use myriad::{spawn, task::keep_thread};
 /// let h = spawn(|| {
 ///     let lock = std::sync::Mutex::new(1);
 ///     keep_thread(|| {
 ///         let guard = lock.lock().unwrap();                // no task of this thread can come and want it
-///         myriad_core::yield_now();
+///         myriad::yield_now();
 ///         *guard + 1
 ///     })
 /// });

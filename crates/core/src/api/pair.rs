@@ -181,7 +181,7 @@ unsafe fn run_framed(task: *mut Header, body: &mut dyn FnMut(bool)) {
 ///     if n < 2 {
 ///         return n;
 ///     }
-///     let (a, b) = myriad_core::join(|| fib(n - 1), || fib(n - 2));
+///     let (a, b) = myriad::join(|| fib(n - 1), || fib(n - 2));
 ///     a + b
 /// }
 /// assert_eq!(fib(15), 610);

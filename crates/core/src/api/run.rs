@@ -33,7 +33,7 @@ impl Runtime {
     ///
     /// # Examples
     /// ```
-    /// let rt = myriad_core::Builder::new().workers(2).build().unwrap();
+    /// let rt = myriad::Builder::new().workers(2).build().unwrap();
     /// let word = String::from("borrowed");
     /// assert_eq!(rt.run(|| word.len()), 8);
     /// ```
@@ -61,7 +61,7 @@ impl Runtime {
     ///
     /// # Examples
     /// ```
-    /// let rt = myriad_core::Runtime::new()?;
+    /// let rt = myriad::Runtime::new()?;
     /// let word = String::from("borrowed");
     /// assert_eq!(rt.block_on(async { word.len() }), 8);
     /// # std::io::Result::Ok(())
@@ -101,7 +101,7 @@ impl Runtime {
     ///
     /// # Examples
     /// ```
-    /// let rt = myriad_core::Builder::new().workers(1).build()?;
+    /// let rt = myriad::Builder::new().workers(1).build()?;
     /// assert_eq!(rt.spawn_async(async { 6 * 7 }).join().unwrap(), 42);
     /// # std::io::Result::Ok(())
     /// ```
@@ -161,8 +161,8 @@ impl Handle {
 ///
 /// # Examples
 /// ```
-/// let total = myriad_core::run(|| {
-///     let handles: Vec<_> = (0..10).map(|i| myriad_core::spawn(move || i)).collect();
+/// let total = myriad::run(|| {
+///     let handles: Vec<_> = (0..10).map(|i| myriad::spawn(move || i)).collect();
 ///     handles.into_iter().map(|h| h.join().unwrap()).sum::<i32>()
 /// });
 /// assert_eq!(total, 45);
@@ -197,9 +197,9 @@ where
 ///
 /// # Examples
 /// ```
-/// let rt = myriad_core::Builder::new().workers(2).pool("interactive", 1).build()?;
+/// let rt = myriad::Builder::new().workers(2).pool("interactive", 1).build()?;
 /// rt.run(|| {
-///     let answer = myriad_core::spawn_on("interactive", || 6 * 7);
+///     let answer = myriad::spawn_on("interactive", || 6 * 7);
 ///     assert_eq!(answer.join().unwrap(), 42);
 /// });
 /// # std::io::Result::Ok(())
@@ -222,8 +222,8 @@ where
 ///
 /// # Examples
 /// ```
-/// let rt = myriad_core::Builder::new().workers(1).pool("interactive", 1).build()?;
-/// let answer = rt.run(|| myriad_core::spawn_async_on("interactive", async { 6 * 7 }).join());
+/// let rt = myriad::Builder::new().workers(1).pool("interactive", 1).build()?;
+/// let answer = rt.run(|| myriad::spawn_async_on("interactive", async { 6 * 7 }).join());
 /// assert_eq!(answer.unwrap(), 42);
 /// # std::io::Result::Ok(())
 /// ```

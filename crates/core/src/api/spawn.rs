@@ -30,7 +30,7 @@ use std::panic::Location;
 ///
 /// # Examples
 /// ```
-/// let h = myriad_core::spawn(|| 6 * 7);
+/// let h = myriad::spawn(|| 6 * 7);
 /// assert_eq!(h.join().unwrap(), 42);
 /// ```
 #[inline]

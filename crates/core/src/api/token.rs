@@ -22,13 +22,13 @@ use std::task::{Context, Poll};
 ///
 /// # Examples
 /// ```
-/// use myriad_core::{cancel::Token, time};
+/// use myriad::{cancel::Token, time};
 /// use std::time::Duration;
 /// let token = Token::new();
 /// let tasks: Vec<_> = (0..10)
 ///     .map(|_| {
 ///         let token = token.child();
-///         myriad_core::spawn(move || token.run(|| time::sleep(Duration::from_secs(3600))))
+///         myriad::spawn(move || token.run(|| time::sleep(Duration::from_secs(3600))))
 ///     })
 ///     .collect();
 /// token.cancel();
@@ -162,7 +162,7 @@ impl Token {
     ///
     /// # Examples
     /// ```
-    /// use myriad_core::cancel::Token;
+    /// use myriad::cancel::Token;
     /// let token = Token::new();
     /// let child = token.child();
     /// token.cancel_with("the disk is full");
@@ -223,7 +223,7 @@ impl Token {
     ///
     /// # Examples
     /// ```
-    /// use myriad_core::cancel::Token;
+    /// use myriad::cancel::Token;
     /// use std::sync::mpsc::channel;
     /// let (token, (tx, rx)) = (Token::new(), channel());
     /// let says = token.on_cancel(move || tx.send("over").unwrap());
@@ -307,7 +307,7 @@ impl Token {
     ///
     /// # Examples
     /// ```
-    /// use myriad_core::{block_on, cancel::Token};
+    /// use myriad::{block_on, cancel::Token};
     /// let token = Token::new();
     /// let waits = token.run_async(std::future::pending::<()>());
     /// token.cancel();

@@ -101,7 +101,7 @@ unsafe impl Send for Body {}
 ///
 /// # Examples
 /// ```
-/// use myriad_core::{time, try_scope};
+/// use myriad::{time, try_scope};
 /// use std::time::Duration;
 /// let result = try_scope(|s| {
 ///     s.spawn(|| -> Result<(), _> { Err("no such host") });
@@ -253,7 +253,7 @@ impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
 ///
 /// # Examples
 /// ```
-/// use myriad_core::{race, time};
+/// use myriad::{race, time};
 /// use std::time::Duration;
 /// let seconds = [3600, 0, 1800];
 /// let winner = race(seconds.map(|s| move || {

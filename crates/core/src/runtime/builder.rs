@@ -30,8 +30,8 @@ pub(crate) const MOST_STACK: usize = 1 << 30;
 ///
 /// # Examples
 /// ```
-/// let rt = myriad_core::Builder::new().workers(2).name("crunch").build().unwrap();
-/// assert_eq!(rt.run(|| myriad_core::spawn(|| 40 + 2).join().unwrap()), 42);
+/// let rt = myriad::Builder::new().workers(2).name("crunch").build().unwrap();
+/// assert_eq!(rt.run(|| myriad::spawn(|| 40 + 2).join().unwrap()), 42);
 /// ```
 #[derive(Debug, Clone)]
 #[must_use]
@@ -121,11 +121,11 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// let rt = myriad_core::Builder::new().workers(2).pool("interactive", 1).build()?;
+    /// let rt = myriad::Builder::new().workers(2).pool("interactive", 1).build()?;
     /// assert_eq!(rt.workers(), 3);
     /// let where_it_runs = rt.run(|| {
-    ///     let task = || myriad_core::Handle::current().unwrap().pool_name();
-    ///     myriad_core::spawn_on("interactive", task).join().unwrap()
+    ///     let task = || myriad::Handle::current().unwrap().pool_name();
+    ///     myriad::spawn_on("interactive", task).join().unwrap()
     /// });
     /// assert_eq!(&*where_it_runs, "interactive");
     /// # std::io::Result::Ok(())
@@ -170,7 +170,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// # use myriad_core::Builder;
+    /// # use myriad::Builder;
     /// let rt = Builder::new().workers(1).name_threads(|worker| format!("mill {worker}")).build()?;
     /// let name = rt.run(|| std::thread::current().name().map(String::from));
     /// assert_eq!(name.as_deref(), Some("mill 0"));
@@ -192,7 +192,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// # use myriad_core::Builder;
+    /// # use myriad::Builder;
     /// use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
     /// static THREADS: AtomicUsize = AtomicUsize::new(0);
     /// let rt = Builder::new()
@@ -263,9 +263,9 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// # use myriad_core::{Builder, Policy};
+    /// # use myriad::{Builder, Policy};
     /// let rt = Builder::new().workers(2).policy(Policy::DepthFirst).build()?;
-    /// assert_eq!(rt.run(|| myriad_core::join(|| 1, || 2)), (1, 2));
+    /// assert_eq!(rt.run(|| myriad::join(|| 1, || 2)), (1, 2));
     /// # std::io::Result::Ok(())
     /// ```
     pub fn policy(mut self, policy: Policy) -> Builder {

@@ -53,7 +53,7 @@ impl Runtime {
     ///
     /// # Examples
     /// ```
-    /// let rt = myriad_core::Runtime::new()?;
+    /// let rt = myriad::Runtime::new()?;
     /// assert_eq!(rt.run(|| 6 * 7), 42);
     /// # std::io::Result::Ok(())
     /// ```
@@ -131,7 +131,7 @@ impl Runtime {
     /// # Examples
     /// ```
     /// use std::time::Duration;
-    /// let rt = myriad_core::Builder::new().workers(1).build().unwrap();
+    /// let rt = myriad::Builder::new().workers(1).build().unwrap();
     /// rt.spawn(|| ());
     /// let report = rt.shutdown(Duration::from_secs(1));
     /// assert!(report.is_clean(), "{report}");

@@ -143,7 +143,7 @@ impl Handle {
     ///
     /// # Examples
     /// ```
-    /// let rt = myriad_core::Builder::new().workers(2).pool("interactive", 1).build()?;
+    /// let rt = myriad::Builder::new().workers(2).pool("interactive", 1).build()?;
     /// let interactive = rt.handle().pool("interactive").unwrap();
     /// assert_eq!(interactive.spawn(|| 6 * 7).join().unwrap(), 42);
     /// assert!(rt.handle().pool("inactive").unwrap_err().to_string().contains("'default', 'interactive'"));

@@ -41,7 +41,7 @@ pub(crate) fn leaf_size(len: usize) -> usize {
 ///
 /// # Examples
 /// ```
-/// let longest = myriad_par::reduce(&["a", "ccc", "bb"], "", |a, b| if b.len() > a.len() { b } else { a });
+/// let longest = myriad::par::reduce(&["a", "ccc", "bb"], "", |a, b| if b.len() > a.len() { b } else { a });
 /// assert_eq!(longest, "ccc");
 /// ```
 #[track_caller]
@@ -81,7 +81,7 @@ where
 /// ```
 /// // Wallis: pi / 2 = (2/1 * 2/3) * (4/3 * 4/5) * ...
 /// let factor = |i: u32| { let x = f64::from(2 * i + 2).powi(2); x / (x - 1.0) };
-/// let half = myriad_par::map_reduce(0..1_000_000, factor, 1.0, |a, b| a * b);
+/// let half = myriad::par::map_reduce(0..1_000_000, factor, 1.0, |a, b| a * b);
 /// assert!((half * 2.0 - std::f64::consts::PI).abs() < 1e-5);
 /// ```
 #[track_caller]

@@ -27,8 +27,8 @@ const LANES: usize = 16;
 /// # Examples
 /// ```
 /// let xs: Vec<f64> = (0..100_000).map(|i| f64::from(i).sqrt()).collect();
-/// let once = myriad_par::sum(&xs);
-/// assert!((0..10).all(|_| myriad_par::sum(&xs).to_bits() == once.to_bits()));
+/// let once = myriad::par::sum(&xs);
+/// assert!((0..10).all(|_| myriad::par::sum(&xs).to_bits() == once.to_bits()));
 /// ```
 #[track_caller]
 pub fn sum<T: Number>(xs: &[T]) -> T {

@@ -33,7 +33,7 @@ use myriad_core::engine::split::on_worker;
 /// # Examples
 /// ```
 /// let mut words = ["a", "b", "c"].map(String::from);
-/// myriad_par::scan_inclusive(&mut words, |a, b| format!("{a}{b}"));
+/// myriad::par::scan_inclusive(&mut words, |a, b| format!("{a}{b}"));
 /// assert_eq!(words, ["a", "ab", "abc"]);
 /// ```
 #[track_caller]
@@ -58,7 +58,7 @@ pub fn scan_inclusive<T: Send + Sync>(xs: &mut [T], op: impl Fn(&T, &T) -> T + S
 /// # Examples
 /// ```
 /// let mut lengths = [3, 1, 2];
-/// let total = myriad_par::scan_exclusive(&mut lengths, 0, |a, b| a + b);
+/// let total = myriad::par::scan_exclusive(&mut lengths, 0, |a, b| a + b);
 /// assert_eq!((lengths, total), ([0, 3, 4], 6)); // where each begins
 /// ```
 #[track_caller]
@@ -83,7 +83,7 @@ pub fn scan_exclusive<T: Clone + Send + Sync>(xs: &mut [T], id: T, op: impl Fn(&
 /// # Examples
 /// ```
 /// let mut sums = [0; 4];
-/// myriad_par::scan_inclusive_to(&[1, 2, 3, 4], &mut sums, |a, b| a + b);
+/// myriad::par::scan_inclusive_to(&[1, 2, 3, 4], &mut sums, |a, b| a + b);
 /// assert_eq!(sums, [1, 3, 6, 10]);
 /// ```
 #[track_caller]
@@ -107,7 +107,7 @@ pub fn scan_inclusive_to<T: Clone + Send + Sync>(from: &[T], to: &mut [T], op: i
 /// # Examples
 /// ```
 /// let mut begins = [0; 3];
-/// assert_eq!(myriad_par::scan_exclusive_to(&[3, 1, 2], &mut begins, 0, |a, b| a + b), 6);
+/// assert_eq!(myriad::par::scan_exclusive_to(&[3, 1, 2], &mut begins, 0, |a, b| a + b), 6);
 /// assert_eq!(begins, [0, 3, 4]);
 /// ```
 #[track_caller]
@@ -140,7 +140,7 @@ pub fn scan_exclusive_to<T: Clone + Send + Sync>(
 /// # Examples
 /// ```
 /// let mut xs: Vec<u64> = (1..=100).collect();
-/// myriad_par::prefix_sum(&mut xs);
+/// myriad::par::prefix_sum(&mut xs);
 /// assert_eq!((xs[0], xs[1], xs[99]), (1, 3, 5050));
 /// ```
 #[track_caller]

@@ -21,7 +21,7 @@ use std::mem::MaybeUninit;
 /// # Examples
 /// ```
 /// let mut v = [-9_i32, 10, -3, 2];
-/// myriad_par::sort_by_cached_key(&mut v, |x| x.to_string());
+/// myriad::par::sort_by_cached_key(&mut v, |x| x.to_string());
 /// assert_eq!(v, [-3, -9, 10, 2]);
 /// ```
 pub fn sort_by_cached_key<T, K, F>(v: &mut [T], key: F)

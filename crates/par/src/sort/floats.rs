@@ -71,7 +71,7 @@ mod sealed {
 /// # Examples
 /// ```
 /// let mut v = [2.5, -0.0, f64::NAN, 0.0, f64::NEG_INFINITY];
-/// myriad_par::sort_floats(&mut v);
+/// myriad::par::sort_floats(&mut v);
 /// assert_eq!(v[..4], [f64::NEG_INFINITY, -0.0, 0.0, 2.5]);
 /// assert!(v[1].is_sign_negative() && v[4].is_nan());
 /// ```

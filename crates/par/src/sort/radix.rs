@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 ///
 /// # Examples
 /// ```
-/// use myriad_par::sort::RadixKey;
+/// use myriad::par::sort::RadixKey;
 ///
 /// /// Newest first.
 /// #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ use std::mem::MaybeUninit;
 /// }
 ///
 /// let mut years = [1989, 2024, 1969];
-/// myriad_par::sort_by_radix_key(&mut years, |year| Newest(*year));
+/// myriad::par::sort_by_radix_key(&mut years, |year| Newest(*year));
 /// assert_eq!(years, [2024, 1989, 1969]);
 /// ```
 pub trait RadixKey {
@@ -91,7 +91,7 @@ impl RadixKey for f32 {
 /// # Examples
 /// ```
 /// let mut v = vec![(3.5, 'a'), (-1.0, 'b'), (3.5, 'c')];
-/// myriad_par::sort_by_radix_key(&mut v, |pair| pair.0);
+/// myriad::par::sort_by_radix_key(&mut v, |pair| pair.0);
 /// assert_eq!(v, [(-1.0, 'b'), (3.5, 'a'), (3.5, 'c')]);
 /// ```
 pub fn sort_by_radix_key<T, K, F>(v: &mut [T], key: F)

@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 /// # Examples
 /// ```
 /// let mut v = vec!["pear", "fig", "apple"];
-/// myriad_par::sort(&mut v);
+/// myriad::par::sort(&mut v);
 /// assert_eq!(v, ["apple", "fig", "pear"]);
 /// ```
 pub fn sort<T: Ord + Send + Sync>(v: &mut [T]) {
@@ -51,7 +51,7 @@ pub fn sort<T: Ord + Send + Sync>(v: &mut [T]) {
 /// # Examples
 /// ```
 /// let mut v: Vec<f64> = (0..100_000).map(|i| f64::from(i * 7919 % 100_003)).collect();
-/// myriad_par::sort_by(&mut v, |a, b| b.total_cmp(a));
+/// myriad::par::sort_by(&mut v, |a, b| b.total_cmp(a));
 /// assert!(v.is_sorted_by(|a, b| a >= b));
 /// ```
 pub fn sort_by<T, F>(v: &mut [T], cmp: F)
@@ -77,7 +77,7 @@ where
 /// # Examples
 /// ```
 /// let mut v = vec![(2, 'a'), (1, 'b'), (2, 'c'), (1, 'd')];
-/// myriad_par::sort_by_key(&mut v, |pair| pair.0);
+/// myriad::par::sort_by_key(&mut v, |pair| pair.0);
 /// assert_eq!(v, [(1, 'b'), (1, 'd'), (2, 'a'), (2, 'c')]);
 /// ```
 pub fn sort_by_key<T, K, F>(v: &mut [T], key: F)

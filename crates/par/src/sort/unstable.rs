@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 /// # Examples
 /// ```
 /// let mut v = vec![5, 4, 1, 3, 2];
-/// myriad_par::sort_unstable(&mut v);
+/// myriad::par::sort_unstable(&mut v);
 /// assert_eq!(v, [1, 2, 3, 4, 5]);
 /// ```
 pub fn sort_unstable<T: Ord + Send + Sync>(v: &mut [T]) {
@@ -49,7 +49,7 @@ pub fn sort_unstable<T: Ord + Send + Sync>(v: &mut [T]) {
 /// # Examples
 /// ```
 /// let mut v: Vec<u64> = (0..100_000).map(|i| i * 7919 % 100_003).collect();
-/// myriad_par::sort_unstable_by(&mut v, |a, b| b.cmp(a));
+/// myriad::par::sort_unstable_by(&mut v, |a, b| b.cmp(a));
 /// assert!(v.is_sorted_by(|a, b| a >= b));
 /// ```
 pub fn sort_unstable_by<T, F>(v: &mut [T], cmp: F)
@@ -108,7 +108,7 @@ where
 /// # Examples
 /// ```
 /// let mut v = [-5_i32, 4, 1, -3, 2];
-/// myriad_par::sort_unstable_by_key(&mut v, |x| x.abs());
+/// myriad::par::sort_unstable_by_key(&mut v, |x| x.abs());
 /// assert_eq!(v, [1, 2, -3, 4, -5]);
 /// ```
 pub fn sort_unstable_by_key<T, K, F>(v: &mut [T], key: F)

@@ -22,7 +22,7 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::channel::{Heard, broadcast};
+/// use myriad::channel::{Heard, broadcast};
 /// let (tx, mut a) = broadcast(2);
 /// let mut b = tx.subscribe();
 /// (1..=3).for_each(|n| tx.send(n).unwrap());

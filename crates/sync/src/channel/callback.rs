@@ -23,7 +23,7 @@ impl<T: Send + 'static> Receiver<T> {
     ///
     /// # Examples
     /// ```
-    /// use myriad_sync::channel::{bounded, oneshot};
+    /// use myriad::channel::{bounded, oneshot};
     /// let (tx, rx) = bounded(1);
     /// let (done, doubled) = oneshot();
     /// rx.recv_then(move |n: Result<i32, _>| done.send(2 * n.unwrap()).unwrap());
@@ -67,7 +67,7 @@ impl<T: Send + 'static> Sender<T> {
     ///
     /// # Examples
     /// ```
-    /// use myriad_sync::channel::{bounded, oneshot};
+    /// use myriad::channel::{bounded, oneshot};
     /// let (tx, rx) = bounded(1);
     /// tx.send("first").unwrap();
     /// let (done, sent) = oneshot();

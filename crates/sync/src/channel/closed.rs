@@ -23,8 +23,8 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     /// ```
-    /// let (tx, rx) = myriad_sync::channel::bounded::<u32>(1);
-    /// let waiting = myriad_core::spawn(move || tx.closed());
+    /// let (tx, rx) = myriad::channel::bounded::<u32>(1);
+    /// let waiting = myriad::spawn(move || tx.closed());
     /// drop(rx);
     /// waiting.join().unwrap();
     /// ```
@@ -40,9 +40,9 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     /// ```
-    /// use myriad_sync::{channel::rendezvous, select_async};
+    /// use myriad::{channel::rendezvous, select_async};
     /// let (answer, asker) = rendezvous::<u32>();
-    /// let working = myriad_core::spawn_async(async move {
+    /// let working = myriad::spawn_async(async move {
     ///     select_async! {
     ///         _ = std::future::pending::<()>() => "done",     // the work
     ///         _ = answer.closed_async() => "nobody asks any more",

@@ -98,7 +98,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     /// ```
-    /// use myriad_sync::channel::unbounded;
+    /// use myriad::channel::unbounded;
     /// let (tx, rx) = unbounded();
     /// [2, 4, 5].into_iter().for_each(|n| tx.send(n).unwrap());
     /// let mut even = Vec::new();
@@ -166,7 +166,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     /// ```
-    /// let (tx, rx) = myriad_sync::channel::unbounded();
+    /// let (tx, rx) = myriad::channel::unbounded();
     /// tx.send("a long message".to_string()).unwrap();
     /// assert_eq!(rx.peek_with(|message| message.len()), Ok(14));
     /// assert_eq!(rx.len(), 1);
@@ -219,7 +219,7 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     /// ```
-    /// let (tx, rx) = myriad_sync::channel::bounded(1);
+    /// let (tx, rx) = myriad::channel::bounded(1);
     /// tx.send(7).unwrap();
     /// assert_eq!((rx.peek(), rx.peek(), rx.recv()), (Ok(7), Ok(7), Ok(7)));
     /// ```

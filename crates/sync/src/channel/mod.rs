@@ -14,9 +14,9 @@
 //!
 //! # Examples
 //! ```
-//! use myriad_sync::channel::bounded;
+//! use myriad::channel::bounded;
 //! let (tx, rx) = bounded(10);
-//! let producer = myriad_core::spawn(move || (0..100).for_each(|i| tx.send(i).unwrap()));
+//! let producer = myriad::spawn(move || (0..100).for_each(|i| tx.send(i).unwrap()));
 //! let sum: i32 = rx.iter().sum();
 //! assert_eq!(sum, 4950);
 //! producer.join().unwrap();
@@ -101,7 +101,7 @@ pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
 ///
 /// # Examples
 /// ```
-/// let (tx, rx) = myriad_sync::channel::sliding(2);
+/// let (tx, rx) = myriad::channel::sliding(2);
 /// (1..=4).for_each(|n| tx.send(n).unwrap());
 /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [3, 4]);
 /// ```
@@ -119,7 +119,7 @@ pub fn sliding<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 ///
 /// # Examples
 /// ```
-/// let (tx, rx) = myriad_sync::channel::dropping(2);
+/// let (tx, rx) = myriad::channel::dropping(2);
 /// (1..=4).for_each(|n| tx.send(n).unwrap());
 /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [1, 2]);
 /// ```

@@ -8,9 +8,9 @@ use super::{Receiver, Sender};
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::channel::{RecvError, oneshot};
+/// use myriad::channel::{RecvError, oneshot};
 /// let (tx, rx) = oneshot();
-/// myriad_core::spawn(move || tx.send(6 * 7));
+/// myriad::spawn(move || tx.send(6 * 7));
 /// assert_eq!((rx.recv(), rx.recv()), (Ok(42), Err(RecvError)));
 /// ```
 #[must_use]

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::channel::produce;
+/// use myriad::channel::produce;
 /// let squares = produce(10, |tx| (1..=4).for_each(|n| _ = tx.send(n * n)));
 /// assert_eq!(squares.collect::<Result<Vec<_>, _>>().unwrap(), [1, 4, 9, 16]);
 ///

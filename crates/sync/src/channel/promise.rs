@@ -19,9 +19,9 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// let (set, mut get) = myriad_sync::channel::promise();
+/// let (set, mut get) = myriad::channel::promise();
 /// let mut other = get.clone();
-/// let waiting = myriad_core::spawn(move || *other.recv().unwrap());
+/// let waiting = myriad::spawn(move || *other.recv().unwrap());
 /// set.send(42).unwrap();
 /// assert!(set.send(43).is_err(), "it is set");
 /// assert_eq!((waiting.join().unwrap(), *get.recv().unwrap(), *get.recv().unwrap()), (42, 42, 42));

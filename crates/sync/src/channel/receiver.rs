@@ -241,13 +241,13 @@ impl<T> Receiver<T> {
     ///
     /// # Examples
     /// ```
-    /// use myriad_sync::channel::{RecvTimeoutError, bounded};
+    /// use myriad::channel::{RecvTimeoutError, bounded};
     /// use std::time::Duration;
     /// let (tx, rx) = bounded(1);
     /// let late = rx.recv_timeout_async(Duration::from_millis(1));
-    /// assert_eq!(myriad_core::block_on(late), Err(RecvTimeoutError::Timeout));
+    /// assert_eq!(myriad::block_on(late), Err(RecvTimeoutError::Timeout));
     /// tx.send(7).unwrap();
-    /// assert_eq!(myriad_core::block_on(rx.recv_timeout_async(Duration::ZERO)), Ok(7));
+    /// assert_eq!(myriad::block_on(rx.recv_timeout_async(Duration::ZERO)), Ok(7));
     /// ```
     pub fn recv_timeout_async(
         &self,

@@ -257,12 +257,12 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     /// ```
-    /// use myriad_sync::channel::{SendTimeoutError, bounded};
+    /// use myriad::channel::{SendTimeoutError, bounded};
     /// use std::time::Duration;
     /// let (tx, rx) = bounded(1);
     /// tx.send(1).unwrap();
     /// let late = tx.send_timeout_async(2, Duration::from_millis(1));
-    /// assert_eq!(myriad_core::block_on(late), Err(SendTimeoutError::Timeout(2)));
+    /// assert_eq!(myriad::block_on(late), Err(SendTimeoutError::Timeout(2)));
     /// assert_eq!((rx.recv(), rx.try_recv().is_err()), (Ok(1), true));
     /// ```
     pub fn send_timeout_async(
@@ -371,7 +371,7 @@ impl<T> Sender<T> {
     ///
     /// # Examples
     /// ```
-    /// let (tx, rx) = myriad_sync::channel::bounded(2);
+    /// let (tx, rx) = myriad::channel::bounded(2);
     /// assert_eq!([1, 2, 3].map(|n| tx.force_send(n).unwrap()), [None, None, Some(1)]);
     /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [2, 3]);
     /// ```

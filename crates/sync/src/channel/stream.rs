@@ -54,10 +54,10 @@ impl<T> Receiver<T> {
     /// # Examples
     /// ```
     /// use futures_util::StreamExt;
-    /// let (tx, rx) = myriad_sync::channel::bounded(2);
-    /// myriad_core::spawn(move || (1..=10).for_each(|n| tx.send(n).unwrap()));
+    /// let (tx, rx) = myriad::channel::bounded(2);
+    /// myriad::spawn(move || (1..=10).for_each(|n| tx.send(n).unwrap()));
     /// let even = rx.into_stream().filter(|n| std::future::ready(n % 2 == 0));
-    /// assert_eq!(myriad_core::block_on(even.collect::<Vec<_>>()), [2, 4, 6, 8, 10]);
+    /// assert_eq!(myriad::block_on(even.collect::<Vec<_>>()), [2, 4, 6, 8, 10]);
     /// ```
     pub fn into_stream(self) -> IntoStream<T> {
         IntoStream { receiver: self, receiving: Box::pin(Receiving::new()) }
@@ -151,8 +151,8 @@ impl<T> Sender<T> {
     /// # Examples
     /// ```
     /// use futures_util::{SinkExt, StreamExt, stream};
-    /// let (tx, rx) = myriad_sync::channel::bounded(2);
-    /// let sending = myriad_core::spawn_async(async move {
+    /// let (tx, rx) = myriad::channel::bounded(2);
+    /// let sending = myriad::spawn_async(async move {
     ///     let mut sink = tx.into_sink();
     ///     sink.send(1).await?;
     ///     sink.send_all(&mut stream::iter(2..=4).map(Ok)).await?;

@@ -20,8 +20,8 @@ use std::time::Duration;
 /// # Examples
 /// ```
 /// use std::time::Duration;
-/// use myriad_sync::channel::after;
-/// let begin = myriad_core::time::now();
+/// use myriad::channel::after;
+/// let begin = myriad::time::now();
 /// let timer = after(Duration::from_millis(2));
 /// assert!(timer.try_recv().is_err());
 /// assert!(timer.recv().unwrap() >= begin + Duration::from_millis(2));
@@ -46,7 +46,7 @@ pub fn after(duration: Duration) -> Ticks {
 /// ```
 /// use std::time::Duration;
 /// let period = Duration::from_millis(1);
-/// let ticks = myriad_sync::channel::tick(period);
+/// let ticks = myriad::channel::tick(period);
 /// let (first, second) = (ticks.recv().unwrap(), ticks.recv().unwrap());
 /// assert!(second - first >= period);
 /// ```

@@ -22,7 +22,7 @@ impl<B> Sender<B> {
     ///
     /// # Examples
     /// ```
-    /// let (tx, rx) = myriad_sync::channel::bounded(10);
+    /// let (tx, rx) = myriad::channel::bounded(10);
     /// let odd = tx.clone().transform(|n: u32| (n % 2 == 1).then_some(n * 10));
     /// let both = tx.transform(|n: u32| [n, n + 1]);
     /// (1..=3).for_each(|n| odd.send(n).unwrap());

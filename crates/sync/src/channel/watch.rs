@@ -16,7 +16,7 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// let (set, mut seen) = myriad_sync::channel::watch(1);
+/// let (set, mut seen) = myriad::channel::watch(1);
 /// assert_eq!(*seen.get(), 1);
 /// assert!(seen.try_recv().is_err(), "nothing new");
 /// set.send(2).unwrap();

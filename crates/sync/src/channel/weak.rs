@@ -28,7 +28,7 @@ macro_rules! weak {
             ///
             /// # Examples
             /// ```
-            /// let (tx, rx) = myriad_sync::channel::bounded(1);
+            /// let (tx, rx) = myriad::channel::bounded(1);
             /// let (weak_tx, weak_rx) = (tx.downgrade(), rx.downgrade());
             /// weak_tx.upgrade().unwrap().send(1).unwrap();
             /// assert_eq!(weak_rx.upgrade().unwrap().recv(), Ok(1));

@@ -21,9 +21,9 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::Barrier;
+/// use myriad::sync::Barrier;
 /// let barrier = Barrier::new(3);
-/// let leaders = myriad_core::scope(|s| {
+/// let leaders = myriad::scope(|s| {
 ///     let tasks: Vec<_> = (0..3).map(|_| s.spawn(|| barrier.wait().is_leader())).collect();
 ///     tasks.into_iter().filter_map(|t| t.join().unwrap().then_some(())).count()
 /// });

@@ -37,9 +37,9 @@ pub use future::{NotifiedFuture, NotifiedWithFuture};
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::{Condition, Mutex};
+/// use myriad::sync::{Condition, Mutex};
 /// let (prices, ready) = (Condition::new(), Mutex::new(0));
-/// myriad_core::scope(|s| {
+/// myriad::scope(|s| {
 ///     for _ in 0..3 {
 ///         s.spawn(|| {
 ///             let mut waiting = ready.lock().unwrap();
@@ -49,7 +49,7 @@ pub use future::{NotifiedFuture, NotifiedWithFuture};
 ///         });
 ///     }
 ///     while *ready.lock().unwrap() < 3 {
-///         myriad_core::yield_now();
+///         myriad::yield_now();
 ///     }
 ///     let _guard = ready.lock().unwrap();
 ///     assert_eq!(prices.notify_all(42), 3);

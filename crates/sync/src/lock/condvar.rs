@@ -31,9 +31,9 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::{Condvar, Mutex};
+/// use myriad::sync::{Condvar, Mutex};
 /// let (queue, filled) = (Mutex::new(Vec::new()), Condvar::new());
-/// myriad_core::scope(|s| {
+/// myriad::scope(|s| {
 ///     s.spawn(|| {
 ///         let mut queue = filled.wait_while(queue.lock().unwrap(), |q| q.is_empty()).unwrap();
 ///         assert_eq!(queue.pop(), Some(7));

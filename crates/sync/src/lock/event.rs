@@ -24,9 +24,9 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::Event;
+/// use myriad::sync::Event;
 /// let ready = Event::new();
-/// myriad_core::scope(|s| {
+/// myriad::scope(|s| {
 ///     for _ in 0..3 {
 ///         s.spawn(|| ready.wait());
 ///     }

@@ -16,9 +16,9 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::Latch;
+/// use myriad::sync::Latch;
 /// let parts = Latch::new(3);
-/// myriad_core::scope(|s| {
+/// myriad::scope(|s| {
 ///     for _ in 0..3 {
 ///         s.spawn(|| parts.count_down());
 ///     }

@@ -14,7 +14,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::LazyLock;
+/// use myriad::sync::LazyLock;
 /// static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| "made at the first use".split(' ').collect());
 /// assert_eq!(WORDS.len(), 5);
 /// ```

@@ -14,7 +14,7 @@ use std::ops::{Deref, DerefMut};
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::{MappedGuard, Mutex, MutexGuard};
+/// use myriad::sync::{MappedGuard, Mutex, MutexGuard};
 /// let pair = Mutex::new((1, "one"));
 /// let mut number: MappedGuard<_, i32> = MutexGuard::map(pair.lock().unwrap(), |pair| &mut pair.0);
 /// *number += 1;

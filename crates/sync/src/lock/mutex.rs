@@ -38,9 +38,9 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::Mutex;
+/// use myriad::sync::Mutex;
 /// static TOTAL: Mutex<u64> = Mutex::new(0);
-/// myriad_core::scope(|s| {
+/// myriad::scope(|s| {
 ///     for i in 0..100 {
 ///         s.spawn(move || *TOTAL.lock().unwrap() += i);
 ///     }
@@ -261,11 +261,11 @@ impl<T: ?Sized> MutexGuard<'_, T> {
     ///
     /// # Examples
     /// ```
-    /// use myriad_sync::lock::{Mutex, MutexGuard};
+    /// use myriad::sync::{Mutex, MutexGuard};
     /// use std::sync::Arc;
     /// let total = Arc::new(Mutex::new(0));
     /// let mut guard = MutexGuard::into_owned(total.lock().unwrap(), &total);
-    /// myriad_core::spawn(move || *guard += 1).join().unwrap();
+    /// myriad::spawn(move || *guard += 1).join().unwrap();
     /// assert_eq!(*total.lock().unwrap(), 1);
     /// ```
     pub fn into_owned(this: Self, mutex: &Arc<Mutex<T>>) -> OwnedMutexGuard<T> {

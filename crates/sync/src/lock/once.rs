@@ -34,7 +34,7 @@ pub(super) const COMPLETE: u8 = 3;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::Once;
+/// use myriad::sync::Once;
 /// static START: Once = Once::new();
 /// let mut times = 0;
 /// for _ in 0..3 {

@@ -22,7 +22,7 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::OnceLock;
+/// use myriad::sync::OnceLock;
 /// static CONFIG: OnceLock<String> = OnceLock::new();
 /// assert_eq!(CONFIG.get_or_init(|| "read from a file".into()), "read from a file");
 /// assert!(CONFIG.set("another".into()).is_err());

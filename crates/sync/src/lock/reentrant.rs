@@ -31,7 +31,7 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::ReentrantLock;
+/// use myriad::sync::ReentrantLock;
 /// use std::cell::Cell;
 /// static DEPTH: ReentrantLock<Cell<u32>> = ReentrantLock::new(Cell::new(0));
 /// fn descend(n: u32) {

@@ -33,7 +33,7 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::RwLock;
+/// use myriad::sync::RwLock;
 /// static WORDS: RwLock<Vec<&str>> = RwLock::new(Vec::new());
 /// WORDS.write().unwrap().push("one");
 /// let (a, b) = (WORDS.read().unwrap(), WORDS.read().unwrap());

@@ -27,9 +27,9 @@ use std::time::Duration;
 /// # Examples
 /// At most four at a time:
 /// ```
-/// use myriad_sync::lock::Semaphore;
+/// use myriad::sync::Semaphore;
 /// let downloads = Semaphore::new(4);
-/// myriad_core::scope(|s| {
+/// myriad::scope(|s| {
 ///     for _ in 0..100 {
 ///         s.spawn(|| {
 ///             let _permit = downloads.acquire();
@@ -41,12 +41,12 @@ use std::time::Duration;
 /// ```
 /// A limit to the number of tasks:
 /// ```
-/// use myriad_sync::lock::Semaphore;
+/// use myriad::sync::Semaphore;
 /// use std::sync::Arc;
 /// let tasks = Arc::new(Semaphore::new(100));
 /// for _ in 0..1000 {
 ///     let permit = tasks.acquire().into_owned(&tasks);     // waits while 100 are running
-///     myriad_core::spawn(move || drop(permit));
+///     myriad::spawn(move || drop(permit));
 /// }
 /// ```
 pub struct Semaphore {

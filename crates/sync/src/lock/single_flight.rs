@@ -29,16 +29,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::SingleFlight;
+/// use myriad::sync::SingleFlight;
 /// use std::sync::atomic::{AtomicUsize, Ordering::*};
 ///
 /// let (pages, loads) = (SingleFlight::new(), AtomicUsize::new(0));
-/// myriad_core::scope(|s| {
+/// myriad::scope(|s| {
 ///     for _ in 0..100 {
 ///         s.spawn(|| {
 ///             let (page, _shared) = pages.run("index", || {
 ///                 loads.fetch_add(1, Relaxed);
-///                 myriad_core::yield_now();                // a long time
+///                 myriad::yield_now();                // a long time
 ///                 "<html>".to_string()
 ///             });
 ///             assert_eq!(page, "<html>");

@@ -15,13 +15,13 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::lock::WaitGroup;
+/// use myriad::sync::WaitGroup;
 /// use std::sync::Arc;
 /// let group = Arc::new(WaitGroup::new());
 /// for _ in 0..3 {
 ///     group.add(1);
 ///     let group = group.clone();
-///     myriad_core::spawn(move || {
+///     myriad::spawn(move || {
 ///         let _done = group.done_on_drop();                // also if it panics
 ///     });
 /// }

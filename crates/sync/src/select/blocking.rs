@@ -21,7 +21,7 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::{channel::bounded, select::{self, Order, Won}};
+/// use myriad::{channel::bounded, select::{self, Order, Won}};
 /// let (tx, rx) = bounded(1);
 /// let (tx2, _rx2) = bounded(0);
 /// tx.send(5).unwrap();

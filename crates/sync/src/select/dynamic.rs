@@ -24,7 +24,7 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::{channel::unbounded, select::Select};
+/// use myriad::{channel::unbounded, select::Select};
 /// let channels: Vec<_> = (0..10).map(|_| unbounded::<u32>()).collect();
 /// let mut select = Select::new();
 /// for (i, (_, rx)) in channels.iter().enumerate() {

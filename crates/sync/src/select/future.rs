@@ -26,10 +26,10 @@ use std::task::{Context, Poll, Waker};
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::{channel::unbounded, select::{self, Order, Won}};
+/// use myriad::{channel::unbounded, select::{self, Order, Won}};
 /// let (tx, rx) = unbounded();
 /// let (_tx2, rx2) = unbounded::<()>();
-/// let receiver = myriad_core::spawn_async(async move {
+/// let receiver = myriad::spawn_async(async move {
 ///     match select::wait_async(Order::Fair, (rx.recv_arm(), rx2.recv_arm())).await {
 ///         Won::A0(message) => message.unwrap(),
 ///         Won::A1(_) => unreachable!("nobody sends there"),

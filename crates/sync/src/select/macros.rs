@@ -31,7 +31,7 @@
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::{channel::unbounded, select};
+/// use myriad::{channel::unbounded, select};
 /// use std::time::Duration;
 /// let (numbers, rx) = unbounded();
 /// let (_words, rx2) = unbounded::<String>();
@@ -56,10 +56,10 @@ macro_rules! select {
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::{channel::unbounded, select_async};
+/// use myriad::{channel::unbounded, select_async};
 /// let (tx, rx) = unbounded();
 /// tx.send(1).unwrap();
-/// let task = myriad_core::spawn_async(async move {
+/// let task = myriad::spawn_async(async move {
 ///     select_async! {
 ///         number = rx.recv() => number.unwrap(),
 ///         _ = std::future::pending::<()>() => 0,

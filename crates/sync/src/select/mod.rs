@@ -21,11 +21,11 @@
 //!
 //! # Examples
 //! ```
-//! use myriad_sync::{channel::{bounded, unbounded}, select};
+//! use myriad::{channel::{bounded, unbounded}, select};
 //! use std::time::Duration;
 //! let (jobs, work) = unbounded::<u32>();
 //! let (stop, stopped) = bounded::<()>(0);
-//! let worker = myriad_core::spawn(move || {
+//! let worker = myriad::spawn(move || {
 //!     let mut sum = 0;
 //!     loop {
 //!         select! {
@@ -38,7 +38,7 @@
 //! jobs.send(2).unwrap();
 //! jobs.send(3).unwrap();
 //! while !jobs.is_empty() {
-//!     myriad_core::yield_now();
+//!     myriad::yield_now();
 //! }
 //! stop.close();
 //! assert_eq!(worker.join().unwrap(), 5);

@@ -53,9 +53,9 @@ use std::sync::{Arc, PoisonError};
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::shared::Map;
+/// use myriad::sync::Map;
 /// let hits = Map::new();
-/// myriad_core::scope(|s| {
+/// myriad::scope(|s| {
 ///     for i in 0..100 {
 ///         let hits = &hits;
 ///         s.spawn(move || {
@@ -210,7 +210,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
     ///
     /// # Examples
     /// ```
-    /// let counts = myriad_sync::shared::Map::new();
+    /// let counts = myriad::sync::Map::new();
     /// counts.insert("a", 1);
     /// let add = |key| {
     ///     let mut old = counts.get(key).unwrap();
@@ -218,7 +218,7 @@ impl<K: Hash + Eq, V, S: BuildHasher> Map<K, V, S> {
     ///         old = now.expect("nobody removes it");
     ///     }
     /// };
-    /// myriad_core::join(|| add("a"), || add("a"));
+    /// myriad::join(|| add("a"), || add("a"));
     /// assert_eq!(*counts.get("a").unwrap(), 3);
     /// ```
     pub fn replace_if<Q>(&self, key: &Q, old: &Arc<V>, new: V) -> Result<(), Option<Arc<V>>>

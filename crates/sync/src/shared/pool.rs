@@ -32,14 +32,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 ///
 /// # Examples
 /// ```
-/// use myriad_sync::shared::Pool;
+/// use myriad::sync::Pool;
 /// static BUFFERS: std::sync::LazyLock<Pool<Vec<u8>>> = std::sync::LazyLock::new(|| {
 ///     Pool::new(Vec::new).limit(16).on_return(|buffer| {
 ///         buffer.clear();
 ///         buffer.capacity() <= 1 << 20                     // too large a one is not kept
 ///     })
 /// });
-/// myriad_core::scope(|s| {
+/// myriad::scope(|s| {
 ///     for i in 0..100_u32 {
 ///         s.spawn(move || {
 ///             let mut buffer = BUFFERS.get();

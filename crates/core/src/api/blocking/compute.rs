@@ -40,7 +40,7 @@ use crate::sched::calls::COMPUTE;
 /// # Examples
 /// ```
 /// let numbers: Vec<u64> = (0..1000).collect();
-/// let sum = myriad_core::run(|| myriad_core::compute(|| numbers.iter().map(|n| n * n).sum::<u64>()));
+/// let sum = myriad::run(|| myriad::compute(|| numbers.iter().map(|n| n * n).sum::<u64>()));
 /// assert_eq!(sum, 332_833_500);
 /// ```
 #[doc(alias = "spawn_blocking")]
@@ -67,7 +67,7 @@ where
 ///
 /// # Examples
 /// ```
-/// let sum = myriad_core::block_on(async { myriad_core::compute_async(|| (1..=10).sum::<u32>()).await });
+/// let sum = myriad::block_on(async { myriad::compute_async(|| (1..=10).sum::<u32>()).await });
 /// assert_eq!(sum, 55);
 /// ```
 pub fn compute_async<F, T>(f: F) -> Blocking<T>

@@ -53,7 +53,7 @@ impl<T> Shared<T> {
 ///
 /// # Examples
 /// ```
-/// let sum = myriad_core::block_on(async { myriad_core::blocking_async(|| (1..=10).sum::<u32>()).await });
+/// let sum = myriad::block_on(async { myriad::blocking_async(|| (1..=10).sum::<u32>()).await });
 /// assert_eq!(sum, 55);
 /// ```
 pub fn blocking_async<F, T>(f: F) -> Blocking<T>

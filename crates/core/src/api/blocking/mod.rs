@@ -135,7 +135,7 @@ impl<F, T> Call<F, T> {
 /// # Examples
 /// ```
 /// let path = std::env::temp_dir();
-/// let entries = myriad_core::run(|| myriad_core::blocking(|| std::fs::read_dir(&path).unwrap().count()));
+/// let entries = myriad::run(|| myriad::blocking(|| std::fs::read_dir(&path).unwrap().count()));
 /// # let _ = entries;
 /// ```
 #[doc(alias = "spawn_blocking")]

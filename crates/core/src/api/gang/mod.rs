@@ -165,7 +165,7 @@ unsafe impl Send for Borrowed {}
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::*};
 /// let here = AtomicUsize::new(0);
-/// myriad_core::task::gang(4, |i| {
+/// myriad::task::gang(4, |i| {
 ///     here.fetch_add(1 << i, AcqRel);
 ///     while here.load(Acquire) != 0b1111 {       // all of them have to run for this to end
 ///         std::hint::spin_loop();
@@ -193,7 +193,7 @@ where
 ///
 /// # Examples
 /// ```
-/// use myriad_core::task::{GangError, gang, try_gang};
+/// use myriad::task::{GangError, gang, try_gang};
 /// gang(2, |_| assert!(matches!(try_gang(2, |_| ()), Err(GangError::Nested))));
 /// ```
 pub fn try_gang<F>(n: usize, f: F) -> Result<(), GangError>

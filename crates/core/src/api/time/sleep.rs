@@ -32,7 +32,7 @@ pub fn now() -> Instant {
 /// # Examples
 /// ```
 /// use std::time::Duration;
-/// myriad_core::run(|| myriad_core::time::sleep(Duration::from_millis(1)));
+/// myriad::run(|| myriad::time::sleep(Duration::from_millis(1)));
 /// ```
 #[inline]
 pub fn sleep(duration: Duration) {

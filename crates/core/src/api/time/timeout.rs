@@ -49,7 +49,7 @@ impl std::error::Error for Elapsed {}
 ///
 /// # Examples
 /// ```
-/// use myriad_core::time::{sleep, timeout};
+/// use myriad::time::{sleep, timeout};
 /// use std::time::Duration;
 /// let late = timeout(Duration::from_millis(1), || sleep(Duration::from_secs(3600)));
 /// assert!(late.is_err());
@@ -69,7 +69,7 @@ pub fn timeout<R>(limit: Duration, f: impl FnOnce() -> R) -> Result<R, Elapsed> 
 ///
 /// # Examples
 /// ```
-/// use myriad_core::time::{deadline, now, sleep};
+/// use myriad::time::{deadline, now, sleep};
 /// use std::time::Duration;
 /// // Several steps, one limit.
 /// let end = now() + Duration::from_millis(2);
@@ -129,10 +129,10 @@ struct Limit {
 ///
 /// # Examples
 /// ```
-/// use myriad_core::time::timeout_async;
+/// use myriad::time::timeout_async;
 /// use std::time::Duration;
 /// let late = timeout_async(Duration::from_millis(1), std::future::pending::<()>());
-/// assert!(myriad_core::block_on(late).is_err());
+/// assert!(myriad::block_on(late).is_err());
 /// ```
 pub fn timeout_async<F: Future>(limit: Duration, future: F) -> Timeout<F> {
     deadline_async(now() + limit, future)

@@ -48,7 +48,7 @@ use std::str::FromStr;
 ///
 /// # Examples
 /// ```
-/// use myriad_core::{Builder, Policy};
+/// use myriad::{Builder, Policy};
 /// let rt = Builder::new().workers(1).policy(Policy::SharedQueue).build()?;
 /// assert_eq!(rt.policy(), Policy::SharedQueue);
 /// assert_eq!("depth-first".parse(), Ok(Policy::DepthFirst));

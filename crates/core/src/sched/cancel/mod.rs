@@ -165,9 +165,9 @@ pub(crate) fn resume_cancellation(payload: &mut Payload) {
 /// # Examples
 /// ```
 /// use std::time::Duration;
-/// let h = myriad_core::spawn(|| {
+/// let h = myriad::spawn(|| {
 ///     let mut n = 0u64;
-///     while !myriad_core::cancel::is_cancelled() {
+///     while !myriad::cancel::is_cancelled() {
 ///         n += 1; // computes
 ///     }
 ///     n
@@ -236,7 +236,7 @@ pub(crate) fn hold_off<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Examples
 /// ```
-/// use myriad_core::cancel;
+/// use myriad::cancel;
 /// let answer = cancel::shield(|| 6 * 7);
 /// assert_eq!(answer, 42);
 /// ```

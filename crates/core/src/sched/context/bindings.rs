@@ -55,13 +55,13 @@ impl<V: ?Sized> Drop for Binding<V> {
 ///
 /// # Examples
 /// ```
-/// use myriad_core::task::ScopedValue;
+/// use myriad::task::ScopedValue;
 ///
 /// static USER: ScopedValue<&str> = ScopedValue::new("nobody");
 ///
 /// let task = USER.with_value("ann", || {
 ///     assert_eq!(USER.with_value("bob", || USER.get()), "bob");
-///     myriad_core::spawn(|| USER.get())
+///     myriad::spawn(|| USER.get())
 /// });
 /// assert_eq!(USER.get(), "nobody");
 /// assert_eq!(task.join().unwrap(), "ann");
@@ -145,9 +145,9 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
     ///
     /// # Examples
     /// ```
-    /// # use myriad_core::task::ScopedValue;
+    /// # use myriad::task::ScopedValue;
     /// static USER: ScopedValue<&str> = ScopedValue::new("nobody");
-    /// let task = myriad_core::spawn_async(USER.with_value_async("ann", async { USER.get() }));
+    /// let task = myriad::spawn_async(USER.with_value_async("ann", async { USER.get() }));
     /// assert_eq!(task.join().unwrap(), "ann");
     /// ```
     pub fn with_value_async<F: Future>(&'static self, value: T, future: F) -> Bound<T, F> {

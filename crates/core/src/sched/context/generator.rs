@@ -26,7 +26,7 @@ use std::ops::{Range, RangeInclusive};
 ///
 /// # Examples
 /// ```
-/// use myriad_core::task::rng::Generator;
+/// use myriad::rng::Generator;
 /// let mut a = Generator::from_seed(42);
 /// let mut b = a.fork();                       // another stream
 /// assert_ne!(a.next_u64(), b.next_u64());

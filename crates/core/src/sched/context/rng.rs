@@ -30,20 +30,20 @@ pub struct Rng;
 ///
 /// # Examples
 /// ```
-/// use myriad_core::task::rng::{rng, seed};
+/// use myriad::rng::{rng, seed};
 ///
 /// /// Estimates pi from 16 × 1000 points, in parallel.
 /// fn estimate() -> u64 {
 ///     seed(42);
 ///     let tasks: Vec<_> = (0..16)
 ///         .map(|_| {
-///             myriad_core::spawn(|| (0..1000).filter(|_| rng().f64().hypot(rng().f64()) < 1.0).count() as u64)
+///             myriad::spawn(|| (0..1000).filter(|_| rng().f64().hypot(rng().f64()) < 1.0).count() as u64)
 ///         })
 ///         .collect();
 ///     tasks.into_iter().map(|task| task.join().unwrap()).sum()
 /// }
 /// // However many workers there are.
-/// assert_eq!(myriad_core::run(estimate), myriad_core::run(estimate));
+/// assert_eq!(myriad::run(estimate), myriad::run(estimate));
 /// ```
 pub fn rng() -> Rng {
     Rng

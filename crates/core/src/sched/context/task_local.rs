@@ -14,13 +14,13 @@ use std::fmt;
 /// ```
 /// use std::cell::Cell;
 ///
-/// myriad_core::task_local! {
+/// myriad::task_local! {
 ///     /// How many requests this task has served.
 ///     static SERVED: Cell<u32> = Cell::new(0);
 /// }
 ///
 /// SERVED.set(7);                                                    // this thread's own
-/// let task = myriad_core::spawn(|| {
+/// let task = myriad::spawn(|| {
 ///     SERVED.set(SERVED.get() + 1);                                 // the task's
 ///     SERVED.get()
 /// });

@@ -16,7 +16,7 @@ use std::time::Duration;
 ///
 /// # Examples
 /// ```
-/// use myriad_core::{Builder, OnStuck};
+/// use myriad::{Builder, OnStuck};
 /// use std::time::Duration;
 /// let rt = Builder::new().on_stuck(OnStuck::Report { after: Duration::from_secs(1) }).build().unwrap();
 /// ```

@@ -24,7 +24,7 @@ use std::cmp::Ordering::{self, Less};
 /// let mut v = vec![1, 4, 7];
 /// let old = v.len();
 /// v.extend([2, 4, 9]);
-/// myriad_par::merge(&mut v, old);
+/// myriad::par::merge(&mut v, old);
 /// assert_eq!(v, [1, 2, 4, 4, 7, 9]);
 /// ```
 pub fn merge<T: Ord + Send>(v: &mut [T], mid: usize) {
@@ -52,7 +52,7 @@ pub fn merge<T: Ord + Send>(v: &mut [T], mid: usize) {
 /// # Examples
 /// ```
 /// let mut v = [9, 5, 1, 8, 4, 0];
-/// myriad_par::merge_by(&mut v, 3, |a, b| b.cmp(a));
+/// myriad::par::merge_by(&mut v, 3, |a, b| b.cmp(a));
 /// assert_eq!(v, [9, 8, 5, 4, 1, 0]);
 /// ```
 #[track_caller]
@@ -102,7 +102,7 @@ where
 /// # Examples
 /// ```
 /// let mut v = [(1, 'a'), (3, 'b'), (1, 'c'), (2, 'd')];
-/// myriad_par::merge_by_key(&mut v, 2, |pair| pair.0);
+/// myriad::par::merge_by_key(&mut v, 2, |pair| pair.0);
 /// assert_eq!(v, [(1, 'a'), (1, 'c'), (2, 'd'), (3, 'b')]);
 /// ```
 pub fn merge_by_key<T, K, F>(v: &mut [T], mid: usize, key: F)
@@ -128,7 +128,7 @@ where
 /// use std::cell::Cell;
 ///
 /// let mut v = vec![Cell::new(3), Cell::new(1), Cell::new(2)];
-/// myriad_par::merge_sort(&mut v);
+/// myriad::par::merge_sort(&mut v);
 /// assert_eq!(v, [Cell::new(1), Cell::new(2), Cell::new(3)]);
 /// ```
 pub fn merge_sort<T: Ord + Send>(v: &mut [T]) {
@@ -166,7 +166,7 @@ const RUNS: usize = 4;
 /// #     }
 /// # }
 /// let mut shapes: Vec<Box<dyn Shape + Send>> = vec![Box::new(Square(3.0)), Box::new(Square(2.0))];
-/// myriad_par::merge_sort_by(&mut shapes, |a, b| a.area().total_cmp(&b.area()));
+/// myriad::par::merge_sort_by(&mut shapes, |a, b| a.area().total_cmp(&b.area()));
 /// assert_eq!(shapes[0].area(), 4.0);
 /// ```
 pub fn merge_sort_by<T, F>(v: &mut [T], cmp: F)
@@ -205,7 +205,7 @@ where
 /// # Examples
 /// ```
 /// let mut v = [(2, 'a'), (1, 'b'), (2, 'c')];
-/// myriad_par::merge_sort_by_key(&mut v, |pair| pair.0);
+/// myriad::par::merge_sort_by_key(&mut v, |pair| pair.0);
 /// assert_eq!(v, [(1, 'b'), (2, 'a'), (2, 'c')]);
 /// ```
 pub fn merge_sort_by_key<T, K, F>(v: &mut [T], key: F)

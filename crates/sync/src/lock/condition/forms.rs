@@ -203,10 +203,10 @@ macro_rules! waits {
             ///
             /// # Examples
             /// ```
-            /// use myriad_sync::lock::{Condition, ReentrantLock};
+            /// use myriad::sync::{Condition, ReentrantLock};
             /// use std::cell::Cell;
             /// let (lock, done) = (ReentrantLock::new(Cell::new(1)), Condition::new());
-            /// myriad_core::scope(|s| {
+            /// myriad::scope(|s| {
             ///     let guard = lock.lock();
             ///     s.spawn(|| {
             ///         lock.lock().set(2);
