@@ -8,6 +8,7 @@ use crate::thread_pool::max_num_threads;
 use crate::unwind::Payload;
 use crate::user_code::{self, LetGo, PanicHandler};
 use crate::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, global};
+use myriad_base::sys::passing::passing;
 use myriad_core::engine::guest;
 use std::any::Any;
 use std::fmt;
@@ -114,7 +115,7 @@ impl ThreadPoolBuilder {
                 if let Some(bytes) = thread.stack_size() {
                     builder = builder.stack_size(bytes);
                 }
-                builder.spawn_scoped(scope, move || wrapper(thread)).map(drop)
+                builder.spawn_scoped(scope, passing(move || wrapper(thread))).map(drop)
             };
             let pool = self.spawn_handler(spawn).build()?;
             // (The pool is dropped before the scope waits for the threads, also by a panic.)

@@ -50,9 +50,11 @@ pub enum Rank {
     Sets,
     /// This crate's own.
     Base,
+    /// Threads that begin or end: last, for they take none of the locks above.
+    Threads,
 }
 
-const RANKS: usize = Rank::Base as usize + 1;
+const RANKS: usize = Rank::Threads as usize + 1;
 
 /// What was asked for, by rank.
 static TAKE: Hooks<fn() -> GiveBack, RANKS> = Hooks::new();

@@ -19,6 +19,7 @@ use crate::sched::waker::wake_waiter;
 use crate::sched::{finish, lent, lifecycle, unhandled, unwind, worker};
 use myriad_base::stack::overflow;
 use myriad_base::sys::map;
+use myriad_base::sys::passing::passing;
 use myriad_base::sys::thread::{self, processors};
 use std::io;
 use std::panic::Location;
@@ -140,7 +141,7 @@ where
         });
     };
     let started = map::thread_starts().and_then(|()| {
-        let started = std::thread::Builder::new().name(named).stack_size(size).spawn(body);
+        let started = std::thread::Builder::new().name(named).stack_size(size).spawn(passing(body));
         started.inspect_err(|_| map::thread_ended())
     });
     match started {

@@ -15,6 +15,7 @@ pub use report::{Report, State, Unfinished};
 use crate::queue::policy::Policy;
 use crate::sched::pool::Pool;
 use myriad_base::sys::clock::Instant;
+use myriad_base::sys::passing::passing;
 use std::io;
 use std::time::Duration;
 
@@ -154,7 +155,8 @@ impl Drop for Runtime {
         let pool = self.pool;
         if self.is_inside() {
             // The task that drops it must end first.
-            let ends = std::thread::Builder::new().spawn(move || drop(shutdown::shutdown(pool, Duration::ZERO)));
+            let ends =
+                std::thread::Builder::new().spawn(passing(move || drop(shutdown::shutdown(pool, Duration::ZERO))));
             if ends.is_err() {
                 // No thread can be had. Then the task does it: its worker counts as one that has
                 // not come back from a task in time, so the last worker that does comes behind and

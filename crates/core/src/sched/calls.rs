@@ -16,6 +16,7 @@
 use crate::record::header::Header;
 use crate::sched::wait::foreign;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
+use myriad_base::sys::passing::passing;
 use myriad_base::sys::thread::{self, processors};
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -159,7 +160,7 @@ impl ThreadPool {
         // Without the lock: starting a thread takes the time of many jobs.
         let started = std::thread::Builder::new()
             .name(name)
-            .spawn(|| crate::sched::unwind::never_unwinds(self.name, || self.work()))
+            .spawn(passing(|| crate::sched::unwind::never_unwinds(self.name, || self.work())))
             .is_ok();
         if !started {
             locked(&self.state).threads -= 1;

@@ -247,6 +247,47 @@ fn a_new_runtime_in_the_child() {
     }
 }
 
+/// std takes a lock at both ends of a thread: a child that is forked while one of Myriad's threads
+/// has it could start no thread. (One child of a thousand.)
+#[test]
+fn a_fork_while_threads_begin_and_end() {
+    let _alone = alone();
+    let stop = AtomicBool::new(false);
+    let hung = std::thread::scope(|threads| {
+        for _ in 0..3 {
+            threads.spawn(|| {
+                let rt = common::Mode::Threads.runtime(1);
+                while !stop.load(SeqCst) {
+                    // A thread of its own each, and one for each runtime.
+                    let all: Vec<_> = (0..8).map(|_| rt.run(|| task::dedicated(|| ()))).collect();
+                    all.into_iter().for_each(|h| h.join().unwrap());
+                    drop(Builder::new().workers(1).build().unwrap());
+                }
+            });
+        }
+        let forks = if common::full_length() { 2000 } else { 500 };
+        let hung = (0..forks).filter(|_| {
+            // SAFETY: the child does what this test is about, and leaves by `_exit`; the parent
+            // waits for its own child.
+            unsafe {
+                let child = libc::fork();
+                if child == 0 {
+                    libc::alarm(10);
+                    std::thread::spawn(|| ()).join().unwrap();
+                    libc::_exit(0);
+                }
+                let mut status = 0;
+                libc::waitpid(child, &mut status, 0);
+                status != 0
+            }
+        });
+        let hung = hung.count();
+        stop.store(true, SeqCst);
+        hung
+    });
+    assert_eq!(hung, 0, "children that can start no thread");
+}
+
 /// Another thread asks for the first time (how many processors there are, when the clock began)
 /// while the process is forked: the child finds out for itself. Each try is a process in which
 /// nobody has asked before.

@@ -5,6 +5,7 @@ use super::registry::{Handlers, Registry};
 use super::worker::{Former, Worker};
 use crate::unwind;
 use crossbeam_deque::Worker as Deque;
+use myriad_base::sys::passing::passing;
 use myriad_core::cancel;
 use myriad_core::engine::guest;
 use std::fmt;
@@ -109,7 +110,7 @@ impl ThreadSpawn for DefaultSpawn {
         if let Some(bytes) = thread.stack_size() {
             builder = builder.stack_size(bytes);
         }
-        builder.spawn(|| thread.run()).map(drop)
+        builder.spawn(passing(|| thread.run())).map(drop)
     }
     fn is_usual(&self) -> bool {
         true

@@ -10,6 +10,7 @@
 
 use crate::sched::fork;
 use myriad_base::sys::map;
+use myriad_base::sys::passing::passing;
 use myriad_base::sys::thread::{self, processors};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -94,7 +95,7 @@ impl Helper {
         map::thread_starts()?;
         let mine = slot.clone();
         let thread = std::thread::Builder::new().name(format!("myriad-gang-{number}")).stack_size(STACK);
-        thread.spawn(move || work(&mine)).inspect_err(|_| map::thread_ended())?;
+        thread.spawn(passing(move || work(&mine))).inspect_err(|_| map::thread_ended())?;
         Ok(Helper(Some(slot)))
     }
 

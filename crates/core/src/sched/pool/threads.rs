@@ -9,6 +9,7 @@ use myriad_base::stack::overflow;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::Instant;
+use myriad_base::sys::passing::passing;
 use myriad_base::sys::{map, thread};
 use std::io;
 use std::thread::JoinHandle;
@@ -58,7 +59,7 @@ impl Pool {
         map::thread_starts()?;
         let mut threads = locked(&self.threads);
         let body = move || crate::sched::unwind::never_unwinds("a worker's thread", body);
-        let started = std::thread::Builder::new().name(name).stack_size(size).spawn(body);
+        let started = std::thread::Builder::new().name(name).stack_size(size).spawn(passing(body));
         let handle = started.inspect_err(|_| map::thread_ended())?;
         threads.handles.insert(handle.thread().id(), handle);
         threads.numbered += 1;

@@ -23,6 +23,7 @@ use crate::sched::pool::Pool;
 use crate::sched::rescue::watch::Watch;
 use crate::sched::unwind;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
+use myriad_base::sys::passing::passing;
 use myriad_base::sys::thread;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{JoinHandle, Thread, park, park_timeout};
@@ -87,7 +88,7 @@ pub(crate) fn watch(pool: &'static Pool) {
         };
         // Without a monitor all goes on, but stuck workers get no help.
         let builder = std::thread::Builder::new().name("myriad-monitor".into()).stack_size(256 << 10);
-        monitor.thread = builder.spawn(body).ok();
+        monitor.thread = builder.spawn(passing(body)).ok();
         *locked(&THREAD) = monitor.thread.as_ref().map(|t| t.thread().clone());
     }
     drop(monitor);
