@@ -16,12 +16,12 @@
 //! sides are `fence(SeqCst)`: the same protocols at some 6 ns for each light fence. Decided once,
 //! before the first worker starts.
 //!
-//! **In a loom model** there are two meanings, and each model runs under both. `PerOwner` is the
-//! text above: a word per owner, `light` an AcqRel read-modify-write of one's own word, `heavy` one
-//! of each word. `SeqCst` makes both a full fence, as without membarrier. (Loom does not look for
-//! other orders of fences; a relaxed read-modify-write of one word before each makes it.) Loom's
-//! SeqCst fence is too strong a model of `light`, as it also orders light with light, so only
-//! `PerOwner` counts as proof.
+//! **In a loom model** there are two meanings, and each model that meets a fence runs under both.
+//! `PerOwner` is the text above: a word per owner, `light` an AcqRel read-modify-write of one's own
+//! word, `heavy` one of each word. `SeqCst` makes both a full fence, as without membarrier. (Loom
+//! does not look for other orders of fences; a relaxed read-modify-write of one word before each
+//! makes it.) Loom's SeqCst fence is too strong a model of `light`, as it also orders light with
+//! light, so only `PerOwner` counts as proof.
 
 #[cfg(not(loom))]
 pub use real::*;
@@ -186,6 +186,13 @@ mod model {
     thread_local! {
         static MEANING: Cell<Meaning> = const { Cell::new(Meaning::PerOwner) };
         static WORDS: RefCell<Rc<[AtomicUsize]>> = RefCell::new(Rc::new([]));
+        static MET: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Whether a fence was met since this was asked last: a program without one is the same under
+    /// both meanings.
+    pub fn met() -> bool {
+        MET.take()
     }
 
     /// An execution begins: what the fences mean, and how many owners there are (each makes `heavy`
@@ -199,6 +206,7 @@ mod model {
     }
 
     fn words() -> Rc<[AtomicUsize]> {
+        MET.set(true);
         WORDS.with_borrow(Rc::clone)
     }
 
