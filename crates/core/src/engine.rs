@@ -62,5 +62,5 @@ pub fn when_left(f: fn()) {
 /// The calling worker's address, and whether that worker reckons with task-locals of its tasks.
 /// `None` on a thread that is no worker. For tests.
 pub fn contexts() -> Option<(usize, bool)> {
-    crate::sched::worker::current().map(|w| (std::ptr::from_ref(&*w).addr(), w.shared.deque.has_contexts()))
+    crate::sched::worker::current().map(|w| (std::ptr::from_ref(&*w).addr(), w.has_contexts()))
 }

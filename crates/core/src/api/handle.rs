@@ -219,8 +219,8 @@ impl<T> JoinHandle<T> {
     /// The task's name, if it was given one.
     pub fn name(&self) -> Option<Arc<str>> {
         let task = self.task();
-        // SAFETY: the handle keeps the record alive.
-        Pool::of(unsafe { (*task).runtime }).name_of(task, true)
+        // SAFETY: the handle keeps the record alive, whose `runtime` is its pool's number.
+        unsafe { Pool::of((*task).runtime) }.name_of(task, true)
     }
 }
 

@@ -275,7 +275,7 @@ where
         };
         // Asked for again: `b` may have waited.
         // SAFETY: the thread still has a worker's role, if perhaps another one's.
-        if unsafe { worker::current().unwrap_unchecked() }.shared.deque.has_contexts() {
+        if unsafe { worker::current().unwrap_unchecked() }.has_contexts() {
             nested::finish_unmarked();
         }
         (ra, rb)

@@ -99,7 +99,11 @@ impl Home {
 
 impl WorkerShared {
     /// Worker number `index` of this pool, with room for `capacity` tasks before its deque grows.
-    pub(crate) fn new(workers: &'static Workers, index: usize, capacity: usize) -> WorkerShared {
+    ///
+    /// # Safety
+    /// It becomes the `shared` of a [`Peer`](super::worker::Peer) that lives for ever; or, in a
+    /// model, nobody asks for that peer.
+    pub(crate) unsafe fn new(workers: &'static Workers, index: usize, capacity: usize) -> WorkerShared {
         let deque = Deque::new(Fence::new(index), capacity);
         if workers.queues().is_some() {
             // For good: each push comes to the policy.

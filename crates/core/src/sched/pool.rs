@@ -35,7 +35,7 @@ use crate::sched::rescue::stuck::OnStuck;
 use crate::sched::stacks::worker_main;
 use crate::sched::unhandled::Unhandled;
 use crate::sched::unwind;
-use crate::sched::worker::Worker;
+use crate::sched::worker::{Peer, Worker};
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::Instant;
@@ -134,10 +134,10 @@ pub(crate) struct Pool {
     policy: Policy,
     /// Fiber mode? For good: requests to look at a task go to fibers only, and may come late.
     fibers: bool,
-    regular: OnceLock<Box<[&'static Worker]>>,
+    regular: OnceLock<Box<[&'static Peer]>>,
     /// Made when they were first needed, used again by later runtimes. Those in use are workers of
     /// the pool.
-    spares: Mutex<Vec<&'static Worker>>,
+    spares: Mutex<Vec<&'static Peer>>,
     /// How many workers are open (see `rescue::takeover`): a hint for those who look for work.
     pub open: AtomicUsize,
     /// Is a worker stuck? By the monitor, for those who move (see `rescue::takeover`).
@@ -319,8 +319,13 @@ fn home_numbers(fibers: bool, workers: usize) -> io::Result<u32> {
 
 impl Pool {
     /// The pool of this number.
-    pub(crate) fn of(number: u8) -> &'static Pool {
-        // SAFETY: numbers come from records, whose pool was made, and pools live for ever.
+    ///
+    /// # Safety
+    /// The number is a pool's: it stands in the record of a task, or has stood there.
+    #[inline]
+    pub(crate) unsafe fn of(number: u8) -> &'static Pool {
+        // SAFETY: a pool was made before any of its records (this function's contract), and pools
+        // live for ever.
         unsafe { &*POOLS[usize::from(number)].load(Acquire) }
     }
 
@@ -406,9 +411,9 @@ impl Pool {
         }
         let worker = |index| {
             let home_number = if config.fibers { home_number + index as u32 } else { home_number };
-            &*Box::leak(Box::new(Worker::new(pool, index, false, home_number)))
+            Worker::make(pool, index, false, home_number)
         };
-        let workers: Box<[&'static Worker]> = (0..config.workers).map(worker).collect();
+        let workers: Box<[&'static Peer]> = (0..config.workers).map(worker).collect();
         pool.workers.set_all(workers.iter().map(|w| &w.shared).collect(), MOST_SPARES);
         pool.regular.set(workers).expect("set once");
         POOLS[usize::from(number)].store(std::ptr::from_ref(pool).cast_mut(), Release);
@@ -472,12 +477,12 @@ impl Pool {
     }
 
     /// All workers.
-    pub(crate) fn regular_workers(&self) -> &[&'static Worker] {
+    pub(crate) fn regular_workers(&self) -> &[&'static Peer] {
         self.regular.get().map_or(&[], |w| w)
     }
 
     /// The worker with this number, if it is one of this pool's that are in use.
-    pub(crate) fn of_home_number(&self, number: u32) -> Option<&'static Worker> {
+    pub(crate) fn of_home_number(&self, number: u32) -> Option<&'static Peer> {
         let regular = self.regular_workers();
         // The numbers of the regular ones follow each other.
         let index = number.checked_sub(regular[0].home_number)? as usize;
@@ -486,8 +491,8 @@ impl Pool {
     }
 
     /// All workers, with the spares that are in use.
-    pub(crate) fn all_workers(&self) -> impl Iterator<Item = &'static Worker> {
-        self.workers.all().iter().map(|&shared| Worker::of(shared))
+    pub(crate) fn all_workers(&self) -> impl Iterator<Item = &'static Peer> {
+        self.workers.all().iter().map(|&shared| Peer::of(shared))
     }
 
     /// From now on there may be jobs of guests among its tasks, which no spare begins: spares look
@@ -550,7 +555,7 @@ impl Pool {
             let mut spares = locked(&self.spares);
             if spares.len() == number {
                 let home_number = home_numbers(self.fibers, 1)?;
-                spares.push(Box::leak(Box::new(Worker::new(self, index, true, home_number))));
+                spares.push(Worker::make(self, index, true, home_number));
             }
             spares[number]
         };
@@ -572,7 +577,7 @@ impl Pool {
     /// reads by volatile accesses, for somebody may write there.
     fn read_running<T>(
         _frames_stay: &MutexGuard<'_, Injector>,
-        w: &Worker,
+        w: &Peer,
         read: impl FnOnce(*const Header) -> T,
     ) -> Option<(*const Header, T)> {
         let frames = w.frames.load(Acquire);
@@ -591,7 +596,7 @@ impl Pool {
 
     /// What the worker runs, by name and place; `None` between tasks. For whoever is not the
     /// worker.
-    pub(crate) fn name_running(&self, w: &Worker) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
+    pub(crate) fn name_running(&self, w: &Peer) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
         let frames_stay = locked(&self.injector);
         let (task, place) = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
@@ -604,7 +609,7 @@ impl Pool {
     }
 
     /// Does this worker run a task that is no job of a guest? For whoever is not the worker.
-    pub(crate) fn runs_task(&self, w: &Worker) -> bool {
+    pub(crate) fn runs_task(&self, w: &Peer) -> bool {
         let frames_stay = locked(&self.injector);
         let kind = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.

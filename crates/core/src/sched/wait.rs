@@ -36,7 +36,7 @@ pub use crate::queue::reason::WaitReason;
 use crate::sched::cancel::{checkpoint, thread};
 use crate::sched::timers::FIRE_WAIT;
 use crate::sched::user_code::StoredWaker;
-use crate::sched::worker::{Role, Worker, block_thread};
+use crate::sched::worker::{Peer, Role, block_thread};
 use myriad_base::lock::bias_owner::pause;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*, Peek};
@@ -171,7 +171,7 @@ impl Wait {
     fn worker(&self) -> Option<Role> {
         // SAFETY: a wait is made and blocked on by one task (or thread), on whose worker it was
         // made.
-        self.node.home.map(|home| unsafe { Worker::of(home.shared()).role_again() })
+        self.node.home.map(|home| unsafe { Peer::of(home.shared()).role_again() })
     }
 
     /// What stands for this wait in a list.
@@ -246,7 +246,7 @@ impl Wait {
     /// `w` has made; `w` is the caller's role.
     unsafe fn block_task_until(this: *const Wait, w: Role, deadline: Instant) -> bool {
         // Whoever goes on with the task afterwards: the timer is in this one's wheel.
-        let owner = Worker::of(w.as_static());
+        let owner = w.as_static();
         let timer = UnsafeCell::new(TimerNode::new(this.cast_mut().cast(), FIRE_WAIT));
         let set = deadline != Instant::NEVER;
         if set {

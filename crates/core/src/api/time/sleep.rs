@@ -5,7 +5,7 @@ use crate::runtime::global;
 use crate::sched::timers::{FIRE_SLEEP, Locked, SleepState};
 use crate::sched::user_code::StoredWaker;
 use crate::sched::wait::Wait;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Peer};
 use myriad_base::sys::clock::Instant;
 use myriad_base::wheel::TimerNode;
 use std::cell::{Cell, UnsafeCell};
@@ -98,7 +98,7 @@ pub fn sleep_until_async(deadline: Instant) -> Sleep {
 pub struct Sleep {
     deadline: Instant,
     /// The worker in whose wheel the timer is.
-    owner: Option<&'static Worker>,
+    owner: Option<&'static Peer>,
     state: SleepState,
 }
 
@@ -153,7 +153,7 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         let me = worker::current();
-        let owner = me.as_ref().map_or_else(|| global::own_pool().regular_workers()[0], |w| Worker::of(w.as_static()));
+        let owner = me.as_ref().map_or_else(|| global::own_pool().regular_workers()[0], |w| w.as_static());
         this.owner = Some(owner);
         // SAFETY: the timer is in no wheel, so nobody but the future's holder reaches the state. (A
         // waker that was there was taken out with the timer.)

@@ -73,7 +73,9 @@ impl<'a> Both<'a> {
     fn pop_between(&mut self) {
         let d = &self.deque;
         let (head, top) = (d.head.load(Relaxed), d.top.load(Relaxed));
-        let (from, end) = if head < top { d.sweep_from(head, top) } else { (0, 0) };
+        // SAFETY: this thread is the owner.
+        let own = unsafe { d.own.get() };
+        let (from, end) = if head < top { own.sweep_from(head, top) } else { (0, 0) };
         let places = (from..end.min(from + SWEEP).min(top.wrapping_sub(1))).map(|i| d.slot(i).load(Relaxed));
         let expected = places.filter(|task| !task.is_null()).min_by_key(|&t| self.list.iter().position(|&l| l == t));
         // SAFETY: this thread is the owner.

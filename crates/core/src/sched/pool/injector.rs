@@ -200,7 +200,7 @@ impl Pool {
             let w = self.regular_workers()[worker];
             // Under the lock, as above. Awake, it looks at its next turn.
             if !self.workers.pin(&w.shared) {
-                w.tick_countdown.store(0, Relaxed);
+                w.request_tick();
             }
         } else {
             drop(injector);

@@ -75,7 +75,11 @@ impl WorkerShared {
     ///
     /// No fence: a monitor that opens us, or a sleeper, looks at the ring under its lock, before
     /// our push (then the lock shows us what it did before) or after it.
-    pub(crate) fn push_ready(&self, node: *mut Parked) {
+    ///
+    /// # Safety
+    /// The node is blocked, in no list, and stands until it goes on. The worker is in threads mode,
+    /// and goes on with it, or lets another do so.
+    pub(crate) unsafe fn push_ready(&self, node: *mut Parked) {
         self.ready.locked(|ring| ring.push(node));
         if self.is_open() {
             self.workers.tell_helper();

@@ -42,7 +42,7 @@ use super::stuck::{OnStuck, Stuck};
 use crate::sched::idle::{ASLEEP, RESTING, WorkerShared};
 use crate::sched::pool::Pool;
 use crate::sched::timers::Timers;
-use crate::sched::worker::Worker;
+use crate::sched::worker::Peer;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::thread;
 use std::time::{Duration, Instant};
@@ -246,7 +246,7 @@ impl Watch {
         found: &mut Found,
         stories: &mut Vec<(OnStuck, Stuck)>,
     ) {
-        let (seen, w) = (&mut self.seen[i], Worker::of(shared));
+        let (seen, w) = (&mut self.seen[i], Peer::of(shared));
         if shared.remote.dead.load(Relaxed) {
             return;
         }
@@ -261,7 +261,7 @@ impl Watch {
         }
         if sleeping == 0 {
             // Its next turn is one that counts.
-            w.tick_countdown.store(0, Relaxed);
+            w.request_tick();
         }
         found.sleepers += usize::from(sleeping == ASLEEP);
         let duration = now - seen.at_since;
@@ -361,12 +361,12 @@ impl Watch {
     fn call_spare(&mut self) -> bool {
         let workers = &self.pool.workers;
         let resting = workers.all()[self.workers..].iter().find(|shared| {
-            let w = Worker::of(shared);
+            let w = Peer::of(shared);
             shared.remote.sleeping.word.load(Relaxed) == RESTING && !w.on_duty.load(Relaxed)
         });
         match resting {
             Some(shared) => {
-                Worker::of(shared).on_duty.store(true, Relaxed);
+                Peer::of(shared).on_duty.store(true, Relaxed);
                 workers.call(shared);
                 true
             }
@@ -394,10 +394,10 @@ impl Watch {
         let on_duty = all.filter(|(i, shared)| {
             let sleeps = shared.remote.sleeping.word.load(Relaxed) == ASLEEP;
             // (One that has gone to sleep just when it went off duty must look up.)
-            (Worker::of(shared).on_duty.load(Relaxed) || sleeps) && !self.seen.get(*i).is_none_or(|seen| seen.stuck)
+            (Peer::of(shared).on_duty.load(Relaxed) || sleeps) && !self.seen.get(*i).is_none_or(|seen| seen.stuck)
         });
         for (_, shared) in on_duty.take(most) {
-            Worker::of(shared).on_duty.store(false, Relaxed);
+            Peer::of(shared).on_duty.store(false, Relaxed);
             workers.call(shared);
         }
     }

@@ -3,7 +3,7 @@
 use super::{Kind, OPEN, Wait, Waiter};
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
-use crate::sched::worker::{self, Role, Worker, wake_node, wake_node_next};
+use crate::sched::worker::{self, Peer, Role, wake_node, wake_node_next};
 use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::AtomicU8;
 use std::marker::PhantomData;
@@ -31,7 +31,7 @@ fn spent(let_others_go: fn(Role) -> Role) {
 #[derive(Debug, Clone, Copy)]
 pub struct Caller {
     /// The worker that the caller was at first; in fiber mode that is for good.
-    home: Option<&'static Worker>,
+    home: Option<&'static Peer>,
     /// Of the thread that asked: so it is not `Send`.
     thread: PhantomData<*mut ()>,
 }
@@ -40,7 +40,7 @@ impl Caller {
     /// The calling thread.
     #[inline(always)]
     pub fn get() -> Caller {
-        Caller { home: worker::current().map(|w| Worker::of(w.as_static())), thread: PhantomData }
+        Caller { home: worker::current().map(|w| w.as_static()), thread: PhantomData }
     }
 
     /// Nobody in particular.
