@@ -15,6 +15,7 @@
 
 use crate::record::header::Header;
 use crate::sched::wait::foreign;
+use myriad_base::sys::clock;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_base::sys::thread::{self, processors};
 use std::cell::Cell;
@@ -211,9 +212,8 @@ impl ThreadPool {
     /// Waits for a job; `None` if none has come for long: the thread is counted off, and ends.
     fn wait(&self, slot: &Arc<Slot>) -> Option<Job> {
         let empty = |job: &mut Option<Job>| job.is_none();
-        let (mut job, timeout) =
-            slot.filled.wait_timeout_while(locked(&slot.job), KEEP, empty).unwrap_or_else(|e| e.into_inner());
-        if timeout.timed_out() && job.is_none() {
+        let (mut job, is_late) = clock::wait_while(&slot.filled, locked(&slot.job), KEEP, empty);
+        if is_late && job.is_none() {
             drop(job);
             let mut state = locked(&self.state);
             if let Some(i) = state.idle.iter().position(|idle| Arc::ptr_eq(idle, slot)) {

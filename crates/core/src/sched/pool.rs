@@ -38,7 +38,7 @@ use crate::sched::unwind;
 use crate::sched::worker::{Peer, Worker};
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::Ordering::*;
-use myriad_base::sys::clock::Instant;
+use myriad_base::sys::clock::{Clock, Instant};
 use myriad_base::sys::fence::Fence;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -50,7 +50,6 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
-use std::time::Duration;
 
 /// The settings of a runtime, as the builder has checked them.
 #[derive(Debug, Clone)]
@@ -161,8 +160,8 @@ pub(crate) struct Pool {
     pub dedicated: Dedicated,
     names: Mutex<HashMap<usize, Arc<str>>>,
     ids: Mutex<HashMap<usize, TaskId>>,
-    /// The manual clock; `u64::MAX` where time is real.
-    manual: AtomicU64,
+    /// The clock of its tasks.
+    pub clock: Clock,
     /// When the first of the sleepers looks up by itself, in nanoseconds.
     pub next_look: AtomicU64,
 }
@@ -362,7 +361,7 @@ impl Pool {
         };
         pool.begin_term();
         pool.is_here();
-        pool.manual.store(if config.manual_clock { 0 } else { u64::MAX }, Relaxed);
+        pool.clock.begin(config.manual_clock);
         pool.next_look.store(u64::MAX, Relaxed);
         pool.open.store(0, Relaxed);
         pool.any_stuck.store(false, Relaxed);
@@ -403,7 +402,7 @@ impl Pool {
             dedicated: Dedicated::default(),
             names: Mutex::default(),
             ids: Mutex::default(),
-            manual: AtomicU64::new(u64::MAX),
+            clock: Clock::real(),
             next_look: AtomicU64::new(u64::MAX),
         }));
         if let Some(queues) = config.policy.queues(config.workers) {
@@ -629,27 +628,13 @@ impl Pool {
         Settings(ManuallyDrop::new(locked(&self.config).clone()))
     }
 
-    /// The clock of this runtime's tasks.
+    /// The time of this pool's tasks.
     #[inline]
     pub(crate) fn now(&self) -> Instant {
-        match self.manual.load(Acquire) {
-            u64::MAX => Instant::real_now(),
-            nanos => Instant::from_nanos(nanos),
-        }
+        self.clock.now()
     }
 
-    /// Is the clock a manual one?
-    pub(crate) fn is_manual(&self) -> bool {
-        self.manual.load(Relaxed) != u64::MAX
-    }
-
-    /// Moves the manual clock. Afterwards all workers are to look at their timers:
-    /// [`clock_moved`](Self::clock_moved).
-    pub(crate) fn move_clock(&self, by: Duration) {
-        self.manual.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 2), AcqRel);
-    }
-
-    /// It has been moved.
+    /// Its manual clock was moved: all workers look at their timers.
     pub(crate) fn clock_moved(&self) {
         // Pairs with the heavy fence in `Workers::sleep`: the clock against `sleeping`.
         Fence::foreign().light();

@@ -32,8 +32,9 @@ use crate::sched::wait::foreign;
 use crate::sched::waker::wake_waiter_as;
 use crate::sched::{cancel, context, driver, finish, lifecycle, unhandled};
 use myriad_base::sys::atomic::Ordering::Relaxed;
+use myriad_base::sys::choice::{ticks, ticks_per_us};
 use myriad_base::sys::fence::heavy_ticks;
-use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
+use myriad_base::sys::thread::relax;
 use std::ptr::null_mut;
 
 /// An idle worker looks around for so long before it sleeps.

@@ -55,7 +55,8 @@ use crate::queue::policy::{Arrival, Queues};
 use crate::record::header::{Header, Kind};
 use crate::sched::driver;
 use myriad_base::sys::atomic::Ordering::Relaxed;
-use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
+use myriad_base::sys::choice::{ticks, ticks_per_us};
+use myriad_base::sys::thread::relax;
 use std::ptr::null_mut;
 
 /// Is it a job of a guest?

@@ -252,7 +252,7 @@ impl Timers {
         if next == u64::MAX {
             return None;
         }
-        if w.pool.is_manual() {
+        if w.pool.clock.is_manual() {
             // The clock may have moved before all knew that we sleep.
             return (next <= w.pool.now().as_nanos()).then_some(Duration::ZERO);
         }
@@ -263,7 +263,7 @@ impl Timers {
     /// How long a spare worker may rest: until its own earliest timer.
     pub(crate) fn until_own(&self, w: &Worker) -> Option<Duration> {
         let next = self.next.load(Relaxed);
-        if next == u64::MAX || w.pool.is_manual() {
+        if next == u64::MAX || w.pool.clock.is_manual() {
             // Whoever moves the manual clock wakes all; it may have done so before we rested.
             return (next <= w.pool.now().as_nanos()).then_some(Duration::ZERO);
         }

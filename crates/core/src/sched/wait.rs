@@ -40,7 +40,7 @@ use crate::sched::worker::{Peer, Role, block_thread};
 use myriad_base::lock::bias_owner::pause;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*, Peek};
-use myriad_base::sys::clock::Instant;
+use myriad_base::sys::clock::{Instant, system_now};
 use myriad_base::sys::mutant::{on, ord};
 use myriad_base::wheel::TimerNode;
 use std::cell::UnsafeCell;
@@ -294,7 +294,7 @@ impl Wait {
                 foreign::wait(parker, None);
                 continue;
             }
-            let left = deadline - Instant::real_now();
+            let left = deadline - system_now();
             if !left.is_zero() {
                 foreign::wait(parker, Some(left));
             } else if wait.try_claim(TIMED_OUT) {

@@ -6,7 +6,7 @@ use crate::sched::timers::{FIRE_SLEEP, Locked, SleepState};
 use crate::sched::user_code::StoredWaker;
 use crate::sched::wait::Wait;
 use crate::sched::worker::{self, Peer};
-use myriad_base::sys::clock::Instant;
+use myriad_base::sys::clock::{Instant, system_now};
 use myriad_base::wheel::TimerNode;
 use std::cell::{Cell, UnsafeCell};
 use std::future::Future;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The current time: of the runtime's clock in a task, of the machine's elsewhere.
 pub fn now() -> Instant {
-    worker::current().map_or_else(Instant::real_now, |w| w.pool.now())
+    worker::current().map_or_else(system_now, |w| w.pool.now())
 }
 
 /// Blocks the calling task, or foreign thread, for at least `duration`.

@@ -23,7 +23,7 @@ use super::locked::{EMPTY, Locked, Ranked};
 use super::{Arrival, Queues};
 use crate::queue::deque::Line;
 use crate::record::header::{Header, Kind};
-use myriad_base::sys::atomic::{AtomicU64, Ordering::Relaxed};
+use myriad_base::sys::choice::Dice;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -127,33 +127,25 @@ impl Queue {
 #[derive(Debug)]
 pub(super) struct MultiQueue {
     queues: Box<[Locked<Queue>]>,
-    dice: Box<[Line<AtomicU64>]>,
+    dice: Box<[Line<Dice>]>,
     labels: Arc<Labels>,
 }
 
 impl MultiQueue {
     pub(super) fn new(workers: usize) -> MultiQueue {
         let heaps = if workers == 1 { 1 } else { HEAPS * workers };
-        let dice = (1..=DICE as u64).map(|i| Line(AtomicU64::new(i.wrapping_mul(0x9E37_79B9_7F4A_7C15))));
+        let dice = (1..=DICE as u64).map(|i| Line(Dice::new(i.wrapping_mul(0x9E37_79B9_7F4A_7C15))));
         let labels = Arc::new(Labels::new());
         let queues = (0..heaps).map(|i| Locked::new(Queue::new(i, labels.clone())));
         MultiQueue { queues: queues.collect(), dice: dice.collect(), labels }
     }
 
-    /// Any queue. (xorshift; two threads with the same dice get the same number at times, and that
-    /// is all.)
+    /// Any queue.
     fn roll(&self, worker: Option<usize>) -> usize {
         if self.queues.len() == 1 {
             return 0;
         }
-        let dice = &self.dice[worker.unwrap_or(DICE - 1) % DICE].0;
-        let mut x = dice.load(Relaxed);
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        dice.store(x, Relaxed);
-        // The upper half, which is the better one, as a fraction.
-        (((x >> 32) * self.queues.len() as u64) >> 32) as usize
+        self.dice[worker.unwrap_or(DICE - 1) % DICE].below(self.queues.len())
     }
 
     /// The first non-null of what `take` gets out of the queues, beginning with any.

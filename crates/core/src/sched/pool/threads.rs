@@ -8,7 +8,7 @@ use crate::sched::worker::{Peer, Worker, set_current};
 use myriad_base::stack::overflow;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::Ordering::*;
-use myriad_base::sys::clock::Instant;
+use myriad_base::sys::clock::{self, Instant};
 use myriad_base::sys::{map, thread};
 use std::io;
 use std::thread::JoinHandle;
@@ -159,12 +159,12 @@ impl Pool {
         while threads.ended < workers {
             // A worker with a long queue would look up only after so many turns.
             self.all_workers().for_each(|w| w.request_tick());
-            let left = until.map_or(Duration::MAX, |t| t - Instant::real_now());
+            let left = until.map_or(Duration::MAX, |t| t - clock::system_now());
             if left.is_zero() {
                 return false;
             }
             let pause = left.min(Duration::from_millis(1));
-            threads = self.changed.wait_timeout(threads, pause).unwrap_or_else(|e| e.into_inner()).0;
+            threads = clock::wait(&self.changed, threads, pause).0;
         }
         true
     }
@@ -209,9 +209,8 @@ impl Pool {
                 // In threads mode idle threads that were told to end may still be on their way.
                 if threads.handles.len() > threads.blocked + self.blocked_threads() {
                     let wait = Duration::from_millis(100);
-                    let (threads, timeout) =
-                        self.changed.wait_timeout(threads, wait).unwrap_or_else(|e| e.into_inner());
-                    if timeout.timed_out() && threads.leaving.is_empty() {
+                    let (threads, is_late) = clock::wait(&self.changed, threads, wait);
+                    if is_late && threads.leaving.is_empty() {
                         return false;
                     }
                     continue;

@@ -23,10 +23,10 @@ use crate::sched::pool::Pool;
 use crate::sched::rescue::watch::Watch;
 use crate::sched::unwind;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
-use myriad_base::sys::thread;
+use myriad_base::sys::{clock, thread};
 use std::sync::{Mutex, MutexGuard};
-use std::thread::{JoinHandle, Thread, park, park_timeout};
-use std::time::{Duration, Instant};
+use std::thread::{JoinHandle, Thread, park};
+use std::time::Duration;
 
 pub(crate) struct Monitor {
     /// Whose threads these are: see [`crate::sched::fork`].
@@ -148,7 +148,7 @@ fn run(generation: usize) {
             if monitor.generation != generation {
                 return;
             }
-            let now = Instant::now();
+            let now = clock::system_now();
             for watch in &mut monitor.watched {
                 let until = watch.scan(now, &mut stories);
                 pause = [pause, until].into_iter().flatten().min();
@@ -168,7 +168,7 @@ fn run(generation: usize) {
             }
         }
         match pause {
-            Some(pause) => park_timeout(pause),
+            Some(pause) => clock::park(pause),
             None => sleep(generation),
         }
     }

@@ -44,8 +44,9 @@ use crate::sched::pool::Pool;
 use crate::sched::timers::Timers;
 use crate::sched::worker::Peer;
 use myriad_base::sys::atomic::Ordering::*;
-use myriad_base::sys::thread;
-use std::time::{Duration, Instant};
+use myriad_base::sys::clock::Instant;
+use myriad_base::sys::{choice, thread};
+use std::time::Duration;
 
 /// Between two looks, as long as a worker is awake; and how long one that does not move is not yet
 /// stuck.
@@ -406,9 +407,9 @@ impl Watch {
 /// Does the owner of this deque push and pop?
 fn moves(shared: &WorkerShared) -> bool {
     let before = shared.deque.position();
-    let began = thread::ticks();
-    let long = 200 * thread::ticks_per_us();
-    while thread::ticks() - began < long {
+    let began = choice::ticks();
+    let long = 200 * choice::ticks_per_us();
+    while choice::ticks() - began < long {
         if shared.deque.position() != before {
             return true;
         }
