@@ -7,7 +7,7 @@
 //!
 //! | what | read by | decides |
 //! |---|---|---|
-//! | [`ticks`] | the loop of a worker that finds nothing (`run_loop`, `spare`) | when it polls, forces a steal, sleeps |
+//! | [`ticks`] | a worker that finds nothing (`run_loop`, `spare`) | when it polls, forces a steal, sleeps |
 //! | | the monitor (`rescue::watch`) | whether a deque moves |
 //! | | a foreign thread that waits (`wait::foreign`) | whether it yields once more before it sleeps |
 //! | | locks (`lock::bias_owner`, `sync`'s `lock::raw`) | whether a lock is biased again, how long one spins |

@@ -5,11 +5,11 @@
 //!
 //! | what | clock | why |
 //! |---|---|---|
-//! | `time::now`, sleeps, limits and timers of a task | its pool's [`Clock`] | what a program sees of time is what a test of it moves |
-//! | waits and limits of a foreign thread | [`system_now`] | the thread is of no runtime, so no runtime's clock is its own |
-//! | the monitor: who is stuck, when a spare comes | [`system_now`] | a worker is stuck in the system, or computes: that takes real time |
-//! | a shutdown's patience, and its grace | [`system_now`] | whoever shuts down waits, and cannot move a clock meanwhile |
-//! | how long idle threads are kept | [`system_now`] | a thread costs the system something, and tasks see nothing of it |
+//! | `time::now`, sleeps and limits of a task | its pool's [`Clock`] | what a task sees of time is what a test moves |
+//! | waits and limits of a foreign thread | [`system_now`] | the thread is of no runtime, so it has no clock of one |
+//! | the monitor: who is stuck, who gets help | [`system_now`] | to compute, or wait in the system, takes real time |
+//! | a shutdown's patience, and its grace | [`system_now`] | who shuts down waits, and can move no clock meanwhile |
+//! | how long idle threads are kept | [`system_now`] | a thread costs the system, and no task sees it |
 //!
 //! So under a manual clock nothing happens to tasks while the clock stands still, and all that the
 //! runtime does for itself goes on: a task that waits for a lock of the system still gets a spare

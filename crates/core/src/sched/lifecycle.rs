@@ -4,9 +4,11 @@
 //! |---|---|
 //! | it is created | [`record::create`](crate::record::create): whoever writes a header |
 //! | it begins | [`begin`] |
-//! | it is set aside, and says for what | [`Role::suspend`](crate::sched::worker::Role::suspend), with a [`WaitReason`](crate::queue::reason::WaitReason) in its node |
+//! | it is set aside, and says for what | `Role::suspend`, with a [`WaitReason`] in its node |
 //! | it is woken | [`wake_node`](crate::sched::worker::wake_node) and its like |
 //! | it ends | [`end`], or [`end_by_runner`] where its outcome is written |
+//!
+//! [`WaitReason`]: crate::queue::reason::WaitReason
 //!
 //! What wants to see tasks live (a count, a trace) looks here. A future that is polled again goes
 //! through [`begin`] each time.

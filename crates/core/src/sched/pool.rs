@@ -18,7 +18,7 @@ mod names;
 mod queue;
 mod threads;
 
-pub(crate) use dedicated::{Dedicated, Task as DedicatedTask};
+pub(crate) use dedicated::{Dedicated, DedicatedTask};
 pub use handle::Handle;
 pub(crate) use handle::RuntimePools;
 pub(crate) use hooks::{ThreadHooks, is_in_hook_of_global};
@@ -168,16 +168,16 @@ pub(crate) struct Pool {
 
 #[derive(Debug, Default)]
 struct Injector {
-    queue: queue::Queue,
+    queue: queue::InjectorQueue,
     /// Interactive tasks ...
-    urgent: VecDeque<Task>,
+    urgent: VecDeque<QueuedTask>,
     /// ... and background tasks.
-    deferred: VecDeque<Task>,
+    deferred: VecDeque<QueuedTask>,
     /// Tasks that only one worker may begin, by its number.
-    pinned: HashMap<usize, VecDeque<Task>>,
+    pinned: HashMap<usize, VecDeque<QueuedTask>>,
     admission: Admission,
     /// Tasks of those who are in `run`: their records stand in the callers' frames.
-    runs: Vec<Task>,
+    runs: Vec<QueuedTask>,
 }
 
 /// Whose tasks the injector takes.
@@ -205,9 +205,9 @@ pub(crate) enum Origin {
 }
 
 #[derive(Debug)]
-struct Task(*mut Header);
+struct QueuedTask(*mut Header);
 // SAFETY: a task may run on any thread.
-unsafe impl Send for Task {}
+unsafe impl Send for QueuedTask {}
 
 /// Threads of the runtime: which there are, how many workers have started and ended.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 
 use super::fairness::SWEEP;
 use super::*;
-use crate::queue::records::{Random, Record, pointer, records};
+use crate::queue::records::{Random, TestRecord, pointer, records};
 use crate::record::header::Marks;
 use crate::record::position::UNCLAIMED;
 use myriad_base::sys::atomic::AtomicBool;
@@ -14,11 +14,11 @@ use std::collections::VecDeque;
 struct Both<'a> {
     deque: Deque,
     list: VecDeque<*mut Header>,
-    free: Vec<&'a Record>,
+    free: Vec<&'a TestRecord>,
 }
 
 impl<'a> Both<'a> {
-    fn new(records: &'a [Record]) -> Both<'a> {
+    fn new(records: &'a [TestRecord]) -> Both<'a> {
         Both { deque: Deque::new(Fence::new(0), 2), list: VecDeque::new(), free: records.iter().collect() }
     }
 
@@ -85,7 +85,7 @@ impl<'a> Both<'a> {
     }
 
     /// Any record: in the deque or not, claimable or not.
-    fn claim(&mut self, record: &'a Record, nested: bool) {
+    fn claim(&mut self, record: &'a TestRecord, nested: bool) {
         let place = self.list.iter().position(|&t| t == pointer(record));
         let claimable = place.filter(|_| record.idx.load(Relaxed) != UNCLAIMED);
         // SAFETY: this thread is the owner; the record was pushed, or its `idx` says that it was
@@ -300,7 +300,7 @@ fn each_task_is_taken_once() {
     let (drained, base) = (AtomicBool::new(false), records.as_ptr().addr());
     let take = |task: *mut Header| {
         // Relaxed: read again after the threads were joined.
-        taken[(task.addr() - base) / size_of::<Record>()].fetch_add(1, Relaxed);
+        taken[(task.addr() - base) / size_of::<TestRecord>()].fetch_add(1, Relaxed);
     };
     let deque = Deque::new(Fence::new(0), 2);
     std::thread::scope(|s| {

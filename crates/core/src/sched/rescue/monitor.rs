@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `relief` says
-//!  all workers of all runtimes sleep: sleeps without a time limit, until one wakes up, or a thread ends and is to be joined
+//!  all workers of all runtimes sleep: sleeps without a time limit, until one wakes up, or a thread
+//!  ends and is to be joined
 //! ```
 //! How the two do not miss each other: [`super::parking`]. So an idle program has no ticks. The
 //! thread ends with the last runtime, and is joined by its shutdown. Meanwhile another runtime may

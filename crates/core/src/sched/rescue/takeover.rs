@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  monitor: open = true; HEAVY; ready tasks? -> wake a helper
-//!  helper (any worker with nothing to do): open? -> under the ring's lock: inbox into the ring, take one; give it *its own* role
+//!  helper (any worker with nothing to do): open? -> under the ring's lock: inbox into the ring,
+//!          take one; give it *its own* role
 //!  waker:   push on the inbox; LIGHT (or on the ring, under its lock); open? sleepers? -> wake one
 //!  sleeper: sleepers+1; sleeping=1; HEAVY; anybody open and ready? -> do not sleep
 //! ```

@@ -109,7 +109,7 @@ struct Seen {
 
 /// What one look has found.
 #[derive(Default)]
-struct Found {
+struct ScanResult {
     /// Awake, and not waiting in the system.
     running: usize,
     sleepers: usize,
@@ -188,7 +188,7 @@ impl Watch {
     pub(super) fn scan(&mut self, now: Instant, stories: &mut Vec<(OnStuck, Stuck)>) -> Option<Duration> {
         let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM);
         let threshold = if recent(self.last_urgent) { QUICK } else { THRESHOLD };
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         for (i, &shared) in self.pool.workers.all().iter().enumerate() {
             if self.seen.len() == i {
                 self.seen.push(Seen::new(0, (0, 0), now, None));
@@ -244,7 +244,7 @@ impl Watch {
         shared: &'static WorkerShared,
         now: Instant,
         threshold: Duration,
-        found: &mut Found,
+        found: &mut ScanResult,
         stories: &mut Vec<(OnStuck, Stuck)>,
     ) {
         let (seen, w) = (&mut self.seen[i], Peer::of(shared));
@@ -338,7 +338,7 @@ impl Watch {
     }
 
     /// Something waits behind a stuck worker.
-    fn help(&mut self, now: Instant, found: &Found) {
+    fn help(&mut self, now: Instant, found: &ScanResult) {
         if found.sleepers > 0 {
             self.pool.workers.wake_one();
             return;

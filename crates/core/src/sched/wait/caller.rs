@@ -1,6 +1,6 @@
 //! Who is calling.
 
-use super::{Kind, OPEN, Wait, Waiter};
+use super::{OPEN, Wait, Waiter, WaiterKind};
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::sched::worker::{self, Peer, Role, wake_node, wake_node_next};
@@ -182,8 +182,8 @@ impl Caller {
     pub unsafe fn wake_next(self, waiter: Waiter) {
         match waiter.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            Kind::Blocked(wait) => unsafe { wake_node_next(self.worker().as_deref(), Wait::node(wait)) },
-            Kind::Future(waker) => waker.wake(),
+            WaiterKind::Blocked(wait) => unsafe { wake_node_next(self.worker().as_deref(), Wait::node(wait)) },
+            WaiterKind::Future(waker) => waker.wake(),
         }
     }
 
@@ -195,8 +195,8 @@ impl Caller {
     pub unsafe fn wake(self, waiter: Waiter) {
         match waiter.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            Kind::Blocked(wait) => unsafe { wake_node(self.worker().as_deref(), Wait::node(wait)) },
-            Kind::Future(waker) => waker.wake(),
+            WaiterKind::Blocked(wait) => unsafe { wake_node(self.worker().as_deref(), Wait::node(wait)) },
+            WaiterKind::Future(waker) => waker.wake(),
         }
     }
 }
