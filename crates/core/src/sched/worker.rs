@@ -45,6 +45,7 @@ use crate::record::memory::{self, Memory};
 use crate::record::position;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::fork;
+use crate::sched::lifecycle;
 use crate::sched::pool::{Origin, Pool};
 use crate::sched::timers::Timers;
 use crate::sched::wait::foreign;
@@ -429,6 +430,7 @@ pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Parked) {
     // SAFETY: the node stands until it is woken, and only the caller wakes it (this function's
     // contract).
     let home = unsafe { (*node).home }.map(Home::shared);
+    lifecycle::woken(node);
     match (home, worker) {
         // SAFETY: the node is blocked and in no list (this function's contract), and its home is
         // `worker`, the calling one.
@@ -450,6 +452,7 @@ pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Parked) 
     // SAFETY: the node stands until it is woken, and only the caller wakes it (this function's
     // contract).
     let home = unsafe { (*node).home }.map(Home::shared);
+    lifecycle::woken(node);
     match (home, worker) {
         // SAFETY: the node is blocked and in no list (this function's contract), and its home is
         // `worker`, the calling one.

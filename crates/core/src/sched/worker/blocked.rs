@@ -8,6 +8,7 @@ use crate::queue::reason::WaitReason;
 use crate::record::header::Kind;
 use crate::sched::cancel::{checkpoint, request};
 use crate::sched::driver;
+use crate::sched::lifecycle;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::stack::switch::switch;
 use myriad_base::sys::atomic::Ordering::*;
@@ -165,6 +166,7 @@ impl Role {
     /// thread had before: [`Stacks::take_idle`](crate::sched::stacks::Stacks::take_idle).)
     #[inline(always)]
     pub(crate) unsafe fn suspend(self, node: *const Parked) -> Role {
+        lifecycle::set_aside(node);
         if !self.are_fibers() {
             // SAFETY: this worker is in threads mode, and the rest is this function's contract.
             return unsafe { self.suspend_thread(node) };
