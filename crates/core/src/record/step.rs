@@ -1,5 +1,5 @@
-//! The seam for whoever watches tasks live: each door of [`sched::lifecycle`](crate::sched::lifecycle)
-//! says here what has happened. A count, a trace, or a dump of what tasks wait for attaches in
+//! The seam for whoever watches tasks live: each door of `sched::lifecycle` says here what has
+//! happened. A count, a trace, or a dump of what tasks wait for attaches in
 //! [`tell`], and nowhere else.
 //!
 //! Off, it is an empty function that is compiled into the doors: no instruction. On it is in the
