@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """Floors: a folder of the engine uses only those below it. Fails on any arrow that the table does not allow.
 
+Names: a name of a type stands once in a crate, so that who reads it knows what it is. Seams: time and chance come through
+`myriad_base::sys::{clock, choice}`.
+
     scripts/layers.py             check
     scripts/layers.py --arrows    print each arrow between folders, with its number of files
     scripts/layers.py --cycles    print the files of each cycle
@@ -40,6 +43,29 @@ ALLOWED = {
 }
 # The most files that may be in one cycle. It only shrinks.
 LARGEST = {"base": 0, "core": 41}
+
+# Of each crate the names of types that stand there more than once, and how often at most. These numbers only shrink; a name that is not
+# here stands once. Of `base` not at all: its types have a twin for models, or for a system. Public pairs as `Builder` stay.
+SEVERAL = {
+    "core": {"Asked": 2, "Builder": 2, "Call": 2, "Job": 2, "Shared": 2, "State": 4},
+    "rayon-core": {"Kind": 2},
+    "sync": {
+        "Apart": 2, "Blocked": 2, "Entry": 2, "Held": 3, "Iter": 2, "List": 2, "Notified": 2, "Parts": 2, "Slot": 2, "State": 8, "Waiting": 2,
+    },
+    "task": {"State": 2},
+}
+NAMED = ["capi", "cli", "core", "foreign", "myriad", "par", "rayon-core", "sync", "task"]
+# The private half of a sealed trait is called so everywhere.
+EVERYWHERE = {"Sealed"}
+
+# What is read, or slept, past the seams of time and chance; and in which crates.
+PAST_SEAMS = re.compile(r"\b(?:Instant::now|SystemTime|_rdtsc|park_timeout|thread::sleep|RandomState::new)\b|\.wait_timeout(?:_while)?\(")
+SEAMED = ["base", "core", "task", "sync", "par"]
+# Where that is right: the seams themselves, and what they say of themselves.
+SEAMS = {
+    "base": {"sys/clock", "sys/choice", "sys/choice/ticks", "sys/futex"},
+    "sync": {"shared/map", "lock/single_flight"},  # the keys of a hash table
+}
 
 
 def code(text):
@@ -138,9 +164,51 @@ def cycles(graph):
     return sorted(found, key=len, reverse=True)
 
 
+def sources(name):
+    """The product files of a crate: (path from `src` without the ending, code)."""
+    source = ROOT / name / "src"
+    for path in sorted(source.rglob("*.rs")):
+        if path.stem not in ("test", "figures", "facts"):
+            yield path.relative_to(source).with_suffix("").as_posix(), code(path.read_text())
+
+
+def check_names():
+    """Says which types of a crate have the same name. How many are too many."""
+    wrong = 0
+    declared = re.compile(r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:unsafe\s+)?(?:struct|enum|union|trait)\s+(\w+)", re.M)
+    for name in NAMED:
+        found = {}
+        for file, text in sources(name):
+            for found_name in declared.findall(text):
+                found.setdefault(found_name, []).append(file)
+        for type_name, files in sorted(found.items()):
+            most = SEVERAL.get(name, {}).get(type_name, 1)
+            if len(files) > most and type_name not in EVERYWHERE:
+                wrong += 1
+                print(f"{name}: {len(files)} types are called {type_name}: {', '.join(files)}")
+        for type_name, most in SEVERAL.get(name, {}).items():
+            if len(found.get(type_name, [])) < most:
+                print(f"{name}: {len(found.get(type_name, []))} types are called {type_name}: set its number, {most}, to that")
+    return wrong
+
+
+def check_seams():
+    """Says where time or chance comes past the seams. How often."""
+    wrong = 0
+    for name in SEAMED:
+        for file, text in sources(name):
+            if file in SEAMS.get(name, set()):
+                continue
+            for found in PAST_SEAMS.finditer(text):
+                wrong += 1
+                print(f"{name}: {file} has `{found.group(0)}`: time and chance come through `myriad_base::sys::{{clock, choice}}`")
+    return wrong
+
+
 def main():
     sys.setrecursionlimit(10_000)
-    show, wrong = sys.argv[1:], 0
+    show = sys.argv[1:]
+    wrong = check_names() + check_seams()
     for name, table in ALLOWED.items():
         crate, arrows = Crate(name), Counter()
         for module, uses in crate.uses.items():
@@ -166,7 +234,7 @@ def main():
             print(f"{name}: {largest} files are one cycle, and were {LARGEST[name]}: see --cycles")
         print(f"{name}: {len(crate.files)} files, {sum(arrows.values())} arrows between folders, largest cycle {largest} files")
     if wrong:
-        sys.exit(f"layers.py: {wrong} arrows or cycles that are not allowed")
+        sys.exit(f"layers.py: {wrong} arrows, cycles, names or seams that are not allowed")
 
 
 main()

@@ -3,7 +3,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`sys`] | atomics, cells, fences, futexes, memory maps, threads, the clock; under `--cfg loom` those of the model checker |
+//! | [`sys`] | atomics, cells, fences, futexes, memory maps, threads, clock; under `--cfg loom` the model checker's |
 //! | [`lock`] | the spin lock and the biased lock, on which channels and locks are built |
 //! | [`stack`] | switching between stacks, their memory, what happens at an overflow |
 //! | [`wheel`] | timers in the order of their deadlines |

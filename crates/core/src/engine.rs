@@ -14,8 +14,12 @@ pub mod wait {
 }
 
 /// The door through which code of users runs: their wakers, destructors and hooks.
+///
+/// [`call`](user_code::call) and [`run`](user_code::run) are where a piece of it begins, with its
+/// panic as a result, or said on the standard error. [`UserValue`](user_code::UserValue) is a value
+/// of the user's, and [`StoredWaker`](user_code::StoredWaker) a waker, whose destructors run there.
 pub mod user_code {
-    pub use crate::sched::user_code::*;
+    pub use crate::sched::user_code::{StoredWaker, UserValue, call, run};
 }
 
 /// What is done with panics.
@@ -25,14 +29,33 @@ pub mod unwind {
     pub use myriad_base::unwind::{Payload, catch};
 }
 
-/// What the stand-in for another library's scheduler needs to know of ours.
+/// What the stand-in for another library's scheduler (rayon's) needs to know of ours.
+///
+/// - Where the caller is: [`worker`](guest::worker), as a [`WorkerRef`](guest::WorkerRef) that
+///   knows its number and [runs one](guest::WorkerRef::run_one) from its [`Queues`](guest::Queues);
+///   [`is_own_thread`](guest::is_own_thread), [`is_global_running`](guest::is_global_running),
+///   [`outside`](guest::outside).
+/// - Jobs, which only workers begin, no spares: [`join`](guest::join), [`run`](guest::run),
+///   [`spawn_job`](guest::spawn_job), [`spawn_job_in`](guest::spawn_job_in),
+///   [`spawn_on_worker`](guest::spawn_on_worker), once [`expect_jobs`](guest::expect_jobs) was
+///   called.
+/// - Of a pool: [`number`](guest::number), [`is_same`](guest::is_same),
+///   [`has_idle`](guest::has_idle), and [`when_idle`](guest::when_idle) for a worker that falls
+///   asleep.
 pub mod guest {
-    pub use crate::api::guest::*;
+    pub use crate::api::guest::{
+        Queues, WorkerRef, expect_jobs, has_idle, is_global_running, is_own_thread, is_same, join, number, outside,
+        run, spawn_job, spawn_job_in, spawn_on_worker, when_idle, worker,
+    };
 }
 
-/// Lazy splitting of loops: who else wants work.
+/// Lazy splitting of loops.
+///
+/// [`hunger`](split::hunger) says who else wants work, [`share`](split::share) and
+/// [`offer`](split::offer) give of it, [`on_worker`](split::on_worker) brings a caller among the
+/// [`workers`](split::workers).
 pub mod split {
-    pub use crate::api::split::*;
+    pub use crate::api::split::{Hunger, hunger, offer, on_worker, share, workers};
 }
 
 /// Errors of joins that are no task's of the engine.
@@ -59,8 +82,11 @@ pub fn when_left(f: fn()) {
     left::when_left(Told::Sets, |_| FIRST.get(0).into_iter().for_each(|f| f()));
 }
 
-/// The calling worker's address, and whether that worker reckons with task-locals of its tasks.
-/// `None` on a thread that is no worker. For tests.
-pub fn contexts() -> Option<(usize, bool)> {
-    crate::sched::worker::current().map(|w| (std::ptr::from_ref(&*w).addr(), w.shared.deque.has_contexts()))
+/// What tests of the workspace ask, and nobody else.
+pub mod testing {
+    /// The calling worker's address, and whether that worker reckons with task-locals of its tasks.
+    /// `None` on a thread that is no worker.
+    pub fn contexts() -> Option<(usize, bool)> {
+        crate::sched::worker::current().map(|w| (std::ptr::from_ref(&*w).addr(), w.has_contexts()))
+    }
 }

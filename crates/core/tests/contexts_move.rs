@@ -14,7 +14,7 @@ task_local! {
 
 /// Its address, and does it leave the shortest paths because of contexts?
 fn here() -> (usize, bool) {
-    myriad_core::engine::contexts().unwrap()
+    myriad_core::engine::testing::contexts().unwrap()
 }
 
 /// A task that waits and goes on with another worker, since its own is held up. Has that one

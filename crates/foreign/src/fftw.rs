@@ -315,7 +315,7 @@ pub unsafe extern "C" fn parallel_loop(
     data: *mut c_void,
 ) {
     let (Some(work), Ok(njobs)) = (work, usize::try_from(njobs)) else { return };
-    let jobs = Jobs(jobdata);
+    let jobs = FftwJobs(jobdata);
     let job = |i| {
         let jobs = &jobs;
         // SAFETY: `work` may be called for each of the `njobs` elements, on any thread, at the same
@@ -339,6 +339,6 @@ pub unsafe extern "C" fn parallel_loop(
     });
 }
 
-struct Jobs(*mut c_char);
+struct FftwJobs(*mut c_char);
 // SAFETY: an address; the jobs behind it may run on any thread.
-unsafe impl Sync for Jobs {}
+unsafe impl Sync for FftwJobs {}

@@ -2,8 +2,10 @@
 //!
 //! | library | what it asks for | what it gets |
 //! |---|---|---|
-//! | [`fftw`], since 3.3.9 | jobs that are independent of each other | a parallel loop of tasks; the caller may be set aside; nested in tasks as deep as you like |
-//! | [`openblas`], since 0.3.28 | jobs that wait for each other by looking at memory | a [gang](myriad_core::task::gang) of threads, one call at a time |
+//! | [`fftw`], since 3.3.9 | independent jobs | a parallel loop of tasks, nested as deep as you like |
+//! | [`openblas`], since 0.3.28 | jobs that spin on each other | a [gang], one call at a time |
+//!
+//! [gang]: myriad_core::task::gang
 //!
 //! A library with threads of its own, used from tasks, has as many threads as it likes for each
 //! task that calls it, and all of them want the same processors. Here it has none.

@@ -287,7 +287,7 @@ pub unsafe extern "C" fn run_gang(
     dojob_data: c_int,
 ) {
     let (Some(dojob), Ok(n)) = (dojob, usize::try_from(numjobs)) else { return };
-    let jobs = Jobs(jobdata);
+    let jobs = GangJobs(jobdata);
     let job = |i: usize| {
         let jobs = &jobs;
         let data = jobs.0.cast::<u8>().wrapping_add(i * elsize).cast();
@@ -326,6 +326,6 @@ pub unsafe extern "C" fn run_gang(
     });
 }
 
-struct Jobs(*mut c_void);
+struct GangJobs(*mut c_void);
 // SAFETY: an address; the jobs behind it may run on any thread.
-unsafe impl Sync for Jobs {}
+unsafe impl Sync for GangJobs {}

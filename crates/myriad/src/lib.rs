@@ -29,8 +29,8 @@
 //! | [`run`], [`spawn`], [`JoinHandle`] | tasks from closures, and their results |
 //! | [`join`], [`scope`] | fork and join, with borrowed data |
 //! | [`spawn_async`], [`block_on`] | tasks from futures; waiting for any future |
-//! | [`blocking`], [`compute`] | calls that hold up their thread, long computations: on threads for them; also as futures |
-//! | [`spawn_on`], [`task::Priority`], [`task::dedicated`] | where and when a task runs: pools, priorities, a thread of its own |
+//! | [`blocking`], [`compute`] | calls that hold up their thread, long computations; also as futures |
+//! | [`spawn_on`], [`task::Priority`], [`task::dedicated`] | where and when: pools, priorities, a thread of its own |
 //! | [`par`] | parallel loops, maps, reductions, prefix scans, sorts |
 //! | [`channel`] | bounded, unbounded, rendezvous; each operation blocking, trying, with a time limit, or as a future |
 //! | [`sync`] | locks that suspend, with std's names: mutexes, conditions, semaphores, barriers, events, and more |

@@ -133,7 +133,7 @@ pub(crate) fn run_each(from: usize, to: usize, panics: &Collector, body: &impl F
     let mut at = from;
     loop {
         let caught = unwind::catch(|| {
-            let mut next = Next { out: &mut at, now: 0 };
+            let mut next = NextWrite { out: &mut at, now: 0 };
             next.now = *next.out;
             while next.now < to {
                 body(next.now);
@@ -155,12 +155,12 @@ pub(crate) fn run_each(from: usize, to: usize, panics: &Collector, body: &impl F
 
 /// Where it was, for who catches the panic. (Written only then: so the number can stay in a
 /// register.)
-struct Next<'a> {
+struct NextWrite<'a> {
     out: &'a mut usize,
     now: usize,
 }
 
-impl Drop for Next<'_> {
+impl Drop for NextWrite<'_> {
     fn drop(&mut self) {
         *self.out = self.now;
     }

@@ -4,7 +4,7 @@
 //! so are the places, and they are moved together, in parallel.
 
 use crate::loops::{Index, each, len};
-use crate::map::Place;
+use crate::map::WritePointer;
 use crate::reduce::{leaf_size, tree};
 use crate::unwind::after;
 use std::ops::Range;
@@ -113,14 +113,14 @@ fn together<R: Send>(mut parts: Vec<Vec<R>>) -> Vec<R> {
     }
     let mut all: Vec<R> = Vec::with_capacity(parts.iter().map(Vec::len).sum());
     let mut end = 0;
-    let from: Vec<(Place<R>, usize, usize)> = parts
+    let from: Vec<(WritePointer<R>, usize, usize)> = parts
         .iter_mut()
         .map(|part| {
             end += part.len();
-            (Place(part.as_mut_ptr()), part.len(), end - part.len())
+            (WritePointer(part.as_mut_ptr()), part.len(), end - part.len())
         })
         .collect();
-    let to = Place(all.as_mut_ptr());
+    let to = WritePointer(all.as_mut_ptr());
     // If this is cancelled between two parts, all are still where they were, and `all` is empty.
     each(0..from.len(), |i| {
         let (part, len, at) = &from[i];

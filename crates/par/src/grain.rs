@@ -14,7 +14,7 @@
 //! in a program with idle workers, and at most one iteration is won. Proportional control of the
 //! size: a division of 64 bits is 20 ns on older processors.
 
-use myriad_base::sys::thread::{ticks, ticks_per_us};
+use myriad_base::sys::choice::{ticks, ticks_per_us};
 use myriad_core::engine::split::{Hunger, hunger};
 
 /// A piece takes about so long: between half and twice that.

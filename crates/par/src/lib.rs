@@ -17,12 +17,13 @@
 //! | | |
 //! |---|---|
 //! | [`each`], [`Loop`] | a body for each number of a range; grain, schedule, all panics |
-//! | [`for_each`], [`for_each_mut`], [`for_each_chunk`], [`for_each_chunk_mut`] | for each element, or part, of a slice |
+//! | [`for_each`], [`for_each_mut`], [`for_each_chunk`], [`for_each_chunk_mut`] | each element, or part, of a slice |
 //! | [`for_each_of`] | for each item of any iterator |
 //! | [`map`], [`collect`], [`Loop::collect`] | a vector of results, in order; with a grain |
 //! | [`filter`], [`filter_map`], [`collect_some`], [`Loop::collect_some`] | of those that are wanted |
 //! | [`reduce`], [`map_reduce`], [`sum`], [`Loop::map_reduce`] | one result, the same bits whatever the workers do |
-//! | [`scan_inclusive`], [`scan_exclusive`], [`prefix_sum`] | all the prefixes, in place; [`scan_inclusive_to`], [`scan_exclusive_to`] elsewhere |
+//! | [`scan_inclusive`], [`scan_exclusive`], [`prefix_sum`] | all the prefixes, in place |
+//! | [`scan_inclusive_to`], [`scan_exclusive_to`] | all the prefixes, elsewhere |
 //! | [`mod@sort`] | sorting: stable, unstable, by keys, floats; merging |
 //!
 //! # What is common to all

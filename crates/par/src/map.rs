@@ -75,7 +75,7 @@ pub(crate) fn try_by_leaves<I: Index, R: Send, E: Send>(
         return Ok(results);
     }
     let failure = Failure::default();
-    let first = Place(results.as_mut_ptr());
+    let first = WritePointer(results.as_mut_ptr());
     let leaf = |number: usize| {
         let from = number * size;
         let to = from + size.min(n - from);
@@ -83,7 +83,7 @@ pub(crate) fn try_by_leaves<I: Index, R: Send, E: Send>(
             return None;
         }
         // SAFETY: `from` is below the capacity.
-        let mut run = Run { first: unsafe { first.add(from) }, len: 0, owns: PhantomData };
+        let mut run = FilledRun { first: unsafe { first.add(from) }, len: 0, owns: PhantomData };
         for i in from..to {
             match f(I::at(range.start, i)) {
                 // SAFETY: a place of the vector's memory that only this leaf writes, once.
@@ -98,7 +98,7 @@ pub(crate) fn try_by_leaves<I: Index, R: Send, E: Send>(
         Some(run)
     };
     // (Where one has failed, the run of the other is dropped.)
-    let both = |a: Option<Run<R>>, b: Option<Run<R>>| Some(a?.append(b?));
+    let both = |a: Option<FilledRun<R>>, b: Option<FilledRun<R>>| Some(a?.append(b?));
     let all = tree(n.div_ceil(size), &leaf, &both);
     let Some(all) = all else {
         let (_, error) = failure.into_first().expect("a leaf without a run has failed, or stands behind one that has");
@@ -113,13 +113,13 @@ pub(crate) fn try_by_leaves<I: Index, R: Send, E: Send>(
 }
 
 /// Where results go, or stand.
-pub(crate) struct Place<R>(pub(crate) *mut R);
+pub(crate) struct WritePointer<R>(pub(crate) *mut R);
 
 // SAFETY: each place is written by one leaf alone; results go to the caller's thread, which
 // `R: Send` allows.
-unsafe impl<R: Send> Sync for Place<R> {}
+unsafe impl<R: Send> Sync for WritePointer<R> {}
 
-impl<R> Place<R> {
+impl<R> WritePointer<R> {
     /// # Safety
     /// `i` places behind this one are within the allocation, or one behind its end.
     pub(crate) unsafe fn add(&self, i: usize) -> *mut R {
@@ -129,18 +129,18 @@ impl<R> Place<R> {
 }
 
 /// Owns results that lie one after the other: if a part panics, those of all parts are dropped.
-struct Run<R> {
+struct FilledRun<R> {
     first: *mut R,
     len: usize,
     owns: PhantomData<R>,
 }
 
 // SAFETY: it owns its results.
-unsafe impl<R: Send> Send for Run<R> {}
+unsafe impl<R: Send> Send for FilledRun<R> {}
 
-impl<R> Run<R> {
+impl<R> FilledRun<R> {
     /// The next one lies behind this one.
-    fn append(mut self, next: Run<R>) -> Run<R> {
+    fn append(mut self, next: FilledRun<R>) -> FilledRun<R> {
         debug_assert!(size_of::<R>() == 0 || std::ptr::eq(self.first.wrapping_add(self.len), next.first));
         self.len += next.len;
         std::mem::forget(next);
@@ -148,7 +148,7 @@ impl<R> Run<R> {
     }
 }
 
-impl<R> Drop for Run<R> {
+impl<R> Drop for FilledRun<R> {
     fn drop(&mut self) {
         // SAFETY: the first `len` are written, and ours.
         unsafe { std::ptr::slice_from_raw_parts_mut(self.first, self.len).drop_in_place() };

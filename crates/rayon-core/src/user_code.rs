@@ -8,11 +8,11 @@
 //!
 //! | what | called from | its panic |
 //! |---|---|---|
-//! | a job that somebody waits for | `own/job.rs`, `own/mod.rs`, `scope.rs`, `broadcast.rs`: [`call`] | goes to who waits; a second one is [discarded](discard) |
+//! | a job that somebody waits for | `own/`, scopes, broadcasts: [`call`] | to who waits; else [discarded](discard) |
 //! | a job that nobody waits for | `own/detached.rs`, `shared.rs`: [`call`] | goes to the panic handler: [`tell`] |
 //! | a start or exit handler | `own/thread.rs`, `builder.rs`: [`call`] | the same |
 //! | the panic handler | [`tell`] | ends the process |
-//! | names, spawn handlers | `own/thread.rs`, `builder.rs`: called by the builder's caller, who holds no lock | goes on there; threads that were started end |
+//! | names, spawn handlers | `own/thread.rs`, `builder.rs`: by the builder's caller, under no lock | goes on there |
 //! | destructors of payloads and results that nobody takes | [`discard`], [`let_go`] | ends there |
 //! | destructors of handlers, wherever the last reference to a pool goes | [`LetGo`] | ends there |
 //!

@@ -28,9 +28,9 @@
 //! the key out.
 
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, Peek};
+use crate::sys::choice::ticks;
 use crate::sys::fence::{Fence, heavy};
 use crate::sys::mutant::{on, ord};
-use crate::sys::thread::ticks;
 use std::ptr::null_mut;
 
 /// Nobody's key.

@@ -1,10 +1,28 @@
 //! The clock: nanoseconds since the process first asked.
 //!
 //! One number type for real and virtual time, so that a deadline is a plain comparison in timers
-//! and in the idle loop.
+//! and in the idle loop. Who reads which clock:
+//!
+//! | what | clock | why |
+//! |---|---|---|
+//! | `time::now`, sleeps and limits of a task | its pool's [`Clock`] | what a task sees of time is what a test moves |
+//! | waits and limits of a foreign thread | [`system_now`] | the thread is of no runtime, so it has no clock of one |
+//! | the monitor: who is stuck, who gets help | [`system_now`] | to compute, or wait in the system, takes real time |
+//! | a shutdown's patience, and its grace | [`system_now`] | who shuts down waits, and can move no clock meanwhile |
+//! | how long idle threads are kept | [`system_now`] | a thread costs the system, and no task sees it |
+//!
+//! So under a manual clock nothing happens to tasks while the clock stands still, and all that the
+//! runtime does for itself goes on: a task that waits for a lock of the system still gets a spare
+//! worker, a shutdown still gives up, and a clock that is moved by an hour reports no worker as
+//! stuck. The runtime's own time passes through [`system_now`] and the three sleeps beside it,
+//! which are the one place where a simulation has to decide it. What is short, and measured in
+//! [ticks](super::choice), is no time of anybody's.
 
 use super::fact::Fact;
+// Not through `sys`: a number that is no part of a protocol, and std's sleeps.
 use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::sync::{Condvar, MutexGuard};
 use std::time::Duration;
 
 /// A point in time of the monotonic clock, in whole nanoseconds; like `std::time::Instant`, but a
@@ -44,6 +62,83 @@ impl Instant {
     /// The instant `d` later, or [`NEVER`](Self::NEVER).
     pub fn saturating_add(self, d: Duration) -> Instant {
         self.checked_add(d).unwrap_or(Instant::NEVER)
+    }
+}
+
+/// The time of what a runtime does for itself, and of threads that are of no runtime. The machine's
+/// clock.
+#[inline]
+pub fn system_now() -> Instant {
+    Instant::real_now()
+}
+
+/// The calling thread sleeps, in the time of [`system_now`].
+pub fn sleep(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// The calling thread sleeps until it is unparked (std's), or for so long in the time of
+/// [`system_now`], or for no reason.
+pub fn park(most: Duration) {
+    std::thread::park_timeout(most);
+}
+
+/// Waits until `condvar` is notified, or for so long in the time of [`system_now`], or for no
+/// reason. True: the time has passed.
+pub fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>, most: Duration) -> (MutexGuard<'a, T>, bool) {
+    // (What is under such a lock stays consistent if its holder panics.)
+    let (guard, timeout) = condvar.wait_timeout(guard, most).unwrap_or_else(|e| e.into_inner());
+    (guard, timeout.timed_out())
+}
+
+/// Waits as long as `is_early` holds of what is under the lock, for so long in the time of
+/// [`system_now`]. True: it still holds.
+pub fn wait_while<'a, T>(
+    condvar: &Condvar,
+    guard: MutexGuard<'a, T>,
+    most: Duration,
+    is_early: impl FnMut(&mut T) -> bool,
+) -> (MutexGuard<'a, T>, bool) {
+    let (guard, timeout) = condvar.wait_timeout_while(guard, most, is_early).unwrap_or_else(|e| e.into_inner());
+    (guard, timeout.timed_out())
+}
+
+/// The clock of a pool's tasks: the machine's, or one that stands still until it is moved.
+#[derive(Debug)]
+pub struct Clock {
+    /// Nanoseconds; `REAL` where time is the machine's.
+    manual: AtomicU64,
+}
+
+const REAL: u64 = u64::MAX;
+
+impl Clock {
+    /// The machine's.
+    pub const fn real() -> Clock {
+        Clock { manual: AtomicU64::new(REAL) }
+    }
+    /// It is used anew: from 0, if it is to be manual.
+    pub fn begin(&self, manual: bool) {
+        self.manual.store(if manual { 0 } else { REAL }, Relaxed);
+    }
+    /// The time.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        // Acquire: pairs with the AcqRel in `advance`: what its mover did before.
+        match self.manual.load(Acquire) {
+            REAL => Instant::real_now(),
+            nanos => Instant(nanos),
+        }
+    }
+    /// Does it stand still until it is moved?
+    #[inline]
+    pub fn is_manual(&self) -> bool {
+        self.manual.load(Relaxed) != REAL
+    }
+    /// Moves it. Only a manual one.
+    pub fn advance(&self, by: Duration) {
+        debug_assert!(self.is_manual(), "the machine's clock moves by itself");
+        self.manual.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 2), AcqRel);
     }
 }
 

@@ -29,7 +29,7 @@ pub use real::*;
 #[cfg(not(loom))]
 mod real {
     use crate::sys::atomic::{AtomicU8, AtomicU64, Ordering::*, compiler_fence, fence};
-    use crate::sys::thread::ticks;
+    use crate::sys::choice::ticks;
 
     /// How the fences work in this process: 0 not decided, 1 membarrier, 2 full fences.
     static KIND: AtomicU8 = AtomicU8::new(0);

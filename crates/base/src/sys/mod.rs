@@ -3,13 +3,14 @@
 //! Everything that the engine and the floors above it share between threads comes through here, so
 //! that one switch replaces it all: under `--cfg loom` the atomics, cells and parking are the model
 //! checker's, and [`mutant`] can plant a fault; time comes from [`clock`], which a runtime can make
-//! virtual.
+//! virtual, and chance from [`choice`].
 //!
 //! Not for users: the module is public for the crates of this workspace only and may change at any
 //! time.
 
 pub mod atomic;
 pub mod cell;
+pub mod choice;
 pub mod clock;
 pub mod fact;
 pub mod fence;

@@ -1,13 +1,10 @@
-//! OS threads and processors: how many, which, how their stacks lie, how time passes on them.
+//! OS threads and processors: how many, which, how their stacks lie.
 //!
-//! [`cores`] finds out what the process may use, [`ticks()`] is the cheap clock. Nothing here keeps
-//! state but the rate of that clock.
+//! [`cores`] finds out what the process may use. Nothing here keeps state.
 
 pub mod cores;
-mod ticks;
 
 pub use cores::{Cores, available, processors, processors_now};
-pub use ticks::{ticks, ticks_per_us};
 
 use super::say::say;
 use std::ops::Range;
@@ -112,7 +109,7 @@ pub(crate) fn stack_and_guard() -> Option<(Range<usize>, usize)> {
     let (mut low, mut size, mut guard) = (std::ptr::null_mut(), 0, 0);
     // SAFETY: `attr` was filled above; the outputs are locals.
     let got = unsafe { libc::pthread_attr_getstack(attr.as_ptr(), &mut low, &mut size) } == 0;
-    // SAFETY: likewise.
+    // SAFETY: `attr` was filled above; the output is a local.
     unsafe { libc::pthread_attr_getguardsize(attr.as_ptr(), &mut guard) };
     // SAFETY: filled above, and not used any more.
     unsafe { libc::pthread_attr_destroy(attr.as_mut_ptr()) };
@@ -125,7 +122,7 @@ pub(crate) fn stack_and_guard() -> Option<(Range<usize>, usize)> {
 pub fn current_stack_bounds() -> Option<Range<usize>> {
     // SAFETY: asks about the calling thread.
     let top = unsafe { libc::pthread_get_stackaddr_np(libc::pthread_self()) }.addr();
-    // SAFETY: likewise.
+    // SAFETY: asks about the calling thread.
     let size = unsafe { libc::pthread_get_stacksize_np(libc::pthread_self()) };
     Some(top - size..top)
 }

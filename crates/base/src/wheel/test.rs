@@ -437,7 +437,7 @@ fn put_back_ones() {
     for i in [10, 59, 30, 99] {
         // SAFETY: alive, and there is one wheel.
         assert!(unsafe { m.wheel.remove(m.nodes[i]) });
-        // SAFETY: likewise; it is in the wheel no more.
+        // SAFETY: alive, and there is one wheel, in which it is no more.
         assert!(!unsafe { m.wheel.remove(m.nodes[i]) });
         m.wheel.check();
     }

@@ -6,9 +6,9 @@ use std::fmt;
 use std::panic::Location;
 
 /// Why [`JoinHandle::join`](super::JoinHandle::join) brings no result.
-pub struct JoinError(Box<Inner>);
+pub struct JoinError(Box<JoinFailure>);
 
-struct Inner {
+struct JoinFailure {
     reason: Reason,
     place: &'static Location<'static>,
     name: Option<String>,
@@ -40,7 +40,7 @@ enum Reason {
 impl JoinError {
     #[cold]
     fn new(reason: Reason, place: &'static Location<'static>, name: Option<String>) -> JoinError {
-        JoinError(Box::new(Inner { reason, place, name }))
+        JoinError(Box::new(JoinFailure { reason, place, name }))
     }
     #[cold]
     pub(crate) fn panicked(payload: Payload, place: &'static Location<'static>, name: Option<String>) -> JoinError {
@@ -94,7 +94,7 @@ impl JoinError {
     pub fn try_into_panic(self) -> Result<Payload, JoinError> {
         match self.0.reason {
             Reason::Panicked(Panic(payload)) => Ok(payload),
-            reason => Err(JoinError(Box::new(Inner { reason, ..*self.0 }))),
+            reason => Err(JoinError(Box::new(JoinFailure { reason, ..*self.0 }))),
         }
     }
     /// The panic's payload.
@@ -124,7 +124,7 @@ impl JoinError {
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { reason, place, name } = &*self.0;
+        let JoinFailure { reason, place, name } = &*self.0;
         match name {
             Some(name) => write!(f, "task '{name}' spawned at {place} ")?,
             None => write!(f, "the task spawned at {place} ")?,

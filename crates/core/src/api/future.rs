@@ -100,7 +100,7 @@ unsafe fn spawn_here<F: Future>(w: Role, future: F, place: &'static Location<'st
     unsafe {
         let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
         write_future::<F, Anywhere>(task, future, w.number, place);
-        if w.shared.deque.has_contexts() {
+        if w.has_contexts() {
             inherit::future(Some(&w), task, None);
         }
         w.push_future(task);

@@ -65,10 +65,10 @@ use std::sync::Arc;
 /// assert_eq!(words.spawn(|group| group.with(|counts| counts["a"])).join().unwrap(), 2);
 /// ```
 pub struct Group<S = ()> {
-    shared: Arc<Shared<S>>,
+    shared: Arc<GroupShared<S>>,
 }
 
-struct Shared<S> {
+struct GroupShared<S> {
     pool: Handle,
     /// The number of its worker.
     home: usize,
@@ -78,9 +78,9 @@ struct Shared<S> {
 // SAFETY: the state is touched by the tasks of the group alone, which never run at the same time
 // (see the header), and is dropped by whoever has the last reference: so it must be `Send`, and
 // need not be `Sync`.
-unsafe impl<S: Send> Sync for Shared<S> {}
+unsafe impl<S: Send> Sync for GroupShared<S> {}
 // SAFETY: the last one drops the state, on whatever thread, which `S: Send` allows.
-unsafe impl<S: Send> Send for Shared<S> {}
+unsafe impl<S: Send> Send for GroupShared<S> {}
 
 impl<S> Clone for Group<S> {
     fn clone(&self) -> Self {
@@ -109,7 +109,7 @@ impl<S: Send + 'static> Group<S> {
     }
 
     fn of(pool: Handle, state: S) -> Group<S> {
-        Group { shared: Arc::new(Shared { pool, home: pool.inner().next_home(), state: RefCell::new(state) }) }
+        Group { shared: Arc::new(GroupShared { pool, home: pool.inner().next_home(), state: RefCell::new(state) }) }
     }
 
     /// Starts a task in the group; as [`spawn`](crate::spawn) otherwise. `f` is lent the group,
@@ -154,14 +154,14 @@ impl<S: Send + 'static> Group<S> {
     {
         let (group, token) = (self.clone(), builder.take_token());
         let task = move || {
-            let _held = Held::new(&group.shared);
+            let _held = ThreadHold::new(&group.shared);
             let local = Local { group, _not_sync: PhantomData };
             match token {
                 Some(token) => token.run_task(|| f(&local)),
                 None => f(&local),
             }
         };
-        let Shared { pool, home, .. } = *self.shared;
+        let GroupShared { pool, home, .. } = *self.shared;
         // SAFETY: the closure is 'static and Send.
         unsafe { super::spawn::spawn_pinned(pool, home, task, Location::caller(), builder) }
     }
@@ -209,20 +209,20 @@ impl<S> Local<S> {
 /// In threads mode: the calling thread runs a task of a group, so nobody but its worker goes on
 /// with it. It says whether the thread did so before: a task on top of another one
 /// ([`WorkerRef::run_one`](crate::api::guest::WorkerRef::run_one)) leaves the lower one held.
-struct Held(bool);
+struct ThreadHold(bool);
 
-impl Held {
-    fn new<S>(shared: &Shared<S>) -> Held {
+impl ThreadHold {
+    fn new<S>(shared: &GroupShared<S>) -> ThreadHold {
         let w = worker::current().expect("a task of a group runs on a worker");
         assert!(
             shared.pool.has(&w) && w.shared.index == shared.home,
             "a task of a group runs on another worker than the group's (a bug in Myriad)"
         );
-        Held(w.stacks.hold(true))
+        ThreadHold(w.stacks.hold(true))
     }
 }
 
-impl Drop for Held {
+impl Drop for ThreadHold {
     fn drop(&mut self) {
         worker::current().expect("a task of a group runs on a worker").stacks.hold(self.0);
     }

@@ -17,7 +17,7 @@ use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Handle;
 use crate::sched::pool::Pool;
 use crate::sched::run_loop;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Peer, Worker};
 use std::marker::PhantomData;
 use std::panic::Location;
 
@@ -35,7 +35,7 @@ pub struct WorkerRef {
 /// Where the caller runs; `None` on a thread that is no worker.
 #[inline(always)]
 pub fn worker() -> Option<WorkerRef> {
-    worker::current().map(|w| WorkerRef { shared: w.as_static(), thread: PhantomData })
+    worker::current().map(|w| WorkerRef { shared: &w.as_static().shared, thread: PhantomData })
 }
 
 /// The pool into which a thread that is no worker spawns: the global runtime's, which is started if
@@ -68,7 +68,7 @@ impl WorkerRef {
     }
 
     fn inner(self) -> &'static Pool {
-        Worker::of(self.shared).pool
+        Peer::of(self.shared).pool
     }
 
     /// The worker's number: below [`workers`](Self::workers), but for a spare's.

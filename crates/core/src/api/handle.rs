@@ -9,6 +9,7 @@ use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Ended, Header, Outcome};
 use crate::record::payload as record;
 use crate::sched::cancel::{checkpoint, request};
+use crate::sched::lifecycle;
 use crate::sched::pool::Pool;
 use crate::sched::unwind::Payload;
 use crate::sched::worker::{self, Role, Worker, block_thread};
@@ -219,8 +220,8 @@ impl<T> JoinHandle<T> {
     /// The task's name, if it was given one.
     pub fn name(&self) -> Option<Arc<str>> {
         let task = self.task();
-        // SAFETY: the handle keeps the record alive.
-        Pool::of(unsafe { (*task).runtime }).name_of(task, true)
+        // SAFETY: the handle keeps the record alive, whose `runtime` is its pool's number.
+        unsafe { Pool::of((*task).runtime) }.name_of(task, true)
     }
 }
 
@@ -249,6 +250,7 @@ unsafe fn run_inline<T>(w: Role, task: *mut Header) -> Result<T, JoinError> {
             return take_from_top(w, caller, task, ended);
         }
         w.running.set(caller);
+        lifecycle::ends(task);
         let value = record::take::<T>(task);
         worker::free_record(Some(&w), task);
         Ok(value)
@@ -275,11 +277,13 @@ unsafe fn take_from_top<T>(w: Role, caller: CurrentTask, task: *mut Header, ende
         checkpoint::take_off_top(&w, caller, task);
         match ended {
             Ended::Returned | Ended::ReturnedPlain => {
+                lifecycle::ends(task);
                 let value = record::take::<T>(task);
                 finish::free(Some(&w), task);
                 Ok(value)
             }
             Ended::Panicked => {
+                lifecycle::ends(task);
                 (*task).outcome.set(Outcome::Panicked);
                 Err(passed_on(take_error(Some(&w), task)))
             }

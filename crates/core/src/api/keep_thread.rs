@@ -65,7 +65,7 @@ where
     // Nothing unwinds through here before the worker is back: `run_on_thread` catches.
     let result = lend(to, || loan.run_on_thread(f));
     // SAFETY: nobody else was given the role: only a wait gives it away, and the thread had none.
-    unsafe { set_current(Some(&w)) };
+    unsafe { set_current(Some(w.as_static())) };
     loan.give_back();
     match result {
         Ok(value) => value,

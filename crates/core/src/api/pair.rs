@@ -269,13 +269,16 @@ where
     if unsafe { w.shared.deque.claim_plain(task.header()) } {
         // SAFETY: the task was claimed just now, and its closure is taken here alone.
         let b = unsafe { task.take_closure() };
-        let rb = match unwind::catch(b) {
+        lifecycle::begins(task.record());
+        let rb = unwind::catch(b);
+        lifecycle::ends(task.record());
+        let rb = match rb {
             Ok(rb) => rb,
             Err(payload) => nested::panicked(payload),
         };
         // Asked for again: `b` may have waited.
         // SAFETY: the thread still has a worker's role, if perhaps another one's.
-        if unsafe { worker::current().unwrap_unchecked() }.shared.deque.has_contexts() {
+        if unsafe { worker::current().unwrap_unchecked() }.has_contexts() {
             nested::finish_unmarked();
         }
         (ra, rb)
@@ -297,6 +300,7 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
     let (w, before, rb) = unsafe {
         let (before, b) = (nested::begin(&w, task.record()), task.take_closure());
         checkpoint::put_framed_on_top(before, task.record());
+        lifecycle::begins(task.record());
         let (w, rb) = ScopedTasks::with(w, task.record(), std::ptr::null(), || {
             unwind::catch(b).map_err(|mut payload| {
                 cancel::end_cancellation(&mut payload);
@@ -306,6 +310,7 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
         (w, before, rb)
     };
     nested::finish(w, before);
+    lifecycle::ends(task.record());
     match rb {
         Ok(rb) => rb,
         Err(payload) => unwind::resume(payload),
@@ -364,6 +369,7 @@ fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
     // the task is ours to drop, once; else it is awaited, and its result is taken here alone.
     let dropped = unsafe {
         if w.claim(task.header()) {
+            lifecycle::ends(task.record());
             unwind::catch(|| _ = (task.header().run.get())(task.record(), Mode::DropUnstarted))
         } else {
             request::cancel(task.record());

@@ -85,15 +85,11 @@ pub(crate) const BATCH: usize = 128;
 pub(crate) struct Deque {
     /// Written by the owner.
     top: AtomicUsize,
-    /// Written by the owner under the lock; read by the owner, and by thieves under the lock.
-    ring: UnsafeCell<Ring>,
-    /// Owner only: the value of `top` at which the ring may be full.
-    full_at: Cell<usize>,
-    /// Owner only: what is out of the ordinary, a bit set. The shortest paths ask for all of it at
-    /// once.
-    special: Cell<u8>,
-    /// Owner only: where [`Deque::pop_between`] goes on, and up to where.
-    sweep: Cell<(usize, usize)>,
+    /// Read by the owner, and by thieves under the lock; replaced by the owner under the lock.
+    ring: RingCell,
+    /// The owner's alone. (Here, and not behind the worker's role, because a push writes `top`,
+    /// `ring` and these: one line of the cache.)
+    own: OwnerCell,
     /// The owner's side of the asymmetric fence.
     pub fence: Fence,
     /// Written by hungry thieves and sleepers, read by the owner at each push.
@@ -105,11 +101,61 @@ pub(crate) struct Deque {
     head: AtomicUsize,
 }
 
-// SAFETY: owner-only parts (`full_at`, stores to `top`, `ring` outside the lock) are reached
-// through `unsafe` methods that only the owner may call; all else is atomic or under the lock.
-unsafe impl Sync for Deque {}
-// SAFETY: the raw pointers are tasks, which may run on any thread, and a ring that the deque owns.
-unsafe impl Send for Deque {}
+/// What only the owner touches.
+#[derive(Debug)]
+struct OwnerHalf {
+    /// The value of `top` at which the ring may be full.
+    full_at: Cell<usize>,
+    /// What is out of the ordinary, a bit set. The shortest paths ask for all of it at once.
+    special: Cell<u8>,
+    /// Where [`Deque::pop_between`] goes on, and up to where.
+    sweep: Cell<(usize, usize)>,
+}
+
+/// The owner's half, which is reached by [`OwnerCell::get`] alone.
+#[derive(Debug)]
+struct OwnerCell(OwnerHalf);
+
+// SAFETY: `get` alone gives a reference to the cells, and asks that the caller is the deque's
+// owner, which is one thread at a time; whoever becomes the owner after it has been given the
+// worker's role by it, with a Release and an Acquire (`Baton`, or the start and the end of a
+// thread).
+unsafe impl Sync for OwnerCell {}
+
+impl OwnerCell {
+    /// # Safety
+    /// The caller is the owner.
+    #[inline(always)]
+    unsafe fn get(&self) -> &OwnerHalf {
+        &self.0
+    }
+}
+
+/// The ring, which its methods reach.
+#[derive(Debug)]
+struct RingCell(UnsafeCell<Ring>);
+
+// SAFETY: all that look at the ring are the owner or have the lock, and the owner replaces it under
+// the lock (I5): so while one thread replaces it no other looks. What the ring points to are atomic
+// slots, for all threads.
+unsafe impl Sync for RingCell {}
+// SAFETY: the slots belong to the deque alone, and what is in them are tasks, which may run on any
+// thread.
+unsafe impl Send for RingCell {}
+
+// A deque is for all threads, by what its fields are.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<Deque>();
+};
+
+impl std::ops::Deref for RingCell {
+    type Target = UnsafeCell<Ring>;
+    #[inline(always)]
+    fn deref(&self) -> &UnsafeCell<Ring> {
+        &self.0
+    }
+}
 
 impl std::fmt::Debug for Deque {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -133,10 +179,12 @@ impl Deque {
         assert!(capacity.is_power_of_two());
         Deque {
             top: AtomicUsize::new(FIRST),
-            ring: UnsafeCell::new(new_ring(capacity)),
-            full_at: Cell::new(FIRST + capacity),
-            special: Cell::new(if fence.is_soft() { 0 } else { HARD }),
-            sweep: Cell::new((FIRST, FIRST)),
+            ring: RingCell(UnsafeCell::new(new_ring(capacity))),
+            own: OwnerCell(OwnerHalf {
+                full_at: Cell::new(FIRST + capacity),
+                special: Cell::new(if fence.is_soft() { 0 } else { HARD }),
+                sweep: Cell::new((FIRST, FIRST)),
+            }),
             fence,
             attention: Line(AtomicU32::new(0)),
             split: Line(AtomicUsize::new(FIRST)),
@@ -171,7 +219,8 @@ impl Deque {
     /// one once it was taken out to be run.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, task: *mut Header) -> bool {
-        let top = self.make_room();
+        // SAFETY: the caller is the owner (this function's contract).
+        let top = unsafe { self.make_room() };
         // SAFETY: `task` is live and in no deque (this function's contract), so nobody takes it
         // before it is pushed.
         unsafe { (*task).idx.store(top, Relaxed) };
@@ -186,7 +235,8 @@ impl Deque {
     /// The caller is the owner; `task` is a live record that is in no deque.
     #[inline(always)]
     pub(crate) unsafe fn push_unclaimed(&self, task: *mut Header) -> bool {
-        let top = self.make_room();
+        // SAFETY: the caller is the owner (this function's contract).
+        let top = unsafe { self.make_room() };
         self.push_at(top, task)
     }
 
@@ -198,7 +248,8 @@ impl Deque {
     /// one once it was taken out to be run. [`is_plain`](Self::is_plain) holds.
     #[inline(always)]
     pub(crate) unsafe fn push_plain(&self, task: *mut Header) -> bool {
-        let top = self.make_room();
+        // SAFETY: the caller is the owner (this function's contract).
+        let top = unsafe { self.make_room() };
         // SAFETY: `task` is live and in no deque (this function's contract), so nobody takes it
         // before `top` is set.
         unsafe { (*task).idx.store(top, Relaxed) };
@@ -210,21 +261,34 @@ impl Deque {
 
     /// Are the fences soft, and has no task of the owner had a context? (One test for both: at each
     /// push.)
+    ///
+    /// # Safety
+    /// The caller is the owner.
     #[inline(always)]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.special.get() & (HARD | CONTEXTS) == 0
+    pub(crate) unsafe fn is_plain(&self) -> bool {
+        // SAFETY: the caller is the owner (this function's contract).
+        unsafe { self.own.get() }.special.get() & (HARD | CONTEXTS) == 0
     }
 
     /// Has a task of the owner had a context?
+    ///
+    /// # Safety
+    /// The caller is the owner.
     #[inline(always)]
-    pub(crate) fn has_contexts(&self) -> bool {
-        self.special.get() & CONTEXTS != 0
+    pub(crate) unsafe fn has_contexts(&self) -> bool {
+        // SAFETY: the caller is the owner (this function's contract).
+        unsafe { self.own.get() }.special.get() & CONTEXTS != 0
     }
 
     /// A task of the owner has a context. For good: the owner alone would have to count them.
+    ///
+    /// # Safety
+    /// The caller is the owner.
     #[inline]
-    pub(crate) fn set_contexts(&self) {
-        self.special.set(self.special.get() | CONTEXTS);
+    pub(crate) unsafe fn set_contexts(&self) {
+        // SAFETY: the caller is the owner (this function's contract).
+        let special = unsafe { &self.own.get().special };
+        special.set(special.get() | CONTEXTS);
     }
 
     #[inline(always)]

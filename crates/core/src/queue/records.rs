@@ -10,30 +10,30 @@ use std::ptr::null_mut;
 
 /// A header in no memory for records.
 #[repr(transparent)]
-pub(crate) struct Record(Header);
+pub(crate) struct TestRecord(Header);
 
 // SAFETY: nobody runs or completes these tasks, so the cells of the header keep what `record`
 // wrote; its other words are atomic or never written.
-unsafe impl Sync for Record {}
+unsafe impl Sync for TestRecord {}
 
-impl Record {
+impl TestRecord {
     pub(crate) fn set_kind(&mut self, kind: Kind) {
         self.0.kind = kind;
     }
 }
 
-impl Deref for Record {
+impl Deref for TestRecord {
     type Target = Header;
     fn deref(&self) -> &Header {
         &self.0
     }
 }
 
-fn record() -> Record {
+fn record() -> TestRecord {
     unsafe fn run(_: *mut Header, _: Mode) -> Ended {
         unreachable!("these tasks are only moved about")
     }
-    Record(Header {
+    TestRecord(Header {
         run: Cell::new(run),
         waiter: AtomicPtr::new(null_mut()),
         place: Location::caller(),
@@ -46,11 +46,11 @@ fn record() -> Record {
     })
 }
 
-pub(crate) fn records(n: usize) -> Vec<Record> {
+pub(crate) fn records(n: usize) -> Vec<TestRecord> {
     (0..n).map(|_| record()).collect()
 }
 
-pub(crate) fn pointer(record: &Record) -> *mut Header {
+pub(crate) fn pointer(record: &TestRecord) -> *mut Header {
     std::ptr::from_ref(record).cast_mut().cast()
 }
 

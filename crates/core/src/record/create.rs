@@ -2,6 +2,7 @@
 
 use super::header::{Header, Kind, Marks, Outcome, Run};
 use super::position::UNCLAIMED;
+use super::step::{self, Step};
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::cell::Cell;
 use std::panic::Location;
@@ -41,6 +42,7 @@ pub(crate) unsafe fn write_queued_header(task: *mut Header, run: Run, flags: u32
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
         (&raw mut (*task).place).write(place);
         write_flags(task, flags);
+        step::task(Step::Created, task);
         if cfg!(loom) {
             (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
         }
@@ -112,6 +114,7 @@ pub(crate) unsafe fn write_stack_header(task: *mut Header, run: Run, flags: u32,
             let word = if cfg!(target_endian = "little") { u64::from(flags) } else { u64::from(flags) << 32 };
             (&raw mut (*task).kind).cast::<u64>().write(word);
         }
+        step::task(Step::Created, task);
     }
 }
 

@@ -85,25 +85,26 @@ struct Chunk {
     class: usize,
 }
 
-pub(crate) struct Pool {
+pub(crate) struct RecordPool {
     /// Full ones.
     magazines: [Vec<Magazine>; CLASSES],
     chunks: Vec<Chunk>,
 }
 // SAFETY: the pointers are free records, and the bounds of memory that is never given back: none of
 // that is a thread's own.
-unsafe impl Send for Pool {}
+unsafe impl Send for RecordPool {}
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { magazines: [const { Vec::new() }; CLASSES], chunks: Vec::new() });
+static POOL: Mutex<RecordPool> =
+    Mutex::new(RecordPool { magazines: [const { Vec::new() }; CLASSES], chunks: Vec::new() });
 /// For threads that are no workers.
 static FOREIGN: Mutex<Memory> = Mutex::new(Memory::new());
 
-fn pool() -> MutexGuard<'static, Pool> {
+fn pool() -> MutexGuard<'static, RecordPool> {
     POOL.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// For `fork`.
-pub(crate) type Locks = (MutexGuard<'static, Memory>, MutexGuard<'static, Pool>);
+pub(crate) type Locks = (MutexGuard<'static, Memory>, MutexGuard<'static, RecordPool>);
 
 /// For `fork`: nobody else changes a list meanwhile.
 pub(crate) fn lock_all() -> Locks {

@@ -8,3 +8,4 @@ pub(crate) mod memory;
 pub(crate) mod payload;
 pub(crate) mod position;
 pub(crate) mod state;
+pub(crate) mod step;

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //!  63      62 ... 48, 2, 1   47 ... 3   0
-//!  1       home's number     address    0: of the node that its stack waits at    1: of the task that runs on top of it
-//!  1       all ones       minus the worker's word for the task on top of which it runs, having been claimed by a join; or the
-//!                         address of its frame; or of the context of a future that waits for its next poll
+//!  1       home's number     address    0: of the node that its stack waits at
+//!                                       1: of the task that runs on top of it
+//!  1       all ones          minus: the worker's word for the task on top of which it runs, having
+//!                            been claimed by a join; or the address of its frame; or of the
+//!                            context of a future that waits for its next poll
 //!  all ones: it runs, or is a future between two polls                    all ones but the last: held (threads mode)
 //! ```
 //! *On top*: a join that claims its task leaves where it came from, and a mark, and that is all

@@ -275,6 +275,12 @@ impl Builder {
 
     /// A clock that moves only by [`Runtime::advance`], for tests: a day of timeouts passes in no
     /// time.
+    ///
+    /// It is the clock of the tasks: of [`time::now`](crate::time::now), of sleeps and of time
+    /// limits in them. What the runtime does for itself takes real time, whether the clock moves or
+    /// not: it sees which workers are stuck and sends help, and a
+    /// [`shutdown`](Runtime::shutdown) has the patience that it was given. Threads that are
+    /// outside of the runtime have real time too.
     pub fn manual_clock(mut self) -> Builder {
         self.manual_clock = true;
         self

@@ -10,7 +10,7 @@
 //! whose holder does not run.
 
 use crate::sched::pool::Pool;
-use myriad_base::sys::clock::Instant;
+use myriad_base::sys::clock;
 use myriad_base::sys::thread::processors;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const MOST_STEPS: usize = 200 * STEPS;
 pub(super) fn wait(pools: &[&'static Pool]) {
     let mut steps = 0;
     for pool in pools {
-        while !pool.wait_ended(pool.workers.all().len(), Some(Instant::real_now() + STEP)) {
+        while !pool.wait_ended(pool.workers.all().len(), Some(clock::system_now() + STEP)) {
             steps += 1;
             if steps >= STEPS && steps >= (STEPS * crowding()).min(MOST_STEPS) {
                 return;

@@ -21,7 +21,7 @@ use crate::sched::lifecycle;
 use crate::sched::pool::Pool;
 use crate::sched::unwind;
 use crate::sched::waker::wake_waiter;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Peer};
 use myriad_base::sys::hooks::Hooks;
 use myriad_base::sys::thread::abort_with;
 use std::sync::atomic::Ordering::*;
@@ -119,7 +119,7 @@ unsafe fn refuse_lent_frames(pool: &'static Pool) {
             let waiter = (*task).waiter.load(Acquire);
             if waiter != DONE
                 && !waiter.is_null()
-                && waits((*waiter.cast::<Parked>()).home.map(|home| Worker::of(home.shared()).pool))
+                && waits((*waiter.cast::<Parked>()).home.map(|home| Peer::of(home.shared()).pool))
             {
                 lent = Some((task, "`run` waits for it"));
             }

@@ -94,11 +94,11 @@ impl Runtime {
     /// If its clock is the real one.
     pub fn advance(&self, by: Duration) {
         assert!(
-            self.pool.is_manual(),
+            self.pool.clock.is_manual(),
             "only a runtime built with `manual_clock()` can be advanced: this one's time is real"
         );
         let pools = self.pool.runtime_pools().pools();
-        pools.iter().for_each(|pool| pool.move_clock(by));
+        pools.iter().for_each(|pool| pool.clock.advance(by));
         pools.iter().for_each(|pool| pool.clock_moved());
     }
 

@@ -27,7 +27,7 @@ use crate::record::position::{self, Position};
 use crate::record::{memory, state};
 use crate::sched::finish;
 use crate::sched::pool::{Admission, Pool};
-use myriad_base::sys::clock::Instant;
+use myriad_base::sys::clock::{self, Instant};
 use std::panic::Location;
 use std::sync::atomic::Ordering::*;
 use std::time::Duration;
@@ -42,7 +42,7 @@ pub(super) fn shutdown(pool: &'static Pool, patience: Duration) -> Report {
         return Report::default();
     }
     let pools = pool.runtime_pools().pools();
-    let until = Instant::real_now() + patience;
+    let until = clock::system_now() + patience;
     pools.iter().for_each(|pool| pool.set_admission(Admission::OwnTasks));
     wait_until_empty(&pools, until);
     // From here on no spare worker begins.
@@ -56,7 +56,7 @@ pub(super) fn shutdown(pool: &'static Pool, patience: Duration) -> Report {
         // Who is in no task comes to its loop's end, if the system lets it run; a spare may just
         // have been started.
         if pool.all_workers().all(|w| w.running.get() == CurrentTask::NOTHING) {
-            pool.wait_ended(pool.workers.all().len(), Some(Instant::real_now() + LATE));
+            pool.wait_ended(pool.workers.all().len(), Some(clock::system_now() + LATE));
         }
     }
     pools.iter().for_each(|pool| pool.set_admission(Admission::Nobody));
@@ -108,11 +108,11 @@ fn give_number_back(pool: &'static Pool) {
 fn wait_until_empty(pools: &[&'static Pool], until: Instant) {
     let mut pause = Duration::from_micros(20);
     while any_left(pools) {
-        let left = until - Instant::real_now();
+        let left = until - clock::system_now();
         if left.is_zero() {
             return;
         }
-        std::thread::sleep(pause.min(left));
+        clock::sleep(pause.min(left));
         pause = (pause * 2).min(Duration::from_millis(5));
     }
 }

@@ -15,6 +15,7 @@
 
 use crate::record::header::Header;
 use crate::sched::wait::foreign;
+use myriad_base::sys::clock;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_base::sys::passing::passing;
 use myriad_base::sys::thread::{self, processors};
@@ -56,21 +57,21 @@ pub(crate) struct ThreadPool {
     name: &'static str,
     /// How many may run at a time.
     most: fn() -> usize,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
 }
 
-pub(crate) struct State {
+pub(crate) struct PoolState {
     /// Whose threads these are: see [`fork`].
     era: u32,
     queue: VecDeque<Job>,
-    idle: Vec<Arc<Slot>>,
+    idle: Vec<Arc<IdleThread>>,
     threads: usize,
     /// Threads that sleep in a job.
     asleep: usize,
     numbered: u64,
 }
 
-impl State {
+impl PoolState {
     fn running(&self) -> usize {
         self.threads - self.idle.len() - self.asleep
     }
@@ -78,7 +79,7 @@ impl State {
 
 /// Where an idle thread waits for a job.
 #[derive(Default)]
-struct Slot {
+struct IdleThread {
     job: Mutex<Option<Job>>,
     filled: Condvar,
 }
@@ -106,7 +107,7 @@ pub(crate) fn works_here() -> bool {
 
 impl ThreadPool {
     const fn new(name: &'static str, most: fn() -> usize) -> ThreadPool {
-        let state = State { era: 0, queue: VecDeque::new(), idle: Vec::new(), threads: 0, asleep: 0, numbered: 0 };
+        let state = PoolState { era: 0, queue: VecDeque::new(), idle: Vec::new(), threads: 0, asleep: 0, numbered: 0 };
         ThreadPool { name, most, state: Mutex::new(state) }
     }
 
@@ -118,8 +119,14 @@ impl ThreadPool {
         if state.era != fork::era() {
             // The parent's threads, and calls.
             std::mem::forget((std::mem::take(&mut state.queue), std::mem::take(&mut state.idle)));
-            *state =
-                State { era: fork::era(), threads: 0, asleep: 0, queue: VecDeque::new(), idle: Vec::new(), ..*state };
+            *state = PoolState {
+                era: fork::era(),
+                threads: 0,
+                asleep: 0,
+                queue: VecDeque::new(),
+                idle: Vec::new(),
+                ..*state
+            };
         }
         state.queue.push_back(job);
         if self.next_runs(state) {
@@ -139,7 +146,7 @@ impl ThreadPool {
 
     /// One more thread may run, perhaps: then the next job is begun. False: no thread could be
     /// started for it.
-    fn next_runs(&'static self, mut state: MutexGuard<'_, State>) -> bool {
+    fn next_runs(&'static self, mut state: MutexGuard<'_, PoolState>) -> bool {
         if state.queue.is_empty() || state.running() >= (self.most)() {
             return true;
         }
@@ -176,7 +183,7 @@ impl ThreadPool {
             foreign::tell_of_sleep(|asleep| COMPUTE.sleeps(asleep));
         }
         WORKS_HERE.set(true);
-        let slot = Arc::new(Slot::default());
+        let slot = Arc::new(IdleThread::default());
         loop {
             let Some(job) = self.next(&slot) else { return };
             job.run();
@@ -196,7 +203,7 @@ impl ThreadPool {
     }
 
     /// A job that is queued, or one that comes while the thread is idle. `None`: it is to end.
-    fn next(&self, slot: &Arc<Slot>) -> Option<Job> {
+    fn next(&self, slot: &Arc<IdleThread>) -> Option<Job> {
         let mut state = locked(&self.state);
         // More than may run, if one has slept: then one of them pauses.
         if state.running() <= (self.most)()
@@ -210,11 +217,10 @@ impl ThreadPool {
     }
 
     /// Waits for a job; `None` if none has come for long: the thread is counted off, and ends.
-    fn wait(&self, slot: &Arc<Slot>) -> Option<Job> {
+    fn wait(&self, slot: &Arc<IdleThread>) -> Option<Job> {
         let empty = |job: &mut Option<Job>| job.is_none();
-        let (mut job, timeout) =
-            slot.filled.wait_timeout_while(locked(&slot.job), KEEP, empty).unwrap_or_else(|e| e.into_inner());
-        if timeout.timed_out() && job.is_none() {
+        let (mut job, is_late) = clock::wait_while(&slot.filled, locked(&slot.job), KEEP, empty);
+        if is_late && job.is_none() {
             drop(job);
             let mut state = locked(&self.state);
             if let Some(i) = state.idle.iter().position(|idle| Arc::ptr_eq(idle, slot)) {

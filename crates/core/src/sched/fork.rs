@@ -16,10 +16,9 @@ use crate::record::memory;
 use crate::sched::cancel::cancel_scope;
 use crate::sched::pool::{self, Pool};
 use crate::sched::rescue::monitor;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Peer};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_base::sys::thread::abort_with;
-use std::sync::atomic::Ordering::Relaxed;
 
 pub(crate) use fork::era;
 
@@ -50,9 +49,9 @@ fn give_role_up() {
 
 /// In the child: the loop below the task that has forked, where it is come back to, sees the stop
 /// at its next turn. (In fiber mode; in threads mode nobody comes so far without a role.)
-pub(crate) fn stop_loop(w: &Worker) {
+pub(crate) fn stop_loop(w: &Peer) {
     w.pool.workers.stop_in_child();
-    w.tick_countdown.store(0, Relaxed);
+    w.request_tick();
 }
 
 /// A thread has come back to where it was a worker, and is none: it is that of a child, which was

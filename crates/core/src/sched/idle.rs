@@ -29,7 +29,7 @@
 use crate::queue::deque::{Deque, Line};
 use crate::queue::inbox::Inbox;
 use crate::queue::parked::{Home, Parked};
-use crate::queue::policy::{Arrival, Queues};
+use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::queue::ready::ReadyQueue;
 use crate::record::header::Header;
 use myriad_base::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
@@ -99,7 +99,11 @@ impl Home {
 
 impl WorkerShared {
     /// Worker number `index` of this pool, with room for `capacity` tasks before its deque grows.
-    pub(crate) fn new(workers: &'static Workers, index: usize, capacity: usize) -> WorkerShared {
+    ///
+    /// # Safety
+    /// It becomes the `shared` of a [`Peer`](super::worker::Peer) that lives for ever; or, in a
+    /// model, nobody asks for that peer.
+    pub(crate) unsafe fn new(workers: &'static Workers, index: usize, capacity: usize) -> WorkerShared {
         let deque = Deque::new(Fence::new(index), capacity);
         if workers.queues().is_some() {
             // For good: each push comes to the policy.
@@ -150,7 +154,7 @@ pub(crate) struct Workers {
     /// ... and background tasks: see [`super::priority`].
     deferred: AtomicUsize,
     /// Of another policy than work stealing.
-    queues: OnceLock<Box<dyn Queues>>,
+    queues: OnceLock<Box<dyn PolicyQueues>>,
     /// The workers are to look up and end.
     stop: AtomicBool,
     /// The first `in_use` are set, and do not change.
@@ -186,14 +190,14 @@ impl Default for Workers {
 
 impl Workers {
     /// Gives the pool the queues of a policy: once, before there are workers.
-    pub(crate) fn set_queues(&self, queues: Box<dyn Queues>) {
+    pub(crate) fn set_queues(&self, queues: Box<dyn PolicyQueues>) {
         self.queues.set(queues).expect("the queues are set once");
         self.injected.store(1, Relaxed);
     }
 
     /// The queues of the policy; `None` if it is work stealing.
     #[inline]
-    pub(crate) fn queues(&self) -> Option<&dyn Queues> {
+    pub(crate) fn queues(&self) -> Option<&dyn PolicyQueues> {
         self.queues.get().map(|queues| &**queues)
     }
 
@@ -378,7 +382,7 @@ impl Workers {
     /// `task` is a live record in no queue, and the caller's to queue. The queues are this pool's.
     pub(crate) unsafe fn put(
         &self,
-        queues: &dyn Queues,
+        queues: &dyn PolicyQueues,
         me: Option<&WorkerShared>,
         task: *mut Header,
         arrival: Arrival,

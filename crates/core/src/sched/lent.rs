@@ -28,8 +28,8 @@ pub(crate) fn home() -> Option<Handle> {
     if task.is_null() {
         return lent().pool;
     }
-    // SAFETY: the running task's record lives; `runtime` does not change.
-    Some(Handle::of(Pool::of(unsafe { (*task).runtime })))
+    // SAFETY: the running task's record lives; `runtime` is its pool's number, and does not change.
+    Some(Handle::of(unsafe { Pool::of((*task).runtime) }))
 }
 
 thread_local! {

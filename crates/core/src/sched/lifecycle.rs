@@ -4,15 +4,48 @@
 //! |---|---|
 //! | it is created | [`record::create`](crate::record::create): whoever writes a header |
 //! | it begins | [`begin`] |
-//! | it is set aside, and says for what | [`Role::suspend`](crate::sched::worker::Role::suspend), with a [`WaitReason`](crate::queue::reason::WaitReason) in its node |
+//! | it is set aside, and says for what | `Role::suspend`, with a [`WaitReason`] in its node |
 //! | it is woken | [`wake_node`](crate::sched::worker::wake_node) and its like |
 //! | it ends | [`end`], or [`end_by_runner`] where its outcome is written |
 //!
-//! What wants to see tasks live (a count, a trace) looks here. A future that is polled again goes
-//! through [`begin`] each time.
+//! [`WaitReason`]: crate::queue::reason::WaitReason
+//!
+//! Where a task is run by other means than its header's `run`, because that is cheaper (the claimed
+//! closure of a `join`), the place says [`begins`] and [`ends`] itself.
+//!
+//! What wants to see tasks live (a count, a trace, a dump) attaches to [`record::step`], to which
+//! all these say what they do. A future that is polled again goes through [`begin`] each time.
+//!
+//! [`record::step`]: crate::record::step
 
+use crate::queue::parked::Parked;
 use crate::record::header::{DETACHED, Ended, Header, Mode, Outcome};
+use crate::record::step::{self, Step};
 use myriad_base::sys::atomic::Ordering::*;
+
+/// A task begins that is called in place.
+#[inline(always)]
+pub(crate) fn begins(task: *const Header) {
+    step::task(Step::Begins, task);
+}
+
+/// A task has come to its end, and the caller, which has run it in place, takes what it left.
+#[inline(always)]
+pub(crate) fn ends(task: *const Header) {
+    step::task(Step::Ends, task);
+}
+
+/// What runs is about to be set aside, to wait at this node.
+#[inline(always)]
+pub(crate) fn set_aside(node: *const Parked) {
+    step::tell(Step::SetAside, node.cast());
+}
+
+/// What waits at this node is about to be woken.
+#[inline(always)]
+pub(crate) fn woken(node: *const Parked) {
+    step::tell(Step::Woken, node.cast());
+}
 
 /// Runs a task, to its end; a future until it waits.
 ///
@@ -21,6 +54,7 @@ use myriad_base::sys::atomic::Ordering::*;
 /// a worker it is what that worker [runs](crate::sched::worker::Worker::running).
 #[inline(always)]
 pub(crate) unsafe fn begin(task: *mut Header) -> Ended {
+    begins(task);
     // SAFETY: nobody else runs the task (this function's contract), so its payload is ours.
     unsafe { ((*task).run.get())(task, Mode::Run) }
 }
@@ -32,6 +66,7 @@ pub(crate) unsafe fn begin(task: *mut Header) -> Ended {
 /// The caller has run the task to its end, or nobody ever does; the payload is what `outcome` says.
 #[inline(always)]
 pub(crate) unsafe fn end(task: *mut Header, outcome: Outcome) -> *mut () {
+    ends(task);
     // SAFETY: the caller is the runner or stands for it (this function's contract), so until
     // `complete` the record is the caller's.
     unsafe {
@@ -48,6 +83,7 @@ pub(crate) unsafe fn end(task: *mut Header, outcome: Outcome) -> *mut () {
 /// The calling worker has run the task to its end; the payload is what the outcome says.
 #[inline(always)]
 pub(crate) unsafe fn end_by_runner(task: *mut Header) -> *mut () {
+    ends(task);
     // SAFETY: the caller has run the task (this function's contract), so until `complete` the
     // record is the caller's. Acquire: as in `complete`.
     unsafe {
@@ -61,3 +97,6 @@ pub(crate) unsafe fn end_by_runner(task: *mut Header) -> *mut () {
 pub(crate) fn outcome_of(ended: Ended) -> Outcome {
     if ended == Ended::Panicked { Outcome::Panicked } else { Outcome::Returned }
 }
+
+#[cfg(all(test, not(loom)))]
+mod test;

@@ -18,7 +18,7 @@ mod names;
 mod queue;
 mod threads;
 
-pub(crate) use dedicated::{Dedicated, Task as DedicatedTask};
+pub(crate) use dedicated::{Dedicated, DedicatedTask};
 pub use handle::Handle;
 pub(crate) use handle::RuntimePools;
 pub(crate) use hooks::{ThreadHooks, is_in_hook_of_global};
@@ -35,10 +35,10 @@ use crate::sched::rescue::stuck::OnStuck;
 use crate::sched::stacks::worker_main;
 use crate::sched::unhandled::Unhandled;
 use crate::sched::unwind;
-use crate::sched::worker::Worker;
+use crate::sched::worker::{Peer, Worker};
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::Ordering::*;
-use myriad_base::sys::clock::Instant;
+use myriad_base::sys::clock::{Clock, Instant};
 use myriad_base::sys::fence::Fence;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -50,7 +50,6 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
-use std::time::Duration;
 
 /// The settings of a runtime, as the builder has checked them.
 #[derive(Debug, Clone)]
@@ -134,10 +133,10 @@ pub(crate) struct Pool {
     policy: Policy,
     /// Fiber mode? For good: requests to look at a task go to fibers only, and may come late.
     fibers: bool,
-    regular: OnceLock<Box<[&'static Worker]>>,
+    regular: OnceLock<Box<[&'static Peer]>>,
     /// Made when they were first needed, used again by later runtimes. Those in use are workers of
     /// the pool.
-    spares: Mutex<Vec<&'static Worker>>,
+    spares: Mutex<Vec<&'static Peer>>,
     /// How many workers are open (see `rescue::takeover`): a hint for those who look for work.
     pub open: AtomicUsize,
     /// Is a worker stuck? By the monitor, for those who move (see `rescue::takeover`).
@@ -161,24 +160,24 @@ pub(crate) struct Pool {
     pub dedicated: Dedicated,
     names: Mutex<HashMap<usize, Arc<str>>>,
     ids: Mutex<HashMap<usize, TaskId>>,
-    /// The manual clock; `u64::MAX` where time is real.
-    manual: AtomicU64,
+    /// The clock of its tasks.
+    pub clock: Clock,
     /// When the first of the sleepers looks up by itself, in nanoseconds.
     pub next_look: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Injector {
-    queue: queue::Queue,
+    queue: queue::InjectorQueue,
     /// Interactive tasks ...
-    urgent: VecDeque<Task>,
+    urgent: VecDeque<QueuedTask>,
     /// ... and background tasks.
-    deferred: VecDeque<Task>,
+    deferred: VecDeque<QueuedTask>,
     /// Tasks that only one worker may begin, by its number.
-    pinned: HashMap<usize, VecDeque<Task>>,
+    pinned: HashMap<usize, VecDeque<QueuedTask>>,
     admission: Admission,
     /// Tasks of those who are in `run`: their records stand in the callers' frames.
-    runs: Vec<Task>,
+    runs: Vec<QueuedTask>,
 }
 
 /// Whose tasks the injector takes.
@@ -206,9 +205,9 @@ pub(crate) enum Origin {
 }
 
 #[derive(Debug)]
-struct Task(*mut Header);
+struct QueuedTask(*mut Header);
 // SAFETY: a task may run on any thread.
-unsafe impl Send for Task {}
+unsafe impl Send for QueuedTask {}
 
 /// Threads of the runtime: which there are, how many workers have started and ended.
 #[derive(Debug, Default)]
@@ -319,8 +318,13 @@ fn home_numbers(fibers: bool, workers: usize) -> io::Result<u32> {
 
 impl Pool {
     /// The pool of this number.
-    pub(crate) fn of(number: u8) -> &'static Pool {
-        // SAFETY: numbers come from records, whose pool was made, and pools live for ever.
+    ///
+    /// # Safety
+    /// The number is a pool's: it stands in the record of a task, or has stood there.
+    #[inline]
+    pub(crate) unsafe fn of(number: u8) -> &'static Pool {
+        // SAFETY: a pool was made before any of its records (this function's contract), and pools
+        // live for ever.
         unsafe { &*POOLS[usize::from(number)].load(Acquire) }
     }
 
@@ -357,7 +361,7 @@ impl Pool {
         };
         pool.begin_term();
         pool.is_here();
-        pool.manual.store(if config.manual_clock { 0 } else { u64::MAX }, Relaxed);
+        pool.clock.begin(config.manual_clock);
         pool.next_look.store(u64::MAX, Relaxed);
         pool.open.store(0, Relaxed);
         pool.any_stuck.store(false, Relaxed);
@@ -398,7 +402,7 @@ impl Pool {
             dedicated: Dedicated::default(),
             names: Mutex::default(),
             ids: Mutex::default(),
-            manual: AtomicU64::new(u64::MAX),
+            clock: Clock::real(),
             next_look: AtomicU64::new(u64::MAX),
         }));
         if let Some(queues) = config.policy.queues(config.workers) {
@@ -406,9 +410,9 @@ impl Pool {
         }
         let worker = |index| {
             let home_number = if config.fibers { home_number + index as u32 } else { home_number };
-            &*Box::leak(Box::new(Worker::new(pool, index, false, home_number)))
+            Worker::make(pool, index, false, home_number)
         };
-        let workers: Box<[&'static Worker]> = (0..config.workers).map(worker).collect();
+        let workers: Box<[&'static Peer]> = (0..config.workers).map(worker).collect();
         pool.workers.set_all(workers.iter().map(|w| &w.shared).collect(), MOST_SPARES);
         pool.regular.set(workers).expect("set once");
         POOLS[usize::from(number)].store(std::ptr::from_ref(pool).cast_mut(), Release);
@@ -472,12 +476,12 @@ impl Pool {
     }
 
     /// All workers.
-    pub(crate) fn regular_workers(&self) -> &[&'static Worker] {
+    pub(crate) fn regular_workers(&self) -> &[&'static Peer] {
         self.regular.get().map_or(&[], |w| w)
     }
 
     /// The worker with this number, if it is one of this pool's that are in use.
-    pub(crate) fn of_home_number(&self, number: u32) -> Option<&'static Worker> {
+    pub(crate) fn of_home_number(&self, number: u32) -> Option<&'static Peer> {
         let regular = self.regular_workers();
         // The numbers of the regular ones follow each other.
         let index = number.checked_sub(regular[0].home_number)? as usize;
@@ -486,8 +490,8 @@ impl Pool {
     }
 
     /// All workers, with the spares that are in use.
-    pub(crate) fn all_workers(&self) -> impl Iterator<Item = &'static Worker> {
-        self.workers.all().iter().map(|&shared| Worker::of(shared))
+    pub(crate) fn all_workers(&self) -> impl Iterator<Item = &'static Peer> {
+        self.workers.all().iter().map(|&shared| Peer::of(shared))
     }
 
     /// From now on there may be jobs of guests among its tasks, which no spare begins: spares look
@@ -550,7 +554,7 @@ impl Pool {
             let mut spares = locked(&self.spares);
             if spares.len() == number {
                 let home_number = home_numbers(self.fibers, 1)?;
-                spares.push(Box::leak(Box::new(Worker::new(self, index, true, home_number))));
+                spares.push(Worker::make(self, index, true, home_number));
             }
             spares[number]
         };
@@ -572,7 +576,7 @@ impl Pool {
     /// reads by volatile accesses, for somebody may write there.
     fn read_running<T>(
         _frames_stay: &MutexGuard<'_, Injector>,
-        w: &Worker,
+        w: &Peer,
         read: impl FnOnce(*const Header) -> T,
     ) -> Option<(*const Header, T)> {
         let frames = w.frames.load(Acquire);
@@ -591,7 +595,7 @@ impl Pool {
 
     /// What the worker runs, by name and place; `None` between tasks. For whoever is not the
     /// worker.
-    pub(crate) fn name_running(&self, w: &Worker) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
+    pub(crate) fn name_running(&self, w: &Peer) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
         let frames_stay = locked(&self.injector);
         let (task, place) = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
@@ -604,7 +608,7 @@ impl Pool {
     }
 
     /// Does this worker run a task that is no job of a guest? For whoever is not the worker.
-    pub(crate) fn runs_task(&self, w: &Worker) -> bool {
+    pub(crate) fn runs_task(&self, w: &Peer) -> bool {
         let frames_stay = locked(&self.injector);
         let kind = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
@@ -624,27 +628,13 @@ impl Pool {
         Settings(ManuallyDrop::new(locked(&self.config).clone()))
     }
 
-    /// The clock of this runtime's tasks.
+    /// The time of this pool's tasks.
     #[inline]
     pub(crate) fn now(&self) -> Instant {
-        match self.manual.load(Acquire) {
-            u64::MAX => Instant::real_now(),
-            nanos => Instant::from_nanos(nanos),
-        }
+        self.clock.now()
     }
 
-    /// Is the clock a manual one?
-    pub(crate) fn is_manual(&self) -> bool {
-        self.manual.load(Relaxed) != u64::MAX
-    }
-
-    /// Moves the manual clock. Afterwards all workers are to look at their timers:
-    /// [`clock_moved`](Self::clock_moved).
-    pub(crate) fn move_clock(&self, by: Duration) {
-        self.manual.fetch_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX / 2), AcqRel);
-    }
-
-    /// It has been moved.
+    /// Its manual clock was moved: all workers look at their timers.
     pub(crate) fn clock_moved(&self) {
         // Pairs with the heavy fence in `Workers::sleep`: the clock against `sleeping`.
         Fence::foreign().light();

@@ -120,7 +120,7 @@ pub(super) fn whose(w: &Worker) -> Whose {
         let task = if w.lanes.may_be_urgent() { w.pool.take_urgent(w) } else { null_mut() };
         if workers.has_urgent() {
             // The next turn is a counted one too.
-            w.tick_countdown.store(0, Relaxed);
+            w.request_tick();
         }
         if !task.is_null() {
             return Whose::This(task);
@@ -166,7 +166,7 @@ impl Pool {
     /// An interactive task was queued: the next turn of each worker that is awake is a counted one.
     pub(crate) fn hurry(&self) {
         for w in self.all_workers().filter(|w| w.shared.remote.sleeping.word.load(Relaxed) == 0) {
-            w.tick_countdown.store(0, Relaxed);
+            w.request_tick();
         }
     }
 }

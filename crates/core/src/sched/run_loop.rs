@@ -22,7 +22,7 @@ use super::idle::WorkerShared;
 use super::priority::{self, Whose};
 use super::spare;
 use super::stacks::LoopEnd;
-use super::worker::{BUDGET, Role, Worker};
+use super::worker::{BUDGET, Peer, Role, Worker};
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
@@ -32,8 +32,9 @@ use crate::sched::wait::foreign;
 use crate::sched::waker::wake_waiter_as;
 use crate::sched::{cancel, context, driver, finish, lifecycle, unhandled};
 use myriad_base::sys::atomic::Ordering::Relaxed;
+use myriad_base::sys::choice::{ticks, ticks_per_us};
 use myriad_base::sys::fence::heavy_ticks;
-use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
+use myriad_base::sys::thread::relax;
 use std::ptr::null_mut;
 
 /// An idle worker looks around for so long before it sleeps.
@@ -354,7 +355,7 @@ fn spare_turn(w: Role) -> (Role, bool) {
         return (w, false);
     }
     if !w.on_duty.load(Relaxed) {
-        w.stacks.trim_threads(0);
+        w.stacks.trim_threads(&w, 0);
         // As in `tick`.
         w.running.set(CurrentTask::NOTHING);
         let w = driver::poll(w);
@@ -376,9 +377,10 @@ pub(super) fn adopt(w: &Worker) -> bool {
         return false;
     }
     let Some((other, node)) = w.pool.workers.adopt(&w.shared) else { return false };
-    Worker::of(other).stacks.count(-1);
-    w.stacks.count(1);
-    w.make_ready(node);
+    Peer::of(other).count_stacks(-1);
+    w.count_stacks(1);
+    // SAFETY: `adopt` has taken the node out of the other's queue, for this worker.
+    unsafe { w.make_ready(node) };
     true
 }
 
@@ -393,7 +395,7 @@ fn search(w: Role) -> (Role, *mut Header) {
         return spare::search(w);
     }
     let workers = &w.pool.workers;
-    let me = w.as_static();
+    let me = &w.as_static().shared;
     let mut w = w;
     let per_us = ticks_per_us();
     let began = ticks();
@@ -440,7 +442,7 @@ fn search(w: Role) -> (Role, *mut Header) {
         if now - began > SPIN_US * per_us
             && (now >= w.force_at.get() || !workers.others(me).any(|m| m.deque.looks_busy()))
         {
-            w.stacks.trim();
+            w.stacks.trim(&w);
             let slept = workers.sleep(me, || driver::before_sleep(&w));
             // Also if it did not: the monitor may have looked while all others slept and it was
             // about to.

@@ -51,11 +51,12 @@
 use super::idle::WorkerShared;
 use super::run_loop::{FORCE_US, SPIN_US, adopt, steal_one};
 use super::worker::{Role, Worker};
-use crate::queue::policy::{Arrival, Queues};
+use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::record::header::{Header, Kind};
 use crate::sched::driver;
 use myriad_base::sys::atomic::Ordering::Relaxed;
-use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
+use myriad_base::sys::choice::{ticks, ticks_per_us};
+use myriad_base::sys::thread::relax;
 use std::ptr::null_mut;
 
 /// Is it a job of a guest?
@@ -164,7 +165,7 @@ fn pass_over(w: &Worker, victim: &WorkerShared, task: *mut Header) -> *mut Heade
 }
 
 /// The next task of a policy's queues that is no job; null if there is none.
-pub(crate) fn take_queued(w: &Worker, queues: &dyn Queues) -> *mut Header {
+pub(crate) fn take_queued(w: &Worker, queues: &dyn PolicyQueues) -> *mut Header {
     let mut jobs = Vec::new();
     let task = loop {
         let task = queues.take(w.shared.index, None);

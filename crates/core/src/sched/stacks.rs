@@ -7,7 +7,7 @@
 //! Idle stacks are parked in the worker's loop, in a list: last in, first out, because the last one
 //! is warm.
 
-use super::worker::{Role, Worker, set_current};
+use super::worker::{Peer, Role, Worker, set_current};
 use crate::queue::parked::Parked;
 use crate::sched::pool::Config;
 use myriad_base::stack::pool::{NoStack, StackPool};
@@ -17,7 +17,7 @@ use myriad_base::sys::thread;
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
 // Numbers for the list of threads, and not in a model.
-use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Idle OS threads that are kept; more end when the worker has nothing to do.
 const KEEP_THREADS: usize = 64;
@@ -31,10 +31,6 @@ const TRIM_AT_ONCE: usize = 512;
 pub(crate) struct Stacks {
     idle: Cell<*mut Parked>,
     idle_count: Cell<usize>,
-    /// Stacks made and not ended. (Atomic, and signed: a thread that goes on with another worker is
-    /// counted there, by that worker; only the sum over all workers is exact, once they have
-    /// ended.)
-    made: AtomicIsize,
     /// Threads mode?
     threads: Cell<bool>,
     /// There is room above this part of the stack pointer's bits ...
@@ -89,13 +85,13 @@ impl OsStack {
 
     /// The calling thread, whose stack this is, was given a role: of the worker that it had before,
     /// or of another.
-    fn take_role(&self, before: &Worker) {
+    fn take_role(&self, before: &Peer) {
         // SAFETY: workers live for ever.
         let w = unsafe { &*self.worker.get() };
-        if !std::ptr::eq(w, before) {
+        if !std::ptr::eq(w.as_static(), before) {
             // SAFETY: the giver has left the role to this thread; who has waited in `switch`
             // refreshes its role.
-            unsafe { set_current(Some(w)) };
+            unsafe { set_current(Some(w.as_static())) };
             w.pool.move_thread(w);
         }
         w.stacks.me.set(self);
@@ -110,7 +106,6 @@ impl Default for Stacks {
         Stacks {
             idle: Cell::new(null_mut()),
             idle_count: Cell::new(0),
-            made: AtomicIsize::new(0),
             threads: Cell::new(true),
             room_floor: Cell::new(usize::MAX),
             room_mask: Cell::new(usize::MAX),
@@ -155,19 +150,8 @@ impl Stacks {
         } else {
             self.add_fiber()?
         }
-        self.count(1);
+        w.count_stacks(1);
         Ok(())
-    }
-
-    /// So many stacks more.
-    pub(crate) fn count(&self, more: isize) {
-        // Relaxed: a number; at the end of a runtime it is ordered by the lock of its threads.
-        self.made.fetch_add(more, Relaxed);
-    }
-
-    /// Stacks that are neither ended nor counted elsewhere.
-    pub(crate) fn counted(&self) -> isize {
-        self.made.load(Relaxed)
     }
 
     /// Who has the role: the same for all that runs on one OS thread, and different for what does
@@ -231,17 +215,18 @@ impl Stacks {
     }
 
     fn add_thread(&self, w: &Worker) -> Result<(), NoStack> {
-        let made = usize::try_from(self.counted()).unwrap_or(0);
+        let made = usize::try_from(w.counted_stacks()).unwrap_or(0);
         let config = w.pool.config();
         if made >= config.max_stacks {
             return Err(NoStack::limit(made, config.max_stacks));
         }
-        let w = Worker::of(w.as_static());
+        let peer = w.as_static();
         let stack = Box::into_raw(Box::new(OsStack::new(w)));
         let address = stack.expose_provenance();
         let index = w.shared.index;
         let name = config.threads.name(index, || format!("{}-{index}.{made}", config.name));
-        let started = w.pool.spawn_thread(name, move || os_stack_main(w, std::ptr::with_exposed_provenance(address)));
+        let started =
+            w.pool.spawn_thread(name, move || os_stack_main(peer, std::ptr::with_exposed_provenance(address)));
         if let Err(error) = started {
             // SAFETY: the thread does not exist.
             drop(unsafe { Box::from_raw(stack) });
@@ -353,24 +338,24 @@ impl Stacks {
     }
 
     /// With nothing to do: gives back what idle stacks hold beyond a reserve.
-    pub(crate) fn trim(&self) {
+    pub(crate) fn trim(&self, w: &Peer) {
         if self.threads.get() {
-            self.trim_threads(KEEP_THREADS);
+            self.trim_threads(w, KEEP_THREADS);
         } else {
-            self.trim_fibers();
+            self.trim_fibers(w);
         }
     }
 
     /// Idle threads beyond so many end, in threads mode.
-    pub(crate) fn trim_threads(&self, keep: usize) {
+    pub(crate) fn trim_threads(&self, w: &Peer, keep: usize) {
         while self.threads.get() && self.idle_count.get() > keep {
-            self.end_one_idle();
+            self.end_one_idle(w);
         }
     }
 
     /// Idle fibers behind the warmest go back to the pool, which gives their memory to the system:
     /// both in portions, so that work that comes up need not wait.
-    fn trim_fibers(&self) {
+    fn trim_fibers(&self, w: &Peer) {
         // SAFETY: owner only, and no reference to the pool outlives this call.
         let Some(stack_pool) = (unsafe { &mut *self.stack_pool.get() }) else { return };
         let mut last = self.idle.get();
@@ -389,33 +374,33 @@ impl Stacks {
                     stack_pool.put((*node).saved.with(|saved| *saved));
                 }
                 self.idle_count.set(self.idle_count.get() - 1);
-                self.count(-1);
+                w.count_stacks(-1);
             }
         }
         stack_pool.trim();
     }
 
-    fn end_one_idle(&self) {
+    fn end_one_idle(&self, w: &Peer) {
         // SAFETY: not empty: the callers have looked.
         let stack = unsafe { self.pop_idle() }.cast::<OsStack>();
-        self.count(-1);
+        w.count_stacks(-1);
         // SAFETY: an idle thread of ours, which waits.
         unsafe { Baton::give(&raw const (*stack).turn, Order::Exit) };
     }
 
     /// Runs the worker's loop until the runtime stops, in fiber mode: from the worker's thread.
     /// Returns how many fibers are still blocked.
-    fn run_fibers(&self) -> usize {
+    fn run_fibers(&self, w: &Peer) -> usize {
         // SAFETY: the one that was just made.
         let first = unsafe { self.pop_idle() };
         // SAFETY: a fresh stack of ours; `thread_stack` is owner only, and holds until `fiber_main`
         // switches back.
         unsafe { switch::switch(self.thread_stack.get(), first) };
         // The stack that switched back is neither idle nor blocked.
-        let blocked = usize::try_from(self.counted()).unwrap_or(0) - self.idle_count.get() - 1;
+        let blocked = usize::try_from(w.counted_stacks()).unwrap_or(0) - self.idle_count.get() - 1;
         self.idle.set(null_mut());
         self.idle_count.set(0);
-        self.made.store(0, Relaxed);
+        w.set_stacks(0);
         // SAFETY: owner only.
         let stack_pool = unsafe { &mut *self.stack_pool.get() }.take();
         role().pool.frames_go();
@@ -452,7 +437,7 @@ extern "C" fn fiber_main() -> ! {
 }
 
 /// The body of a further thread in threads mode.
-fn os_stack_main(w: &'static Worker, stack: *const OsStack) {
+fn os_stack_main(w: &'static Peer, stack: *const OsStack) {
     // SAFETY: made by `add_thread` for this thread, which frees it at its end. A reference until
     // then, and no box: others write to it meanwhile, by pointers.
     let me = unsafe { &*stack };
@@ -474,10 +459,10 @@ fn work() {
     if super::run_loop::run(role()) == LoopEnd::Stopped {
         // Perhaps another worker by now.
         let w = role();
-        w.stacks.trim_threads(0);
+        w.stacks.trim_threads(&w, 0);
         w.stacks.me.set(null());
         // The calling thread; what is left of the sum over all workers are blocked tasks.
-        w.stacks.count(-1);
+        w.count_stacks(-1);
         w.pool.worker_ended(&w, 0);
     }
 }
@@ -500,8 +485,12 @@ fn floor() -> usize {
 }
 
 /// The body of a worker's first thread.
-pub(crate) fn worker_main(w: &'static Worker) {
+pub(crate) fn worker_main(w: &'static Peer) {
     w.pool.enter_thread(w);
+    let peer = w;
+    // SAFETY: the worker's first thread begins with its role, and keeps it up to `work`, which asks
+    // anew.
+    let w = unsafe { peer.own() };
     w.prefer_locks(true);
     w.timers.reset(w);
     let config = w.pool.config();
@@ -511,7 +500,7 @@ pub(crate) fn worker_main(w: &'static Worker) {
         let blocked = match w.stacks.add_fresh(w) {
             Ok(()) => {
                 w.pool.worker_started(Ok(()));
-                w.stacks.run_fibers()
+                w.stacks.run_fibers(w)
             }
             Err(error) => {
                 w.pool.worker_started(Err(error));
@@ -529,10 +518,10 @@ pub(crate) fn worker_main(w: &'static Worker) {
     } else {
         let stack = OsStack::new(w);
         stack.settle();
-        w.stacks.made.store(1, Relaxed);
+        w.set_stacks(1);
         stack.take_role(w);
         w.pool.worker_started(Ok(()));
         work();
     }
-    w.pool.leave_thread(w);
+    peer.pool.leave_thread(peer);
 }

@@ -27,7 +27,7 @@ use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::pool::Pool;
 use crate::sched::user_code::StoredWaker;
 use crate::sched::wait::Wait;
-use crate::sched::worker::{self, OFTEN, Role, SELDOM, Worker, wake_node};
+use crate::sched::worker::{self, OFTEN, Peer, Role, SELDOM, Worker, wake_node};
 use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::Instant;
@@ -199,10 +199,10 @@ impl Timers {
     }
 
     /// After the earliest timer was set, without the lock: who sleeps too long looks up.
-    pub(crate) fn announce(&self, owner: &Worker, deadline: Instant) {
+    pub(crate) fn announce(&self, owner: &Peer, deadline: Instant) {
         let me = worker::current();
         if let Some(w) = me.as_deref()
-            && std::ptr::eq(w, owner)
+            && std::ptr::eq(w.as_static(), owner)
         {
             w.tick_interval.set(OFTEN);
         }
@@ -224,7 +224,7 @@ impl Timers {
         w.tick_interval.set(OFTEN);
         let now = w.pool.now();
         if now.as_nanos() >= next {
-            let timers = &Worker::of(w.as_static()).timers;
+            let timers = &w.as_static().timers;
             return timers.fire(w, now).0;
         }
         w
@@ -252,7 +252,7 @@ impl Timers {
         if next == u64::MAX {
             return None;
         }
-        if w.pool.is_manual() {
+        if w.pool.clock.is_manual() {
             // The clock may have moved before all knew that we sleep.
             return (next <= w.pool.now().as_nanos()).then_some(Duration::ZERO);
         }
@@ -263,7 +263,7 @@ impl Timers {
     /// How long a spare worker may rest: until its own earliest timer.
     pub(crate) fn until_own(&self, w: &Worker) -> Option<Duration> {
         let next = self.next.load(Relaxed);
-        if next == u64::MAX || w.pool.is_manual() {
+        if next == u64::MAX || w.pool.clock.is_manual() {
             // Whoever moves the manual clock wakes all; it may have done so before we rested.
             return (next <= w.pool.now().as_nanos()).then_some(Duration::ZERO);
         }

@@ -36,11 +36,11 @@ pub use crate::queue::reason::WaitReason;
 use crate::sched::cancel::{checkpoint, thread};
 use crate::sched::timers::FIRE_WAIT;
 use crate::sched::user_code::StoredWaker;
-use crate::sched::worker::{Role, Worker, block_thread};
+use crate::sched::worker::{Peer, Role, block_thread};
 use myriad_base::lock::bias_owner::pause;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*, Peek};
-use myriad_base::sys::clock::Instant;
+use myriad_base::sys::clock::{Instant, system_now};
 use myriad_base::sys::mutant::{on, ord};
 use myriad_base::wheel::TimerNode;
 use std::cell::UnsafeCell;
@@ -171,13 +171,13 @@ impl Wait {
     fn worker(&self) -> Option<Role> {
         // SAFETY: a wait is made and blocked on by one task (or thread), on whose worker it was
         // made.
-        self.node.home.map(|home| unsafe { Worker::of(home.shared()).role_again() })
+        self.node.home.map(|home| unsafe { Peer::of(home.shared()).role_again() })
     }
 
     /// What stands for this wait in a list.
     #[inline(always)]
     pub fn waiter(&self) -> Waiter {
-        Waiter(Kind::Blocked(std::ptr::from_ref(self)))
+        Waiter(WaiterKind::Blocked(std::ptr::from_ref(self)))
     }
 
     /// Blocks until woken.
@@ -246,7 +246,7 @@ impl Wait {
     /// `w` has made; `w` is the caller's role.
     unsafe fn block_task_until(this: *const Wait, w: Role, deadline: Instant) -> bool {
         // Whoever goes on with the task afterwards: the timer is in this one's wheel.
-        let owner = Worker::of(w.as_static());
+        let owner = w.as_static();
         let timer = UnsafeCell::new(TimerNode::new(this.cast_mut().cast(), FIRE_WAIT));
         let set = deadline != Instant::NEVER;
         if set {
@@ -294,7 +294,7 @@ impl Wait {
                 foreign::wait(parker, None);
                 continue;
             }
-            let left = deadline - Instant::real_now();
+            let left = deadline - system_now();
             if !left.is_zero() {
                 foreign::wait(parker, Some(left));
             } else if wait.try_claim(TIMED_OUT) {
@@ -363,10 +363,10 @@ impl Wait {
 
 /// Someone who waits: a blocked task or thread, or a future's waker.
 #[derive(Debug)]
-pub struct Waiter(Kind);
+pub struct Waiter(WaiterKind);
 
 #[derive(Debug)]
-enum Kind {
+enum WaiterKind {
     Blocked(*const Wait),
     Future(StoredWaker),
 }
@@ -424,18 +424,18 @@ impl Waiter {
     /// nothing half done.
     #[inline(always)]
     pub fn future(waker: &Waker) -> Waiter {
-        Waiter(Kind::Future(StoredWaker::clone_of(waker)))
+        Waiter(WaiterKind::Future(StoredWaker::clone_of(waker)))
     }
 
     /// Is it a future?
     pub fn is_future(&self) -> bool {
-        matches!(self.0, Kind::Future(_))
+        matches!(self.0, WaiterKind::Future(_))
     }
 
     /// Is it a future with another waker than ours: does waking it run foreign code, which may wait
     /// or panic?
     pub fn is_foreign(&self) -> bool {
-        matches!(&self.0, Kind::Future(waker) if !waker.is_ours())
+        matches!(&self.0, WaiterKind::Future(waker) if !waker.is_ours())
     }
 
     /// Decides that this waker ends the wait. False: its time is over, skip it. Afterwards it is
@@ -450,7 +450,7 @@ impl Waiter {
             // SAFETY: the list's lock is held (this function's contract), so the owner has not left
             // its frame and the wait is alive. A claim that was won makes a polled wait's waker the
             // caller's.
-            Kind::Blocked(wait) => unsafe {
+            WaiterKind::Blocked(wait) => unsafe {
                 if !(*wait).timed {
                     return true;
                 }
@@ -460,14 +460,14 @@ impl Waiter {
                 }
                 claimed
             },
-            Kind::Future(_) => true,
+            WaiterKind::Future(_) => true,
         }
     }
 
     /// It is not to be woken. Not under a lock: wakers are user code.
     #[inline(always)]
     pub fn discard(self) {
-        if let Kind::Future(waker) = self.0 {
+        if let WaiterKind::Future(waker) = self.0 {
             waker.discard();
         }
     }

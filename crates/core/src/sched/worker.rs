@@ -1,8 +1,12 @@
-//! A worker: one thread of the pool, and what only it touches.
+//! A worker: what all threads see of it, and what only its role touches.
 //!
 //! ```text
-//!  [shared: what others see] [owner only: current, ready, stacks, record memory, budget]
+//!  WorkerShared   queues, sleep and wake: all that the models of these know of a worker
+//!  Peer           = WorkerShared + words for monitor, shutdown and requests, timers: Sync
+//!  Worker         = Peer + cells: next, budget, stacks, record memory: the role's, !Sync
 //! ```
+//! They are one object: each is the first field of the next.
+//!
 //! A worker always runs [`super::run_loop::run`] on some pooled stack; a task is a plain call from
 //! it. A task that blocks saves its stack into a node and switches to (a) the first ready task, or
 //! (b) an idle stack parked in the loop, which may be a fresh one. Only the home worker resumes a
@@ -13,10 +17,10 @@
 //!
 //! **Lifetime.** Workers live for ever and are used again by later runtimes (see [`super::idle`]).
 //!
-//! **Who may touch what.** All but `shared` belongs to the thread that has the worker's role: in
-//! fiber mode its one thread, in threads mode the thread whose turn it is. `Worker` is `Sync` only
-//! so that a reference can stand in a thread-local; methods are reached through [`current`], that
-//! is, by that thread.
+//! **Who may touch what.** All but the [`Peer`] belongs to the thread that has the worker's role:
+//! in fiber mode its one thread, in threads mode the thread whose turn it is. The compiler keeps
+//! that: other threads have a `&Peer`, and a `&Worker`, which is `!Sync`, comes from [`current`] or
+//! from the `unsafe` [`Peer::own`]. Each field of `Peer` says who writes it.
 //!
 //! **The role is a token.** In threads mode a task that has blocked may go on with *another*
 //! worker's role, when its own is stuck ([`crate::sched::rescue::takeover`]): on the same thread,
@@ -41,6 +45,7 @@ use crate::record::memory::{self, Memory};
 use crate::record::position;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::fork;
+use crate::sched::lifecycle;
 use crate::sched::pool::{Origin, Pool};
 use crate::sched::timers::Timers;
 use crate::sched::wait::foreign;
@@ -55,22 +60,69 @@ use std::ptr::{null, null_mut};
 /// other processor. Twice as much wins little, and the others wait.)
 pub(crate) const BUDGET: u32 = 256;
 
-/// See the module's header.
+/// A worker as all threads see it: numbers that do not change, atomic words, and what has a lock
+/// of its own. So it is `Sync` without a word of ours, and any thread may hold a reference.
+///
+/// Which threads write a word stands at each of them: nothing here is written by whoever likes.
 #[repr(C)]
-pub(crate) struct Worker {
-    /// What others see. First, so that a pointer to the one is a pointer to the other.
+pub(crate) struct Peer {
+    /// What the protocol of sleep and wake needs, and the worker's queues. First, so that a
+    /// reference to it is one to the whole: [`Peer::of`].
     pub shared: WorkerShared,
-    /// The task that runs now, or its context; see [`Running`]. A switch saves and restores the
-    /// word, whatever it is. Others look at it when the worker is stuck:
+    /// The task that runs now, or its context; see [`Running`]. Written by the worker: a switch
+    /// saves and restores the word, whatever it is. Others look at it when the worker is stuck:
     /// [`Pool::name_running`](crate::sched::pool::Pool::name_running).
     pub running: Running,
+    /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest
+    /// task. The worker counts it down, by a load and a store. Others store 0, to make the next
+    /// turn a tick: the monitor, a shutdown, whoever queues an interactive or a pinned task. The
+    /// worker may overwrite that, so who depends on it comes again.
+    pub tick_countdown: AtomicU32,
+    /// How often the worker has come to look at inbox and clock. Written by the worker, read by the
+    /// monitor, which sees whether it moves.
+    pub tick_count: AtomicU32,
+    /// How many tasks have ended on it whose records are in others' frames, and how many contexts.
+    /// Written by the worker, read by whoever reads in the record of what it runs.
+    pub frames: AtomicU32,
+    /// The system's number of the thread that has the role. Written by that thread, read by the
+    /// monitor.
+    pub thread: std::sync::atomic::AtomicU32,
+    /// A spare is on duty while workers are stuck. Written by the monitor, and by the spare, which
+    /// may give it up.
+    pub on_duty: std::sync::atomic::AtomicBool,
+    /// Pieces of user code under way that began here where no task ran, less those that have ended
+    /// here: for shutdowns. Written by the worker. (Signed, for in threads mode such code may end
+    /// as another worker: only the sum over all workers says something, while they sleep or have
+    /// ended.)
+    pub alone: std::sync::atomic::AtomicIsize,
+    /// Stacks made and not ended. Written by the worker, and by one that takes over a stack of its.
+    /// (Signed: a thread that goes on with another worker is counted there, by that worker; only
+    /// the sum over all workers is exact, once they have ended.)
+    stacks_made: std::sync::atomic::AtomicIsize,
+    /// Pending timers of tasks of this worker, under their lock.
+    pub timers: Timers,
+    /// Tasks of scopes and frames that have begun here: by the worker, or under their lock.
+    pub scoped: ScopedTasks,
+    /// What all workers of the runtime share.
+    pub pool: &'static Pool,
+    /// Its pool's number.
+    pub number: u8,
+    /// One more than the runtime's workers, for when they are stuck.
+    pub spare: bool,
+    /// The number that is in [`Worker::here`].
+    pub home_number: u32,
+}
+
+/// What only the role touches: a [`Peer`], and cells behind it. A reference to it cannot leave its
+/// thread, for the cells make it `!Sync`, and there are two ways to one: a [`Role`], and the
+/// `unsafe` [`Peer::own`].
+#[repr(C)]
+pub(crate) struct Worker {
+    /// What others see. First, so that a reference to the one is one to the other.
+    peer: Peer,
     /// The blocked task that goes on before those in the ready queue, or null: see
     /// [`Worker::make_next`]. Fiber mode only.
     pub next: Cell<*mut Parked>,
-    /// Turns (of the loop, and direct switches) until the next look at inbox, clock and the oldest
-    /// task. A shutdown sets it to 0 from outside, again and again, for the owner may overwrite
-    /// that.
-    pub tick_countdown: AtomicU32,
     /// How many turns there are between two looks.
     pub tick_interval: Cell<u32>,
     /// What is entered with the next turn.
@@ -89,12 +141,6 @@ pub(crate) struct Worker {
     pub stacks: Stacks,
     /// Free records.
     pub memory: Memory,
-    /// Pending timers of tasks of this worker.
-    pub timers: Timers,
-    /// What all workers of the runtime share.
-    pub pool: &'static Pool,
-    /// Its number.
-    pub number: u8,
     /// What the [flags](create::flags) of its tasks have in common.
     pub(crate) flags: u32,
     /// The flags of records on this worker's stacks.
@@ -103,38 +149,42 @@ pub(crate) struct Worker {
     pub guest_stack_flags: u32,
     /// Says in a record that its task is blocked here: see `record::position`.
     pub here: usize,
-    /// The number that is in [`here`](Self::here).
-    pub home_number: u32,
-    /// Tasks of scopes and frames that have begun here.
-    pub scoped: ScopedTasks,
-    /// How many tasks have ended on it whose records are in others' frames, and how many contexts.
-    pub frames: AtomicU32,
-    /// Pieces of user code under way that began here where no task ran, less those that have ended
-    /// here: for shutdowns. (Signed, for in threads mode such code may end as another worker: only
-    /// the sum over all workers says something, while they sleep or have ended.)
-    pub alone: std::sync::atomic::AtomicIsize,
-    /// How often it has come to look at inbox and clock: for the monitor, which sees whether it
-    /// moves.
-    pub tick_count: AtomicU32,
-    /// The system's number of the thread that has the role.
-    pub thread: std::sync::atomic::AtomicU32,
-    /// A spare is on duty while workers are stuck.
-    pub on_duty: std::sync::atomic::AtomicBool,
-    /// One more than the runtime's workers, for when they are stuck.
-    pub spare: bool,
 }
 
-// `Worker::of` finds the whole by the worker's address.
-const _: () = assert!(std::mem::offset_of!(Worker, shared) == 0);
+// `Peer::of` and `Peer::own` find the whole by the address of its first field.
+const _: () = assert!(std::mem::offset_of!(Peer, shared) == 0 && std::mem::offset_of!(Worker, peer) == 0);
 
-// SAFETY: see "Who may touch what" in the header.
-unsafe impl Sync for Worker {}
-// SAFETY: nothing in it belongs to a particular thread for good.
-unsafe impl Send for Worker {}
+// By what their fields are, a peer is for all threads, and a worker is not: were it `Sync`, both
+// implementations of `Ambiguous` would fit.
+const _: () = {
+    const fn is_sync<T: Sync>() {}
+    is_sync::<Peer>();
+    trait Ambiguous<A> {
+        const CHOICE: () = ();
+    }
+    struct ForSync;
+    impl<T> Ambiguous<()> for T {}
+    impl<T: Sync> Ambiguous<ForSync> for T {}
+    <Worker as Ambiguous<_>>::CHOICE
+};
+
+impl std::ops::Deref for Worker {
+    type Target = Peer;
+    #[inline(always)]
+    fn deref(&self) -> &Peer {
+        &self.peer
+    }
+}
+
+impl std::fmt::Debug for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("index", &self.shared.index).finish_non_exhaustive()
+    }
+}
 
 impl std::fmt::Debug for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("index", &self.shared.index).finish_non_exhaustive()
+        self.peer.fmt(f)
     }
 }
 
@@ -160,7 +210,7 @@ pub(crate) fn current() -> Option<Role> {
 /// # Safety
 /// The thread has that worker's role from here on, and no [`Role`] of another worker is used on it
 /// any more.
-pub(crate) unsafe fn set_current(worker: Option<&Worker>) {
+pub(crate) unsafe fn set_current(worker: Option<&'static Peer>) {
     // (A worker that was hidden while its process was forked is the parent's: it stays hidden, and
     // begins no more of its parent's tasks.)
     let worker = worker.filter(|worker| {
@@ -170,18 +220,101 @@ pub(crate) unsafe fn set_current(worker: Option<&Worker>) {
         }
         is_here
     });
-    CURRENT.with(|c| c.set(worker.map_or(null(), std::ptr::from_ref)));
+    CURRENT.with(|c| c.set(worker.map_or(null(), Peer::whole)));
+}
+
+impl Peer {
+    /// The worker that these fields belong to.
+    #[inline(always)]
+    pub(crate) fn of(shared: &'static WorkerShared) -> &'static Peer {
+        // SAFETY: each `WorkerShared` is the first field of a `Peer` that lives for ever: the
+        // contract of `WorkerShared::new`, which models, that never come here, alone take lightly.
+        // (Made from a reference to the field alone, so in the terms of Stacked Borrows it is the
+        // exposed address that counts.)
+        unsafe { &*std::ptr::from_ref(shared).cast() }
+    }
+
+    /// The worker with what only its role touches: a place to compare, or to remember.
+    #[inline(always)]
+    fn whole(&'static self) -> *const Worker {
+        std::ptr::from_ref(self).cast()
+    }
+
+    /// The worker with what only its role touches.
+    ///
+    /// # Safety
+    /// The calling thread has this worker's role, and uses the reference no longer than that.
+    #[inline(always)]
+    pub(crate) unsafe fn own(&'static self) -> &'static Worker {
+        // SAFETY: all peers are the first field of a `Worker` that lives for ever, for
+        // `Worker::make` alone makes them. Nobody else is in the cells: the calling thread has the
+        // role (this function's contract).
+        unsafe { &*self.whole() }
+    }
+
+    /// So many stacks more.
+    pub(crate) fn count_stacks(&self, more: isize) {
+        // Relaxed: a number; at the end of a runtime it is ordered by the lock of its threads.
+        self.stacks_made.fetch_add(more, Relaxed);
+    }
+
+    /// Stacks that are neither ended nor counted elsewhere.
+    pub(crate) fn counted_stacks(&self) -> isize {
+        self.stacks_made.load(Relaxed)
+    }
+
+    /// All its stacks are gone, or it has so many.
+    pub(crate) fn set_stacks(&self, n: isize) {
+        self.stacks_made.store(n, Relaxed);
+    }
+
+    /// The next turn of its loop is a tick, unless it has just begun one: who depends on it asks
+    /// again.
+    #[inline]
+    pub(crate) fn request_tick(&self) {
+        // Relaxed: a hint, which publishes nothing.
+        self.tick_countdown.store(0, Relaxed);
+    }
+
+    /// Does it work in fiber mode? For all.
+    #[inline(always)]
+    pub(crate) fn are_fibers(&self) -> bool {
+        !self.shared.ready.is_shared()
+    }
+
+    /// What others know of the worker, for ever.
+    #[inline(always)]
+    pub(crate) fn as_static(&self) -> &'static Peer {
+        // SAFETY: workers live for ever (made by `Worker::make` in leaked memory).
+        unsafe { &*std::ptr::from_ref(self) }
+    }
 }
 
 impl Worker {
-    /// Worker `index` of a pool. `home_number` is one of [`position::numbers`] that no other worker
-    /// has, or [`position::THREADS`].
-    pub(crate) fn new(pool: &'static Pool, index: usize, spare: bool, home_number: u32) -> Worker {
-        Worker {
-            shared: WorkerShared::new(&pool.workers, index, 256),
+    /// Makes worker `index` of a pool, for ever. `home_number` is one of [`position::numbers`] that
+    /// no other worker has, or [`position::THREADS`].
+    pub(crate) fn make(pool: &'static Pool, index: usize, spare: bool, home_number: u32) -> &'static Peer {
+        let peer = Peer {
+            // SAFETY: the first field of a peer, which is leaked below.
+            shared: unsafe { WorkerShared::new(&pool.workers, index, 256) },
             running: Running::nothing(),
-            next: Cell::new(null_mut()),
             tick_countdown: AtomicU32::new(SELDOM),
+            tick_count: AtomicU32::new(0),
+            frames: AtomicU32::new(0),
+            thread: std::sync::atomic::AtomicU32::new(0),
+            on_duty: std::sync::atomic::AtomicBool::new(false),
+            alone: std::sync::atomic::AtomicIsize::new(0),
+            stacks_made: std::sync::atomic::AtomicIsize::new(0),
+            timers: Timers::default(),
+            scoped: ScopedTasks::default(),
+            pool,
+            number: pool.number,
+            spare,
+            home_number,
+        };
+        let worker = Worker {
+            peer,
+            next: Cell::new(null_mut()),
             tick_interval: Cell::new(SELDOM),
             run_next: dispatch::RunNext::default(),
             fairness_step: Cell::new(0),
@@ -191,31 +324,12 @@ impl Worker {
             bias_owner: Cell::new(None),
             stacks: Stacks::default(),
             memory: Memory::new(),
-            timers: Timers::default(),
-            pool,
-            number: pool.number,
             flags: create::flags(Kind(0), pool.number),
             stack_flags: create::stack_flags(pool.number),
             guest_stack_flags: create::guest_stack_flags(pool.number),
             here: position::here(home_number),
-            home_number,
-            scoped: ScopedTasks::default(),
-            frames: AtomicU32::new(0),
-            alone: std::sync::atomic::AtomicIsize::new(0),
-            tick_count: AtomicU32::new(0),
-            thread: std::sync::atomic::AtomicU32::new(0),
-            on_duty: std::sync::atomic::AtomicBool::new(false),
-            spare,
-        }
-    }
-
-    /// The worker that these shared fields belong to.
-    #[inline(always)]
-    pub(crate) fn of(shared: &'static WorkerShared) -> &'static Worker {
-        // SAFETY: outside of models all workers are in workers, as their first field; workers live
-        // for ever. (Made from a reference to the worker alone, so in the terms of Stacked Borrows
-        // it is the exposed address that counts.)
-        unsafe { &*std::ptr::from_ref(shared).cast() }
+        };
+        Box::leak(Box::new(worker))
     }
 
     /// The running task, whose record is in the frame of another, is about to complete, and the
@@ -239,17 +353,36 @@ impl Worker {
     /// ended with that in mind. For good.
     #[inline]
     pub(crate) fn meet_context(&self) {
-        self.shared.deque.set_contexts();
+        self.set_contexts();
         self.stacks.bring_contexts();
+    }
+
+    /// Are the fences of its deque soft, and has no task of it had a context? (One test for both:
+    /// at each push.)
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        // SAFETY: who has a `&Worker` has the role, and so is the deque's owner.
+        unsafe { self.shared.deque.is_plain() }
+    }
+
+    /// Has a task of this worker had a context?
+    #[inline(always)]
+    pub(crate) fn has_contexts(&self) -> bool {
+        // SAFETY: who has a `&Worker` has the role, and so is the deque's owner.
+        unsafe { self.shared.deque.has_contexts() }
+    }
+
+    /// A task of this worker has a context. For good.
+    #[inline]
+    pub(crate) fn set_contexts(&self) {
+        // SAFETY: who has a `&Worker` has the role, and so is the deque's owner.
+        unsafe { self.shared.deque.set_contexts() };
     }
 
     /// (C2) of [`crate::sched::context`].
     #[inline(always)]
     pub(crate) fn debug_assert_knows_context(&self) {
-        debug_assert!(
-            !self.running.has_context() || self.shared.deque.has_contexts(),
-            "the running task has a context"
-        );
+        debug_assert!(!self.running.has_context() || self.has_contexts(), "the running task has a context");
     }
 
     /// Is it a spare that may meet jobs which it does not begin? See [`crate::sched::spare`].
@@ -271,12 +404,6 @@ impl Worker {
                 myriad_base::lock::bias_owner::give_back(_biaser);
             }
         }
-    }
-
-    /// Does it work in fiber mode? For all.
-    #[inline(always)]
-    pub(crate) fn are_fibers(&self) -> bool {
-        !self.shared.ready.is_shared()
     }
 
     /// The record whose cancellation counts for what runs now ([`CurrentTask::cancel_record`]);
@@ -303,8 +430,11 @@ pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Parked) {
     // SAFETY: the node stands until it is woken, and only the caller wakes it (this function's
     // contract).
     let home = unsafe { (*node).home }.map(Home::shared);
+    lifecycle::woken(node);
     match (home, worker) {
-        (Some(home), Some(worker)) if worker.is(home) => worker.make_ready(node),
+        // SAFETY: the node is blocked and in no list (this function's contract), and its home is
+        // `worker`, the calling one.
+        (Some(home), Some(worker)) if worker.is(home) => unsafe { worker.make_ready(node) },
         // SAFETY: the node is blocked, in no list, and nobody else wakes it: the contract of both
         // functions.
         _ => unsafe { wake_elsewhere(home, worker, node) },
@@ -322,6 +452,7 @@ pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Parked) 
     // SAFETY: the node stands until it is woken, and only the caller wakes it (this function's
     // contract).
     let home = unsafe { (*node).home }.map(Home::shared);
+    lifecycle::woken(node);
     match (home, worker) {
         // SAFETY: the node is blocked and in no list (this function's contract), and its home is
         // `worker`, the calling one.

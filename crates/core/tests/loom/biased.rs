@@ -20,7 +20,7 @@ struct World {
 
 // SAFETY: the cells are watched by loom.
 unsafe impl Sync for World {}
-// SAFETY: as above.
+// SAFETY: nothing in it belongs to the thread that made it: loom watches the cells there too.
 unsafe impl Send for World {}
 
 impl World {
@@ -185,7 +185,7 @@ fn spin() {
     struct Spun(SpinLock, UnsafeCell<u32>);
     // SAFETY: the cell is watched by loom.
     unsafe impl Sync for Spun {}
-    // SAFETY: as above.
+    // SAFETY: nothing in it belongs to the thread that made it: loom watches the cells there too.
     unsafe impl Send for Spun {}
     fn count(w: &Spun) {
         // SAFETY: nothing but the cell is touched inside.

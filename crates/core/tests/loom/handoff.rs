@@ -30,7 +30,7 @@ const LOOP: usize = 1;
 
 // SAFETY: the cells are watched by loom.
 unsafe impl Sync for Home {}
-// SAFETY: as above.
+// SAFETY: nothing in it belongs to the thread that made it: loom watches the cells there too.
 unsafe impl Send for Home {}
 
 impl Home {
@@ -51,11 +51,13 @@ impl Home {
         self.list.store(std::ptr::from_ref(&*self.node).cast_mut(), Release);
     }
     fn save(&self) {
-        // SAFETY: as above.
+        // SAFETY: the node lives as long as the script; loom has checked that nobody else is in
+        // the cell.
         self.node.saved.with_mut(|saved| unsafe { *saved = SAVED });
     }
     fn saved(&self) -> *mut u8 {
-        // SAFETY: as above.
+        // SAFETY: the node lives as long as the script; loom has checked that nobody writes to the
+        // cell.
         self.node.saved.with(|saved| unsafe { *saved })
     }
     /// On another worker: takes the node off the list and sends it home, perhaps before its stack

@@ -45,7 +45,7 @@ struct World {
 }
 // SAFETY: the cells are watched by loom.
 unsafe impl Sync for World {}
-// SAFETY: as above.
+// SAFETY: nothing in it belongs to the thread that made it: loom watches the cells there too.
 unsafe impl Send for World {}
 
 /// As a primitive's.
@@ -54,7 +54,7 @@ unsafe fn end(node: *const Parked) -> bool {
     let wait = unsafe { &*node.cast::<Wait>() };
     // SAFETY: watched; the world lives to the end of the script.
     wait.stands.with(|stands| assert!(unsafe { *stands }, "a wait is looked at that is gone"));
-    // SAFETY: as above.
+    // SAFETY: a wait names the world that it is in, which lives to the end of the script.
     let world = unsafe { &*wait.world };
     world.locked(|state| {
         let linked = state.linked == Some(wait.number);

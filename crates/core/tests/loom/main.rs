@@ -29,20 +29,20 @@
 //!
 //! | fault | mutant | script |
 //! |---|---|---|
-//! | a joiner takes a newcomer at its task's old position: one task runs twice, another never | `claim-newest-unchecked` | `deque.position_reused` |
-//! | a forced steal takes the task that it guessed, though an older one was pushed below it | `forced-no-rescan` | `deque.forced_tombstone` |
-//! | a claim stores `top` relaxed: a forced thief that reads it misses records | `claim-top-release` | `deque.forced_after_claim` |
-//! | nothing between a push and the look at `attention`, or a wake and the look at `sleeping` | `push-light`, `inbox-light` | `sleep.lone_task`, `sleep.remote_wake` |
-//! | a request is cleared by a store, which wipes out one made in between | `clear-by-store` | `sleep.request_cleared` |
-//! | the answer gives up when the lock is taken, or clears the request while others still sleep | `answer-gives-up`, `request-not-kept` | `sleep.two_sleepers` |
+//! | a joiner takes a newcomer at its task's old position | `claim-newest-unchecked` | `deque.position_reused` |
+//! | a forced steal takes its guess, and there is an older one | `forced-no-rescan` | `deque.forced_tombstone` |
+//! | a claim stores `top` relaxed: a forced thief misses records | `claim-top-release` | `deque.forced_after_claim` |
+//! | no fence behind a push, or a wake | `push-light`, `inbox-light` | `sleep.lone_task`, `sleep.remote_wake` |
+//! | a request is cleared by a store, which wipes out a later one | `clear-by-store` | `sleep.request_cleared` |
+//! | the answer gives up, or forgets a sleeper | `answer-gives-up`, `request-not-kept` | `sleep.two_sleepers` |
 //! | a waker gives up when another was faster with the sleeper it chose | `wake-gives-up` | `sleep.two_wakers` |
 //! | stolen tasks go into the own deque without a look at who asks | `batch-not-asked` | `sleep.batch_in_flight` |
 //! | a ring is read without the lock while it is replaced | `grow-without-lock` | `deque.wrap_around` |
-//! | `pop` says "empty" beside a task that a forced steal has given back | `reclaim-no-recheck` | `deque.forced_pop_not_empty` |
-//! | a biased lock is announced relaxed: its revoker misses what was done inside the last one | `enter-release` | `biased.two_locks` |
+//! | `pop` says "empty" beside a task that was given back | `reclaim-no-recheck` | `deque.forced_pop_not_empty` |
+//! | a biased lock is announced relaxed: its revoker misses the last one | `enter-release` | `biased.two_locks` |
 //! | a biased lock inside a biased lock | `nested` | `biased.two_locks` |
-//! | a worker that does not fall asleep after all tells nobody, or is not counted yet: the monitor sleeps beside one that is stuck | `retract-not-told`, `count-alone` | `monitor.nearly_asleep`, `monitor.woken` |
-//! | a future's wake only loads, or its poll begins with a store: the wake is lost | `wake-only-loads`, `poll-stores` | `async.wake_or_poll` |
+//! | the monitor sleeps too early | `retract-not-told`, `count-alone` | `monitor.nearly_asleep`, `monitor.woken` |
+//! | a future's wake is lost | `wake-only-loads`, `poll-stores` | `async.wake_or_poll` |
 
 #![allow(unreachable_pub)]
 

@@ -171,7 +171,7 @@ struct Watched {
 
 // SAFETY: the cell is watched.
 unsafe impl Sync for Watched {}
-// SAFETY: as above.
+// SAFETY: nothing in it belongs to the thread that made it: loom watches the cells there too.
 unsafe impl Send for Watched {}
 
 const TABLE: RawWakerVTable = RawWakerVTable::new(

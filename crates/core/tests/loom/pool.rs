@@ -24,7 +24,9 @@ impl TestPool {
         if let Some(queues) = policy.queues(n) {
             workers.set_queues(queues);
         }
-        workers.set_all((0..n).map(|i| &*Box::leak(Box::new(WorkerShared::new(workers, i, 4)))).collect(), 0);
+        // SAFETY: a model asks for no peer of it.
+        let worker = |i| &*Box::leak(Box::new(unsafe { WorkerShared::new(workers, i, 4) }));
+        workers.set_all((0..n).map(worker).collect(), 0);
         Arc::new(TestPool { workers, tasks: Tasks::new(tasks) })
     }
     pub fn shared(&self, worker: usize) -> &'static WorkerShared {
@@ -46,7 +48,8 @@ impl TestPool {
     pub fn spawn_oldest(&self, w: usize, number: usize) {
         let (shared, task) = (self.shared(w), self.tasks.get(number));
         task.write();
-        // SAFETY: as above.
+        // SAFETY: only the part of a script that plays worker `w` calls this, so it is the deque's
+        // owner; the record is the script's, and in no queue.
         unsafe {
             if shared.deque.push_oldest(task.pointer()) {
                 self.workers.answer(shared);
@@ -57,12 +60,14 @@ impl TestPool {
     pub fn push(&self, w: usize, number: usize) {
         let (shared, task) = (self.shared(w), self.tasks.get(number));
         task.write();
-        // SAFETY: as above.
+        // SAFETY: only the part of a script that plays worker `w` calls this, so it is the deque's
+        // owner; the record is the script's, and in no queue.
         unsafe { shared.deque.push(task.pointer()) };
     }
     /// Worker `w` runs its newest task. False: it has none.
     pub fn pop_and_run(&self, w: usize) -> bool {
-        // SAFETY: as above.
+        // SAFETY: only the part of a script that plays worker `w` calls this, so it is the deque's
+        // owner.
         let task = unsafe { self.shared(w).deque.pop() };
         if !task.is_null() {
             start(task);
@@ -123,10 +128,10 @@ impl Drop for TestPool {
     fn drop(&mut self) {
         let all: Vec<_> = self.workers.all().to_vec();
         for shared in all {
-            // SAFETY: leaked in `new`; the script is over, so nobody looks at it any more.
+            // SAFETY: leaked in `under`; the script is over, so nobody looks at it any more.
             drop(unsafe { Box::from_raw(std::ptr::from_ref(shared).cast_mut()) });
         }
-        // SAFETY: as above.
+        // SAFETY: leaked in `under`; its workers, which refer to it, are gone; the script is over.
         drop(unsafe { Box::from_raw(std::ptr::from_ref(self.workers).cast_mut()) });
     }
 }

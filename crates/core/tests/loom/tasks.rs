@@ -29,7 +29,7 @@ pub struct Task {
 // SAFETY: `life` is watched by loom; the rest is atomic, or written before the task is shared: no
 // script changes the header's cells.
 unsafe impl Sync for Task {}
-// SAFETY: as above.
+// SAFETY: nothing in a record belongs to the thread that made it.
 unsafe impl Send for Task {}
 
 unsafe fn run(task: *mut Header, _: Mode) -> Ended {

@@ -3,7 +3,8 @@
 //! ```text
 //!  test `matrix` ──> a child for each place × mode × workers, several at a time, each one this very test again
 //!                    child: its runtime is the global one; behaviours × callers, one after the other
-//!  a child dies  ──> the parent knows the cell by what the child printed last, and starts a child for the cells behind it
+//!  a child dies  ──> the parent knows the cell by what the child printed last, and starts a child
+//!                    for the cells behind it
 //! ```
 //! A cell that hangs is named by the child's watchdog, which ends the child. So one bad cell hides
 //! no other.

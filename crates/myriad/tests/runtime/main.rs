@@ -5,6 +5,7 @@ mod common;
 
 mod bad_input;
 mod call_later;
+mod manual_clock;
 mod runtimes;
 mod shutdown;
 mod shutdown_meanwhile;

@@ -39,20 +39,20 @@ const PREFIX: u8 = 2;
 pub(super) struct Chain<'a, T> {
     /// The prefix of all that comes before the first block.
     before: Option<Prefix<'a, T>>,
-    places: Box<[Line<Place<'a, T>>]>,
+    places: Box<[Line<BlockState<'a, T>>]>,
     failed: AtomicBool,
     sleepers: AtomicUsize,
     lock: Mutex<()>,
     changed: Condvar,
 }
 
-struct Place<'a, T> {
+struct BlockState<'a, T> {
     state: AtomicU8,
     aggregate: UnsafeCell<Option<T>>,
     prefix: UnsafeCell<Option<Prefix<'a, T>>>,
 }
 
-impl<T> Place<'_, T> {
+impl<T> BlockState<'_, T> {
     /// The block's aggregate.
     ///
     /// # Safety
@@ -72,8 +72,11 @@ unsafe impl<T: Send + Sync> Send for Chain<'_, T> {}
 impl<'a, T: Send + Sync> Chain<'a, T> {
     /// A chain of so many blocks.
     pub(super) fn new(before: Option<Prefix<'a, T>>, blocks: usize) -> Self {
-        let place =
-            || Place { state: AtomicU8::new(EMPTY), aggregate: UnsafeCell::new(None), prefix: UnsafeCell::new(None) };
+        let place = || BlockState {
+            state: AtomicU8::new(EMPTY),
+            aggregate: UnsafeCell::new(None),
+            prefix: UnsafeCell::new(None),
+        };
         Chain {
             before,
             places: (0..blocks).map(|_| Line(place())).collect(),

@@ -4,17 +4,17 @@
 //! then scanned by whoever has claimed its block. What was scanned is only read from then on.
 
 use super::lines::{fetch, in_lines, line};
-use super::place::Place;
+use super::place::Source;
 use super::reduction::{Reduction, reduce};
 use std::ops::Range;
 
 /// A scan, over ranges of its elements.
 pub(super) trait Kernel: Sync {
     type T: Send + Sync;
-    type Place: Place<T = Self::T>;
+    type Source: Source<T = Self::T>;
 
     /// Where the elements are.
-    fn place(&self) -> &Self::Place;
+    fn place(&self) -> &Self::Source;
 
     /// The operator.
     fn combine(&self, a: &Self::T, b: &Self::T) -> Self::T;
@@ -75,7 +75,7 @@ pub(super) trait Kernel: Sync {
         &'a self,
         range: Range<usize>,
         before: Option<&Self::T>,
-        next: Next,
+        next: NextBlock,
     ) -> (Prefix<'a, Self::T>, Self::T) {
         let op = |a: &Self::T, b: &Self::T| self.combine(a, b);
         // SAFETY: `next.range` is within the slices, has two elements or more, has not been
@@ -90,7 +90,7 @@ pub(super) trait Kernel: Sync {
 
 /// A range of at least two elements to be reduced, and where the one begins that is likely to
 /// follow.
-pub(super) struct Next {
+pub(super) struct NextBlock {
     pub(super) range: Range<usize>,
     pub(super) then: usize,
 }
@@ -132,11 +132,11 @@ pub(super) struct Exclusive<P, O> {
 
 impl<P, O> Kernel for Inclusive<P, O>
 where
-    P: Place,
+    P: Source,
     O: Fn(&P::T, &P::T) -> P::T + Sync,
 {
     type T = P::T;
-    type Place = P;
+    type Source = P;
 
     fn place(&self) -> &P {
         &self.place
@@ -194,11 +194,11 @@ where
 
 impl<P, O> Kernel for Exclusive<P, O>
 where
-    P: Place<T: Clone>,
+    P: Source<T: Clone>,
     O: Fn(&P::T, &P::T) -> P::T + Sync,
 {
     type T = P::T;
-    type Place = P;
+    type Source = P;
 
     fn place(&self) -> &P {
         &self.place
@@ -258,7 +258,7 @@ mod test {
                 let mut xs = spans(first + second);
                 let kernel = Inclusive { place: InPlace(Parts::new(&mut xs)), op: join };
                 let begin = first.min(1);
-                let next = Next { range: first..first + second, then: first };
+                let next = NextBlock { range: first..first + second, then: first };
                 let whole = Span(0, begin);
                 let (before, begin) = if first % 2 == 0 { (Some(&whole), begin) } else { (None, 0) };
                 // SAFETY: both ranges are ours and not empty, and the second has two elements.
@@ -300,7 +300,7 @@ mod test {
                 Own::new(a.0 + b.0, &alive)
             };
             let kernel = Inclusive { place: InPlace(Parts::new(&mut xs)), op };
-            let next = Next { range: HALF..2 * HALF, then: 0 };
+            let next = NextBlock { range: HALF..2 * HALF, then: 0 };
             // SAFETY: both ranges are ours, and the second has two elements.
             let both = || unsafe { kernel.scan_and_reduce(0..HALF, None, next) };
             assert!(catch_unwind(AssertUnwindSafe(|| drop(both()))).is_err(), "{bad}");

@@ -1,6 +1,6 @@
 //! Elements by cache lines, and how these come into the cache.
 
-use super::place::Place;
+use super::place::Source;
 use std::ops::Range;
 
 /// Bytes of a cache line.
@@ -40,7 +40,7 @@ pub(super) fn in_lines<T>(range: Range<usize>, done: usize, mut beside: impl FnM
 /// Asks for a [`line`] of elements from `i` on to be brought into the first-level cache. Beyond the
 /// end it asks for nothing useful.
 #[inline(always)]
-pub(super) fn fetch<P: Place>(place: &P, i: usize) {
+pub(super) fn fetch<P: Source>(place: &P, i: usize) {
     let mut offset = 0;
     while offset < const { size_of::<P::T>() * line::<P::T>() } {
         prefetch(place.address(i).wrapping_add(offset));

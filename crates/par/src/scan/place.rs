@@ -3,7 +3,7 @@
 use crate::raw::Parts;
 
 /// Where elements come from, and where results go.
-pub(super) trait Place: Sync {
+pub(super) trait Source: Sync {
     type T: Send + Sync;
     /// # Safety
     /// `i` is within the slices; the caller has the element.
@@ -30,7 +30,7 @@ pub(super) trait Place: Sync {
 /// Results replace the elements.
 pub(super) struct InPlace<'a, T>(pub(super) Parts<'a, T>);
 
-impl<T: Send + Sync> Place for InPlace<'_, T> {
+impl<T: Send + Sync> Source for InPlace<'_, T> {
     type T = T;
     #[inline(always)]
     unsafe fn read(&self, i: usize) -> &T {
@@ -64,7 +64,7 @@ pub(super) struct To<'a, T> {
     pub(super) to: Parts<'a, T>,
 }
 
-impl<T: Clone + Send + Sync> Place for To<'_, T> {
+impl<T: Clone + Send + Sync> Source for To<'_, T> {
     type T = T;
     #[inline(always)]
     unsafe fn read(&self, i: usize) -> &T {

@@ -1,8 +1,8 @@
 //! The combination of a range, at once or by and by.
 
-use super::kernel::Next;
+use super::kernel::NextBlock;
 use super::lines::{elements_in, fetch, line};
-use super::place::Place;
+use super::place::Source;
 use crate::unwind::after;
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ const REDUCED_AHEAD_BYTES: usize = 40 * 1024;
 /// The range is within the slices, has two elements or more, has not been scanned, and is the
 /// caller's.
 #[inline(always)]
-pub(super) unsafe fn reduce<P: Place>(place: &P, op: &impl Fn(&P::T, &P::T) -> P::T, range: Range<usize>) -> P::T {
+pub(super) unsafe fn reduce<P: Source>(place: &P, op: &impl Fn(&P::T, &P::T) -> P::T, range: Range<usize>) -> P::T {
     // SAFETY: the range is the caller's, has not been scanned, and has at least two elements.
     let first = unsafe { op(place.read(range.start), place.read(range.start + 1)) };
     (range.start + 2..range.end).fold(first, |sum, i| {
@@ -26,19 +26,19 @@ pub(super) unsafe fn reduce<P: Place>(place: &P, op: &impl Fn(&P::T, &P::T) -> P
 }
 
 /// A reduction that goes on by and by.
-pub(super) struct Reduction<'a, P: Place, O> {
+pub(super) struct Reduction<'a, P: Source, O> {
     place: &'a P,
     op: &'a O,
-    next: Next,
+    next: NextBlock,
     sum: P::T,
 }
 
-impl<'a, P: Place, O: Fn(&P::T, &P::T) -> P::T> Reduction<'a, P, O> {
+impl<'a, P: Source, O: Fn(&P::T, &P::T) -> P::T> Reduction<'a, P, O> {
     /// # Safety
     /// `next.range` is within the slices, has two elements or more, has not been scanned, and is
     /// the caller's until the end of the reduction.
     #[inline(always)]
-    pub(super) unsafe fn new(place: &'a P, op: &'a O, mut next: Next) -> Self {
+    pub(super) unsafe fn new(place: &'a P, op: &'a O, mut next: NextBlock) -> Self {
         let Range { start, end } = next.range;
         // A line, so that the others begin with one if this does; but two elements at least.
         next.range.start = end.min(start + const { line::<P::T>() }.max(2));

@@ -6,10 +6,11 @@
 //! who has the block before may be set aside on this very worker.
 
 use super::chain::Chain;
-use super::kernel::{Kernel, Next, Prefix};
+use super::kernel::{Kernel, NextBlock, Prefix};
 use super::lines::elements_in;
 use crate::grain::Grain;
-use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
+use myriad_base::sys::choice::{ticks, ticks_per_us};
+use myriad_base::sys::thread::relax;
 use myriad_core::engine::split::{Hunger, hunger, share, workers};
 use myriad_core::engine::wait::Caller;
 use myriad_core::{cancel, join};
@@ -196,7 +197,7 @@ impl<'a, K: Kernel> Team<'a, K> {
 
     fn work(&self, mine: &mut Mine) {
         // In this frame, not below a join: that waits for who may be waiting for us.
-        let alarm = Alarm(&self.chain);
+        let alarm = ChainAlarm(&self.chain);
         loop {
             cancel::check();
             if self.chain.has_failed() {
@@ -305,7 +306,7 @@ impl<'a, K: Kernel> Team<'a, K> {
                 // If all go on as fast as each other.
                 let then = self.next.load(Relaxed) + self.here.load(Relaxed) - 1;
                 let then = self.elements(then.min(self.blocks - 1)).start;
-                let next_range = Next { range: self.elements(next), then };
+                let next_range = NextBlock { range: self.elements(next), then };
                 // SAFETY: both claimed, the first not scanned yet, and the second of at least two
                 // elements, as all but the last.
                 let (end, aggregate) = unsafe { self.kernel.scan_and_reduce(range, before, next_range) };
@@ -354,9 +355,9 @@ impl<'a, K: Kernel> Team<'a, K> {
 }
 
 /// Tells the other members when this one unwinds.
-struct Alarm<'a, 'c, T: Send + Sync>(&'a Chain<'c, T>);
+struct ChainAlarm<'a, 'c, T: Send + Sync>(&'a Chain<'c, T>);
 
-impl<T: Send + Sync> Drop for Alarm<'_, '_, T> {
+impl<T: Send + Sync> Drop for ChainAlarm<'_, '_, T> {
     fn drop(&mut self) {
         self.0.fail();
     }

@@ -42,11 +42,11 @@ where
         let elements: &[T] = unsafe { std::slice::from_raw_parts(slice, len) };
         keys.reserve_exact(len);
         let grain = fork::grain(len, workers, SMALL / 4);
-        let mut parts: Vec<Part<'_, T, K>> = elements
+        let mut parts: Vec<CachedPart<'_, T, K>> = elements
             .chunks(grain)
             .zip(keys.spare_capacity_mut()[..len].chunks_mut(grain))
             .enumerate()
-            .map(|(i, (elements, keys))| Part { elements, keys, first: i * grain, written: 0 })
+            .map(|(i, (elements, keys))| CachedPart { elements, keys, first: i * grain, written: 0 })
             .collect();
         fork::each(&mut parts, &|part| part.fill(&key));
         parts.into_iter().for_each(std::mem::forget);
@@ -80,7 +80,7 @@ fn in_place<T, K>(v: &mut [T], keys: &mut [(K, usize)]) {
 
 /// The keys of some elements, with the elements' numbers. If one key panics, all that were made are
 /// dropped, of all parts.
-struct Part<'a, T, K> {
+struct CachedPart<'a, T, K> {
     elements: &'a [T],
     keys: &'a mut [MaybeUninit<(K, usize)>],
     /// The number of the first element.
@@ -89,7 +89,7 @@ struct Part<'a, T, K> {
     written: usize,
 }
 
-impl<T, K> Part<'_, T, K> {
+impl<T, K> CachedPart<'_, T, K> {
     fn fill(&mut self, key: &impl Fn(&T) -> K) {
         for (x, place) in self.elements.iter().zip(&mut *self.keys) {
             place.write((key(x), self.first + self.written));
@@ -98,7 +98,7 @@ impl<T, K> Part<'_, T, K> {
     }
 }
 
-impl<T, K> Drop for Part<'_, T, K> {
+impl<T, K> Drop for CachedPart<'_, T, K> {
     fn drop(&mut self) {
         let written: *mut [MaybeUninit<(K, usize)>] = &mut self.keys[..self.written];
         // SAFETY: these are written, and nobody else has them.

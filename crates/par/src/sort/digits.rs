@@ -13,19 +13,19 @@ use std::mem::MaybeUninit;
 
 /// An integer.
 #[allow(unreachable_pub, reason = "a sealed trait names it; Rust 1.90 does not see that")]
-pub trait Number: Copy + Ord {
+pub trait DigitKey: Copy + Ord {
     /// Rises with it.
     fn number(self) -> u64;
 }
 
-impl Number for i64 {
+impl DigitKey for i64 {
     #[inline(always)]
     fn number(self) -> u64 {
         (self ^ i64::MIN) as u64
     }
 }
 
-impl Number for i32 {
+impl DigitKey for i32 {
     #[inline(always)]
     fn number(self) -> u64 {
         (self ^ i32::MIN) as u32 as u64
@@ -52,14 +52,14 @@ const STEPS: usize = 4;
 
 /// Sorts the slice, with memory for as many elements, if they are no more than [`MOST`] and it is
 /// to be had; else std does it.
-pub(super) fn sort<N: Number>(v: &mut [N]) {
+pub(super) fn sort<N: DigitKey>(v: &mut [N]) {
     if !by_digits(v) {
         v.sort_unstable();
     }
 }
 
 /// False: it is not sorted, or not quite.
-fn by_digits<N: Number>(v: &mut [N]) -> bool {
+fn by_digits<N: DigitKey>(v: &mut [N]) -> bool {
     if !(SMALL..=MOST).contains(&v.len()) {
         return false;
     }
@@ -81,7 +81,7 @@ struct Digits {
 impl Digits {
     /// From a sample; a few numbers are less or greater than all of it, and share the cells at the
     /// ends. None: all of that is equal.
-    fn of<N: Number>(v: &[N]) -> Option<Self> {
+    fn of<N: DigitKey>(v: &[N]) -> Option<Self> {
         let sample = || v.iter().step_by(v.len().div_ceil(SAMPLE)).map(|x| x.number());
         let least = sample().min()?;
         let greatest = sample().max()?;
@@ -95,12 +95,12 @@ impl Digits {
 
     /// Rises with the number; less than `2 ^ bits`.
     #[inline(always)]
-    fn cell<N: Number>(self, x: N) -> usize {
+    fn cell<N: DigitKey>(self, x: N) -> usize {
         ((x.number().clamp(self.least, self.greatest) - self.least) >> self.shift) as usize
     }
 
     /// Sorts by the digits alone. False: they are too uneven, and nothing has moved.
-    fn sort<N: Number>(self, v: &mut [N], scratch: &mut [MaybeUninit<N>]) -> bool {
+    fn sort<N: DigitKey>(self, v: &mut [N], scratch: &mut [MaybeUninit<N>]) -> bool {
         let len = v.len();
         let low = |x: N| self.cell(x) & ((1 << self.low_bits) - 1);
         let high = |x: N| self.cell(x) >> self.low_bits;
@@ -148,7 +148,7 @@ fn begins(counts: &mut [u32]) {
 }
 
 /// Sorts by insertion what is nearly sorted. False: it is not, and has been given up.
-fn insert<N: Number>(v: &mut [N]) -> bool {
+fn insert<N: DigitKey>(v: &mut [N]) -> bool {
     let mut steps = STEPS * v.len();
     for i in 1..v.len() {
         let x = v[i];

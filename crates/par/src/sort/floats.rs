@@ -12,13 +12,13 @@ impl Float for f32 {}
 impl Float for f64 {}
 
 mod sealed {
-    use crate::sort::digits::Number;
+    use crate::sort::digits::DigitKey;
     use std::cmp::Ordering;
 
     /// What the sort needs of them.
     pub trait Sealed: Copy + PartialOrd + Send + Sync {
         /// The integer of the same size.
-        type Bits: Number + Send + Sync;
+        type Bits: DigitKey + Send + Sync;
         /// IEEE's total order.
         fn total(&self, other: &Self) -> Ordering;
         /// Turns bits into an integer whose order is the total order, and such an integer into the

@@ -106,7 +106,7 @@ where
     }
     fork::on_workers(|workers| {
         let len = v.len();
-        let digits = Digits::of(v, &key);
+        let digits = RadixDigits::of(v, &key);
         let room = if digits.is_even { Room::new(len) } else { None };
         match room {
             // SAFETY: the slice is ours, and `digits` has nothing of it.
@@ -128,7 +128,7 @@ const SAMPLE: usize = 4096;
 const UNEVEN: usize = 4;
 
 /// The first digit of a number in the range of the numbers that there seem to be.
-struct Digits<'a, F> {
+struct RadixDigits<'a, F> {
     key: &'a F,
     least: u64,
     shift: u32,
@@ -136,7 +136,7 @@ struct Digits<'a, F> {
     is_even: bool,
 }
 
-impl<'a, F> Digits<'a, F> {
+impl<'a, F> RadixDigits<'a, F> {
     fn of<T, K: RadixKey>(v: &[T], key: &'a F) -> Self
     where
         F: Fn(&T) -> K,
@@ -146,7 +146,7 @@ impl<'a, F> Digits<'a, F> {
         let least = sample.iter().copied().min().unwrap_or(0);
         let range = sample.iter().copied().max().unwrap_or(0) - least;
         let shift = (u64::BITS - range.leading_zeros()).saturating_sub(BUCKETS.ilog2());
-        let mut digits = Digits { key, least, shift, is_even: false };
+        let mut digits = RadixDigits { key, least, shift, is_even: false };
         let mut counts = [0; BUCKETS];
         sample.iter().for_each(|&number| counts[digits.digit(number)] += 1);
         digits.is_even = counts.iter().all(|&count| count <= UNEVEN * SAMPLE / BUCKETS);
@@ -161,7 +161,7 @@ impl<'a, F> Digits<'a, F> {
     }
 }
 
-impl<T, K, F> Classify<T> for Digits<'_, F>
+impl<T, K, F> Classify<T> for RadixDigits<'_, F>
 where
     K: RadixKey,
     F: Fn(&T) -> K + Sync,

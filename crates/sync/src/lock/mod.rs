@@ -6,7 +6,7 @@
 //! | [`Mutex`], [`RwLock`], [`ReentrantLock`] | one at a time; many readers or one writer; the owner may lock again |
 //! | [`Condvar`], [`Condition`] | waiting for what a mutex protects; for a notification that carries a value |
 //! | [`Semaphore`] | so many at a time, or so much |
-//! | [`Event`], [`Latch`], [`WaitGroup`], [`Barrier`] | waiting until something was done: once, so many times, all, each other |
+//! | [`Event`], [`Latch`], [`WaitGroup`], [`Barrier`] | until something was done: once, so often, by all |
 //! | [`Once`], [`OnceLock`], [`LazyLock`] | making something once |
 //! | [`SingleFlight`] | doing something once for all who want it at the same time |
 //!

@@ -49,10 +49,11 @@ use crate::entry::{DONE, Entry, LINKED, List};
 use myriad_base::lock::spin::SpinLock;
 use myriad_base::sys::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::*, Overwrite, Peek, fence};
 use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::choice::{ticks, ticks_per_us};
 use myriad_base::sys::const_fn;
 use myriad_base::sys::fence::{heavy_any, light_any};
 use myriad_base::sys::mutant::{on, ord};
-use myriad_base::sys::thread::{relax, ticks, ticks_per_us};
+use myriad_base::sys::thread::relax;
 use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 
 const FREE: u8 = 0;

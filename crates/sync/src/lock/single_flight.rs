@@ -1,7 +1,8 @@
 //! Doing something once for all who want it at the same time.
 //!
 //! ```text
-//!  key --hash--> under the lock: the works with this hash --their keys compared--> under the lock: join one, or begin one
+//!  key --hash--> under the lock: the works with this hash --their keys compared--> under the lock:
+//!      join one, or begin one
 //! ```
 //! **No user code under the lock.** Hashing comes before it, destructors after it. Keys are
 //! compared between two looks: the second one finds whether the work that was chosen is still

@@ -6,10 +6,9 @@
 //! of the randomness for the next.
 
 use super::{Arms, Link};
+use myriad_base::sys::choice::random;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{Caller, MultiWait};
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Waker;
 
 /// Who wins if several arms are ready.
@@ -142,32 +141,6 @@ fn among_many<R>(n: usize, mut try_arm: impl FnMut(usize) -> Option<R>) -> Optio
 fn draw(chance: u64, n: usize) -> (usize, u64) {
     let product = u128::from(chance) * n as u128;
     ((product >> 64) as usize, product as u64)
-}
-
-thread_local! {
-    static STATE: Cell<u64> = const { Cell::new(0) };
-}
-
-/// A generator of its own for each thread (Wang Yi's wyrand), from 1 for the first that asks.
-#[inline(always)]
-fn random() -> u64 {
-    STATE.with(|state| {
-        let mut s = state.get();
-        if s == 0 {
-            s = seed();
-        }
-        s = s.wrapping_add(0xa076_1d64_78bd_642f);
-        state.set(s);
-        let product = u128::from(s) * u128::from(s ^ 0xe703_7ed1_a0b4_28db);
-        (product >> 64) as u64 ^ product as u64
-    })
-}
-
-#[cold]
-fn seed() -> u64 {
-    static THREADS: AtomicU64 = AtomicU64::new(1);
-    // Relaxed: numbers, each given once.
-    THREADS.fetch_add(1, Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(all(test, not(loom)))]

@@ -137,7 +137,7 @@ fn memory_below_a_suspended_stack_is_released() {
     // SAFETY: nobody uses what is below.
     unsafe { pool.release_below(start.wrapping_add(pool.size - 3 * page + 8)) };
     assert_eq!(resident(usable, pool.size - page), 3);
-    // SAFETY: likewise; nothing is left below.
+    // SAFETY: nobody uses what is below.
     unsafe { pool.release_below(usable.wrapping_add(8)) };
     assert_eq!(resident(usable, pool.size - page), 3);
 }

@@ -17,10 +17,10 @@ use crate::sched::calls::COMPUTE;
 ///
 /// | | for | threads | how many at a time |
 /// |---|---|---|---|
-/// | [`spawn`](crate::spawn), [`join`](crate::join) | work in parts, each of some milliseconds at most | the workers | as many as workers |
+/// | [`spawn`](crate::spawn), [`join`](crate::join) | parts of some milliseconds | the workers | all workers |
 /// | `compute` | one long computation that does not wait | a pool for all runtimes | as many as processors |
-/// | [`blocking`](crate::blocking) | a call that holds up its thread: in a system call, a foreign lock | another pool | 512 |
-/// | [`task::dedicated`](crate::task::dedicated) | what keeps a thread for as long as the program runs | one for each task | no limit |
+/// | [`blocking`](crate::blocking) | a call that waits in the system, or for a foreign lock | another pool | 512 |
+/// | [`task::dedicated`](crate::task::dedicated) | what keeps a thread for long | one for each task | no limit |
 ///
 /// It is still the caller that runs: `f` sees the task's own number and name
 /// ([`task::current`](crate::task::current)), task-locals, scoped values and random numbers, and

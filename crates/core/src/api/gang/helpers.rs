@@ -9,9 +9,9 @@
 //! threads, which exist: nobody else's work stands before his.
 
 use crate::sched::fork;
-use myriad_base::sys::map;
 use myriad_base::sys::passing::passing;
 use myriad_base::sys::thread::{self, processors};
+use myriad_base::sys::{clock, map};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -132,8 +132,8 @@ fn work(slot: &Arc<Slot>) {
 /// The next job; `None` if none has come for long.
 fn next(slot: &Arc<Slot>) -> Option<Job> {
     loop {
-        let waited = slot.filled.wait_timeout_while(locked(&slot.job), KEEP, |job| job.is_none());
-        if let Some(job) = waited.unwrap_or_else(|e| e.into_inner()).0.take() {
+        let waited = clock::wait_while(&slot.filled, locked(&slot.job), KEEP, |job| job.is_none());
+        if let Some(job) = { waited }.0.take() {
             return Some(job);
         }
         let mut idle = idle();

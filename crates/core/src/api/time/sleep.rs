@@ -5,8 +5,8 @@ use crate::runtime::global;
 use crate::sched::timers::{FIRE_SLEEP, Locked, SleepState};
 use crate::sched::user_code::StoredWaker;
 use crate::sched::wait::Wait;
-use crate::sched::worker::{self, Worker};
-use myriad_base::sys::clock::Instant;
+use crate::sched::worker::{self, Peer};
+use myriad_base::sys::clock::{Instant, system_now};
 use myriad_base::wheel::TimerNode;
 use std::cell::{Cell, UnsafeCell};
 use std::future::Future;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The current time: of the runtime's clock in a task, of the machine's elsewhere.
 pub fn now() -> Instant {
-    worker::current().map_or_else(Instant::real_now, |w| w.pool.now())
+    worker::current().map_or_else(system_now, |w| w.pool.now())
 }
 
 /// Blocks the calling task, or foreign thread, for at least `duration`.
@@ -98,7 +98,7 @@ pub fn sleep_until_async(deadline: Instant) -> Sleep {
 pub struct Sleep {
     deadline: Instant,
     /// The worker in whose wheel the timer is.
-    owner: Option<&'static Worker>,
+    owner: Option<&'static Peer>,
     state: SleepState,
 }
 
@@ -153,7 +153,7 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         let me = worker::current();
-        let owner = me.as_ref().map_or_else(|| global::own_pool().regular_workers()[0], |w| Worker::of(w.as_static()));
+        let owner = me.as_ref().map_or_else(|| global::own_pool().regular_workers()[0], |w| w.as_static());
         this.owner = Some(owner);
         // SAFETY: the timer is in no wheel, so nobody but the future's holder reaches the state. (A
         // waker that was there was taken out with the timer.)

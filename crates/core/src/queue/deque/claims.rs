@@ -1,18 +1,20 @@
 //! The owner takes a joined task out of the middle: from the newest end, from any private place, or
 //! from the public part.
 
-use super::{Deque, TOMBSTONES};
+use super::{Deque, OwnerHalf, TOMBSTONES};
 use crate::record::header::{Header, Marks};
 use myriad_base::sys::atomic::{Ordering::*, compiler_fence};
 use myriad_base::sys::mutant::on;
 use std::ptr::null_mut;
 
-impl Deque {
+impl OwnerHalf {
     pub(super) fn set_tombstones(&self, yes: bool) {
         let others = self.special.get() & !TOMBSTONES;
         self.special.set(if yes { others | TOMBSTONES } else { others });
     }
+}
 
+impl Deque {
     /// Takes exactly this task, if it is in this deque. The caller holds its handle, so the record
     /// is live.
     ///
@@ -23,7 +25,8 @@ impl Deque {
     pub(crate) unsafe fn claim(&self, task: &Header) -> bool {
         let i = task.idx.load(Relaxed);
         let top = self.top.load(Relaxed);
-        if i.wrapping_add(1) == top { self.claim_newest(task, i) } else { self.claim_older(task, i, top) }
+        // SAFETY: the caller is the owner (this function's contract).
+        unsafe { if i.wrapping_add(1) == top { self.claim_newest(task, i) } else { self.claim_older(task, i, top) } }
     }
 
     /// The same for a task that most often is the newest, or gone, where nothing is out of the
@@ -38,7 +41,8 @@ impl Deque {
         // The same steps as in `claim_newest`.
         if i.wrapping_add(1) != self.top.load(Relaxed)
             || !std::ptr::eq(self.slot(i).load(Relaxed), task)
-            || self.special.get() != 0
+            // SAFETY: the caller is the owner (this function's contract).
+            || unsafe { self.own.get() }.special.get() != 0
         {
             return false;
         }
@@ -74,15 +78,20 @@ impl Deque {
         Some(self.push_at(i, task))
     }
 
+    /// # Safety
+    /// The caller is the owner.
     #[inline(always)]
-    fn claim_newest(&self, task: &Header, i: usize) -> bool {
+    unsafe fn claim_newest(&self, task: &Header, i: usize) -> bool {
         // The identity check on every path: the position may have been used again since the task
         // was started.
         if !std::ptr::eq(self.slot(i).load(Relaxed), task) && !on("claim-newest-unchecked") {
             return false;
         }
-        if self.special.get() != 0 {
-            return self.claim_special(task, i);
+        // SAFETY: the caller is the owner (this function's contract).
+        unsafe {
+            if self.own.get().special.get() != 0 {
+                return self.claim_special(task, i);
+            }
         }
         self.set_top(i, "claim-top-release");
         compiler_fence(SeqCst);
@@ -91,16 +100,22 @@ impl Deque {
     }
 
     /// The same with full fences, or with tombstones below. (Models come here always.)
+    ///
+    /// # Safety
+    /// The caller is the owner.
     #[cold]
     #[inline(never)]
-    fn claim_special(&self, task: &Header, i: usize) -> bool {
+    unsafe fn claim_special(&self, task: &Header, i: usize) -> bool {
         self.set_top(i, "claim-top-release");
         self.light("newest-light");
         if self.split.load(Relaxed) > i {
             return std::ptr::eq(self.conflict(i), task);
         }
-        if self.special.get() & TOMBSTONES != 0 {
-            self.drop_tombstones(i);
+        // SAFETY: the caller is the owner (this function's contract).
+        unsafe {
+            if self.own.get().special.get() & TOMBSTONES != 0 {
+                self.drop_tombstones(i);
+            }
         }
         true
     }
@@ -112,8 +127,11 @@ impl Deque {
     /// The rule is that of a claim: `top` goes down, then a look at `split`. If a thief has raised
     /// it meanwhile, `top` goes up again, and the tombstones stay: there is nothing among them that
     /// either of us could take.
+    ///
+    /// # Safety
+    /// The caller is the owner.
     #[inline(never)]
-    fn drop_tombstones(&self, top: usize) {
+    unsafe fn drop_tombstones(&self, top: usize) {
         let split = self.split.load(Relaxed);
         let low = self.ring.with(|ring| {
             // SAFETY: we are the owner, who alone replaces the ring, so it stands still meanwhile.
@@ -137,13 +155,17 @@ impl Deque {
             }
         }
         if low <= split {
-            self.set_tombstones(false);
+            // SAFETY: the caller is the owner (this function's contract).
+            unsafe { self.own.get() }.set_tombstones(false);
         }
     }
 
     /// Claims a task that is not the newest.
+    ///
+    /// # Safety
+    /// The caller is the owner.
     #[inline(always)]
-    fn claim_older(&self, task: &Header, i: usize, top: usize) -> bool {
+    unsafe fn claim_older(&self, task: &Header, i: usize, top: usize) -> bool {
         if i >= top {
             return false;
         }
@@ -152,7 +174,8 @@ impl Deque {
         }
         // Any private position: leave a tombstone.
         std::ptr::eq(self.slot(i).load(Relaxed), task) && {
-            self.set_tombstones(true);
+            // SAFETY: the caller is the owner (this function's contract).
+            unsafe { self.own.get() }.set_tombstones(true);
             self.slot(i).store(null_mut(), Relaxed);
             self.light("middle-light");
             self.split.load(Relaxed) <= i || self.conflict_older(task)

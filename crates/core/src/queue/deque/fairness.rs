@@ -1,7 +1,7 @@
 //! What the owner does every so many turns, so that nothing waits for ever: its oldest task, and
 //! those between two busy ends.
 
-use super::Deque;
+use super::{Deque, OwnerHalf};
 use crate::record::header::Header;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::mutant::on;
@@ -24,7 +24,8 @@ impl Deque {
             let capacity = self.capacity();
             if top - head == capacity {
                 drop(guard);
-                self.grow();
+                // SAFETY: the caller is the owner (this function's contract), without the lock now.
+                unsafe { self.grow() };
                 continue;
             }
             let position = head - 1;
@@ -33,7 +34,8 @@ impl Deque {
             // Relaxed: only the owner acquires head, and it has the lock, so a thief's use of the
             // slot came before.
             self.head.store(position, Relaxed);
-            self.full_at.set(position + capacity);
+            // SAFETY: the caller is the owner (this function's contract).
+            unsafe { self.own.get() }.full_at.set(position + capacity);
             break;
         }
         self.light("push-light");
@@ -80,21 +82,25 @@ impl Deque {
         }
         let _guard = self.lock();
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
-        let (from, end) = self.sweep_from(head, top);
+        // SAFETY: the caller is the owner (this function's contract).
+        let own = unsafe { self.own.get() };
+        let (from, end) = own.sweep_from(head, top);
         for position in from..end.min(from + SWEEP).min(top - 1) {
-            self.sweep.set((position + 1, end));
+            own.sweep.set((position + 1, end));
             // As a claim of an older task: under the lock no thief is at work, whatever part the
             // place is in.
             let task = self.slot(position).swap(null_mut(), Relaxed);
             if !task.is_null() {
-                self.set_tombstones(true);
+                own.set_tombstones(true);
                 return task;
             }
         }
         null_mut()
     }
+}
 
-    /// What the next call of [`pop_between`](Self::pop_between) looks at, at most.
+impl OwnerHalf {
+    /// What the next call of [`pop_between`](Deque::pop_between) looks at, at most.
     pub(super) fn sweep_from(&self, head: usize, top: usize) -> (usize, usize) {
         let (from, end) = self.sweep.get();
         // (At the newest task it waits: there is nothing else left in this pass, unless more is

@@ -22,27 +22,39 @@ impl Deque {
     }
 
     /// The position of the next push, for which there is a slot.
+    ///
+    /// # Safety
+    /// The caller is the owner.
     #[inline(always)]
-    pub(super) fn make_room(&self) -> usize {
+    pub(super) unsafe fn make_room(&self) -> usize {
         let top = self.top.load(Relaxed);
-        if top == self.full_at.get() {
-            self.look_for_room(top);
+        // SAFETY: the caller is the owner (this function's contract).
+        unsafe {
+            if top == self.own.get().full_at.get() {
+                self.look_for_room(top);
+            }
         }
         top
     }
 
     /// The ring may be full: looks again, and doubles it if it is.
+    ///
+    /// # Safety
+    /// The caller is the owner.
     #[cold]
     #[inline(never)]
-    fn look_for_room(&self, top: usize) {
+    unsafe fn look_for_room(&self, top: usize) {
         let capacity = self.capacity();
         // Acquire: pairs with the Release of head in a steal: the thief's swap of the slot comes
         // before our reuse.
         let head = self.head.load(ord(Acquire, "head-acquire"));
-        if top - head < capacity {
-            self.full_at.set(head + capacity);
-        } else {
-            self.grow();
+        // SAFETY: the caller is the owner (this function's contract).
+        unsafe {
+            if top - head < capacity {
+                self.own.get().full_at.set(head + capacity);
+            } else {
+                self.grow();
+            }
         }
     }
 
@@ -53,8 +65,11 @@ impl Deque {
         self.ring.with(|ring| unsafe { (*ring).mask + 1 })
     }
 
-    /// Doubles the ring. Owner, without the lock.
-    pub(super) fn grow(&self) {
+    /// Doubles the ring.
+    ///
+    /// # Safety
+    /// The caller is the owner, without the lock.
+    pub(super) unsafe fn grow(&self) {
         let guard = if on("grow-without-lock") { None } else { Some(self.lock()) };
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
         let new = new_ring(self.capacity() * 2);
@@ -63,7 +78,8 @@ impl Deque {
             let slot = unsafe { &*new.slots.add(position & new.mask) };
             slot.store(self.slot(position).load(Relaxed), Relaxed);
         }
-        self.full_at.set(head + new.mask + 1);
+        // SAFETY: the caller is the owner (this function's contract).
+        unsafe { self.own.get() }.full_at.set(head + new.mask + 1);
         // SAFETY: we are the owner and have the lock, so nobody else is in the old ring (I5), which
         // `new_ring` made.
         self.ring.with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, new)) });

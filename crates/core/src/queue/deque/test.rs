@@ -4,7 +4,7 @@
 
 use super::fairness::SWEEP;
 use super::*;
-use crate::queue::records::{Random, Record, pointer, records};
+use crate::queue::records::{Random, TestRecord, pointer, records};
 use crate::record::header::Marks;
 use crate::record::position::UNCLAIMED;
 use myriad_base::sys::atomic::AtomicBool;
@@ -14,11 +14,11 @@ use std::collections::VecDeque;
 struct Both<'a> {
     deque: Deque,
     list: VecDeque<*mut Header>,
-    free: Vec<&'a Record>,
+    free: Vec<&'a TestRecord>,
 }
 
 impl<'a> Both<'a> {
-    fn new(records: &'a [Record]) -> Both<'a> {
+    fn new(records: &'a [TestRecord]) -> Both<'a> {
         Both { deque: Deque::new(Fence::new(0), 2), list: VecDeque::new(), free: records.iter().collect() }
     }
 
@@ -73,7 +73,9 @@ impl<'a> Both<'a> {
     fn pop_between(&mut self) {
         let d = &self.deque;
         let (head, top) = (d.head.load(Relaxed), d.top.load(Relaxed));
-        let (from, end) = if head < top { d.sweep_from(head, top) } else { (0, 0) };
+        // SAFETY: this thread is the owner.
+        let own = unsafe { d.own.get() };
+        let (from, end) = if head < top { own.sweep_from(head, top) } else { (0, 0) };
         let places = (from..end.min(from + SWEEP).min(top.wrapping_sub(1))).map(|i| d.slot(i).load(Relaxed));
         let expected = places.filter(|task| !task.is_null()).min_by_key(|&t| self.list.iter().position(|&l| l == t));
         // SAFETY: this thread is the owner.
@@ -83,7 +85,7 @@ impl<'a> Both<'a> {
     }
 
     /// Any record: in the deque or not, claimable or not.
-    fn claim(&mut self, record: &'a Record, nested: bool) {
+    fn claim(&mut self, record: &'a TestRecord, nested: bool) {
         let place = self.list.iter().position(|&t| t == pointer(record));
         let claimable = place.filter(|_| record.idx.load(Relaxed) != UNCLAIMED);
         // SAFETY: this thread is the owner; the record was pushed, or its `idx` says that it was
@@ -298,7 +300,7 @@ fn each_task_is_taken_once() {
     let (drained, base) = (AtomicBool::new(false), records.as_ptr().addr());
     let take = |task: *mut Header| {
         // Relaxed: read again after the threads were joined.
-        taken[(task.addr() - base) / size_of::<Record>()].fetch_add(1, Relaxed);
+        taken[(task.addr() - base) / size_of::<TestRecord>()].fetch_add(1, Relaxed);
     };
     let deque = Deque::new(Fence::new(0), 2);
     std::thread::scope(|s| {

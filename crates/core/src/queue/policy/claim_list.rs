@@ -16,7 +16,7 @@ pub(super) const NONE: u32 = u32::MAX;
 const PLACE: usize = 1 << 62;
 
 #[derive(Debug)]
-struct Slot {
+struct ClaimSlot {
     /// Null in a free slot.
     task: *mut Header,
     /// Towards the oldest; in a free slot not used.
@@ -32,7 +32,7 @@ struct Slot {
 pub(super) struct ClaimList {
     /// Which queue of the policy this is.
     queue: u32,
-    slots: Vec<Slot>,
+    slots: Vec<ClaimSlot>,
     free: u32,
     oldest: u32,
     newest: u32,
@@ -71,7 +71,7 @@ impl ClaimList {
     /// `task` is a live record in no queue.
     pub(super) unsafe fn put(&mut self, task: *mut Header, oldest: bool, claimable: bool) -> u32 {
         let at = self.free;
-        let slot = Slot { task, before: NONE, after: NONE, note: 0 };
+        let slot = ClaimSlot { task, before: NONE, after: NONE, note: 0 };
         let at = if at == NONE {
             self.slots.push(slot);
             // More than four billion tasks have no room in any memory.
@@ -114,8 +114,8 @@ impl ClaimList {
 
     /// Takes out what stands there.
     pub(super) fn take(&mut self, at: u32) -> *mut Header {
-        let free = Slot { task: null_mut(), before: NONE, after: self.free, note: 0 };
-        let Slot { task, before, after, .. } = std::mem::replace(&mut self.slots[at as usize], free);
+        let free = ClaimSlot { task: null_mut(), before: NONE, after: self.free, note: 0 };
+        let ClaimSlot { task, before, after, .. } = std::mem::replace(&mut self.slots[at as usize], free);
         debug_assert!(!task.is_null());
         self.free = at;
         match before {

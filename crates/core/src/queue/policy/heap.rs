@@ -10,7 +10,7 @@ const ARITY: usize = 8;
 
 /// The lower goes first: by rank, then by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
+pub(super) struct HeapEntry {
     pub(super) rank: u64,
     /// Two of the same rank: an order among them.
     pub(super) number: u64,
@@ -20,25 +20,25 @@ pub(super) struct Entry {
 
 #[derive(Debug, Default)]
 pub(super) struct Heap {
-    entries: Vec<Entry>,
+    entries: Vec<HeapEntry>,
 }
 
 impl Heap {
-    pub(super) fn first(&self) -> Option<&Entry> {
+    pub(super) fn first(&self) -> Option<&HeapEntry> {
         self.entries.first()
     }
 
-    pub(super) fn entry(&self, place: usize) -> &Entry {
+    pub(super) fn entry(&self, place: usize) -> &HeapEntry {
         &self.entries[place]
     }
 
-    pub(super) fn push(&mut self, claim_list: &mut ClaimList, entry: Entry) {
+    pub(super) fn push(&mut self, claim_list: &mut ClaimList, entry: HeapEntry) {
         self.entries.push(entry);
         self.up(claim_list, self.entries.len() - 1, entry);
     }
 
     /// Takes out the entry at this place of the heap.
-    pub(super) fn remove(&mut self, claim_list: &mut ClaimList, place: usize) -> Entry {
+    pub(super) fn remove(&mut self, claim_list: &mut ClaimList, place: usize) -> HeapEntry {
         let removed = self.entries[place];
         let last = self.entries.pop().expect("not empty: it has this place");
         if place < self.entries.len() {
@@ -51,12 +51,12 @@ impl Heap {
         removed
     }
 
-    fn set(&mut self, claim_list: &mut ClaimList, place: usize, entry: Entry) {
+    fn set(&mut self, claim_list: &mut ClaimList, place: usize, entry: HeapEntry) {
         self.entries[place] = entry;
         claim_list.set_note(entry.at, place as u32);
     }
 
-    fn up(&mut self, claim_list: &mut ClaimList, mut place: usize, entry: Entry) {
+    fn up(&mut self, claim_list: &mut ClaimList, mut place: usize, entry: HeapEntry) {
         while place > 0 {
             let parent = (place - 1) / ARITY;
             if self.entries[parent] <= entry {
@@ -68,7 +68,7 @@ impl Heap {
         self.set(claim_list, place, entry);
     }
 
-    fn down(&mut self, claim_list: &mut ClaimList, mut place: usize, entry: Entry) {
+    fn down(&mut self, claim_list: &mut ClaimList, mut place: usize, entry: HeapEntry) {
         loop {
             let children = place * ARITY + 1..(place * ARITY + 1 + ARITY).min(self.entries.len());
             let Some(least) = children.min_by_key(|&child| self.entries[child]) else { break };

@@ -16,7 +16,7 @@ pub(super) trait Ranked {
 /// On lines of its own: several workers are in several of them.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Locked<T> {
+pub(super) struct LockedQueue<T> {
     lock: SpinLock,
     /// Of the value, as it was left.
     first: AtomicU64,
@@ -24,11 +24,11 @@ pub(super) struct Locked<T> {
 }
 
 // SAFETY: the value is reached under the lock only, by one thread at a time, and may be sent there.
-unsafe impl<T: Send> Sync for Locked<T> {}
+unsafe impl<T: Send> Sync for LockedQueue<T> {}
 
-impl<T: Ranked> Locked<T> {
-    pub(super) fn new(value: T) -> Locked<T> {
-        Locked { lock: SpinLock::new(), first: AtomicU64::new(EMPTY), value: UnsafeCell::new(value) }
+impl<T: Ranked> LockedQueue<T> {
+    pub(super) fn new(value: T) -> LockedQueue<T> {
+        LockedQueue { lock: SpinLock::new(), first: AtomicU64::new(EMPTY), value: UnsafeCell::new(value) }
     }
 
     /// Calls `f` under the lock: short, and nothing foreign (but the allocator).

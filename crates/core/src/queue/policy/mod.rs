@@ -95,7 +95,7 @@ impl Policy {
     }
 
     /// The queues of so many workers; `None` where their deques are all.
-    pub fn queues(self, workers: usize) -> Option<Box<dyn Queues>> {
+    pub fn queues(self, workers: usize) -> Option<Box<dyn PolicyQueues>> {
         match self {
             Policy::WorkStealing => None,
             Policy::DepthFirst => Some(Box::new(multiqueue::MultiQueue::new(workers))),
@@ -148,7 +148,7 @@ pub enum Arrival {
 }
 
 /// What a policy is: some queues. For any thread; all calls are short, and call nothing foreign.
-pub trait Queues: fmt::Debug + Send + Sync {
+pub trait PolicyQueues: fmt::Debug + Send + Sync {
     /// Adds a task. Returns the worker that is to start it, if it should be a certain one.
     ///
     /// `worker` is the calling one, `None` on any other thread.

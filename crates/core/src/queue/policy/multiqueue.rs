@@ -17,13 +17,13 @@
 //! before its time.)
 
 use super::claim_list::{self, ClaimList};
-use super::heap::{Entry, Heap};
+use super::heap::{Heap, HeapEntry};
 use super::label::{self, Label, Labels};
-use super::locked::{EMPTY, Locked, Ranked};
-use super::{Arrival, Queues};
+use super::locked::{EMPTY, LockedQueue, Ranked};
+use super::{Arrival, PolicyQueues};
 use crate::queue::deque::Line;
 use crate::record::header::{Header, Kind};
-use myriad_base::sys::atomic::{AtomicU64, Ordering::Relaxed};
+use myriad_base::sys::choice::Dice;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ const SELDOM: u32 = 1024;
 const DICE: usize = if cfg!(loom) { 2 } else { 64 };
 
 #[derive(Debug)]
-struct Queue {
+struct HeapQueue {
     woken: ClaimList,
     fresh: ClaimList,
     heap: Heap,
@@ -47,7 +47,7 @@ struct Queue {
     seen: u64,
 }
 
-impl Ranked for Queue {
+impl Ranked for HeapQueue {
     fn first(&self) -> u64 {
         match self.heap.first() {
             _ if self.woken.len() > 0 => 0,
@@ -72,10 +72,10 @@ enum Part {
     Last,
 }
 
-impl Queue {
-    fn new(number: usize, labels: Arc<Labels>) -> Queue {
+impl HeapQueue {
+    fn new(number: usize, labels: Arc<Labels>) -> HeapQueue {
         let [woken, fresh, last] = [(); 3].map(|()| ClaimList::new(number));
-        Queue { woken, fresh, heap: Heap::default(), last, labels, number: 0, seen: 0 }
+        HeapQueue { woken, fresh, heap: Heap::default(), last, labels, number: 0, seen: 0 }
     }
 
     /// # Safety
@@ -88,7 +88,7 @@ impl Queue {
         // SAFETY: `task` is live and in no queue (this function's contract); its `kind` does not
         // change while it lives.
         let at = unsafe { self.fresh.put(task, false, !(*task).kind.has(Kind::FUTURE)) };
-        self.heap.push(&mut self.fresh, Entry { rank, number, at });
+        self.heap.push(&mut self.fresh, HeapEntry { rank, number, at });
     }
 
     /// Takes a fresh one, and leaves its label.
@@ -126,38 +126,30 @@ impl Queue {
 /// See the module's header.
 #[derive(Debug)]
 pub(super) struct MultiQueue {
-    queues: Box<[Locked<Queue>]>,
-    dice: Box<[Line<AtomicU64>]>,
+    queues: Box<[LockedQueue<HeapQueue>]>,
+    dice: Box<[Line<Dice>]>,
     labels: Arc<Labels>,
 }
 
 impl MultiQueue {
     pub(super) fn new(workers: usize) -> MultiQueue {
         let heaps = if workers == 1 { 1 } else { HEAPS * workers };
-        let dice = (1..=DICE as u64).map(|i| Line(AtomicU64::new(i.wrapping_mul(0x9E37_79B9_7F4A_7C15))));
+        let dice = (1..=DICE as u64).map(|i| Line(Dice::new(i.wrapping_mul(0x9E37_79B9_7F4A_7C15))));
         let labels = Arc::new(Labels::new());
-        let queues = (0..heaps).map(|i| Locked::new(Queue::new(i, labels.clone())));
+        let queues = (0..heaps).map(|i| LockedQueue::new(HeapQueue::new(i, labels.clone())));
         MultiQueue { queues: queues.collect(), dice: dice.collect(), labels }
     }
 
-    /// Any queue. (xorshift; two threads with the same dice get the same number at times, and that
-    /// is all.)
+    /// Any queue.
     fn roll(&self, worker: Option<usize>) -> usize {
         if self.queues.len() == 1 {
             return 0;
         }
-        let dice = &self.dice[worker.unwrap_or(DICE - 1) % DICE].0;
-        let mut x = dice.load(Relaxed);
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        dice.store(x, Relaxed);
-        // The upper half, which is the better one, as a fraction.
-        (((x >> 32) * self.queues.len() as u64) >> 32) as usize
+        self.dice[worker.unwrap_or(DICE - 1) % DICE].below(self.queues.len())
     }
 
     /// The first non-null of what `take` gets out of the queues, beginning with any.
-    fn search(&self, worker: usize, take: impl Fn(&mut Queue) -> *mut Header) -> *mut Header {
+    fn search(&self, worker: usize, take: impl Fn(&mut HeapQueue) -> *mut Header) -> *mut Header {
         let begin = self.roll(Some(worker));
         let (before, after) = self.queues.split_at(begin);
         let filled = after.iter().chain(before).filter(|queue| !queue.is_empty());
@@ -180,11 +172,11 @@ impl MultiQueue {
         let b = if n > 1 { (a + 1 + self.roll(Some(worker)) % (n - 1)) % n } else { a };
         let (a, b) = (&self.queues[a], &self.queues[b]);
         let better = if b.first() < a.first() { b } else { a };
-        if better.is_empty() { null_mut() } else { better.with(Queue::take_first) }
+        if better.is_empty() { null_mut() } else { better.with(HeapQueue::take_first) }
     }
 }
 
-impl Queues for MultiQueue {
+impl PolicyQueues for MultiQueue {
     unsafe fn put(&self, worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize> {
         let rank = match arrival {
             Arrival::Spawned(spawner) => self.rank_below(spawner),
@@ -223,7 +215,7 @@ impl Queues for MultiQueue {
                 return task;
             }
         }
-        self.search(worker, Queue::take_first)
+        self.search(worker, HeapQueue::take_first)
     }
 
     fn claim(&self, task: &Header) -> bool {
@@ -239,6 +231,6 @@ impl Queues for MultiQueue {
     }
 
     fn is_empty(&self) -> bool {
-        self.queues.iter().all(Locked::is_empty)
+        self.queues.iter().all(LockedQueue::is_empty)
     }
 }

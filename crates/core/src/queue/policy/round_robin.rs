@@ -5,7 +5,7 @@
 //! worker that is stuck would hold up what it was dealt.
 
 use super::shared::Fifo;
-use super::{Arrival, Queues};
+use super::{Arrival, PolicyQueues};
 use crate::record::header::Header;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::ptr::null_mut;
@@ -30,7 +30,7 @@ impl RoundRobin {
     }
 }
 
-impl Queues for RoundRobin {
+impl PolicyQueues for RoundRobin {
     unsafe fn put(&self, worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize> {
         let own = worker.filter(|&worker| worker < self.hands.len());
         let to = match (arrival, own) {

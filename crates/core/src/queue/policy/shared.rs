@@ -1,14 +1,14 @@
 //! One queue for all workers, first in, first out (Boost.Fiber's `shared_work`).
 
 use super::claim_list::ClaimList;
-use super::locked::{EMPTY, Locked, Ranked};
-use super::{Arrival, Queues};
+use super::locked::{EMPTY, LockedQueue, Ranked};
+use super::{Arrival, PolicyQueues};
 use crate::record::header::{Header, Kind};
 use std::ptr::null_mut;
 
 /// A queue in order of arrival.
 #[derive(Debug)]
-pub(super) struct Fifo(Locked<ClaimList>);
+pub(super) struct Fifo(LockedQueue<ClaimList>);
 
 impl Ranked for ClaimList {
     fn first(&self) -> u64 {
@@ -18,7 +18,7 @@ impl Ranked for ClaimList {
 
 impl Fifo {
     pub(super) fn new(number: usize) -> Fifo {
-        Fifo(Locked::new(ClaimList::new(number)))
+        Fifo(LockedQueue::new(ClaimList::new(number)))
     }
 
     /// # Safety
@@ -65,7 +65,7 @@ impl SharedQueue {
     }
 }
 
-impl Queues for SharedQueue {
+impl PolicyQueues for SharedQueue {
     unsafe fn put(&self, _worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize> {
         // SAFETY: `task` is live and in no queue (the trait's contract).
         unsafe { self.0.put(task, arrival) };

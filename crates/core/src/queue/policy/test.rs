@@ -2,24 +2,24 @@
 //! its own.
 
 use super::claim_list::ClaimList;
-use super::heap::{Entry, Heap};
+use super::heap::{Heap, HeapEntry};
 use super::multiqueue::MultiQueue;
 use super::round_robin::RoundRobin;
 use super::shared::SharedQueue;
 use super::*;
-use crate::queue::records::{Random, Record, pointer, records};
+use crate::queue::records::{Random, TestRecord, pointer, records};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::collections::{HashSet, VecDeque};
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicUsize as Count;
 
-fn put(queues: &dyn Queues, worker: usize, task: &Record, arrival: Arrival) -> Option<usize> {
+fn put(queues: &dyn PolicyQueues, worker: usize, task: &TestRecord, arrival: Arrival) -> Option<usize> {
     // SAFETY: the records outlive the queues' use, and each is in none.
     unsafe { queues.put(Some(worker), pointer(task), arrival) }
 }
 
 /// Which of the records this is.
-fn index(all: &[Record], task: *mut Header) -> Option<usize> {
+fn index(all: &[TestRecord], task: *mut Header) -> Option<usize> {
     (!task.is_null()).then(|| all.iter().position(|record| pointer(record) == task).expect("one of ours"))
 }
 
@@ -61,7 +61,7 @@ fn a_heap_against_a_sorted_list() {
         if !sorted.is_empty() && (sorted.len() == all.len() || random.below(2) == 0) {
             // The first, or any.
             let which = if random.below(2) == 0 { 0 } else { random.below(sorted.len()) };
-            let entry: Entry = sorted.remove(which);
+            let entry: HeapEntry = sorted.remove(which);
             assert_eq!(heap.first().is_some_and(|first| *first == entry), which == 0);
             let place = claim_list.note(entry.at) as usize;
             assert_eq!(heap.remove(&mut claim_list, place), entry);
@@ -70,7 +70,7 @@ fn a_heap_against_a_sorted_list() {
             let task = all.iter().find(|task| claim_list.find(task).is_none()).unwrap();
             // SAFETY: the record is in no queue.
             let at = unsafe { claim_list.put(pointer(task), false, true) };
-            let entry = Entry { rank: random.below(20) as u64, number, at };
+            let entry = HeapEntry { rank: random.below(20) as u64, number, at };
             heap.push(&mut claim_list, entry);
             sorted.insert(sorted.partition_point(|other| *other < entry), entry);
         }
@@ -79,7 +79,7 @@ fn a_heap_against_a_sorted_list() {
 
 /// One worker runs a tree of tasks: which order do they begin in, and how many are queued at a
 /// time?
-fn run_tree(queues: &dyn Queues, depth: usize, fan_out: usize) -> (Vec<usize>, usize) {
+fn run_tree(queues: &dyn PolicyQueues, depth: usize, fan_out: usize) -> (Vec<usize>, usize) {
     let total = (0..=depth).map(|level| fan_out.pow(level as u32)).sum();
     let all = records(total);
     let mut depths = vec![0; total];

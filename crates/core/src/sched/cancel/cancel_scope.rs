@@ -24,9 +24,8 @@ use super::request::request_home;
 use super::thread::{self, Thread};
 use crate::record::header::{Header, Kind, Marks};
 use crate::sched::fork;
-use crate::sched::idle::WorkerShared;
 use crate::sched::unwind::{self, Payload};
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Peer};
 use myriad_base::sys::clock::Instant;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -85,13 +84,13 @@ pub(crate) struct CancelScope {
 
 #[derive(Debug, Clone, Copy)]
 enum Owner {
-    Task { task: *const Header, on_stack: bool, home: &'static WorkerShared },
+    Task { task: *const Header, on_stack: bool, home: &'static Peer },
     Thread(*const Thread),
 }
 
 /// Whom to ask once the lock is released under which a cancel scope was cancelled.
 #[derive(Debug)]
-pub(crate) struct Asked(Option<(*const Header, bool, &'static WorkerShared)>);
+pub(crate) struct Asked(Option<(*const Header, bool, &'static Peer)>);
 
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -374,9 +373,9 @@ impl CancelScope {
     }
 
     /// The worker that it was entered on, of a task's.
-    pub(crate) fn worker(&self) -> Option<&'static Worker> {
+    pub(crate) fn worker(&self) -> Option<&'static Peer> {
         match self.owner {
-            Owner::Task { home, .. } => Some(Worker::of(home)),
+            Owner::Task { home, .. } => Some(home),
             Owner::Thread(_) => None,
         }
     }

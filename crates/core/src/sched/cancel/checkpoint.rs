@@ -14,7 +14,7 @@ use crate::record::header::{Header, Marks};
 use crate::record::position;
 use crate::record::position::Position;
 use crate::sched::unwind::Payload;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Peer, Worker};
 use myriad_base::lock::bias_owner::pause;
 use myriad_base::sys::atomic::{Ordering::*, Peek, fence};
 use myriad_base::sys::mutant::{on, ord, ord_to};
@@ -224,7 +224,7 @@ pub(crate) unsafe fn leave_fiber(task: *const Header) {
 /// # Safety
 /// `task` is the record whose cancellation counts for what goes on on `w`, the calling worker; it
 /// lives.
-pub(crate) unsafe fn leave(w: &Worker, task: *const Header) {
+pub(crate) unsafe fn leave(w: &Peer, task: *const Header) {
     if w.are_fibers() {
         // SAFETY: `task` lives and goes on on this worker (this function's contract), as
         // `leave_fiber` demands.
@@ -274,7 +274,7 @@ pub(crate) unsafe fn take_off_top(w: &Worker, below: CurrentTask, task: *const H
 /// `below` is what runs on `w`, the calling worker, or waits on the same stack for what runs.
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn forget_top(w: &Worker, below: CurrentTask) {
+pub(crate) unsafe fn forget_top(w: &Peer, below: CurrentTask) {
     // SAFETY: `below` stands on the stack of what runs here (this function's contract), so
     // `cancel_record` may be asked; what stood on top of it has ended, so its record is that of
     // what goes on.

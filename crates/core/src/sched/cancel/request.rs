@@ -14,9 +14,8 @@ use crate::queue::parked::Parked;
 use crate::record::header::{Header, Kind, Marks};
 use crate::record::position;
 use crate::record::position::Position;
-use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Pool;
-use crate::sched::worker::{self, Worker};
+use crate::sched::worker::{self, Peer, Worker};
 use myriad_base::sys::atomic::{Ordering::*, fence};
 use myriad_base::sys::fence::Fence;
 use myriad_base::sys::mutant::{on, ord};
@@ -77,18 +76,18 @@ unsafe fn ask(task: *const Header, on_stack: bool, pool: &'static Pool) {
     let request = |home| unsafe { request_home(task, on_stack, home) };
     // SAFETY: the record is alive (this function's contract), and `idx` is atomic.
     match position::read(unsafe { (*task).idx.load(Relaxed) }) {
-        _ if !pool.regular_workers()[0].are_fibers() => request(&pool.regular_workers()[0].shared),
+        _ if !pool.regular_workers()[0].are_fibers() => request(pool.regular_workers()[0]),
         // Once it is started it stays there. (Perhaps with a spare worker.)
         Position::Waits(home, _) | Position::Under(home, _) => {
             // (None: a task that was left when its runtime ended, whose number another pool has
             // now.)
             if let Some(home) = pool.of_home_number(home) {
-                request(&home.shared);
+                request(home);
             }
         }
         // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or
         // it finds the mark itself, but nothing orders the two.)
-        Position::Unknown | Position::On(_) => pool.all_workers().for_each(|w| request(w.as_static())),
+        Position::Unknown | Position::On(_) => pool.all_workers().for_each(request),
     }
 }
 
@@ -97,12 +96,11 @@ unsafe fn ask(task: *const Header, on_stack: bool, pool: &'static Pool) {
 /// # Safety
 /// Where `on_stack` is false, `task` is record memory of the heap. (A record in a frame is looked
 /// up among the frames, so its address may be stale.)
-pub(crate) unsafe fn request_home(task: *const Header, on_stack: bool, home: &'static WorkerShared) {
+pub(crate) unsafe fn request_home(task: *const Header, on_stack: bool, home: &'static Peer) {
     let what = if on_stack { What::Frame(task) } else { What::Record(task) };
-    let worker = Worker::of(home);
-    if on_stack && !worker.are_fibers() {
+    if on_stack && !home.are_fibers() {
         // Its frame is in the list of the worker that it began with.
-        worker.pool.all_workers().for_each(|w| send(w.as_static(), what));
+        home.pool.all_workers().for_each(|w| send(w, what));
     } else {
         send(home, what);
     }
@@ -110,7 +108,7 @@ pub(crate) unsafe fn request_home(task: *const Header, on_stack: bool, home: &'s
 
 /// Makes all workers of a runtime look for tasks of cancelled scopes.
 pub(crate) fn request_all(pool: &'static Pool) {
-    pool.all_workers().for_each(|w| send(w.as_static(), What::ScopedTasks));
+    pool.all_workers().for_each(|w| send(w, What::ScopedTasks));
 }
 
 /// Are requests to wait? While the caller panics no wait can be ended ([`spares`]), and nobody
@@ -127,29 +125,28 @@ pub(super) fn serve_now(w: &Worker) {
     }
 }
 
-fn send(to: &'static WorkerShared, what: What) {
+fn send(to: &'static Peer, what: What) {
     let me = worker::current();
     if let Some(w) = me.as_deref()
-        && std::ptr::eq(&w.shared, to)
+        && std::ptr::eq(w.as_static(), to)
         && !must_wait(w)
     {
         // SAFETY: we are the worker; what runs is not blocked.
-        return unsafe { answer(w, what) };
+        return unsafe { answer(to, what) };
     }
-    let home = Worker::of(to);
-    if !home.are_fibers() {
+    if !to.are_fibers() {
         // SAFETY: threads mode: from anywhere.
-        return unsafe { answer(home, what) };
+        return unsafe { answer(to, what) };
     }
-    post(to, what, me.as_deref());
+    post(to, what, me.as_deref().map(|w| &**w));
 }
 
 /// Puts a request into a worker's inbox. `me` is the calling worker.
-fn post(to: &'static WorkerShared, what: What, me: Option<&Worker>) {
+fn post(to: &'static Peer, what: What, me: Option<&Peer>) {
     let request = Box::into_raw(Box::new(Request { node: Parked::new(None), what }));
     let fence = me.map_or(Fence::foreign(), |w| w.shared.deque.fence);
     // SAFETY: a node of our own, in no list; the worker frees it.
-    unsafe { to.workers.send(to, request.cast(), &fence) };
+    unsafe { to.shared.workers.send(&to.shared, request.cast(), &fence) };
 }
 
 /// A request has come out of the inbox.
@@ -164,16 +161,16 @@ pub(crate) unsafe fn serve(w: &Worker, node: *mut Parked) {
     let what = unsafe { Box::from_raw(node.cast::<Request>()) }.what;
     // SAFETY: the worker `w` is calling (this function's contract); `what` was made by
     // `request_home`, `request_all` or `sweep`, which know whether a record is of the heap.
-    unsafe { answer(w, what) };
+    unsafe { answer(w.as_static(), what) };
 }
 
 thread_local! {
     /// What is to be answered after what is being answered on this thread.
-    static LATER: RefCell<Option<Vec<(&'static Worker, What)>>> = const { RefCell::new(None) };
+    static LATER: RefCell<Option<Vec<(&'static Peer, What)>>> = const { RefCell::new(None) };
 }
 
 /// Looks at the list. `None`: the thread is about to end, and has none any more.
-fn later<R>(f: impl FnOnce(&mut Option<Vec<(&'static Worker, What)>>) -> R) -> Option<R> {
+fn later<R>(f: impl FnOnce(&mut Option<Vec<(&'static Peer, What)>>) -> R) -> Option<R> {
     LATER.try_with(|later| f(&mut later.borrow_mut())).ok()
 }
 
@@ -183,10 +180,10 @@ fn later<R>(f: impl FnOnce(&mut Option<Vec<(&'static Worker, What)>>) -> R) -> O
 /// # Safety
 /// The caller is the worker `w`, or in threads mode anybody. A [`What::Record`] is record memory of
 /// the heap.
-unsafe fn answer(w: &Worker, what: What) {
+unsafe fn answer(w: &'static Peer, what: What) {
     let nested = later(|later| match later {
         Some(later) => {
-            later.push((Worker::of(w.as_static()), what));
+            later.push((w, what));
             true
         }
         None => {
@@ -233,7 +230,7 @@ pub(super) fn answer_later() {
 
 /// # Safety
 /// The conditions of [`answer`], on `w` and `what`.
-unsafe fn answer_one(w: &Worker, what: What) {
+unsafe fn answer_one(w: &'static Peer, what: What) {
     // SAFETY: the worker is calling, or it is threads mode (this function's contract). A
     // `Record` is of the heap; what `look_at` and `each_cancelled` look at stands in a frame that
     // is in the worker's list, or is a record of the heap. A sweep is begun by the worker alone,
@@ -259,14 +256,14 @@ unsafe fn answer_one(w: &Worker, what: What) {
 /// # Safety
 /// The caller is the worker `w`, or in threads mode anybody; no other request for a sweep of this
 /// worker is in its inbox.
-unsafe fn sweep(w: &Worker) {
+unsafe fn sweep(w: &'static Peer) {
     // (In threads mode, what a runtime in fiber mode has left: there is nothing to be found.)
     // SAFETY: the worker is calling (this function's contract), and it was asked first whether
     // it is in fiber mode.
-    let more = w.are_fibers() && unsafe { w.scoped.sweep(w) };
+    let more = w.are_fibers() && unsafe { w.scoped.sweep(w.own()) };
     w.scoped.sweep.asked.set(more);
     if more {
-        post(w.as_static(), What::Sweep, Some(w));
+        post(w, What::Sweep, Some(w));
     }
 }
 
@@ -275,7 +272,7 @@ unsafe fn sweep(w: &Worker) {
 /// # Safety
 /// The caller is the worker `w`, or in threads mode anybody. `task` is record memory of the heap,
 /// or, in fiber mode, a record in a frame of this worker that stands.
-pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
+pub(super) unsafe fn look(w: &'static Peer, mut task: *const Header) {
     if !w.are_fibers() {
         // SAFETY: `task` is record memory of the heap in threads mode (this function's contract).
         return unsafe { look_anywhere(task) };
@@ -296,7 +293,7 @@ pub(super) unsafe fn look(w: &Worker, mut task: *const Header) {
                         return;
                     }
                     if checkpoint::end(node) {
-                        w.make_ready(node.cast_mut());
+                        w.own().make_ready(node.cast_mut());
                     }
                     return;
                 }

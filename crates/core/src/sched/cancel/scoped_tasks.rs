@@ -18,7 +18,7 @@ use crate::record::header::{Header, Marks};
 use crate::record::position;
 use crate::record::position::Position;
 use crate::sched::pool::Handle;
-use crate::sched::worker::{Role, Worker};
+use crate::sched::worker::{Peer, Role, Worker};
 use myriad_base::sys::atomic::{AtomicBool, Ordering::*, fence};
 use myriad_base::sys::mutant::fault;
 use std::cell::UnsafeCell;
@@ -72,7 +72,7 @@ struct Links {
     next: *mut Frame,
     prev: *mut Frame,
     /// In whose list the frame is.
-    worker: &'static Worker,
+    worker: &'static Peer,
 }
 
 impl ScopedTasks {
@@ -98,7 +98,7 @@ impl ScopedTasks {
         // the worker on which the task blocked for the first time. (That need not be the worker on
         // which it began: what ran on top of it may have blocked before, and gone on elsewhere.)
         unsafe {
-            let began = Worker::of(w.as_static());
+            let began = w.as_static();
             let before = (*task).idx.load(Relaxed);
             let mut frame = Frame { links: MaybeUninit::uninit(), task, scope, before };
             let this = &raw mut frame;
@@ -135,7 +135,7 @@ impl ScopedTasks {
             }
             let _guard = self.lock(w);
             let next = *self.first.get();
-            (*this).links.write(Links { next, prev: null_mut(), worker: Worker::of(w.as_static()) });
+            (*this).links.write(Links { next, prev: null_mut(), worker: w.as_static() });
             if !next.is_null() {
                 (*Frame::links(next)).prev = this;
             }
@@ -195,7 +195,7 @@ impl ScopedTasks {
     }
 
     #[inline(always)]
-    fn lock(&self, w: &Worker) -> Option<MutexGuard<'_, ()>> {
+    fn lock(&self, w: &Peer) -> Option<MutexGuard<'_, ()>> {
         if w.are_fibers() { None } else { Some(self.lock.lock().unwrap_or_else(|e| e.into_inner())) }
     }
 
@@ -203,7 +203,7 @@ impl ScopedTasks {
     ///
     /// # Safety
     /// The caller is the worker, or anybody in threads mode.
-    pub(super) unsafe fn look_at(&self, w: &Worker, task: *const Header) {
+    pub(super) unsafe fn look_at(&self, w: &'static Peer, task: *const Header) {
         let guard = self.lock(w);
         // SAFETY: owner only, or under the lock; frames in the list stand.
         unsafe {
@@ -233,7 +233,7 @@ impl ScopedTasks {
     ///
     /// # Safety
     /// Threads mode. `show` neither begins nor ends a task.
-    pub(super) unsafe fn each_cancelled(&self, w: &Worker, mut show: impl FnMut(*const Header)) {
+    pub(super) unsafe fn each_cancelled(&self, w: &Peer, mut show: impl FnMut(*const Header)) {
         let mut found = Vec::new();
         {
             let _guard = self.lock(w);

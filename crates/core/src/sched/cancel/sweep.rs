@@ -96,7 +96,7 @@ impl ScopedTasks {
             // set aside, and goes on later.
             unsafe {
                 let node = waits_at(task);
-                request::look(w, task);
+                request::look(w.as_static(), task);
                 if let Some(node) = node {
                     let saved = (*node).saved.with(|saved| *saved);
                     for at in (0..GOES_ON).step_by(LINE) {

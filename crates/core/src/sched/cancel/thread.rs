@@ -7,7 +7,7 @@ use super::{cancel_scope, checkpoint};
 use crate::queue::parked::Parked;
 use crate::sched::wait::foreign;
 use myriad_base::sys::atomic::AtomicU8;
-use myriad_base::sys::clock::Instant;
+use myriad_base::sys::clock::{Instant, system_now};
 use myriad_base::sys::futex::Parker;
 use std::cell::Cell;
 use std::ptr::null;
@@ -54,7 +54,7 @@ pub(super) fn is_cancelled() -> bool {
     if THREAD.try_with(|thread| thread.regions.get()).unwrap_or(0) == 0 {
         return false;
     }
-    cancel_scope::expire(Instant::real_now());
+    cancel_scope::expire(system_now());
     cancel_scope::is_cancelled(cancel_scope::Key::current())
 }
 
@@ -119,7 +119,7 @@ unsafe fn sleep(node: *const Parked, deadline: Instant) -> bool {
             // thread panics.
             asks = false;
         }
-        let now = Instant::real_now();
+        let now = system_now();
         if now >= deadline {
             return false;
         }

@@ -1,13 +1,13 @@
 //! Scoped values: bound for the time of a call, seen by all that is called and spawned in it.
 //!
 //! ```text
-//!  task:   LEVEL = 3 -> USER = "ann" -> LEVEL = 1          innermost first; each binding is counted by who points to it
+//!  task:   LEVEL = 3 -> USER = "ann" -> LEVEL = 1          innermost first; each binding is counted
 //!  child:               ^ (spawned before LEVEL = 3)
 //! ```
 //! A binding never changes, so tasks share the list without locks. Source of the semantics: Julia's
 //! `ScopedValues` (1.11), Java's `ScopedValue`.
 
-use super::scoped::{Bound, Shared};
+use super::scoped::{Bound, SharedValue};
 use super::{end_if_empty, find, find_or_make};
 use std::any::Any;
 use std::fmt;
@@ -111,7 +111,7 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
             let mut next = bindings.as_ref();
             while let Some(binding) = next {
                 if binding.key == key
-                    && let Some(value) = Shared::<T>::of(&binding.value)
+                    && let Some(value) = SharedValue::<T>::of(&binding.value)
                 {
                     return Some(std::ptr::from_ref(value));
                 }

@@ -13,9 +13,9 @@ pub(super) enum Found<T> {
 }
 
 #[derive(Default)]
-pub(super) struct Locals(Vec<Slot>);
+pub(super) struct Locals(Vec<LocalSlot>);
 
-struct Slot {
+struct LocalSlot {
     /// The key's address.
     key: usize,
     /// `None` once dropped. Boxed, so that the list may grow while the value is in use.
@@ -43,7 +43,7 @@ impl Locals {
     /// The value's address is taken when its box is in the list: to move a box says that nobody
     /// else has its address.
     pub(super) fn insert<T: Send + 'static>(&mut self, key: usize, value: Box<T>) -> Option<*const T> {
-        self.0.push(Slot { key, value: Some(value) });
+        self.0.push(LocalSlot { key, value: Some(value) });
         let value = self.0.last()?.value.as_ref()?.downcast_ref::<T>()?;
         Some(value)
     }

@@ -2,8 +2,8 @@
 
 pub use super::generator::{Generator, Span};
 use super::{find, find_or_make, generator};
+use myriad_base::sys::choice::entropy;
 use std::cell::UnsafeCell;
-use std::hash::{BuildHasher, RandomState};
 
 /// The running task's generator; see [`rng`].
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +88,7 @@ fn with<R>(f: impl FnOnce(&mut Generator) -> R) -> R {
 #[cold]
 fn from_system() -> Generator {
     // Its keys come from the system, and differ from call to call.
-    Generator::from_seed(RandomState::new().hash_one(0_u64))
+    Generator::from_seed(entropy())
 }
 
 impl Rng {

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// A value that several bindings hold, one for each list that it was put in front of.
-pub(super) struct Shared<T>(Arc<T>);
+pub(super) struct SharedValue<T>(Arc<T>);
 
-impl<T: Send + Sync + 'static> Shared<T> {
+impl<T: Send + Sync + 'static> SharedValue<T> {
     /// The value of a binding.
     pub(super) fn of(value: &(dyn Any + Send + Sync)) -> Option<&T> {
-        value.downcast_ref::<T>().or_else(|| value.downcast_ref::<Shared<T>>().map(|shared| &*shared.0))
+        value.downcast_ref::<T>().or_else(|| value.downcast_ref::<SharedValue<T>>().map(|shared| &*shared.0))
     }
 }
 
@@ -58,7 +58,7 @@ impl<T: Send + Sync + 'static, F: Future> Future for Bound<T, F> {
         let parent = current();
         let binding = match &this.last {
             Some(last) if same(&last.parent, &parent) => last.clone(),
-            _ => Arc::new(Binding { key: this.key.key(), parent, value: Shared(this.value.clone()) }),
+            _ => Arc::new(Binding { key: this.key.key(), parent, value: SharedValue(this.value.clone()) }),
         };
         this.last = Some(binding.clone());
         let _bound = bind(binding);

@@ -11,15 +11,15 @@ pub(crate) struct Dedicated(Mutex<Entries>);
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
     /// Those that have not ended.
-    pub(crate) live: Vec<Task>,
+    pub(crate) live: Vec<DedicatedTask>,
     /// Threads that were not joined yet.
     pub(crate) threads: Vec<std::thread::JoinHandle<()>>,
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Task(pub(crate) *const Header);
+pub(crate) struct DedicatedTask(pub(crate) *const Header);
 // SAFETY: an address to compare.
-unsafe impl Send for Task {}
+unsafe impl Send for DedicatedTask {}
 
 impl Dedicated {
     pub(crate) fn locked(&self) -> MutexGuard<'_, Entries> {
@@ -34,7 +34,7 @@ impl Dedicated {
 
     /// Has this task a thread of its own?
     pub(crate) fn has(&self, task: *const Header) -> bool {
-        self.locked().live.contains(&Task(task))
+        self.locked().live.contains(&DedicatedTask(task))
     }
 
     pub(crate) fn ended(&self, task: *const Header) {

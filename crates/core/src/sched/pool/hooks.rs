@@ -56,7 +56,7 @@ impl ThreadHooks {
         IN_HOOK_OF_GLOBAL.set(before);
         // SAFETY: the role that the thread had. Only a wait gives a role away, and the thread had
         // none.
-        unsafe { set_current(w.as_deref()) };
+        unsafe { set_current(w.map(|w| w.as_static())) };
         result
     }
 

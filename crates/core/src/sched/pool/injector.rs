@@ -1,6 +1,6 @@
 //! The injector: where tasks come in from outside of the workers, and who is in `run`.
 
-use super::{Admission, Injector, Origin, Pool, Task, locked};
+use super::{Admission, Injector, Origin, Pool, QueuedTask, locked};
 use crate::queue::policy::Arrival;
 use crate::record::header::{DETACHED, Header, Kind};
 use crate::sched::calls;
@@ -168,18 +168,18 @@ impl Pool {
                     } else {
                         // SAFETY: the record is live, in no queue, and the caller's to queue (this
                         // function's contract).
-                        unsafe { injector.queue.push(Task(task)) };
+                        unsafe { injector.queue.push(QueuedTask(task)) };
                         self.workers.inject();
                     }
                 }
                 Some(Lane::Urgent) => {
-                    injector.urgent.push_back(Task(task));
+                    injector.urgent.push_back(QueuedTask(task));
                     self.workers.inject_urgent();
                     drop(injector);
                     self.hurry();
                 }
                 Some(Lane::Deferred) => {
-                    injector.deferred.push_back(Task(task));
+                    injector.deferred.push_back(QueuedTask(task));
                     self.workers.defer();
                 }
             }
@@ -196,11 +196,11 @@ impl Pool {
     pub(crate) unsafe fn pin(&self, task: *mut Header, worker: usize, origin: Origin) {
         let mut injector = locked(&self.injector);
         if self.admits(&injector, origin) {
-            injector.pinned.entry(worker).or_default().push_back(Task(task));
+            injector.pinned.entry(worker).or_default().push_back(QueuedTask(task));
             let w = self.regular_workers()[worker];
             // Under the lock, as above. Awake, it looks at its next turn.
             if !self.workers.pin(&w.shared) {
-                w.tick_countdown.store(0, Relaxed);
+                w.request_tick();
             }
         } else {
             drop(injector);
@@ -214,7 +214,7 @@ impl Pool {
     pub(crate) fn take_pinned(&self, w: &Worker) -> *mut Header {
         let mut injector = locked(&self.injector);
         let queue = injector.pinned.get_mut(&w.shared.index);
-        let Some(Task(task)) = queue.and_then(VecDeque::pop_front) else { return null_mut() };
+        let Some(QueuedTask(task)) = queue.and_then(VecDeque::pop_front) else { return null_mut() };
         w.shared.remote.pinned.fetch_sub(1, Relaxed);
         task
     }
@@ -228,7 +228,7 @@ impl Pool {
     /// Takes the interactive task that has waited longest; null if there is none.
     pub(crate) fn take_urgent(&self, w: &Worker) -> *mut Header {
         let mut injector = locked(&self.injector);
-        let Some(Task(task)) = injector.urgent.pop_front() else { return null_mut() };
+        let Some(QueuedTask(task)) = injector.urgent.pop_front() else { return null_mut() };
         self.workers.take_urgent(1);
         w.lanes.begins(true);
         task
@@ -237,7 +237,7 @@ impl Pool {
     /// Takes the background task that has waited longest; null if there is none.
     pub(crate) fn take_deferred(&self) -> *mut Header {
         let mut injector = locked(&self.injector);
-        let Some(Task(task)) = injector.deferred.pop_front() else { return null_mut() };
+        let Some(QueuedTask(task)) = injector.deferred.pop_front() else { return null_mut() };
         self.workers.take_deferred(1);
         task
     }
@@ -261,7 +261,7 @@ impl Pool {
             return if with_jobs { queues.take(w.shared.index, None) } else { spare::take_queued(w, queues) };
         }
         let mut injector = locked(&self.injector);
-        if with_jobs && let Some(Task(job)) = injector.queue.take_aside() {
+        if with_jobs && let Some(QueuedTask(job)) = injector.queue.take_aside() {
             drop(injector);
             self.workers.uninject(1);
             w.lanes.begins(false);
@@ -278,12 +278,12 @@ impl Pool {
         // A spare holds nothing back.
         let most = if w.spare { 1 } else { 32 };
         let share = (injector.queue.len(with_jobs) / self.regular_workers().len()).clamp(1, most);
-        let Some(Task(first)) = injector.queue.pop(with_jobs) else { return null_mut() };
-        let more: Vec<Task> = (1..share).map_while(|_| injector.queue.pop(with_jobs)).collect();
+        let Some(QueuedTask(first)) = injector.queue.pop(with_jobs) else { return null_mut() };
+        let more: Vec<QueuedTask> = (1..share).map_while(|_| injector.queue.pop(with_jobs)).collect();
         drop(injector);
         self.workers.uninject(1 + more.len());
         // The newest is popped first: push them so that the oldest is.
-        for Task(task) in more.into_iter().rev() {
+        for QueuedTask(task) in more.into_iter().rev() {
             // SAFETY: taken out of the injector; `w` is the calling worker.
             unsafe { w.push_any(task) };
         }
@@ -294,7 +294,7 @@ impl Pool {
     /// injected.
     pub(crate) fn put_aside(&self, job: *mut Header) {
         let mut injector = locked(&self.injector);
-        injector.queue.put_aside(Task(job));
+        injector.queue.put_aside(QueuedTask(job));
         // Counted under the lock, as what is injected.
         self.workers.inject();
     }
@@ -337,13 +337,13 @@ impl Pool {
         self.workers.take_deferred(deferred.len());
         self.regular_workers().iter().for_each(|w| w.shared.remote.pinned.store(0, Relaxed));
         let others = urgent.drain(..).chain(deferred.drain(..)).chain(pinned.drain().flat_map(|(_, queue)| queue));
-        queue.into_iter().chain(others).map(|Task(task)| task).collect()
+        queue.into_iter().chain(others).map(|QueuedTask(task)| task).collect()
     }
 
     /// A thread or a task of another runtime begins to wait for this task, whose record is in its
     /// frame.
     pub(crate) fn begin_run(&self, task: *mut Header) {
-        locked(&self.injector).runs.push(Task(task));
+        locked(&self.injector).runs.push(QueuedTask(task));
     }
 
     /// It has ended.

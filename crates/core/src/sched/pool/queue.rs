@@ -1,24 +1,24 @@
 //! The injector's queue: tasks first come, first served. Jobs of guests stand in a line of their
 //! own, beside which a spare can go ([`crate::sched::spare`]).
 
-use super::Task;
+use super::QueuedTask;
 use crate::sched::spare;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    tasks: VecDeque<(u64, Task)>,
-    jobs: VecDeque<(u64, Task)>,
+pub(super) struct InjectorQueue {
+    tasks: VecDeque<(u64, QueuedTask)>,
+    jobs: VecDeque<(u64, QueuedTask)>,
     /// Jobs that a spare has stolen and passed over; they go into no deque again.
-    passed_over: Vec<Task>,
+    passed_over: Vec<QueuedTask>,
     /// Counts arrivals.
     arrivals: u64,
 }
 
-impl Queue {
+impl InjectorQueue {
     /// # Safety
     /// `task` is a live record in no queue, and the caller's to queue.
-    pub(super) unsafe fn push(&mut self, task: Task) {
+    pub(super) unsafe fn push(&mut self, task: QueuedTask) {
         self.arrivals += 1;
         // SAFETY: the record is live and the caller's (this function's contract).
         let line = if unsafe { spare::is_job(task.0) } { &mut self.jobs } else { &mut self.tasks };
@@ -26,18 +26,18 @@ impl Queue {
     }
 
     /// A spare has taken this job out of a deque.
-    pub(super) fn put_aside(&mut self, job: Task) {
+    pub(super) fn put_aside(&mut self, job: QueuedTask) {
         self.passed_over.push(job);
     }
 
     /// The job that was put aside last.
-    pub(super) fn take_aside(&mut self) -> Option<Task> {
+    pub(super) fn take_aside(&mut self) -> Option<QueuedTask> {
         self.passed_over.pop()
     }
 
     /// The oldest; of the tasks alone, or with the jobs.
-    pub(super) fn pop(&mut self, with_jobs: bool) -> Option<Task> {
-        let age = |line: &VecDeque<(u64, Task)>| line.front().map_or(u64::MAX, |(arrival, _)| *arrival);
+    pub(super) fn pop(&mut self, with_jobs: bool) -> Option<QueuedTask> {
+        let age = |line: &VecDeque<(u64, QueuedTask)>| line.front().map_or(u64::MAX, |(arrival, _)| *arrival);
         let job_is_next = with_jobs && age(&self.jobs) < age(&self.tasks);
         let line = if job_is_next { &mut self.jobs } else { &mut self.tasks };
         line.pop_front().map(|(_, task)| task)
@@ -49,7 +49,7 @@ impl Queue {
     }
 
     /// All there are.
-    pub(super) fn drain(&mut self) -> Vec<Task> {
+    pub(super) fn drain(&mut self) -> Vec<QueuedTask> {
         let lines = std::mem::take(&mut self.tasks).into_iter().chain(std::mem::take(&mut self.jobs));
         lines.map(|(_, task)| task).chain(self.passed_over.drain(..)).collect()
     }
@@ -67,13 +67,14 @@ mod test {
         // Jobs: 1, 2, 4.
         [1, 2, 4].into_iter().for_each(|i| records[i].set_kind(Kind::CLOSURE.and(Kind::GUEST)));
         let queued = || {
-            let mut queue = Queue::default();
+            let mut queue = InjectorQueue::default();
             // SAFETY: the records are live, and in no queue that anybody else has.
-            records.iter().for_each(|record| unsafe { queue.push(Task(pointer(record))) });
+            records.iter().for_each(|record| unsafe { queue.push(QueuedTask(pointer(record))) });
             queue
         };
-        let number =
-            |task: Option<Task>| task.and_then(|task| records.iter().position(|record| pointer(record) == task.0));
+        let number = |task: Option<QueuedTask>| {
+            task.and_then(|task| records.iter().position(|record| pointer(record) == task.0))
+        };
         let mut all = queued();
         assert_eq!((all.len(true), all.len(false)), (6, 3));
         assert!((0..6).all(|i| number(all.pop(true)) == Some(i)) && all.pop(true).is_none());

@@ -4,11 +4,11 @@ use super::hooks::{Hook, ThreadHooks};
 use crate::sched::pool::{Admission, Pool, Threads, locked};
 use crate::sched::stacks::worker_main;
 use crate::sched::unwind;
-use crate::sched::worker::{Worker, set_current};
+use crate::sched::worker::{Peer, Worker, set_current};
 use myriad_base::stack::overflow;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::Ordering::*;
-use myriad_base::sys::clock::Instant;
+use myriad_base::sys::clock::{self, Instant};
 use myriad_base::sys::passing::passing;
 use myriad_base::sys::{map, thread};
 use std::io;
@@ -67,7 +67,7 @@ impl Pool {
     }
 
     /// First on a thread of the runtime.
-    pub(crate) fn enter_thread(&self, w: &Worker) {
+    pub(crate) fn enter_thread(&self, w: &'static Peer) {
         // Before it has a worker: what the hook spawns must not go to the deque of a worker whose
         // role another thread has.
         self.tell(|threads| &threads.start, w);
@@ -79,7 +79,7 @@ impl Pool {
     }
 
     /// The calling thread begins to work as this worker: on its core, if workers are pinned.
-    pub(crate) fn move_thread(&self, w: &Worker) {
+    pub(crate) fn move_thread(&self, w: &Peer) {
         if let Some(cpus) = &self.config().cpus {
             // A spare is for whatever core has time.
             _ = if w.spare { thread::unpin(cpus) } else { thread::pin_to_cpu(cpus[w.shared.index]) };
@@ -89,7 +89,7 @@ impl Pool {
     }
 
     /// Calls the hook of the user.
-    fn tell(&self, which: impl FnOnce(&ThreadHooks) -> &Option<Hook>, w: &Worker) {
+    fn tell(&self, which: impl FnOnce(&ThreadHooks) -> &Option<Hook>, w: &Peer) {
         let config = self.config();
         if let Some(hook) = which(&config.threads)
             && let Err(payload) = config.threads.call(|| hook(w.shared.index))
@@ -99,7 +99,7 @@ impl Pool {
     }
 
     /// Last on a thread of the runtime that was started for this worker.
-    pub(crate) fn leave_thread(&self, w: &Worker) {
+    pub(crate) fn leave_thread(&self, w: &Peer) {
         self.frames_go();
         overflow::leave_thread();
         // SAFETY: the thread's loop is over, and nothing on its stack acts as a worker any more.
@@ -141,7 +141,7 @@ impl Pool {
             late(w.pool);
             // SAFETY: nobody else was given the role of a worker that has ended; the thread gives
             // it up for good in `leave_thread`.
-            unsafe { set_current(Some(w)) };
+            unsafe { set_current(Some(w.as_static())) };
         }
     }
 
@@ -159,13 +159,13 @@ impl Pool {
         let mut threads = locked(&self.threads);
         while threads.ended < workers {
             // A worker with a long queue would look up only after so many turns.
-            self.all_workers().for_each(|w| w.tick_countdown.store(0, Relaxed));
-            let left = until.map_or(Duration::MAX, |t| t - Instant::real_now());
+            self.all_workers().for_each(|w| w.request_tick());
+            let left = until.map_or(Duration::MAX, |t| t - clock::system_now());
             if left.is_zero() {
                 return false;
             }
             let pause = left.min(Duration::from_millis(1));
-            threads = self.changed.wait_timeout(threads, pause).unwrap_or_else(|e| e.into_inner()).0;
+            threads = clock::wait(&self.changed, threads, pause).0;
         }
         true
     }
@@ -210,9 +210,8 @@ impl Pool {
                 // In threads mode idle threads that were told to end may still be on their way.
                 if threads.handles.len() > threads.blocked + self.blocked_threads() {
                     let wait = Duration::from_millis(100);
-                    let (threads, timeout) =
-                        self.changed.wait_timeout(threads, wait).unwrap_or_else(|e| e.into_inner());
-                    if timeout.timed_out() && threads.leaving.is_empty() {
+                    let (threads, is_late) = clock::wait(&self.changed, threads, wait);
+                    if is_late && threads.leaving.is_empty() {
                         return false;
                     }
                     continue;
@@ -243,7 +242,7 @@ impl Pool {
 
     /// Threads of blocked tasks, once all workers have ended.
     fn blocked_threads(&self) -> usize {
-        let left: isize = self.all_workers().map(|w| w.stacks.counted()).sum();
+        let left: isize = self.all_workers().map(|w| w.counted_stacks()).sum();
         usize::try_from(left).unwrap_or(0)
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `relief` says
-//!  all workers of all runtimes sleep: sleeps without a time limit, until one wakes up, or a thread ends and is to be joined
+//!  all workers of all runtimes sleep: sleeps without a time limit, until one wakes up, or a thread
+//!  ends and is to be joined
 //! ```
 //! How the two do not miss each other: [`super::parking`]. So an idle program has no ticks. The
 //! thread ends with the last runtime, and is joined by its shutdown. Meanwhile another runtime may
@@ -24,10 +25,10 @@ use crate::sched::rescue::watch::Watch;
 use crate::sched::unwind;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
 use myriad_base::sys::passing::passing;
-use myriad_base::sys::thread;
+use myriad_base::sys::{clock, thread};
 use std::sync::{Mutex, MutexGuard};
-use std::thread::{JoinHandle, Thread, park, park_timeout};
-use std::time::{Duration, Instant};
+use std::thread::{JoinHandle, Thread, park};
+use std::time::Duration;
 
 pub(crate) struct Monitor {
     /// Whose threads these are: see [`crate::sched::fork`].
@@ -149,7 +150,7 @@ fn run(generation: usize) {
             if monitor.generation != generation {
                 return;
             }
-            let now = Instant::now();
+            let now = clock::system_now();
             for watch in &mut monitor.watched {
                 let until = watch.scan(now, &mut stories);
                 pause = [pause, until].into_iter().flatten().min();
@@ -169,7 +170,7 @@ fn run(generation: usize) {
             }
         }
         match pause {
-            Some(pause) => park_timeout(pause),
+            Some(pause) => clock::park(pause),
             None => sleep(generation),
         }
     }

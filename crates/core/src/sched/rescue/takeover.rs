@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  monitor: open = true; HEAVY; ready tasks? -> wake a helper
-//!  helper (any worker with nothing to do): open? -> under the ring's lock: inbox into the ring, take one; give it *its own* role
+//!  helper (any worker with nothing to do): open? -> under the ring's lock: inbox into the ring,
+//!          take one; give it *its own* role
 //!  waker:   push on the inbox; LIGHT (or on the ring, under its lock); open? sleepers? -> wake one
 //!  sleeper: sleepers+1; sleeping=1; HEAVY; anybody open and ready? -> do not sleep
 //! ```
@@ -75,7 +76,11 @@ impl WorkerShared {
     ///
     /// No fence: a monitor that opens us, or a sleeper, looks at the ring under its lock, before
     /// our push (then the lock shows us what it did before) or after it.
-    pub(crate) fn push_ready(&self, node: *mut Parked) {
+    ///
+    /// # Safety
+    /// The node is blocked, in no list, and stands until it goes on. The worker is in threads mode,
+    /// and goes on with it, or lets another do so.
+    pub(crate) unsafe fn push_ready(&self, node: *mut Parked) {
         self.ready.locked(|ring| ring.push(node));
         if self.is_open() {
             self.workers.tell_helper();

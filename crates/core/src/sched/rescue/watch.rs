@@ -42,10 +42,11 @@ use super::stuck::{OnStuck, Stuck};
 use crate::sched::idle::{ASLEEP, RESTING, WorkerShared};
 use crate::sched::pool::Pool;
 use crate::sched::timers::Timers;
-use crate::sched::worker::Worker;
+use crate::sched::worker::Peer;
 use myriad_base::sys::atomic::Ordering::*;
-use myriad_base::sys::thread;
-use std::time::{Duration, Instant};
+use myriad_base::sys::clock::Instant;
+use myriad_base::sys::{choice, thread};
+use std::time::Duration;
 
 /// Between two looks, as long as a worker is awake; and how long one that does not move is not yet
 /// stuck.
@@ -108,7 +109,7 @@ struct Seen {
 
 /// What one look has found.
 #[derive(Default)]
-struct Found {
+struct ScanResult {
     /// Awake, and not waiting in the system.
     running: usize,
     sleepers: usize,
@@ -187,7 +188,7 @@ impl Watch {
     pub(super) fn scan(&mut self, now: Instant, stories: &mut Vec<(OnStuck, Stuck)>) -> Option<Duration> {
         let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM);
         let threshold = if recent(self.last_urgent) { QUICK } else { THRESHOLD };
-        let mut found = Found::default();
+        let mut found = ScanResult::default();
         for (i, &shared) in self.pool.workers.all().iter().enumerate() {
             if self.seen.len() == i {
                 self.seen.push(Seen::new(0, (0, 0), now, None));
@@ -243,10 +244,10 @@ impl Watch {
         shared: &'static WorkerShared,
         now: Instant,
         threshold: Duration,
-        found: &mut Found,
+        found: &mut ScanResult,
         stories: &mut Vec<(OnStuck, Stuck)>,
     ) {
-        let (seen, w) = (&mut self.seen[i], Worker::of(shared));
+        let (seen, w) = (&mut self.seen[i], Peer::of(shared));
         if shared.remote.dead.load(Relaxed) {
             return;
         }
@@ -261,7 +262,7 @@ impl Watch {
         }
         if sleeping == 0 {
             // Its next turn is one that counts.
-            w.tick_countdown.store(0, Relaxed);
+            w.request_tick();
         }
         found.sleepers += usize::from(sleeping == ASLEEP);
         let duration = now - seen.at_since;
@@ -337,7 +338,7 @@ impl Watch {
     }
 
     /// Something waits behind a stuck worker.
-    fn help(&mut self, now: Instant, found: &Found) {
+    fn help(&mut self, now: Instant, found: &ScanResult) {
         if found.sleepers > 0 {
             self.pool.workers.wake_one();
             return;
@@ -361,12 +362,12 @@ impl Watch {
     fn call_spare(&mut self) -> bool {
         let workers = &self.pool.workers;
         let resting = workers.all()[self.workers..].iter().find(|shared| {
-            let w = Worker::of(shared);
+            let w = Peer::of(shared);
             shared.remote.sleeping.word.load(Relaxed) == RESTING && !w.on_duty.load(Relaxed)
         });
         match resting {
             Some(shared) => {
-                Worker::of(shared).on_duty.store(true, Relaxed);
+                Peer::of(shared).on_duty.store(true, Relaxed);
                 workers.call(shared);
                 true
             }
@@ -394,10 +395,10 @@ impl Watch {
         let on_duty = all.filter(|(i, shared)| {
             let sleeps = shared.remote.sleeping.word.load(Relaxed) == ASLEEP;
             // (One that has gone to sleep just when it went off duty must look up.)
-            (Worker::of(shared).on_duty.load(Relaxed) || sleeps) && !self.seen.get(*i).is_none_or(|seen| seen.stuck)
+            (Peer::of(shared).on_duty.load(Relaxed) || sleeps) && !self.seen.get(*i).is_none_or(|seen| seen.stuck)
         });
         for (_, shared) in on_duty.take(most) {
-            Worker::of(shared).on_duty.store(false, Relaxed);
+            Peer::of(shared).on_duty.store(false, Relaxed);
             workers.call(shared);
         }
     }
@@ -406,9 +407,9 @@ impl Watch {
 /// Does the owner of this deque push and pop?
 fn moves(shared: &WorkerShared) -> bool {
     let before = shared.deque.position();
-    let began = thread::ticks();
-    let long = 200 * thread::ticks_per_us();
-    while thread::ticks() - began < long {
+    let began = choice::ticks();
+    let long = 200 * choice::ticks_per_us();
+    while choice::ticks() - began < long {
         if shared.deque.position() != before {
             return true;
         }

@@ -1,9 +1,9 @@
 //! Who is calling.
 
-use super::{Kind, OPEN, Wait, Waiter};
+use super::{OPEN, Wait, Waiter, WaiterKind};
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
-use crate::sched::worker::{self, Role, Worker, wake_node, wake_node_next};
+use crate::sched::worker::{self, Peer, Role, wake_node, wake_node_next};
 use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::AtomicU8;
 use std::marker::PhantomData;
@@ -31,7 +31,7 @@ fn spent(let_others_go: fn(Role) -> Role) {
 #[derive(Debug, Clone, Copy)]
 pub struct Caller {
     /// The worker that the caller was at first; in fiber mode that is for good.
-    home: Option<&'static Worker>,
+    home: Option<&'static Peer>,
     /// Of the thread that asked: so it is not `Send`.
     thread: PhantomData<*mut ()>,
 }
@@ -40,7 +40,7 @@ impl Caller {
     /// The calling thread.
     #[inline(always)]
     pub fn get() -> Caller {
-        Caller { home: worker::current().map(|w| Worker::of(w.as_static())), thread: PhantomData }
+        Caller { home: worker::current().map(|w| w.as_static()), thread: PhantomData }
     }
 
     /// Nobody in particular.
@@ -182,8 +182,8 @@ impl Caller {
     pub unsafe fn wake_next(self, waiter: Waiter) {
         match waiter.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            Kind::Blocked(wait) => unsafe { wake_node_next(self.worker().as_deref(), Wait::node(wait)) },
-            Kind::Future(waker) => waker.wake(),
+            WaiterKind::Blocked(wait) => unsafe { wake_node_next(self.worker().as_deref(), Wait::node(wait)) },
+            WaiterKind::Future(waker) => waker.wake(),
         }
     }
 
@@ -195,8 +195,8 @@ impl Caller {
     pub unsafe fn wake(self, waiter: Waiter) {
         match waiter.0 {
             // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            Kind::Blocked(wait) => unsafe { wake_node(self.worker().as_deref(), Wait::node(wait)) },
-            Kind::Future(waker) => waker.wake(),
+            WaiterKind::Blocked(wait) => unsafe { wake_node(self.worker().as_deref(), Wait::node(wait)) },
+            WaiterKind::Future(waker) => waker.wake(),
         }
     }
 }

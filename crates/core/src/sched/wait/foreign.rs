@@ -28,9 +28,10 @@
 use crate::queue::parked::PARKER_WAITS;
 use crate::sched::worker;
 use myriad_base::sys::atomic::Ordering::*;
+use myriad_base::sys::choice::{ticks, ticks_per_us};
 use myriad_base::sys::futex::Parker;
 use myriad_base::sys::mutant::{on, ord};
-use myriad_base::sys::thread::{ticks, ticks_per_us, yield_now};
+use myriad_base::sys::thread::yield_now;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;

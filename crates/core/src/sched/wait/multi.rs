@@ -1,6 +1,6 @@
 //! Waits that stand in several lists at once, and waits of futures that do: for a select.
 
-use super::{Caller, HELD, Kind, OPEN, WOKEN, Wait, Waiter};
+use super::{Caller, HELD, OPEN, WOKEN, Wait, Waiter, WaiterKind};
 use crate::queue::reason::WaitReason;
 use crate::sched::user_code::StoredWaker;
 use myriad_base::sys::atomic::Ordering::*;
@@ -32,7 +32,7 @@ impl MultiWait {
     /// What stands for it in a list.
     #[inline(always)]
     pub fn waiter(self) -> Waiter {
-        Waiter(Kind::Blocked(self.0))
+        Waiter(WaiterKind::Blocked(self.0))
     }
 
     /// Its owner ends the wait itself. False: a waker has ended it. (Then a blocked one has to
@@ -51,7 +51,7 @@ impl Waiter {
     /// Is it of this very wait?
     #[inline]
     pub fn is_of(&self, group: MultiWait) -> bool {
-        matches!(self.0, Kind::Blocked(wait) if std::ptr::eq(wait, group.0))
+        matches!(self.0, WaiterKind::Blocked(wait) if std::ptr::eq(wait, group.0))
     }
 
     /// Ends this wait and the caller's own at once, or neither.
@@ -63,7 +63,7 @@ impl Waiter {
         let other = match self.0 {
             // SAFETY: the waiter's wait is alive, because its owner cannot leave before it has
             // locked the list (this function's contract); `timed` does not change.
-            Kind::Blocked(wait) if unsafe { (*wait).timed } => wait,
+            WaiterKind::Blocked(wait) if unsafe { (*wait).timed } => wait,
             // Nobody else can end it.
             // SAFETY: the wait of `me` is alive (this function's contract).
             _ => return if unsafe { me.claim() } { Both::Claimed } else { Both::MineOver },
@@ -98,7 +98,7 @@ impl Waiter {
     /// Are both of one wait, which stands in several lists?
     #[inline]
     pub fn is_with(&self, other: &Waiter) -> bool {
-        matches!((&self.0, &other.0), (Kind::Blocked(one), Kind::Blocked(two)) if std::ptr::eq(*one, *two))
+        matches!((&self.0, &other.0), (WaiterKind::Blocked(one), WaiterKind::Blocked(two)) if std::ptr::eq(*one, *two))
     }
 
     /// Ends this wait and another one at once, or neither, for two that meet by the hands of a
@@ -113,7 +113,7 @@ impl Waiter {
         // other, gives up its waker.
         unsafe {
             let mine = match self.0 {
-                Kind::Blocked(wait) if (*wait).timed => wait,
+                WaiterKind::Blocked(wait) if (*wait).timed => wait,
                 // Nobody else can end it.
                 _ => return if other.claim() { Both::Claimed } else { Both::Over },
             };
@@ -136,7 +136,7 @@ impl Waiter {
         // field of a `PollWait`; the caller has claimed it, and the waker is the claimer's alone.
         let waker = unsafe { (*wait.cast::<PollWait>()).waker.with_mut(|waker| (*waker).take()) };
         // What was there is a pointer: nothing is dropped under the lock.
-        *self = Waiter(Kind::Future(waker.expect("an open wait has a waker")));
+        *self = Waiter(WaiterKind::Future(waker.expect("an open wait has a waker")));
     }
 }
 

@@ -8,6 +8,7 @@ use crate::queue::reason::WaitReason;
 use crate::record::header::Kind;
 use crate::sched::cancel::{checkpoint, request};
 use crate::sched::driver;
+use crate::sched::lifecycle;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::stack::switch::switch;
 use myriad_base::sys::atomic::Ordering::*;
@@ -16,10 +17,16 @@ use std::ptr::null_mut;
 impl Worker {
     /// A blocked task of this worker goes on, behind all that are ready: first come, first served,
     /// so nobody starves.
+    ///
+    /// # Safety
+    /// The node is blocked, or about to block having published itself; it is in no list, and of
+    /// this worker, or in threads mode taken over by it.
     #[inline(always)]
-    pub(crate) fn make_ready(&self, node: *mut Parked) {
+    pub(crate) unsafe fn make_ready(&self, node: *mut Parked) {
         if self.shared.ready.is_shared() {
-            self.shared.push_ready(node);
+            // SAFETY: the node is blocked, in no list, and for this worker (this function's
+            // contract), which is in threads mode.
+            unsafe { self.shared.push_ready(node) };
         } else {
             // SAFETY: we are the owner, and no call is within another.
             unsafe { self.shared.ready.owned().push(node) };
@@ -41,7 +48,9 @@ impl Worker {
     #[inline(always)]
     pub(crate) unsafe fn make_next(&self, node: *mut Parked) {
         if self.shared.ready.is_shared() {
-            self.shared.push_ready(node);
+            // SAFETY: the node is blocked, in no list, and of this worker (this function's
+            // contract), which is in threads mode.
+            unsafe { self.shared.push_ready(node) };
         } else {
             // Its stack may be cold, and the caller goes on for a while.
             // SAFETY: the node is blocked (this function's contract), so it stands until it goes
@@ -107,7 +116,9 @@ impl Worker {
             // SAFETY: the inbox has given the node to this worker alone: a blocked node of its own,
             // which stands until it goes on, or a message.
             if unsafe { (*node).home.is_some() } {
-                self.make_ready(node);
+                // SAFETY: a blocked node of this worker, which has come out of the inbox and is in
+                // no list.
+                unsafe { self.make_ready(node) };
             } else {
                 // SAFETY: a node without a home is a message here, because the nodes of foreign
                 // threads come into no inbox; this worker is calling.
@@ -127,20 +138,13 @@ impl Worker {
     /// A node for what runs on this worker now, and waits for this.
     #[inline(always)]
     pub(crate) fn node(&self, reason: WaitReason) -> Parked {
-        Parked::saved(Some(Home::of(self.as_static())), self.stacks.here(), reason)
+        Parked::saved(Some(Home::of(&self.as_static().shared)), self.stacks.here(), reason)
     }
 
     /// Is there enough stack left to run another task on top of this frame?
     #[inline(always)]
     pub(crate) fn has_room(&self) -> bool {
         self.stacks.has_room()
-    }
-
-    /// The worker, for ever.
-    #[inline(always)]
-    pub(crate) fn as_static(&self) -> &'static WorkerShared {
-        // SAFETY: workers live for ever (made by `Pool` in leaked memory).
-        unsafe { &*std::ptr::from_ref(&self.shared) }
     }
 
     /// The worker that `shared` belongs to.
@@ -162,6 +166,7 @@ impl Role {
     /// thread had before: [`Stacks::take_idle`](crate::sched::stacks::Stacks::take_idle).)
     #[inline(always)]
     pub(crate) unsafe fn suspend(self, node: *const Parked) -> Role {
+        lifecycle::set_aside(node);
         if !self.are_fibers() {
             // SAFETY: this worker is in threads mode, and the rest is this function's contract.
             return unsafe { self.suspend_thread(node) };
@@ -269,9 +274,12 @@ impl Role {
         }
         self.drain_inbox();
         let node = self.node(WaitReason::Yield);
-        self.make_ready(&raw const node as *mut Parked);
-        // SAFETY: the node is ours, in the ready ring, where it is found exactly once.
-        unsafe { self.suspend(&node) }
+        // SAFETY: the node is that of the caller, who blocks next; it was in no list, and is in the
+        // ready ring now, where it is found exactly once.
+        unsafe {
+            self.make_ready(&raw const node as *mut Parked);
+            self.suspend(&node)
+        }
     }
 
     /// Waits with a frame that must stand, when there is no stack on which the worker could go on
@@ -291,11 +299,11 @@ impl Role {
             }
             let running = w.running.get();
             let node = w.node(WaitReason::Other);
-            w.make_ready(&raw const node as *mut Parked);
             // Straight to the other one: the loop, as in `suspend`, would need a stack.
             // SAFETY: a ready node is blocked, with its stack saved, and in no queue any more. Ours
-            // is in the ready ring, where it is found exactly once.
+            // was in no list, and is in the ready ring now, where it is found exactly once.
             unsafe {
+                w.make_ready(&raw const node as *mut Parked);
                 let to = (*ready).saved.with(|saved| *saved);
                 node.saved.with_mut(|saved| w.stacks.switch(&w, saved, to));
             }

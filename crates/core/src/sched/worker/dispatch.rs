@@ -89,12 +89,14 @@ impl Role {
     /// Sets the running task aside, behind all that are ready; the worker's next turn is one with a
     /// look.
     fn set_aside(self) -> Role {
-        self.tick_countdown.store(0, Relaxed);
+        self.request_tick();
         let node = self.node(WaitReason::Yield);
-        self.make_ready(&raw const node as *mut Parked);
-        // SAFETY: there is a stack, as `may_enter` says; the node is ours, in the ready ring, where
-        // it is found exactly once.
-        unsafe { self.suspend(&node) }
+        // SAFETY: there is a stack, as `may_enter` says. The node is that of the caller, who blocks
+        // next; it was in no list, and is in the ready ring now, where it is found exactly once.
+        unsafe {
+            self.make_ready(&raw const node as *mut Parked);
+            self.suspend(&node)
+        }
     }
 
     /// Begins this task in place of the running one, which goes on behind all that are ready, and

@@ -15,7 +15,7 @@
 //! **Rejected.** A closure `with(|worker| ..)`: what runs inside may wait as well, so nothing would
 //! be gained.
 
-use super::Worker;
+use super::{Peer, Worker};
 use myriad_base::sys::mutant::fault;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -49,7 +49,7 @@ impl Deref for Role {
     }
 }
 
-impl Worker {
+impl Peer {
     /// The role that the calling thread has now, where it had this worker's before. In fiber mode
     /// that is one branch.
     ///
@@ -57,7 +57,9 @@ impl Worker {
     /// The calling thread has had this worker's role.
     #[inline(always)]
     pub(crate) unsafe fn role_again(&'static self) -> Role {
-        Role { worker: self, thread: PhantomData }.refresh()
+        // SAFETY: the calling thread has had the role (this function's contract). In threads mode
+        // `refresh` only compares the worker; in fiber mode that role is for good.
+        Role { worker: unsafe { self.own() }, thread: PhantomData }.refresh()
     }
 
     /// The role that the calling thread has now, for one who may hold this worker over code that
@@ -68,7 +70,8 @@ impl Worker {
     /// The calling thread has had this worker's role.
     #[inline(always)]
     pub(crate) unsafe fn role_if_any(&'static self) -> Option<Role> {
-        let before = Role { worker: self, thread: PhantomData };
+        // SAFETY: as in `role_again`.
+        let before = Role { worker: unsafe { self.own() }, thread: PhantomData };
         if !self.shared.ready.is_shared() || fault("stale-role") { Some(before) } else { before.now() }
     }
 }
@@ -101,7 +104,7 @@ impl Role {
         if !std::ptr::eq(now.worker, self.worker) && now.stacks.brings_contexts() {
             // The task may have a context, or one below it on this stack, which it had on the other
             // worker.
-            now.shared.deque.set_contexts();
+            now.set_contexts();
         }
         Some(now)
     }

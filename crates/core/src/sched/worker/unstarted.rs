@@ -16,7 +16,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) unsafe fn push_new(&self, task: *mut Header) -> *mut Header {
         self.debug_assert_knows_context();
-        if !self.shared.deque.is_plain() {
+        if !self.is_plain() {
             // SAFETY: `task` is such a record as this function's contract describes, and
             // `push_heir` has the same contract.
             return unsafe { self.push_heir(task) };
@@ -54,7 +54,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) unsafe fn push_nested(&self, task: *mut Header) {
         self.debug_assert_knows_context();
-        if !self.shared.deque.is_plain() {
+        if !self.is_plain() {
             // SAFETY: `task` is such a record as this function's contract describes, and
             // `push_nested_heir` has the same contract.
             return unsafe { self.push_nested_heir(task) };

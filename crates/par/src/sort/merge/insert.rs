@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  slice   | long ............ | hole |        the short run is in the buffer
-//!                      <--- from the end: stretches of the long one move into the hole, elements of the short one between them
+//!                      <--- from the end: stretches of the long one move into the hole, elements of
+//!                           the short one between them
 //! ```
 //! # Invariants
 //! The hole has room for exactly what is left in the buffer, all the time; whenever the merge ends,

@@ -126,7 +126,7 @@ pub(super) unsafe fn by_buckets<T, C, L>(
     // SAFETY: `slice` has `len` places, to which nobody else has a reference any more, now that all
     // are classified (this function's contract); its elements have moved.
     let back: &mut [MaybeUninit<T>] = unsafe { std::slice::from_raw_parts_mut(slice.cast(), len) };
-    leaves(Part { bounds: &bounds, in_order: &in_order, sorted, back, leaf });
+    leaves(SamplePart { bounds: &bounds, in_order: &in_order, sorted, back, leaf });
     std::mem::forget(moved);
 }
 
@@ -147,7 +147,7 @@ impl<T> Drop for Moved<T> {
 }
 
 /// Buckets that are neighbours.
-struct Part<'a, T, L> {
+struct SamplePart<'a, T, L> {
     /// Where each begins, and the end of the last.
     bounds: &'a [usize],
     /// Of each: must it not be sorted?
@@ -161,8 +161,8 @@ struct Part<'a, T, L> {
 const ALONE: usize = 1 << 11;
 
 /// Sorts the buckets and moves them back.
-fn leaves<T: Send, L: Fn(&mut [T]) + Sync>(part: Part<'_, T, L>) {
-    let Part { bounds, in_order, sorted, back, leaf } = part;
+fn leaves<T: Send, L: Fn(&mut [T]) + Sync>(part: SamplePart<'_, T, L>) {
+    let SamplePart { bounds, in_order, sorted, back, leaf } = part;
     let buckets = in_order.len();
     if buckets == 1 || sorted.len() <= ALONE {
         let (mut rest, mut back) = (sorted, back);
@@ -184,7 +184,8 @@ fn leaves<T: Send, L: Fn(&mut [T]) + Sync>(part: Part<'_, T, L>) {
     let mid = bounds.partition_point(|&bound| bound < half).clamp(1, buckets - 1);
     let (left, right) = sorted.split_at_mut(bounds[mid] - bounds[0]);
     let (left_back, right_back) = back.split_at_mut(left.len());
-    let left = Part { bounds: &bounds[..=mid], in_order: &in_order[..mid], sorted: left, back: left_back, leaf };
-    let right = Part { bounds: &bounds[mid..], in_order: &in_order[mid..], sorted: right, back: right_back, leaf };
+    let left = SamplePart { bounds: &bounds[..=mid], in_order: &in_order[..mid], sorted: left, back: left_back, leaf };
+    let right =
+        SamplePart { bounds: &bounds[mid..], in_order: &in_order[mid..], sorted: right, back: right_back, leaf };
     join(|| leaves(left), || leaves(right));
 }

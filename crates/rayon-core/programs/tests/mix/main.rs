@@ -7,8 +7,9 @@
 //! is left out, and how many threads there may be.
 //!
 //! ```text
-//! cargo test -p rayon-programs --test mix                                 each configuration, 1 s (MYRIAD_MIX_SECONDS divided by 4)
-//! cargo test -p rayon-programs --test mix -- run fibers 2 0x1f 60 once    mode, workers, seed, patience of the watchdog; only this round
+//! cargo test -p rayon-programs --test mix        each configuration, 1 s (MYRIAD_MIX_SECONDS / 4)
+//! cargo test -p rayon-programs --test mix -- run fibers 2 0x1f 60 once
+//!     mode, workers, seed, patience of the watchdog; only this round
 //! cargo test -p rayon-programs --test mix -- run fibers 2 0x1f 60 300     that and the following ones, for 300 s
 //! ```
 //! With `MYRIAD_MIX_HOLD` set the watchdog leaves a process that hangs as it is, for a debugger.

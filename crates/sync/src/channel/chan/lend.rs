@@ -2,7 +2,8 @@
 //! code.
 //!
 //! ```text
-//!   buffer [1 2 3]  --look-->  1 with who looks;  buffer [],  behind [2 3]  --back, or taken-->  buffer [1 2 3] or [2 3]
+//!   buffer [1 2 3]  --look-->  1 with who looks;  buffer [],  behind [2 3]
+//!                   --back, or taken-->  buffer [1 2 3] or [2 3]
 //! ```
 //! **Invariants** while a message is lent (`LENT`). `buffer` is empty and `quick` is 0, so none of
 //! the shortest paths does anything and all come here; what is sent goes into `behind`. Receivers
