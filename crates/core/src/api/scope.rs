@@ -30,7 +30,6 @@ use crate::sched::cancel::{self, checkpoint, request};
 use crate::sched::context::{self, inherit};
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
-use crate::sched::user_code::UserValue;
 use crate::sched::waker::wake_waiter_as;
 use crate::sched::worker::{self, Role, Worker, block_thread, wake_node};
 use crate::sched::{finish, lifecycle};
@@ -201,12 +200,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 second.into_iter().for_each(unwind::discard);
                 unwind::resume(payload)
             }
-            (Ok(value), Some(payload)) => {
-                _ = UserValue::new(value).drop_value().map_err(unwind::discard);
-                unwind::resume(payload)
-            }
+            (Ok(value), Some(payload)) => unwind::drop_and_resume(value, payload),
+            // By its owner's cancellation, perhaps, which was only passed on.
+            (Ok(value), None) if std::mem::needs_drop::<T>() => match unwind::catch(checkpoint::check_anywhere) {
+                Ok(()) => value,
+                Err(payload) => unwind::drop_and_resume(value, payload),
+            },
             (Ok(value), None) => {
-                // By its owner's cancellation, perhaps, which was only passed on.
                 checkpoint::check_anywhere();
                 value
             }
