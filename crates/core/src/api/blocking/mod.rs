@@ -28,7 +28,7 @@ use crate::sched::calls::{BLOCKING, Job, ThreadPool};
 use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::context::Relocated;
 use crate::sched::lent::{Lent, lend};
-use crate::sched::unwind::{self, Payload};
+use crate::sched::unwind::{self, AbortOnUnwind, Payload};
 use crate::sched::wait::{Parked, Wait, Waiter};
 use crate::sched::{cancel, worker};
 use myriad_base::sys::clock::Instant;
@@ -173,16 +173,20 @@ where
     };
     *call.waiter.get_mut() = Some(call.wait.waiter());
     let job = Job { run: run_call::<F, T>, data: (&raw const call).cast_mut().cast() };
-    match pool.submit(job) {
+    let stays = AbortOnUnwind::new(
+        "a `blocking` or `compute` was left by a panic while a thread makes the call, whose data are in its frame (a bug in Myriad)",
+    );
+    let is_there = pool.submit(job).is_ok();
+    if is_there {
         // SAFETY: prepared; the pool runs the job, which wakes the target, once.
-        Ok(()) => unsafe { Wait::block((&raw const call).cast()) },
-        // Nobody else has it: the call is made here.
-        Err(_) => {
-            call.loan.give_back();
-            return ManuallyDrop::into_inner(call.closure.into_inner())();
-        }
+        unsafe { Wait::block((&raw const call).cast()) };
     }
+    stays.disarm();
     call.loan.give_back();
+    if !is_there {
+        // Nobody else has it: the call is made here.
+        return ManuallyDrop::into_inner(call.closure.into_inner())();
+    }
     match call.result.into_inner().expect("the call has ended") {
         Ok(value) => value,
         Err(payload) => unwind::resume(payload),
