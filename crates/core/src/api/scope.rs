@@ -30,6 +30,7 @@ use crate::sched::cancel::{self, checkpoint, request};
 use crate::sched::context::{self, inherit};
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
+use crate::sched::user_code::UserValue;
 use crate::sched::waker::wake_waiter_as;
 use crate::sched::worker::{self, Role, Worker, block_thread, wake_node};
 use crate::sched::{finish, lifecycle};
@@ -54,7 +55,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     strangers: Mutex<Vec<&'static Pool>>,
     /// The panic of a task that nobody joined. (Taken out at the scope's end, so that nothing is
     /// dropped with the frame.)
-    panic: Mutex<Option<Payload>>,
+    panic: Mutex<Kept>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -65,6 +66,9 @@ impl fmt::Debug for Scope<'_, '_> {
         f.debug_struct("Scope").field("cancelled", &self.head.cancelled.load(Relaxed)).finish_non_exhaustive()
     }
 }
+
+/// The first panic that nobody has joined. It goes on, or is discarded through the door.
+pub(crate) type Kept = Option<UserValue<Payload>>;
 
 #[derive(Debug)]
 struct Counts {
@@ -215,7 +219,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// The first panic of a task that nobody joined.
     pub(super) fn take_panic(&self) -> Option<Payload> {
-        self.panic.lock().unwrap_or_else(|e| e.into_inner()).take()
+        self.panic.lock().unwrap_or_else(|e| e.into_inner()).take().map(UserValue::give)
     }
 
     /// Cancels all tasks of the scope, and those that are spawned in it from now on. See
@@ -532,7 +536,7 @@ const LEFT: &str = "the end of a scope was left by a panic while its tasks run, 
 
 /// The first panic that nobody has joined goes on at the scope's end. A cancellation does not.
 #[cold]
-fn keep(w: Role, panic: &Mutex<Option<Payload>>, payload: Payload) -> Role {
+fn keep(w: Role, panic: &Mutex<Kept>, payload: Payload) -> Role {
     match keep_first(panic, payload) {
         Some(payload) => unwind::discard_as(Some(w), payload).expect("a worker stays one"),
         None => w,
@@ -541,7 +545,7 @@ fn keep(w: Role, panic: &Mutex<Option<Payload>>, payload: Payload) -> Role {
 
 /// Keeps the first panic; any other one, and a cancellation, comes back to be discarded, without
 /// the lock: its destructor is user code.
-fn keep_first(panic: &Mutex<Option<Payload>>, payload: Payload) -> Option<Payload> {
+fn keep_first(panic: &Mutex<Kept>, payload: Payload) -> Option<Payload> {
     if cancel::is_cancellation(&payload) {
         return Some(payload);
     }
@@ -549,7 +553,7 @@ fn keep_first(panic: &Mutex<Option<Payload>>, payload: Payload) -> Option<Payloa
     match *first {
         Some(_) => Some(payload),
         None => {
-            *first = Some(payload);
+            *first = Some(UserValue::new(payload));
             None
         }
     }
@@ -562,7 +566,7 @@ pub struct ScopedJoinHandle<'scope, T> {
     handle: ManuallyDrop<JoinHandle<T>>,
     /// Of the scope: where the panic goes if the handle is dropped when the task has panicked
     /// already.
-    panic: &'scope Mutex<Option<Payload>>,
+    panic: &'scope Mutex<Kept>,
 }
 
 impl<T> ScopedJoinHandle<'_, T> {

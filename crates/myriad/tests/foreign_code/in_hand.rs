@@ -1,8 +1,9 @@
 //! Values that the engine has in its hands while a panic goes through it: their destructors panic,
 //! and the first panic goes on all the same.
 
-use crate::common::{catch, each, plan, wait_until};
+use crate::common::{catch, catch_planned, each, plan, wait_until};
 use myriad::cancel::{is_cancelled, shield};
+use myriad::sync::Pool;
 use myriad::task::{map_concurrent, try_map_concurrent};
 use myriad::{channel, join, race, scope, time, try_scope};
 use std::panic::panic_any;
@@ -202,5 +203,40 @@ fn the_value_of_a_scope_that_is_cancelled() {
             assert!(task.join().unwrap_err().is_cancelled());
             assert_eq!((counts.made.load(SeqCst), counts.dropped.load(SeqCst)), (1, 1));
         }
+    });
+}
+
+/// Things that are kept, and dropped together: each destructor panics, and the first panic is the
+/// caller's.
+#[test]
+fn many_destructors_that_panic() {
+    let kept = |counts: &Arc<Counts>| {
+        let bombs: [_; 3] = std::array::from_fn(|_| Bomb::new(counts));
+        counts.made.fetch_sub(3, SeqCst);
+        bombs
+    };
+    each(&[1], |rt| {
+        rt.run(|| {
+            let counts = Arc::<Counts>::default();
+            let pool = Pool::new(|| Bomb::new(&Arc::default()));
+            kept(&counts).into_iter().for_each(|bomb| pool.put(bomb));
+            catch_planned("a bomb", || pool.clear());
+            assert_eq!(counts.dropped.load(SeqCst), 3);
+            kept(&counts).into_iter().for_each(|bomb| pool.put(bomb));
+            catch_planned("a bomb", || drop(pool));
+            assert_eq!(counts.dropped.load(SeqCst), 6);
+            let (tx, rx) = channel::broadcast(4);
+            kept(&counts).into_iter().for_each(|bomb| _ = tx.send(bomb));
+            catch_planned("a bomb", || drop((tx, rx)));
+            assert_eq!(counts.dropped.load(SeqCst), 9);
+            let call = myriad::blocking_async({
+                let counts = counts.clone();
+                move || Bomb::new(&counts)
+            });
+            wait_until(|| counts.made.load(SeqCst) == 1);
+            // Reported.
+            drop(call);
+            wait_until(|| counts.dropped.load(SeqCst) == 10);
+        });
     });
 }

@@ -29,6 +29,7 @@ use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::context::Relocated;
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
+use crate::sched::user_code::UserValue;
 use crate::sched::wait::{Parked, Wait, Waiter};
 use crate::sched::{cancel, worker};
 use myriad_base::sys::clock::Instant;
@@ -43,13 +44,16 @@ struct Call<F, T> {
     /// The cancel scope of the thread, once and as long as it runs the closure.
     asked: Mutex<Asked>,
     closure: UnsafeCell<ManuallyDrop<F>>,
-    result: UnsafeCell<Option<Result<T, Payload>>>,
+    result: UnsafeCell<Ended<T>>,
     /// The caller goes on there, with what belongs to it ...
     loan: Relocated,
     /// ... and as itself.
     caller: Lent,
     waiter: UnsafeCell<Option<Waiter>>,
 }
+
+/// How a call has ended, once it has.
+pub(crate) type Ended<T> = Option<UserValue<Result<T, Payload>>>;
 
 #[derive(Default)]
 struct Asked {
@@ -187,7 +191,7 @@ where
         // Nobody else has it: the call is made here.
         return ManuallyDrop::into_inner(call.closure.into_inner())();
     }
-    match call.result.into_inner().expect("the call has ended") {
+    match call.result.into_inner().expect("the call has ended").give() {
         Ok(value) => value,
         Err(payload) => unwind::resume(payload),
     }
@@ -204,7 +208,7 @@ unsafe fn run_call<F: FnOnce() -> T, T>(data: *mut ()) {
         let f = ManuallyDrop::take(&mut *(*call).closure.get());
         let call = &*call;
         let result = lend(call.caller, || call.loan.run_on_thread(|| call.run_in_region(f)));
-        *call.result.get() = Some(result.and_then(|result| result));
+        *call.result.get() = Some(UserValue::new(result.and_then(|result| result)));
         (*call.waiter.get()).take()
     };
     if let Some(waiter) = waiter {
