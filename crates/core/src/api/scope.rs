@@ -142,6 +142,8 @@ impl Counts {
 /// # Aborts
 /// If the owner is a foreign thread or a task of another runtime than the scope's tasks, whose
 /// runtime ends while one of them is blocked: see [`Runtime::shutdown`](crate::Runtime::shutdown).
+/// Such a task never ends, and what it borrows may be in use elsewhere: so the owner can neither go
+/// on nor be told. In a child of `fork`, if the scope was begun before.
 ///
 /// # Panics
 /// If `f` panics, that panic goes on after all tasks have ended; else the first panic of a task
