@@ -25,7 +25,7 @@ pub mod user_code {
 /// What is done with panics.
 pub mod unwind {
     pub use crate::sched::cancel::{cancellation, end_cancellation, is_cancellation};
-    pub use crate::sched::unwind::{discard, resume};
+    pub use crate::sched::unwind::{discard, drop_quietly, resume};
     pub use myriad_base::unwind::{Payload, catch};
 }
 

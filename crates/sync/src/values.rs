@@ -4,6 +4,7 @@
 //! each such type says `no_drop_glue` where it stands, and does not compile with a bare value or
 //! waker in it.
 
+use myriad_core::engine::unwind;
 use myriad_core::engine::user_code::UserValue;
 use std::mem::needs_drop;
 
@@ -15,8 +16,13 @@ pub(crate) const fn no_drop_glue<T>() {
     );
 }
 
-/// Drops them, in order, in the caller's own name. If a destructor panics the others are dropped
-/// all the same, and the panic goes on.
+/// Drops them, in order, through the door, as who calls. If a destructor panics the others are
+/// dropped all the same, and the first panic goes on; not out of a destructor that runs because of
+/// a panic.
 pub(crate) fn drop_all<T>(values: impl IntoIterator<Item = UserValue<T>>) {
-    drop(values.into_iter().map(UserValue::give).collect::<Vec<T>>());
+    let mut panics = values.into_iter().filter_map(|value| value.drop_value().err());
+    if let Some(first) = panics.next() {
+        panics.for_each(unwind::discard);
+        if std::thread::panicking() { unwind::discard(first) } else { unwind::resume(first) }
+    }
 }

@@ -99,7 +99,7 @@ pub fn local_scope<'env, T>(f: impl FnOnce(&LocalScope<'env>) -> T) -> T {
         }
     };
     inner.ended.set(true);
-    let unjoined = inner.panic.take();
+    let unjoined = inner.panic.take().map(UserValue::give);
     match (result, unjoined) {
         (Err(payload), second) => {
             // Before the first goes on: a destructor that panics while it does would end the
@@ -130,7 +130,7 @@ struct Inner<'env> {
     /// The scope is over.
     ended: Cell<bool>,
     /// The first panic that nobody joins.
-    panic: RefCell<Option<Payload>>,
+    panic: RefCell<Option<UserValue<Payload>>>,
     signals: Arc<Signals>,
 }
 
@@ -484,7 +484,7 @@ fn give_up<T>(scope: &Inner<'_>, result: Result<T, Payload>) {
     };
     let mut first = scope.panic.borrow_mut();
     if first.is_none() && !is_cancellation(&payload) {
-        *first = Some(payload);
+        *first = Some(UserValue::new(payload));
     } else {
         drop(first);
         unwind::discard(payload);

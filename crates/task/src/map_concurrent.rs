@@ -1,6 +1,7 @@
 //! Many small jobs, a few at a time.
 
 use crate::completions::Completions;
+use myriad_core::engine::unwind;
 use myriad_core::engine::user_code::UserValue;
 use myriad_core::{Errors, scope, try_scope};
 use std::num::NonZero;
@@ -36,19 +37,31 @@ where
     F: Fn(I::Item) -> R + Sync,
     R: Send,
 {
-    let mut results: Vec<Option<R>> = Vec::new();
-    map_concurrent_unordered(
-        limit,
-        items.into_iter().enumerate(),
-        |(i, item)| (i, f(item)),
-        |(i, result)| {
-            if results.len() <= i {
-                results.resize_with(i + 1, || None);
-            }
-            results[i] = Some(result);
-        },
-    );
-    results.into_iter().map(|result| result.expect("each item has a result")).collect()
+    let mut results: Vec<Option<UserValue<R>>> = Vec::new();
+    let ended = unwind::catch(|| {
+        map_concurrent_unordered(
+            limit,
+            items.into_iter().enumerate(),
+            |(i, item)| (i, f(item)),
+            |(i, result)| {
+                if results.len() <= i {
+                    results.resize_with(i + 1, || None);
+                }
+                results[i] = Some(UserValue::new(result));
+            },
+        );
+    });
+    if let Err(payload) = ended {
+        drop_each(results.into_iter().flatten());
+        unwind::resume(payload);
+    }
+    results.into_iter().map(|result| result.expect("each item has a result").give()).collect()
+}
+
+/// Drops results, of a map whose panic has been caught: a destructor that panics while that one
+/// goes on would end the process.
+fn drop_each<R>(results: impl Iterator<Item = UserValue<R>>) {
+    results.for_each(|result| unwind::drop_quietly(result.give()));
 }
 
 /// The same, but the caller gets each result as it comes.
@@ -158,37 +171,47 @@ where
     E: Send,
 {
     let limit = NonZero::new(limit).expect("at least one task at a time: a limit of 0 lets nothing run").get();
-    let results = Mutex::new(Vec::new());
+    let results = Mutex::new(Vec::<(usize, UserValue<R>)>::new());
     let (f, ended) = (&f, &Completions::new());
-    let done = try_scope(|s| {
-        let mut running = 0;
-        for (i, item) in items.into_iter().enumerate() {
-            if running == limit {
-                _ = ended.take();
-                running -= 1;
+    let done = unwind::catch(|| {
+        try_scope(|s| {
+            let mut running = 0;
+            for (i, item) in items.into_iter().enumerate() {
+                if running == limit {
+                    _ = ended.take();
+                    running -= 1;
+                }
+                if s.is_cancelled() {
+                    break;
+                }
+                running += 1;
+                let results = &results;
+                let job = move || {
+                    let result = UserValue::new(f(item)?);
+                    results.lock().unwrap_or_else(|e| e.into_inner()).push((i, result));
+                    Ok(())
+                };
+                // After an error has cancelled the scope: so no further one is begun.
+                s.spawn_with(job, End { ended, result: Some(()) });
             }
-            if s.is_cancelled() {
-                break;
-            }
-            running += 1;
-            let results = &results;
-            let job = move || {
-                let result = f(item)?;
-                results.lock().unwrap_or_else(|e| e.into_inner()).push((i, result));
-                Ok(())
-            };
-            // After an error has cancelled the scope: so no further one is begun.
-            s.spawn_with(job, End { ended, result: Some(()) });
-        }
-        Ok(())
+            Ok(())
+        })
     });
     let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
-    if let Err(errors) = done {
-        // One by one, so that a destructor that panics keeps nothing from being dropped, nor the
-        // errors from being returned.
-        results.into_iter().for_each(|(_, result)| UserValue::new(result).discard("a result of `try_map_concurrent`"));
-        return Err(errors);
+    match done {
+        Ok(Ok(())) => {
+            results.sort_by_key(|(i, _)| *i);
+            Ok(results.into_iter().map(|(_, result)| result.give()).collect())
+        }
+        Ok(Err(errors)) => {
+            // One by one, so that a destructor that panics keeps nothing from being dropped, nor
+            // the errors from being returned.
+            results.into_iter().for_each(|(_, result)| result.discard("a result of `try_map_concurrent`"));
+            Err(errors)
+        }
+        Err(payload) => {
+            drop_each(results.into_iter().map(|(_, result)| result));
+            unwind::resume(payload)
+        }
     }
-    results.sort_by_key(|(i, _)| *i);
-    Ok(results.into_iter().map(|(_, result)| result).collect())
 }

@@ -1,5 +1,6 @@
 //! The handle of a task: joining, awaiting, detaching.
 
+use super::ended;
 use super::error::JoinError;
 use super::id::TaskId;
 use crate::api::time::{self, Instant};
@@ -28,6 +29,11 @@ use std::time::Duration;
 
 /// The right to a task's result. Dropping it detaches the task: it runs on, and its result is
 /// dropped.
+///
+/// If the task has ended its result is dropped right here. A result may hold the handle of another
+/// task that has ended, and so on: where the stack has little room left, a task of the same pool
+/// drops the rest, and a thread for blocking calls that of a foreign thread. (Handles of a scope's
+/// tasks are dropped within each other, as deep as they are.)
 ///
 /// Also a future of the same `Result`. May be sent to, and joined from, any task or thread.
 pub struct JoinHandle<T> {
@@ -547,14 +553,11 @@ unsafe fn let_go(task: *mut Header) {
         if detach_newest(w.as_deref(), task) || (*task).detach() {
             return;
         }
-        let (mut w, none_left) = take_back_waiter(w, &*task);
+        let (w, none_left) = take_back_waiter(w, &*task);
         if none_left && (*task).detach() {
             return;
         }
-        if (*task).outcome.get() == Outcome::Panicked {
-            w = crate::sched::unhandled::report(w, task);
-        }
-        _ = finish::drop_outcome(w, task);
+        ended::drop_ended(w, task);
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod blocking;
 pub(crate) mod builder;
 pub(crate) mod dedicated;
 pub(crate) mod dispatch;
+mod ended;
 pub(crate) mod error;
 pub(crate) mod future;
 pub(crate) mod gang;

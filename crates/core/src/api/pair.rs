@@ -20,7 +20,7 @@ use crate::sched::worker::{self, Role, Worker};
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::cell::UnsafeCell;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 use std::panic::Location;
 
 /// A task whose record is in its spawner's frame.
@@ -274,6 +274,7 @@ where
         lifecycle::ends(task.record());
         let rb = match rb {
             Ok(rb) => rb,
+            Err(payload) if needs_drop::<RA>() => second_panicked(ra, payload),
             Err(payload) => nested::panicked(payload),
         };
         // Asked for again: `b` may have waited.
@@ -282,9 +283,22 @@ where
             nested::finish_unmarked();
         }
         (ra, rb)
+    } else if needs_drop::<RA>() {
+        match unwind::catch(|| join_rest(w, &task)) {
+            Ok(rb) => (ra, rb),
+            Err(payload) => unwind::drop_and_resume(ra, payload),
+        }
     } else {
         (ra, join_rest(w, &task))
     }
+}
+
+/// `b` has panicked on top of the caller, which has the result of `a` in hand.
+#[cold]
+#[inline(never)]
+fn second_panicked<RA>(ra: RA, payload: Payload) -> ! {
+    nested::finish_unmarked();
+    unwind::drop_and_resume(ra, payload)
 }
 
 /// `b` was taken, or something is out of the ordinary.

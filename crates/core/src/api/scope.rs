@@ -55,7 +55,7 @@ pub struct Scope<'scope, 'env: 'scope> {
     strangers: Mutex<Vec<&'static Pool>>,
     /// The panic of a task that nobody joined. (Taken out at the scope's end, so that nothing is
     /// dropped with the frame.)
-    panic: Mutex<Option<Payload>>,
+    panic: Mutex<Kept>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -66,6 +66,9 @@ impl fmt::Debug for Scope<'_, '_> {
         f.debug_struct("Scope").field("cancelled", &self.head.cancelled.load(Relaxed)).finish_non_exhaustive()
     }
 }
+
+/// The first panic that nobody has joined. It goes on, or is discarded through the door.
+pub(crate) type Kept = Option<UserValue<Payload>>;
 
 #[derive(Debug)]
 struct Counts {
@@ -139,6 +142,8 @@ impl Counts {
 /// # Aborts
 /// If the owner is a foreign thread or a task of another runtime than the scope's tasks, whose
 /// runtime ends while one of them is blocked: see [`Runtime::shutdown`](crate::Runtime::shutdown).
+/// Such a task never ends, and what it borrows may be in use elsewhere: so the owner can neither go
+/// on nor be told. In a child of `fork`, if the scope was begun before.
 ///
 /// # Panics
 /// If `f` panics, that panic goes on after all tasks have ended; else the first panic of a task
@@ -201,12 +206,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 second.into_iter().for_each(unwind::discard);
                 unwind::resume(payload)
             }
-            (Ok(value), Some(payload)) => {
-                _ = UserValue::new(value).drop_value().map_err(unwind::discard);
-                unwind::resume(payload)
-            }
+            (Ok(value), Some(payload)) => unwind::drop_and_resume(value, payload),
+            // By its owner's cancellation, perhaps, which was only passed on.
+            (Ok(value), None) if std::mem::needs_drop::<T>() => match unwind::catch(checkpoint::check_anywhere) {
+                Ok(()) => value,
+                Err(payload) => unwind::drop_and_resume(value, payload),
+            },
             (Ok(value), None) => {
-                // By its owner's cancellation, perhaps, which was only passed on.
                 checkpoint::check_anywhere();
                 value
             }
@@ -215,7 +221,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// The first panic of a task that nobody joined.
     pub(super) fn take_panic(&self) -> Option<Payload> {
-        self.panic.lock().unwrap_or_else(|e| e.into_inner()).take()
+        self.panic.lock().unwrap_or_else(|e| e.into_inner()).take().map(UserValue::give)
     }
 
     /// Cancels all tasks of the scope, and those that are spawned in it from now on. See
@@ -532,7 +538,7 @@ const LEFT: &str = "the end of a scope was left by a panic while its tasks run, 
 
 /// The first panic that nobody has joined goes on at the scope's end. A cancellation does not.
 #[cold]
-fn keep(w: Role, panic: &Mutex<Option<Payload>>, payload: Payload) -> Role {
+fn keep(w: Role, panic: &Mutex<Kept>, payload: Payload) -> Role {
     match keep_first(panic, payload) {
         Some(payload) => unwind::discard_as(Some(w), payload).expect("a worker stays one"),
         None => w,
@@ -541,7 +547,7 @@ fn keep(w: Role, panic: &Mutex<Option<Payload>>, payload: Payload) -> Role {
 
 /// Keeps the first panic; any other one, and a cancellation, comes back to be discarded, without
 /// the lock: its destructor is user code.
-fn keep_first(panic: &Mutex<Option<Payload>>, payload: Payload) -> Option<Payload> {
+fn keep_first(panic: &Mutex<Kept>, payload: Payload) -> Option<Payload> {
     if cancel::is_cancellation(&payload) {
         return Some(payload);
     }
@@ -549,7 +555,7 @@ fn keep_first(panic: &Mutex<Option<Payload>>, payload: Payload) -> Option<Payloa
     match *first {
         Some(_) => Some(payload),
         None => {
-            *first = Some(payload);
+            *first = Some(UserValue::new(payload));
             None
         }
     }
@@ -562,7 +568,7 @@ pub struct ScopedJoinHandle<'scope, T> {
     handle: ManuallyDrop<JoinHandle<T>>,
     /// Of the scope: where the panic goes if the handle is dropped when the task has panicked
     /// already.
-    panic: &'scope Mutex<Option<Payload>>,
+    panic: &'scope Mutex<Kept>,
 }
 
 impl<T> ScopedJoinHandle<'_, T> {

@@ -4,7 +4,7 @@ use crate::runtime::pools;
 use crate::sched::cancel::cancel_scope::{self, Asked, CancelScope};
 use crate::sched::pool::Handle;
 use crate::sched::unwind;
-use crate::sched::user_code::{StoredWaker, UserValue};
+use crate::sched::user_code::{self, StoredWaker, UserValue};
 use myriad_base::sys::clock::Instant;
 use std::collections::HashMap;
 use std::fmt;
@@ -42,8 +42,8 @@ pub struct Token(Arc<Inner>);
 
 struct Inner {
     cancelled: AtomicBool,
-    /// Why; written before `cancelled`.
-    cause: OnceLock<Cause>,
+    /// Why; written before `cancelled`. Dropped through the door: its destructor is user code.
+    cause: OnceLock<UserValue<Cause>>,
     state: Mutex<State>,
     /// Keeps it: a child hears of its parent as long as it lives.
     parent: Option<Token>,
@@ -114,7 +114,7 @@ impl Token {
         let child = Token::below(Some(self.clone()));
         let mut state = self.lock();
         if self.was_told() {
-            child.tell_cause(self.0.cause.get());
+            child.tell_cause(self.0.cause());
             child.0.cancelled.store(true, Release);
         } else {
             state.children.insert(Arc::as_ptr(&child.0).addr(), Arc::downgrade(&child.0));
@@ -134,8 +134,7 @@ impl Token {
     }
 
     /// The first on the way up that knows that it is cancelled. Who cancels goes down from token to
-    /// token, and wakes others at each: so one above may have been heard of while this one is not
-    /// told yet.
+    /// token: so one above may have been heard of while this one is not told yet.
     fn cancelled_at(&self) -> Option<&Token> {
         let mut token = self;
         while !token.was_told() {
@@ -145,7 +144,7 @@ impl Token {
     }
 
     fn was_told(&self) -> bool {
-        // Acquire: pairs with the Release in `cancel_for`.
+        // Acquire: pairs with the Release in `tell`.
         self.0.cancelled.load(Acquire)
     }
 
@@ -175,39 +174,76 @@ impl Token {
 
     /// Why it was cancelled; `None` if it was not, or nobody has said why.
     pub fn cause(&self) -> Option<Cause> {
-        self.cancelled_at()?.0.cause.get().cloned()
+        self.cancelled_at()?.0.cause().cloned()
     }
 
     fn tell_cause(&self, cause: Option<&Cause>) {
         if let Some(cause) = cause {
             // (Its first one: under its lock, before it is cancelled.)
-            _ = self.0.cause.set(cause.clone());
+            if let Err(known) = self.0.cause.set(UserValue::new(cause.clone())) {
+                // (No user code: not the last handle.)
+                drop(known.give());
+            }
         }
     }
 
+    /// In three rounds: all below are told, and what they know is collected; then wakers are woken;
+    /// then calls are started. Only the first is of the engine alone. A waker may wait for whatever
+    /// the cancellation lets go on, in a child of a child too; and nothing that panics keeps others
+    /// from being told.
     fn cancel_for(&self, cause: Option<Cause>) {
-        // One above it was the first, and is about to tell this one.
-        let cause = self.cancelled_at().map_or(cause, |first| first.0.cause.get().cloned());
-        let mut tokens = vec![self.clone()];
-        while let Some(token) = tokens.pop() {
-            let mut state = token.lock();
-            if token.was_told() {
-                continue;
-            }
-            token.tell_cause(cause.as_ref());
-            // Release: pairs with the Acquire in `was_told`: the cause, and what the canceller did
-            // before.
-            token.0.cancelled.store(true, Release);
-            let State { children, regions, wakers, calls } = std::mem::take(&mut *state);
-            // SAFETY: under the lock that its task takes before it leaves the cancel scope.
-            let asked: Vec<Asked> =
-                regions.into_values().map(|cancel_scope| unsafe { CancelScope::cancel(cancel_scope.0) }).collect();
-            drop(state);
-            asked.into_iter().for_each(Asked::ask);
-            wakers.into_values().for_each(StoredWaker::wake);
-            calls.into_values().for_each(Call::start);
-            tokens.extend(children.into_values().filter_map(|child| child.upgrade().map(Token)));
+        // If one above it was the first, that one's canceller is about to tell this one.
+        let above = self.cancelled_at().map(|token| UserValue::new(token.0.cause().cloned()));
+        let cause = UserValue::new(cause);
+        let why = above.as_ref().unwrap_or(&cause).peek().as_ref();
+        // Each handle stays until the end: the last one drops causes and closures, user code.
+        let mut tokens = vec![UserValue::new(self.clone())];
+        let (mut wakers, mut calls) = (Vec::new(), Vec::new());
+        let mut next = 0;
+        while let Some(token) = tokens.get(next) {
+            let told = token.peek().tell(why);
+            next += 1;
+            wakers.extend(told.wakers.into_values());
+            calls.extend(told.calls.into_values());
+            let children = told.children.into_values().filter_map(|child| child.upgrade());
+            tokens.extend(children.map(|child| UserValue::new(Token(child))));
         }
+        wakers.into_iter().for_each(StoredWaker::wake);
+        // The first panic is the caller's: its process may have no workers to start a call.
+        let mut first = Ok(());
+        for call in calls {
+            if let Err(payload) = user_code::call(|| call.start()) {
+                match first {
+                    Ok(()) => first = Err(payload),
+                    Err(_) => unwind::discard(payload),
+                }
+            }
+        }
+        tokens.into_iter().for_each(|token| token.discard("what the last handle of a token holds"));
+        above.into_iter().chain([cause]).for_each(|cause| cause.discard("a token's cause"));
+        if let Err(payload) = first {
+            unwind::resume(payload);
+        }
+    }
+
+    /// Marks this token alone as cancelled, and ends what runs in it. Who else is to be told comes
+    /// back; nobody, if it was cancelled before. Runs no user code.
+    fn tell(&self, cause: Option<&Cause>) -> State {
+        let mut state = self.lock();
+        if self.was_told() {
+            return State::default();
+        }
+        self.tell_cause(cause);
+        // Release: pairs with the Acquire in `was_told`: the cause, and what the canceller did
+        // before.
+        self.0.cancelled.store(true, Release);
+        let mut told = std::mem::take(&mut *state);
+        // SAFETY: under the lock that its task takes before it leaves the cancel scope.
+        let cancel = |region: Entered| unsafe { CancelScope::cancel(region.0) };
+        let asked: Vec<Asked> = std::mem::take(&mut told.regions).into_values().map(cancel).collect();
+        drop(state);
+        asked.into_iter().for_each(Asked::ask);
+        told
     }
 
     /// Has `f` called when the token is cancelled, as a task of its own; at once if it was before.
@@ -337,15 +373,33 @@ impl Token {
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // The last handle: nobody is there to be told. (Who waits has a handle, so there are no
-        // wakers.)
+impl Inner {
+    fn cause(&self) -> Option<&Cause> {
+        self.cause.get().map(UserValue::peek)
+    }
+
+    /// The last handle: nobody is there to be told. (Who waits has a handle, so there are no
+    /// wakers.) Takes the parent out, whose last handle this may be. `address` is its name there.
+    fn end(&mut self, address: usize) -> Option<Token> {
         let State { calls, wakers, .. } = std::mem::take(self.state.get_mut().unwrap_or_else(|e| e.into_inner()));
+        let parent = self.parent.take();
+        if let Some(parent) = &parent {
+            parent.lock().children.remove(&address);
+        }
         wakers.into_values().for_each(StoredWaker::discard);
         calls.into_values().for_each(|call| call.f.discard("what a closure of `on_cancel` holds"));
-        if let Some(parent) = &self.parent {
-            parent.lock().children.remove(&std::ptr::from_ref(self).addr());
+        self.cause.take().into_iter().for_each(|cause| cause.discard("a token's cause"));
+        parent
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Not by recursion: a chain of children may be longer than a stack is deep.
+        let mut above = self.end(std::ptr::from_ref(self).addr());
+        while let Some(token) = above {
+            let address = Arc::as_ptr(&token.0).addr();
+            above = Arc::into_inner(token.0).and_then(|mut inner| inner.end(address));
         }
     }
 }

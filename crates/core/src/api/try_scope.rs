@@ -70,9 +70,9 @@ pub struct TryScope<'scope, 'env: 'scope, E> {
 
 #[derive(Debug)]
 struct Failures<E> {
-    errors: Vec<E>,
+    errors: Vec<UserValue<E>>,
     /// The first panic of a task.
-    panic: Option<Payload>,
+    panic: Option<UserValue<Payload>>,
     /// The body's cancel scope, while the body runs.
     body: Option<Body>,
 }
@@ -136,24 +136,27 @@ where
         }
         other => other.map(Some),
     };
-    let value = match scope.scope.end(result) {
-        Some(Ok(value)) => Some(value),
-        Some(Err(error)) => {
+    let (value, unwound) = match unwind::catch(|| scope.scope.end(result)) {
+        Ok(Some(Ok(value))) => (Some(value), None),
+        Ok(Some(Err(error))) => {
             scope.fail(error);
-            None
+            (None, None)
         }
-        None => None,
+        Ok(None) => (None, None),
+        Err(payload) => (None, Some(payload)),
     };
     let (errors, panic) = {
         let Failures { errors, panic, .. } = &mut *scope.failures();
-        (std::mem::take(errors), panic.take())
+        (std::mem::take(errors), panic.take().map(UserValue::give))
     };
-    if let Some(payload) = panic {
-        // Before the panic goes on: a destructor that panics while it does would end the process.
-        _ = UserValue::new((errors, value)).drop_value().map_err(unwind::discard);
-        unwind::resume(payload);
+    let mut panics = unwound.into_iter().chain(panic);
+    if let Some(payload) = panics.next() {
+        panics.for_each(unwind::discard);
+        // One by one, so that each is dropped, and ends, though those before it panic.
+        errors.into_iter().for_each(|error| unwind::drop_quietly(error.give()));
+        unwind::drop_and_resume(value, payload);
     }
-    match (Errors::of(errors), value) {
+    match (Errors::of(errors.into_iter().map(UserValue::give).collect()), value) {
         (Some(errors), _) => Err(errors),
         (None, Some(value)) => Ok(value),
         (None, None) => unreachable!("the body was cancelled, and nobody failed"),
@@ -201,10 +204,11 @@ impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
                 }
                 let late = {
                     let mut failures = self.failures();
+                    let payload = UserValue::new(payload);
                     if failures.panic.is_some() { Some(payload) } else { failures.panic.replace(payload) }
                 };
                 self.cancel();
-                late.into_iter().for_each(unwind::discard);
+                late.into_iter().for_each(|late| unwind::discard(late.give()));
             }
         }
         None
@@ -215,7 +219,7 @@ impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
     }
 
     fn fail(&self, error: E) {
-        self.failures().errors.push(error);
+        self.failures().errors.push(UserValue::new(error));
         self.cancel();
     }
 
@@ -270,23 +274,29 @@ where
     T: Send,
 {
     let first = Mutex::new(None);
-    super::scope(|s| {
-        for task in tasks {
-            let first = &first;
-            s.spawn(move || {
-                let value = task();
-                let late = {
-                    let mut first = first.lock().unwrap_or_else(|e| e.into_inner());
-                    if first.is_some() { Some(value) } else { first.replace(value) }
-                };
-                s.cancel();
-                // Without the lock, and spared by the cancellation: user code. A panic is the
-                // task's.
-                if let Some(late) = late {
-                    UserValue::new(late).drop_value().unwrap_or_else(|payload| unwind::resume(payload));
-                }
-            });
-        }
+    let ended = unwind::catch(|| {
+        super::scope(|s| {
+            for task in tasks {
+                let first = &first;
+                s.spawn(move || {
+                    let value = UserValue::new(task());
+                    let late = {
+                        let mut first = first.lock().unwrap_or_else(|e| e.into_inner());
+                        if first.is_some() { Some(value) } else { first.replace(value) }
+                    };
+                    s.cancel();
+                    // Without the lock, and spared by the cancellation: user code. A panic is the
+                    // task's.
+                    if let Some(late) = late {
+                        late.drop_value().unwrap_or_else(|payload| unwind::resume(payload));
+                    }
+                });
+            }
+        })
     });
-    first.into_inner().unwrap_or_else(|e| e.into_inner())
+    let first = first.into_inner().unwrap_or_else(|e| e.into_inner()).map(UserValue::give);
+    match ended {
+        Ok(()) => first,
+        Err(payload) => unwind::drop_and_resume(first, payload),
+    }
 }

@@ -34,6 +34,15 @@ pub(crate) fn discard_as(w: Option<Role>, payload: Payload) -> Option<Role> {
 /// Drops something of the user's, through the door. If its destructor panics, that is where the
 /// panic ends (std's hook has told).
 #[cold]
-pub(crate) fn drop_quietly<T>(value: T) {
+pub fn drop_quietly<T>(value: T) {
     _ = UserValue::new(value).drop_value().map_err(discard);
+}
+
+/// Lets a caught panic go on for a caller who has a value of the user's in hand. The value is
+/// dropped before: a destructor that panics while the panic unwinds would end the process.
+#[cold]
+#[inline(never)]
+pub(crate) fn drop_and_resume<T>(value: T, payload: Payload) -> ! {
+    drop_quietly(value);
+    resume(payload)
 }

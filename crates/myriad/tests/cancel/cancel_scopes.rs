@@ -209,8 +209,7 @@ fn a_token_cancels_tasks_and_threads() {
     });
 }
 
-/// Who hears of a cancelled token finds those below it cancelled, for the same reason: also from a
-/// waker, which is called before those are told.
+/// Who hears of a cancelled token finds those below it cancelled, for the same reason.
 #[test]
 fn a_child_as_soon_as_its_parent() {
     struct Looks(Token, Mutex<Vec<(bool, Option<String>)>>);
@@ -231,6 +230,21 @@ fn a_child_as_soon_as_its_parent() {
     assert_eq!(*looks.1.lock().unwrap(), [(true, Some("the disk is full".to_string()))]);
     assert_eq!(looks.0.cause().unwrap().to_string(), "the disk is full");
     assert!(child.is_cancelled());
+}
+
+/// Neither the cancellation nor the end of a long chain of children needs a deep stack.
+#[test]
+fn a_long_chain_of_children() {
+    for cancelled in [true, false] {
+        let first = Token::new();
+        let last = (0..200_000).fold(first.clone(), |token, _| token.child());
+        if cancelled {
+            first.cancel_with("the disk is full");
+            assert_eq!(last.cause().unwrap().to_string(), "the disk is full");
+        }
+        drop(first);
+        drop(last);
+    }
 }
 
 #[test]

@@ -391,3 +391,39 @@ fn a_local_scope_that_is_cancelled() {
         },
     );
 }
+
+/// Each task's result has the handle of the task before: the last handle's end drops them all, and
+/// needs no deep stack, in a task or on a foreign thread.
+#[test]
+fn a_chain_of_handles() {
+    const N: usize = 100_000;
+    struct Link {
+        _before: Option<myriad::JoinHandle<Link>>,
+        dropped: Arc<AtomicUsize>,
+    }
+    impl Drop for Link {
+        fn drop(&mut self) {
+            self.dropped.fetch_add(1, SeqCst);
+        }
+    }
+    each(&[1, 2], |rt| {
+        for inside in [true, false] {
+            let dropped = Arc::new(AtomicUsize::new(0));
+            let last = rt.run(|| {
+                let last = (0..N).fold(None, |_before, _| {
+                    let dropped = dropped.clone();
+                    Some(spawn(move || Link { _before, dropped }))
+                });
+                let last = last.unwrap();
+                wait_until(|| last.is_finished());
+                last
+            });
+            if inside {
+                rt.run(|| drop(last))
+            } else {
+                drop(last)
+            }
+            wait_until(|| dropped.load(SeqCst) == N);
+        }
+    });
+}

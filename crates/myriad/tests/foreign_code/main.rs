@@ -7,6 +7,7 @@ mod common;
 mod blocking_calls;
 mod destructors;
 mod hooks;
+mod in_hand;
 mod keys;
 mod payloads;
 mod runtime_ends;

@@ -407,3 +407,78 @@ fn wakers_that_look_at_what_keeps_them() {
         });
     });
 }
+
+/// The waker of a token joins a task that waits in a child of that token: the child was told
+/// before. So was a call that the task waits for.
+#[test]
+fn a_waker_of_a_token_that_waits_for_its_child() {
+    each(&[1, 2], |rt| {
+        rt.run(|| {
+            let (token, called) = (Token::new(), channel::bounded::<()>(1));
+            let child = token.child().child();
+            let (inside, is_inside) = channel::bounded::<()>(1);
+            let task = spawn(move || {
+                child.run(|| {
+                    inside.send(()).unwrap();
+                    time::sleep(ms(3_600_000));
+                })
+            });
+            is_inside.recv().unwrap();
+            drop(token.on_cancel(move || called.0.send(()).unwrap()));
+            let (task, ended) = (Mutex::new(Some(task)), Arc::new(AtomicBool::new(false)));
+            let says = ended.clone();
+            let waker = wakes(move || {
+                let task = task.lock().unwrap().take().unwrap();
+                assert!(task.join().unwrap().is_err());
+                says.store(true, SeqCst);
+            });
+            let mut wait = Box::pin(token.cancelled());
+            assert!(poll(&mut wait, &waker).is_pending());
+            token.cancel();
+            assert!(ended.load(SeqCst));
+            called.1.recv().unwrap();
+        });
+    });
+}
+
+/// A child was cancelled before, and its last handle goes with the cancellation of its parent: the
+/// destructor of its cause panics, and the others are told all the same.
+#[test]
+fn a_cause_whose_destructor_panics() {
+    #[derive(Debug)]
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            plan("the cause");
+        }
+    }
+    impl std::fmt::Display for Bomb {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a bomb")
+        }
+    }
+    impl std::error::Error for Bomb {}
+    each(&[1, 2], |rt| {
+        rt.run(|| {
+            let token = Token::new();
+            let armed = token.child();
+            armed.cancel_with(Bomb);
+            let (armed, woken) = (Arc::new(Mutex::new(Some(armed))), Arc::new(AtomicUsize::new(0)));
+            let children: Vec<_> = (0..16).map(|_| token.child()).collect();
+            let mut waits: Vec<_> = children.iter().map(|child| Box::pin(child.cancelled())).collect();
+            for wait in &mut waits {
+                let (armed, woken) = (armed.clone(), woken.clone());
+                let waker = wakes(move || {
+                    woken.fetch_add(1, SeqCst);
+                    // (Without the lock: if it is the last handle the cause goes here.)
+                    let armed = armed.lock().unwrap().take();
+                    drop(armed);
+                });
+                assert!(poll(wait, &waker).is_pending());
+            }
+            token.cancel();
+            assert_eq!(woken.load(SeqCst), 16);
+            assert!(armed.lock().unwrap().is_none());
+        });
+    });
+}

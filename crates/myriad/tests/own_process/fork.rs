@@ -10,6 +10,7 @@
 mod common;
 
 use common::{PATIENCE, catch, quiet, text};
+use myriad::cancel::Token;
 use myriad::channel::{Receiver, bounded};
 use myriad::{Builder, JoinHandle, Runtime, blocking, compute, join, scope, spawn, spawn_async, task, time};
 use std::fs::File;
@@ -17,6 +18,7 @@ use std::io::Read;
 use std::os::fd::FromRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Wake};
 use std::time::{Duration, Instant};
 
 /// One at a time: a child has a copy of all that other tests are in the middle of.
@@ -335,6 +337,35 @@ fn a_fork_while_another_thread_asks_for_the_first_time() {
         assert_eq!(hung.count(), 0, "children that hang");
     });
     common::assert_ok(&output);
+}
+
+/// Calls that a token starts need workers, which are not there: whoever cancels is told, after all
+/// others that the token and its children know were.
+#[test]
+fn a_token_of_the_parent_that_is_cancelled() {
+    let _alone = alone();
+    let rt = Runtime::builder().workers(1).build().unwrap();
+    let token = Token::new();
+    let child = token.child().child();
+    rt.run(|| (0..3).for_each(|_| drop(token.on_cancel(|| ()))));
+    let says = in_fork(|| {
+        struct Woken(AtomicUsize);
+        impl Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, SeqCst);
+            }
+        }
+        let woken = Arc::new(Woken(AtomicUsize::new(0)));
+        let mut waits = [Box::pin(token.cancelled()), Box::pin(child.cancelled())];
+        let waker = woken.clone().into();
+        for wait in &mut waits {
+            assert!(wait.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        let says = told(|| token.cancel());
+        format!("{says} ({} are woken)", woken.0.load(SeqCst))
+    });
+    assert_told(&says);
+    assert!(says.ends_with("(2 are woken)"), "{says}");
 }
 
 /// A child that is forked inside a task is on a thread that is no worker any more: it waits as such

@@ -46,6 +46,8 @@ pub(super) struct Chain<'a, T> {
     changed: Condvar,
 }
 
+/// Its values are elements, as those of a vector: whoever scans drops them by glue, in its own
+/// frame, where the engine is in the middle of nothing.
 struct BlockState<'a, T> {
     state: AtomicU8,
     aggregate: UnsafeCell<Option<T>>,

@@ -71,8 +71,13 @@ impl<T> Clone for Heard<T> {
     }
 }
 
+/// A message in the log.
+type Kept<T> = UserValue<Arc<T>>;
+
+const _: () = crate::values::no_drop_glue::<Kept<String>>();
+
 struct Log<T> {
-    messages: VecDeque<UserValue<Arc<T>>>,
+    messages: VecDeque<Kept<T>>,
     /// The number of the first message that is kept.
     first: u64,
     capacity: usize,

@@ -58,8 +58,13 @@ pub struct Pool<T> {
 
 type OnReturn<T> = Box<dyn Fn(&mut T) -> bool + Send + Sync>;
 
+/// An object on a shelf.
+type Object<T> = UserValue<T>;
+
+const _: () = crate::values::no_drop_glue::<Object<String>>();
+
 struct Shelf<T> {
-    objects: Mutex<Vec<UserValue<T>>>,
+    objects: Mutex<Vec<Object<T>>>,
     /// How many; a hint for who looks from outside.
     len: AtomicUsize,
 }
@@ -163,7 +168,7 @@ impl<T> Pool<T> {
 
 impl<T> Shelf<T> {
     /// Runs `f` with the objects, if nobody else does at this moment. (None of the two panics.)
-    fn locked<R>(&self, f: impl FnOnce(&mut Vec<UserValue<T>>) -> R) -> Option<R> {
+    fn locked<R>(&self, f: impl FnOnce(&mut Vec<Object<T>>) -> R) -> Option<R> {
         let mut objects = match self.objects.try_lock() {
             Ok(objects) => objects,
             Err(TryLockError::Poisoned(error)) => error.into_inner(),

@@ -23,9 +23,9 @@ pub struct Blocking<T>(Arc<Shared<T>>);
 struct Shared<T>(Mutex<State<T>>);
 
 #[derive(Debug)]
-enum State<T> {
+pub(crate) enum State<T> {
     Running(Option<StoredWaker>),
-    Ended(Result<T, Payload>),
+    Ended(UserValue<Result<T, Payload>>),
     Taken,
 }
 
@@ -87,12 +87,10 @@ unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
     let (f, to, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Lent, Inherited, Arc<Shared<T>>)>()) };
     lend(to, || {
         let result = heirloom.run(f);
-        let before = std::mem::replace(&mut *shared.locked(), State::Ended(result));
+        let before = std::mem::replace(&mut *shared.locked(), State::Ended(UserValue::new(result)));
         if let State::Running(Some(waker)) = before {
             waker.wake();
         }
-        // If the future is gone the result is dropped here; its destructor must not end the thread.
-        UserValue::new(shared).discard("the result of a call that nobody waits for");
     });
 }
 
@@ -119,7 +117,7 @@ impl<T> Future for Blocking<T> {
                 let State::Ended(result) = std::mem::replace(&mut *state, State::Taken) else { unreachable!() };
                 drop(state);
                 new.discard();
-                match result {
+                match result.give() {
                     Ok(value) => Poll::Ready(value),
                     Err(payload) => unwind::resume(payload),
                 }
@@ -130,8 +128,12 @@ impl<T> Future for Blocking<T> {
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        if let State::Running(waker) = self.0.get_mut().unwrap_or_else(|e| e.into_inner()) {
-            waker.take().into_iter().for_each(StoredWaker::discard);
+        let state = self.0.get_mut().unwrap_or_else(|e| e.into_inner());
+        match std::mem::replace(state, State::Taken) {
+            State::Running(waker) => waker.into_iter().for_each(StoredWaker::discard),
+            // By the future, or, if that is gone, by the thread that has made the call.
+            State::Ended(result) => result.discard("the result of a call that nobody waits for"),
+            State::Taken => {}
         }
     }
 }

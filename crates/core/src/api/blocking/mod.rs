@@ -28,7 +28,8 @@ use crate::sched::calls::{BLOCKING, Job, ThreadPool};
 use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::context::Relocated;
 use crate::sched::lent::{Lent, lend};
-use crate::sched::unwind::{self, Payload};
+use crate::sched::unwind::{self, AbortOnUnwind, Payload};
+use crate::sched::user_code::UserValue;
 use crate::sched::wait::{Parked, Wait, Waiter};
 use crate::sched::{cancel, worker};
 use myriad_base::sys::clock::Instant;
@@ -43,13 +44,16 @@ struct Call<F, T> {
     /// The cancel scope of the thread, once and as long as it runs the closure.
     asked: Mutex<Asked>,
     closure: UnsafeCell<ManuallyDrop<F>>,
-    result: UnsafeCell<Option<Result<T, Payload>>>,
+    result: UnsafeCell<Ended<T>>,
     /// The caller goes on there, with what belongs to it ...
     loan: Relocated,
     /// ... and as itself.
     caller: Lent,
     waiter: UnsafeCell<Option<Waiter>>,
 }
+
+/// How a call has ended, once it has.
+pub(crate) type Ended<T> = Option<UserValue<Result<T, Payload>>>;
 
 #[derive(Default)]
 struct Asked {
@@ -173,17 +177,21 @@ where
     };
     *call.waiter.get_mut() = Some(call.wait.waiter());
     let job = Job { run: run_call::<F, T>, data: (&raw const call).cast_mut().cast() };
-    match pool.submit(job) {
+    let stays = AbortOnUnwind::new(
+        "a `blocking` or `compute` was left by a panic while a thread makes the call, whose data are in its frame (a bug in Myriad)",
+    );
+    let is_there = pool.submit(job).is_ok();
+    if is_there {
         // SAFETY: prepared; the pool runs the job, which wakes the target, once.
-        Ok(()) => unsafe { Wait::block((&raw const call).cast()) },
-        // Nobody else has it: the call is made here.
-        Err(_) => {
-            call.loan.give_back();
-            return ManuallyDrop::into_inner(call.closure.into_inner())();
-        }
+        unsafe { Wait::block((&raw const call).cast()) };
     }
+    stays.disarm();
     call.loan.give_back();
-    match call.result.into_inner().expect("the call has ended") {
+    if !is_there {
+        // Nobody else has it: the call is made here.
+        return ManuallyDrop::into_inner(call.closure.into_inner())();
+    }
+    match call.result.into_inner().expect("the call has ended").give() {
         Ok(value) => value,
         Err(payload) => unwind::resume(payload),
     }
@@ -200,7 +208,7 @@ unsafe fn run_call<F: FnOnce() -> T, T>(data: *mut ()) {
         let f = ManuallyDrop::take(&mut *(*call).closure.get());
         let call = &*call;
         let result = lend(call.caller, || call.loan.run_on_thread(|| call.run_in_region(f)));
-        *call.result.get() = Some(result.and_then(|result| result));
+        *call.result.get() = Some(UserValue::new(result.and_then(|result| result)));
         (*call.waiter.get()).take()
     };
     if let Some(waiter) = waiter {

@@ -8,7 +8,7 @@
 //! takes it out has it alone, and fills the slot once. So who has engaged `k` of them has `k`
 //! threads, which exist: nobody else's work stands before his.
 
-use crate::sched::fork;
+use crate::sched::{fork, unwind};
 use myriad_base::sys::passing::passing;
 use myriad_base::sys::thread::{self, processors};
 use myriad_base::sys::{clock, map};
@@ -95,7 +95,8 @@ impl Helper {
         map::thread_starts()?;
         let mine = slot.clone();
         let thread = std::thread::Builder::new().name(format!("myriad-gang-{number}")).stack_size(STACK);
-        thread.spawn(passing(move || work(&mine))).inspect_err(|_| map::thread_ended())?;
+        let body = move || unwind::never_unwinds("a gang's thread", || work(&mine));
+        thread.spawn(passing(body)).inspect_err(|_| map::thread_ended())?;
         Ok(Helper(Some(slot)))
     }
 

@@ -39,6 +39,7 @@ use crate::runtime::pools;
 use crate::sched::context::inherit::Inherited;
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
+use crate::sched::user_code::UserValue;
 use crate::sched::wait::foreign;
 use admission::Places;
 use helpers::Helper;
@@ -120,8 +121,11 @@ struct Shared {
     left: AtomicUsize,
     done: Parker,
     /// The panic of the first job, by number, that has panicked.
-    panic: Mutex<Option<(usize, Payload)>>,
+    panic: Mutex<First>,
 }
+
+/// A job's number, and its panic.
+pub(crate) type First = Option<(usize, UserValue<Payload>)>;
 
 /// The closure, in the caller's frame.
 struct Borrowed(*const (dyn Fn(usize) + Sync));
@@ -216,13 +220,13 @@ where
     drop(places);
     match result? {
         None => Ok(()),
-        Some((_, payload)) => unwind::resume(payload),
+        Some((_, payload)) => unwind::resume(payload.give()),
     }
 }
 
 /// With its places taken, on a thread that is kept. Returns the panic of the first job, by number,
 /// that has panicked.
-fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<Option<(usize, Payload)>, GangError> {
+fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<First, GangError> {
     let helpers = Helper::engage(n - 1).map_err(GangError::NoThread)?;
     let pool = pools::inside();
     let shared = Arc::new(Shared { left: AtomicUsize::new(n), done: foreign::parker(), panic: Mutex::new(None) });
@@ -260,10 +264,11 @@ unsafe fn job(i: usize, f: *const (dyn Fn(usize) + Sync), inherited: Inherited, 
     if let Err(payload) = result {
         let mut panic = shared.panic.lock().unwrap_or_else(|e| e.into_inner());
         let keep = panic.as_ref().is_none_or(|(first, _)| i < *first);
-        let other = if keep { panic.replace((i, payload)) } else { Some((i, payload)) };
+        let mine = (i, UserValue::new(payload));
+        let other = if keep { panic.replace(mine) } else { Some(mine) };
         drop(panic);
         if let Some((_, payload)) = other {
-            unwind::discard(payload);
+            unwind::discard(payload.give());
         }
     }
     // AcqRel: what each job did, for the one that opens the parker, and by that for the caller.

@@ -39,3 +39,27 @@ fn without_threads_no_job_begins() {
     LEFT.store(usize::MAX, SeqCst);
     meet(8);
 }
+
+/// A panic that comes to the end of a helper's thread ends the process, with a message: a gang
+/// would wait for that job for ever.
+#[test]
+fn a_stray_panic_ends_the_process() {
+    const CHILD: &str = "MYRIAD_GANG_STRAY";
+    if std::env::var_os(CHILD).is_some() {
+        let helper = super::Helper::engage(1).unwrap().pop().unwrap();
+        let (runs, has_run) = std::sync::mpsc::channel::<()>();
+        helper.run(Box::new(move || {
+            let _runs = runs;
+            panic!("stray");
+        }));
+        _ = has_run.recv();
+        // Longer than a process takes to end.
+        std::thread::sleep(std::time::Duration::from_secs(5));
+        std::process::exit(0);
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "--nocapture", "api::gang::test::a_stray_panic_ends_the_process"]).env(CHILD, "1");
+    let output = again.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("the end of a gang's thread"), "{} {said}", output.status);
+}

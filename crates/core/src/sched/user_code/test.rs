@@ -2,6 +2,9 @@
 //! cancellations and identities.
 
 use super::{StoredWaker, UserValue};
+use crate::api::blocking::Ended;
+use crate::api::gang::First;
+use crate::api::scope::Kept;
 use crate::record::header::Header;
 use crate::sched::timers::SleepState;
 use crate::sched::wait::{PollWait, Waiter};
@@ -15,6 +18,9 @@ const _: () = {
     assert!(!needs_drop::<Waiter>());
     assert!(!needs_drop::<PollWait>());
     assert!(!needs_drop::<SleepState>());
+    assert!(!needs_drop::<Kept>());
+    assert!(!needs_drop::<First>());
+    assert!(!needs_drop::<Ended<String>>());
 };
 
 #[test]

@@ -1,0 +1,101 @@
+//! Outcomes of tasks that have ended, where their handles are dropped.
+//!
+//! ```text
+//!  handle ─drop─> outcome ─drop─> handle in it ─drop─> outcome ─> ...      while the stack has room
+//!                                                        └─> a task, or a thread: the rest, with a stack of its own
+//! ```
+//! An outcome may hold the handle of another task that has ended, and so may that one's: a list as
+//! long as memory. Destructors of such a list run within each other, as with std's lists of boxes.
+//! There the list's own destructor can be a loop; here nobody but the engine knows the next record.
+//! So where the stack has little room left the rest is given to a task of the same pool, and on a
+//! thread that is no worker, after [`MOST`] within each other, to a thread for blocking calls.
+//!
+//! Results of scoped tasks stay: they may borrow, and the scope does not wait for others.
+
+use super::spawn;
+use crate::record::header::{Header, Kind, Outcome};
+use crate::sched::calls::{BLOCKING, Job};
+use crate::sched::worker::{self, Role};
+use crate::sched::{finish, unhandled};
+use std::cell::Cell;
+
+/// So many destructors of outcomes run within each other on a thread whose stack is not ours.
+const MOST: u32 = 64;
+
+thread_local! {
+    static WITHIN: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Drops an outcome and frees its record; a panic in it is reported.
+///
+/// # Safety
+/// The task has ended, its handle is gone, and nobody else uses the record. `w` is the calling
+/// thread's role.
+pub(super) unsafe fn drop_ended(w: Option<Role>, task: *mut Header) {
+    let is_deep = w.as_ref().map_or_else(|| WITHIN.get() >= MOST, |w| !w.has_room());
+    // SAFETY: the task has ended, and nobody else uses the record (this function's contract).
+    unsafe {
+        if is_deep && !(*task).kind.has(Kind::SCOPED) {
+            return hand_on(w, task);
+        }
+        let is_outside = w.is_none();
+        WITHIN.set(WITHIN.get() + u32::from(is_outside));
+        drop_here(w, task);
+        WITHIN.set(WITHIN.get() - u32::from(is_outside));
+    }
+}
+
+/// # Safety
+/// As [`drop_ended`].
+unsafe fn drop_here(mut w: Option<Role>, task: *mut Header) {
+    // SAFETY: the task has ended, and nobody else uses the record (this function's contract).
+    unsafe {
+        if (*task).outcome.get() == Outcome::Panicked {
+            w = unhandled::report(w, task);
+        }
+        _ = finish::drop_outcome(w, task);
+    }
+}
+
+/// An outcome on its way to another stack.
+struct Ended(*mut Header);
+
+// SAFETY: the outcome is `Send`, as that of every task that a `JoinHandle` of may be sent; nobody
+// else uses the record.
+unsafe impl Send for Ended {}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // SAFETY: the record came from `hand_on`, which gives its right to this alone.
+        unsafe { drop_ended(worker::current(), self.0) };
+    }
+}
+
+/// Has the outcome dropped elsewhere.
+///
+/// # Safety
+/// As [`drop_ended`]; the task is not scoped, so its outcome borrows nothing.
+#[cold]
+#[inline(never)]
+unsafe fn hand_on(w: Option<Role>, task: *mut Header) {
+    let ended = Ended(task);
+    match w {
+        Some(w) => {
+            // SAFETY: the record is not freed before the outcome is dropped.
+            let place = unsafe { (*task).place };
+            // SAFETY: the closure is Send, and borrows nothing (this function's contract).
+            drop(unsafe { spawn::spawn_here(w, move || drop(ended), Kind::CLOSURE, place) });
+        }
+        None => {
+            unsafe fn drop_it(task: *mut ()) {
+                drop(Ended(task.cast()));
+            }
+            std::mem::forget(ended);
+            if BLOCKING.submit(Job { run: drop_it, data: task.cast() }).is_err() {
+                // (Deeper, then.)
+                // SAFETY: the job came back, so nobody else uses the record.
+                unsafe { drop_here(None, task) };
+            }
+        }
+    }
+}
