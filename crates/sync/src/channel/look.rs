@@ -114,8 +114,8 @@ impl<T> Receiver<T> {
     /// The same if a message is there.
     ///
     /// # Blocking
-    /// It does not wait for a message. In a closure each 256th attempt in a row that finds none lets
-    /// others go first, as that of [`try_recv`](Self::try_recv).
+    /// It does not wait for a message. In a closure each 256th attempt in a row that finds none
+    /// lets others go first, as that of [`try_recv`](Self::try_recv).
     ///
     /// # Errors
     /// Nothing is there now, somebody else looks at it, or the channel is closed and nothing is
