@@ -12,8 +12,8 @@ const ROUNDS: usize = 9;
 
 fn main() {
     for fibers in [false, true] {
-        // SAFETY: no code here waits inside a thread-local scope, the initialiser of a thread-local,
-        // or in an unwinding destructor.
+        // SAFETY: no code here waits inside a thread-local scope, the initialiser of a
+        // thread-local, or in an unwinding destructor.
         let builder = if fibers { unsafe { myriad::Builder::fibers() } } else { myriad::Builder::new() };
         let rt = builder.workers(2).build().expect("a runtime");
         let before = rounds(&rt);
