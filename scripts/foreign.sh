@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The C interface as it is installed, and FFTW and OpenBLAS on our workers, with the real libraries. What is missing it
-# installs if it can: FFTW by apt-get if it is root, OpenBLAS from PyPI. Ends with 77 if it could not look at something.
+# installs if it can: FFTW by apt-get if it is root, OpenBLAS from PyPI. The C interface's programs run under AddressSanitizer too, of the
+# C compiler, which sees double frees and stale pointers on both sides. Ends with 77 if it could not look at something.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,6 +27,23 @@ if is_fftw_here; then
     MYRIAD_FOREIGN=required cargo test -p myriad-capi --test interface programs::fftw
 else
     skipped+=("FFTW (Debian: libfftw3-dev)")
+fi
+
+# asan_works: a planted error, memory that is freed twice, is found.
+asan_works() {
+    echo '#include <stdlib.h>
+    int main(void) { void *volatile p = malloc(7); void *q = p; free(p); free(q); return 0; }' >"$probe/planted.c"
+    "${CC:-cc}" -w -fsanitize=address "$probe/planted.c" -o "$probe/planted" 2>/dev/null &&
+        ! "$probe/planted" 2>"$probe/report" && grep -q 'attempting double-free' "$probe/report"
+}
+
+if asan_works; then
+    # Without leaks: what lives for ever on purpose is for `leaks.sh` to tell. And without the program that forks beside busy threads:
+    # the sanitizer of gcc 12 takes its allocator's locks into the child, which hangs in its first `malloc`, also where Myriad is not there.
+    MYRIAD_C_FLAGS=-fsanitize=address ASAN_OPTIONS=detect_leaks=0 \
+        cargo test -p myriad-capi --test interface programs:: -- --skip a_child_beside_busy_threads
+else
+    skipped+=("AddressSanitizer of ${CC:-cc} (Debian: gcc)")
 fi
 
 if [ -z "${MYRIAD_OPENBLAS:-}" ]; then

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A part of the behaviour tests under each policy other than the default: what schedules, blocks, wakes and ends tasks in as many ways
 # as there are, under depth-first; the shortest of them under the other two. (`policies.rs` and `policies_beside.rs` choose their
-# policies themselves.) Arguments go to cargo, in place of the part: `scripts/policies.sh --tests`.
+# policies themselves.) Then, under each, storms of hostile foreign code (crates/myriad/tests/hostile) for 5 s, with a seed that is printed.
+# Arguments go to cargo, in place of all that: `scripts/policies.sh --tests`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 . scripts/files.sh
@@ -28,5 +29,8 @@ else
     choose "${few[@]}" || exit 1
     under shared-queue "${programs[@]}" -- "${filters[@]}"
     under round-robin "${programs[@]}" -- "${filters[@]}"
+    for policy in depth-first shared-queue round-robin; do
+        MYRIAD_HOSTILE_SECONDS=5 under "$policy" --test hostile -- storm --exact --nocapture
+    done
 fi
 exit $failed

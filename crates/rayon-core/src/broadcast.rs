@@ -112,7 +112,7 @@ where
     let call = |index| -> Call<'_> {
         let down = Down(down);
         Box::new(move || {
-            let result = user_code::call(|| f(BroadcastContext::new(index, n)));
+            let result = user_code::body(|| f(BroadcastContext::new(index, n)));
             // (There was none before: nothing of the user's is dropped under the lock.)
             *slot[index].lock().unwrap_or_else(|e| e.into_inner()) = Some(result);
             drop(down);

@@ -6,7 +6,7 @@ use crate::own::worker::Worker;
 use crate::place::Pool;
 use crate::thread_pool::max_num_threads;
 use crate::unwind::Payload;
-use crate::user_code::{self, LetGo, PanicHandler};
+use crate::user_code::{self, PanicHandler};
 use crate::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, global};
 use myriad_base::sys::passing::passing;
 use myriad_core::engine::guest;
@@ -221,11 +221,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
             stack_size: self.stack_size,
             name: self.thread_name.as_mut().map(|name| &mut **name as &mut dyn FnMut(usize) -> String),
             with_caller: self.use_current_thread,
-            handlers: Handlers {
-                panic: LetGo::new(self.panic_handler),
-                start: LetGo::new(self.start_handler),
-                exit: LetGo::new(self.exit_handler),
-            },
+            handlers: Handlers::new(self.panic_handler, self.start_handler, self.exit_handler),
         };
         thread::start(plan, &mut self.spawn).map(Pool::Own).map_err(ThreadPoolBuildError::io)
     }

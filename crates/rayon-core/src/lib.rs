@@ -15,6 +15,8 @@
 //! that is good for, and what differs.
 //!
 //! Pools that [`ThreadPoolBuilder::build`] makes have threads of their own, as they promise.
+// They panic where the output is full or closed: see `sys::say` of base.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod broadcast;
 mod builder;

@@ -109,7 +109,7 @@ impl<'scope> Base<'scope> {
                 })
             }
             Kind::Own { count, panic, .. } => {
-                let result = user_code::call(body);
+                let result = user_code::body(body);
                 unwind::never_left("a scope", || {
                     drop(Count(count));
                     count.wait();
@@ -172,7 +172,7 @@ impl<'scope> Base<'scope> {
         count.up(1);
         let (count, panic) = (Count(count), Frame(panic));
         move || {
-            if let Err(payload) = user_code::call(job) {
+            if let Err(payload) = user_code::body(job) {
                 // SAFETY: this job has not counted down yet, so the scope waits.
                 unsafe { panic.get() }.keep(payload);
             }

@@ -31,7 +31,7 @@ pub(crate) fn spawn(pool: Handle, f: impl FnOnce() + Send + 'static) {
 
 /// Runs it, and says what becomes of its panic.
 fn detached(f: impl FnOnce()) {
-    match user_code::call(f) {
+    match user_code::body(f) {
         Ok(()) => {}
         // No panic: the task was cancelled, and ends so.
         Err(payload) if payload.is::<cancel::Cancelled>() => unwind::resume(payload),

@@ -1,6 +1,6 @@
 //! Frames that must not be left by a panic, for others hold pointers into them.
 
-pub(crate) use myriad_base::unwind::Payload;
+pub(crate) use myriad_base::unwind::{Payload, catch};
 pub(crate) use myriad_core::engine::unwind::resume;
 
 /// Calls `f`, in which frames of the caller are borrowed by jobs that may still run: if `f`

@@ -1,4 +1,4 @@
-//! The door to user code.
+//! User code: the bodies of jobs, and what goes through the engine's door.
 //!
 //! Jobs, handlers, functions that name or start threads, and the destructors of payloads, results
 //! and handlers are the user's. They may panic, wait, run other jobs meanwhile, and call every
@@ -8,28 +8,35 @@
 //!
 //! | what | called from | its panic |
 //! |---|---|---|
-//! | a job that somebody waits for | `own/`, scopes, broadcasts: [`call`] | to who waits; else [discarded](discard) |
-//! | a job that nobody waits for | `own/detached.rs`, `shared.rs`: [`call`] | goes to the panic handler: [`tell`] |
-//! | a start or exit handler | `own/thread.rs`, `builder.rs`: [`call`] | the same |
+//! | a job that somebody waits for | `own/`, scopes, broadcasts: [`body`] | to who waits; else [discarded](discard) |
+//! | a job that nobody waits for | `own/detached.rs`, `shared.rs`: [`body`] | goes to the panic handler: [`tell`] |
+//! | a start or exit handler | `own/registry.rs`, `builder.rs`: [`call`] | the same |
 //! | the panic handler | [`tell`] | ends the process |
 //! | names, spawn handlers | `own/thread.rs`, `builder.rs`: by the builder's caller, under no lock | goes on there |
 //! | destructors of payloads and results that nobody takes | [`discard`], [`let_go`] | ends there |
-//! | destructors of handlers, wherever the last reference to a pool goes | [`LetGo`] | ends there |
+//! | destructors of handlers, wherever the last reference to a pool goes | `own/registry.rs`, `Handlers`: [`let_go`] | ends there |
 //!
-//! Tasks of Myriad are called, and dropped uncalled, by the engine's own door.
+//! **The door and bodies.** [`call`], [`discard`] and [`let_go`] are the engine's door: the code is
+//! not cancelled by what its caller is in, and where no task runs it gets one of its own. A
+//! *body* is no such code. It is what a task of Myriad, or a thread of a pool, is there for, as a
+//! task's closure is in the engine: a cancellation of the task is meant for it, who runs is the
+//! task or the thread already, and a `join` has two of them.
+//!
+//! Tasks of Myriad are called, and dropped uncalled, by the engine.
 
 use crate::unwind::Payload;
 use crate::unwind::say;
-use std::mem::ManuallyDrop;
-use std::ops::Deref;
+use myriad_core::engine::user_code::UserValue;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::*};
 
+pub(crate) use myriad_core::engine::user_code::call;
+
 pub(crate) type PanicHandler = dyn Fn(Payload) + Send + Sync;
 
-/// Calls it; a panic stops here.
+/// Runs the body of a job; its panic stops here.
 #[inline(always)]
-pub(crate) fn call<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
+pub(crate) fn body<T>(f: impl FnOnce() -> T) -> Result<T, Payload> {
     myriad_base::unwind::catch(f)
 }
 
@@ -42,9 +49,7 @@ pub(crate) fn discard(payload: Payload) {
 /// Drops a value of the user's that nobody takes, in the same way.
 #[cold]
 pub(crate) fn let_go<T>(value: T) {
-    if let Err(payload) = call(|| drop(value)) {
-        discard(payload);
-    }
+    _ = UserValue::new(value).drop_value().map_err(discard);
 }
 
 /// What [`call`] has returned, that nobody takes.
@@ -71,29 +76,6 @@ pub(crate) fn tell(handler: Option<&PanicHandler>, payload: Payload) {
         say!("rayon (on Myriad): the panic handler has panicked; aborting");
         std::mem::forget(second);
         std::process::abort();
-    }
-}
-
-/// Something of the user's that is dropped by whoever comes last, in whatever place.
-pub(crate) struct LetGo<T>(ManuallyDrop<T>);
-
-impl<T> LetGo<T> {
-    pub(crate) fn new(value: T) -> LetGo<T> {
-        LetGo(ManuallyDrop::new(value))
-    }
-}
-
-impl<T> Deref for LetGo<T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
-impl<T> Drop for LetGo<T> {
-    fn drop(&mut self) {
-        // SAFETY: taken once, for `self` goes.
-        let_go(unsafe { ManuallyDrop::take(&mut self.0) });
     }
 }
 

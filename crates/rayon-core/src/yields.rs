@@ -24,11 +24,16 @@ impl Yield {
 /// the caller, and returns when it has ended. `None` on a thread that is no worker.
 ///
 /// # Blocking
-/// As long as that job takes. On Myriad's workers jobs that have begun, and could go on, do so
-/// first; and if the job blocks, so does the caller: it must not wait for something that the caller
-/// would do next. At most 32 jobs stand so on top of each other on a thread; if there are as many,
-/// or less than half of a stack is left, the others that could go on do so, and that is all
-/// ([`Yield::Idle`]).
+/// As long as that job takes. If the job blocks, so does the caller: it must not wait for something
+/// that the caller would do next.
+///
+/// On Myriad's workers jobs that have begun, and could go on, do so first. At most 32 jobs stand so
+/// on top of others on a thread; if there are as many, or less than half of a stack is left, the
+/// others that could go on do so, and that is all ([`Yield::Idle`]).
+///
+/// In a pool with own threads there is no such bound, as in rayon: jobs that yield stand on top of
+/// each other as long as there is another one, and the stack must have room for them
+/// ([`stack_size`](crate::ThreadPoolBuilder::stack_size)).
 ///
 /// # Panics
 /// Not because of the job.
@@ -76,8 +81,8 @@ pub fn yield_local() -> Option<Yield> {
     }
 }
 
-/// So many jobs stand on top of each other on a thread: fewer than there are turns between two
-/// looks of a worker's loop, each of which begins a job on another stack. Else jobs that yield
+/// So many jobs stand on top of others on a thread of Myriad's: fewer than there are turns between
+/// two looks of a worker's loop, each of which begins a job on another stack. Else jobs that yield
 /// would begin others faster than they end, and each had a stack.
 const DEEPEST: u32 = 32;
 

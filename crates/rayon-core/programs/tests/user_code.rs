@@ -197,3 +197,39 @@ fn handlers_whose_destructors_panic_or_use_rayon() {
         }
     });
 }
+
+/// They run because a call of the broadcast has panicked. The caller's cancellation does not cut
+/// them short.
+#[test]
+fn results_that_nobody_takes_in_a_cancelled_task() {
+    struct Waits<'a>(&'a AtomicUsize);
+    impl Drop for Waits<'_> {
+        fn drop(&mut self) {
+            myriad::time::sleep(Duration::from_millis(1));
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+    std::panic::set_hook(Box::new(|_| ()));
+    each("results in a cancelled task", |rt| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let counts = dropped.clone();
+        let (tx, rx) = myriad::channel::unbounded();
+        let task = rt.spawn(move || {
+            tx.send(()).unwrap();
+            // So the destructors run in a task that is cancelled already.
+            let cancelled = || myriad::time::sleep(Duration::MAX);
+            assert!(catch_unwind(AssertUnwindSafe(cancelled)).is_err());
+            let broadcast = || {
+                rayon::broadcast(|worker| match worker.index() {
+                    0 => panic_any("a call"),
+                    _ => Waits(&counts),
+                })
+            };
+            assert_eq!(*catch_unwind(AssertUnwindSafe(broadcast)).err().unwrap().downcast::<&str>().unwrap(), "a call");
+        });
+        rx.recv().unwrap();
+        task.cancel();
+        _ = task.join();
+        assert_eq!(dropped.load(SeqCst), rt.workers() - 1);
+    });
+}

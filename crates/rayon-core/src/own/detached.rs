@@ -12,7 +12,7 @@ fn keeping<F: FnOnce() + Send + 'static>(registry: &Arc<Registry>, f: F) -> Job 
     registry.keep();
     let registry = registry.clone();
     let run = move || {
-        if let Err(payload) = user_code::call(f) {
+        if let Err(payload) = user_code::body(f) {
             registry.detached_panic(payload);
         }
         registry.release();

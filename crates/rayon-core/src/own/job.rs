@@ -80,7 +80,7 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> FrameJob<F, R> {
             // looks at it before (this function's contract).
             unsafe {
                 let f = (*(*this).f.get()).take().expect("a job runs once");
-                let result = user_code::call(|| f(true));
+                let result = user_code::body(|| f(true));
                 // (There was none before: nothing is dropped.)
                 (*this).result.get().write(Some(result));
                 Latch::set(&raw const (*this).latch);

@@ -15,11 +15,12 @@ use super::worker::Worker;
 use crate::unwind;
 use crate::user_code;
 use myriad_core::engine::guest;
+use myriad_core::engine::user_code::StoredWaker;
 use myriad_core::{block_on, cancel};
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -139,7 +140,7 @@ impl Latch {
             // A cancellation has to wait. And where there is no memory for a stack on which the
             // worker could go on, it waits with us.
             Waiter::Task(signal) => {
-                while let Err(payload) = user_code::call(|| cancel::shield(|| signal.wait(|| self.is_set()))) {
+                while let Err(payload) = unwind::catch(|| cancel::shield(|| signal.wait(|| self.is_set()))) {
                     user_code::discard(payload);
                     if self.is_set() {
                         break;
@@ -153,25 +154,36 @@ impl Latch {
 
 /// Wakes a task.
 #[derive(Default)]
-pub(crate) struct Signal(Mutex<Option<Waker>>);
+pub(crate) struct Signal(Mutex<Kept>);
+
+/// Without drop glue: no assignment under the lock drops a waker.
+type Kept = Option<StoredWaker>;
+const _: () = assert!(!std::mem::needs_drop::<Kept>());
 
 impl Signal {
+    /// Puts a waker there, or none, and returns what was there, without the lock.
+    fn exchange(&self, waker: Kept) -> Kept {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(|e| e.into_inner()), waker)
+    }
+
     fn wake(&self) {
-        let waker = self.0.lock().unwrap_or_else(|e| e.into_inner()).take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.exchange(None).into_iter().for_each(StoredWaker::wake);
     }
 
     fn wait(&self, is_over: impl Fn() -> bool) {
         block_on(poll_fn(|context| {
             // First, so that who sets the latch after our look finds it.
-            let waker = context.waker().clone();
-            let former = self.0.lock().unwrap_or_else(|e| e.into_inner()).replace(waker);
-            // Without the lock.
-            drop(former);
+            let waker = StoredWaker::clone_of(context.waker());
+            self.exchange(Some(waker)).into_iter().for_each(StoredWaker::discard);
             if is_over() { Poll::Ready(()) } else { Poll::Pending }
         }));
+    }
+}
+
+impl Drop for Signal {
+    fn drop(&mut self) {
+        // That of a wait which found the latch set.
+        self.exchange(None).into_iter().for_each(StoredWaker::discard);
     }
 }
 

@@ -39,7 +39,7 @@ where
     // SAFETY: the guard: this frame is not left before the job was taken back, or its latch is set.
     let as_job = unsafe { job.job() };
     w.push(as_job);
-    let ra = match user_code::call(|| a(injected)) {
+    let ra = match user_code::body(|| a(injected)) {
         Ok(ra) => ra,
         Err(payload) => {
             // `b` is run in any case, here or elsewhere. Its own panic gives way, and its result is

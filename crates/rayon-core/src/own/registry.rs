@@ -9,8 +9,9 @@ use super::latch::Latch;
 use super::sleep::Sleep;
 use super::worker::Worker;
 use crate::unwind::{self, Payload};
-use crate::user_code::{self, LetGo, PanicHandler};
+use crate::user_code::{self, PanicHandler};
 use crossbeam_deque::{Injector, Steal, Stealer};
+use myriad_core::engine::user_code::UserValue;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Mutex;
@@ -28,7 +29,7 @@ pub(crate) struct Registry {
     over: AtomicBool,
     /// Dropped by whoever comes last: a thread of the pool, its owner, or who wakes one of its
     /// workers.
-    pub(crate) handlers: Handlers,
+    handlers: Handlers,
 }
 
 impl fmt::Debug for Registry {
@@ -37,11 +38,30 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// What the user wants to be called. (Each for itself: a destructor may panic beside the others.)
+/// What the user wants to be called.
 pub(crate) struct Handlers {
-    pub(crate) panic: LetGo<Option<Box<PanicHandler>>>,
-    pub(crate) start: LetGo<Option<Handler>>,
-    pub(crate) exit: LetGo<Option<Handler>>,
+    panic: UserValue<Option<Box<PanicHandler>>>,
+    start: UserValue<Option<Handler>>,
+    exit: UserValue<Option<Handler>>,
+}
+
+impl Handlers {
+    pub(crate) fn new(panic: Option<Box<PanicHandler>>, start: Option<Handler>, exit: Option<Handler>) -> Handlers {
+        Handlers { panic: UserValue::new(panic), start: UserValue::new(start), exit: UserValue::new(exit) }
+    }
+}
+
+impl Drop for Handlers {
+    fn drop(&mut self) {
+        // Each for itself: a destructor may panic beside the others.
+        // SAFETY: each is taken out of its place here alone, where nobody uses the place
+        // afterwards: `self` goes.
+        unsafe {
+            user_code::let_go(self.panic.take());
+            user_code::let_go(self.start.take());
+            user_code::let_go(self.exit.take());
+        }
+    }
 }
 
 impl Registry {
@@ -150,8 +170,17 @@ impl Registry {
         }
     }
 
-    /// Calls a handler of this worker's, if there is one.
-    pub(crate) fn call_handler(&self, handler: &Option<Handler>, index: usize) {
+    /// Calls the start handler for this worker, if there is one.
+    pub(crate) fn call_start_handler(&self, index: usize) {
+        self.call_handler(self.handlers.start.peek(), index);
+    }
+
+    /// Calls the exit handler for this worker, if there is one.
+    pub(crate) fn call_exit_handler(&self, index: usize) {
+        self.call_handler(self.handlers.exit.peek(), index);
+    }
+
+    fn call_handler(&self, handler: &Option<Handler>, index: usize) {
         if let Some(handler) = handler
             && let Err(payload) = user_code::call(|| handler(index))
         {
@@ -161,6 +190,6 @@ impl Registry {
 
     /// A job that nobody waits for, or a handler, has panicked.
     pub(crate) fn detached_panic(&self, payload: Payload) {
-        user_code::tell(self.handlers.panic.as_deref(), payload);
+        user_code::tell(self.handlers.panic.peek().as_deref(), payload);
     }
 }

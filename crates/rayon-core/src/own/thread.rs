@@ -63,9 +63,9 @@ impl ThreadBuilder {
             // Whatever limits the caller has set for itself are not the pool's: see
             // `Worker::work_until`.
             cancel::shield(|| {
-                registry.call_handler(&registry.handlers.start, index);
+                registry.call_start_handler(index);
                 w.work_until(|| registry.is_over());
-                registry.call_handler(&registry.handlers.exit, index);
+                registry.call_exit_handler(index);
             });
         });
         // Perhaps the caller is a job of another pool: then the thread is that one's worker again.

@@ -113,6 +113,10 @@ impl<T> Receiver<T> {
 
     /// The same if a message is there.
     ///
+    /// # Blocking
+    /// It does not wait for a message. In a closure each 256th attempt in a row that finds none
+    /// lets others go first, as that of [`try_recv`](Self::try_recv).
+    ///
     /// # Errors
     /// Nothing is there now, somebody else looks at it, or the channel is closed and nothing is
     /// left in it.
@@ -177,6 +181,9 @@ impl<T> Receiver<T> {
 
     /// The same if a message is there.
     ///
+    /// # Blocking
+    /// As [`try_recv_if`](Self::try_recv_if).
+    ///
     /// # Errors
     /// As [`try_recv_if`](Self::try_recv_if).
     pub fn try_peek_with<R>(&self, look: impl FnOnce(&T) -> R) -> Result<R, TryRecvError> {
@@ -231,6 +238,9 @@ impl<T> Receiver<T> {
     }
 
     /// The same if a message is there.
+    ///
+    /// # Blocking
+    /// As [`try_recv_if`](Self::try_recv_if).
     ///
     /// # Errors
     /// As [`try_recv_if`](Self::try_recv_if).

@@ -18,10 +18,16 @@ pub fn each(name: &str, f: impl Fn(&Runtime) + Copy) {
 /// With one runtime.
 #[allow(dead_code)]
 pub fn one(name: &str, fibers: bool, workers: usize, f: impl FnOnce(&Runtime)) {
+    one_of(name, fibers, workers, |builder| builder, f);
+}
+
+/// With one runtime, made by this builder.
+#[allow(dead_code)]
+pub fn one_of(name: &str, fibers: bool, workers: usize, set: fn(Builder) -> Builder, f: impl FnOnce(&Runtime)) {
     // SAFETY: no code here waits inside a thread-local scope, the initialiser of a thread-local, or
     // in an unwinding destructor.
     let builder = if fibers { unsafe { Builder::fibers() } } else { Builder::new() };
-    let rt = builder.workers(workers).build().unwrap();
+    let rt = set(builder.workers(workers)).build().unwrap();
     watched(&format!("{name}, {workers} workers, fibers: {fibers}"), || f(&rt));
     let report = rt.shutdown(Duration::from_secs(30));
     assert!(report.is_clean(), "{report}");
