@@ -13,3 +13,4 @@ pub mod lock;
 pub mod select;
 pub mod shared;
 mod values;
+mod wake_list;

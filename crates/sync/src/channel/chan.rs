@@ -3,7 +3,7 @@
 //! **Invariants**, whenever the lock is free. If receivers wait, the buffer is empty and no sender
 //! waits (but for those whose time is over, and a select that waits for both: it does not meet
 //! itself). If senders wait, the buffer is full (holds `limit` messages or more). Closed: nobody
-//! begins to wait, and nothing is sent any more; those who still wait are told one by one, and
+//! begins to wait, and nothing is sent any more; those who still wait are told some at a time, and
 //! nobody else serves them meanwhile. While the first message is lent to somebody who looks at it
 //! other invariants hold: see [`lend`].
 //!
@@ -24,6 +24,7 @@ use super::ends::{self, FIRST};
 use super::entry::{CLOSED, DONE, Entry, LOOKS, List, Met};
 use super::ring::{Messages, Ring};
 use crate::select::Link;
+use crate::wake_list::WakeList;
 use lend::Lent;
 use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::{AtomicU32, Ordering::Relaxed};
@@ -192,36 +193,14 @@ impl<T> Chan<T> {
             (state.close(), !nobody, f(state))
         });
         if waiting {
-            self.end_all(caller);
+            self.end_all();
         }
         (was_open, result)
     }
 
-    /// Wakes all that wait at a closed channel. One by one: wakers are user code, and nobody begins
-    /// to wait any more.
-    fn end_all(&self, caller: Caller) {
-        while let Some(waiter) = self.end_one(caller) {
-            // SAFETY: claimed, taken out, and woken once.
-            unsafe { caller.wake(waiter) };
-        }
-    }
-
-    /// Takes out one that waits at a closed channel, to be woken.
-    fn end_one(&self, caller: Caller) -> Option<Waiter> {
-        self.locked(caller, |state| {
-            // SAFETY: the lock is held; what is claimed is ours until `end`.
-            unsafe {
-                // What is lent may come back to a receiver.
-                let first = if state.is_lent() { None } else { state.waiting_receivers.claim_first() };
-                let next = first.or_else(|| state.waiting_senders.claim_first());
-                next.or_else(|| if on("close-unwatched") { None } else { state.watching.claim_first() }).map(
-                    |(entry, waiter)| {
-                        Entry::end(entry, CLOSED);
-                        waiter
-                    },
-                )
-            }
-        })
+    /// Wakes all that wait at a closed channel. (Nobody begins to wait any more.)
+    fn end_all(&self) {
+        WakeList::wake_all(|woken| self.locked(Caller::get(), |state| state.end_some(woken)));
     }
 
     /// How many ends a side has: see [`super::ends`], also for what else stands in the word.

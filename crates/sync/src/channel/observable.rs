@@ -13,6 +13,7 @@
 use super::entry::{CLOSED, DONE, Entry, LINKED, List};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use crate::select::{Arm, Link};
+use crate::wake_list::WakeList;
 use myriad_base::lock::biased::BiasedLock;
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::on;
@@ -112,7 +113,7 @@ impl<S: Content> Observable<S> {
         });
         let (result, somebody) = changed?;
         if somebody {
-            self.wake_all(caller, DONE);
+            self.wake_all(DONE);
         }
         Ok(result)
     }
@@ -126,26 +127,26 @@ impl<S: Content> Observable<S> {
             }
             !std::mem::replace(&mut state.closed, true)
         });
-        self.wake_all(caller, CLOSED);
+        self.wake_all(CLOSED);
         was_open
     }
 
-    /// One by one: wakers are user code.
-    fn wake_all(&self, caller: Caller, end: u8) {
-        while let Some(waiter) = self.locked(caller, |state| {
-            // SAFETY: the lock is held; what is claimed is ours until `end`.
-            unsafe {
-                let (entry, waiter) = state.waking.claim_first()?;
-                Entry::end(entry, end);
-                Some(waiter)
-            }
-        }) {
-            // SAFETY: claimed, taken out, and woken once.
-            unsafe { caller.wake(waiter) };
-            if on("board-wakes-one") {
-                return;
-            }
-        }
+    fn wake_all(&self, end: u8) {
+        WakeList::wake_all(|woken| {
+            self.locked(Caller::get(), |state| {
+                while woken.has_room()
+                    // SAFETY: the lock is held.
+                    && let Some((entry, waiter)) = unsafe { state.waking.claim_first() }
+                {
+                    // SAFETY: the lock is held; what was claimed is ours until `end`.
+                    unsafe { Entry::end(entry, end) };
+                    woken.push(waiter);
+                    if on("board-wakes-one") {
+                        state.waking = List::new();
+                    }
+                }
+            });
+        });
     }
 
     /// Takes what is new; if nothing is, and nothing will be, says so; else links the entry, if

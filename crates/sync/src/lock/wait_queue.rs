@@ -6,6 +6,7 @@
 //! lower, whether its waker has come to it or not.
 
 use crate::entry::{DONE, Entry, LINKED, List};
+use crate::wake_list::WakeList;
 use myriad_base::lock::biased::BiasedLock;
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::const_fn;
@@ -47,7 +48,6 @@ pub(super) struct WaitQueue {
 }
 
 const _: () = crate::values::no_drop_glue::<WaitQueue>();
-const _: () = crate::values::no_drop_glue::<Batch>();
 
 /// Of one who is let go alone: greater than all generations.
 pub(super) static ALONE: u64 = u64::MAX;
@@ -116,8 +116,8 @@ impl WaitQueue {
     }
 
     /// Some of those who came up to this generation.
-    pub(super) fn take(&mut self, upto: u64, outcome: u8, batch: &mut Batch) {
-        while batch.has_room() && !self.list.is_empty() {
+    pub(super) fn take(&mut self, upto: u64, outcome: u8, woken: &mut WakeList) {
+        while woken.has_room() && !self.list.is_empty() {
             let entry = self.list.first();
             // SAFETY: under the lock; linked entries are live and their slots full.
             unsafe {
@@ -126,7 +126,7 @@ impl WaitQueue {
                 }
                 if let Some(waiter) = self.list.claim(entry) {
                     Entry::end(entry, outcome);
-                    batch.add(waiter);
+                    woken.push(waiter);
                 }
             }
         }
@@ -150,53 +150,5 @@ pub(super) unsafe fn retarget<T>(entry: *mut Entry<T>, waiter: &mut Option<Waite
 /// Lets all go who came up to this generation.
 #[cold]
 pub(super) fn let_go<S>(guarded: &Guarded<S>, wait_queue: fn(&mut S) -> &mut WaitQueue, upto: u64, outcome: u8) {
-    let_go_of(|batch| guarded.locked(Caller::get(), |state| wait_queue(state).take(upto, outcome, batch)));
-}
-
-/// Wakes batch after batch, until none comes.
-pub(super) fn let_go_of(mut fill: impl FnMut(&mut Batch)) {
-    loop {
-        let mut batch = Batch::new();
-        fill(&mut batch);
-        if batch.is_empty() {
-            return;
-        }
-        batch.wake();
-    }
-}
-
-const BATCH: usize = 32;
-
-/// Targets to be [woken](Batch::wake).
-#[must_use = "whoever is in it waits for its wake"]
-pub(super) struct Batch {
-    targets: [Option<Waiter>; BATCH],
-    len: usize,
-}
-
-impl Batch {
-    pub(super) fn new() -> Batch {
-        Batch { targets: [const { None }; BATCH], len: 0 }
-    }
-    pub(super) fn has_room(&self) -> bool {
-        self.len < BATCH
-    }
-    pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-    /// One that was claimed.
-    pub(super) fn add(&mut self, waiter: Waiter) {
-        self.targets[self.len] = Some(waiter);
-        self.len += 1;
-    }
-    /// Wakes them, in order. (A waker is user code, after which we may have another worker's role:
-    /// so each asks anew where it is.)
-    pub(super) fn wake(&mut self) {
-        for waiter in &mut self.targets[..self.len] {
-            if let Some(waiter) = waiter.take() {
-                // SAFETY: the waiter was claimed, and is woken once.
-                unsafe { waiter.wake() };
-            }
-        }
-    }
+    WakeList::wake_all(|woken| guarded.locked(Caller::get(), |state| wait_queue(state).take(upto, outcome, woken)));
 }
