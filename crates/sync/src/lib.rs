@@ -8,6 +8,7 @@
 
 pub mod channel;
 mod entry;
+mod guarded;
 mod limit;
 pub mod lock;
 pub mod select;

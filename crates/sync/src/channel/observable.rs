@@ -12,10 +12,9 @@
 
 use super::entry::{CLOSED, DONE, Entry, LINKED, List};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use crate::guarded::Guarded;
 use crate::select::{Arm, Link};
 use crate::wake_list::WakeList;
-use myriad_base::lock::biased::BiasedLock;
-use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{Caller, InHand, MultiWait, Wait, WaitReason, Waiter};
 use myriad_core::time::Instant;
@@ -27,8 +26,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 pub(super) struct Observable<S: Content> {
-    lock: BiasedLock,
-    state: UnsafeCell<State<S>>,
+    state: Guarded<State<S>>,
 }
 
 /// What stands on a observable.
@@ -60,11 +58,6 @@ impl<S> State<S> {
     }
 }
 
-// SAFETY: the state is reached under the lock.
-unsafe impl<S: Content + Send> Sync for Observable<S> {}
-// SAFETY: what is inside is `Send`, and whoever has the observable alone has the lists too.
-unsafe impl<S: Content + Send> Send for Observable<S> {}
-
 /// What a reader has seen, and how it takes what it has not.
 pub(super) trait Reader {
     type Content: Content;
@@ -77,23 +70,19 @@ pub(super) trait Reader {
 
 impl<S: Content> Drop for Observable<S> {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the state, and it goes.
-        self.state.with_mut(|state| unsafe { (*state).content.drop_values() });
+        // SAFETY: the content goes, and is not used afterwards.
+        self.state.with_own(|state| unsafe { state.content.drop_values() });
     }
 }
 
 impl<S: Content> Observable<S> {
     pub(super) fn new(content: S) -> Observable<S> {
         let state = State { content, closed: false, waiting: List::new(), waking: List::new() };
-        Observable { lock: BiasedLock::new(), state: UnsafeCell::new(state) }
+        Observable { state: Guarded::new(state) }
     }
 
     fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut State<S>) -> R) -> R {
-        // SAFETY: what this module runs inside keeps to the lock's rule: short, no user code, no
-        // other lock.
-        let _guard = unsafe { caller.lock(&self.lock) };
-        // SAFETY: the lock is held, and the state is reached under it only.
-        self.state.with_mut(|state| f(unsafe { &mut *state }))
+        self.state.locked(caller, f)
     }
 
     pub(super) fn look<R>(&self, f: impl FnOnce(&S) -> R) -> R {

@@ -2,8 +2,9 @@
 
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
-use super::wait_queue::{Guarded, retarget};
+use super::wait_queue::retarget;
 use crate::entry::{DONE, Entry, LINKED, List};
+use crate::guarded::Guarded;
 use crate::wake_list::WakeList;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::fault;

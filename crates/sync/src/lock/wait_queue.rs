@@ -1,4 +1,4 @@
-//! State under a biased lock, and those who wait at it for the same thing and go on together.
+//! Those who wait for the same thing, and go on together.
 //!
 //! **Generations.** Each who joins a wait queue bears its number; letting it go raises the number,
 //! so those who come meanwhile are not let go with it. Targets are woken in batches, without the
@@ -6,40 +6,10 @@
 //! lower, whether its waker has come to it or not.
 
 use crate::entry::{DONE, Entry, LINKED, List};
+use crate::guarded::Guarded;
 use crate::wake_list::WakeList;
-use myriad_base::lock::biased::BiasedLock;
-use myriad_base::sys::cell::UnsafeCell;
-use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{Caller, Waiter};
-
-/// A state that is reached under a lock.
-pub(super) struct Guarded<S> {
-    lock: BiasedLock,
-    state: UnsafeCell<S>,
-}
-
-// SAFETY: the state is reached under the lock.
-unsafe impl<S: Send> Sync for Guarded<S> {}
-// SAFETY: the state goes with the whole, and is `Send`; nobody holds the lock of what is moved.
-unsafe impl<S: Send> Send for Guarded<S> {}
-
-impl<S> Guarded<S> {
-    const_fn! {
-        pub(super) const fn new(state: S) -> Guarded<S> {
-            Guarded { lock: BiasedLock::new(), state: UnsafeCell::new(state) }
-        }
-    }
-
-    /// Runs `f` under the lock: short, no user code, no other lock, no panic.
-    #[inline(always)]
-    pub(super) fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut S) -> R) -> R {
-        // SAFETY: the closures of these modules keep to that.
-        let _guard = unsafe { caller.lock(&self.lock) };
-        // SAFETY: the lock is held, and the state is reached under it only.
-        self.state.with_mut(|state| f(unsafe { &mut *state }))
-    }
-}
 
 /// See the module's header.
 pub(super) struct WaitQueue {
