@@ -3,6 +3,9 @@
 //! Waiters are claimed under a primitive's lock, and woken without it, because wakers are user
 //! code. A panic of one ends at the door of user code, so those behind it are woken all the same;
 //! and each wake asks anew where it is, because afterwards we may have another worker's role.
+//!
+//! Who is claimed waits for its wake, whatever its time limit. A waker of somebody else's may take
+//! as long as it likes; so nobody is claimed behind one before it has returned.
 
 use myriad_core::engine::wait::Waiter;
 use std::mem::MaybeUninit;
@@ -16,6 +19,8 @@ pub(crate) struct WakeList {
     /// The first `len` are written.
     first: [MaybeUninit<Waiter>; AT_A_TIME],
     len: usize,
+    /// The last one has a waker of somebody else's.
+    foreign: bool,
     /// Those behind them, where all have to be claimed under one lock.
     more: Vec<Waiter>,
 }
@@ -24,16 +29,17 @@ const _: () = crate::values::no_drop_glue::<Waiter>();
 
 impl WakeList {
     pub(crate) const fn new() -> WakeList {
-        WakeList { first: [const { MaybeUninit::uninit() }; AT_A_TIME], len: 0, more: Vec::new() }
+        WakeList { first: [const { MaybeUninit::uninit() }; AT_A_TIME], len: 0, foreign: false, more: Vec::new() }
     }
 
-    /// Is there room for one that needs no memory?
+    /// May one more be claimed: is there room without memory, and no foreign waker before it?
     pub(crate) fn has_room(&self) -> bool {
-        self.len < AT_A_TIME
+        self.len < AT_A_TIME && !self.foreign
     }
 
     /// Adds one that was claimed, and is woken by this list alone.
     pub(crate) fn push(&mut self, waiter: Waiter) {
+        self.foreign = waiter.is_foreign();
         match self.first.get_mut(self.len) {
             Some(room) => {
                 room.write(waiter);
