@@ -8,8 +8,10 @@
 
 pub mod channel;
 mod entry;
+mod guarded;
 mod limit;
 pub mod lock;
 pub mod select;
 pub mod shared;
 mod values;
+mod wake_list;

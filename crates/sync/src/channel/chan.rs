@@ -3,7 +3,7 @@
 //! **Invariants**, whenever the lock is free. If receivers wait, the buffer is empty and no sender
 //! waits (but for those whose time is over, and a select that waits for both: it does not meet
 //! itself). If senders wait, the buffer is full (holds `limit` messages or more). Closed: nobody
-//! begins to wait, and nothing is sent any more; those who still wait are told one by one, and
+//! begins to wait, and nothing is sent any more; those who still wait are told some at a time, and
 //! nobody else serves them meanwhile. While the first message is lent to somebody who looks at it
 //! other invariants hold: see [`lend`].
 //!
@@ -23,11 +23,11 @@
 use super::ends::{self, FIRST};
 use super::entry::{CLOSED, DONE, Entry, LOOKS, List, Met};
 use super::ring::{Messages, Ring};
+use crate::guarded::{self, Guarded};
 use crate::select::Link;
+use crate::wake_list::WakeList;
 use lend::Lent;
-use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::{AtomicU32, Ordering::Relaxed};
-use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{Caller, InHand, MultiWait, Waiter};
 
@@ -35,12 +35,11 @@ mod lend;
 mod state;
 
 pub(super) struct Chan<T> {
-    lock: BiasedLock,
     /// Who keeps the channel's memory: see [`super::ends`].
     pub(super) holders: AtomicU32,
     senders: AtomicU32,
     receivers: AtomicU32,
-    state: UnsafeCell<State<T>>,
+    state: Guarded<State<T>>,
 }
 
 pub(super) struct State<T> {
@@ -71,35 +70,8 @@ pub(super) enum WhenFull {
     DropNewest,
 }
 
-// SAFETY: the state is reached under the lock; messages go from thread to thread.
-unsafe impl<T: Send> Sync for Chan<T> {}
-// SAFETY: messages go with the channel to another thread, which `T: Send` allows; lists hold
-// waiters, which are `Send`.
-unsafe impl<T: Send> Send for Chan<T> {}
-
 /// The state of a locked channel.
-pub(super) struct Locked<'a, T> {
-    state: *mut State<T>,
-    _guard: BiasedGuard<'a>,
-}
-
-impl<T> std::ops::Deref for Locked<'_, T> {
-    type Target = State<T>;
-    #[inline(always)]
-    fn deref(&self) -> &State<T> {
-        // SAFETY: the lock is held, and the channel outlives the guard.
-        unsafe { &*self.state }
-    }
-}
-
-impl<T> std::ops::DerefMut for Locked<'_, T> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut State<T> {
-        // SAFETY: the state is that of the channel whose lock this guard holds; `self` is the only
-        // way to it.
-        unsafe { &mut *self.state }
-    }
-}
+pub(super) type Locked<'a, T> = guarded::Locked<'a, State<T>>;
 
 /// What became of a send under the lock.
 pub(super) enum Sent {
@@ -132,11 +104,10 @@ pub(super) enum Waited {
 impl<T> Chan<T> {
     pub(super) fn new(limit: usize, when_full: WhenFull) -> Chan<T> {
         Chan {
-            lock: BiasedLock::new(),
             holders: AtomicU32::new(2),
             senders: AtomicU32::new(FIRST),
             receivers: AtomicU32::new(FIRST),
-            state: UnsafeCell::new(State {
+            state: Guarded::new(State {
                 buffer: Ring::new(),
                 limit,
                 quick: 0,
@@ -155,26 +126,20 @@ impl<T> Chan<T> {
     /// cloned, called or dropped.
     #[inline(always)]
     pub(super) fn lock(&self, caller: Caller) -> Locked<'_, T> {
-        // SAFETY: the operations of this module keep to the lock's rule: short, no user code, no
-        // other lock.
-        let guard = unsafe { caller.lock(&self.lock) };
-        Locked { state: self.state.with_mut(|state| state), _guard: guard }
+        self.state.lock(caller)
     }
 
     /// The same for a future at the begin of a poll. `None`: it has done enough in a row, and is to
     /// be pending.
     #[inline(always)]
     pub(super) fn poll_lock(&self) -> Option<Locked<'_, T>> {
-        // SAFETY: whoever gets the guard keeps to the lock's rule, which this method's
-        // documentation shares with `lock`: short, no user code, no other lock.
-        let guard = unsafe { Caller::poll_lock(&self.lock) }?;
-        Some(Locked { state: self.state.with_mut(|state| state), _guard: guard })
+        self.state.poll_lock()
     }
 
     /// Runs `f` under the lock.
     #[inline(always)]
     pub(super) fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut State<T>) -> R) -> R {
-        f(&mut self.lock(caller))
+        self.state.locked(caller, f)
     }
 
     /// Fails all that wait, and all that come later, but for what is buffered.
@@ -192,36 +157,14 @@ impl<T> Chan<T> {
             (state.close(), !nobody, f(state))
         });
         if waiting {
-            self.end_all(caller);
+            self.end_all();
         }
         (was_open, result)
     }
 
-    /// Wakes all that wait at a closed channel. One by one: wakers are user code, and nobody begins
-    /// to wait any more.
-    fn end_all(&self, caller: Caller) {
-        while let Some(waiter) = self.end_one(caller) {
-            // SAFETY: claimed, taken out, and woken once.
-            unsafe { caller.wake(waiter) };
-        }
-    }
-
-    /// Takes out one that waits at a closed channel, to be woken.
-    fn end_one(&self, caller: Caller) -> Option<Waiter> {
-        self.locked(caller, |state| {
-            // SAFETY: the lock is held; what is claimed is ours until `end`.
-            unsafe {
-                // What is lent may come back to a receiver.
-                let first = if state.is_lent() { None } else { state.waiting_receivers.claim_first() };
-                let next = first.or_else(|| state.waiting_senders.claim_first());
-                next.or_else(|| if on("close-unwatched") { None } else { state.watching.claim_first() }).map(
-                    |(entry, waiter)| {
-                        Entry::end(entry, CLOSED);
-                        waiter
-                    },
-                )
-            }
-        })
+    /// Wakes all that wait at a closed channel. (Nobody begins to wait any more.)
+    fn end_all(&self) {
+        WakeList::wake_all(|woken| self.locked(Caller::get(), |state| state.end_some(woken)));
     }
 
     /// How many ends a side has: see [`super::ends`], also for what else stands in the word.
@@ -296,12 +239,9 @@ impl<T> Chan<T> {
         }
     }
 
-    /// Nobody has a share any more, nor waits: what is left in it, before it is freed. (In a model:
-    /// all that was done with the state came before.)
+    /// Nobody has a share any more, nor waits: what is left in it, before it is freed.
     pub(super) fn take_rest(&mut self) -> Messages<T> {
-        self.state.with_mut(|state| {
-            // SAFETY: nobody else has the channel, for `self` is borrowed uniquely.
-            let state = unsafe { &mut *state };
+        self.state.with_own(|state| {
             debug_assert!(state.is_closed() && state.nobody_waits());
             state.drain()
         })

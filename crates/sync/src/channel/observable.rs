@@ -12,9 +12,9 @@
 
 use super::entry::{CLOSED, DONE, Entry, LINKED, List};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use crate::guarded::Guarded;
 use crate::select::{Arm, Link};
-use myriad_base::lock::biased::BiasedLock;
-use myriad_base::sys::cell::UnsafeCell;
+use crate::wake_list::WakeList;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{Caller, InHand, MultiWait, Wait, WaitReason, Waiter};
 use myriad_core::time::Instant;
@@ -26,8 +26,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 pub(super) struct Observable<S: Content> {
-    lock: BiasedLock,
-    state: UnsafeCell<State<S>>,
+    state: Guarded<State<S>>,
 }
 
 /// What stands on a observable.
@@ -59,11 +58,6 @@ impl<S> State<S> {
     }
 }
 
-// SAFETY: the state is reached under the lock.
-unsafe impl<S: Content + Send> Sync for Observable<S> {}
-// SAFETY: what is inside is `Send`, and whoever has the observable alone has the lists too.
-unsafe impl<S: Content + Send> Send for Observable<S> {}
-
 /// What a reader has seen, and how it takes what it has not.
 pub(super) trait Reader {
     type Content: Content;
@@ -76,23 +70,19 @@ pub(super) trait Reader {
 
 impl<S: Content> Drop for Observable<S> {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the state, and it goes.
-        self.state.with_mut(|state| unsafe { (*state).content.drop_values() });
+        // SAFETY: the content goes, and is not used afterwards.
+        self.state.with_own(|state| unsafe { state.content.drop_values() });
     }
 }
 
 impl<S: Content> Observable<S> {
     pub(super) fn new(content: S) -> Observable<S> {
         let state = State { content, closed: false, waiting: List::new(), waking: List::new() };
-        Observable { lock: BiasedLock::new(), state: UnsafeCell::new(state) }
+        Observable { state: Guarded::new(state) }
     }
 
     fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut State<S>) -> R) -> R {
-        // SAFETY: what this module runs inside keeps to the lock's rule: short, no user code, no
-        // other lock.
-        let _guard = unsafe { caller.lock(&self.lock) };
-        // SAFETY: the lock is held, and the state is reached under it only.
-        self.state.with_mut(|state| f(unsafe { &mut *state }))
+        self.state.locked(caller, f)
     }
 
     pub(super) fn look<R>(&self, f: impl FnOnce(&S) -> R) -> R {
@@ -112,7 +102,7 @@ impl<S: Content> Observable<S> {
         });
         let (result, somebody) = changed?;
         if somebody {
-            self.wake_all(caller, DONE);
+            self.wake_all(DONE);
         }
         Ok(result)
     }
@@ -126,26 +116,26 @@ impl<S: Content> Observable<S> {
             }
             !std::mem::replace(&mut state.closed, true)
         });
-        self.wake_all(caller, CLOSED);
+        self.wake_all(CLOSED);
         was_open
     }
 
-    /// One by one: wakers are user code.
-    fn wake_all(&self, caller: Caller, end: u8) {
-        while let Some(waiter) = self.locked(caller, |state| {
-            // SAFETY: the lock is held; what is claimed is ours until `end`.
-            unsafe {
-                let (entry, waiter) = state.waking.claim_first()?;
-                Entry::end(entry, end);
-                Some(waiter)
-            }
-        }) {
-            // SAFETY: claimed, taken out, and woken once.
-            unsafe { caller.wake(waiter) };
-            if on("board-wakes-one") {
-                return;
-            }
-        }
+    fn wake_all(&self, end: u8) {
+        WakeList::wake_all(|woken| {
+            self.locked(Caller::get(), |state| {
+                while woken.has_room()
+                    // SAFETY: the lock is held.
+                    && let Some((entry, waiter)) = unsafe { state.waking.claim_first() }
+                {
+                    // SAFETY: the lock is held; what was claimed is ours until `end`.
+                    unsafe { Entry::end(entry, end) };
+                    woken.push(waiter);
+                    if on("board-wakes-one") {
+                        state.waking = List::new();
+                    }
+                }
+            });
+        });
     }
 
     /// Takes what is new; if nothing is, and nothing will be, says so; else links the entry, if

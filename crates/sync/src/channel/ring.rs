@@ -22,6 +22,9 @@ pub(super) struct Ring<T> {
 
 const _: () = crate::values::no_drop_glue::<Ring<String>>();
 
+// SAFETY: the ring alone has its memory and the messages in it, which are `Send`.
+unsafe impl<T: Send> Send for Ring<T> {}
+
 /// The first allocation holds about so many bytes.
 const FIRST_BYTES: usize = 128;
 

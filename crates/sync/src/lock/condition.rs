@@ -1,7 +1,7 @@
 //! Notifications that carry a value.
 
-use super::wait_queue::Guarded;
 use crate::entry::{DONE, Entry, List};
+use crate::guarded::Guarded;
 use myriad_base::sys::const_fn;
 use myriad_core::engine::wait::{Caller, Waiter};
 use std::fmt;

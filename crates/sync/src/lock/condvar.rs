@@ -3,8 +3,9 @@
 use super::mutex::{LockFuture, MutexGuard};
 use super::op::{self, Op, Waiting};
 use super::raw::RawMutex;
-use super::wait_queue::{ALONE, Guarded, WaitQueue, let_go, retarget};
+use super::wait_queue::{ALONE, WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
+use crate::guarded::Guarded;
 use crate::limit::Limited;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::on;

@@ -3,8 +3,9 @@
 
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
-use super::wait_queue::{Guarded, WaitQueue, let_go, retarget};
+use super::wait_queue::{WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
+use crate::guarded::Guarded;
 use myriad_base::sys::const_fn;
 use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::Instant;

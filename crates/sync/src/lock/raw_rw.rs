@@ -25,8 +25,9 @@
 //! the word.
 
 use super::op::Op;
-use super::wait_queue::{Batch, WaitQueue, let_go_of};
+use super::wait_queue::WaitQueue;
 use crate::entry::{DONE, Entry, LINKED, List};
+use crate::wake_list::WakeList;
 use myriad_base::lock::spin::SpinLock;
 use myriad_base::sys::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
@@ -195,7 +196,7 @@ impl RawRwLock {
             // SAFETY: the waiter was claimed, and is woken once.
             Next::Wake(waiter) => unsafe { Caller::get().wake(waiter) },
             Next::LetIn(upto) => {
-                let_go_of(|batch: &mut Batch| self.locked(|lists| lists.readers.take(upto, DONE, batch)));
+                WakeList::wake_all(|woken| self.locked(|lists| lists.readers.take(upto, DONE, woken)));
                 if on("place-held") {
                     // SAFETY: this place was counted in `let_in`.
                     unsafe { self.leave_read() };

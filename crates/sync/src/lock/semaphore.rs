@@ -2,8 +2,10 @@
 
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
-use super::wait_queue::{Batch, Guarded, retarget};
+use super::wait_queue::retarget;
 use crate::entry::{DONE, Entry, LINKED, List};
+use crate::guarded::Guarded;
+use crate::wake_list::WakeList;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::fault;
 use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
@@ -278,17 +280,12 @@ impl Semaphore {
     /// Permits come back; whoever has enough now goes on.
     fn give(&self, n: usize) {
         let mut n = n;
-        loop {
-            let mut batch = Batch::new();
+        WakeList::wake_all(|woken| {
             self.inner.locked(Caller::get(), |state| {
                 state.free += std::mem::take(&mut n);
-                state.serve(&mut batch);
+                state.serve(woken);
             });
-            if batch.is_empty() {
-                return;
-            }
-            batch.wake();
-        }
+        });
     }
 }
 
@@ -331,8 +328,8 @@ impl State {
     }
 
     /// Gives the first of those who wait what they want, as long as there is enough.
-    fn serve(&mut self, batch: &mut Batch) {
-        while batch.has_room() && !self.waiting.is_empty() {
+    fn serve(&mut self, woken: &mut WakeList) {
+        while woken.has_room() && !self.waiting.is_empty() {
             let entry = self.waiting.first();
             // SAFETY: under the lock; linked entries are live and their slots full.
             unsafe {
@@ -343,7 +340,7 @@ impl State {
                 if let Some(waiter) = self.waiting.claim(entry) {
                     self.free -= n;
                     Entry::end(entry, DONE);
-                    batch.add(waiter);
+                    woken.push(waiter);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! State under a biased lock, and those who wait at it for the same thing and go on together.
+//! Those who wait for the same thing, and go on together.
 //!
 //! **Generations.** Each who joins a wait queue bears its number; letting it go raises the number,
 //! so those who come meanwhile are not let go with it. Targets are woken in batches, without the
@@ -6,39 +6,10 @@
 //! lower, whether its waker has come to it or not.
 
 use crate::entry::{DONE, Entry, LINKED, List};
-use myriad_base::lock::biased::BiasedLock;
-use myriad_base::sys::cell::UnsafeCell;
-use myriad_base::sys::const_fn;
+use crate::guarded::Guarded;
+use crate::wake_list::WakeList;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{Caller, Waiter};
-
-/// A state that is reached under a lock.
-pub(super) struct Guarded<S> {
-    lock: BiasedLock,
-    state: UnsafeCell<S>,
-}
-
-// SAFETY: the state is reached under the lock.
-unsafe impl<S: Send> Sync for Guarded<S> {}
-// SAFETY: the state goes with the whole, and is `Send`; nobody holds the lock of what is moved.
-unsafe impl<S: Send> Send for Guarded<S> {}
-
-impl<S> Guarded<S> {
-    const_fn! {
-        pub(super) const fn new(state: S) -> Guarded<S> {
-            Guarded { lock: BiasedLock::new(), state: UnsafeCell::new(state) }
-        }
-    }
-
-    /// Runs `f` under the lock: short, no user code, no other lock, no panic.
-    #[inline(always)]
-    pub(super) fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut S) -> R) -> R {
-        // SAFETY: the closures of these modules keep to that.
-        let _guard = unsafe { caller.lock(&self.lock) };
-        // SAFETY: the lock is held, and the state is reached under it only.
-        self.state.with_mut(|state| f(unsafe { &mut *state }))
-    }
-}
 
 /// See the module's header.
 pub(super) struct WaitQueue {
@@ -47,7 +18,6 @@ pub(super) struct WaitQueue {
 }
 
 const _: () = crate::values::no_drop_glue::<WaitQueue>();
-const _: () = crate::values::no_drop_glue::<Batch>();
 
 /// Of one who is let go alone: greater than all generations.
 pub(super) static ALONE: u64 = u64::MAX;
@@ -116,8 +86,8 @@ impl WaitQueue {
     }
 
     /// Some of those who came up to this generation.
-    pub(super) fn take(&mut self, upto: u64, outcome: u8, batch: &mut Batch) {
-        while batch.has_room() && !self.list.is_empty() {
+    pub(super) fn take(&mut self, upto: u64, outcome: u8, woken: &mut WakeList) {
+        while woken.has_room() && !self.list.is_empty() {
             let entry = self.list.first();
             // SAFETY: under the lock; linked entries are live and their slots full.
             unsafe {
@@ -126,7 +96,7 @@ impl WaitQueue {
                 }
                 if let Some(waiter) = self.list.claim(entry) {
                     Entry::end(entry, outcome);
-                    batch.add(waiter);
+                    woken.push(waiter);
                 }
             }
         }
@@ -150,53 +120,5 @@ pub(super) unsafe fn retarget<T>(entry: *mut Entry<T>, waiter: &mut Option<Waite
 /// Lets all go who came up to this generation.
 #[cold]
 pub(super) fn let_go<S>(guarded: &Guarded<S>, wait_queue: fn(&mut S) -> &mut WaitQueue, upto: u64, outcome: u8) {
-    let_go_of(|batch| guarded.locked(Caller::get(), |state| wait_queue(state).take(upto, outcome, batch)));
-}
-
-/// Wakes batch after batch, until none comes.
-pub(super) fn let_go_of(mut fill: impl FnMut(&mut Batch)) {
-    loop {
-        let mut batch = Batch::new();
-        fill(&mut batch);
-        if batch.is_empty() {
-            return;
-        }
-        batch.wake();
-    }
-}
-
-const BATCH: usize = 32;
-
-/// Targets to be [woken](Batch::wake).
-#[must_use = "whoever is in it waits for its wake"]
-pub(super) struct Batch {
-    targets: [Option<Waiter>; BATCH],
-    len: usize,
-}
-
-impl Batch {
-    pub(super) fn new() -> Batch {
-        Batch { targets: [const { None }; BATCH], len: 0 }
-    }
-    pub(super) fn has_room(&self) -> bool {
-        self.len < BATCH
-    }
-    pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-    /// One that was claimed.
-    pub(super) fn add(&mut self, waiter: Waiter) {
-        self.targets[self.len] = Some(waiter);
-        self.len += 1;
-    }
-    /// Wakes them, in order. (A waker is user code, after which we may have another worker's role:
-    /// so each asks anew where it is.)
-    pub(super) fn wake(&mut self) {
-        for waiter in &mut self.targets[..self.len] {
-            if let Some(waiter) = waiter.take() {
-                // SAFETY: the waiter was claimed, and is woken once.
-                unsafe { waiter.wake() };
-            }
-        }
-    }
+    WakeList::wake_all(|woken| guarded.locked(Caller::get(), |state| wait_queue(state).take(upto, outcome, woken)));
 }

@@ -6,8 +6,8 @@ pub(super) type Edit = (&'static str, &'static str, &'static str);
 
 const SLOW_CLOSE: Edit = (
     "sync/src/channel/chan.rs",
-    "fn end_one(&self, caller: Caller) -> Option<Waiter> {",
-    "fn end_one(&self, caller: Caller) -> Option<Waiter> {
+    "fn end_all(&self) {",
+    "fn end_all(&self) {
         (0..if FAULT { 3000 } else { 0 }).for_each(|_| std::hint::spin_loop());",
 );
 

@@ -50,8 +50,6 @@ impl<T> Lent<T> {
 
 /// What is to be done after a message came back, without the lock.
 pub(in super::super) struct Back<T> {
-    /// To be woken, in order.
-    served: Vec<Waiter>,
     /// To be dropped.
     doomed: Option<UserValue<T>>,
     /// Receivers wait at a closed channel in which nothing is left.
@@ -66,15 +64,13 @@ impl<T> Chan<T> {
     /// It was lent to the caller, who has it in `place` (unless it is taken), and does not use it
     /// any more.
     pub(in super::super) unsafe fn end_loan(&self, caller: Caller, place: *const T, taken: bool) {
+        let mut served = WakeList::new();
         // SAFETY: the message was lent to the caller, who has it in `place` unless it is taken
         // (this function's contract); the channel is locked.
-        let back = self.locked(caller, |state| unsafe { state.end_loan(place, taken) });
-        for waiter in back.served {
-            // SAFETY: claimed, and woken once, without the lock.
-            unsafe { caller.wake(waiter) };
-        }
+        let back = self.locked(caller, |state| unsafe { state.end_loan(place, taken, &mut served) });
+        served.wake();
         if back.ends {
-            self.end_all(caller);
+            self.end_all();
         }
         // Last, since its destructor may panic. The caller's panic goes on if there is one.
         match back.doomed {
@@ -404,7 +400,7 @@ impl<T> State<T> {
     /// # Safety
     /// The first message was lent to the caller, who has it in `place` (unless it is `taken`), and
     /// does not use it any more. The channel is locked.
-    unsafe fn end_loan(&mut self, place: *const T, taken: bool) -> Back<T> {
+    unsafe fn end_loan(&mut self, place: *const T, taken: bool, served: &mut WakeList) -> Back<T> {
         let mut doomed = None;
         if let Some(loan) = self.loan_mut() {
             let older = std::mem::take(&mut loan.returned);
@@ -426,15 +422,14 @@ impl<T> State<T> {
         self.changes = self.changes.wrapping_add(1);
         self.odd &= !LENT;
         self.quick = if self.is_closed() { 0 } else { self.limit.min(self.buffer.capacity()) };
-        let mut served = Vec::new();
-        self.serve(&mut served);
+        self.serve(served);
         let ends = self.is_closed() && !self.is_lent() && !self.waiting_receivers.is_empty();
-        Back { served, doomed, ends }
+        Back { doomed, ends }
     }
 
     /// Serves those that have waited while a message was lent, until the usual invariants hold, or
     /// another one is lent.
-    fn serve(&mut self, served: &mut Vec<Waiter>) {
+    fn serve(&mut self, served: &mut WakeList) {
         // SAFETY: the state is reached under the lock only, so claimed entries are ours until
         // `end`; what is moved out of one place is moved into another.
         unsafe {
@@ -461,7 +456,8 @@ impl<T> State<T> {
                     };
                     self.hand_over(receiver, (*sender).place());
                     Entry::end(sender, DONE);
-                    served.extend([sent, received]);
+                    served.push(sent);
+                    served.push(received);
                     if self.is_lent() {
                         return;
                     }

@@ -6,6 +6,7 @@ use super::{Received, Sent, Side, State, WhenFull};
 use crate::channel::entry::{CLOSED, DONE, Entry, LINKED, LOOKS, Met};
 use crate::channel::ring::{Messages, Ring};
 use crate::select::Link;
+use crate::wake_list::WakeList;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{MultiWait, Waiter};
 use std::mem::ManuallyDrop;
@@ -83,6 +84,22 @@ impl<T> State<T> {
             let waiter = list.remove(entry);
             (*entry).reset();
             Some(waiter)
+        }
+    }
+
+    /// The channel is closed: takes out some that still wait, to be woken.
+    pub(super) fn end_some(&mut self, woken: &mut WakeList) {
+        while woken.has_room() {
+            // SAFETY: the lock is held; what is claimed is ours until `end`.
+            unsafe {
+                // What is lent may come back to a receiver.
+                let first = if self.is_lent() { None } else { self.waiting_receivers.claim_first() };
+                let next = first.or_else(|| self.waiting_senders.claim_first());
+                let next = next.or_else(|| if on("close-unwatched") { None } else { self.watching.claim_first() });
+                let Some((entry, waiter)) = next else { return };
+                Entry::end(entry, CLOSED);
+                woken.push(waiter);
+            }
         }
     }
 
