@@ -14,7 +14,7 @@
 //! | the panic handler | [`tell`] | ends the process |
 //! | names, spawn handlers | `own/thread.rs`, `builder.rs`: by the builder's caller, under no lock | goes on there |
 //! | destructors of payloads and results that nobody takes | [`discard`], [`let_go`] | ends there |
-//! | destructors of handlers, wherever the last reference to a pool goes | `own/registry.rs`, `Handlers`: [`let_go`] | ends there |
+//! | destructors of handlers, where the last reference to a pool goes | `own/registry.rs`: [`let_go`] | ends there |
 //!
 //! **The door and bodies.** [`call`], [`discard`] and [`let_go`] are the engine's door: the code is
 //! not cancelled by what its caller is in, and where no task runs it gets one of its own. A

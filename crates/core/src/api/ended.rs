@@ -58,13 +58,13 @@ unsafe fn drop_here(mut w: Option<Role>, task: *mut Header) {
 }
 
 /// An outcome on its way to another stack.
-struct Ended(*mut Header);
+struct LastHandle(*mut Header);
 
 // SAFETY: the outcome is `Send`, as that of every task that a `JoinHandle` of may be sent; nobody
 // else uses the record.
-unsafe impl Send for Ended {}
+unsafe impl Send for LastHandle {}
 
-impl Drop for Ended {
+impl Drop for LastHandle {
     fn drop(&mut self) {
         // SAFETY: the record came from `hand_on`, which gives its right to this alone.
         unsafe { drop_ended(worker::current(), self.0) };
@@ -78,7 +78,7 @@ impl Drop for Ended {
 #[cold]
 #[inline(never)]
 unsafe fn hand_on(w: Option<Role>, task: *mut Header) {
-    let ended = Ended(task);
+    let ended = LastHandle(task);
     match w {
         Some(w) => {
             // SAFETY: the record is not freed before the outcome is dropped.
@@ -88,7 +88,7 @@ unsafe fn hand_on(w: Option<Role>, task: *mut Header) {
         }
         None => {
             unsafe fn drop_it(task: *mut ()) {
-                drop(Ended(task.cast()));
+                drop(LastHandle(task.cast()));
             }
             std::mem::forget(ended);
             if BLOCKING.submit(Job { run: drop_it, data: task.cast() }).is_err() {
