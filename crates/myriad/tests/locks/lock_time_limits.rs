@@ -45,12 +45,23 @@ fn answers_truly<O: Send + Sync + 'static>(
     waits: fn(&O, Duration) -> bool,
     let_go: fn(&O),
 ) {
+    answers_truly_behind(MANY, make, stands, waits, let_go);
+}
+
+/// The same behind so many.
+fn answers_truly_behind<O: Send + Sync + 'static>(
+    many: usize,
+    make: impl Fn() -> O,
+    stands: for<'a> fn(&'a O) -> Waits<'a>,
+    waits: fn(&O, Duration) -> bool,
+    let_go: fn(&O),
+) {
     each_runtime(|rt| {
         for kind in [Kind::Closure, Kind::Thread] {
             loop {
                 let (object, slow) = (Arc::new(make()), Arc::new(Slow::default()));
                 let waker = Waker::from(slow.clone());
-                let mut line: Vec<_> = (0..MANY).map(|_| stands(&object)).collect();
+                let mut line: Vec<_> = (0..many).map(|_| stands(&object)).collect();
                 assert!(poll_with(line[0].as_mut(), &waker).is_pending());
                 line[1..].iter_mut().for_each(|waits| assert!(poll_once(waits.as_mut()).is_pending()));
                 let until = Arc::new(Told::new());
@@ -74,6 +85,26 @@ fn answers_truly<O: Send + Sync + 'static>(
             }
         }
     });
+}
+
+/// Nobody is claimed behind a slow waker, also among those who are woken at a time: whose wake has
+/// been decided is not let go by the end of the time.
+#[test]
+fn right_behind_a_slow_waker() {
+    answers_truly_behind(
+        1,
+        Event::new,
+        |e| Box::pin(e.wait_async()),
+        |e, limit| e.wait_timeout(limit).is_ok(),
+        Event::set,
+    );
+    answers_truly_behind(
+        2,
+        || Latch::new(1),
+        |l| Box::pin(l.wait_async()),
+        |l, limit| l.wait_timeout(limit).is_ok(),
+        Latch::count_down,
+    );
 }
 
 #[test]
