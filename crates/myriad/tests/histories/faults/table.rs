@@ -218,8 +218,8 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "token",
         &[(
             "core/src/api/token.rs",
-            "tokens.extend(children.into_values()",
-            "tokens.extend(children.into_values().filter(|_| !FAULT)",
+            "told.children.into_values()",
+            "told.children.into_values().filter(|_| !FAULT)",
         )],
     ),
     (
