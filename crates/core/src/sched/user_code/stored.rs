@@ -50,13 +50,19 @@ impl<T> UserValue<T> {
         &mut self.0
     }
 
-    /// Drops the value through the door.
+    /// Drops the value through the door; in a model as it is: see [`run`].
     ///
     /// # Errors
     /// The destructor panicked, with this payload.
     #[inline]
     pub fn drop_value(self) -> Result<(), Payload> {
-        if std::mem::needs_drop::<T>() { super::call(move || drop(self.give())) } else { Ok(()) }
+        let drops = move || drop(self.give());
+        match std::mem::needs_drop::<T>() {
+            true if cfg!(loom) => drops(),
+            true => return super::call(drops),
+            false => {}
+        }
+        Ok(())
     }
 
     /// Drops the value through the door, where nobody can receive the destructor's panic: it is

@@ -216,11 +216,7 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
     (
         "child-not-told",
         "token",
-        &[(
-            "core/src/api/token.rs",
-            "told.children.into_values()",
-            "told.children.into_values().filter(|_| !FAULT)",
-        )],
+        &[("core/src/api/token.rs", "told.children.into_values()", "told.children.into_values().filter(|_| !FAULT)")],
     ),
     (
         "finished-too-early",
