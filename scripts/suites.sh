@@ -85,7 +85,7 @@ tests() {
     local one name text
     while read -r one; do
         name=" $one " text=
-        [[ $one != /*/ ]] || { name= text=${one#/} text=${text%/}; }
+        [[ $one != /*/ ]] || { name='' text=${one#/} text=${text%/}; }
         sed "$@" "$from" | awk -v names="$name" -v texts="$text" -f "$root/suites/rewrite.awk" | grep '// left out: ' >/dev/null ||
             complain "$suite - $file::$one: no such test is left to be left out: take it off suites/not-passed.txt"
     done < <(left_out "$suite" "$file")
