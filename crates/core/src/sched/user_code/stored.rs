@@ -50,7 +50,7 @@ impl<T> UserValue<T> {
         &mut self.0
     }
 
-    /// Drops the value through the door; in a model as it is: see [`run`].
+    /// Drops the value through the door; in a model as it is, for a model has no marks of threads.
     ///
     /// # Errors
     /// The destructor panicked, with this payload.
