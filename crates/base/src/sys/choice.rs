@@ -15,7 +15,6 @@
 //! | | parallel loops and scans (`par`) | how much a task takes at a time, how long one spins |
 //! | [`random`] | `select` | which arm is attempted first |
 //! | [`Dice`] | the policy `DepthFirst` | in which queue a task goes, and from which one comes |
-//!
 //! | [`entropy`] | random numbers of tasks that nobody has seeded | the first seed of a thread |
 //!
 //! Not here: the keys of hash tables (`sync`), which are a type that the user may replace. In which

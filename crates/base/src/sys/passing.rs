@@ -8,7 +8,7 @@
 //! run behind std's lock. The forking thread lets no other thread pass meanwhile, and waits for
 //! those that do: some microseconds each, for they run no code of users.
 //!
-//! Threads that others start are not seen.
+//! Threads that others start are not seen, nor is the end of one whose body panics.
 
 use crate::sys::fork::{self, Rank};
 use std::cell::Cell;
@@ -32,6 +32,7 @@ struct Passing;
 impl Passing {
     fn new() -> Passing {
         let _gate = gate();
+        // Relaxed: `close` reads it under the same gate.
         PASSING.fetch_add(1, Relaxed);
         Passing
     }
@@ -49,11 +50,16 @@ thread_local! {
     static ENDS: Cell<Option<Passing>> = const { Cell::new(None) };
 }
 
-/// At the end of a thread's body, also when that unwinds.
+/// At the end of a thread's body.
 struct Ends;
 
 impl Drop for Ends {
     fn drop(&mut self) {
+        // Where a panic ends the body, std may drop the payload before the thread has passed. The
+        // payload's destructor is user code: if it forked, it would wait here for its own thread.
+        if std::thread::panicking() {
+            return;
+        }
         // (Not where the thread is so far that thread-locals are gone: no body of ours is.)
         _ = ENDS.try_with(|ends| ends.set(Some(Passing::new())));
     }
@@ -101,6 +107,21 @@ mod test {
         MAY_BEGIN.store(true, SeqCst);
         std::thread::spawn(body).join().unwrap();
         assert!(closes.join().unwrap());
+    }
+
+    /// The handle of the thread is gone, so std drops the payload on the thread itself.
+    #[test]
+    fn a_payload_may_fork() {
+        struct Forks(std::sync::mpsc::Sender<()>);
+        impl Drop for Forks {
+            fn drop(&mut self) {
+                drop(super::close());
+                _ = self.0.send(());
+            }
+        }
+        let (tell, told) = std::sync::mpsc::channel();
+        drop(std::thread::spawn(super::passing(move || std::panic::resume_unwind(Box::new(Forks(tell))))));
+        assert!(told.recv_timeout(Duration::from_secs(60)).is_ok(), "it waits for its own thread");
     }
 
     #[test]

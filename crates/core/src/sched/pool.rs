@@ -6,8 +6,8 @@
 //! valid, and at worst wakes a worker that looks up once more. A pool whose tasks did not all end
 //! is never used again: their frames may still refer to it.
 //!
-//! (600 lines: the settings, the free list and the pool itself name each other. What the pool does
-//! stands in the files below `pool/`; another file of types would be one more in the engine's
+//! (Over 600 lines: the settings, the free list and the pool itself name each other. What the pool
+//! does stands in the files below `pool/`; another file of types would be one more in the engine's
 //! largest cycle of files.)
 
 mod dedicated;
