@@ -6,6 +6,7 @@ use super::lane::{Background, Interactive};
 use super::{dispatch, spawn};
 use crate::api::token::Token;
 use crate::record::header::{Header, Kind};
+use crate::record::task::Created;
 use crate::runtime::pools;
 use crate::sched::cancel::checkpoint;
 use crate::sched::context::inherit;
@@ -249,17 +250,10 @@ impl Builder {
     }
 
     /// Gives a closure what it inherits, its seed, and its name: before it can run. Returns its
-    /// record, which may be another one.
-    ///
-    /// # Safety
-    /// `task` is a complete record of `pool`, in no queue, in no frame, and known to nobody else.
-    /// It is from the memory of `w`, which is the calling worker, or from that of foreign threads.
-    pub(super) unsafe fn equip(self, w: Option<&Worker>, pool: &Pool, task: *mut Header) -> *mut Header {
-        // SAFETY: `task` is complete, in no queue and in no frame, known to nobody else, and from
-        // the memory of `w` (this function's contract).
-        let task = unsafe { inherit::closure(w, task, self.seed) };
-        // SAFETY: nobody has run or freed the record, which nobody else knows.
-        unsafe { self.set_name(pool, task) };
+    /// record, which may be another one. `task` is one of `pool`.
+    pub(super) fn equip(self, w: Option<&Worker>, pool: &Pool, task: Created) -> Created {
+        let task = inherit::closure(w, task, self.seed);
+        self.set_name(pool, task.header());
         task
     }
 
@@ -273,16 +267,14 @@ impl Builder {
         // contract), so it lives.
         unsafe {
             inherit::future(w, task, self.seed);
-            self.set_name(pool, task);
+            self.set_name(pool, &*task);
         }
     }
 
-    /// # Safety
-    /// `task` is a live record of `pool`.
-    pub(super) unsafe fn set_name(self, pool: &Pool, task: *mut Header) {
+    /// `task` is one of `pool`.
+    pub(super) fn set_name(self, pool: &Pool, task: &Header) {
         if let Some(name) = self.name {
-            // SAFETY: `task` lives (this function's contract).
-            unsafe { pool.set_name(task, name) };
+            pool.set_name(task, name);
         }
     }
 }

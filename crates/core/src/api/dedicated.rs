@@ -12,6 +12,7 @@ use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::spawn;
 use crate::record::header::{DETACHED, Ended, Header, Kind};
+use crate::record::task::Runnable;
 use crate::record::{create, memory, payload as record};
 use crate::sched::context::inherit::Inherited;
 use crate::sched::pool::{DedicatedTask, Handle, Pool};
@@ -122,7 +123,7 @@ where
     let handle = unsafe {
         create::write_header(task, spawn::run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), pool.number, place);
         record::put(task, f);
-        with.set_name(pool, task);
+        with.set_name(pool, &*task);
         JoinHandle::new(task)
     };
     pool.dedicated.join(false);
@@ -130,7 +131,7 @@ where
     if !pool.lets_in(home.origin()) {
         drop(entries);
         // SAFETY: nobody else has it, but for the handle, which is told.
-        unsafe { finish::drop_unstarted(task) };
+        finish::drop_unstarted(unsafe { Runnable::from_raw(task) });
         return Ok(handle);
     }
     let size = pool.config().stack_size.max(STACK);
@@ -154,7 +155,7 @@ where
         Err(error) => {
             drop(entries);
             // SAFETY: the thread was not started, so nobody runs the task, which is in no queue.
-            unsafe { finish::drop_unstarted(task) };
+            finish::drop_unstarted(unsafe { Runnable::from_raw(task) });
             drop(handle);
             Err(error)
         }
@@ -169,7 +170,7 @@ fn run(pool: &'static Pool, task: *mut Header) {
     lent::ME.set(task);
     // SAFETY: the record was made for us. After `complete` it is ours only if it was detached.
     unsafe {
-        let ended = lifecycle::begin(task);
+        let ended = lifecycle::begin(Runnable::from_raw(task));
         let waiter = lifecycle::end(task, lifecycle::outcome_of(ended));
         if waiter == DETACHED {
             // What is left is the task's own code: it runs as the task.

@@ -105,16 +105,11 @@ impl<T> JoinHandle<T> {
         if self.is_finished() {
             return YieldedTo::Ended;
         }
-        if let Some(w) = worker::current().and_then(Role::may_enter) {
-            // SAFETY: the handle keeps the record alive; claimed, the task is ours, and in no queue
-            // any more.
-            unsafe {
-                let task = self.task();
-                if w.claim(&*task) {
-                    _ = w.enter(task);
-                    return YieldedTo::Entered;
-                }
-            }
+        if let Some(w) = worker::current().and_then(Role::may_enter)
+            && let Some(task) = w.claim(self.task_ref())
+        {
+            _ = w.enter(task.into());
+            return YieldedTo::Entered;
         }
         crate::api::run::yield_now();
         YieldedTo::Yielded
@@ -142,8 +137,8 @@ where
     unsafe {
         let Some(w) = w else { return spawn::spawn_into(home, f, place, with, Kind::CLOSURE) };
         let task = with.equip(Some(&w), w.pool, spawn::unqueued_record::<F, T>(w.pool, f, place));
-        let handle = JoinHandle::new(task);
-        _ = w.enter(task);
+        let handle = JoinHandle::new(task.address());
+        _ = w.enter(task.into());
         handle
     }
 }

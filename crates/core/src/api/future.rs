@@ -10,6 +10,7 @@ use super::handle::JoinHandle;
 use super::spawn;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::task::Runnable;
 use crate::record::{create, payload as record, state};
 use crate::sched::context::{self, inherit};
 use crate::sched::pool::Handle;
@@ -82,7 +83,8 @@ impl Queued for Anywhere {
     #[inline(always)]
     unsafe fn again(task: *mut Header) {
         // SAFETY: `task` is a live future in no queue, and ours to queue (the trait's contract).
-        unsafe { worker::current().expect("polled on a worker").push_last(task) };
+        let task = unsafe { Runnable::from_raw(task) };
+        worker::current().expect("polled on a worker").push_last(task);
     }
 }
 
@@ -103,7 +105,7 @@ unsafe fn spawn_here<F: Future>(w: Role, future: F, place: &'static Location<'st
         if w.has_contexts() {
             inherit::future(Some(&w), task, None);
         }
-        w.push_future(task);
+        w.push_future(Runnable::from_raw(task));
         JoinHandle::new(task)
     }
 }
@@ -121,7 +123,8 @@ unsafe fn spawn_from_outside<F: Future>(future: F, place: &'static Location<'sta
     unsafe {
         let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
         write_future::<F, Anywhere>(task, future, spawn::number_of(&home), place);
-        inject(spawn::or_refuse(home, task), task, Builder::new());
+        let (home, runnable) = spawn::or_refuse(home, Runnable::from_raw(task));
+        inject(home, runnable, Builder::new());
         JoinHandle::new(task)
     }
 }
@@ -143,22 +146,21 @@ pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
     unsafe {
         let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
         write_future::<F, Q>(task, future, home.inner().number, place);
-        inject(home, task, with);
+        inject(home, Runnable::from_raw(task), with);
         JoinHandle::new(task)
     }
 }
 
 /// # Safety
-/// `task` is a fresh future's record of the pool of `home`: ready to run, in no queue, and known to
-/// nobody but the caller.
+/// `task` is a future of the pool of `home`, and known to nobody but the caller.
 #[cold]
 #[inline(never)]
-unsafe fn inject(home: Handle, task: *mut Header, with: Builder) {
+unsafe fn inject(home: Handle, task: Runnable, with: Builder) {
     let (w, lane) = (worker::current(), with.class().lane());
-    // SAFETY: the caller alone knows `task`, which is ready to run and in no queue (this function's
-    // contract), so it is equipped before it can run, and queued once. `w` is the calling worker.
+    // SAFETY: the caller alone knows `task` (this function's contract), so it is equipped before it
+    // can run. `w` is the calling worker.
     unsafe {
-        with.equip_future(w.as_deref(), home.inner(), task);
+        with.equip_future(w.as_deref(), home.inner(), task.address());
         match w {
             Some(w) if home.has(&w) && lane.is_none() => w.push_future(task),
             _ => home.inject(lane, task),

@@ -11,7 +11,8 @@ use crate::sched::lent;
 
 use crate::api::run::run_on;
 use crate::api::{JoinHandle, Scope, blocking, pair, spawn};
-use crate::record::header::{Header, Kind};
+use crate::record::header::Kind;
+use crate::record::task::Runnable;
 use crate::runtime::global;
 use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Handle;
@@ -121,13 +122,9 @@ impl WorkerRef {
         if w.task().is_null() || !w.has_room() || std::thread::panicking() {
             return false;
         }
-        let task = take(&w, from);
-        if task.is_null() {
-            return false;
-        }
+        let Some(task) = take(&w, from) else { return false };
         let caller = w.running.get();
-        // SAFETY: taken out of its queue, by `take`; `caller` stands below on the same stack.
-        unsafe { run_loop::start(w, task) }.running.set(caller);
+        run_loop::start(w, task).running.set(caller);
         true
     }
 }
@@ -141,21 +138,20 @@ pub enum Queues {
     All,
 }
 
-/// An unstarted task; null if there is none.
-fn take(w: &Worker, from: Queues) -> *mut Header {
-    // SAFETY: `w` is the calling worker, the owner of the deque.
-    let mut task = unsafe { w.shared.deque.pop() };
-    if task.is_null() && w.shared.has_pinned() {
+/// An unstarted task.
+fn take(w: &Worker, from: Queues) -> Option<Runnable> {
+    let mut task = w.deque().pop();
+    if task.is_none() && w.shared.has_pinned() {
         task = w.pool.take_pinned(w);
     }
     if from == Queues::Own || w.passes_jobs_over() {
         return task;
     }
-    if task.is_null() && w.pool.workers.may_have_injected() {
+    if task.is_none() && w.pool.workers.may_have_injected() {
         task = w.pool.take_injected(w, true);
     }
     for victim in w.pool.workers.others(&w.shared) {
-        if !task.is_null() {
+        if task.is_some() {
             break;
         }
         task = run_loop::steal(w, victim);

@@ -9,6 +9,7 @@ use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Ended, Header, Outcome};
 use crate::record::payload as record;
+use crate::record::task::{TaskRef, Unstarted};
 use crate::sched::cancel::{checkpoint, request};
 use crate::sched::lifecycle;
 use crate::sched::pool::Pool;
@@ -65,6 +66,13 @@ impl<T> JoinHandle<T> {
         self.task.expect("the handle's result was taken already").as_ptr()
     }
 
+    /// The task.
+    #[inline(always)]
+    pub(super) fn task_ref(&self) -> TaskRef<'_> {
+        // SAFETY: the handle keeps the record alive.
+        unsafe { TaskRef::from_raw(self.task()) }
+    }
+
     /// Waits until the task has ended and returns its result.
     ///
     /// # Blocking
@@ -96,9 +104,10 @@ impl<T> JoinHandle<T> {
             match w {
                 // (What an earlier poll of the handle has left is dropped first, on the longer
                 // way.)
-                Some(w) if w.has_room() && (*task).is_unwatched() && w.shared.deque.claim(&*task) => {
-                    run_inline(w, task)
-                }
+                Some(w) if w.has_room() && (*task).is_unwatched() => match w.deque().claim(TaskRef::from_raw(task)) {
+                    Some(claimed) => run_inline(w, claimed),
+                    None => wait_and_take(Some(w), task),
+                },
                 w => wait_and_take(w, task),
             }
         }
@@ -213,14 +222,12 @@ impl<T> JoinHandle<T> {
 
     /// Where the task was spawned.
     pub fn place(&self) -> &'static Location<'static> {
-        // SAFETY: the handle keeps the record alive; `place` does not change.
-        unsafe { (*self.task()).place }
+        self.task_ref().place
     }
 
     /// The task's number. The task itself learns it from [`task::current`](super::current).
     pub fn id(&self) -> TaskId {
-        // SAFETY: the handle keeps the record alive.
-        unsafe { TaskId::of(self.task()) }
+        TaskId::of(&self.task_ref())
     }
 
     /// The task's name, if it was given one.
@@ -234,10 +241,11 @@ impl<T> JoinHandle<T> {
 /// Runs a claimed task on top of the caller and takes its result.
 ///
 /// # Safety
-/// `task` was claimed on `w`, the calling worker, by the holder of its handle, which gives up its
-/// right; its result is a `T`, and no waker is left in the record.
+/// The caller holds the task's handle, and gives up its right; the result is a `T`, and no waker is
+/// left in the record.
 #[inline(always)]
-unsafe fn run_inline<T>(w: Role, task: *mut Header) -> Result<T, JoinError> {
+unsafe fn run_inline<T>(w: Role, claimed: Unstarted) -> Result<T, JoinError> {
+    let task = claimed.address();
     let caller = w.running.replace(CurrentTask::of_task(task));
     // SAFETY: `caller` is what ran on this worker until now, and `task`, which was claimed (this
     // function's contract), runs next.
@@ -246,7 +254,7 @@ unsafe fn run_inline<T>(w: Role, task: *mut Header) -> Result<T, JoinError> {
     // waker is left (this function's contract), so nobody else uses the record at its end, which
     // needs no atomics.
     unsafe {
-        let (w, ended) = w.run(task);
+        let (w, ended) = w.run(claimed.into());
         // What is not as usual goes to the end of the function, for good: were it to come back
         // here, the usual way would keep in registers what only the other one needs.
         if w.running.has_context()
@@ -319,10 +327,12 @@ unsafe fn wait_and_take<T>(w: Option<Role>, task: *mut Header) -> Result<T, Join
         }
         // Before the claim: whoever runs the task on top of itself looks for no waker.
         let (w, _) = take_back_waiter(w, &*task);
-        let w = match w {
-            Some(w) if w.has_room() && w.claim(&*task) => return run_inline(w, task),
-            w => w,
-        };
+        if let Some(here) = &w
+            && here.has_room()
+            && let Some(claimed) = here.claim(TaskRef::from_raw(task))
+        {
+            return run_inline(w.expect("a worker claims"), claimed);
+        }
         if w.is_none() && Pool::of((*task).runtime).is_elsewhere() {
             drop(JoinHandle::<T>::new(task));
             Pool::of((*task).runtime).expect_here();
@@ -570,7 +580,9 @@ unsafe fn let_go(task: *mut Header) {
 #[inline(always)]
 unsafe fn detach_newest(w: Option<&Worker>, task: *mut Header) -> bool {
     // SAFETY: the handle (this function's contract) keeps the record alive.
-    w.is_some_and(|w| unsafe { (*task).is_unwatched() && w.change_newest(task, || (*task).detach_alone()) })
+    w.is_some_and(|w| unsafe {
+        (*task).is_unwatched() && w.change_newest(TaskRef::from_raw(task), || (*task).detach_alone())
+    })
 }
 
 impl<T> fmt::Debug for JoinHandle<T> {

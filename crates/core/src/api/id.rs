@@ -95,7 +95,7 @@ pub fn current() -> Option<Task> {
         // With or without a record of its own: what runs on top of another task has its context, or
         // gets one here.
         let nested = kind.has(Kind::ON_STACK);
-        let id = if nested { number_in_context() } else { TaskId::of(record) };
+        let id = if nested { number_in_context() } else { TaskId::of(&*record) };
         let named = (*record).marks.load(Relaxed) & Marks::NAMED != 0;
         let name = if named { Pool::of((*record).runtime).name_of(record, true) } else { None };
         Some(Task { id, name, place })

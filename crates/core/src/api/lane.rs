@@ -7,6 +7,7 @@
 use super::future::Queued;
 use crate::record::header::Header;
 use crate::record::state;
+use crate::record::task::Runnable;
 use crate::sched::pool::{Origin, Pool};
 use crate::sched::priority::Lane;
 use crate::sched::waker;
@@ -43,16 +44,12 @@ unsafe fn wake(word: *const (), lane: Lane) {
     // SAFETY: record memory is never unmapped, and `state` is always an atomic word there.
     if state::wake(unsafe { &(*record).state }, generation) {
         // SAFETY: the wake made the task ours to queue.
-        unsafe { queue(record, lane) };
+        queue(unsafe { Runnable::from_raw(record) }, lane);
     }
 }
 
-/// # Safety
-/// `record` is a live future in no queue, and the caller's to queue.
-unsafe fn queue(record: *mut Header, lane: Lane) {
-    // SAFETY: `record` is a live future in no queue, and ours to queue (this function's contract);
-    // `runtime` does not change.
-    unsafe { Pool::of((*record).runtime).inject_into(Some(lane), record, Origin::Wake) };
+fn queue(task: Runnable, lane: Lane) {
+    Pool::of_task(&task).inject_into(Some(lane), task, Origin::Wake);
 }
 
 /// # Safety
@@ -71,7 +68,7 @@ impl Queued for Interactive {
     }
     unsafe fn again(task: *mut Header) {
         // SAFETY: `task` is a live future in no queue, and ours to queue (the trait's contract).
-        unsafe { queue(task, Lane::Urgent) };
+        queue(unsafe { Runnable::from_raw(task) }, Lane::Urgent);
     }
 }
 
@@ -82,6 +79,6 @@ impl Queued for Background {
     }
     unsafe fn again(task: *mut Header) {
         // SAFETY: `task` is a live future in no queue, and ours to queue (the trait's contract).
-        unsafe { queue(task, Lane::Deferred) };
+        queue(unsafe { Runnable::from_raw(task) }, Lane::Deferred);
     }
 }

@@ -9,6 +9,7 @@ use crate::record::create::write_stack_header;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Marks, Mode, Outcome};
 use crate::record::position::UNCLAIMED;
+use crate::record::task::{Created, TaskRef};
 use crate::runtime::global;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::cancel::{self, checkpoint, request};
@@ -45,20 +46,31 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
         }
     }
 
-    /// Makes it a task, to be pushed on the caller's deque next. It stays where it is from now on.
+    /// Makes it a task, to be pushed on the caller's deque next, which writes its position.
+    ///
+    /// # Safety
+    /// It is begun once, and stands where it is until it is claimed or has ended.
     #[inline(always)]
-    pub(crate) fn begin(&self, flags: u32, place: &'static Location<'static>) {
-        // SAFETY: nobody else knows the record yet.
-        unsafe { write_stack_header(self.record(), run_stack_task::<F, T>, flags, place) };
+    pub(crate) unsafe fn begin(&self, flags: u32, place: &'static Location<'static>) -> Created {
+        // SAFETY: nobody else knows the record yet. It stands until the task is claimed or has ended
+        // (this function's contract).
+        unsafe {
+            write_stack_header(self.record(), run_stack_task::<F, T>, flags, place);
+            Created::from_raw(self.record())
+        }
     }
 
-    /// Makes it a task for the injector.
-    pub(crate) fn begin_elsewhere(&self, flags: u32, place: &'static Location<'static>) {
-        self.begin(flags, place);
-        // SAFETY: nobody else knows the record yet.
-        unsafe { inherit::nested(worker::current().as_deref(), self.record()) };
-        // SAFETY: nobody else knows the record before it is queued.
-        unsafe { (&raw mut (*self.record()).idx).write(AtomicUsize::new(UNCLAIMED)) };
+    /// Makes it a task for the injector, which inherits from whatever calls.
+    ///
+    /// # Safety
+    /// As for [`begin`](Self::begin).
+    pub(crate) unsafe fn begin_elsewhere(&self, flags: u32, place: &'static Location<'static>) -> Created {
+        // SAFETY: this function's contract is that of `begin`. Nobody else knows the record yet.
+        unsafe {
+            let task = self.begin(flags, place);
+            (&raw mut (*task.address()).idx).write(AtomicUsize::new(UNCLAIMED));
+            inherit::nested(worker::current().as_deref(), task)
+        }
     }
 
     #[inline(always)]
@@ -73,6 +85,12 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     #[inline(always)]
     pub(crate) fn record(&self) -> *mut Header {
         std::ptr::from_ref(self).cast_mut().cast()
+    }
+
+    #[inline(always)]
+    fn task_ref(&self) -> TaskRef<'_> {
+        // SAFETY: begun, and this is its record, which lives as long as this does.
+        unsafe { TaskRef::from_raw(self.record()) }
     }
 
     /// The closure, to call it here.
@@ -252,9 +270,8 @@ where
     RB: Send,
 {
     let task = StackTask::new(b);
-    task.begin(flags_on::<GUEST>(&w), place);
     // SAFETY: this frame does not end, by return or unwinding, before the task is claimed or done.
-    unsafe { w.push_nested(task.record()) };
+    w.push_nested(unsafe { task.begin(flags_on::<GUEST>(&w), place) });
     // Caught, not cleaned up in a destructor: what waits for `b` must not do so while a panic is
     // under way on this thread.
     let ra = match unwind::catch(a) {
@@ -264,9 +281,8 @@ where
     // As `still`, but without a branch; who has waited in `a` has done the rest of it.
     // SAFETY: the thread still has a worker's role, if perhaps another one's.
     let w = unsafe { worker::current().unwrap_unchecked() };
-    // SAFETY: the frame's own record; claimed once. (If we have another worker's role now, the task
-    // is not in its deque, or was stolen into it.)
-    if unsafe { w.shared.deque.claim_plain(task.header()) } {
+    // (If we have another worker's role now, the task is not in its deque, or was stolen into it.)
+    if w.deque().claim_plain(task.task_ref()).is_some() {
         // SAFETY: the task was claimed just now, and its closure is taken here alone.
         let b = unsafe { task.take_closure() };
         lifecycle::begins(task.record());
@@ -305,8 +321,7 @@ fn second_panicked<RA>(ra: RA, payload: Payload) -> ! {
 #[cold]
 #[inline(never)]
 fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
-    // SAFETY: the frame's own record; claimed once.
-    if !unsafe { w.claim(task.header()) } {
+    if w.claim(task.task_ref()).is_none() {
         return join_stolen(w, task);
     }
     // SAFETY: claimed. It is a task of its own, with a frame, on top of the caller; both stand
@@ -359,10 +374,10 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payloa
     // the task is ours to run, once; else it is awaited. Then it has ended by `run`, and its result
     // is taken here alone.
     unsafe {
-        if w.claim(task.header()) {
+        if let Some(claimed) = w.claim(task.task_ref()) {
             let before = w.running.replace(CurrentTask::of_task(task.record()));
             checkpoint::put_framed_on_top(before, task.record());
-            let (w, _) = w.run(task.record());
+            let (w, _) = w.run(claimed.into());
             w.running.set(before);
         } else {
             _ = wait_for_frame(w, task.header());
@@ -382,7 +397,7 @@ fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
     // SAFETY: the record is in the frame of whoever calls, and was queued. If it is claimed here,
     // the task is ours to drop, once; else it is awaited, and its result is taken here alone.
     let dropped = unsafe {
-        if w.claim(task.header()) {
+        if w.claim(task.task_ref()).is_some() {
             lifecycle::ends(task.record());
             unwind::catch(|| _ = (task.header().run.get())(task.record(), Mode::DropUnstarted))
         } else {
@@ -431,10 +446,9 @@ where
     // The caller itself goes on there.
     let loan = Relocated::new();
     let task = StackTask::new(|| loan.run(f));
-    task.begin(flags_on::<GUEST>(&w), place);
-    // SAFETY: nobody else knows the record, which has begun and is in no queue; this frame stands
-    // until the task is done, for which `join_stolen` waits whatever happens.
-    unsafe { w.push_next(task.record()) };
+    // SAFETY: this frame stands until the task is done, for which `join_stolen` waits whatever
+    // happens.
+    w.push_next(unsafe { task.begin(flags_on::<GUEST>(&w), place) }.into_unstarted());
     let result = unwind::catch(|| join_stolen(w, &task));
     loan.give_back();
     match result {

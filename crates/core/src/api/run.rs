@@ -3,7 +3,8 @@
 
 use super::{JoinHandle, JoinWait, StackTask, block_on, spawn, spawn_async_on as start_future};
 use crate::record::create;
-use crate::record::header::{Header, Mode};
+use crate::record::header::Mode;
+use crate::record::task::Created;
 use crate::runtime::Runtime;
 use crate::runtime::global::home;
 use crate::runtime::pools::{here, inside};
@@ -254,9 +255,10 @@ where
     }
     let task = StackTask::new(f);
     let number = home.inner().number;
-    task.begin_elsewhere(if guest { create::guest_stack_flags(number) } else { create::stack_flags(number) }, place);
-    // SAFETY: begun; the task stands in this frame, and is a record like any other.
-    unsafe { run_record(home, w, task.record()) };
+    let flags = if guest { create::guest_stack_flags(number) } else { create::stack_flags(number) };
+    // SAFETY: the task stands in this frame, which `run_record` leaves when it has ended.
+    let begun = unsafe { task.begin_elsewhere(flags, place) };
+    run_record(home, w, begun);
     // SAFETY: the task has ended, and this is the only taker.
     match unsafe { task.take_result() } {
         Ok(value) => value,
@@ -266,21 +268,19 @@ where
 }
 
 /// Gives the task to this runtime, and waits for its end. Compiled once.
-///
-/// # Safety
-/// `record` is that of a task in the caller's frame, of the pool of `home`, in no queue; it has not
-/// begun, and nobody else knows it. `w` is the calling worker, with a stack ensured.
+/// `task` is one of the pool of `home`, in the caller's frame; there is a stack ensured.
 #[inline(never)]
-unsafe fn run_record(home: Handle, w: Option<Role>, record: *mut Header) {
+fn run_record(home: Handle, w: Option<Role>, task: Created) {
     let pool = home.inner();
+    let record = task.address();
     let wait = JoinWait::new(w.as_deref(), record);
-    // SAFETY: nobody else knows `record` (this function's contract) before it is queued, and its
-    // frame stands until the task is done: it is waited for below, whatever happens. The node is
+    // SAFETY: nobody else knows `record` (`Created`) before it is queued, and its frame stands until the task is done: it is waited for below, whatever happens. The node is
     // left before the task can end, so its end wakes the node, once.
     unsafe {
         assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
         pool.begin_run(record);
-        if !home.try_inject(None, record) {
+        if let Err(refused) = home.try_inject(None, task.into()) {
+            let record = refused.into_raw();
             // Nobody else knows the record, and nobody waits: what is dropped here is the caller's,
             // and may wait.
             pool.end_run(record);

@@ -22,6 +22,7 @@ use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::task::Created;
 use crate::record::{create, memory, payload as record};
 use crate::runtime::global;
 use crate::sched::cancel::scoped_tasks::ScopeHead;
@@ -309,15 +310,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             let task = task.cast::<Header>();
             create::write_header(task, run_job::<F, T>, kind, pool.number, place);
             record::put(task, job);
-            let task = match &w {
+            let task = Created::from_raw(task);
+            let record = match &w {
                 Some(w) => w.push_new(task),
                 None => {
                     let task = inherit::closure(None, task, None);
-                    self.head.home.inject(None, task);
-                    task
+                    let record = task.address();
+                    self.head.home.inject(None, task.into());
+                    record
                 }
             };
-            JoinHandle::new(task)
+            JoinHandle::new(record)
         };
         ScopedJoinHandle { handle: ManuallyDrop::new(handle), panic: &self.panic }
     }
@@ -382,29 +385,25 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             if unsafe { checkpoint::is_cancelled(owner) } {
                 self.cancel();
             }
-            // SAFETY: we are the worker; what is popped is ours to run or to push back.
-            unsafe {
-                let is_ours = |task: *mut Header| {
-                    (*task).kind.has(Kind::SCOPED) && std::ptr::eq(scope_of(task), std::ptr::from_ref(self).cast())
-                };
-                let mut task = w.shared.deque.pop();
-                if task.is_null()
-                    && let Some(queues) = w.pool.workers.queues()
-                {
-                    task = queues.take_ours(w.shared.index, &is_ours);
-                }
-                if task.is_null() {
-                    return w;
-                }
-                if !is_ours(task) {
-                    w.push_any(task);
-                    return w;
-                }
-                let caller = w.running.replace(CurrentTask::of_task(task));
-                checkpoint::put_framed_on_top(caller, task);
-                (w, _) = w.run(task);
-                w.running.set(caller);
+            let is_ours = |task: &Header| {
+                // SAFETY: what is in a queue has not begun, so a scoped task's payload is its job.
+                task.kind.has(Kind::SCOPED)
+                    && std::ptr::eq(
+                        unsafe { scope_of(std::ptr::from_ref(task).cast_mut()) },
+                        std::ptr::from_ref(self).cast(),
+                    )
+            };
+            let in_queues = || w.pool.workers.queues().and_then(|queues| queues.take_ours(w.shared.index, &is_ours));
+            let Some(task) = w.deque().pop().or_else(in_queues) else { return w };
+            if !is_ours(task.header()) {
+                w.push_any(task);
+                return w;
             }
+            let caller = w.running.replace(CurrentTask::of_task(task.address()));
+            // SAFETY: `caller` is what ran here until now, and `task`, a scoped one, runs next.
+            unsafe { checkpoint::put_framed_on_top(caller, task.address()) };
+            (w, _) = w.run(task);
+            w.running.set(caller);
         }
         w
     }

@@ -4,6 +4,7 @@ use super::builder::Builder;
 use super::handle::JoinHandle;
 use crate::record::create::{flags, write_header, write_queued_header};
 use crate::record::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::task::{Created, Runnable};
 use crate::record::{memory, payload as record};
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::unwind::{self, Payload};
@@ -97,7 +98,7 @@ where
     unsafe {
         write_queued_header(task, run_closure::<F, T>, w.flags | flags(record::kind::<F, T>(kind), 0), place);
         record::put(task, f);
-        JoinHandle::new(w.push_new(task))
+        JoinHandle::new(w.push_new(Created::from_raw(task)))
     }
 }
 
@@ -120,7 +121,8 @@ where
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), number_of(&home), place);
         record::put(task, f);
-        JoinHandle::new(inject(or_refuse(home, task), task, Builder::new()))
+        let (home, task) = or_refuse(home, Created::from_raw(task));
+        JoinHandle::new(inject(home, task, Builder::new()))
     }
 }
 
@@ -138,19 +140,20 @@ pub(super) fn number_of(home: &Result<Handle, Payload>) -> u8 {
 /// That place; or drops what was to be spawned, and panics.
 ///
 /// # Safety
-/// `task` is a fresh record that is ready to run, in no queue, and known to nobody but the caller.
+/// Nobody has a handle of the task yet.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn or_refuse(home: Result<Handle, Payload>, task: *mut Header) -> Handle {
-    home.unwrap_or_else(|payload| {
-        // SAFETY: the caller alone knows `task`, which is ready to run and in no queue (this
-        // function's contract). Without a handle it is detached, so it is freed here.
-        unsafe {
-            (*task).waiter.store(DETACHED, Relaxed);
+pub(super) unsafe fn or_refuse<T: Into<Runnable>>(home: Result<Handle, Payload>, task: T) -> (Handle, T) {
+    match home {
+        Ok(home) => (home, task),
+        Err(payload) => {
+            // Without a handle (this function's contract) it is detached, so it is freed here.
+            let task = task.into();
+            task.header().waiter.store(DETACHED, Relaxed);
             finish::drop_unstarted(task);
+            unwind::resume(payload)
         }
-        unwind::resume(payload)
-    })
+    }
 }
 
 /// Spawns into this pool, from wherever, with what the builder says (its token is the caller's
@@ -184,7 +187,7 @@ where
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), home.inner().number, place);
         record::put(task, f);
-        JoinHandle::new(inject(home, task, with))
+        JoinHandle::new(inject(home, Created::from_raw(task), with))
     }
 }
 
@@ -210,8 +213,9 @@ where
     unsafe {
         let task = unqueued_record::<F, T>(pool, f, place);
         let task = with.equip(worker::current().as_deref(), pool, task);
-        home.pin(task, worker);
-        JoinHandle::new(task)
+        let record = task.address();
+        home.pin(task.into(), worker);
+        JoinHandle::new(record)
     }
 }
 
@@ -219,7 +223,7 @@ where
 ///
 /// # Safety
 /// What `f` and `T` borrow outlives the task.
-pub(crate) unsafe fn unqueued_record<F, T>(pool: &'static Pool, f: F, place: &'static Location<'static>) -> *mut Header
+pub(crate) unsafe fn unqueued_record<F, T>(pool: &'static Pool, f: F, place: &'static Location<'static>) -> Created
 where
     F: FnOnce() -> T + Send,
     T: Send,
@@ -230,8 +234,8 @@ where
     unsafe {
         write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), pool.number, place);
         record::put(task, f);
+        Created::from_raw(task)
     }
-    task
 }
 
 /// Memory for a record, of whoever calls.
@@ -241,25 +245,20 @@ pub(crate) fn foreign_record(class: usize) -> *mut Header {
     worker::current().map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast()
 }
 
-/// # Safety
-/// `task` is a closure's record of the pool of `home` that is ready to run, in no queue, on no
-/// stack, and known to nobody but the caller. It is from the memory of the calling worker, or of
-/// foreign threads.
+/// Queues a task of the pool of `home`, with what the builder says. Returns its record.
 #[cold]
 #[inline(never)]
-unsafe fn inject(home: Handle, task: *mut Header, with: Builder) -> *mut Header {
+fn inject(home: Handle, task: Created, with: Builder) -> *mut Header {
     let (w, lane) = (worker::current(), with.class().lane());
-    // SAFETY: the caller alone knows `task`, which is ready to run, in no queue, and from the
-    // memory of `w` (this function's contract): so it may become another record, and be queued
-    // once. `w` is the calling worker.
-    unsafe {
-        let task = with.equip(w.as_deref(), home.inner(), task);
-        match w {
-            Some(w) if home.has(&w) && lane.is_none() => w.push(task),
-            _ => home.inject(lane, task),
-        }
-        task
+    let task = with.equip(w.as_deref(), home.inner(), task);
+    let record = task.address();
+    let task = task.into_unstarted();
+    match w {
+        Some(w) if home.has(&w) && lane.is_none() => w.push(task),
+        // SAFETY: the task was `Created`: nobody has a handle.
+        _ => unsafe { home.inject(lane, task.into()) },
     }
+    record
 }
 
 /// `run` of a closure's record.

@@ -52,7 +52,7 @@ fn look(w: &Worker) -> Hunger {
         }
     } else if w.shared.deque.is_busy() {
         // SAFETY: `w` is the calling worker, the owner of the deque.
-        unsafe { workers.answer_fully(&w.shared) };
+        workers.answer_fully(&w.shared, w.deque());
         return Hunger::None;
     }
     if workers.has_sleepers() { Hunger::Asleep } else { Hunger::Awake }
@@ -68,9 +68,8 @@ pub fn share() {
     if let Some(w) = worker::current()
         && w.pool.workers.queues().is_none()
     {
-        // SAFETY: we are the owner. (If a thief has the lock, it is at work here, and may force a
-        // steal later.)
-        unsafe { w.shared.deque.publish_lone() };
+        // (If a thief has the lock, it is at work here, and may force a steal later.)
+        w.deque().publish_lone();
     }
 }
 
@@ -99,8 +98,8 @@ pub fn offer() {
 fn offer_one(w: &Worker) {
     let workers = &w.pool.workers;
     if workers.all().len() > 1 && workers.queues().is_none() {
-        // SAFETY: we are the owner. (If a thief has the lock, it is at work here.)
-        unsafe { w.shared.deque.publish_lone() };
+        // (If a thief has the lock, it is at work here.)
+        w.deque().publish_lone();
     }
 }
 

@@ -54,12 +54,15 @@ mod ring;
 mod thieves;
 
 use crate::record::header::Header;
+use crate::record::task::{Runnable, Unstarted};
 use myriad_base::sys::atomic::{AtomicU32, AtomicUsize, Ordering::*, Peek, compiler_fence};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::fence::Fence;
 use myriad_base::sys::mutant::{on, ord};
 use ring::{Ring, new_ring};
 use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr::null_mut;
 
 /// Keeps what different threads write on different cache lines (two lines: the prefetcher fetches
@@ -68,7 +71,7 @@ use std::ptr::null_mut;
 #[repr(align(128))]
 pub struct Line<T>(pub T);
 
-impl<T> std::ops::Deref for Line<T> {
+impl<T> Deref for Line<T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
@@ -79,8 +82,7 @@ impl<T> std::ops::Deref for Line<T> {
 /// At most this many tasks move in one steal.
 pub(crate) const BATCH: usize = 128;
 
-/// See the module's header. The owner's methods are `unsafe`: only the worker that owns the deque
-/// calls them.
+/// See the module's header. What only its owner may do is at [`OwnDeque`].
 #[repr(C)]
 pub(crate) struct Deque {
     /// Written by the owner.
@@ -112,22 +114,28 @@ struct OwnerHalf {
     sweep: Cell<(usize, usize)>,
 }
 
-/// The owner's half, which is reached by [`OwnerCell::get`] alone.
+/// The owner's half, which is reached by [`OwnDeque::half`] alone.
 #[derive(Debug)]
 struct OwnerCell(OwnerHalf);
 
-// SAFETY: `get` alone gives a reference to the cells, and asks that the caller is the deque's
-// owner, which is one thread at a time; whoever becomes the owner after it has been given the
-// worker's role by it, with a Release and an Acquire (`Baton`, or the start and the end of a
-// thread).
+// SAFETY: only an `OwnDeque` reads the cells, and who has one is the deque's owner, which is one
+// thread at a time; whoever becomes the owner after it has been given the worker's role by it, with
+// a Release and an Acquire (`Baton`, or the start and the end of a thread).
 unsafe impl Sync for OwnerCell {}
 
-impl OwnerCell {
-    /// # Safety
-    /// The caller is the owner.
+/// A deque in its owner's hands: what only the owner may do. It is not `Send`, and lives no longer
+/// than what says that its thread is the owner (a borrowed worker).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnDeque<'a> {
+    deque: &'a Deque,
+    thread: PhantomData<*mut ()>,
+}
+
+impl Deref for OwnDeque<'_> {
+    type Target = Deque;
     #[inline(always)]
-    unsafe fn get(&self) -> &OwnerHalf {
-        &self.0
+    fn deref(&self) -> &Deque {
+        self.deque
     }
 }
 
@@ -149,7 +157,7 @@ const _: () = {
     is_shared::<Deque>();
 };
 
-impl std::ops::Deref for RingCell {
+impl Deref for RingCell {
     type Target = UnsafeCell<Ring>;
     #[inline(always)]
     fn deref(&self) -> &UnsafeCell<Ring> {
@@ -193,12 +201,74 @@ impl Deque {
         }
     }
 
+    /// The deque in its owner's hands.
+    ///
+    /// # Safety
+    /// The calling thread is the deque's owner, and stays so while the result is used.
+    #[inline(always)]
+    pub(crate) unsafe fn owner(&self) -> OwnDeque<'_> {
+        OwnDeque { deque: self, thread: PhantomData }
+    }
+
     /// The owner's fence, unless a model leaves it out.
     #[inline(always)]
     fn light(&self, mutant: &str) {
         if !on(mutant) {
             self.fence.light();
         }
+    }
+
+    /// Is there perhaps a public task? Two plain loads; a hint, but for thieves' changes since.
+    #[inline(always)]
+    pub(crate) fn has_public(&self) -> bool {
+        self.head.load(Relaxed) < self.split.load(Relaxed)
+    }
+
+    /// Does somebody ask for work? One plain load; a hint.
+    #[inline(always)]
+    pub(crate) fn is_asked(&self) -> bool {
+        self.attention.load(Relaxed) != 0
+    }
+
+    /// Does somebody ask for work, and is there some to publish? For the owner.
+    pub(crate) fn should_share(&self) -> bool {
+        self.top.load(Relaxed) > self.split.load(Relaxed) + 1 && self.attention.load(Relaxed) != 0
+    }
+
+    // -------------------------------------------------------------------------------------------------
+    // the lock
+
+    fn try_lock(&self) -> Option<Guard<'_>> {
+        // An exchange, not a swap: a failed swap would make loom invent executions. Acquire: pairs
+        // with `Guard::drop`.
+        let taken = self.lock.compare_exchange(0, 1, ord(Acquire, "lock-acquire"), Relaxed).is_ok();
+        // Lazily: a guard that is made and dropped at once would open the lock of another.
+        taken.then(|| Guard(self))
+    }
+
+    fn lock(&self) -> Guard<'_> {
+        let mut spins = 0u32;
+        loop {
+            if let Some(guard) = self.try_lock() {
+                return guard;
+            }
+            while self.lock.peek(Relaxed) != 0 {
+                spins += 1;
+                if spins.is_multiple_of(128) || cfg!(loom) {
+                    myriad_base::sys::thread::yield_now();
+                } else {
+                    std::hint::spin_loop();
+                }
+            }
+        }
+    }
+}
+
+impl OwnDeque<'_> {
+    /// What only the owner touches.
+    #[inline(always)]
+    fn half(&self) -> &OwnerHalf {
+        &self.deque.own.0
     }
 
     #[inline(always)]
@@ -208,52 +278,32 @@ impl Deque {
         self.top.store(top, ord(Release, mutant));
     }
 
-    // -------------------------------------------------------------------------------------------------
-    // owner
-
     /// Adds the newest task, one that [`claim`](Self::claim) may take. True: somebody asks for
     /// work, and the caller answers ([`crate::sched::idle::Workers::answer`]).
-    ///
-    /// # Safety
-    /// The caller is the owner; `task` is a live record that is in no deque, and is never again in
-    /// one once it was taken out to be run.
     #[inline(always)]
-    pub(crate) unsafe fn push(&self, task: *mut Header) -> bool {
-        // SAFETY: the caller is the owner (this function's contract).
-        let top = unsafe { self.make_room() };
-        // SAFETY: `task` is live and in no deque (this function's contract), so nobody takes it
-        // before it is pushed.
-        unsafe { (*task).idx.store(top, Relaxed) };
-        self.push_at(top, task)
+    pub(crate) fn push(&self, task: Unstarted) -> bool {
+        let top = self.make_room();
+        task.header().idx.store(top, Relaxed);
+        self.push_at(top, task.into())
     }
 
     /// Adds the newest task, one that nobody claims: a future, which is queued again and again, so
     /// that old slots may still hold it and an identity would prove nothing. Its `idx` is
     /// [`UNCLAIMED`] for good.
-    ///
-    /// # Safety
-    /// The caller is the owner; `task` is a live record that is in no deque.
     #[inline(always)]
-    pub(crate) unsafe fn push_unclaimed(&self, task: *mut Header) -> bool {
-        // SAFETY: the caller is the owner (this function's contract).
-        let top = unsafe { self.make_room() };
+    pub(crate) fn push_unclaimed(&self, task: Runnable) -> bool {
+        let top = self.make_room();
         self.push_at(top, task)
     }
 
     /// The same as [`push`](Self::push) while [`is_plain`](Self::is_plain): then the fence is one
     /// for the compiler only.
-    ///
-    /// # Safety
-    /// The caller is the owner; `task` is a live record that is in no deque, and is never again in
-    /// one once it was taken out to be run. [`is_plain`](Self::is_plain) holds.
     #[inline(always)]
-    pub(crate) unsafe fn push_plain(&self, task: *mut Header) -> bool {
-        // SAFETY: the caller is the owner (this function's contract).
-        let top = unsafe { self.make_room() };
-        // SAFETY: `task` is live and in no deque (this function's contract), so nobody takes it
-        // before `top` is set.
-        unsafe { (*task).idx.store(top, Relaxed) };
-        self.slot(top).store(task, Relaxed);
+    pub(crate) fn push_plain(&self, task: Unstarted) -> bool {
+        debug_assert!(self.is_plain());
+        let top = self.make_room();
+        task.header().idx.store(top, Relaxed);
+        self.slot(top).store(Runnable::from(task).into_raw(), Relaxed);
         self.set_top(top + 1, "push-top-release");
         compiler_fence(SeqCst);
         self.attention.load(Relaxed) != 0
@@ -261,56 +311,41 @@ impl Deque {
 
     /// Are the fences soft, and has no task of the owner had a context? (One test for both: at each
     /// push.)
-    ///
-    /// # Safety
-    /// The caller is the owner.
     #[inline(always)]
-    pub(crate) unsafe fn is_plain(&self) -> bool {
-        // SAFETY: the caller is the owner (this function's contract).
-        unsafe { self.own.get() }.special.get() & (HARD | CONTEXTS) == 0
+    pub(crate) fn is_plain(&self) -> bool {
+        self.half().special.get() & (HARD | CONTEXTS) == 0
     }
 
     /// Has a task of the owner had a context?
-    ///
-    /// # Safety
-    /// The caller is the owner.
     #[inline(always)]
-    pub(crate) unsafe fn has_contexts(&self) -> bool {
-        // SAFETY: the caller is the owner (this function's contract).
-        unsafe { self.own.get() }.special.get() & CONTEXTS != 0
+    pub(crate) fn has_contexts(&self) -> bool {
+        self.half().special.get() & CONTEXTS != 0
     }
 
     /// A task of the owner has a context. For good: the owner alone would have to count them.
-    ///
-    /// # Safety
-    /// The caller is the owner.
     #[inline]
-    pub(crate) unsafe fn set_contexts(&self) {
-        // SAFETY: the caller is the owner (this function's contract).
-        let special = unsafe { &self.own.get().special };
+    pub(crate) fn set_contexts(&self) {
+        let special = &self.half().special;
         special.set(special.get() | CONTEXTS);
     }
 
     #[inline(always)]
-    fn push_at(&self, top: usize, task: *mut Header) -> bool {
-        self.slot(top).store(task, Relaxed);
+    fn push_at(&self, top: usize, task: Runnable) -> bool {
+        self.slot(top).store(task.into_raw(), Relaxed);
         self.set_top(top + 1, "push-top-release");
         // Light: pairs with a sleeper's heavy fence; one of us sees the other.
         self.light("push-light");
         self.attention.load(Relaxed) != 0
     }
 
-    /// Takes the newest task; null if there is none.
-    ///
-    /// # Safety
-    /// The caller is the owner.
+    /// Takes the newest task.
     #[inline(always)]
-    pub(crate) unsafe fn pop(&self) -> *mut Header {
+    pub(crate) fn pop(&self) -> Option<Runnable> {
         loop {
             let top = self.top.load(Relaxed);
             if top <= self.split.load(Relaxed) {
                 if !self.reclaim() {
-                    return null_mut();
+                    return None;
                 }
                 continue;
             }
@@ -318,7 +353,10 @@ impl Deque {
             self.set_top(i, "claim-top-release");
             self.light("pop-light");
             let task = if self.split.load(Relaxed) > i { self.conflict(i) } else { self.slot(i).load(Relaxed) };
-            if !task.is_null() {
+            // SAFETY: what is between `split` and `top` is the owner's, and `conflict` has decided
+            // where it was not; now it is out of the deque (I1). Null is a tombstone.
+            let task = unsafe { Runnable::from_slot(task) };
+            if task.is_some() {
                 return task;
             }
         }
@@ -365,10 +403,7 @@ impl Deque {
     }
 
     /// Makes the older half of the private part public. False: a thief has the lock.
-    ///
-    /// # Safety
-    /// The caller is the owner.
-    pub(crate) unsafe fn publish(&self) -> bool {
+    pub(crate) fn publish(&self) -> bool {
         let Some(_guard) = self.try_lock() else { return false };
         let (top, split) = (self.top.load(Relaxed), self.split.load(Relaxed));
         if top > split + 1 {
@@ -380,10 +415,7 @@ impl Deque {
     }
 
     /// The same, and more of it: the greater half, so that a lone task is public, too.
-    ///
-    /// # Safety
-    /// The caller is the owner.
-    pub(crate) unsafe fn publish_lone(&self) -> bool {
+    pub(crate) fn publish_lone(&self) -> bool {
         let Some(_guard) = self.try_lock() else { return false };
         let (top, split) = (self.top.load(Relaxed), self.split.load(Relaxed));
         if top > split {
@@ -393,73 +425,31 @@ impl Deque {
         true
     }
 
-    /// Is there perhaps a public task? Two plain loads; a hint, but for thieves' changes since.
-    #[inline(always)]
-    pub(crate) fn has_public(&self) -> bool {
-        self.head.load(Relaxed) < self.split.load(Relaxed)
-    }
-
-    /// Does somebody ask for work? One plain load; a hint.
-    #[inline(always)]
-    pub(crate) fn is_asked(&self) -> bool {
-        self.attention.load(Relaxed) != 0
-    }
-
-    /// Does somebody ask for work, and is there some to publish? For the owner.
-    pub(crate) fn should_share(&self) -> bool {
-        self.top.load(Relaxed) > self.split.load(Relaxed) + 1 && self.attention.load(Relaxed) != 0
-    }
-
     /// Takes what was pushed last, where all that is pushed is taken at once, and nobody steals
     /// (another policy than work stealing: [`super::policy`]). The position goes on, so that
     /// whoever watches it sees the owner move.
-    ///
-    /// # Safety
-    /// The caller is the owner, and the task of its last push is the only one here. No thief ever
-    /// comes.
-    pub(crate) unsafe fn pass_on(&self) -> *mut Header {
+    pub(crate) fn pass_on(&self) -> Option<Runnable> {
         // (Of `push_oldest`, below `split`; then `top` is `split`, too.)
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
         debug_assert!(top == head + 1);
-        // Relaxed, all: nobody else takes a task out, by whatever indices.
-        let slot = self.slot(head);
-        let task = slot.load(Relaxed);
-        slot.store(null_mut(), Relaxed);
+        // A swap, as a thief's: so what is taken is nobody else's, whoever might come.
+        let task = self.slot(head).swap(null_mut(), Relaxed);
         self.split.store(top, Relaxed);
         self.head.store(top, Relaxed);
-        task
-    }
-
-    // -------------------------------------------------------------------------------------------------
-    // the lock
-
-    fn try_lock(&self) -> Option<Guard<'_>> {
-        // An exchange, not a swap: a failed swap would make loom invent executions. Acquire: pairs
-        // with `Guard::drop`.
-        let taken = self.lock.compare_exchange(0, 1, ord(Acquire, "lock-acquire"), Relaxed).is_ok();
-        // Lazily: a guard that is made and dropped at once would open the lock of another.
-        taken.then(|| Guard(self))
-    }
-
-    fn lock(&self) -> Guard<'_> {
-        let mut spins = 0u32;
-        loop {
-            if let Some(guard) = self.try_lock() {
-                return guard;
-            }
-            while self.lock.peek(Relaxed) != 0 {
-                spins += 1;
-                if spins.is_multiple_of(128) || cfg!(loom) {
-                    myriad_base::sys::thread::yield_now();
-                } else {
-                    std::hint::spin_loop();
-                }
-            }
-        }
+        // SAFETY: the swap has taken the task out of the deque, for this caller alone.
+        unsafe { Runnable::from_slot(task) }
     }
 }
 
+/// The deque's lock.
 struct Guard<'a>(&'a Deque);
+
+impl Deref for Guard<'_> {
+    type Target = Deque;
+    fn deref(&self) -> &Deque {
+        self.0
+    }
+}
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {

@@ -2,6 +2,7 @@
 
 use crate::record::header::{Ended, Header, Kind, Mode, Outcome};
 use crate::record::position::UNCLAIMED;
+use crate::record::task::{Runnable, TaskRef, Unstarted};
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize};
 use std::cell::Cell;
 use std::ops::Deref;
@@ -52,6 +53,28 @@ pub(crate) fn records(n: usize) -> Vec<TestRecord> {
 
 pub(crate) fn pointer(record: &TestRecord) -> *mut Header {
     std::ptr::from_ref(record).cast_mut().cast()
+}
+
+/// A task of these, which is in no queue.
+pub(crate) fn runnable(record: &TestRecord) -> Runnable {
+    // SAFETY: the records outlive the queues' use, and a test queues each once at a time.
+    unsafe { Runnable::from_raw(pointer(record)) }
+}
+
+/// A reference to it.
+pub(crate) fn task_ref(record: &TestRecord) -> TaskRef<'_> {
+    // SAFETY: the record is borrowed.
+    unsafe { TaskRef::from_raw(pointer(record)) }
+}
+
+/// The same as a closure.
+pub(crate) fn unstarted(record: &TestRecord) -> Unstarted {
+    runnable(record).into_unstarted().expect("a closure")
+}
+
+/// What was taken, as a pointer to compare; null if nothing was.
+pub(crate) fn taken(task: Option<impl Into<Runnable>>) -> *mut Header {
+    task.map_or(null_mut(), |task| task.into().into_raw())
 }
 
 /// xorshift64*: the same at each run.

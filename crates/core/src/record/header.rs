@@ -36,7 +36,7 @@ use std::ptr::null_mut;
 /// What `run` is asked to do with the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Run the task; leave the result (or the panic's payload) in the record.
     Run,
     /// Drop the closure or future, which has not been started.
@@ -48,7 +48,7 @@ pub enum Mode {
 /// What `run` says when it comes back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// The result is in the record.
     Returned,
     /// The same, and the result has no destructor.
@@ -62,7 +62,7 @@ pub enum Ended {
 /// How a task has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The payload is the result.
     Returned,
     /// The payload is that of the panic.
@@ -85,7 +85,7 @@ pub(crate) type Run = unsafe fn(*mut Header, Mode) -> Ended;
 /// See the module's header.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Header {
+pub(crate) struct Header {
     /// What to call.
     pub run: Cell<Run>,
     /// Who waits for the end.
@@ -137,48 +137,48 @@ impl Marks {
 /// What a record is: a bit set, with the size class in the upper three bits. 0 in free memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
-pub struct Kind(pub u8);
+pub(crate) struct Kind(pub u8);
 
 impl Kind {
     /// Free memory.
-    pub const FREE: Kind = Kind(0);
+    pub(crate) const FREE: Kind = Kind(0);
     /// A closure.
-    pub const CLOSURE: Kind = Kind(1);
+    pub(crate) const CLOSURE: Kind = Kind(1);
     /// A future.
-    pub const FUTURE: Kind = Kind(2);
+    pub(crate) const FUTURE: Kind = Kind(2);
     /// Belongs to a scope: its payload begins with a pointer to it.
-    pub const SCOPED: Kind = Kind(4);
+    pub(crate) const SCOPED: Kind = Kind(4);
     /// A job of a library whose jobs are numbered by their workers: no spare begins it
     /// ([`crate::sched::spare`]).
-    pub const GUEST: Kind = Kind(8);
+    pub(crate) const GUEST: Kind = Kind(8);
     /// Lives on the stack of the task that waits for it (`join(a, b)`, `run`).
-    pub const ON_STACK: Kind = Kind(16);
+    pub(crate) const ON_STACK: Kind = Kind(16);
     /// Of a record on a stack, which has no size class: a context waits behind the header.
-    pub const HEIR: Kind = Kind(32);
+    pub(crate) const HEIR: Kind = Kind(32);
 
     /// Are all these bits set?
     #[inline(always)]
-    pub const fn has(self, bits: Kind) -> bool {
+    pub(crate) const fn has(self, bits: Kind) -> bool {
         self.0 & bits.0 == bits.0
     }
     /// Both.
     #[inline(always)]
-    pub const fn and(self, bits: Kind) -> Kind {
+    pub(crate) const fn and(self, bits: Kind) -> Kind {
         Kind(self.0 | bits.0)
     }
     /// With this size class.
     #[inline(always)]
-    pub const fn of_class(self, class: usize) -> Kind {
+    pub(crate) const fn of_class(self, class: usize) -> Kind {
         Kind(self.0 | (class as u8) << 5)
     }
     /// Without the size class.
     #[inline(always)]
-    pub const fn flags(self) -> Kind {
+    pub(crate) const fn flags(self) -> Kind {
         Kind(self.0 & 31)
     }
     /// The size class.
     #[inline(always)]
-    pub const fn class(self) -> usize {
+    pub(crate) const fn class(self) -> usize {
         (self.0 >> 5) as usize
     }
 }
@@ -214,7 +214,7 @@ impl Header {
     /// # Safety
     /// `this` is a record whose task the caller has run to its end, with the outcome written.
     #[inline(always)]
-    pub unsafe fn complete(this: *const Header) -> *mut () {
+    pub(crate) unsafe fn complete(this: *const Header) -> *mut () {
         // AcqRel. Release: the result, with the Acquire in `is_done`, `wait` and `detach`. Acquire:
         // the waiter's node, with the Release in `wait`, or the last reads of the one who detached.
         let order = ord_to(ord_to(AcqRel, Release, "done-not-acquire"), Acquire, "done-not-release");
@@ -225,7 +225,7 @@ impl Header {
 
     /// Has the task ended? If so the result is visible.
     #[inline(always)]
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         // Acquire: pairs with the Release in `complete`.
         self.waiter.load(ord(Acquire, "done-load-acquire")) == DONE
     }
@@ -234,7 +234,7 @@ impl Header {
     /// each free. Of one byte, for a load that spans the store of `outcome` just before would have
     /// to wait for it.)
     #[inline(always)]
-    pub fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         // Relaxed: who asks has the record for itself.
         self.marks.load(Relaxed) & (Marks::NAMED | Marks::NUMBERED) != 0
     }
@@ -251,7 +251,7 @@ impl Header {
     /// Leaves `waiter` to be woken at the end. False: the task has ended already, and the result is
     /// visible.
     #[inline(always)]
-    pub fn wait(&self, waiter: *mut ()) -> bool {
+    pub(crate) fn wait(&self, waiter: *mut ()) -> bool {
         // Release: the node, for the Acquire in `complete`. On failure the word is DONE; Acquire:
         // the result.
         let (release, acquire) = (ord(Release, "wait-release"), ord(Acquire, "wait-failure-acquire"));
@@ -261,20 +261,20 @@ impl Header {
     /// Gives up the handle, where no waiter was left. False: the task has ended, its outcome is
     /// visible, and the caller drops it and frees the record.
     #[inline(always)]
-    pub fn detach(&self) -> bool {
+    pub(crate) fn detach(&self) -> bool {
         self.detach_from(null_mut())
     }
 
     /// Does nobody wait, and has it not ended? (A hint about the end; for the handle's holder the
     /// rest is certain.)
     #[inline(always)]
-    pub fn is_unwatched(&self) -> bool {
+    pub(crate) fn is_unwatched(&self) -> bool {
         self.waiter.load(Relaxed).is_null()
     }
 
     /// Gives up the handle of a task that has not begun, by whoever has it out of its queue.
     #[inline(always)]
-    pub fn detach_alone(&self) {
+    pub(crate) fn detach_alone(&self) {
         // Relaxed: the caller puts it back into the queue, which orders the record for the runner.
         self.waiter.store(DETACHED, Relaxed);
     }
@@ -282,7 +282,7 @@ impl Header {
     /// As [`detach`](Self::detach), where `waiter` was left before. False also if another waiter is
     /// there now.
     #[inline(always)]
-    pub fn detach_from(&self, waiter: *mut ()) -> bool {
+    pub(crate) fn detach_from(&self, waiter: *mut ()) -> bool {
         // Release: our reads of the record come before the runner's free. Failure is DONE; Acquire:
         // the outcome.
         let (release, acquire) = (ord(Release, "detach-release"), ord(Acquire, "detach-failure-acquire"));

@@ -9,3 +9,4 @@ pub(crate) mod payload;
 pub(crate) mod position;
 pub(crate) mod state;
 pub(crate) mod step;
+pub(crate) mod task;

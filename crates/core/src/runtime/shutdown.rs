@@ -24,6 +24,7 @@ use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DONE, Header, Kind};
 use crate::record::position::{self, Position};
+use crate::record::task::Runnable;
 use crate::record::{memory, state};
 use crate::sched::finish;
 use crate::sched::pool::{Admission, Pool};
@@ -150,15 +151,10 @@ fn drop_left(pools: &[&'static Pool], report: &mut Report) {
             left.append(&mut pool.drain_injector());
             left.extend(drain_queues(pool, false));
             for w in pool.all_workers() {
-                loop {
-                    // SAFETY: the worker has ended, and its end happened before (the lock of its
-                    // threads): we act as the owner.
-                    let task = unsafe { w.shared.deque.pop() };
-                    if task.is_null() {
-                        break;
-                    }
-                    left.push(task);
-                }
+                // SAFETY: the worker has ended, and its end happened before (the lock of its
+                // threads): we act as the owner.
+                let deque = unsafe { w.shared.deque.owner() };
+                left.extend(std::iter::from_fn(|| deque.pop()));
             }
         }
         let queued = left.len();
@@ -168,7 +164,7 @@ fn drop_left(pools: &[&'static Pool], report: &mut Report) {
             unsafe {
                 memory::for_each_live(pool.number, |task| {
                     if (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
-                        left.push(task);
+                        left.push(Runnable::from_raw(task));
                     }
                 });
             }
@@ -184,39 +180,31 @@ fn drop_left(pools: &[&'static Pool], report: &mut Report) {
 /// Takes what is in the queues of another policy than work stealing. `some_run`: a task is still
 /// running somewhere; then what it has forked, in a `join` or a scope, stays for it, as under work
 /// stealing all does that is in its worker's deque.
-fn drain_queues(pool: &'static Pool, some_run: bool) -> Vec<*mut Header> {
+fn drain_queues(pool: &'static Pool, some_run: bool) -> Vec<Runnable> {
     let Some(queues) = pool.workers.queues() else { return Vec::new() };
-    let left: Vec<_> = std::iter::repeat_with(|| queues.take(0, None)).take_while(|task| !task.is_null()).collect();
+    let left: Vec<_> = std::iter::from_fn(|| queues.take(0, None)).collect();
     if !some_run {
         return left;
     }
     let mut runs = Vec::new();
     pool.for_each_run(|task| runs.push(task));
-    // SAFETY: taken out of their queues, so they live, and are ours; some go back.
-    let forked = |&task: &*mut Header| unsafe {
-        (*task).kind.has(Kind::SCOPED) || (*task).kind.has(Kind::ON_STACK) && !runs.contains(&task.cast_const())
+    let forked = |task: &Runnable| {
+        let kind = task.header().kind;
+        kind.has(Kind::SCOPED) || kind.has(Kind::ON_STACK) && !runs.contains(&task.address().cast_const())
     };
     let (stay, left): (Vec<_>, Vec<_>) = left.into_iter().partition(forked);
-    for task in stay {
-        // SAFETY: taken out of its queue, so it lives and is in none; the queues are this pool's.
-        unsafe { pool.workers.put(queues, None, task, Arrival::Outside) };
-    }
+    stay.into_iter().for_each(|task| pool.workers.put(queues, None, task, Arrival::Outside));
     left
 }
 
 /// Drops these tasks, of which the first `queued` were in queues.
-fn drop_all(tasks: Vec<*mut Header>, queued: usize, report: &mut Report) {
+fn drop_all(tasks: Vec<Runnable>, queued: usize, report: &mut Report) {
     for (i, task) in tasks.into_iter().enumerate() {
-        // SAFETY: taken out of its queue, or seized; live.
-        unsafe {
-            let waits = i >= queued || (*task).kind.has(Kind::FUTURE);
-            report.dropped.extend(describe(
-                Pool::of((*task).runtime),
-                task,
-                if waits { State::Waiting } else { State::Unstarted },
-            ));
-            finish::drop_unstarted(task);
-        }
+        let waits = i >= queued || task.is_future();
+        let state = if waits { State::Waiting } else { State::Unstarted };
+        // SAFETY: a `Runnable`'s record lives.
+        report.dropped.extend(unsafe { describe(Pool::of_task(&task), task.address(), state) });
+        finish::drop_unstarted(task);
     }
 }
 

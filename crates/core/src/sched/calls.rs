@@ -13,7 +13,7 @@
 //! it out fills the slot, once; a thread that wants to end takes itself out, or finds that a job is
 //! on its way. While jobs are queued as many run as may.
 
-use crate::record::header::Header;
+use crate::record::task::Runnable;
 use crate::sched::wait::foreign;
 use myriad_base::sys::clock;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
@@ -238,15 +238,12 @@ impl ThreadPool {
 
 /// Drops a task that never starts, on a thread of the pool for blocking calls; right here if there
 /// is none.
-///
-/// # Safety
-/// The task is in no queue, and nobody else uses it; it has not been started, or is an idle future.
-pub(crate) unsafe fn drop_elsewhere(task: *mut Header) {
+pub(crate) fn drop_elsewhere(task: Runnable) {
     unsafe fn drop_it(task: *mut ()) {
-        // SAFETY: the job is run once, and the task is its own.
-        unsafe { crate::sched::finish::drop_unstarted(task.cast()) };
+        // SAFETY: the job is run once, and its data is a `Runnable`, below.
+        crate::sched::finish::drop_unstarted(unsafe { Runnable::from_raw(task.cast()) });
     }
-    if let Err(job) = BLOCKING.submit(Job { run: drop_it, data: task.cast() }) {
+    if let Err(job) = BLOCKING.submit(Job { run: drop_it, data: task.into_raw().cast() }) {
         job.run();
     }
 }

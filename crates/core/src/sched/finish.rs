@@ -3,6 +3,7 @@
 use super::waker::wake_waiter;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Header, Mode, Outcome};
+use crate::record::task::Runnable;
 use crate::sched::pool::Pool;
 use crate::sched::worker::{self, Role, Worker};
 use crate::sched::{context, lifecycle, unwind, user_code};
@@ -85,11 +86,9 @@ unsafe fn drop_outcome_as(
 
 /// A task that never starts, because its runtime has been shut down: drops what is in it and tells
 /// its joiner.
-///
-/// # Safety
-/// The task is in no queue, and nobody else uses it; it has not been started, or is an idle future.
-pub(crate) unsafe fn drop_unstarted(task: *mut Header) {
-    // SAFETY: the task is in no queue, so nobody else runs it, and what is in it is dropped once.
+pub(crate) fn drop_unstarted(task: Runnable) {
+    let task = task.into_raw();
+    // SAFETY: the task was a `Runnable`, so nobody else runs it, and what is in it is dropped once.
     // After `complete` the record is ours only if it was detached.
     unsafe {
         if let Err(payload) = user_code::call(|| _ = ((*task).run.get())(task, Mode::DropUnstarted)) {

@@ -26,12 +26,12 @@
 //!
 //! Tests: `tests/loom/sleep.rs`.
 
-use crate::queue::deque::{Deque, Line};
+use crate::queue::deque::{Deque, Line, OwnDeque};
 use crate::queue::inbox::Inbox;
 use crate::queue::parked::{Home, Parked};
 use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::queue::ready::ReadyQueue;
-use crate::record::header::Header;
+use crate::record::task::Runnable;
 use myriad_base::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
 use myriad_base::sys::fence::{Fence, heavy};
 use myriad_base::sys::futex::Parker;
@@ -310,14 +310,10 @@ impl Workers {
     }
 
     /// The owner's answer when a push says that somebody asks for work.
-    ///
-    /// # Safety
-    /// The caller has the role of the worker of `me`.
     #[cold]
     #[inline(never)]
-    pub(crate) unsafe fn answer(&self, me: &WorkerShared) {
-        // SAFETY: the deque is the caller's own (this function's contract).
-        if !unsafe { me.deque.publish() } && on("answer-gives-up") {
+    pub(crate) fn answer(&self, me: &WorkerShared, deque: OwnDeque<'_>) {
+        if !deque.publish() && on("answer-gives-up") {
             return;
         }
         self.have_answered(me);
@@ -325,14 +321,10 @@ impl Workers {
 
     /// The owner's answer at any time, while it is in no hurry to come to its next push: also a
     /// lone task is published.
-    ///
-    /// # Safety
-    /// The caller has the role of the worker of `me`.
     #[cold]
     #[inline(never)]
-    pub(crate) unsafe fn answer_fully(&self, me: &WorkerShared) {
-        // SAFETY: the deque is the caller's own (this function's contract).
-        unsafe { me.deque.publish_lone() };
+    pub(crate) fn answer_fully(&self, me: &WorkerShared, deque: OwnDeque<'_>) {
+        deque.publish_lone();
         self.have_answered(me);
     }
 
@@ -377,19 +369,8 @@ impl Workers {
 
     /// Gives a task to the policy, and wakes a worker for it. `me` is the calling worker, `None` on
     /// any other thread.
-    ///
-    /// # Safety
-    /// `task` is a live record in no queue, and the caller's to queue. The queues are this pool's.
-    pub(crate) unsafe fn put(
-        &self,
-        queues: &dyn PolicyQueues,
-        me: Option<&WorkerShared>,
-        task: *mut Header,
-        arrival: Arrival,
-    ) {
-        // SAFETY: the record is live, in no queue, and the caller's to queue (this function's
-        // contract).
-        let to = unsafe { queues.put(me.map(|me| me.index), task, arrival) };
+    pub(crate) fn put(&self, queues: &dyn PolicyQueues, me: Option<&WorkerShared>, task: Runnable, arrival: Arrival) {
+        let to = queues.put(me.map(|me| me.index), task, arrival);
         if !on("put-light") {
             // Pairs with the heavy fence in `sleep`: the queue against `sleepers`.
             me.map_or_else(Fence::foreign, |me| me.deque.fence).light();

@@ -21,6 +21,7 @@
 use crate::queue::parked::Parked;
 use crate::record::header::{DETACHED, Ended, Header, Mode, Outcome};
 use crate::record::step::{self, Step};
+use crate::record::task::Runnable;
 use myriad_base::sys::atomic::Ordering::*;
 
 /// A task begins that is called in place.
@@ -47,15 +48,14 @@ pub(crate) fn woken(node: *const Parked) {
     step::tell(Step::Woken, node.cast());
 }
 
-/// Runs a task, to its end; a future until it waits.
-///
-/// # Safety
-/// The task was taken out of its queue, or claimed, or is in none, so that nobody else runs it. On
-/// a worker it is what that worker [runs](crate::sched::worker::Worker::running).
+/// Runs a task, to its end; a future until it waits. On a worker it is what that worker
+/// [runs](crate::sched::worker::Worker::running).
 #[inline(always)]
-pub(crate) unsafe fn begin(task: *mut Header) -> Ended {
+pub(crate) fn begin(task: Runnable) -> Ended {
+    let task = task.into_raw();
     begins(task);
-    // SAFETY: nobody else runs the task (this function's contract), so its payload is ours.
+    // SAFETY: the task was a `Runnable`: so its record lives, nobody else runs it, and its payload
+    // is the closure or the future, which is ours now.
     unsafe { ((*task).run.get())(task, Mode::Run) }
 }
 

@@ -29,6 +29,7 @@ use crate::queue::policy::Policy;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Header, Kind};
 use crate::record::position;
+use crate::record::task::Runnable;
 use crate::sched::fork;
 use crate::sched::idle::Workers;
 use crate::sched::rescue::stuck::OnStuck;
@@ -170,14 +171,14 @@ pub(crate) struct Pool {
 struct Injector {
     queue: queue::InjectorQueue,
     /// Interactive tasks ...
-    urgent: VecDeque<QueuedTask>,
+    urgent: VecDeque<Runnable>,
     /// ... and background tasks.
-    deferred: VecDeque<QueuedTask>,
+    deferred: VecDeque<Runnable>,
     /// Tasks that only one worker may begin, by its number.
-    pinned: HashMap<usize, VecDeque<QueuedTask>>,
+    pinned: HashMap<usize, VecDeque<Runnable>>,
     admission: Admission,
     /// Tasks of those who are in `run`: their records stand in the callers' frames.
-    runs: Vec<QueuedTask>,
+    runs: Vec<RunTask>,
 }
 
 /// Whose tasks the injector takes.
@@ -204,10 +205,11 @@ pub(crate) enum Origin {
     Wake,
 }
 
+/// A task of a caller of `run`, whose frame has its record.
 #[derive(Debug)]
-struct QueuedTask(*mut Header);
-// SAFETY: a task may run on any thread.
-unsafe impl Send for QueuedTask {}
+struct RunTask(*mut Header);
+// SAFETY: an address, which is compared, and shown under the lock to those who know that it stands.
+unsafe impl Send for RunTask {}
 
 /// Threads of the runtime: which there are, how many workers have started and ended.
 #[derive(Debug, Default)]
@@ -326,6 +328,13 @@ impl Pool {
         // SAFETY: a pool was made before any of its records (this function's contract), and pools
         // live for ever.
         unsafe { &*POOLS[usize::from(number)].load(Acquire) }
+    }
+
+    /// The pool of a task.
+    #[inline]
+    pub(crate) fn of_task(task: &Runnable) -> &'static Pool {
+        // SAFETY: the number stands in the record of a task.
+        unsafe { Pool::of(task.header().runtime) }
     }
 
     /// Its threads, or one of them, are this process's.

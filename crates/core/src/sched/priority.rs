@@ -33,11 +33,10 @@
 //! that is not.
 
 use super::worker::Worker;
-use crate::record::header::Header;
+use crate::record::task::Runnable;
 use crate::sched::pool::Pool;
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::cell::Cell;
-use std::ptr::null_mut;
 
 /// So many interactive tasks begin on a worker before others have a turn.
 pub(crate) const IN_A_ROW: u32 = 8;
@@ -94,7 +93,7 @@ pub(crate) struct LaneState {
 /// Whose turn it is in a counted turn.
 pub(super) enum Whose {
     /// That of this task.
-    This(*mut Header),
+    This(Runnable),
     /// What is ready, or newest.
     Ordinary,
     /// As always in a counted turn.
@@ -117,12 +116,12 @@ impl LaneState {
 pub(super) fn whose(w: &Worker) -> Whose {
     let workers = &w.pool.workers;
     if workers.has_urgent() {
-        let task = if w.lanes.may_be_urgent() { w.pool.take_urgent(w) } else { null_mut() };
+        let task = if w.lanes.may_be_urgent() { w.pool.take_urgent(w) } else { None };
         if workers.has_urgent() {
             // The next turn is a counted one too.
             w.request_tick();
         }
-        if !task.is_null() {
+        if let Some(task) = task {
             return Whose::This(task);
         }
         w.lanes.begins(false);
@@ -146,11 +145,10 @@ pub(super) fn whose(w: &Worker) -> Whose {
     if workers.has_deferred() {
         let tick_count = w.lanes.tick_count.get().wrapping_add(1);
         w.lanes.tick_count.set(tick_count);
-        if tick_count.is_multiple_of(LOOKS) {
-            let task = w.pool.take_deferred();
-            if !task.is_null() {
-                return Whose::This(task);
-            }
+        if tick_count.is_multiple_of(LOOKS)
+            && let Some(task) = w.pool.take_deferred()
+        {
+            return Whose::This(task);
         }
     }
     Whose::Usual
@@ -158,8 +156,7 @@ pub(super) fn whose(w: &Worker) -> Whose {
 
 /// A task that only this worker may begin.
 fn whose_pinned(w: &Worker) -> Whose {
-    let task = w.pool.take_pinned(w);
-    if task.is_null() { Whose::Usual } else { Whose::This(task) }
+    w.pool.take_pinned(w).map_or(Whose::Usual, Whose::This)
 }
 
 impl Pool {

@@ -27,6 +27,7 @@ use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Ended, Header};
+use crate::record::task::Runnable;
 use crate::sched::rescue::monitor;
 use crate::sched::wait::foreign;
 use crate::sched::waker::wake_waiter_as;
@@ -35,7 +36,6 @@ use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::choice::{ticks, ticks_per_us};
 use myriad_base::sys::fence::heavy_ticks;
 use myriad_base::sys::thread::relax;
-use std::ptr::null_mut;
 
 /// An idle worker looks around for so long before it sleeps.
 pub(crate) const SPIN_US: u64 = 50;
@@ -78,11 +78,9 @@ pub(crate) fn run(w: Role) -> LoopEnd {
             }
             continue;
         }
-        // SAFETY: we are the owner.
-        let task = unsafe { w.shared.deque.pop() };
-        if !task.is_null() {
-            // SAFETY: the pop made the task ours.
-            w = unsafe { start(w, task) };
+        let task = w.deque().pop();
+        if let Some(task) = task {
+            w = start(w, task);
             continue;
         }
         if w.drain_inbox() {
@@ -105,9 +103,8 @@ pub(crate) fn run(w: Role) -> LoopEnd {
         }
         let (now, task) = search(w);
         w = now;
-        if !task.is_null() {
-            // SAFETY: the steal made the task ours.
-            w = unsafe { start(w, task) };
+        if let Some(task) = task {
+            w = start(w, task);
         }
     }
 }
@@ -126,7 +123,7 @@ fn tick(w: Role) -> (Role, bool) {
     // What blocked last may still stand there, and wakers are user code, which runs as nobody else.
     w.running.set(CurrentTask::NOTHING);
     let run_next = w.take_run_next();
-    if !run_next.is_null() {
+    if run_next.is_some() {
         return start_taken(w, run_next);
     }
     // Only we write it.
@@ -143,13 +140,12 @@ fn tick(w: Role) -> (Role, bool) {
     }
     let long_stuck = others_stuck && w.pool.long_stuck.load(Relaxed);
     if w.shared.deque.should_share() {
-        // SAFETY: we are the owner.
-        unsafe { w.pool.workers.answer(&w.shared) };
+        w.pool.workers.answer(&w.shared, w.deque());
     }
     match priority::whose(&w) {
         Whose::Usual => {}
         Whose::Ordinary => return (w, false),
-        Whose::This(task) => return start_taken(w, task),
+        Whose::This(task) => return start_taken(w, Some(task)),
     }
     let fairness_step = w.fairness_step.get();
     w.fairness_step.set((fairness_step + 1) % BETWEEN);
@@ -159,38 +155,37 @@ fn tick(w: Role) -> (Role, bool) {
         } else if long_stuck {
             w.pool.take_injected(&w, false)
         } else {
-            null_mut()
+            None
         };
         return start_taken(w, task);
     }
     let mut task = match fairness_step {
-        // SAFETY: we are the owner.
-        0 => unsafe { w.shared.deque.pop_between() },
-        // SAFETY: we are the owner: the newest of our own unstarted tasks.
-        n if n % 2 == 0 => unsafe { w.shared.deque.pop() },
+        0 => w.deque().pop_between(),
+        // The newest of its own unstarted tasks.
+        n if n % 2 == 0 => w.deque().pop(),
         // (Before all that is its own, for that may never run out.)
         1 | 5 | 9 | 13 if long_stuck => take_from_stuck(&w),
-        _ => null_mut(),
+        _ => None,
     };
-    if task.is_null() {
+    if task.is_none() {
         task = take_oldest(&w);
     }
-    if task.is_null() && long_stuck {
+    if task.is_none() && long_stuck {
         task = take_from_stuck(&w);
     }
     start_taken(w, task)
 }
 
-/// A task that waits behind a stuck worker; null if there is none.
+/// A task that waits behind a stuck worker.
 ///
 /// Who moves takes it, and does not wait until it has nothing else to do: a task that polls may be
 /// all that it ever does, and may wait for just that one. (The monitor counts who moves among those
 /// that run, and calls no spare beside it.)
 #[cold]
-fn take_from_stuck(w: &Worker) -> *mut Header {
+fn take_from_stuck(w: &Worker) -> Option<Runnable> {
     let workers = &w.pool.workers;
     if workers.queues().is_some() {
-        return null_mut();
+        return None;
     }
     // (Who computes is not interrupted all the time.)
     let force = ticks() >= w.force_at.get();
@@ -204,21 +199,20 @@ fn take_from_stuck(w: &Worker) -> *mut Header {
         } else {
             spare::unless_job(w, victim, steal_one(victim, force))
         };
-        if !task.is_null() {
+        if task.is_some() {
             workers.found(victim);
             return task;
         }
     }
-    null_mut()
+    None
 }
 
 /// Starts what was taken out of a queue, if anything was.
-fn start_taken(w: Role, task: *mut Header) -> (Role, bool) {
-    if task.is_null() {
-        return (w, false);
+fn start_taken(w: Role, task: Option<Runnable>) -> (Role, bool) {
+    match task {
+        Some(task) => (start(w, task), true),
+        None => (w, false),
     }
-    // SAFETY: taken out of its queue.
-    (unsafe { start(w, task) }, true)
 }
 
 /// Parks this stack in the idle list and goes on with a blocked task. `None`: this thread is not
@@ -242,42 +236,34 @@ unsafe fn resume(w: Role, node: *mut Parked) -> Option<Role> {
 }
 
 impl Role {
-    /// Runs a task's record: its body is user code, so the role is read anew.
-    ///
-    /// # Safety
-    /// The task was taken out of its queue, or claimed, and is what the worker
-    /// [runs](Worker::running).
+    /// Runs a task, which is what the worker [runs](Worker::running): its body is user code, so the
+    /// role is read anew.
     #[inline(always)]
-    pub(crate) unsafe fn run(self, task: *mut Header) -> (Role, Ended) {
-        // SAFETY: the task is ours to run.
-        let ended = unsafe { lifecycle::begin(task) };
+    pub(crate) fn run(self, task: Runnable) -> (Role, Ended) {
+        let ended = lifecycle::begin(task);
         (self.refresh(), ended)
     }
 }
 
 /// Runs a task from the loop, to its end or until it blocks (then another stack goes on with the
 /// loop).
-///
-/// # Safety
-/// The task was taken out of its queue.
 #[inline(always)]
-pub(crate) unsafe fn start(w: Role, task: *mut Header) -> Role {
-    w.running.set(CurrentTask::of_task(task));
+pub(crate) fn start(w: Role, task: Runnable) -> Role {
+    let record = task.address();
+    w.running.set(CurrentTask::of_task(record));
     w.budget.set(BUDGET);
-    // SAFETY: the task was taken out of its queue, so it is ours to run and to complete.
-    unsafe {
-        let (mut w, mut ended) = w.run(task);
-        // What completes itself has ended its context before.
-        if ended == Ended::BySelf {
-            w.running.set(CurrentTask::NOTHING);
-            return w;
-        }
-        if w.running.has_context() {
-            (w, ended) = context::end_then(w, ended);
-        }
+    let (mut w, mut ended) = w.run(task);
+    // What completes itself has ended its context before.
+    if ended == Ended::BySelf {
         w.running.set(CurrentTask::NOTHING);
-        complete(w, task, ended)
+        return w;
     }
+    if w.running.has_context() {
+        (w, ended) = context::end_then(w, ended);
+    }
+    w.running.set(CurrentTask::NOTHING);
+    // SAFETY: the task has run to its end on this stack, just now, and says how.
+    unsafe { complete(w, record, ended) }
 }
 
 /// After a task has run to its end: outcome, waiter, memory. Nothing runs on the worker any more:
@@ -323,18 +309,17 @@ unsafe fn end_detached(w: Role, task: *mut Header, ended: Ended) -> Role {
     }
 }
 
-/// The oldest unstarted task: of the injector, then of our own; null if there is none.
+/// The oldest unstarted task: of the injector, then of our own.
 #[cold]
 #[inline(never)]
-fn take_oldest(w: &Worker) -> *mut Header {
+fn take_oldest(w: &Worker) -> Option<Runnable> {
     if w.pool.workers.may_have_injected() {
         let task = w.pool.take_injected(w, false);
-        if !task.is_null() {
+        if task.is_some() {
             return task;
         }
     }
-    // SAFETY: we are the owner.
-    unsafe { w.shared.deque.pop_oldest() }
+    w.deque().pop_oldest()
 }
 
 fn start_injected(w: Role) -> (Role, bool) {
@@ -384,11 +369,11 @@ pub(super) fn adopt(w: &Worker) -> bool {
     true
 }
 
-/// Looks for work elsewhere: polls, then steals by force, then sleeps. Null: look at your own
+/// Looks for work elsewhere: polls, then steals by force, then sleeps. `None`: look at your own
 /// queues again.
 #[cold]
 #[inline(never)]
-fn search(w: Role) -> (Role, *mut Header) {
+fn search(w: Role) -> (Role, Option<Runnable>) {
     // As in `tick`.
     w.running.set(CurrentTask::NOTHING);
     if w.passes_jobs_over() {
@@ -401,40 +386,40 @@ fn search(w: Role) -> (Role, *mut Header) {
     let began = ticks();
     loop {
         if !me.remote.inbox.is_empty() || workers.stops() || workers.has_injected() {
-            return (w, null_mut());
+            return (w, None);
         }
         if me.has_pinned() {
             let task = w.pool.take_pinned(&w);
-            if !task.is_null() {
+            if task.is_some() {
                 return (w, task);
             }
         }
         if adopt(&w) {
-            return (w, null_mut());
+            return (w, None);
         }
         for victim in workers.others(me) {
             let task = spare::unless_job(&w, victim, steal(&w, victim));
-            if !task.is_null() {
+            if task.is_some() {
                 return (w, task);
             }
         }
         if workers.has_deferred() {
             let task = w.pool.take_deferred();
-            if !task.is_null() {
+            if task.is_some() {
                 return (w, task);
             }
         }
         let now = ticks();
         if now >= w.force_at.get().max(began + FORCE_US * per_us) {
             let task = steal_forced(&w);
-            if !task.is_null() {
+            if task.is_some() {
                 return (w, task);
             }
             let (now, any) = driver::poll_all(w);
             w = now;
             // (Whoever ran a waker may be another worker by now, with queues of its own.)
             if any {
-                return (w, null_mut());
+                return (w, None);
             }
         }
         // Who must not yet force a steal does not sleep either, if there is something that only
@@ -450,12 +435,12 @@ fn search(w: Role) -> (Role, *mut Header) {
             if !slept {
                 // Somebody is busy: perhaps with tasks that only force can take.
                 let task = steal_forced(&w);
-                if !task.is_null() {
+                if task.is_some() {
                     return (w, task);
                 }
             }
             w.pool.next_look.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
-            return (driver::poll_all(w).0, null_mut());
+            return (driver::poll_all(w).0, None);
         }
         if now - began > FORCE_US * per_us || foreign::was_called_lately(now) {
             // Whoever waits for what this worker has just ended, a thread that is no worker, may
@@ -475,34 +460,32 @@ fn search(w: Role) -> (Role, *mut Header) {
 }
 
 /// The ordinary steal: the first task to run now, the others into our own deque.
-pub(crate) fn steal(w: &Worker, victim: &WorkerShared) -> *mut Header {
+pub(crate) fn steal(w: &Worker, victim: &WorkerShared) -> Option<Runnable> {
     if w.pool.workers.queues().is_some() {
         // What others have is in the policy's queues.
-        return null_mut();
+        return None;
     }
-    let mut tasks = [null_mut(); crate::queue::deque::BATCH];
+    let mut tasks = [const { None }; crate::queue::deque::BATCH];
     // A spare holds nothing back: it may be stuck soon.
     let most = if w.spare { 1 } else { tasks.len() };
     let taken = victim.deque.steal(&mut tasks[..most]);
     if taken == 0 {
         victim.deque.ask();
-        return null_mut();
+        return None;
     }
-    for &task in &tasks[1..taken] {
-        // SAFETY: we are the owner of our deque; the steal made the tasks ours. Each push looks at
-        // our own request: a sleeper that scanned while they were in flight hears of them.
-        unsafe { w.push_any(task) };
-    }
+    // Each push looks at our own request: a sleeper that scanned while they were in flight hears of
+    // them.
+    tasks[1..taken].iter_mut().filter_map(Option::take).for_each(|task| w.push_any(task));
     w.pool.workers.found(victim);
-    tasks[0]
+    tasks[0].take()
 }
 
 /// The oldest task of this worker, and no other; what is private, only by force.
-pub(super) fn steal_one(victim: &WorkerShared, force: bool) -> *mut Header {
-    let mut one = [null_mut()];
+pub(super) fn steal_one(victim: &WorkerShared, force: bool) -> Option<Runnable> {
+    let mut one = [None];
     match victim.deque.steal(&mut one) {
         0 if force => victim.deque.steal_forced(),
-        _ => one[0],
+        _ => one[0].take(),
     }
 }
 
@@ -512,17 +495,17 @@ fn pause_force(w: &Worker) {
 }
 
 #[cold]
-fn steal_forced(w: &Worker) -> *mut Header {
+fn steal_forced(w: &Worker) -> Option<Runnable> {
     if w.pool.workers.queues().is_some() {
-        return null_mut();
+        return None;
     }
     pause_force(w);
     for victim in w.pool.workers.others(&w.shared) {
         let task = victim.deque.steal_forced();
-        if !task.is_null() {
+        if task.is_some() {
             w.pool.workers.found(victim);
             return spare::unless_job(w, victim, task);
         }
     }
-    null_mut()
+    None
 }

@@ -52,35 +52,30 @@ use super::idle::WorkerShared;
 use super::run_loop::{FORCE_US, SPIN_US, adopt, steal_one};
 use super::worker::{Role, Worker};
 use crate::queue::policy::{Arrival, PolicyQueues};
-use crate::record::header::{Header, Kind};
+use crate::record::header::Kind;
+use crate::record::task::Runnable;
 use crate::sched::driver;
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::choice::{ticks, ticks_per_us};
 use myriad_base::sys::thread::relax;
-use std::ptr::null_mut;
 
 /// Is it a job of a guest?
-///
-/// # Safety
-/// `task` is a live record: it is the caller's, or in a queue whose lock the caller holds.
-pub(crate) unsafe fn is_job(task: *const Header) -> bool {
-    // SAFETY: the record lives, because it is the caller's or cannot leave its queue meanwhile
-    // (this function's contract); `kind` does not change while it lives.
-    unsafe { (*task).kind.has(Kind::GUEST) }
+pub(crate) fn is_job(task: &Runnable) -> bool {
+    task.header().kind.has(Kind::GUEST)
 }
 
 /// As [`search`](super::run_loop) for others: looks around for as long as they do, then goes off
 /// duty. (It does not sleep as they do: who wakes a sleeper means one who takes whatever there is.)
-pub(super) fn search(w: Role) -> (Role, *mut Header) {
+pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
     let (began, per_us) = (ticks(), ticks_per_us());
     let (mut w, mut polled) = (w, false);
     loop {
         let workers = &w.pool.workers;
         if !w.shared.remote.inbox.is_empty() || workers.stops() || adopt(&w) {
-            return (w, null_mut());
+            return (w, None);
         }
         let task = find(&w);
-        if !task.is_null() {
+        if task.is_some() {
             return (w, task);
         }
         let now = ticks();
@@ -89,96 +84,87 @@ pub(super) fn search(w: Role) -> (Role, *mut Header) {
             let (now, any) = driver::poll_all(w);
             w = now;
             if any {
-                return (w, null_mut());
+                return (w, None);
             }
         }
         if now - began > SPIN_US * per_us {
             w.on_duty.store(false, Relaxed);
-            return (w, null_mut());
+            return (w, None);
         }
         relax();
     }
 }
 
-/// Takes a task that is no job from where it may wait; null if there is none.
-fn find(w: &Worker) -> *mut Header {
+/// Takes a task that is no job from where it may wait.
+fn find(w: &Worker) -> Option<Runnable> {
     let workers = &w.pool.workers;
     if w.pool.has_injected_for_spares() {
         let task = w.pool.take_injected(w, true);
-        if !task.is_null() {
+        if task.is_some() {
             return task;
         }
     }
     let task = steal_any(w);
-    if !task.is_null() {
+    if task.is_some() {
         return task;
     }
-    if workers.has_deferred() { w.pool.take_deferred() } else { null_mut() }
+    if workers.has_deferred() { w.pool.take_deferred() } else { None }
 }
 
-/// The oldest task of another worker that is no job; null if there is none.
-fn steal_any(w: &Worker) -> *mut Header {
+/// The oldest task of another worker that is no job.
+fn steal_any(w: &Worker) -> Option<Runnable> {
     let workers = &w.pool.workers;
     if workers.queues().is_some() {
-        return null_mut();
+        return None;
     }
-    let stolen = workers.others(&w.shared).map(|victim| steal(w, victim, true)).find(|task| !task.is_null());
-    stolen.unwrap_or(null_mut())
+    workers.others(&w.shared).find_map(|victim| steal(w, victim, true))
 }
 
-/// The oldest task of this worker that is no job; null if there is none. What is private it takes
-/// only if it may use force.
-pub(super) fn steal(w: &Worker, victim: &WorkerShared, force: bool) -> *mut Header {
+/// The oldest task of this worker that is no job. What is private it takes only if it may use
+/// force.
+pub(super) fn steal(w: &Worker, victim: &WorkerShared, force: bool) -> Option<Runnable> {
     let mut from = 0;
     while !w.pool.waits_behind(victim, &mut from) {
         if from >= victim.deque.position() {
-            return null_mut();
+            return None;
         }
     }
     loop {
-        let task = steal_one(victim, force);
-        let task = if task.is_null() { return task } else { pass_over(w, victim, task) };
-        if !task.is_null() {
+        let task = pass_over(w, victim, steal_one(victim, force)?);
+        if task.is_some() {
             w.pool.workers.found(victim);
             return task;
         }
     }
 }
 
-/// What was stolen from this worker; null if it is a job, and the thief a spare that has not known
-/// of any.
-pub(super) fn unless_job(w: &Worker, victim: &WorkerShared, task: *mut Header) -> *mut Header {
-    if w.spare { pass_over(w, victim, task) } else { task }
+/// What was stolen from this worker; `None` if it is a job, and the thief a spare that has not
+/// known of any.
+pub(super) fn unless_job(w: &Worker, victim: &WorkerShared, task: Option<Runnable>) -> Option<Runnable> {
+    if w.spare { pass_over(w, victim, task?) } else { task }
 }
 
-/// The task itself, or null if it is a job of a worker that is no spare: then it waits for a
+/// The task itself, or `None` if it is a job of a worker that is no spare: then it waits for a
 /// worker.
-fn pass_over(w: &Worker, victim: &WorkerShared, task: *mut Header) -> *mut Header {
+fn pass_over(w: &Worker, victim: &WorkerShared, task: Runnable) -> Option<Runnable> {
     let is_of_spare = victim.index >= w.pool.regular_workers().len();
-    // SAFETY: a stolen task is the thief's own, and its record lives.
-    if task.is_null() || is_of_spare || !unsafe { is_job(task) } {
-        return task;
+    if is_of_spare || !is_job(&task) {
+        return Some(task);
     }
     w.pool.expect_jobs();
     w.pool.put_aside(task);
-    null_mut()
+    None
 }
 
-/// The next task of a policy's queues that is no job; null if there is none.
-pub(crate) fn take_queued(w: &Worker, queues: &dyn PolicyQueues) -> *mut Header {
+/// The next task of a policy's queues that is no job.
+pub(crate) fn take_queued(w: &Worker, queues: &dyn PolicyQueues) -> Option<Runnable> {
     let mut jobs = Vec::new();
     let task = loop {
-        let task = queues.take(w.shared.index, None);
-        // SAFETY: it was taken out of its queue by the caller.
-        if task.is_null() || !unsafe { is_job(task) } {
-            break task;
+        match queues.take(w.shared.index, None) {
+            Some(job) if is_job(&job) => jobs.push(job),
+            other => break other,
         }
-        jobs.push(task);
     };
-    for job in jobs {
-        // SAFETY: the job was taken out of its queue above, so it lives, is in none, and is ours to
-        // queue again.
-        unsafe { w.pool.workers.put(queues, None, job, Arrival::Outside) };
-    }
+    jobs.into_iter().for_each(|job| w.pool.workers.put(queues, None, job, Arrival::Outside));
     task
 }

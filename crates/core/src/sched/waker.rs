@@ -15,6 +15,7 @@
 use crate::queue::parked::Parked;
 use crate::record::header::Header;
 use crate::record::state;
+use crate::record::task::Runnable;
 use crate::sched::user_code::StoredWaker;
 use crate::sched::worker::{self, Role};
 use std::task::{RawWaker, RawWakerVTable, Waker};
@@ -69,7 +70,7 @@ unsafe fn wake(word: *const ()) {
     // SAFETY: record memory is never unmapped, and `state` is always an atomic word there.
     if state::wake(unsafe { &(*record).state }, generation) {
         // SAFETY: the wake made the task ours to queue.
-        unsafe { worker::schedule(record) };
+        worker::schedule(unsafe { Runnable::from_raw(record) });
     }
 }
 
@@ -88,7 +89,7 @@ pub(crate) unsafe fn wake_cancelled(record: *mut Header) {
     // SAFETY: the record is alive; a wake that says so makes it ours to queue.
     unsafe {
         if state::for_cancellation(&(*record).state) {
-            worker::schedule(record);
+            worker::schedule(Runnable::from_raw(record));
         }
     }
 }

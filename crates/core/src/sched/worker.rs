@@ -43,6 +43,7 @@ use crate::record::current::{CurrentTask, Running};
 use crate::record::header::{Header, Kind};
 use crate::record::memory::{self, Memory};
 use crate::record::position;
+use crate::record::task::Runnable;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::fork;
 use crate::sched::lifecycle;
@@ -361,22 +362,19 @@ impl Worker {
     /// at each push.)
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        // SAFETY: who has a `&Worker` has the role, and so is the deque's owner.
-        unsafe { self.shared.deque.is_plain() }
+        self.deque().is_plain()
     }
 
     /// Has a task of this worker had a context?
     #[inline(always)]
     pub(crate) fn has_contexts(&self) -> bool {
-        // SAFETY: who has a `&Worker` has the role, and so is the deque's owner.
-        unsafe { self.shared.deque.has_contexts() }
+        self.deque().has_contexts()
     }
 
     /// A task of this worker has a context. For good.
     #[inline]
     pub(crate) fn set_contexts(&self) {
-        // SAFETY: who has a `&Worker` has the role, and so is the deque's owner.
-        unsafe { self.shared.deque.set_contexts() };
+        self.deque().set_contexts();
     }
 
     /// (C2) of [`crate::sched::context`].
@@ -404,6 +402,13 @@ impl Worker {
                 myriad_base::lock::bias_owner::give_back(_biaser);
             }
         }
+    }
+
+    /// The record of what runs now: of a task that has not ended, or nobody's.
+    #[inline(always)]
+    pub(crate) fn running_record(&self) -> *const Header {
+        // SAFETY: the word is that of what runs here, which has not ended.
+        unsafe { self.running.get().record() }
     }
 
     /// The record whose cancellation counts for what runs now ([`CurrentTask::cancel_record`]);
@@ -499,21 +504,11 @@ pub(crate) unsafe fn block_thread(node: *const Parked) {
 }
 
 /// Queues a task that was woken, or comes from a foreign thread.
-///
-/// # Safety
-/// `task` is a live record in no queue, and the caller's to queue.
 #[inline]
-pub(crate) unsafe fn schedule(task: *mut Header) {
-    // SAFETY: the record is live (this function's contract), and `runtime` does not change while it
-    // is.
-    let runtime = unsafe { (*task).runtime };
+pub(crate) fn schedule(task: Runnable) {
     match current() {
-        // SAFETY: the record is in no queue and the caller's to queue (this function's contract),
-        // and `current` says that the calling thread has this worker's role.
-        Some(worker) if worker.pool.number == runtime => unsafe { worker.push_any(task) },
-        // SAFETY: the record is live, of the pool with its `runtime`, in no queue, and the caller's
-        // to queue (this function's contract).
-        _ => unsafe { Pool::of(runtime).inject(task, Origin::Wake) },
+        Some(worker) if worker.pool.number == task.header().runtime => worker.push_any(task),
+        _ => Pool::of_task(&task).inject(task, Origin::Wake),
     }
 }
 

@@ -3,9 +3,10 @@
 
 use super::tasks::{Life, Task, Tasks, start};
 use super::{SCRIPT, Script};
-use crate::queue::deque::Deque;
+use crate::queue::deque::{Deque, OwnDeque};
 use crate::queue::parked::Parked;
 use crate::record::header::{DETACHED, Header};
+use crate::record::task::Runnable;
 use crate::sched::worker::{block_thread, wake_node};
 use loom::thread;
 use myriad_base::sys::atomic::{AtomicU32, Ordering::*, Peek};
@@ -43,6 +44,10 @@ impl World {
             woken: AtomicU32::new(0),
         })
     }
+    fn owner(&self) -> OwnDeque<'_> {
+        // SAFETY: only the owner's part of a script calls what calls this.
+        unsafe { self.deque.owner() }
+    }
     fn task(&self) -> &Task {
         self.tasks.get(1)
     }
@@ -52,10 +57,11 @@ impl World {
     }
 
     /// What a worker's loop does with a task that it has taken.
-    fn run_from_loop(&self, task: *mut Header) {
+    fn run_from_loop(&self, task: Runnable) {
+        let record = task.address();
         start(task);
         // SAFETY: the task has run.
-        let waiter = unsafe { Header::complete(task) };
+        let waiter = unsafe { Header::complete(record) };
         if waiter == DETACHED {
             self.free();
         } else if !waiter.is_null() {
@@ -69,11 +75,9 @@ impl World {
     }
 
     fn join(&self) {
-        // SAFETY: only the owner's part of a script calls this.
-        if unsafe { self.deque.claim(&self.task().header) } {
-            start(self.task().pointer());
-        } else {
-            self.wait_done();
+        match self.owner().claim(self.task().task_ref()) {
+            Some(task) => start(task),
+            None => self.wait_done(),
         }
         self.free();
     }
@@ -98,21 +102,17 @@ impl World {
 fn play(holder: fn(&World)) {
     let w = World::new();
     w.task().write();
-    // SAFETY: this thread is the owner.
-    unsafe { w.deque.push(w.task().pointer()) };
+    w.owner().push(w.task().unstarted());
     let thief = thread::spawn({
         let w = w.clone();
         move || {
-            let task = w.deque.steal_forced();
-            if !task.is_null() {
+            if let Some(task) = w.deque.steal_forced() {
                 w.run_from_loop(task);
             }
         }
     });
     holder(&w);
-    // SAFETY: this thread is the owner.
-    let left = unsafe { w.deque.pop() };
-    if !left.is_null() {
+    if let Some(left) = w.owner().pop() {
         w.run_from_loop(left);
     }
     thief.join().unwrap();
@@ -141,7 +141,7 @@ fn foreign_join() {
     let worker = thread::spawn({
         let w = w.clone();
         move || {
-            start(w.task().pointer());
+            start(w.task().unstarted());
             // SAFETY: the task has run; a waiter is the node below, which blocks until we wake it.
             unsafe {
                 let waiter = Header::complete(&w.task().header);

@@ -2,11 +2,10 @@
 
 use super::tasks::{Life, Tasks, start};
 use super::{SCRIPT, Script};
-use crate::queue::deque::Deque;
-use crate::record::header::Header;
+use crate::queue::deque::{Deque, OwnDeque};
+use crate::record::task::{Runnable, Unstarted};
 use loom::thread;
 use myriad_base::sys::fence::Fence;
-use std::ptr::null_mut;
 use std::sync::Arc;
 
 /// One deque and its tasks.
@@ -24,63 +23,55 @@ impl World {
     // -------------------------------------------------------------------------------------------------
     // owner
 
+    fn owner(&self) -> OwnDeque<'_> {
+        // SAFETY: only the owner's part of a script calls what calls this.
+        unsafe { self.deque.owner() }
+    }
     fn push(&self, number: usize) {
         let task = self.tasks.get(number);
         task.write();
-        // SAFETY: only the owner's part of a script calls this.
-        unsafe { self.deque.push(task.pointer()) };
+        self.owner().push(task.unstarted());
     }
     fn push_oldest(&self, number: usize) {
         let task = self.tasks.get(number);
         task.write();
-        // SAFETY: only the owner's part of a script calls this.
-        unsafe { self.deque.push_oldest(task.pointer()) };
+        self.owner().push_oldest(task.unstarted().into());
     }
-    fn pop(&self) -> *mut Header {
-        // SAFETY: only the owner's part of a script calls this.
-        unsafe { self.deque.pop() }
+    fn pop(&self) -> Option<Runnable> {
+        self.owner().pop()
     }
     /// Pops, and runs what it got. False: "empty".
     fn pop_and_run(&self) -> bool {
         run(self.pop())
     }
     fn pop_oldest_and_run(&self) -> bool {
-        // SAFETY: only the owner's part of a script calls this.
-        run(unsafe { self.deque.pop_oldest() })
+        run(self.owner().pop_oldest())
     }
     /// Joins: runs the task here if nobody has started it.
     fn claim_and_run(&self, number: usize) -> bool {
         let task = self.tasks.get(number);
-        // SAFETY: only the owner's part of a script calls this.
-        let claimed = unsafe { self.deque.claim(&task.header) };
-        if claimed {
-            start(task.pointer());
-        }
-        claimed
+        run(self.owner().claim(task.task_ref()).map(Unstarted::into))
     }
     /// Writes to the newest task, in its queue, if it is still there.
     fn change_newest(&self, number: usize) -> bool {
         let task = self.tasks.get(number);
-        // SAFETY: only the owner's part of a script calls this.
-        unsafe { self.deque.change_newest(task.pointer(), || task.change(Life::Ready, Life::Ready)) }.is_some()
+        self.owner().change_newest(task.task_ref(), || task.change(Life::Ready, Life::Ready)).is_some()
     }
     fn publish(&self) {
-        // SAFETY: only the owner's part of a script calls this.
-        unsafe { self.deque.publish() };
+        self.owner().publish();
     }
 
     fn publish_lone(&self) {
-        // SAFETY: only the owner's part of a script calls this.
-        unsafe { self.deque.publish_lone() };
+        self.owner().publish_lone();
     }
 
     // -------------------------------------------------------------------------------------------------
     // thieves
 
     fn steal(&self) -> bool {
-        let mut room = [null_mut(); 2];
+        let mut room = [None, None];
         let taken = self.deque.steal(&mut room);
-        room[..taken].iter().for_each(|&task| start(task));
+        room.into_iter().flatten().for_each(start);
         taken > 0
     }
     fn steal_forced(&self) -> bool {
@@ -88,11 +79,8 @@ impl World {
     }
 }
 
-fn run(task: *mut Header) -> bool {
-    if !task.is_null() {
-        start(task);
-    }
-    !task.is_null()
+fn run(task: Option<Runnable>) -> bool {
+    task.map(start).is_some()
 }
 
 /// Runs `owner` on this thread and each of `thieves` on its own; then the owner drains, and all
@@ -315,12 +303,13 @@ fn moved_away() {
     home.push(MOVED);
     home.push(11);
     home.publish();
-    let mut room = [null_mut()];
-    assert_eq!((home.deque.steal(&mut room), room[0]), (1, moved.pointer()));
+    let mut room = [None];
+    assert_eq!(home.deque.steal(&mut room), 1);
+    let [Some(stolen)] = room else { unreachable!("one was taken") };
+    assert_eq!(stolen.address(), moved.pointer());
     other.push(1);
     other.push(2);
-    // SAFETY: this thread owns both deques, and the steal made the task ours.
-    unsafe { other.deque.push(room[0]) };
+    other.owner().push(stolen.into_unstarted().expect("a closure"));
     assert!(!home.claim_and_run(MOVED), "a task is claimed that lies in another deque");
     assert!(other.pop_and_run() && moved.life() == Life::Ran);
 }

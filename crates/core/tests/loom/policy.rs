@@ -15,8 +15,8 @@ use std::ptr::null_mut;
 fn take_and_run(world: &TestPool, w: usize) {
     let queues = world.workers.queues().unwrap();
     loop {
-        let task = if world.workers.has_injected() { queues.take(w, None) } else { null_mut() };
-        if !task.is_null() {
+        let task = if world.workers.has_injected() { queues.take(w, None) } else { None };
+        if let Some(task) = task {
             return start(task);
         }
         if !world.workers.sleep(world.shared(w), || None) {
@@ -30,8 +30,7 @@ fn put_from_outside(policy: Policy) {
     let w = TestPool::under(policy, 1, 1);
     let sleeper = spawn_part(&w, |w| take_and_run(w, 0));
     w.tasks.get(1).write();
-    // SAFETY: in no queue.
-    unsafe { w.workers.put(w.workers.queues().unwrap(), None, w.tasks.get(1).pointer(), Arrival::Outside) };
+    w.workers.put(w.workers.queues().unwrap(), None, w.tasks.get(1).unstarted().into(), Arrival::Outside);
     sleeper.join().unwrap();
     w.tasks.assert_all_ran();
 }
@@ -43,12 +42,10 @@ fn put_by_a_worker(policy: Policy) {
     let sleeper = spawn_part(&w, |w| take_and_run(w, 1));
     let (me, task) = (w.shared(0), w.tasks.get(1));
     task.write();
-    // SAFETY: this thread plays worker 0; in no queue.
-    unsafe {
-        assert!(me.deque.push(task.pointer()), "each push is to come to the policy");
-        assert_eq!(me.deque.pass_on(), task.pointer());
-        w.workers.put(w.workers.queues().unwrap(), Some(me), task.pointer(), Arrival::Spawned(null_mut()));
-    }
+    assert!(w.deque(0).push(task.unstarted()), "each push is to come to the policy");
+    let pushed = w.deque(0).pass_on().expect("what was pushed");
+    assert_eq!(pushed.address(), task.pointer());
+    w.workers.put(w.workers.queues().unwrap(), Some(me), pushed, Arrival::Spawned(null_mut()));
     sleeper.join().unwrap();
     w.tasks.assert_all_ran();
 }
@@ -59,24 +56,18 @@ fn claim_or_take(policy: Policy) {
     let queues = w.workers.queues().unwrap();
     for number in 1..=2 {
         w.tasks.get(number).write();
-        // SAFETY: in no queue.
-        unsafe { queues.put(None, w.tasks.get(number).pointer(), Arrival::Outside) };
+        queues.put(None, w.tasks.get(number).unstarted().into(), Arrival::Outside);
     }
     let taker = spawn_part(&w, |w| {
         for _ in 0..2 {
-            let task = w.workers.queues().unwrap().take(0, None);
-            if !task.is_null() {
-                start(task);
-            }
+            w.workers.queues().unwrap().take(0, None).into_iter().for_each(start);
         }
     });
     let task = w.tasks.get(1);
-    if queues.claim(&task.header) {
-        start(task.pointer());
-    }
+    queues.claim(&task.header).into_iter().for_each(start);
     taker.join().unwrap();
     w.tasks.assert_all_ran();
-    assert!(queues.is_empty() && !queues.claim(&task.header));
+    assert!(queues.is_empty() && queues.claim(&task.header).is_none());
 }
 
 const SLEEP: &[&str] = &["put-light", "sleep-no-heavy", "sleep-no-look"];

@@ -1,11 +1,11 @@
 //! A pool of workers for scripts, and what a worker does that has nothing to do.
 
 use super::tasks::{Tasks, start};
+use crate::queue::deque::OwnDeque;
 use crate::queue::policy::Policy;
-use crate::record::header::Header;
+use crate::record::task::Runnable;
 use crate::sched::idle::{WorkerShared, Workers};
 use loom::thread;
-use std::ptr::null_mut;
 use std::sync::Arc;
 
 /// Workers from 0, and tasks from 1.
@@ -32,62 +32,51 @@ impl TestPool {
     pub fn shared(&self, worker: usize) -> &'static WorkerShared {
         self.workers.all()[worker]
     }
+    pub fn deque(&self, worker: usize) -> OwnDeque<'static> {
+        // SAFETY: only the part of a script that plays this worker calls what calls this.
+        unsafe { self.shared(worker).deque.owner() }
+    }
 
     /// Worker `w` spawns: pushes a task, and answers when somebody asks.
     pub fn spawn(&self, w: usize, number: usize) {
         let (shared, task) = (self.shared(w), self.tasks.get(number));
         task.write();
-        // SAFETY: only the part of a script that plays worker `w` calls this.
-        unsafe {
-            if shared.deque.push(task.pointer()) {
-                self.workers.answer(shared);
-            }
+        if self.deque(w).push(task.unstarted()) {
+            self.workers.answer(shared, self.deque(w));
         }
     }
     /// The same behind all other tasks.
     pub fn spawn_oldest(&self, w: usize, number: usize) {
         let (shared, task) = (self.shared(w), self.tasks.get(number));
         task.write();
-        // SAFETY: only the part of a script that plays worker `w` calls this, so it is the deque's
-        // owner; the record is the script's, and in no queue.
-        unsafe {
-            if shared.deque.push_oldest(task.pointer()) {
-                self.workers.answer(shared);
-            }
+        if self.deque(w).push_oldest(task.unstarted().into()) {
+            self.workers.answer(shared, self.deque(w));
         }
     }
     /// Pushes without a look at who asks.
     pub fn push(&self, w: usize, number: usize) {
-        let (shared, task) = (self.shared(w), self.tasks.get(number));
+        let task = self.tasks.get(number);
         task.write();
-        // SAFETY: only the part of a script that plays worker `w` calls this, so it is the deque's
-        // owner; the record is the script's, and in no queue.
-        unsafe { shared.deque.push(task.pointer()) };
+        self.deque(w).push(task.unstarted());
     }
     /// Worker `w` runs its newest task. False: it has none.
     pub fn pop_and_run(&self, w: usize) -> bool {
-        // SAFETY: only the part of a script that plays worker `w` calls this, so it is the deque's
-        // owner.
-        let task = unsafe { self.shared(w).deque.pop() };
-        if !task.is_null() {
-            start(task);
-        }
-        !task.is_null()
+        self.deque(w).pop().map(start).is_some()
     }
 
-    /// Worker `w` looks for one task of the others until it has one, and sleeps in between. Null:
+    /// Worker `w` looks for one task of the others until it has one, and sleeps in between. `None`:
     /// there is something in its inbox or in the injector, or all is to end.
-    pub fn find(&self, w: usize) -> *mut Header {
+    pub fn find(&self, w: usize) -> Option<Runnable> {
         let me = self.shared(w);
         loop {
             if !me.remote.inbox.is_empty() || self.workers.has_injected() || self.workers.stops() {
-                return null_mut();
+                return None;
             }
             for victim in self.workers.others(me) {
-                let mut room = [null_mut()];
+                let mut room = [None];
                 let taken = victim.deque.steal(&mut room);
-                let task = if taken > 0 { room[0] } else { victim.deque.steal_forced() };
-                if !task.is_null() {
+                let task = if taken > 0 { room[0].take() } else { victim.deque.steal_forced() };
+                if task.is_some() {
                     self.workers.found(victim);
                     return task;
                 }
@@ -99,9 +88,7 @@ impl TestPool {
     }
     /// Finds a task and runs it.
     pub fn find_and_run(&self, w: usize) {
-        let task = self.find(w);
-        assert!(!task.is_null());
-        start(task);
+        start(self.find(w).expect("a task"));
     }
     /// Worker `w` sleeps: a directed start, for a thread that goes on with [`Workers::sleep_on`],
     /// or for none, where it is enough to look at the end whether it was forgotten.

@@ -8,6 +8,7 @@ use super::pool::{TestPool, spawn_part};
 use super::tasks::start;
 use super::{SCRIPT, Script};
 use crate::queue::parked::{Home, Parked};
+use crate::record::task::Runnable;
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
 use myriad_base::sys::mutant::on;
 use std::ptr::null_mut;
@@ -41,7 +42,7 @@ fn remote_wake() {
     // In a box that outlives the sleeper's thread.
     let node = Box::into_raw(Box::new(Parked::new(Some(Home::of(home)))));
     let sleeper = spawn_part(&w, |w| {
-        assert!(w.find(1).is_null());
+        assert!(w.find(1).is_none());
         let mut woken = 0;
         w.shared(1).remote.inbox.take(|_| woken += 1);
         assert_eq!(woken, 1);
@@ -60,10 +61,10 @@ fn injected() {
     let sleeper = spawn_part(&w, {
         let injector = injector.clone();
         move |w| {
-            assert!(w.find(0).is_null());
-            let task = injector.swap(null_mut(), Acquire);
+            assert!(w.find(0).is_none());
             w.workers.uninject(1);
-            start(task);
+            // SAFETY: what the other thread has put there, which nobody else takes.
+            start(unsafe { Runnable::from_raw(injector.swap(null_mut(), Acquire)) });
         }
     });
     w.tasks.get(1).write();
@@ -80,7 +81,7 @@ fn injected_twice() {
     w.put_to_sleep(1);
     let sleeper = spawn_part(&w, |w| {
         w.workers.sleep(w.shared(0), || None);
-        assert!(w.find(0).is_null());
+        assert!(w.find(0).is_none());
         w.workers.uninject(1);
     });
     w.workers.inject();
@@ -92,7 +93,7 @@ fn injected_twice() {
 /// The runtime stops while a worker is going to sleep.
 fn stopped() {
     let w = TestPool::new(1, 0);
-    let sleeper = spawn_part(&w, |w| assert!(w.find(0).is_null()));
+    let sleeper = spawn_part(&w, |w| assert!(w.find(0).is_none()));
     w.workers.set_stop(true);
     sleeper.join().unwrap();
 }
@@ -107,8 +108,7 @@ fn request_cleared() {
         w.workers.sleep(w.shared(1), || None);
         w.find_and_run(1);
     });
-    // SAFETY: this thread plays worker 0.
-    unsafe { w.workers.answer(w.shared(0)) };
+    w.workers.answer(w.shared(0), w.deque(0));
     while w.pop_and_run(0) {}
     w.spawn(0, 2);
     sleeper.join().unwrap();
@@ -122,8 +122,7 @@ fn asked_meanwhile() {
     let w = TestPool::new(2, 1);
     let sleeper = spawn_part(&w, |w| _ = w.workers.fall_asleep(w.shared(1)));
     let thief = spawn_part(&w, |w| w.shared(0).deque.ask());
-    // SAFETY: this thread plays worker 0.
-    unsafe { w.workers.answer(w.shared(0)) };
+    w.workers.answer(w.shared(0), w.deque(0));
     w.spawn(0, 1);
     sleeper.join().unwrap();
     thief.join().unwrap();
@@ -210,19 +209,16 @@ fn batch_in_flight() {
     let w = TestPool::new(3, 2);
     w.push(0, 1);
     w.push(0, 2);
-    // SAFETY: nobody else has the deque yet.
-    unsafe { w.shared(0).deque.publish() };
+    w.deque(0).publish();
     assert!(w.pop_and_run(0)); // 2, so that only 1 is left, and public
     let sleeper = spawn_part(&w, |w| w.find_and_run(1));
     let thief = spawn_part(&w, |w| {
-        let mut room = [null_mut()];
-        if w.shared(0).deque.steal(&mut room) == 1 {
-            let me = w.shared(2);
-            // SAFETY: this thread plays worker 2, and the steal made the task its own.
-            unsafe {
-                if me.deque.push(room[0]) && !on("batch-not-asked") {
-                    w.workers.answer(me);
-                }
+        let mut room = [None];
+        w.shared(0).deque.steal(&mut room);
+        if let Some(task) = room[0].take() {
+            let task = task.into_unstarted().expect("a closure");
+            if w.deque(2).push(task) && !on("batch-not-asked") {
+                w.workers.answer(w.shared(2), w.deque(2));
             }
         }
     });
@@ -241,18 +237,17 @@ fn passed_over() {
     let sleeper = spawn_part(&w, {
         let injector = injector.clone();
         move |w| {
-            let mut task = w.find(1);
-            if task.is_null() {
-                task = injector.swap(null_mut(), Acquire);
+            let task = w.find(1).unwrap_or_else(|| {
                 w.workers.uninject(1);
-            }
+                // SAFETY: what the spare has put there, which nobody else takes.
+                unsafe { Runnable::from_raw(injector.swap(null_mut(), Acquire)) }
+            });
             start(task);
         }
     });
     let spare = spawn_part(&w, move |w| {
-        let job = w.shared(0).deque.steal_forced();
-        if !job.is_null() {
-            injector.store(job, Release);
+        if let Some(job) = w.shared(0).deque.steal_forced() {
+            injector.store(job.into_raw(), Release);
             w.workers.inject();
         }
     });
@@ -265,14 +260,10 @@ fn passed_over() {
 fn tombstone() {
     let w = TestPool::new(2, 3);
     (1..=3).for_each(|number| w.push(0, number));
-    let deque = &w.shared(0).deque;
-    // SAFETY: this thread plays worker 0.
-    unsafe {
-        assert!(deque.claim(&w.tasks.get(2).header));
-        deque.publish();
-    }
-    let mut room = [null_mut()];
-    assert_eq!(deque.steal(&mut room), 1);
+    let deque = w.deque(0);
+    assert!(deque.claim(w.tasks.get(2).task_ref()).is_some());
+    deque.publish();
+    assert_eq!(deque.steal(&mut [None]), 1);
     assert!(w.pop_and_run(0));
     assert!(w.workers.sleep(w.shared(1), || MOMENT), "a tombstone is taken for a task");
 }

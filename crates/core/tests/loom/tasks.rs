@@ -1,6 +1,7 @@
 //! Tasks of a script: real headers, each with a watched cell that says what became of the task.
 
 use crate::record::header::{Ended, Header, Kind, Mode, Outcome};
+use crate::record::task::{Runnable, TaskRef, Unstarted};
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize};
 use myriad_base::sys::cell::UnsafeCell;
 use std::cell::Cell;
@@ -64,6 +65,15 @@ impl Task {
     pub fn pointer(&self) -> *mut Header {
         std::ptr::from_ref(self).cast_mut().cast()
     }
+    pub fn task_ref(&self) -> TaskRef<'_> {
+        // SAFETY: the record is borrowed.
+        unsafe { TaskRef::from_raw(self.pointer()) }
+    }
+    /// The task, which is in no queue.
+    pub fn unstarted(&self) -> Unstarted {
+        // SAFETY: a script has a task in one queue at most, and tasks live to its end.
+        unsafe { Unstarted::from_raw(self.pointer()) }
+    }
     /// A step in the record's life; loom reports one that is not ordered with the others.
     pub fn change(&self, from: Life, to: Life) {
         self.life.with_mut(|life| {
@@ -85,7 +95,8 @@ impl Task {
 }
 
 /// Runs a task that was taken out of a queue.
-pub fn start(task: *mut Header) {
+pub fn start(task: impl Into<Runnable>) {
+    let task = task.into().into_raw();
     // SAFETY: headers in the scripts' queues are those of tasks that live to the end.
     unsafe { ((*task).run.get())(task, Mode::Run) };
 }

@@ -1,8 +1,9 @@
 //! The owner takes a joined task out of the middle: from the newest end, from any private place, or
 //! from the public part.
 
-use super::{Deque, OwnerHalf, TOMBSTONES};
+use super::{OwnDeque, OwnerHalf, TOMBSTONES};
 use crate::record::header::{Header, Marks};
+use crate::record::task::{Runnable, TaskRef, Unstarted};
 use myriad_base::sys::atomic::{Ordering::*, compiler_fence};
 use myriad_base::sys::mutant::on;
 use std::ptr::null_mut;
@@ -14,41 +15,49 @@ impl OwnerHalf {
     }
 }
 
-impl Deque {
-    /// Takes exactly this task, if it is in this deque. The caller holds its handle, so the record
-    /// is live.
-    ///
-    /// # Safety
-    /// The caller is the owner; `task` was queued by [`push`](Self::push), or its `idx` is
-    /// [`UNCLAIMED`](crate::record::position::UNCLAIMED).
+impl OwnDeque<'_> {
+    /// Takes exactly this closure, if it is in this deque and has not begun. (A task that was
+    /// queued so that nobody claims it is not found:
+    /// [`UNCLAIMED`](crate::record::position::UNCLAIMED).)
     #[inline(always)]
-    pub(crate) unsafe fn claim(&self, task: &Header) -> bool {
+    pub(crate) fn claim(&self, task: TaskRef<'_>) -> Option<Unstarted> {
         let i = task.idx.load(Relaxed);
         let top = self.top.load(Relaxed);
-        // SAFETY: the caller is the owner (this function's contract).
-        unsafe { if i.wrapping_add(1) == top { self.claim_newest(task, i) } else { self.claim_older(task, i, top) } }
+        let claimed =
+            if i.wrapping_add(1) == top { self.claim_newest(&task, i) } else { self.claim_older(&task, i, top) };
+        // SAFETY: it was found in its slot.
+        claimed.then(|| unsafe { Self::claimed(task) })
+    }
+
+    /// What a claim has taken out.
+    ///
+    /// # Safety
+    /// The task was found in a slot, by identity, and is out of the deque now.
+    #[inline(always)]
+    unsafe fn claimed(task: TaskRef<'_>) -> Unstarted {
+        // SAFETY: the record lives, for it is borrowed; the task was in the deque and is out of it,
+        // for the caller alone (this function's contract). It is a closure's: those alone learn
+        // their position ([`OwnDeque::push`]).
+        unsafe { Unstarted::from_raw(task.as_ptr()) }
     }
 
     /// The same for a task that most often is the newest, or gone, where nothing is out of the
-    /// ordinary. False: perhaps [`claim`](Self::claim) takes it.
-    ///
-    /// # Safety
-    /// The caller is the owner; `task` was queued by [`push`](Self::push), or its `idx` is
-    /// [`UNCLAIMED`](crate::record::position::UNCLAIMED).
+    /// ordinary. `None`: perhaps [`claim`](Self::claim) takes it.
     #[inline(always)]
-    pub(crate) unsafe fn claim_plain(&self, task: &Header) -> bool {
+    pub(crate) fn claim_plain(&self, task: TaskRef<'_>) -> Option<Unstarted> {
         let i = task.idx.load(Relaxed);
         // The same steps as in `claim_newest`.
         if i.wrapping_add(1) != self.top.load(Relaxed)
-            || !std::ptr::eq(self.slot(i).load(Relaxed), task)
-            // SAFETY: the caller is the owner (this function's contract).
-            || unsafe { self.own.get() }.special.get() != 0
+            || self.slot(i).load(Relaxed) != task.as_ptr()
+            || self.half().special.get() != 0
         {
-            return false;
+            return None;
         }
         self.set_top(i, "claim-top-release");
         compiler_fence(SeqCst);
-        self.split.load(Relaxed) <= i || std::ptr::eq(self.conflict(i), task)
+        let claimed = self.split.load(Relaxed) <= i || self.conflict(i) == task.as_ptr();
+        // SAFETY: it was found in its slot.
+        claimed.then(|| unsafe { Self::claimed(task) })
     }
 
     /// If this is the newest task, and nobody else's: takes it out, lets `change` write to it, and
@@ -57,41 +66,35 @@ impl Deque {
     ///
     /// That costs two stores, where a read-modify-write on the record costs 8 ns: it waits for all
     /// stores before it, and those of a spawn have just been made.
-    ///
-    /// # Safety
-    /// The caller is the owner; `task` is a live record. `change` does not use this deque.
     #[inline(always)]
-    pub(crate) unsafe fn change_newest(&self, task: *mut Header, change: impl FnOnce()) -> Option<bool> {
+    pub(crate) fn change_newest(&self, task: TaskRef<'_>, change: impl FnOnce()) -> Option<bool> {
         let (top, split) = (self.top.load(Relaxed), self.split.load(Relaxed));
         // Private, so the slot is in use, and what it holds is queued there: also a future, which
         // has been elsewhere before.
-        if top <= split || self.slot(top - 1).load(Relaxed) != task {
+        if top <= split || self.slot(top - 1).load(Relaxed) != task.as_ptr() {
             return None;
         }
         let i = top - 1;
         self.set_top(i, "claim-top-release");
         self.light("change-light");
-        if self.split.load(Relaxed) > i && self.conflict(i) != task {
+        if self.split.load(Relaxed) > i && self.conflict(i) != task.as_ptr() {
             return None;
         }
         change();
-        Some(self.push_at(i, task))
+        // SAFETY: it was taken out of its slot, found there by identity: so it is the caller's, and
+        // its record lives, for it is borrowed.
+        Some(self.push_at(i, unsafe { Runnable::from_raw(task.as_ptr()) }))
     }
 
-    /// # Safety
-    /// The caller is the owner.
     #[inline(always)]
-    unsafe fn claim_newest(&self, task: &Header, i: usize) -> bool {
+    fn claim_newest(&self, task: &Header, i: usize) -> bool {
         // The identity check on every path: the position may have been used again since the task
         // was started.
         if !std::ptr::eq(self.slot(i).load(Relaxed), task) && !on("claim-newest-unchecked") {
             return false;
         }
-        // SAFETY: the caller is the owner (this function's contract).
-        unsafe {
-            if self.own.get().special.get() != 0 {
-                return self.claim_special(task, i);
-            }
+        if self.half().special.get() != 0 {
+            return self.claim_special(task, i);
         }
         self.set_top(i, "claim-top-release");
         compiler_fence(SeqCst);
@@ -100,22 +103,16 @@ impl Deque {
     }
 
     /// The same with full fences, or with tombstones below. (Models come here always.)
-    ///
-    /// # Safety
-    /// The caller is the owner.
     #[cold]
     #[inline(never)]
-    unsafe fn claim_special(&self, task: &Header, i: usize) -> bool {
+    fn claim_special(&self, task: &Header, i: usize) -> bool {
         self.set_top(i, "claim-top-release");
         self.light("newest-light");
         if self.split.load(Relaxed) > i {
             return std::ptr::eq(self.conflict(i), task);
         }
-        // SAFETY: the caller is the owner (this function's contract).
-        unsafe {
-            if self.own.get().special.get() & TOMBSTONES != 0 {
-                self.drop_tombstones(i);
-            }
+        if self.half().special.get() & TOMBSTONES != 0 {
+            self.drop_tombstones(i);
         }
         true
     }
@@ -127,11 +124,8 @@ impl Deque {
     /// The rule is that of a claim: `top` goes down, then a look at `split`. If a thief has raised
     /// it meanwhile, `top` goes up again, and the tombstones stay: there is nothing among them that
     /// either of us could take.
-    ///
-    /// # Safety
-    /// The caller is the owner.
     #[inline(never)]
-    unsafe fn drop_tombstones(&self, top: usize) {
+    fn drop_tombstones(&self, top: usize) {
         let split = self.split.load(Relaxed);
         let low = self.ring.with(|ring| {
             // SAFETY: we are the owner, who alone replaces the ring, so it stands still meanwhile.
@@ -155,17 +149,13 @@ impl Deque {
             }
         }
         if low <= split {
-            // SAFETY: the caller is the owner (this function's contract).
-            unsafe { self.own.get() }.set_tombstones(false);
+            self.half().set_tombstones(false);
         }
     }
 
     /// Claims a task that is not the newest.
-    ///
-    /// # Safety
-    /// The caller is the owner.
     #[inline(always)]
-    unsafe fn claim_older(&self, task: &Header, i: usize, top: usize) -> bool {
+    fn claim_older(&self, task: &Header, i: usize, top: usize) -> bool {
         if i >= top {
             return false;
         }
@@ -174,8 +164,7 @@ impl Deque {
         }
         // Any private position: leave a tombstone.
         std::ptr::eq(self.slot(i).load(Relaxed), task) && {
-            // SAFETY: the caller is the owner (this function's contract).
-            unsafe { self.own.get() }.set_tombstones(true);
+            self.half().set_tombstones(true);
             self.slot(i).store(null_mut(), Relaxed);
             self.light("middle-light");
             self.split.load(Relaxed) <= i || self.conflict_older(task)
@@ -201,14 +190,14 @@ impl Deque {
         if i < self.head.load(Relaxed) && !on("claim-below-head") {
             return false;
         }
-        let task = std::ptr::from_ref(task).cast_mut();
         // A look first: a task that was stolen and moved has a position of the thief's deque, which
         // means nothing here.
-        if self.slot(i).load(Relaxed) != task {
+        let found = self.slot(i).load(Relaxed);
+        if !std::ptr::eq(found, task) {
             return false;
         }
         // Relaxed: the record is our own; a thief's swap of the same slot is under the lock and
         // decides by value.
-        self.slot(i).compare_exchange(task, null_mut(), Relaxed, Relaxed).is_ok()
+        self.slot(i).compare_exchange(found, null_mut(), Relaxed, Relaxed).is_ok()
     }
 }

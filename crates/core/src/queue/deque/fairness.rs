@@ -1,8 +1,9 @@
 //! What the owner does every so many turns, so that nothing waits for ever: its oldest task, and
 //! those between two busy ends.
 
-use super::{Deque, OwnerHalf};
+use super::{OwnDeque, OwnerHalf};
 use crate::record::header::Header;
+use crate::record::task::Runnable;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::mutant::on;
 use std::ptr::null_mut;
@@ -10,13 +11,10 @@ use std::ptr::null_mut;
 /// Places that one call of `pop_between` looks at.
 pub(super) const SWEEP: usize = 64;
 
-impl Deque {
+impl OwnDeque<'_> {
     /// Adds the *oldest* task, one that nobody claims: a future that lets all others go first.
     /// True: somebody asks for work.
-    ///
-    /// # Safety
-    /// The caller is the owner; `task` is a live record that is in no deque.
-    pub(crate) unsafe fn push_oldest(&self, task: *mut Header) -> bool {
+    pub(crate) fn push_oldest(&self, task: Runnable) -> bool {
         let top = self.top.load(Relaxed);
         loop {
             let guard = if on("push-oldest-unlocked") { None } else { Some(self.lock()) };
@@ -24,32 +22,27 @@ impl Deque {
             let capacity = self.capacity();
             if top - head == capacity {
                 drop(guard);
-                // SAFETY: the caller is the owner (this function's contract), without the lock now.
-                unsafe { self.grow() };
+                self.grow();
                 continue;
             }
             let position = head - 1;
             // Public at once: below split, under the lock (I3).
-            self.slot(position).store(task, Relaxed);
+            self.slot(position).store(task.into_raw(), Relaxed);
             // Relaxed: only the owner acquires head, and it has the lock, so a thief's use of the
             // slot came before.
             self.head.store(position, Relaxed);
-            // SAFETY: the caller is the owner (this function's contract).
-            unsafe { self.own.get() }.full_at.set(position + capacity);
+            self.half().full_at.set(position + capacity);
             break;
         }
         self.light("push-light");
         self.attention.load(Relaxed) != 0
     }
 
-    /// Takes the oldest task; null if there is none. Dearer than `pop`: for fairness, every so many
+    /// Takes the oldest task. Dearer than `pop`: for fairness, every so many
     /// turns.
-    ///
-    /// # Safety
-    /// The caller is the owner.
-    pub(crate) unsafe fn pop_oldest(&self) -> *mut Header {
+    pub(crate) fn pop_oldest(&self) -> Option<Runnable> {
         if self.top.load(Relaxed) <= self.head.load(Relaxed) {
-            return null_mut();
+            return None;
         }
         let _guard = if on("pop-oldest-unlocked") { None } else { Some(self.lock()) };
         let (mut head, split, top) = (self.head.load(Relaxed), self.split.load(Relaxed), self.top.load(Relaxed));
@@ -64,43 +57,42 @@ impl Deque {
         }
         // Relaxed: only the owner acquires head.
         self.head.store(head, Relaxed);
-        task
+        // SAFETY: the swap has taken the task out of the deque, for this caller alone.
+        unsafe { Runnable::from_slot(task) }
     }
 
     /// Takes a task from anywhere in the deque but its newest end: each call goes on where the last
     /// one stopped, upwards. A pass ends where the newest task was at its beginning (else it would
-    /// follow one that spawns its successor, for ever); the next one begins at the oldest end. Null
-    /// if there is none in the next few places. Dearer than `pop`: for fairness, every so many
+    /// follow one that spawns its successor, for ever); the next one begins at the oldest end.
+    /// `None`: there is none in the next few places. Dearer than `pop`: for fairness, every so many
     /// turns. For what lies between two busy ends: futures that wake themselves, and tasks that
     /// spawn their successors.
-    ///
-    /// # Safety
-    /// The caller is the owner.
-    pub(crate) unsafe fn pop_between(&self) -> *mut Header {
+    pub(crate) fn pop_between(&self) -> Option<Runnable> {
         if self.top.load(Relaxed) <= self.head.load(Relaxed) {
-            return null_mut();
+            return None;
         }
         let _guard = self.lock();
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
-        // SAFETY: the caller is the owner (this function's contract).
-        let own = unsafe { self.own.get() };
+        let own = self.half();
         let (from, end) = own.sweep_from(head, top);
         for position in from..end.min(from + SWEEP).min(top - 1) {
             own.sweep.set((position + 1, end));
             // As a claim of an older task: under the lock no thief is at work, whatever part the
             // place is in.
             let task = self.slot(position).swap(null_mut(), Relaxed);
-            if !task.is_null() {
+            // SAFETY: the swap has taken the task out of the deque, for this caller alone.
+            let task = unsafe { Runnable::from_slot(task) };
+            if task.is_some() {
                 own.set_tombstones(true);
                 return task;
             }
         }
-        null_mut()
+        None
     }
 }
 
 impl OwnerHalf {
-    /// What the next call of [`pop_between`](Deque::pop_between) looks at, at most.
+    /// What the next call of [`pop_between`](OwnDeque::pop_between) looks at, at most.
     pub(super) fn sweep_from(&self, head: usize, top: usize) -> (usize, usize) {
         let (from, end) = self.sweep.get();
         // (At the newest task it waits: there is nothing else left in this pass, unless more is

@@ -1,6 +1,6 @@
 //! Where the tasks stand: a ring that doubles when it is full.
 
-use super::Deque;
+use super::{Deque, Guard, OwnDeque};
 use crate::record::header::Header;
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
 use myriad_base::sys::mutant::{on, ord};
@@ -12,64 +12,71 @@ pub(super) struct Ring {
     pub(super) mask: usize,
 }
 
+/// The ring is for the owner, and for whoever has the lock: the owner replaces it under the lock only
+/// (I5), so it stands still for both. Each of the two has its way to the slots.
 impl Deque {
-    /// The slot of a position. Owner, or under the lock.
+    /// The slot of a position.
+    ///
+    /// # Safety
+    /// The calling thread is the owner, or has the lock.
+    #[inline(always)]
+    unsafe fn slot_at(&self, position: usize) -> &AtomicPtr<Header> {
+        // SAFETY: the ring stands still for the owner and under the lock (this function's contract);
+        // the masked index is within it.
+        self.ring.with(|ring| unsafe { &*(*ring).slots.add(position & (*ring).mask) })
+    }
+}
+
+impl Guard<'_> {
+    /// The slot of a position.
     #[inline(always)]
     pub(super) fn slot(&self, position: usize) -> &AtomicPtr<Header> {
-        // SAFETY: the caller is the owner or has the lock, and the owner replaces the ring under
-        // the lock only (I5), so it stands still for both; the masked index is within it.
-        self.ring.with(|ring| unsafe { &*(*ring).slots.add(position & (*ring).mask) })
+        // SAFETY: a guard has the lock.
+        unsafe { self.slot_at(position) }
+    }
+}
+
+impl OwnDeque<'_> {
+    /// The slot of a position.
+    #[inline(always)]
+    pub(super) fn slot(&self, position: usize) -> &AtomicPtr<Header> {
+        // SAFETY: an `OwnDeque` is the owner's.
+        unsafe { self.slot_at(position) }
     }
 
     /// The position of the next push, for which there is a slot.
-    ///
-    /// # Safety
-    /// The caller is the owner.
     #[inline(always)]
-    pub(super) unsafe fn make_room(&self) -> usize {
+    pub(super) fn make_room(&self) -> usize {
         let top = self.top.load(Relaxed);
-        // SAFETY: the caller is the owner (this function's contract).
-        unsafe {
-            if top == self.own.get().full_at.get() {
-                self.look_for_room(top);
-            }
+        if top == self.half().full_at.get() {
+            self.look_for_room(top);
         }
         top
     }
 
     /// The ring may be full: looks again, and doubles it if it is.
-    ///
-    /// # Safety
-    /// The caller is the owner.
     #[cold]
     #[inline(never)]
-    unsafe fn look_for_room(&self, top: usize) {
+    fn look_for_room(&self, top: usize) {
         let capacity = self.capacity();
         // Acquire: pairs with the Release of head in a steal: the thief's swap of the slot comes
         // before our reuse.
         let head = self.head.load(ord(Acquire, "head-acquire"));
-        // SAFETY: the caller is the owner (this function's contract).
-        unsafe {
-            if top - head < capacity {
-                self.own.get().full_at.set(head + capacity);
-            } else {
-                self.grow();
-            }
+        if top - head < capacity {
+            self.half().full_at.set(head + capacity);
+        } else {
+            self.grow();
         }
     }
 
-    /// The length of the ring. Owner, or under the lock.
+    /// The length of the ring.
     pub(super) fn capacity(&self) -> usize {
-        // SAFETY: the caller is the owner or has the lock, and the owner replaces the ring under
-        // the lock only (I5), so it stands still for both.
+        // SAFETY: the ring stands still for its owner (I5).
         self.ring.with(|ring| unsafe { (*ring).mask + 1 })
     }
 
-    /// Doubles the ring.
-    ///
-    /// # Safety
-    /// The caller is the owner, without the lock.
-    pub(super) unsafe fn grow(&self) {
+    /// Doubles the ring; takes the lock.
+    pub(super) fn grow(&self) {
         let guard = if on("grow-without-lock") { None } else { Some(self.lock()) };
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
         let new = new_ring(self.capacity() * 2);
@@ -78,9 +85,8 @@ impl Deque {
             let slot = unsafe { &*new.slots.add(position & new.mask) };
             slot.store(self.slot(position).load(Relaxed), Relaxed);
         }
-        // SAFETY: the caller is the owner (this function's contract).
-        unsafe { self.own.get() }.full_at.set(head + new.mask + 1);
-        // SAFETY: we are the owner and have the lock, so nobody else is in the old ring (I5), which
+        self.half().full_at.set(head + new.mask + 1);
+        // SAFETY: this is the owner, with the lock, so nobody else is in the old ring (I5), which
         // `new_ring` made.
         self.ring.with_mut(|ring| unsafe { free_ring(std::mem::replace(&mut *ring, new)) });
         drop(guard);

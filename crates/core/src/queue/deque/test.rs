@@ -4,7 +4,7 @@
 
 use super::fairness::SWEEP;
 use super::*;
-use crate::queue::records::{Random, TestRecord, pointer, records};
+use crate::queue::records::{Random, TestRecord, pointer, records, runnable, taken, task_ref, unstarted};
 use crate::record::header::Marks;
 use crate::record::position::UNCLAIMED;
 use myriad_base::sys::atomic::AtomicBool;
@@ -22,6 +22,11 @@ impl<'a> Both<'a> {
         Both { deque: Deque::new(Fence::new(0), 2), list: VecDeque::new(), free: records.iter().collect() }
     }
 
+    fn owner(&self) -> OwnDeque<'_> {
+        // SAFETY: this thread is the owner.
+        unsafe { self.deque.owner() }
+    }
+
     fn taken(&mut self, expected: Option<*mut Header>, task: *mut Header) {
         assert_eq!(task, expected.unwrap_or(null_mut()));
         if !task.is_null() {
@@ -36,50 +41,42 @@ impl<'a> Both<'a> {
         }
         let record = self.free.swap_remove(random.below(self.free.len()));
         record.marks.store(0, Relaxed);
-        // SAFETY: this thread is the owner, and the record is in no deque.
-        unsafe {
-            match random.below(8) {
-                0 => {
-                    record.idx.store(UNCLAIMED, Relaxed);
-                    self.deque.push_oldest(pointer(record));
-                    self.list.push_front(pointer(record));
-                    return;
-                }
-                1 => {
-                    record.idx.store(UNCLAIMED, Relaxed);
-                    self.deque.push_unclaimed(pointer(record));
-                }
-                2 | 3 if self.deque.is_plain() => _ = self.deque.push_plain(pointer(record)),
-                _ => _ = self.deque.push(pointer(record)),
+        match random.below(8) {
+            0 => {
+                record.idx.store(UNCLAIMED, Relaxed);
+                self.owner().push_oldest(runnable(record));
+                self.list.push_front(pointer(record));
+                return;
             }
+            1 => {
+                record.idx.store(UNCLAIMED, Relaxed);
+                self.owner().push_unclaimed(runnable(record));
+            }
+            2 | 3 if self.owner().is_plain() => _ = self.owner().push_plain(unstarted(record)),
+            _ => _ = self.owner().push(unstarted(record)),
         }
         self.list.push_back(pointer(record));
     }
 
     fn pop(&mut self) {
         let expected = self.list.pop_back();
-        // SAFETY: this thread is the owner.
-        let task = unsafe { self.deque.pop() };
+        let task = taken(self.owner().pop());
         self.taken(expected, task);
     }
 
     fn pop_oldest(&mut self) {
         let expected = self.list.pop_front();
-        // SAFETY: this thread is the owner.
-        let task = unsafe { self.deque.pop_oldest() };
+        let task = taken(self.owner().pop_oldest());
         self.taken(expected, task);
     }
 
     fn pop_between(&mut self) {
-        let d = &self.deque;
+        let d = self.owner();
         let (head, top) = (d.head.load(Relaxed), d.top.load(Relaxed));
-        // SAFETY: this thread is the owner.
-        let own = unsafe { d.own.get() };
-        let (from, end) = if head < top { own.sweep_from(head, top) } else { (0, 0) };
+        let (from, end) = if head < top { d.half().sweep_from(head, top) } else { (0, 0) };
         let places = (from..end.min(from + SWEEP).min(top.wrapping_sub(1))).map(|i| d.slot(i).load(Relaxed));
         let expected = places.filter(|task| !task.is_null()).min_by_key(|&t| self.list.iter().position(|&l| l == t));
-        // SAFETY: this thread is the owner.
-        let task = unsafe { self.deque.pop_between() };
+        let task = taken(d.pop_between());
         self.list.retain(|&t| t != task);
         self.taken(expected, task);
     }
@@ -88,10 +85,9 @@ impl<'a> Both<'a> {
     fn claim(&mut self, record: &'a TestRecord, nested: bool) {
         let place = self.list.iter().position(|&t| t == pointer(record));
         let claimable = place.filter(|_| record.idx.load(Relaxed) != UNCLAIMED);
-        // SAFETY: this thread is the owner; the record was pushed, or its `idx` says that it was
-        // not.
-        let claimed = unsafe { nested && self.deque.claim_plain(record) || self.deque.claim(record) };
-        assert_eq!(claimed, claimable.is_some());
+        let plain = if nested { self.owner().claim_plain(task_ref(record)) } else { None };
+        let claimed = taken(plain.or_else(|| self.owner().claim(task_ref(record))));
+        assert_eq!(claimed, claimable.map_or(null_mut(), |_| pointer(record)));
         if let Some(place) = claimable {
             let task = self.list.remove(place);
             self.taken(task, pointer(record));
@@ -99,15 +95,15 @@ impl<'a> Both<'a> {
     }
 
     fn steal(&mut self, room: usize) {
-        let d = &self.deque;
+        let d = self.owner();
         let (head, split) = (d.head.load(Relaxed), d.split.load(Relaxed));
         let public = (head..split).filter(|&i| !d.slot(i).load(Relaxed).is_null()).count();
-        let mut room = vec![null_mut(); room];
-        let taken = d.steal(&mut room);
-        assert_eq!(taken, public.min(room.len()).min((split - head).div_ceil(2)));
-        for &task in &room[..taken] {
+        let mut room: Vec<_> = (0..room).map(|_| None).collect();
+        let n = d.steal(&mut room);
+        assert_eq!(n, public.min(room.len()).min((split - head).div_ceil(2)));
+        for task in room.into_iter().take(n) {
             let oldest = self.list.pop_front();
-            self.taken(oldest, task);
+            self.taken(oldest, taken(task));
         }
     }
 
@@ -116,27 +112,24 @@ impl<'a> Both<'a> {
         let public = self.deque.head.load(Relaxed) < self.deque.split.load(Relaxed);
         let expected = if public { None } else { self.list.pop_front() };
         let task = self.deque.steal_forced();
-        // SAFETY: one of the records, which outlive all this.
-        assert!(task.is_null() || unsafe { (*task).marks.load(Relaxed) } & Marks::STOLEN != 0);
-        self.taken(expected, task);
+        assert!(task.as_ref().is_none_or(|task| task.header().marks.load(Relaxed) & Marks::STOLEN != 0));
+        self.taken(expected, taken(task));
     }
 
     fn publish(&mut self) {
         let (top, split) = (self.deque.top.load(Relaxed), self.deque.split.load(Relaxed));
-        // SAFETY: this thread is the owner.
-        assert!(unsafe { self.deque.publish() }, "nobody has the lock");
+        assert!(self.owner().publish(), "nobody has the lock");
         assert_eq!(self.deque.split.load(Relaxed), split + if top > split + 1 { (top - split) / 2 } else { 0 });
     }
 
     fn publish_lone(&mut self) {
         let (top, split) = (self.deque.top.load(Relaxed), self.deque.split.load(Relaxed));
-        // SAFETY: this thread is the owner.
-        assert!(unsafe { self.deque.publish_lone() }, "nobody has the lock");
+        assert!(self.owner().publish_lone(), "nobody has the lock");
         assert_eq!(self.deque.split.load(Relaxed), split.max(split + top.saturating_sub(split).div_ceil(2)));
     }
 
     fn check(&self) {
-        let d = &self.deque;
+        let d = self.owner();
         let (head, split, top) = (d.head.load(Relaxed), d.split.load(Relaxed), d.top.load(Relaxed));
         assert!(head <= split && split <= top && top - head <= d.capacity(), "{head:#x} {split:#x} {top:#x}");
         assert_eq!(d.is_busy(), !self.list.is_empty());
@@ -151,18 +144,17 @@ impl<'a> Both<'a> {
 fn a_task_is_public_until_it_is_stolen() {
     let records = records(2);
     let deque = Deque::new(Fence::new(0), 2);
-    // SAFETY: this thread is the owner, and the records are in no deque.
-    unsafe {
-        deque.push(pointer(&records[0]));
-        assert!(!deque.has_public() && deque.steal(&mut [null_mut(); 2]) == 0, "a lone task is held back");
-        assert!(deque.publish_lone() && deque.has_public());
-        deque.push(pointer(&records[1]));
-        assert!(deque.has_public());
-        let mut room = [null_mut(); 2];
-        assert_eq!((deque.steal(&mut room), room[0]), (1, pointer(&records[0])));
-        assert!(!deque.has_public(), "the other one is private");
-        assert!(deque.claim(&records[1]) && !deque.has_public());
-    }
+    // SAFETY: this thread is the owner.
+    let owner = unsafe { deque.owner() };
+    owner.push(unstarted(&records[0]));
+    assert!(!deque.has_public() && deque.steal(&mut [None, None]) == 0, "a lone task is held back");
+    assert!(owner.publish_lone() && deque.has_public());
+    owner.push(unstarted(&records[1]));
+    assert!(deque.has_public());
+    let mut room = [None, None];
+    assert_eq!((deque.steal(&mut room), taken(room[0].take())), (1, pointer(&records[0])));
+    assert!(!deque.has_public(), "the other one is private");
+    assert!(owner.claim(task_ref(&records[1])).is_some() && !deque.has_public());
 }
 
 /// A search that goes on where the last one stopped comes to each task, and says where the end is.
@@ -170,8 +162,9 @@ fn a_task_is_public_until_it_is_stolen() {
 fn a_search_comes_to_each_task() {
     let records = records(3000);
     let deque = Deque::new(Fence::new(0), 2);
-    // SAFETY: this thread is the owner, and the records are in no deque.
-    records.iter().for_each(|record| _ = unsafe { deque.push(pointer(record)) });
+    // SAFETY: this thread is the owner.
+    let owner = unsafe { deque.owner() };
+    records.iter().for_each(|record| _ = owner.push(unstarted(record)));
     let has = |wanted: *mut Header| {
         let mut from = 0;
         while !deque.any_from(&mut from, |task| task == wanted) {
@@ -184,9 +177,8 @@ fn a_search_comes_to_each_task() {
     for i in [0, 1, 1023, 1024, 2047, 2048, 2999] {
         assert!(has(pointer(&records[i])), "{i}");
     }
-    // SAFETY: this thread is the owner.
-    let newest = unsafe { deque.pop() };
-    let mut oldest = [null_mut()];
+    let newest = taken(owner.pop());
+    let mut oldest = [None];
     assert_eq!(deque.steal(&mut oldest), 0);
     assert!(!has(newest) && has(pointer(&records[2998])));
     // From behind the end it goes on with the oldest.
@@ -241,18 +233,13 @@ fn as_a_simple_list() {
 fn tombstones_are_dropped() {
     let records = records(3);
     let mut both = Both::new(&records);
-    // SAFETY: this thread is the owner, and the records are in no deque.
-    unsafe { both.deque.push(pointer(&records[0])) };
+    both.owner().push(unstarted(&records[0]));
     for _ in 0..10_000 {
-        // SAFETY: this thread is the owner, and the two records are in no deque: each round claims
-        // them.
-        unsafe {
-            both.deque.push(pointer(&records[1]));
-            both.deque.push(pointer(&records[2]));
-            assert!(both.deque.claim(&records[1]) && both.deque.claim(&records[2]));
-        }
+        both.owner().push(unstarted(&records[1]));
+        both.owner().push(unstarted(&records[2]));
+        assert!([1, 2].iter().all(|&i| both.owner().claim(task_ref(&records[i])).is_some()));
     }
-    assert!(both.deque.capacity() <= 8, "{}", both.deque.capacity());
+    assert!(both.owner().capacity() <= 8, "{}", both.owner().capacity());
     both.list.push_back(pointer(&records[0]));
     both.check();
 }
@@ -263,32 +250,30 @@ fn between_busy_ends() {
     let records = records(400);
     let deque = Deque::new(Fence::new(0), 2);
     let [between @ .., oldest, newest] = &records[..] else { unreachable!() };
-    // SAFETY: this thread is the owner, and each record is in the deque once at most.
-    unsafe {
-        between.iter().for_each(|record| _ = deque.push(pointer(record)));
-        deque.push_oldest(pointer(oldest));
-        let mut taken = 0;
-        for round in 0..2 * records.len() {
-            // Its successor, on a top that goes up and down.
-            deque.push(pointer(newest));
-            let task = deque.pop_oldest();
-            assert_eq!(task, pointer(oldest));
-            deque.push_oldest(task);
-            if round % 3 == 0 {
-                assert_eq!(deque.pop(), pointer(newest));
-            }
-            let task = deque.pop_between();
-            if task == pointer(oldest) {
-                deque.push_oldest(task);
-            } else {
-                taken += usize::from(!task.is_null());
-            }
-            if round % 3 > 0 {
-                assert_eq!(deque.pop(), pointer(newest));
-            }
+    // SAFETY: this thread is the owner.
+    let owner = unsafe { deque.owner() };
+    between.iter().for_each(|record| _ = owner.push(unstarted(record)));
+    owner.push_oldest(runnable(oldest));
+    let mut found = 0;
+    for round in 0..2 * records.len() {
+        // Its successor, on a top that goes up and down.
+        owner.push(unstarted(newest));
+        assert_eq!(taken(owner.pop_oldest()), pointer(oldest));
+        owner.push_oldest(runnable(oldest));
+        if round % 3 == 0 {
+            assert_eq!(taken(owner.pop()), pointer(newest));
         }
-        assert_eq!(taken, between.len());
+        let task = taken(owner.pop_between());
+        if task == pointer(oldest) {
+            owner.push_oldest(runnable(oldest));
+        } else {
+            found += usize::from(!task.is_null());
+        }
+        if round % 3 > 0 {
+            assert_eq!(taken(owner.pop()), pointer(newest));
+        }
     }
+    assert_eq!(found, between.len());
 }
 
 /// An owner that does all it may, and thieves of both kinds: each task is taken once.
@@ -296,62 +281,54 @@ fn between_busy_ends() {
 fn each_task_is_taken_once() {
     let (tasks, thieves) = if cfg!(miri) { (400, 2) } else { (200_000, 3) };
     let records = records(tasks);
-    let taken: Vec<AtomicU32> = (0..tasks).map(|_| AtomicU32::new(0)).collect();
+    let counts: Vec<AtomicU32> = (0..tasks).map(|_| AtomicU32::new(0)).collect();
     let (drained, base) = (AtomicBool::new(false), records.as_ptr().addr());
-    let take = |task: *mut Header| {
+    let take = |task: Runnable| {
         // Relaxed: read again after the threads were joined.
-        taken[(task.addr() - base) / size_of::<TestRecord>()].fetch_add(1, Relaxed);
+        counts[(task.into_raw().addr() - base) / size_of::<TestRecord>()].fetch_add(1, Relaxed);
     };
     let deque = Deque::new(Fence::new(0), 2);
     std::thread::scope(|s| {
         for thief in 0..thieves {
             let (deque, take, drained) = (&deque, &take, &drained);
             s.spawn(move || {
-                let mut room = [null_mut(); BATCH];
+                let mut room = [const { None }; BATCH];
                 while !drained.load(Relaxed) {
                     deque.ask();
                     let n = deque.steal(&mut room[..1 + thief * 60]);
-                    room[..n].iter().for_each(|&task| take(task));
+                    room[..n].iter_mut().filter_map(Option::take).for_each(take);
                     if n == 0 {
-                        let task = deque.steal_forced();
-                        if task.is_null() { std::thread::yield_now() } else { take(task) }
+                        deque.steal_forced().map_or_else(std::thread::yield_now, take);
                     }
                 }
             });
         }
         let mut random = Random(1);
         let mut next = 0;
-        // SAFETY: this thread is the owner; each record is pushed once, and claimed once at most.
-        unsafe {
-            while next < tasks {
-                let batch = (1 + random.below(40)).min(tasks - next);
-                for record in &records[next..next + batch] {
-                    if deque.push(pointer(record)) {
-                        deque.take_request();
-                        _ = if random.below(2) == 0 { deque.publish() } else { deque.publish_lone() };
-                    }
+        // SAFETY: this thread is the owner.
+        let owner = unsafe { deque.owner() };
+        while next < tasks {
+            let batch = (1 + random.below(40)).min(tasks - next);
+            for record in &records[next..next + batch] {
+                if owner.push(unstarted(record)) {
+                    deque.take_request();
+                    _ = if random.below(2) == 0 { owner.publish() } else { owner.publish_lone() };
                 }
-                for record in &records[next..next + batch] {
-                    match random.below(5) {
-                        0 if deque.claim(record) => take(pointer(record)),
-                        1 => Some(deque.pop()).filter(|t| !t.is_null()).into_iter().for_each(take),
-                        2 => Some(deque.pop_oldest()).filter(|t| !t.is_null()).into_iter().for_each(take),
-                        3 => Some(deque.pop_between()).filter(|t| !t.is_null()).into_iter().for_each(take),
-                        _ => {}
-                    }
-                }
-                next += batch;
             }
-            loop {
-                let task = deque.pop();
-                if task.is_null() {
-                    break;
+            for record in &records[next..next + batch] {
+                match random.below(5) {
+                    0 => owner.claim(task_ref(record)).map(Runnable::from).into_iter().for_each(take),
+                    1 => owner.pop().into_iter().for_each(take),
+                    2 => owner.pop_oldest().into_iter().for_each(take),
+                    3 => owner.pop_between().into_iter().for_each(take),
+                    _ => {}
                 }
-                take(task);
             }
+            next += batch;
         }
+        std::iter::from_fn(|| owner.pop()).for_each(take);
         drained.store(true, Relaxed);
     });
     assert!(!deque.is_busy());
-    assert_eq!(taken.iter().position(|n| n.load(Relaxed) != 1), None, "a task taken twice, or not at all");
+    assert_eq!(counts.iter().position(|n| n.load(Relaxed) != 1), None, "a task taken twice, or not at all");
 }

@@ -2,6 +2,7 @@
 
 use super::Deque;
 use crate::record::header::{Header, Marks};
+use crate::record::task::Runnable;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::fence::heavy;
 use myriad_base::sys::mutant::{on, ord};
@@ -50,16 +51,16 @@ impl Deque {
 
     /// The ordinary steal: takes the oldest public tasks, at most half of them and at most
     /// `room.len()`. How many.
-    pub(crate) fn steal(&self, room: &mut [*mut Header]) -> usize {
+    pub(crate) fn steal(&self, room: &mut [Option<Runnable>]) -> usize {
         if self.head.load(Relaxed) >= self.split.load(Relaxed) {
             return 0;
         }
-        let Some(_guard) = self.try_lock() else { return 0 };
+        let Some(guard) = self.try_lock() else { return 0 };
         let (mut head, split) = (self.head.load(Relaxed), self.split.load(Relaxed));
         let most = room.len().min((split.saturating_sub(head)).div_ceil(2));
         let mut taken = 0;
         while head < split && taken < most {
-            let slot = self.slot(head);
+            let slot = guard.slot(head);
             let task = if on("steal-load-store") {
                 let task = slot.load(Relaxed);
                 slot.store(null_mut(), Relaxed);
@@ -69,8 +70,10 @@ impl Deque {
                 slot.swap(null_mut(), Relaxed)
             };
             head += 1;
-            if !task.is_null() {
-                room[taken] = task;
+            // SAFETY: the swap, under the lock, has taken the task out of the deque, for this caller
+            // alone. Null is a tombstone.
+            if let Some(task) = unsafe { Runnable::from_slot(task) } {
+                room[taken] = Some(task);
                 taken += 1;
             }
         }
@@ -79,22 +82,21 @@ impl Deque {
         taken
     }
 
-    /// Takes the oldest private task of an owner that does not come by; null if there is none.
-    /// Costs a heavy fence.
+    /// Takes the oldest private task of an owner that does not come by. Costs a heavy fence.
     #[cold]
-    pub(crate) fn steal_forced(&self) -> *mut Header {
+    pub(crate) fn steal_forced(&self) -> Option<Runnable> {
         if self.top.load(Relaxed) <= self.split.load(Relaxed) {
-            return null_mut();
+            return None;
         }
-        let Some(_guard) = self.try_lock() else { return null_mut() };
+        let guard = self.try_lock()?;
         let split = self.split.load(Relaxed);
         if self.head.load(Relaxed) != split {
-            return null_mut();
+            return None;
         }
         // A first guess at the oldest task (Relaxed: everything is looked at again after the
         // fence).
         let guess = self.top.load(Relaxed);
-        let Some(oldest) = (split..guess).find(|&i| !self.slot(i).load(Relaxed).is_null()) else { return null_mut() };
+        let oldest = (split..guess).find(|&i| !guard.slot(i).load(Relaxed).is_null())?;
         if !on("forced-no-split") {
             self.split.store(oldest + 1, Relaxed);
         }
@@ -106,21 +108,20 @@ impl Deque {
         if top > oldest || on("forced-no-top-check") {
             let first = if on("forced-no-rescan") { oldest } else { split };
             for i in first..=oldest {
-                let task = self.slot(i).swap(null_mut(), Relaxed);
-                if !task.is_null() {
+                // SAFETY: the swap, under the lock, takes the task out of the deque, for this caller
+                // alone. Null is a tombstone.
+                if let Some(task) = unsafe { Runnable::from_slot(guard.slot(i).swap(null_mut(), Relaxed)) } {
                     if !on("forced-no-stolen-flag") {
-                        // SAFETY: the swap gave us the task, so its record is live until we
-                        // complete it.
-                        unsafe { (*task).marks.fetch_or(Marks::STOLEN, Relaxed) };
+                        task.header().marks.fetch_or(Marks::STOLEN, Relaxed);
                     }
                     self.head.store(i + 1, ord(Release, "head-release"));
                     self.split.store(i + 1, Relaxed);
-                    return task;
+                    return Some(task);
                 }
             }
         }
         self.split.store(split, Relaxed);
-        null_mut()
+        None
     }
 
     /// In a model, when no other thread is at it: the order of the indices (I3).
@@ -149,12 +150,12 @@ impl Deque {
             *from = self.position();
             return false;
         }
-        let Some(_guard) = self.try_lock() else { return false };
+        let Some(guard) = self.try_lock() else { return false };
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
         let first = if (head..top).contains(from) { *from } else { head };
         let end = top.min(first + SOME);
         *from = end;
-        (first..end).map(|i| self.slot(i).load(Relaxed)).any(|task| !task.is_null() && holds(task))
+        (first..end).map(|i| guard.slot(i).load(Relaxed)).any(|task| !task.is_null() && holds(task))
     }
 
     /// For a sleeper's last look, after its heavy fence: is there a task, or somebody at work? Not
@@ -165,10 +166,10 @@ impl Deque {
             return self.looks_busy();
         }
         // Who holds the lock may give something back: look again.
-        let Some(_guard) = self.try_lock() else { return true };
+        let Some(guard) = self.try_lock() else { return true };
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
         // Relaxed: after the heavy fence we see each push that came before it, and the later ones
         // see our request.
-        (head..top).any(|i| !self.slot(i).load(Relaxed).is_null())
+        (head..top).any(|i| !guard.slot(i).load(Relaxed).is_null())
     }
 }

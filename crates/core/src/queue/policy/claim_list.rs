@@ -6,8 +6,8 @@
 //! is left behind: no tombstones, and nothing to tidy up.
 
 use crate::record::header::Header;
+use crate::record::task::{Runnable, Unstarted};
 use myriad_base::sys::atomic::Ordering::Relaxed;
-use std::ptr::null_mut;
 
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
@@ -17,8 +17,8 @@ const PLACE: usize = 1 << 62;
 
 #[derive(Debug)]
 struct ClaimSlot {
-    /// Null in a free slot.
-    task: *mut Header,
+    /// `None` in a free slot.
+    task: Option<Runnable>,
     /// Towards the oldest; in a free slot not used.
     before: u32,
     /// Towards the newest; in a free slot the next free one.
@@ -39,8 +39,12 @@ pub(super) struct ClaimList {
     len: usize,
 }
 
-// SAFETY: tasks may run on any thread, and it is their queue.
-unsafe impl Send for ClaimList {}
+impl ClaimSlot {
+    /// Does this very task stand here?
+    fn holds(&self, task: &Header) -> bool {
+        self.task.as_ref().is_some_and(|here| std::ptr::eq(here.address(), task))
+    }
+}
 
 fn is_place(idx: usize) -> bool {
     idx >> 62 == 1
@@ -66,12 +70,9 @@ impl ClaimList {
     ///
     /// `claimable`: the record learns its place. (Not a future's, which has other uses for the
     /// word.)
-    ///
-    /// # Safety
-    /// `task` is a live record in no queue.
-    pub(super) unsafe fn put(&mut self, task: *mut Header, oldest: bool, claimable: bool) -> u32 {
+    pub(super) fn put(&mut self, task: Runnable, oldest: bool, claimable: bool) -> u32 {
         let at = self.free;
-        let slot = ClaimSlot { task, before: NONE, after: NONE, note: 0 };
+        let slot = ClaimSlot { task: Some(task), before: NONE, after: NONE, note: 0 };
         let at = if at == NONE {
             self.slots.push(slot);
             // More than four billion tasks have no room in any memory.
@@ -93,11 +94,10 @@ impl ClaimList {
             self.slots[neighbour as usize].after = at;
         }
         self.len += 1;
-        if claimable {
-            // SAFETY: `task` is live (this function's contract), and who takes it has to wait for
-            // the lock of this list. Relaxed: who finds another word here, or an old one, does not
-            // find the task in the slot.
-            unsafe { (*task).idx.store(PLACE | (self.queue as usize) << 32 | at as usize, Relaxed) };
+        if claimable && let Some(task) = &self.slots[at as usize].task {
+            // Relaxed: who finds another word here, or an old one, does not find the task in the
+            // slot.
+            task.header().idx.store(PLACE | (self.queue as usize) << 32 | at as usize, Relaxed);
         }
         at
     }
@@ -109,14 +109,20 @@ impl ClaimList {
         let here = is_place(idx) && (idx >> 32 & 0x3fff_ffff) as u32 == self.queue;
         // By identity: what is in a slot is queued, so a word that is stale, or none of ours, finds
         // something else there.
-        (here && self.slots.get(at as usize).is_some_and(|slot| std::ptr::eq(slot.task, task))).then_some(at)
+        (here && self.slots.get(at as usize).is_some_and(|slot| slot.holds(task))).then_some(at)
+    }
+
+    /// Takes out this very closure, if it is here.
+    pub(super) fn claim(&mut self, task: &Header) -> Option<Unstarted> {
+        let at = self.find(task)?;
+        self.take(at)?.into_unstarted().ok()
     }
 
     /// Takes out what stands there.
-    pub(super) fn take(&mut self, at: u32) -> *mut Header {
-        let free = ClaimSlot { task: null_mut(), before: NONE, after: self.free, note: 0 };
+    pub(super) fn take(&mut self, at: u32) -> Option<Runnable> {
+        let free = ClaimSlot { task: None, before: NONE, after: self.free, note: 0 };
         let ClaimSlot { task, before, after, .. } = std::mem::replace(&mut self.slots[at as usize], free);
-        debug_assert!(!task.is_null());
+        debug_assert!(task.is_some());
         self.free = at;
         match before {
             NONE => self.oldest = after,
@@ -130,9 +136,9 @@ impl ClaimList {
         task
     }
 
-    /// Takes the oldest; null if there is none.
-    pub(super) fn take_oldest(&mut self) -> *mut Header {
-        if self.oldest == NONE { null_mut() } else { self.take(self.oldest) }
+    /// Takes the oldest.
+    pub(super) fn take_oldest(&mut self) -> Option<Runnable> {
+        if self.oldest == NONE { None } else { self.take(self.oldest) }
     }
 
     /// Where the oldest stands.
@@ -145,9 +151,9 @@ impl ClaimList {
         (self.newest != NONE).then_some(self.newest)
     }
 
-    /// The task that stands there.
-    pub(super) fn task(&self, at: u32) -> *mut Header {
-        self.slots[at as usize].task
+    /// The record of the task that stands there.
+    pub(super) fn task(&self, at: u32) -> Option<&Header> {
+        self.slots[at as usize].task.as_ref().map(|task| task.header())
     }
 
     /// What was noted for the task that stands there.

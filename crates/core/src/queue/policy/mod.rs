@@ -36,6 +36,7 @@ mod round_robin;
 mod shared;
 
 use crate::record::header::Header;
+use crate::record::task::{Runnable, Unstarted};
 use std::fmt;
 use std::str::FromStr;
 
@@ -95,7 +96,7 @@ impl Policy {
     }
 
     /// The queues of so many workers; `None` where their deques are all.
-    pub fn queues(self, workers: usize) -> Option<Box<dyn PolicyQueues>> {
+    pub(crate) fn queues(self, workers: usize) -> Option<Box<dyn PolicyQueues>> {
         match self {
             Policy::WorkStealing => None,
             Policy::DepthFirst => Some(Box::new(multiqueue::MultiQueue::new(workers))),
@@ -133,7 +134,7 @@ impl std::error::Error for UnknownPolicy {}
 
 /// How a task comes to the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
+pub(crate) enum Arrival {
     /// Spawned by the task with this record (perhaps one that has just ended: it is an address, no
     /// more), null if none runs.
     Spawned(*const Header),
@@ -148,28 +149,25 @@ pub enum Arrival {
 }
 
 /// What a policy is: some queues. For any thread; all calls are short, and call nothing foreign.
-pub trait PolicyQueues: fmt::Debug + Send + Sync {
+pub(crate) trait PolicyQueues: fmt::Debug + Send + Sync {
     /// Adds a task. Returns the worker that is to start it, if it should be a certain one.
     ///
     /// `worker` is the calling one, `None` on any other thread.
-    ///
-    /// # Safety
-    /// `task` is a live record in no queue, and the caller's to queue.
-    unsafe fn put(&self, worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize>;
+    fn put(&self, worker: Option<usize>, task: Runnable, arrival: Arrival) -> Option<usize>;
 
-    /// Takes the task that this worker is to start next; null if there is none (or if others took
-    /// all meanwhile).
+    /// Takes the task that this worker is to start next. `None`: there is none (or others took all
+    /// meanwhile).
     ///
     /// `look`: the worker has done many turns since the last look, and counts them; then it is the
     /// turn of what might else never be.
-    fn take(&self, worker: usize, look: Option<u32>) -> *mut Header;
+    fn take(&self, worker: usize, look: Option<u32>) -> Option<Runnable>;
 
-    /// Takes out this very closure, to be run by its joiner. False: it is not here any more.
-    fn claim(&self, task: &Header) -> bool;
+    /// Takes out this very closure, to be run by its joiner. `None`: it is not here any more.
+    fn claim(&self, task: &Header) -> Option<Unstarted>;
 
     /// Takes a task of which `ours` holds, if it is one that can be found at once: for a scope's
     /// end.
-    fn take_ours(&self, worker: usize, ours: &dyn Fn(*mut Header) -> bool) -> *mut Header;
+    fn take_ours(&self, worker: usize, ours: &dyn Fn(&Header) -> bool) -> Option<Runnable>;
 
     /// Is there nothing? True of the moment of a heavy fence before it.
     fn is_empty(&self) -> bool;

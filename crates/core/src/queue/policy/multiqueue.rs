@@ -22,9 +22,9 @@ use super::label::{self, Label, Labels};
 use super::locked::{EMPTY, LockedQueue, Ranked};
 use super::{Arrival, PolicyQueues};
 use crate::queue::deque::Line;
-use crate::record::header::{Header, Kind};
+use crate::record::header::Header;
+use crate::record::task::{Runnable, Unstarted};
 use myriad_base::sys::choice::Dice;
-use std::ptr::null_mut;
 use std::sync::Arc;
 
 /// Heaps for each worker.
@@ -78,48 +78,44 @@ impl HeapQueue {
         HeapQueue { woken, fresh, heap: Heap::default(), last, labels, number: 0, seen: 0 }
     }
 
-    /// # Safety
-    /// `task` is a live record in no queue, and the caller's to queue.
-    unsafe fn put_fresh(&mut self, task: *mut Header, rank: u64) {
+    fn put_fresh(&mut self, task: Runnable, rank: u64) {
         self.number += 1;
         // Of equals the first one; below the last generation that is counted, the newest: else its
         // level would be begun as a whole.
         let number = arrival(rank, self.number);
-        // SAFETY: `task` is live and in no queue (this function's contract); its `kind` does not
-        // change while it lives.
-        let at = unsafe { self.fresh.put(task, false, !(*task).kind.has(Kind::FUTURE)) };
+        let claimable = !task.is_future();
+        let at = self.fresh.put(task, false, claimable);
         self.heap.push(&mut self.fresh, HeapEntry { rank, number, at });
     }
 
     /// Takes a fresh one, and leaves its label.
-    fn take_fresh(&mut self, at: u32) -> *mut Header {
+    fn take_fresh(&mut self, at: u32) -> Option<Runnable> {
         let place = self.fresh.note(at) as usize;
         let entry = self.heap.remove(&mut self.fresh, place);
         debug_assert_eq!(entry.at, at);
-        let task = self.fresh.take(at);
-        self.labels.set(task, Label::of(entry.rank));
-        task
+        let task = self.fresh.take(at)?;
+        self.labels.set(task.address(), Label::of(entry.rank));
+        Some(task)
     }
 
-    fn take(&mut self, part: Part) -> *mut Header {
+    fn take(&mut self, part: Part) -> Option<Runnable> {
         match part {
             Part::Woken => self.woken.take_oldest(),
-            Part::Fresh => self.heap.first().map(|entry| entry.at).map_or(null_mut(), |at| self.take_fresh(at)),
+            Part::Fresh => self.heap.first().map(|entry| entry.at).and_then(|at| self.take_fresh(at)),
             Part::Oldest => {
                 let seen = std::mem::replace(&mut self.seen, self.number);
                 let is_old = |at: &u32| {
                     let entry = self.heap.entry(self.fresh.note(*at) as usize);
                     arrival(entry.rank, entry.number) <= seen
                 };
-                self.fresh.oldest().filter(is_old).map_or(null_mut(), |at| self.take_fresh(at))
+                self.fresh.oldest().filter(is_old).and_then(|at| self.take_fresh(at))
             }
             Part::Last => self.last.take_oldest(),
         }
     }
 
-    fn take_first(&mut self) -> *mut Header {
-        let parts = [Part::Woken, Part::Fresh, Part::Last];
-        parts.into_iter().map(|part| self.take(part)).find(|task| !task.is_null()).unwrap_or(null_mut())
+    fn take_first(&mut self) -> Option<Runnable> {
+        [Part::Woken, Part::Fresh, Part::Last].into_iter().find_map(|part| self.take(part))
     }
 }
 
@@ -148,12 +144,11 @@ impl MultiQueue {
         self.dice[worker.unwrap_or(DICE - 1) % DICE].below(self.queues.len())
     }
 
-    /// The first non-null of what `take` gets out of the queues, beginning with any.
-    fn search(&self, worker: usize, take: impl Fn(&mut HeapQueue) -> *mut Header) -> *mut Header {
+    /// The first that `take` gets out of the queues, beginning with any.
+    fn search(&self, worker: usize, take: impl Fn(&mut HeapQueue) -> Option<Runnable>) -> Option<Runnable> {
         let begin = self.roll(Some(worker));
         let (before, after) = self.queues.split_at(begin);
-        let filled = after.iter().chain(before).filter(|queue| !queue.is_empty());
-        filled.map(|queue| queue.with(&take)).find(|task| !task.is_null()).unwrap_or(null_mut())
+        after.iter().chain(before).filter(|queue| !queue.is_empty()).find_map(|queue| queue.with(&take))
     }
 
     /// The rank of what this task spawns next.
@@ -165,38 +160,34 @@ impl MultiQueue {
     }
 
     /// The better of the first ones of any two queues.
-    fn take_of_two(&self, worker: usize) -> *mut Header {
+    fn take_of_two(&self, worker: usize) -> Option<Runnable> {
         let n = self.queues.len();
         let a = self.roll(Some(worker));
         // Another one.
         let b = if n > 1 { (a + 1 + self.roll(Some(worker)) % (n - 1)) % n } else { a };
         let (a, b) = (&self.queues[a], &self.queues[b]);
         let better = if b.first() < a.first() { b } else { a };
-        if better.is_empty() { null_mut() } else { better.with(HeapQueue::take_first) }
+        if better.is_empty() { None } else { better.with(HeapQueue::take_first) }
     }
 }
 
 impl PolicyQueues for MultiQueue {
-    unsafe fn put(&self, worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize> {
+    fn put(&self, worker: Option<usize>, task: Runnable, arrival: Arrival) -> Option<usize> {
         let rank = match arrival {
             Arrival::Spawned(spawner) => self.rank_below(spawner),
             _ => label::OUTSIDE,
         };
-        // SAFETY: `task` is live and in no queue (this function's contract), and one arm puts it
-        // into one list.
-        self.queues[self.roll(worker)].with(|queue| unsafe {
-            match arrival {
-                Arrival::Spawned(_) | Arrival::Outside => queue.put_fresh(task, rank),
-                Arrival::Woken => _ = queue.woken.put(task, false, false),
-                // A closure that nobody claims, and that runs as somebody else.
-                Arrival::Next => _ = queue.woken.put(task, true, false),
-                Arrival::Last => _ = queue.last.put(task, false, false),
-            }
+        self.queues[self.roll(worker)].with(|queue| match arrival {
+            Arrival::Spawned(_) | Arrival::Outside => queue.put_fresh(task, rank),
+            Arrival::Woken => _ = queue.woken.put(task, false, false),
+            // A closure that nobody claims, and that runs as somebody else.
+            Arrival::Next => _ = queue.woken.put(task, true, false),
+            Arrival::Last => _ = queue.last.put(task, false, false),
         });
         None
     }
 
-    fn take(&self, worker: usize, look: Option<u32>) -> *mut Header {
+    fn take(&self, worker: usize, look: Option<u32>) -> Option<Runnable> {
         let parts: &[Part] = match look {
             None => &[],
             Some(look) if look.is_multiple_of(SELDOM) => &[Part::Oldest, Part::Fresh, Part::Last],
@@ -205,28 +196,28 @@ impl PolicyQueues for MultiQueue {
         };
         for &part in parts {
             let task = self.search(worker, |queue| queue.take(part));
-            if !task.is_null() {
+            if task.is_some() {
                 return task;
             }
         }
         for _ in 0..2 {
             let task = self.take_of_two(worker);
-            if !task.is_null() {
+            if task.is_some() {
                 return task;
             }
         }
         self.search(worker, HeapQueue::take_first)
     }
 
-    fn claim(&self, task: &Header) -> bool {
-        let Some(queue) = claim_list::queue_of(task).and_then(|number| self.queues.get(number)) else { return false };
-        queue.with(|queue| queue.fresh.find(task).map(|at| queue.take_fresh(at))).is_some()
+    fn claim(&self, task: &Header) -> Option<Unstarted> {
+        let queue = claim_list::queue_of(task).and_then(|number| self.queues.get(number))?;
+        queue.with(|queue| queue.fresh.find(task).and_then(|at| queue.take_fresh(at)))?.into_unstarted().ok()
     }
 
-    fn take_ours(&self, worker: usize, ours: &dyn Fn(*mut Header) -> bool) -> *mut Header {
+    fn take_ours(&self, worker: usize, ours: &dyn Fn(&Header) -> bool) -> Option<Runnable> {
         self.search(worker, |queue| match queue.heap.first() {
-            Some(first) if ours(queue.fresh.task(first.at)) => queue.take_fresh(first.at),
-            _ => null_mut(),
+            Some(first) if queue.fresh.task(first.at).is_some_and(ours) => queue.take_fresh(first.at),
+            _ => None,
         })
     }
 

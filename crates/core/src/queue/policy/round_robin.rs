@@ -7,8 +7,8 @@
 use super::shared::Fifo;
 use super::{Arrival, PolicyQueues};
 use crate::record::header::Header;
+use crate::record::task::{Runnable, Unstarted};
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::ptr::null_mut;
 
 /// See the module's header.
 #[derive(Debug)]
@@ -31,28 +31,27 @@ impl RoundRobin {
 }
 
 impl PolicyQueues for RoundRobin {
-    unsafe fn put(&self, worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize> {
+    fn put(&self, worker: Option<usize>, task: Runnable, arrival: Arrival) -> Option<usize> {
         let own = worker.filter(|&worker| worker < self.hands.len());
         let to = match (arrival, own) {
             (Arrival::Woken | Arrival::Next | Arrival::Last, Some(own)) => own,
             // Relaxed: only a number.
             _ => self.next.fetch_add(1, Relaxed) % self.hands.len(),
         };
-        // SAFETY: `task` is live and in no queue (the trait's contract).
-        unsafe { self.hands[to].put(task, arrival) };
+        self.hands[to].put(task, arrival);
         Some(to)
     }
 
-    fn take(&self, worker: usize, _look: Option<u32>) -> *mut Header {
-        self.from(worker).map(Fifo::take_oldest).find(|task| !task.is_null()).unwrap_or(null_mut())
+    fn take(&self, worker: usize, _look: Option<u32>) -> Option<Runnable> {
+        self.from(worker).find_map(Fifo::take_oldest)
     }
 
-    fn claim(&self, task: &Header) -> bool {
-        super::claim_list::queue_of(task).and_then(|queue| self.hands.get(queue)).is_some_and(|hand| hand.claim(task))
+    fn claim(&self, task: &Header) -> Option<Unstarted> {
+        super::claim_list::queue_of(task).and_then(|queue| self.hands.get(queue)).and_then(|hand| hand.claim(task))
     }
 
-    fn take_ours(&self, worker: usize, ours: &dyn Fn(*mut Header) -> bool) -> *mut Header {
-        self.from(worker).map(|hand| hand.take_ours(ours)).find(|task| !task.is_null()).unwrap_or(null_mut())
+    fn take_ours(&self, worker: usize, ours: &dyn Fn(&Header) -> bool) -> Option<Runnable> {
+        self.from(worker).find_map(|hand| hand.take_ours(ours))
     }
 
     fn is_empty(&self) -> bool {

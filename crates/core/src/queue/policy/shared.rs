@@ -3,8 +3,8 @@
 use super::claim_list::ClaimList;
 use super::locked::{EMPTY, LockedQueue, Ranked};
 use super::{Arrival, PolicyQueues};
-use crate::record::header::{Header, Kind};
-use std::ptr::null_mut;
+use crate::record::header::Header;
+use crate::record::task::{Runnable, Unstarted};
 
 /// A queue in order of arrival.
 #[derive(Debug)]
@@ -21,32 +21,27 @@ impl Fifo {
         Fifo(LockedQueue::new(ClaimList::new(number)))
     }
 
-    /// # Safety
-    /// `task` is a live record in no queue, and the caller's to queue.
-    pub(super) unsafe fn put(&self, task: *mut Header, arrival: Arrival) {
-        // SAFETY: `task` is live (this function's contract), and its `kind` does not change
-        // meanwhile.
-        let claimable = unsafe { !(*task).kind.has(Kind::FUTURE) };
-        // SAFETY: `task` is live and in no queue (this function's contract).
-        self.0.with(|claim_list| unsafe { claim_list.put(task, arrival == Arrival::Next, claimable) });
+    pub(super) fn put(&self, task: Runnable, arrival: Arrival) {
+        let claimable = !task.is_future();
+        self.0.with(|claim_list| claim_list.put(task, arrival == Arrival::Next, claimable));
     }
 
-    pub(super) fn take_oldest(&self) -> *mut Header {
-        if self.0.is_empty() { null_mut() } else { self.0.with(ClaimList::take_oldest) }
+    pub(super) fn take_oldest(&self) -> Option<Runnable> {
+        if self.0.is_empty() { None } else { self.0.with(ClaimList::take_oldest) }
     }
 
-    pub(super) fn claim(&self, task: &Header) -> bool {
-        self.0.with(|claim_list| claim_list.find(task).map(|at| claim_list.take(at))).is_some()
+    pub(super) fn claim(&self, task: &Header) -> Option<Unstarted> {
+        self.0.with(|claim_list| claim_list.claim(task))
     }
 
     /// The newest, if it is one of ours.
-    pub(super) fn take_ours(&self, ours: &dyn Fn(*mut Header) -> bool) -> *mut Header {
+    pub(super) fn take_ours(&self, ours: &dyn Fn(&Header) -> bool) -> Option<Runnable> {
         if self.0.is_empty() {
-            return null_mut();
+            return None;
         }
         self.0.with(|claim_list| match claim_list.newest() {
-            Some(at) if ours(claim_list.task(at)) => claim_list.take(at),
-            _ => null_mut(),
+            Some(at) if claim_list.task(at).is_some_and(ours) => claim_list.take(at),
+            _ => None,
         })
     }
 
@@ -66,21 +61,20 @@ impl SharedQueue {
 }
 
 impl PolicyQueues for SharedQueue {
-    unsafe fn put(&self, _worker: Option<usize>, task: *mut Header, arrival: Arrival) -> Option<usize> {
-        // SAFETY: `task` is live and in no queue (the trait's contract).
-        unsafe { self.0.put(task, arrival) };
+    fn put(&self, _worker: Option<usize>, task: Runnable, arrival: Arrival) -> Option<usize> {
+        self.0.put(task, arrival);
         None
     }
 
-    fn take(&self, _worker: usize, _look: Option<u32>) -> *mut Header {
+    fn take(&self, _worker: usize, _look: Option<u32>) -> Option<Runnable> {
         self.0.take_oldest()
     }
 
-    fn claim(&self, task: &Header) -> bool {
-        super::claim_list::queue_of(task).is_some() && self.0.claim(task)
+    fn claim(&self, task: &Header) -> Option<Unstarted> {
+        super::claim_list::queue_of(task).and_then(|_| self.0.claim(task))
     }
 
-    fn take_ours(&self, _worker: usize, ours: &dyn Fn(*mut Header) -> bool) -> *mut Header {
+    fn take_ours(&self, _worker: usize, ours: &dyn Fn(&Header) -> bool) -> Option<Runnable> {
         self.0.take_ours(ours)
     }
 

@@ -7,20 +7,19 @@ use super::multiqueue::MultiQueue;
 use super::round_robin::RoundRobin;
 use super::shared::SharedQueue;
 use super::*;
-use crate::queue::records::{Random, TestRecord, pointer, records};
+use crate::queue::records::{Random, TestRecord, pointer, records, runnable, taken};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::collections::{HashSet, VecDeque};
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicUsize as Count;
 
 fn put(queues: &dyn PolicyQueues, worker: usize, task: &TestRecord, arrival: Arrival) -> Option<usize> {
-    // SAFETY: the records outlive the queues' use, and each is in none.
-    unsafe { queues.put(Some(worker), pointer(task), arrival) }
+    queues.put(Some(worker), runnable(task), arrival)
 }
 
 /// Which of the records this is.
-fn index(all: &[TestRecord], task: *mut Header) -> Option<usize> {
-    (!task.is_null()).then(|| all.iter().position(|record| pointer(record) == task).expect("one of ours"))
+fn index(all: &[TestRecord], task: Option<Runnable>) -> Option<usize> {
+    task.map(|task| all.iter().position(|record| pointer(record) == task.address()).expect("one of ours"))
 }
 
 #[test]
@@ -32,23 +31,22 @@ fn a_shelf_against_a_list() {
         let here = list.iter().position(|&other| other == pointer(task));
         assert_eq!(claim_list.find(task).is_some(), here.is_some());
         match (random.below(3), here) {
-            (0, _) => assert_eq!(claim_list.take_oldest(), list.pop_front().unwrap_or(null_mut())),
+            (0, _) => assert_eq!(taken(claim_list.take_oldest()), list.pop_front().unwrap_or(null_mut())),
             (1, Some(here)) => {
                 let at = claim_list.find(task).unwrap();
-                assert_eq!((claim_list.take(at), list.remove(here)), (pointer(task), Some(pointer(task))));
+                assert_eq!((taken(claim_list.take(at)), list.remove(here)), (pointer(task), Some(pointer(task))));
             }
             (_, None) => {
                 let oldest = random.below(4) == 0;
-                // SAFETY: the record is in no queue.
-                unsafe { claim_list.put(pointer(task), oldest, true) };
+                claim_list.put(runnable(task), oldest, true);
                 if oldest { list.push_front(pointer(task)) } else { list.push_back(pointer(task)) }
             }
             _ => {}
         }
         assert_eq!(claim_list.len(), list.len());
-        let ends =
-            (claim_list.oldest().map(|at| claim_list.task(at)), claim_list.newest().map(|at| claim_list.task(at)));
-        assert_eq!(ends, (list.front().copied(), list.back().copied()));
+        let ends = [claim_list.oldest(), claim_list.newest()]
+            .map(|at| at.and_then(|at| claim_list.task(at)).map(|task| std::ptr::from_ref(task).cast_mut()));
+        assert_eq!(ends, [list.front().copied(), list.back().copied()]);
     }
 }
 
@@ -65,11 +63,10 @@ fn a_heap_against_a_sorted_list() {
             assert_eq!(heap.first().is_some_and(|first| *first == entry), which == 0);
             let place = claim_list.note(entry.at) as usize;
             assert_eq!(heap.remove(&mut claim_list, place), entry);
-            claim_list.take(entry.at);
+            assert!(claim_list.take(entry.at).is_some());
         } else {
             let task = all.iter().find(|task| claim_list.find(task).is_none()).unwrap();
-            // SAFETY: the record is in no queue.
-            let at = unsafe { claim_list.put(pointer(task), false, true) };
+            let at = claim_list.put(runnable(task), false, true);
             let entry = HeapEntry { rank: random.below(20) as u64, number, at };
             heap.push(&mut claim_list, entry);
             sorted.insert(sorted.partition_point(|other| *other < entry), entry);
@@ -84,8 +81,7 @@ fn run_tree(queues: &dyn PolicyQueues, depth: usize, fan_out: usize) -> (Vec<usi
     let all = records(total);
     let mut depths = vec![0; total];
     let (mut order, mut spawned, mut most) = (Vec::new(), 1, 0);
-    // SAFETY: the record is in no queue yet, and outlives the queues.
-    unsafe { queues.put(None, pointer(&all[0]), Arrival::Outside) };
+    queues.put(None, runnable(&all[0]), Arrival::Outside);
     while let Some(task) = index(&all, queues.take(0, None)) {
         order.push(task);
         if depths[task] < depth {
@@ -183,8 +179,7 @@ fn round_robin_deals_evenly() {
     assert_eq!(put(&queues, 1, &all[10], Arrival::Last), Some(1));
     // From a spare, and from outside.
     assert_eq!(put(&queues, 7, &all[11], Arrival::Woken), Some(0));
-    // SAFETY: the record is in no queue yet, and outlives the queues.
-    assert_eq!(unsafe { queues.put(None, pointer(&all[12]), Arrival::Woken) }, Some(1));
+    assert_eq!(queues.put(None, runnable(&all[12]), Arrival::Woken), Some(1));
     assert_eq!(put(&queues, 2, &all[13], Arrival::Next), Some(2));
     let taken = |worker| index(&all, queues.take(worker, None));
     // Its own in their order, then the oldest of the next one.
@@ -201,19 +196,18 @@ fn claims() {
     for policy in Policy::ALL {
         let Some(queues) = policy.queues(2) else { continue };
         let all = records(100);
-        assert!(!queues.claim(&all[0]), "{policy}: it was never here");
+        assert!(queues.claim(&all[0]).is_none(), "{policy}: it was never here");
         all.iter().enumerate().for_each(|(i, task)| _ = put(&*queues, i % 2, task, Arrival::Outside));
         for task in all.iter().skip(1).step_by(3) {
-            assert!(queues.claim(task) && !queues.claim(task), "{policy}");
+            assert!(queues.claim(task).is_some() && queues.claim(task).is_none(), "{policy}");
         }
         let ours: HashSet<_> = all.iter().map(pointer).collect();
-        assert!(queues.take_ours(0, &|_| false).is_null());
-        let found = queues.take_ours(1, &|task| ours.contains(&task));
-        let mut left: HashSet<_> =
-            std::iter::repeat_with(|| queues.take(0, None)).take_while(|t| !t.is_null()).collect();
+        assert!(queues.take_ours(0, &|_| false).is_none());
+        let found = taken(queues.take_ours(1, &|task| ours.contains(&std::ptr::from_ref(task).cast_mut())));
+        let mut left: HashSet<_> = std::iter::from_fn(|| queues.take(0, None)).map(Runnable::into_raw).collect();
         assert_eq!(left.len(), 66, "{policy}");
         assert!(left.insert(found) && left.iter().all(|task| ours.contains(task)), "{policy}");
-        assert!(all.iter().all(|task| !queues.claim(task)) && queues.is_empty(), "{policy}");
+        assert!(all.iter().all(|task| queues.claim(task).is_none()) && queues.is_empty(), "{policy}");
     }
 }
 
@@ -237,14 +231,13 @@ fn each_is_taken_once() {
                         }
                         for _ in 0..64 {
                             let claimed = &all[random.below(all.len())];
-                            if random.below(2) == 0 && queues.claim(claimed) {
+                            if random.below(2) == 0 && queues.claim(claimed).is_some() {
                                 assert_eq!(claimed.marks.swap(2, Relaxed), 1);
                                 taken.fetch_add(1, Relaxed);
                             }
                             let task = queues.take(worker, (random.below(8) == 0).then_some(random.below(2048) as u32));
-                            if !task.is_null() {
-                                // SAFETY: one of `theirs`.
-                                assert_eq!(unsafe { &*task }.marks.swap(2, Relaxed), 1);
+                            if let Some(task) = task {
+                                assert_eq!(task.header().marks.swap(2, Relaxed), 1);
                                 taken.fetch_add(1, Relaxed);
                             }
                         }
@@ -252,7 +245,7 @@ fn each_is_taken_once() {
                 });
             }
         });
-        while !queues.take(0, None).is_null() {
+        while queues.take(0, None).is_some() {
             taken.fetch_add(1, Relaxed);
         }
         assert!(taken.load(Relaxed) >= 3 * 64 && queues.is_empty());

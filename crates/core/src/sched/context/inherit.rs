@@ -16,6 +16,7 @@ use super::{Context, end, enter, find, future, with_own};
 use crate::record::create;
 use crate::record::header::{Ended, Header, Kind, Mode};
 use crate::record::memory::{self, CLASSES, UNIT};
+use crate::record::task::Created;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role, Worker};
 use std::ptr::null_mut;
@@ -88,46 +89,34 @@ unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
 }
 
 /// Gives a closure what it inherits from whatever calls; with a seed, a generator of its own.
-/// Returns its record, which may be another one now.
-///
-/// # Safety
-/// `record` is complete, a closure's, not queued, known to nobody else, not in a frame, and from
-/// the memory of `w`, the calling worker.
+/// It may have another record now.
 #[cold]
-pub(crate) unsafe fn closure(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) -> *mut Header {
+pub(crate) fn closure(w: Option<&Worker>, task: Created, seed: Option<u64>) -> Created {
+    assert!(!task.header().kind.has(Kind::ON_STACK), "a record in a frame cannot be moved");
     let context = heir_with(w, seed);
     if context.is_null() {
-        return record;
+        return task;
     }
-    // SAFETY: the record is complete, not queued and known to nobody else (this function's
-    // contract); the context is fresh.
-    unsafe { attach_closure(w, record, context) }
-}
-
-/// Gives a closure this context.
-///
-/// # Safety
-/// The conditions of [`closure`], on `w` and `old`; `context` is fresh.
-unsafe fn attach_closure(w: Option<&Worker>, old: *mut Header, context: *mut Context) -> *mut Header {
-    // SAFETY: nobody else knows the record (this function's contract), so a closure may be moved.
-    // The record has room for the word: it is one class larger now, or of the largest class, which
-    // keeps its last word free.
+    let class = task.header().kind.class();
+    let old = task.into_raw();
+    // SAFETY: nobody else knows the record (`Created`), so the closure may be moved; it is in
+    // memory for records, not in a frame. The record has room for the word: it is one class larger
+    // now, or of the largest class, which keeps its last word free. The context is fresh.
     unsafe {
-        let class = (*old).kind.class();
         let record = if class + 1 < CLASSES { larger(w, old, class) } else { old };
         (*context).set_record(record);
         (*context).head.run.set(Some((*record).run.get()));
         (*record).run.set(run_closure);
         last_word(record).write(context);
-        record
+        Created::from_raw(record)
     }
 }
 
 /// Moves a closure's record into one that is one class larger.
 ///
 /// # Safety
-/// The conditions of [`closure`], on `w` and `old`, whose class is `class`; that is not the
-/// largest.
+/// `old` is the record of a closure, which was [`Created`], in memory for records, of this class, which
+/// is not the largest. `w` is the calling worker.
 unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Header {
     // SAFETY: nobody else knows `old` (this function's contract), so its bytes may be moved, and
     // its memory freed. The new record is larger. `state` belongs to the memory, and stays: a stale
@@ -256,22 +245,23 @@ fn run_here<T>(context: *mut Context, w: Role, f: impl FnOnce() -> T) -> Result<
 }
 
 /// Gives a closure in a frame what it inherits from whatever calls.
-///
-/// # Safety
-/// `record` is a [`StackTask`](crate::api::StackTask)'s, not queued, and known to nobody else.
 #[cold]
-pub(crate) unsafe fn nested(w: Option<&Worker>, record: *mut Header) {
+pub(crate) fn nested(w: Option<&Worker>, task: Created) -> Created {
+    assert!(task.header().kind.has(Kind::ON_STACK), "a record in a frame has a word for its context");
     let context = heir(w);
-    if !context.is_null() {
-        // SAFETY: nobody else knows the record (this function's contract); behind the header of a
-        // `StackTask` there is a word for the context.
-        unsafe {
-            (*context).set_record(record);
-            (*context).head.run.set(Some((*record).run.get()));
-            (*record).run.set(run_nested);
-            (*record).kind = (*record).kind.and(Kind::HEIR);
-            record.add(1).cast::<*mut Context>().write(context);
-        }
+    if context.is_null() {
+        return task;
+    }
+    let record = task.into_raw();
+    // SAFETY: nobody else knows the record (`Created`); behind the header of a record in a frame, a
+    // `StackTask`'s, there is a word for the context.
+    unsafe {
+        (*context).set_record(record);
+        (*context).head.run.set(Some((*record).run.get()));
+        (*record).run.set(run_nested);
+        (*record).kind = (*record).kind.and(Kind::HEIR);
+        record.add(1).cast::<*mut Context>().write(context);
+        Created::from_raw(record)
     }
 }
 

@@ -1,8 +1,9 @@
 //! The injector: where tasks come in from outside of the workers, and who is in `run`.
 
-use super::{Admission, Injector, Origin, Pool, QueuedTask, locked};
+use super::{Admission, Injector, Origin, Pool, RunTask, locked};
 use crate::queue::policy::Arrival;
 use crate::record::header::{DETACHED, Header, Kind};
+use crate::record::task::Runnable;
 use crate::sched::calls;
 use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Handle;
@@ -11,7 +12,6 @@ use crate::sched::worker::Worker;
 use crate::sched::{finish, spare};
 use myriad_base::sys::atomic::Ordering::*;
 use std::collections::VecDeque;
-use std::ptr::null_mut;
 
 impl Handle {
     /// Queues a task for any worker of this pool, in the lane of a priority. If the runtime has
@@ -21,24 +21,17 @@ impl Handle {
     /// If the runtime is that of the process from which this one was forked. The task is dropped.
     ///
     /// # Safety
-    /// `task` is a live record of this pool, in no queue, and the caller's to queue. Nobody has a
-    /// handle of the task yet.
-    pub(crate) unsafe fn inject(self, lane: Option<Lane>, task: *mut Header) {
-        // SAFETY: the task is ready to run, in no queue, and the caller's to queue.
-        unsafe {
-            self.refuse_elsewhere(task);
-            self.inner().inject_into(lane, task, self.origin());
-        }
+    /// Nobody has a handle of the task yet.
+    pub(crate) unsafe fn inject(self, lane: Option<Lane>, task: Runnable) {
+        // SAFETY: nobody has a handle of the task (this function's contract).
+        let task = unsafe { self.refuse_elsewhere(task) };
+        self.inner().inject_into(lane, task, self.origin());
     }
 
     /// Queues a task as [`inject`](Self::inject) does, but a task that has come too late stays the
-    /// caller's (false): nothing is dropped.
-    ///
-    /// # Safety
-    /// `task` is a live record of this pool, in no queue, and the caller's to queue.
-    pub(crate) unsafe fn try_inject(self, lane: Option<Lane>, task: *mut Header) -> bool {
-        // SAFETY: the task is the caller's to queue.
-        unsafe { self.inner().try_inject_into(lane, task, self.origin()) }
+    /// caller's: nothing is dropped.
+    pub(crate) fn try_inject(self, lane: Option<Lane>, task: Runnable) -> Result<(), Runnable> {
+        self.inner().try_inject_into(lane, task, self.origin())
     }
 
     /// Queues a task that only this worker, which is no spare, may begin.
@@ -47,47 +40,33 @@ impl Handle {
     /// As [`inject`](Self::inject).
     ///
     /// # Safety
-    /// `task` is a live record of this pool, in no queue, and the caller's to queue. Nobody has a
-    /// handle of the task yet.
-    pub(crate) unsafe fn pin(self, task: *mut Header, worker: usize) {
-        // SAFETY: the task is ready to run, in no queue, and the caller's to queue.
-        unsafe {
-            self.refuse_elsewhere(task);
-            self.inner().pin(task, worker, self.origin());
-        }
+    /// Nobody has a handle of the task yet.
+    pub(crate) unsafe fn pin(self, task: Runnable, worker: usize) {
+        // SAFETY: nobody has a handle of the task (this function's contract).
+        let task = unsafe { self.refuse_elsewhere(task) };
+        self.inner().pin(task, worker, self.origin());
     }
 
     /// # Safety
-    /// `task` is a live record of this pool, in no queue, and the caller's to queue. Nobody has a
-    /// handle of the task yet.
-    unsafe fn refuse_elsewhere(self, task: *mut Header) {
+    /// Nobody has a handle of the task yet.
+    unsafe fn refuse_elsewhere(self, task: Runnable) -> Runnable {
         if self.inner().is_elsewhere() {
-            // SAFETY: the task is in no queue and the caller's, and has not begun (this function's
-            // contract). Nobody has its handle, so nobody waits for it.
-            unsafe {
-                (*task).waiter.store(DETACHED, Relaxed);
-                finish::drop_unstarted(task);
-            }
+            // Nobody has its handle (this function's contract), so nobody waits for it.
+            task.header().waiter.store(DETACHED, Relaxed);
+            finish::drop_unstarted(task);
             self.inner().expect_here();
+            unreachable!("a runtime of another process refuses");
         }
+        task
     }
 }
 
 /// A task has come too late. It is dropped; a future that was woken, on another thread: its waker
 /// is called in the middle of all kinds of things (a task that ends, a cancellation that holds
 /// another task's place), and is known to run no user code.
-///
-/// # Safety
-/// The task is in no queue, never starts, and nobody else uses it.
 #[cold]
-unsafe fn refuse(task: *mut Header, origin: Origin) {
-    if origin == Origin::Wake {
-        // SAFETY: the task was let into no queue, so nobody else uses it, and it never starts.
-        unsafe { calls::drop_elsewhere(task) };
-    } else {
-        // SAFETY: the task was let into no queue, so nobody else uses it, and it never starts.
-        unsafe { finish::drop_unstarted(task) };
-    }
+fn refuse(task: Runnable, origin: Origin) {
+    if origin == Origin::Wake { calls::drop_elsewhere(task) } else { finish::drop_unstarted(task) }
 }
 
 impl Pool {
@@ -128,75 +107,54 @@ impl Pool {
 
     /// Queues a task for any worker. If the runtime has been shut down, the task is dropped, and
     /// its joiner told.
-    ///
-    /// # Safety
-    /// `task` is a live record of this pool, in no queue, and the caller's to queue.
-    pub(crate) unsafe fn inject(&self, task: *mut Header, origin: Origin) {
-        // SAFETY: the record is live, of this pool, in no queue, and the caller's to queue (this
-        // function's contract).
-        unsafe { self.inject_into(None, task, origin) };
+    pub(crate) fn inject(&self, task: Runnable, origin: Origin) {
+        self.inject_into(None, task, origin);
     }
 
     /// Queues a task for any worker, in the lane of a priority, as [`inject`](Self::inject) does.
-    ///
-    /// # Safety
-    /// `task` is a live record of this pool, in no queue, and the caller's to queue.
-    pub(crate) unsafe fn inject_into(&self, lane: Option<Lane>, task: *mut Header, origin: Origin) {
-        // SAFETY: the task is the caller's to queue; where it was refused, nobody else uses it, and
-        // it never starts.
-        unsafe {
-            if !self.try_inject_into(lane, task, origin) {
-                refuse(task, origin);
-            }
+    pub(crate) fn inject_into(&self, lane: Option<Lane>, task: Runnable, origin: Origin) {
+        if let Err(task) = self.try_inject_into(lane, task, origin) {
+            refuse(task, origin);
         }
     }
 
-    /// # Safety
-    /// `task` is a live record of this pool, in no queue, and the caller's to queue. Where the
-    /// result is false, the task is still the caller's.
-    unsafe fn try_inject_into(&self, lane: Option<Lane>, task: *mut Header, origin: Origin) -> bool {
+    /// Back, if the pool does not let it in.
+    fn try_inject_into(&self, lane: Option<Lane>, task: Runnable, origin: Origin) -> Result<(), Runnable> {
+        debug_assert_eq!(task.header().runtime, self.number);
         let mut injector = locked(&self.injector);
-        if self.admits(&injector, origin) {
-            // Counted under the lock, so that a pool in use is meant.
-            match lane {
-                None => {
-                    if let Some(queues) = self.workers.queues() {
-                        let arrival = if origin == Origin::Wake { Arrival::Woken } else { Arrival::Outside };
-                        // SAFETY: the record is live, in no queue, and the caller's to queue (this
-                        // function's contract); the queues are this pool's.
-                        unsafe { self.workers.put(queues, None, task, arrival) };
-                    } else {
-                        // SAFETY: the record is live, in no queue, and the caller's to queue (this
-                        // function's contract).
-                        unsafe { injector.queue.push(QueuedTask(task)) };
-                        self.workers.inject();
-                    }
-                }
-                Some(Lane::Urgent) => {
-                    injector.urgent.push_back(QueuedTask(task));
-                    self.workers.inject_urgent();
-                    drop(injector);
-                    self.hurry();
-                }
-                Some(Lane::Deferred) => {
-                    injector.deferred.push_back(QueuedTask(task));
-                    self.workers.defer();
+        if !self.admits(&injector, origin) {
+            return Err(task);
+        }
+        // Counted under the lock, so that a pool in use is meant.
+        match lane {
+            None => {
+                if let Some(queues) = self.workers.queues() {
+                    let arrival = if origin == Origin::Wake { Arrival::Woken } else { Arrival::Outside };
+                    self.workers.put(queues, None, task, arrival);
+                } else {
+                    injector.queue.push(task);
+                    self.workers.inject();
                 }
             }
-            true
-        } else {
-            false
+            Some(Lane::Urgent) => {
+                injector.urgent.push_back(task);
+                self.workers.inject_urgent();
+                drop(injector);
+                self.hurry();
+            }
+            Some(Lane::Deferred) => {
+                injector.deferred.push_back(task);
+                self.workers.defer();
+            }
         }
+        Ok(())
     }
 
     /// Queues a task that only this worker, which is no spare, may begin.
-    ///
-    /// # Safety
-    /// `task` is a live record of this pool, in no queue, and the caller's to queue.
-    pub(crate) unsafe fn pin(&self, task: *mut Header, worker: usize, origin: Origin) {
+    pub(crate) fn pin(&self, task: Runnable, worker: usize, origin: Origin) {
         let mut injector = locked(&self.injector);
         if self.admits(&injector, origin) {
-            injector.pinned.entry(worker).or_default().push_back(QueuedTask(task));
+            injector.pinned.entry(worker).or_default().push_back(task);
             let w = self.regular_workers()[worker];
             // Under the lock, as above. Awake, it looks at its next turn.
             if !self.workers.pin(&w.shared) {
@@ -204,19 +162,16 @@ impl Pool {
             }
         } else {
             drop(injector);
-            // SAFETY: the task is in no queue and the caller's (this function's contract), was let
-            // into none here, and never starts.
-            unsafe { refuse(task, origin) };
+            refuse(task, origin);
         }
     }
 
-    /// Takes the oldest of those tasks; null if there is none. By the worker itself.
-    pub(crate) fn take_pinned(&self, w: &Worker) -> *mut Header {
+    /// Takes the oldest of those tasks. By the worker itself.
+    pub(crate) fn take_pinned(&self, w: &Worker) -> Option<Runnable> {
         let mut injector = locked(&self.injector);
-        let queue = injector.pinned.get_mut(&w.shared.index);
-        let Some(QueuedTask(task)) = queue.and_then(VecDeque::pop_front) else { return null_mut() };
+        let task = injector.pinned.get_mut(&w.shared.index).and_then(VecDeque::pop_front)?;
         w.shared.remote.pinned.fetch_sub(1, Relaxed);
-        task
+        Some(task)
     }
 
     /// The number of a worker for a new group: by turns.
@@ -225,21 +180,19 @@ impl Pool {
         self.homes.fetch_add(1, Relaxed) % self.regular_workers().len()
     }
 
-    /// Takes the interactive task that has waited longest; null if there is none.
-    pub(crate) fn take_urgent(&self, w: &Worker) -> *mut Header {
-        let mut injector = locked(&self.injector);
-        let Some(QueuedTask(task)) = injector.urgent.pop_front() else { return null_mut() };
+    /// Takes the interactive task that has waited longest.
+    pub(crate) fn take_urgent(&self, w: &Worker) -> Option<Runnable> {
+        let task = locked(&self.injector).urgent.pop_front()?;
         self.workers.take_urgent(1);
         w.lanes.begins(true);
-        task
+        Some(task)
     }
 
-    /// Takes the background task that has waited longest; null if there is none.
-    pub(crate) fn take_deferred(&self) -> *mut Header {
-        let mut injector = locked(&self.injector);
-        let Some(QueuedTask(task)) = injector.deferred.pop_front() else { return null_mut() };
+    /// Takes the background task that has waited longest.
+    pub(crate) fn take_deferred(&self) -> Option<Runnable> {
+        let task = locked(&self.injector).deferred.pop_front()?;
         self.workers.take_deferred(1);
-        task
+        Some(task)
     }
 
     /// Takes one injected task to run, and some more into the deque of `w`. If it `may_be_urgent`,
@@ -248,12 +201,12 @@ impl Pool {
     /// Under another policy: the one that its queues say.
     ///
     /// A spare gets no jobs of guests, but for a rescue ([`crate::sched::spare`]).
-    pub(crate) fn take_injected(&self, w: &Worker, may_be_urgent: bool) -> *mut Header {
+    pub(crate) fn take_injected(&self, w: &Worker, may_be_urgent: bool) -> Option<Runnable> {
         let with_jobs = !w.passes_jobs_over() || self.is_rescue();
         if let Some(queues) = self.workers.queues() {
             if may_be_urgent && self.workers.has_urgent() && (w.lanes.may_be_urgent() || queues.is_empty()) {
                 let task = self.take_urgent(w);
-                if !task.is_null() {
+                if task.is_some() {
                     return task;
                 }
             }
@@ -261,11 +214,11 @@ impl Pool {
             return if with_jobs { queues.take(w.shared.index, None) } else { spare::take_queued(w, queues) };
         }
         let mut injector = locked(&self.injector);
-        if with_jobs && let Some(QueuedTask(job)) = injector.queue.take_aside() {
+        if with_jobs && let Some(job) = injector.queue.take_aside() {
             drop(injector);
             self.workers.uninject(1);
             w.lanes.begins(false);
-            return job;
+            return Some(job);
         }
         let others = injector.queue.len(with_jobs) > 0;
         if may_be_urgent && !injector.urgent.is_empty() && (!others || w.lanes.may_be_urgent()) {
@@ -278,23 +231,20 @@ impl Pool {
         // A spare holds nothing back.
         let most = if w.spare { 1 } else { 32 };
         let share = (injector.queue.len(with_jobs) / self.regular_workers().len()).clamp(1, most);
-        let Some(QueuedTask(first)) = injector.queue.pop(with_jobs) else { return null_mut() };
-        let more: Vec<QueuedTask> = (1..share).map_while(|_| injector.queue.pop(with_jobs)).collect();
+        let first = injector.queue.pop(with_jobs)?;
+        let more: Vec<Runnable> = (1..share).map_while(|_| injector.queue.pop(with_jobs)).collect();
         drop(injector);
         self.workers.uninject(1 + more.len());
         // The newest is popped first: push them so that the oldest is.
-        for QueuedTask(task) in more.into_iter().rev() {
-            // SAFETY: taken out of the injector; `w` is the calling worker.
-            unsafe { w.push_any(task) };
-        }
-        first
+        more.into_iter().rev().for_each(|task| w.push_any(task));
+        Some(first)
     }
 
     /// A spare has taken this job out of a deque: a worker takes it before all else that is
     /// injected.
-    pub(crate) fn put_aside(&self, job: *mut Header) {
+    pub(crate) fn put_aside(&self, job: Runnable) {
         let mut injector = locked(&self.injector);
-        injector.queue.put_aside(QueuedTask(job));
+        injector.queue.put_aside(job);
         // Counted under the lock, as what is injected.
         self.workers.inject();
     }
@@ -328,7 +278,7 @@ impl Pool {
     }
 
     /// Takes all that is left in the injector.
-    pub(crate) fn drain_injector(&self) -> Vec<*mut Header> {
+    pub(crate) fn drain_injector(&self) -> Vec<Runnable> {
         let mut injector = locked(&self.injector);
         let Injector { queue, urgent, deferred, pinned, .. } = &mut *injector;
         let queue = queue.drain();
@@ -337,13 +287,13 @@ impl Pool {
         self.workers.take_deferred(deferred.len());
         self.regular_workers().iter().for_each(|w| w.shared.remote.pinned.store(0, Relaxed));
         let others = urgent.drain(..).chain(deferred.drain(..)).chain(pinned.drain().flat_map(|(_, queue)| queue));
-        queue.into_iter().chain(others).map(|QueuedTask(task)| task).collect()
+        queue.into_iter().chain(others).collect()
     }
 
     /// A thread or a task of another runtime begins to wait for this task, whose record is in its
     /// frame.
     pub(crate) fn begin_run(&self, task: *mut Header) {
-        locked(&self.injector).runs.push(QueuedTask(task));
+        locked(&self.injector).runs.push(RunTask(task));
     }
 
     /// It has ended.

@@ -28,12 +28,9 @@ impl TaskId {
     }
 
     /// The number of a task whose record is not in a frame.
-    ///
-    /// # Safety
-    /// `task` is a live record, and not in a frame.
-    pub(crate) unsafe fn of(task: *const Header) -> TaskId {
-        // SAFETY: the record lives (this function's contract), and `runtime` does not change.
-        unsafe { Pool::of((*task).runtime).id_of(task, TaskId::next) }
+    pub(crate) fn of(task: &Header) -> TaskId {
+        // SAFETY: the number stands in the record of a task.
+        unsafe { Pool::of(task.runtime) }.id_of(task, TaskId::next)
     }
 }
 
@@ -54,31 +51,23 @@ impl fmt::Display for TaskId {
 
 impl Pool {
     /// Remembers a task's name.
-    ///
-    /// # Safety
-    /// `task` is a live record of this pool.
-    pub(crate) unsafe fn set_name(&self, task: *const Header, name: Arc<str>) {
-        locked(&self.names).insert(task.addr(), name);
-        // SAFETY: the record lives (this function's contract), and `marks` is atomic. Relaxed: as
-        // in `id_of`.
-        unsafe { (*task).marks.fetch_or(Marks::NAMED, Relaxed) };
+    pub(crate) fn set_name(&self, task: &Header, name: Arc<str>) {
+        locked(&self.names).insert(std::ptr::from_ref(task).addr(), name);
+        // Relaxed: as in `id_of`.
+        task.marks.fetch_or(Marks::NAMED, Relaxed);
     }
 
     /// A task's number; `next` makes one if it has none.
-    ///
-    /// # Safety
-    /// `task` is a live record of this pool, in memory of records.
-    pub(crate) unsafe fn id_of(&self, task: *const Header, next: impl FnOnce() -> TaskId) -> TaskId {
+    pub(crate) fn id_of(&self, task: &Header, next: impl FnOnce() -> TaskId) -> TaskId {
         let mut ids = locked(&self.ids);
-        // SAFETY: the record lives (this function's contract), and `marks` is atomic.
-        let marks = unsafe { &(*task).marks };
+        let address = std::ptr::from_ref(task).addr();
         // Relaxed, here and at the free, which comes after every use of the record: the table is
         // under the lock.
-        if marks.load(Relaxed) & Marks::NUMBERED == 0 {
-            ids.insert(task.addr(), next());
-            marks.fetch_or(Marks::NUMBERED, Relaxed);
+        if task.marks.load(Relaxed) & Marks::NUMBERED == 0 {
+            ids.insert(address, next());
+            task.marks.fetch_or(Marks::NUMBERED, Relaxed);
         }
-        ids[&task.addr()]
+        ids[&address]
     }
 
     /// Forgets a task's name and number.

@@ -1,43 +1,40 @@
 //! The injector's queue: tasks first come, first served. Jobs of guests stand in a line of their
 //! own, beside which a spare can go ([`crate::sched::spare`]).
 
-use super::QueuedTask;
+use crate::record::task::Runnable;
 use crate::sched::spare;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
 pub(super) struct InjectorQueue {
-    tasks: VecDeque<(u64, QueuedTask)>,
-    jobs: VecDeque<(u64, QueuedTask)>,
+    tasks: VecDeque<(u64, Runnable)>,
+    jobs: VecDeque<(u64, Runnable)>,
     /// Jobs that a spare has stolen and passed over; they go into no deque again.
-    passed_over: Vec<QueuedTask>,
+    passed_over: Vec<Runnable>,
     /// Counts arrivals.
     arrivals: u64,
 }
 
 impl InjectorQueue {
-    /// # Safety
-    /// `task` is a live record in no queue, and the caller's to queue.
-    pub(super) unsafe fn push(&mut self, task: QueuedTask) {
+    pub(super) fn push(&mut self, task: Runnable) {
         self.arrivals += 1;
-        // SAFETY: the record is live and the caller's (this function's contract).
-        let line = if unsafe { spare::is_job(task.0) } { &mut self.jobs } else { &mut self.tasks };
+        let line = if spare::is_job(&task) { &mut self.jobs } else { &mut self.tasks };
         line.push_back((self.arrivals, task));
     }
 
     /// A spare has taken this job out of a deque.
-    pub(super) fn put_aside(&mut self, job: QueuedTask) {
+    pub(super) fn put_aside(&mut self, job: Runnable) {
         self.passed_over.push(job);
     }
 
     /// The job that was put aside last.
-    pub(super) fn take_aside(&mut self) -> Option<QueuedTask> {
+    pub(super) fn take_aside(&mut self) -> Option<Runnable> {
         self.passed_over.pop()
     }
 
     /// The oldest; of the tasks alone, or with the jobs.
-    pub(super) fn pop(&mut self, with_jobs: bool) -> Option<QueuedTask> {
-        let age = |line: &VecDeque<(u64, QueuedTask)>| line.front().map_or(u64::MAX, |(arrival, _)| *arrival);
+    pub(super) fn pop(&mut self, with_jobs: bool) -> Option<Runnable> {
+        let age = |line: &VecDeque<(u64, Runnable)>| line.front().map_or(u64::MAX, |(arrival, _)| *arrival);
         let job_is_next = with_jobs && age(&self.jobs) < age(&self.tasks);
         let line = if job_is_next { &mut self.jobs } else { &mut self.tasks };
         line.pop_front().map(|(_, task)| task)
@@ -49,7 +46,7 @@ impl InjectorQueue {
     }
 
     /// All there are.
-    pub(super) fn drain(&mut self) -> Vec<QueuedTask> {
+    pub(super) fn drain(&mut self) -> Vec<Runnable> {
         let lines = std::mem::take(&mut self.tasks).into_iter().chain(std::mem::take(&mut self.jobs));
         lines.map(|(_, task)| task).chain(self.passed_over.drain(..)).collect()
     }
@@ -69,11 +66,11 @@ mod test {
         let queued = || {
             let mut queue = InjectorQueue::default();
             // SAFETY: the records are live, and in no queue that anybody else has.
-            records.iter().for_each(|record| unsafe { queue.push(QueuedTask(pointer(record))) });
+            records.iter().for_each(|record| queue.push(unsafe { Runnable::from_raw(pointer(record)) }));
             queue
         };
-        let number = |task: Option<QueuedTask>| {
-            task.and_then(|task| records.iter().position(|record| pointer(record) == task.0))
+        let number = |task: Option<Runnable>| {
+            task.and_then(|task| records.iter().position(|record| pointer(record) == task.address()))
         };
         let mut all = queued();
         assert_eq!((all.len(true), all.len(false)), (6, 3));

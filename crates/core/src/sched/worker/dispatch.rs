@@ -17,12 +17,12 @@
 use super::{Role, SELDOM, Worker};
 use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
-use crate::record::header::Header;
+use crate::record::task::Runnable;
 use crate::sched::cancel::checkpoint;
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::cell::Cell;
 use std::fmt;
-use std::ptr::null_mut;
+use std::ops::Deref;
 
 /// So many tasks are entered between two looks, at most. (Where they end or block there are never
 /// so many.)
@@ -30,7 +30,9 @@ pub(crate) const IN_A_ROW: u32 = 2 * SELDOM;
 
 /// The slot.
 pub(crate) struct RunNext {
-    task: Cell<*mut Header>,
+    task: Cell<Option<Runnable>>,
+    /// Is there a task?
+    any: Cell<bool>,
     /// The worker's `tick_countdown` before.
     tick_countdown: Cell<u32>,
     /// How many were entered ...
@@ -42,7 +44,8 @@ pub(crate) struct RunNext {
 impl Default for RunNext {
     fn default() -> Self {
         RunNext {
-            task: Cell::new(null_mut()),
+            task: Cell::new(None),
+            any: Cell::new(false),
             tick_countdown: Cell::new(0),
             in_a_row: Cell::new(0),
             tick_count: Cell::new(0),
@@ -52,7 +55,7 @@ impl Default for RunNext {
 
 impl fmt::Debug for RunNext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entering").field("any", &!self.task.get().is_null()).finish_non_exhaustive()
+        f.debug_struct("RunNext").field("any", &self.any.get()).finish_non_exhaustive()
     }
 }
 
@@ -64,6 +67,16 @@ impl RunNext {
         self.in_a_row.set(if too_much { 0 } else { before + 1 });
         too_much
     }
+
+    fn put(&self, task: Runnable) {
+        self.any.set(true);
+        self.task.set(Some(task));
+    }
+
+    fn take(&self) -> Option<Runnable> {
+        self.any.set(false);
+        self.task.take()
+    }
 }
 
 impl Role {
@@ -73,17 +86,17 @@ impl Role {
     /// # Blocking
     /// Gives way, if too many tasks were entered in a row. (Before the task is taken out of its
     /// queue; a cancellation of the caller arrives after it has begun, as always.)
-    pub(crate) fn may_enter(self) -> Option<Role> {
+    pub(crate) fn may_enter(self) -> Option<MayEnter> {
         // Not in a destructor that runs because of a panic.
-        let may = |w: &Worker| w.run_next.task.get().is_null() && !std::thread::panicking() && w.ensure_stack().is_ok();
+        let may = |w: &Worker| !w.run_next.any.get() && !std::thread::panicking() && w.ensure_stack().is_ok();
         if !may(&self) {
             return None;
         }
         if !self.run_next.is_too_much(self.tick_count.load(Relaxed)) {
-            return Some(self);
+            return Some(MayEnter(self));
         }
         let w = self.set_aside();
-        may(&w).then_some(w)
+        may(&w).then_some(MayEnter(w))
     }
 
     /// Sets the running task aside, behind all that are ready; the worker's next turn is one with a
@@ -98,18 +111,27 @@ impl Role {
             self.suspend(&node)
         }
     }
+}
 
+/// The role of a worker that [may](Role::may_enter) enter another task.
+pub(crate) struct MayEnter(Role);
+
+impl Deref for MayEnter {
+    type Target = Role;
+    fn deref(&self) -> &Role {
+        &self.0
+    }
+}
+
+impl MayEnter {
     /// Begins this task in place of the running one, which goes on behind all that are ready, and
     /// arrives at its cancellation then.
-    ///
-    /// # Safety
-    /// The worker [may](Self::may_enter); the task is a closure's that is ready to run, the
-    /// caller's, and in no queue.
-    pub(crate) unsafe fn enter(self, task: *mut Header) -> Role {
-        let running = checkpoint::running(&self);
-        self.run_next.task.set(task);
-        self.run_next.tick_countdown.set(self.tick_countdown.load(Relaxed));
-        let w = self.set_aside();
+    pub(crate) fn enter(self, task: Runnable) -> Role {
+        let MayEnter(w) = self;
+        let running = checkpoint::running(&w);
+        w.run_next.put(task);
+        w.run_next.tick_countdown.set(w.tick_countdown.load(Relaxed));
+        let w = w.set_aside();
         // SAFETY: `running` is the record of what ran here before it was set aside, and runs again.
         unsafe { checkpoint::check_of(running) };
         w
@@ -117,10 +139,10 @@ impl Role {
 }
 
 impl Worker {
-    /// The task that is to be entered with this turn; null if there is none.
-    pub(crate) fn take_run_next(&self) -> *mut Header {
-        let task = self.run_next.task.replace(null_mut());
-        if !task.is_null() {
+    /// The task that is to be entered with this turn.
+    pub(crate) fn take_run_next(&self) -> Option<Runnable> {
+        let task = self.run_next.take();
+        if task.is_some() {
             self.tick_countdown.store(self.run_next.tick_countdown.get(), Relaxed);
         }
         task
@@ -128,10 +150,8 @@ impl Worker {
 
     /// The loop ends.
     pub(crate) fn give_run_next_back(&self) {
-        let task = self.run_next.task.replace(null_mut());
-        if !task.is_null() {
-            // SAFETY: it was in the slot, so it is in no queue, and ours.
-            unsafe { self.pool.inject_into(None, task, self.pool.origin()) };
+        if let Some(task) = self.run_next.take() {
+            self.pool.inject_into(None, task, self.pool.origin());
         }
     }
 }

@@ -1,0 +1,214 @@
+//! A task as a value: a reference to its record, and the right to queue or run it.
+//!
+//! A task's record is reached by pointers of many holders: its handle, its waker, the scope that
+//! waits for it. Which of them may *run* it does not follow from a pointer. So that right is a
+//! value of its own, which can be moved and not copied: creation makes it, a queue takes it and
+//! gives it back, a claim takes it out of the middle of a queue, and a run uses it up.
+//!
+//! ```text
+//!   create -> Created -> Unstarted -> queue -> Runnable -> run        a closure: once
+//!                                       |                   ^
+//!                                       `--- claim ---------'
+//!   create, or wake -> Runnable -> queue -> Runnable -> poll          a future: at each wake
+//! ```
+//!
+//! **Invariant.** While a value exists, its record lives, is in no queue, and is run by nobody; no
+//! other value is of the same task. Who makes a value ([`Runnable::from_raw`]) has to know that;
+//! all that takes one may rely on it.
+//!
+//! A [`TaskRef`] gives no such right: it says that the record lives, as a `&Header` does, and keeps
+//! the pointer through which all of the record may be reached, behind its header too.
+//!
+//! **Rejected.** A `Drop` that drops the task: a runnable task is never given up in silence, for its
+//! joiner would wait for ever; what refuses one says so (`sched::finish`). So it is `must_use`.
+
+use super::header::{Header, Kind};
+use std::marker::PhantomData;
+use std::mem;
+use std::ptr::NonNull;
+
+/// The record of a task, which lives as long as `'a`. See the module's header.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct TaskRef<'a>(NonNull<Header>, PhantomData<&'a Header>);
+
+/// A closure that has not begun, or a future that was woken. See the module's header.
+#[derive(Debug)]
+#[repr(transparent)]
+#[must_use = "a task that nobody queues or runs never ends"]
+pub(crate) struct Runnable(NonNull<Header>);
+
+/// A [`Runnable`] closure: it is queued where its handle can
+/// [claim](crate::queue::deque::OwnDeque::claim) it.
+#[derive(Debug)]
+#[repr(transparent)]
+#[must_use = "a task that nobody queues or runs never ends"]
+pub(crate) struct Unstarted(Runnable);
+
+/// An [`Unstarted`] closure that nobody else knows yet: it has no handle, so its record may still
+/// be replaced by another one, with more room.
+#[derive(Debug)]
+#[repr(transparent)]
+#[must_use = "a task that nobody queues or runs never ends"]
+pub(crate) struct Created(Unstarted);
+
+// SAFETY: a task may begin on any thread; the value is the only one that is about this.
+unsafe impl Send for Runnable {}
+
+// As cheap as the pointer that it is, with null for "none".
+const _: () = assert!(size_of::<Option<Runnable>>() == size_of::<usize>() && !mem::needs_drop::<Runnable>());
+
+impl<'a> TaskRef<'a> {
+    /// The task of this record.
+    ///
+    /// # Safety
+    /// The record lives as long as `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(task: *mut Header) -> TaskRef<'a> {
+        // SAFETY: a record that lives is not at address 0.
+        TaskRef(unsafe { NonNull::new_unchecked(task) }, PhantomData)
+    }
+
+    /// The record, to compare, or for one who may reach all of it.
+    #[inline(always)]
+    pub(crate) fn as_ptr(self) -> *mut Header {
+        self.0.as_ptr()
+    }
+
+    /// The record.
+    #[inline(always)]
+    pub(crate) fn header(self) -> &'a Header {
+        // SAFETY: the record lives as long as `'a`, and its words that others write are atomic.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl std::ops::Deref for TaskRef<'_> {
+    type Target = Header;
+    #[inline(always)]
+    fn deref(&self) -> &Header {
+        self.header()
+    }
+}
+
+impl Runnable {
+    /// The right to queue or run the task of this record.
+    ///
+    /// # Safety
+    /// The record lives, is in no queue, and is run by nobody; whoever had that right has given it
+    /// away here.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(task: *mut Header) -> Runnable {
+        // SAFETY: a record that lives is not at address 0.
+        Runnable(unsafe { NonNull::new_unchecked(task) })
+    }
+
+    /// The same of what a slot of a queue held, where null says that there was nothing.
+    ///
+    /// # Safety
+    /// Null; or as for [`from_raw`](Self::from_raw).
+    #[inline(always)]
+    pub(crate) unsafe fn from_slot(task: *mut Header) -> Option<Runnable> {
+        NonNull::new(task).map(Runnable)
+    }
+
+    /// The record, for a slot of a queue, or for the one who runs it. The right goes with it.
+    #[inline(always)]
+    pub(crate) fn into_raw(self) -> *mut Header {
+        self.0.as_ptr()
+    }
+
+    /// Where the record is: to compare, to say what runs.
+    #[inline(always)]
+    pub(crate) fn address(&self) -> *mut Header {
+        self.0.as_ptr()
+    }
+
+    /// The record.
+    #[inline(always)]
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: the record lives (the type's invariant), and its words that others write are
+        // atomic.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Is it a future's?
+    #[inline(always)]
+    pub(crate) fn is_future(&self) -> bool {
+        self.header().kind.has(Kind::FUTURE)
+    }
+
+    /// As a closure that has not begun; back, if it is a future.
+    #[inline(always)]
+    pub(crate) fn into_unstarted(self) -> Result<Unstarted, Runnable> {
+        if self.is_future() { Err(self) } else { Ok(Unstarted(self)) }
+    }
+}
+
+impl Unstarted {
+    /// The right to queue or run the closure of this record.
+    ///
+    /// # Safety
+    /// As for [`Runnable::from_raw`], and the record is a closure's.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(task: *mut Header) -> Unstarted {
+        // SAFETY: this function's contract contains that of `from_raw`.
+        let task = unsafe { Runnable::from_raw(task) };
+        debug_assert!(!task.is_future());
+        Unstarted(task)
+    }
+}
+
+impl Created {
+    /// The right to queue or run the closure of this record, which nobody else knows.
+    ///
+    /// # Safety
+    /// As for [`Unstarted::from_raw`], and no pointer to the record is kept elsewhere.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(task: *mut Header) -> Created {
+        // SAFETY: this function's contract contains that of `from_raw`.
+        Created(unsafe { Unstarted::from_raw(task) })
+    }
+
+    /// Others may know it from now on.
+    #[inline(always)]
+    pub(crate) fn into_unstarted(self) -> Unstarted {
+        self.0
+    }
+
+    /// The record, which the caller alone knows.
+    #[inline(always)]
+    pub(crate) fn into_raw(self) -> *mut Header {
+        self.0.0.into_raw()
+    }
+}
+
+impl From<Created> for Runnable {
+    #[inline(always)]
+    fn from(task: Created) -> Runnable {
+        task.0.into()
+    }
+}
+
+impl std::ops::Deref for Created {
+    type Target = Runnable;
+    #[inline(always)]
+    fn deref(&self) -> &Runnable {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for Unstarted {
+    type Target = Runnable;
+    #[inline(always)]
+    fn deref(&self) -> &Runnable {
+        &self.0
+    }
+}
+
+impl From<Unstarted> for Runnable {
+    #[inline(always)]
+    fn from(task: Unstarted) -> Runnable {
+        task.0
+    }
+}
