@@ -1,6 +1,6 @@
 //! Waiting for a future from blocking code.
 
-use crate::queue::parked::Parked;
+use crate::queue::parked::{Parked, Resumable};
 use crate::queue::reason::WaitReason;
 use crate::sched::cancel::checkpoint;
 use crate::sched::worker::{self, block_thread, wake_node};
@@ -26,7 +26,7 @@ impl Wake for Signal {
         let waiting = self.0.swap(NOTIFIED, AcqRel);
         if !waiting.is_null() && waiting != NOTIFIED {
             // SAFETY: taken out by this swap alone; its owner blocks until it is woken.
-            unsafe { wake_node(worker::current().as_deref(), waiting) };
+            wake_node(worker::current().as_deref(), unsafe { Resumable::from_raw(waiting) });
         }
     }
 }

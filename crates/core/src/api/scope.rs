@@ -18,7 +18,7 @@
 
 use super::handle::JoinHandle;
 use super::{JoinError, spawn};
-use crate::queue::parked::Parked;
+use crate::queue::parked::{Parked, Resumable};
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
@@ -122,7 +122,8 @@ impl Counts {
         // AcqRel: what the task did, for the owner; what the others did, for the one who wakes it.
         if self.shared.fetch_sub(1, AcqRel) == 1 {
             // SAFETY: at 0 the owner has merged and waits for us; it wrote the word before.
-            unsafe { wake_node(w, self.waiter.with(|waiter| *waiter)) };
+            let node = unsafe { Resumable::from_raw(self.waiter.with(|waiter| *waiter)) };
+            wake_node(w, node);
         }
     }
 }

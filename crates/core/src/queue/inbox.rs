@@ -9,7 +9,7 @@
 //!
 //! Tests: `tests/loom/handoff.rs`.
 
-use super::parked::Parked;
+use super::parked::{Parked, Resumable};
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
 use myriad_base::sys::mutant::ord;
 use std::ptr::null_mut;
@@ -28,14 +28,12 @@ impl Default for Inbox {
 
 impl Inbox {
     /// Adds a woken node. The owner may run and free it at once.
-    ///
-    /// # Safety
-    /// The task of `node` is blocked, `node` is in no list, and nobody else wakes it.
-    pub(crate) unsafe fn push(&self, node: *mut Parked) {
+    pub(crate) fn push(&self, node: Resumable) {
+        let node = node.into_raw();
         let mut newest = self.newest.load(Relaxed);
         loop {
-            // SAFETY: `node` is in no list and nobody else wakes it (this function's contract), so
-            // it stands, and `next` is ours until the exchange succeeds.
+            // SAFETY: `node` was a `Resumable`: so it is in no list and stands, and `next` is ours
+            // until the exchange succeeds.
             unsafe { (*node).next.with_mut(|next| *next = newest) };
             match self.newest.compare_exchange_weak(newest, node, ord(Release, "inbox-release"), Relaxed) {
                 Ok(_) => return,
@@ -57,7 +55,7 @@ impl Inbox {
     }
 
     /// Takes all, oldest first, and hands each to `each`.
-    pub(crate) fn take(&self, mut each: impl FnMut(*mut Parked)) {
+    pub(crate) fn take(&self, mut each: impl FnMut(Resumable)) {
         // Acquire: pairs with the Release of every push in the chain (all are read-modify-writes).
         let mut node = self.newest.swap(null_mut(), ord(Acquire, "inbox-acquire"));
         let mut oldest = null_mut();
@@ -72,7 +70,8 @@ impl Inbox {
             // SAFETY: the swap made the whole chain ours; read before `each`, which may let the
             // node go.
             let next = unsafe { (*oldest).next.with(|next| *next) };
-            each(oldest);
+            // SAFETY: pushed as one, and taken out of the chain just now.
+            each(unsafe { Resumable::from_raw(oldest) });
             oldest = next;
         }
     }

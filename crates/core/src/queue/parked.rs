@@ -64,6 +64,75 @@ pub struct Parked {
     pub(crate) end: Cell<Option<End>>,
 }
 
+/// A blocked task or thread that goes on: the right to bring its node to where it is resumed, and
+/// there to resume it. Moved, not copied: it goes on once.
+///
+/// **Invariant.** While a value exists its node stands, blocked or about to block having published
+/// itself; it is in no list; and nobody else wakes it. (A request to a worker, which is no wait,
+/// travels through inboxes as one, without a home.)
+#[derive(Debug)]
+#[repr(transparent)]
+#[must_use = "what nobody resumes waits for ever"]
+pub(crate) struct Resumable(NonNull<Parked>);
+
+// As cheap as the pointer that it is, with null for "none".
+const _: () = assert!(size_of::<Option<Resumable>>() == size_of::<usize>() && !std::mem::needs_drop::<Resumable>());
+
+impl Resumable {
+    /// The right to let go on what waits at this node.
+    ///
+    /// # Safety
+    /// The node is blocked, or about to block having published itself, in no list, and woken by
+    /// nobody else; whoever had that right has given it away here. Or it is a request's, for an
+    /// inbox.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(node: *mut Parked) -> Resumable {
+        // SAFETY: a node that stands is not at address 0.
+        Resumable(unsafe { NonNull::new_unchecked(node) })
+    }
+
+    /// The same of what a slot of a list held, where null says that there was nothing.
+    ///
+    /// # Safety
+    /// Null; or as for [`from_raw`](Self::from_raw).
+    #[inline(always)]
+    pub(crate) unsafe fn from_slot(node: *mut Parked) -> Option<Resumable> {
+        NonNull::new(node).map(Resumable)
+    }
+
+    /// The node, for a slot of a list, or for the one who resumes it. The right goes with it.
+    #[inline(always)]
+    pub(crate) fn into_raw(self) -> *mut Parked {
+        self.0.as_ptr()
+    }
+
+    /// Where the node is, to compare.
+    #[inline(always)]
+    pub(crate) fn address(&self) -> *mut Parked {
+        self.0.as_ptr()
+    }
+
+    /// The worker that runs it; `None` for a foreign thread.
+    #[inline(always)]
+    pub(crate) fn home(&self) -> Option<Home> {
+        // SAFETY: the node stands (the type's invariant), and `home` does not change.
+        unsafe { (*self.0.as_ptr()).home }
+    }
+
+    /// Where its worker goes on, if that has left the stack: see the module's header.
+    ///
+    /// # Safety
+    /// The calling thread is the worker that resumes it, or has the lock of the ring that it was
+    /// in.
+    #[inline(always)]
+    pub(crate) unsafe fn saved(&self) -> *mut u8 {
+        // SAFETY: the node stands (the type's invariant). Its `saved` is written by its worker,
+        // when that leaves the stack, or before the node was published: the calling thread is that
+        // worker, or the ring's lock has shown it what was published (this function's contract).
+        unsafe { (*self.0.as_ptr()).saved.with(|saved| *saved) }
+    }
+}
+
 /// Asks a wait to end, because its task is cancelled. True: it is off all lists, nobody will wake
 /// it any more, and the caller does. False: its wake is on the way, or it goes on waiting (and has
 /// passed the request on to what it waits for).

@@ -5,10 +5,11 @@
 //! ([`crate::sched::rescue::takeover`]). A switch costs microseconds there, the lock some
 //! nanoseconds.
 
-use super::parked::Parked;
+use super::parked::{Parked, Resumable};
 use myriad_base::sys::atomic::{AtomicU32, Ordering::*, Peek};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::{on, ord};
+use std::marker::PhantomData;
 use std::ptr::null_mut;
 // The mode: written before there are tasks, and not in a model.
 use std::sync::atomic::AtomicBool;
@@ -50,19 +51,13 @@ impl ReadyQueue {
         self.shared.load(Relaxed)
     }
 
-    /// The ring that is not shared, for its owner.
+    /// The ring in its owner's hands, if it is not shared.
     ///
     /// # Safety
-    /// The ring is not [shared](Self::is_shared). The caller is the owner, and not within another
-    /// call; the reference ends before the next one.
-    #[allow(clippy::mut_from_ref, reason = "the owner's")]
+    /// The calling thread is the owner, and stays so while the result is used.
     #[inline(always)]
-    pub(crate) unsafe fn owned(&self) -> &mut Ready {
-        debug_assert!(!self.is_shared());
-        // SAFETY: the ring is not shared, so nobody but the owner reaches it, and the owner is in
-        // no other call (this function's contract). (Not in a model: these look at the shared
-        // ring.)
-        unsafe { &mut *self.ring.with_mut(|ring| ring) }
+    pub(crate) unsafe fn owner(&self) -> Option<OwnRing<'_>> {
+        (!self.is_shared()).then_some(OwnRing { ring: &self.ring, thread: PhantomData })
     }
 
     /// The shared ring, for anybody. `f` is short, and nothing foreign.
@@ -93,6 +88,42 @@ impl ReadyQueue {
     }
 }
 
+/// A ring that is not shared, in its owner's hands. It is not `Send`, and lives no longer than what
+/// says that its thread is the owner (a borrowed worker).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnRing<'a> {
+    ring: &'a UnsafeCell<Ready>,
+    thread: PhantomData<*mut ()>,
+}
+
+impl OwnRing<'_> {
+    #[inline(always)]
+    fn with<R>(self, f: impl FnOnce(&mut Ready) -> R) -> R {
+        // SAFETY: the ring is not shared, so nobody but the owner reaches it, which is the calling
+        // thread; what is called here, of this file, calls nothing else, so no call is within
+        // another.
+        self.ring.with_mut(|ring| f(unsafe { &mut *ring }))
+    }
+
+    /// See [`Ready::push`].
+    #[inline(always)]
+    pub(crate) fn push(self, node: Resumable) {
+        self.with(|ring| ring.push(node));
+    }
+
+    /// See [`Ready::pop`].
+    #[inline(always)]
+    pub(crate) fn pop(self) -> Option<Resumable> {
+        self.with(Ready::pop)
+    }
+
+    /// See [`Ready::is_empty`].
+    #[inline(always)]
+    pub(crate) fn is_empty(self) -> bool {
+        self.with(|ring| ring.is_empty())
+    }
+}
+
 /// Grows by doubling; never shrinks.
 #[derive(Debug)]
 pub(crate) struct Ready {
@@ -119,19 +150,19 @@ impl Ready {
 
     /// Adds a node behind all others.
     #[inline(always)]
-    pub(crate) fn push(&mut self, node: *mut Parked) {
+    pub(crate) fn push(&mut self, node: Resumable) {
         if self.end - self.first == self.slots.len() {
             self.grow();
         }
-        *self.slot(self.end) = node;
+        *self.slot(self.end) = node.into_raw();
         self.end += 1;
     }
 
-    /// Takes the first node; null if there is none.
+    /// Takes the first node.
     #[inline(always)]
-    pub(crate) fn pop(&mut self) -> *mut Parked {
+    pub(crate) fn pop(&mut self) -> Option<Resumable> {
         if self.first == self.end {
-            return null_mut();
+            return None;
         }
         let node = *self.slot(self.first);
         self.first += 1;
@@ -139,7 +170,8 @@ impl Ready {
             // Its node's line and the next below, where the saved registers are.
             prefetch((*self.slot(self.first + 3)).cast());
         }
-        node
+        // SAFETY: pushed as one, and out of the ring now.
+        Some(unsafe { Resumable::from_raw(node) })
     }
 
     /// Is there none?
@@ -162,16 +194,17 @@ impl Ready {
         self.first_free(is_held).is_some()
     }
 
-    /// Takes the first node that others may take; null if there is none.
-    pub(crate) fn pop_free(&mut self, is_held: IsHeld) -> *mut Parked {
-        let Some(position) = self.first_free(is_held) else { return null_mut() };
+    /// Takes the first node that others may take.
+    pub(crate) fn pop_free(&mut self, is_held: IsHeld) -> Option<Resumable> {
+        let position = self.first_free(is_held)?;
         let node = *self.slot(position);
         // Those before it keep their order.
         for later in (self.first..position).rev() {
             *self.slot(later + 1) = *self.slot(later);
         }
         self.first += 1;
-        node
+        // SAFETY: pushed as one, and out of the ring now.
+        Some(unsafe { Resumable::from_raw(node) })
     }
 
     #[cold]

@@ -28,7 +28,7 @@
 
 use crate::queue::deque::{Deque, Line, OwnDeque};
 use crate::queue::inbox::Inbox;
-use crate::queue::parked::{Home, Parked};
+use crate::queue::parked::{Home, Resumable};
 use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::queue::ready::ReadyQueue;
 use crate::record::task::Runnable;
@@ -351,11 +351,9 @@ impl Workers {
     /// Sends a woken node to its home. `fence` is the caller's own.
     ///
     /// # Safety
-    /// `node` is blocked, or a request's; it is in no list, and nobody else wakes it. `to` is its
-    /// home, or whom the request is for.
-    pub(crate) unsafe fn send(&self, to: &'static WorkerShared, node: *mut Parked, fence: &Fence) {
-        // SAFETY: the node is in no list, and nobody else wakes it (this function's contract).
-        unsafe { to.remote.inbox.push(node) };
+    /// `to` is the node's home, or whom the request is for.
+    pub(crate) unsafe fn send(&self, to: &'static WorkerShared, node: Resumable, fence: &Fence) {
+        to.remote.inbox.push(node);
         if !on("inbox-light") {
             // Pairs with the heavy fence in `sleep`.
             fence.light();

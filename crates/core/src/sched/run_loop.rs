@@ -23,7 +23,7 @@ use super::priority::{self, Whose};
 use super::spare;
 use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Peer, Role, Worker};
-use crate::queue::parked::Parked;
+use crate::queue::parked::{Parked, Resumable};
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
 use crate::record::header::{DETACHED, Ended, Header};
@@ -70,7 +70,7 @@ pub(crate) fn run(w: Role) -> LoopEnd {
             w.tick_countdown.store(left - 1, Relaxed);
         }
         let node = w.take_ready();
-        if !node.is_null() {
+        if let Some(node) = node {
             // SAFETY: a ready node of ours.
             match unsafe { resume(w, node) } {
                 Some(now) => w = now,
@@ -219,17 +219,15 @@ fn start_taken(w: Role, task: Option<Runnable>) -> (Role, bool) {
 /// needed any more.
 ///
 /// # Safety
-/// `node` is a blocked node of `w` or, in threads mode, of a worker from which it was adopted; it
-/// is ready, and out of the queues, so that only the caller goes on with it.
+/// `node` is one of `w` or, in threads mode, of a worker from which it was adopted.
 #[inline(always)]
-unsafe fn resume(w: Role, node: *mut Parked) -> Option<Role> {
+unsafe fn resume(w: Role, node: Resumable) -> Option<Role> {
     let me = Parked::saved(None, w.stacks.here(), WaitReason::Other);
     w.stacks.park_idle(&me);
-    // SAFETY: the node is out of the queues, so it stays blocked until the switch, and its stack is
-    // saved (this function's contract). `me` is in the idle list, from which only this worker takes
-    // it.
+    // SAFETY: this worker resumes the node (this function's contract), next. `me` is in the idle
+    // list, from which only this worker takes it.
     let needed = unsafe {
-        let to = (*node).saved.with(|saved| *saved);
+        let to = node.saved();
         me.saved.with_mut(|saved| w.stacks.switch(&w, saved, to))
     };
     needed.then(|| w.refresh())

@@ -21,7 +21,7 @@
 
 mod sleep;
 
-use crate::queue::parked::Parked;
+use crate::queue::parked::{Parked, Resumable};
 use crate::sched::cancel::cancel_scope::Asked;
 use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::pool::Pool;
@@ -337,7 +337,7 @@ impl Timers {
                 if (*this).fire == FIRE_WAIT {
                     let wait = (*this).data.cast::<Wait>();
                     if Wait::claim_timeout(wait) {
-                        blocked.add(Wait::node(wait));
+                        blocked.add(Wait::resumable(wait));
                     }
                 } else if (*this).fire == FIRE_CANCEL_SCOPE {
                     // Its task removes the timer, under this lock, before it leaves the cancel
@@ -363,12 +363,10 @@ impl Blocked {
         Blocked { first: null_mut(), last: null_mut() }
     }
 
-    /// # Safety
-    /// `node` is that of a wait that was claimed for the timer, and is woken by us alone.
-    unsafe fn add(&mut self, node: *mut Parked) {
-        // SAFETY: `node` was claimed and is woken by us alone (this function's contract), so it
-        // stays blocked, and its `next` is ours. `last` was added under this contract, and is woken
-        // after the chain is complete.
+    fn add(&mut self, node: Resumable) {
+        let node = node.into_raw();
+        // SAFETY: `node` and `last` were `Resumable`s, so they stay blocked, and their `next` is
+        // ours until `wake_all`.
         unsafe {
             (*node).next.with_mut(|next| *next = null_mut());
             if self.last.is_null() {
@@ -388,7 +386,7 @@ impl Blocked {
             // SAFETY: claimed, so still blocked; its successor is read before it is woken.
             unsafe {
                 let next = (*node).next.with(|next| *next);
-                wake_node(Some(w), node);
+                wake_node(Some(w), Resumable::from_raw(node));
                 node = next;
             }
         }

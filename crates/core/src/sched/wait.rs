@@ -31,6 +31,7 @@
 //! for the waker of a [`PollWait`]: written before the word is opened (Release), taken by whoever
 //! claims it (Acquire).
 
+use crate::queue::parked::Resumable;
 pub use crate::queue::parked::{End, Parked};
 pub use crate::queue::reason::WaitReason;
 use crate::sched::cancel::{checkpoint, thread};
@@ -350,6 +351,17 @@ impl Wait {
     pub(crate) unsafe fn claim_timeout(this: *const Wait) -> bool {
         // SAFETY: the wait is alive (this function's contract), and `claim` is atomic.
         unsafe { (*this).try_claim(TIMED_OUT) }
+    }
+
+    /// What goes on when it is woken.
+    ///
+    /// # Safety
+    /// The wait was claimed by the caller, and was not woken yet; it is in no list.
+    #[inline(always)]
+    pub(crate) unsafe fn resumable(this: *const Wait) -> Resumable {
+        // SAFETY: claimed (this function's contract), so its owner blocks until this caller wakes
+        // it.
+        unsafe { Resumable::from_raw(Wait::node(this)) }
     }
 
     /// # Safety

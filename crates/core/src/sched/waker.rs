@@ -12,7 +12,7 @@
 //! The same word with tag [`TASK`] stands in `waiter` of the task that a future awaits; a foreign
 //! waker stands there as a box with tag [`BOXED`]; tag 0 is the node of a blocked task or thread.
 
-use crate::queue::parked::Parked;
+use crate::queue::parked::Resumable;
 use crate::record::header::Header;
 use crate::record::state;
 use crate::record::task::Runnable;
@@ -135,7 +135,7 @@ pub(crate) fn is_same_task(waiter: *mut (), waker: &Waker) -> bool {
 pub(crate) unsafe fn wake_waiter_as(w: Role, waiter: *mut ()) -> Role {
     match waiter.addr() & TAG {
         // SAFETY: tag 0 is a blocked node, and the word is ours alone.
-        0 => unsafe { worker::wake_node(Some(&w), waiter.cast::<Parked>()) },
+        0 => worker::wake_node(Some(&w), unsafe { Resumable::from_raw(waiter.cast()) }),
         // SAFETY: tag TASK is a packed word.
         TASK => unsafe { wake(waiter.map_addr(|a| a & !TAG)) },
         // SAFETY: a box of ours.
@@ -166,7 +166,7 @@ pub(crate) unsafe fn wake_waiter(w: Option<Role>, waiter: *mut ()) -> Option<Rol
         match w {
             Some(w) => return Some(wake_waiter_as(w, waiter)),
             None => match waiter.addr() & TAG {
-                0 => worker::wake_node(None, waiter.cast::<Parked>()),
+                0 => worker::wake_node(None, Resumable::from_raw(waiter.cast())),
                 TASK => wake(waiter.map_addr(|a| a & !TAG)),
                 _ => from_box(waiter).wake(),
             },

@@ -38,7 +38,7 @@ pub(crate) use role::Role;
 use super::idle::WorkerShared;
 use super::priority::LaneState;
 use super::stacks::Stacks;
-use crate::queue::parked::{Home, Parked};
+use crate::queue::parked::{Home, Parked, Resumable};
 use crate::record::current::{CurrentTask, Running};
 use crate::record::header::{Header, Kind};
 use crate::record::memory::{self, Memory};
@@ -54,7 +54,7 @@ use myriad_base::lock::bias_owner::BiasOwner;
 use myriad_base::sys::atomic::{AtomicU32, Ordering::*};
 use myriad_base::sys::fence::Fence;
 use std::cell::Cell;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 /// Channel operations of a task before it lets others run. (Some 2 µs. With half of it a relay of
 /// futures on two workers takes an eighth longer: after each round a channel's lines move to the
@@ -121,9 +121,9 @@ pub(crate) struct Peer {
 pub(crate) struct Worker {
     /// What others see. First, so that a reference to the one is one to the other.
     peer: Peer,
-    /// The blocked task that goes on before those in the ready queue, or null: see
+    /// The blocked task that goes on before those in the ready queue: see
     /// [`Worker::make_next`]. Fiber mode only.
-    pub next: Cell<*mut Parked>,
+    pub next: blocked::Next,
     /// How many turns there are between two looks.
     pub tick_interval: Cell<u32>,
     /// What is entered with the next turn.
@@ -315,7 +315,7 @@ impl Worker {
         };
         let worker = Worker {
             peer,
-            next: Cell::new(null_mut()),
+            next: blocked::Next::default(),
             tick_interval: Cell::new(SELDOM),
             run_next: dispatch::RunNext::default(),
             fairness_step: Cell::new(0),
@@ -426,63 +426,41 @@ pub(crate) const SELDOM: u32 = 61;
 pub(crate) const OFTEN: u32 = 7;
 
 /// Wakes a blocked task or thread. `worker` is the calling thread's, if it is one.
-///
-/// # Safety
-/// The node is blocked, or about to block having published itself, is in no list, and is woken by
-/// nobody else. It may be gone when this returns.
 #[inline(always)]
-pub(crate) unsafe fn wake_node(worker: Option<&Worker>, node: *mut Parked) {
-    // SAFETY: the node stands until it is woken, and only the caller wakes it (this function's
-    // contract).
-    let home = unsafe { (*node).home }.map(Home::shared);
-    lifecycle::woken(node);
+pub(crate) fn wake_node(worker: Option<&Worker>, node: Resumable) {
+    let home = node.home().map(Home::shared);
+    lifecycle::woken(node.address());
     match (home, worker) {
-        // SAFETY: the node is blocked and in no list (this function's contract), and its home is
-        // `worker`, the calling one.
+        // SAFETY: the node's home is `worker`, the calling one.
         (Some(home), Some(worker)) if worker.is(home) => unsafe { worker.make_ready(node) },
-        // SAFETY: the node is blocked, in no list, and nobody else wakes it: the contract of both
-        // functions.
-        _ => unsafe { wake_elsewhere(home, worker, node) },
+        _ => wake_elsewhere(worker, node),
     }
 }
 
 /// Wakes a blocked task or thread to which the caller has handed what it will work on: if it is on
 /// this worker, it goes on next.
-///
-/// # Safety
-/// The node is blocked, or about to block having published itself, is in no list, and is woken by
-/// nobody else. It may be gone when this returns.
 #[inline(always)]
-pub(crate) unsafe fn wake_node_next(worker: Option<&Worker>, node: *mut Parked) {
-    // SAFETY: the node stands until it is woken, and only the caller wakes it (this function's
-    // contract).
-    let home = unsafe { (*node).home }.map(Home::shared);
-    lifecycle::woken(node);
+pub(crate) fn wake_node_next(worker: Option<&Worker>, node: Resumable) {
+    let home = node.home().map(Home::shared);
+    lifecycle::woken(node.address());
     match (home, worker) {
-        // SAFETY: the node is blocked and in no list (this function's contract), and its home is
-        // `worker`, the calling one.
+        // SAFETY: the node's home is `worker`, the calling one.
         (Some(home), Some(worker)) if worker.is(home) => unsafe { worker.make_next(node) },
-        // SAFETY: the node is blocked, in no list, and nobody else wakes it: the contract of both
-        // functions.
-        _ => unsafe { wake_elsewhere(home, worker, node) },
+        _ => wake_elsewhere(worker, node),
     }
 }
 
-/// # Safety
-/// The node is blocked, or about to block having published itself, is in no list, and is woken by
-/// nobody else. `home` is its home. It may be gone when this returns.
 #[inline(never)]
-unsafe fn wake_elsewhere(home: Option<&'static WorkerShared>, worker: Option<&Worker>, node: *mut Parked) {
-    match home {
+fn wake_elsewhere(worker: Option<&Worker>, node: Resumable) {
+    match node.home().map(Home::shared) {
         Some(home) => {
             let fence = worker.map_or(Fence::foreign(), |worker| worker.shared.deque.fence);
-            // SAFETY: the node is in no list, nobody else wakes it, and `home` is its home (this
-            // function's contract).
+            // SAFETY: `home` is the node's home.
             unsafe { home.workers.send(home, node, &fence) }
         }
         // SAFETY: the node has no home, so a foreign thread waits at its parker, which stands until
-        // it is open; nobody else wakes the node, so nobody else opens it.
-        None => unsafe { foreign::open(&raw const (*node).parker) },
+        // it is open; only this caller wakes the node, so nobody else opens it.
+        None => unsafe { foreign::open(&raw const (*node.into_raw()).parker) },
     }
 }
 

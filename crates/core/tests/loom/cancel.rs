@@ -7,7 +7,7 @@
 use super::tasks::Task;
 use super::{SCRIPT, Script};
 use crate::queue::inbox::Inbox;
-use crate::queue::parked::Parked;
+use crate::queue::parked::{Parked, Resumable};
 use crate::sched::cancel::model;
 use loom::thread;
 use myriad_base::lock::biased::BiasedLock;
@@ -73,7 +73,7 @@ impl World {
         });
         if let Some(wait) = woken {
             // SAFETY: taken off the list; its only waker.
-            unsafe { self.inbox.push(std::ptr::from_ref(&*self.nodes[wait]).cast_mut()) };
+            self.inbox.push(unsafe { Resumable::from_raw(std::ptr::from_ref(&*self.nodes[wait]).cast_mut()) });
         }
     }
     fn cancel(&self) {
@@ -86,7 +86,7 @@ impl World {
     }
     fn ask(&self) {
         // SAFETY: a node of its own, sent once.
-        unsafe { self.inbox.push(std::ptr::from_ref(&*self.request).cast_mut()) };
+        self.inbox.push(unsafe { Resumable::from_raw(std::ptr::from_ref(&*self.request).cast_mut()) });
     }
     /// As a primitive's `End`.
     fn end(&self, wait: usize) -> bool {
@@ -104,6 +104,7 @@ impl World {
     /// The home looks into its inbox. Says which waits are over, and that by a cancellation.
     fn turn(&self, running: Option<usize>, over: &mut [u32; 2], cancelled: &mut bool) {
         self.inbox.take(|node| {
+            let node = node.into_raw();
             if !std::ptr::eq(node, &*self.request) {
                 over[self.wait_of(node)] += 1;
                 return;

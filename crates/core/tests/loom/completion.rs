@@ -4,7 +4,7 @@
 use super::tasks::{Life, Task, Tasks, start};
 use super::{SCRIPT, Script};
 use crate::queue::deque::{Deque, OwnDeque};
-use crate::queue::parked::Parked;
+use crate::queue::parked::{Parked, Resumable};
 use crate::record::header::{DETACHED, Header};
 use crate::record::task::Runnable;
 use crate::sched::worker::{block_thread, wake_node};
@@ -146,7 +146,7 @@ fn foreign_join() {
             unsafe {
                 let waiter = Header::complete(&w.task().header);
                 if !waiter.is_null() {
-                    wake_node(None, waiter.cast());
+                    wake_node(None, Resumable::from_raw(waiter.cast()));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use super::{SCRIPT, Script};
 use crate::queue::inbox::Inbox;
-use crate::queue::parked::Parked;
+use crate::queue::parked::{Parked, Resumable};
 use loom::thread;
 use myriad_base::stack::threads::{Baton, Order};
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
@@ -69,7 +69,7 @@ impl Home {
             assert_eq!(self.saved(), SAVED);
         }
         // SAFETY: the node blocks, and this is its only waker.
-        unsafe { self.inbox.push(node) };
+        self.inbox.push(unsafe { Resumable::from_raw(node) });
     }
     /// The home's loop, until the node is there.
     fn wait_for_node(&self) {
@@ -80,7 +80,7 @@ impl Home {
                 thread::yield_now();
             } else {
                 self.inbox.take(|node| {
-                    assert!(std::ptr::eq(node, &*self.node));
+                    assert!(std::ptr::eq(node.address(), &*self.node));
                     woken += 1;
                 });
             }

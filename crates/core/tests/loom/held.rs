@@ -7,7 +7,7 @@
 
 use super::tasks::Task;
 use super::{SCRIPT, Script};
-use crate::queue::parked::Parked;
+use crate::queue::parked::{Parked, Resumable};
 use crate::sched::cancel::model;
 use crate::sched::wait::foreign;
 use crate::sched::worker;
@@ -102,7 +102,7 @@ impl World {
         });
         if let Some(wait) = woken {
             // SAFETY: taken off the list; its only waker.
-            unsafe { worker::wake_node(None, (&raw const self.waits[wait].node).cast_mut()) };
+            worker::wake_node(None, unsafe { Resumable::from_raw((&raw const self.waits[wait].node).cast_mut()) });
         }
     }
     fn cancel(&self) {

@@ -3,7 +3,7 @@
 
 use super::pool::{TestPool, spawn_part};
 use super::{SCRIPT, Script};
-use crate::queue::parked::{Home, Parked};
+use crate::queue::parked::{Home, Parked, Resumable};
 use crate::sched::idle::WorkerShared;
 use loom::thread;
 use myriad_base::stack::threads::{Baton, Order};
@@ -35,10 +35,11 @@ impl Ward {
     /// A waker on another worker, or a foreign thread.
     fn wake(&self, node: usize, fence: &Fence) {
         // SAFETY: the node is in no list, and this is its only waker.
-        unsafe { self.w.workers.send(self.w.shared(0), self.nodes[node], fence) };
+        unsafe { self.w.workers.send(self.w.shared(0), Resumable::from_raw(self.nodes[node]), fence) };
     }
     /// The task goes on.
-    fn go_on(&self, node: *mut Parked) {
+    fn go_on(&self, node: Resumable) {
+        let node = node.into_raw();
         assert!(self.nodes.contains(&node));
         // SAFETY: loom has checked that nobody else is at it.
         unsafe { (*node).saved.with_mut(|saved| *saved = saved.cast()) };
@@ -48,12 +49,10 @@ impl Ward {
     fn own_turn(&self) -> bool {
         let me = self.w.shared(0);
         let node = me.ready.locked(|ring| ring.pop());
-        if !node.is_null() {
+        if let Some(node) = node {
             self.go_on(node);
         } else if !me.remote.inbox.is_empty() {
-            // SAFETY: the node has come out of the inbox, so it is in no list; it stands to the end
-            // of the script.
-            me.remote.inbox.take(|node| unsafe { me.push_ready(node) });
+            me.remote.inbox.take(|node| me.push_ready(node));
         } else {
             return false;
         }
@@ -125,7 +124,7 @@ fn helper_told_by_the_ward() {
     let helper = spawn_part(&ward, Ward::help_once);
     let me = ward.w.shared(0);
     // SAFETY: the node is in no list, and stands to the end of the script.
-    unsafe { me.push_ready(ward.nodes[0]) };
+    me.push_ready(unsafe { Resumable::from_raw(ward.nodes[0]) });
     helper.join().unwrap();
     assert_eq!(ward.taken(), 1);
 }

@@ -7,7 +7,7 @@
 use super::pool::{TestPool, spawn_part};
 use super::tasks::start;
 use super::{SCRIPT, Script};
-use crate::queue::parked::{Home, Parked};
+use crate::queue::parked::{Home, Parked, Resumable};
 use crate::record::task::Runnable;
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
 use myriad_base::sys::mutant::on;
@@ -48,7 +48,7 @@ fn remote_wake() {
         assert_eq!(woken, 1);
     });
     // SAFETY: the node is in no list, and this is its only waker.
-    unsafe { w.workers.send(home, node, &w.shared(0).deque.fence) };
+    unsafe { w.workers.send(home, Resumable::from_raw(node), &w.shared(0).deque.fence) };
     sleeper.join().unwrap();
     // SAFETY: the box from above, which nobody uses any more.
     drop(unsafe { Box::from_raw(node) });

@@ -12,8 +12,8 @@ pub(super) struct Ring {
     pub(super) mask: usize,
 }
 
-/// The ring is for the owner, and for whoever has the lock: the owner replaces it under the lock only
-/// (I5), so it stands still for both. Each of the two has its way to the slots.
+/// The ring is for the owner, and for whoever has the lock: the owner replaces it under the lock
+/// only (I5), so it stands still for both. Each of the two has its way to the slots.
 impl Deque {
     /// The slot of a position.
     ///
@@ -21,8 +21,8 @@ impl Deque {
     /// The calling thread is the owner, or has the lock.
     #[inline(always)]
     unsafe fn slot_at(&self, position: usize) -> &AtomicPtr<Header> {
-        // SAFETY: the ring stands still for the owner and under the lock (this function's contract);
-        // the masked index is within it.
+        // SAFETY: the ring stands still for the owner and under the lock (this function's
+        // contract); the masked index is within it.
         self.ring.with(|ring| unsafe { &*(*ring).slots.add(position & (*ring).mask) })
     }
 }

@@ -70,8 +70,8 @@ impl Deque {
                 slot.swap(null_mut(), Relaxed)
             };
             head += 1;
-            // SAFETY: the swap, under the lock, has taken the task out of the deque, for this caller
-            // alone. Null is a tombstone.
+            // SAFETY: the swap, under the lock, has taken the task out of the deque, for this
+            // caller alone. Null is a tombstone.
             if let Some(task) = unsafe { Runnable::from_slot(task) } {
                 room[taken] = Some(task);
                 taken += 1;
@@ -108,8 +108,8 @@ impl Deque {
         if top > oldest || on("forced-no-top-check") {
             let first = if on("forced-no-rescan") { oldest } else { split };
             for i in first..=oldest {
-                // SAFETY: the swap, under the lock, takes the task out of the deque, for this caller
-                // alone. Null is a tombstone.
+                // SAFETY: the swap, under the lock, takes the task out of the deque, for this
+                // caller alone. Null is a tombstone.
                 if let Some(task) = unsafe { Runnable::from_slot(guard.slot(i).swap(null_mut(), Relaxed)) } {
                     if !on("forced-no-stolen-flag") {
                         task.header().marks.fetch_or(Marks::STOLEN, Relaxed);

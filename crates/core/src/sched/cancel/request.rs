@@ -10,7 +10,7 @@
 //! record in a frame is looked up among the worker's [frames](super::scoped_tasks).
 
 use super::{cancel_scope, checkpoint};
-use crate::queue::parked::Parked;
+use crate::queue::parked::{Parked, Resumable};
 use crate::record::header::{Header, Kind, Marks};
 use crate::record::position;
 use crate::record::position::Position;
@@ -145,8 +145,8 @@ fn send(to: &'static Peer, what: What) {
 fn post(to: &'static Peer, what: What, me: Option<&Peer>) {
     let request = Box::into_raw(Box::new(Request { node: Parked::new(None), what }));
     let fence = me.map_or(Fence::foreign(), |w| w.shared.deque.fence);
-    // SAFETY: a node of our own, in no list; the worker frees it.
-    unsafe { to.shared.workers.send(&to.shared, request.cast(), &fence) };
+    // SAFETY: a request's node of our own, in no list, for that worker, which frees it.
+    unsafe { to.shared.workers.send(&to.shared, Resumable::from_raw(request.cast()), &fence) };
 }
 
 /// A request has come out of the inbox.
@@ -293,7 +293,7 @@ pub(super) unsafe fn look(w: &'static Peer, mut task: *const Header) {
                         return;
                     }
                     if checkpoint::end(node) {
-                        w.own().make_ready(node.cast_mut());
+                        w.own().make_ready(Resumable::from_raw(node.cast_mut()));
                     }
                     return;
                 }
@@ -361,7 +361,7 @@ pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
         // Release: we are through.
         (*task).idx.store(word, ord(Release, "held-release"));
         if let Some(node) = ended {
-            worker::wake_node(worker::current().as_deref(), node.cast_mut());
+            worker::wake_node(worker::current().as_deref(), Resumable::from_raw(node.cast_mut()));
         }
     }
 }

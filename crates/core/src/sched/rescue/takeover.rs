@@ -24,13 +24,12 @@
 //!
 //! Tests: `tests/loom/relief.rs`.
 
-use crate::queue::parked::Parked;
+use crate::queue::parked::Resumable;
 use crate::sched::idle::{WorkerShared, Workers};
 use crate::sched::stacks::is_held;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::fence::{Fence, heavy};
 use myriad_base::sys::mutant::on;
-use std::ptr::null_mut;
 use std::time::Duration;
 
 impl WorkerShared {
@@ -56,15 +55,15 @@ impl WorkerShared {
             || self.ready.is_shared() && !on("sleep-no-ring") && self.ready.locked(|ring| ring.has_free(is_held))
     }
 
-    /// Takes a ready task of this worker, for another one. Null if there is none; those of groups
+    /// Takes a ready task of this worker, for another one; those of groups
     /// stay ([`crate::task::Group`]).
-    pub(crate) fn take_ready(&self) -> *mut Parked {
+    pub(crate) fn take_ready(&self) -> Option<Resumable> {
         if !self.may_be_relieved() {
-            return null_mut();
+            return None;
         }
         self.ready.locked(|ring| {
             let node = ring.pop_free(is_held);
-            if !node.is_null() {
+            if node.is_some() {
                 return node;
             }
             self.remote.inbox.take(|node| ring.push(node));
@@ -77,10 +76,8 @@ impl WorkerShared {
     /// No fence: a monitor that opens us, or a sleeper, looks at the ring under its lock, before
     /// our push (then the lock shows us what it did before) or after it.
     ///
-    /// # Safety
-    /// The node is blocked, in no list, and stands until it goes on. The worker is in threads mode,
-    /// and goes on with it, or lets another do so.
-    pub(crate) unsafe fn push_ready(&self, node: *mut Parked) {
+    /// The worker goes on with it, or lets another do so.
+    pub(crate) fn push_ready(&self, node: Resumable) {
         self.ready.locked(|ring| ring.push(node));
         if self.is_open() {
             self.workers.tell_helper();
@@ -121,10 +118,10 @@ impl Workers {
     /// Takes a ready task of a worker that is stuck, and says whose it was.
     #[cold]
     #[inline(never)]
-    pub(crate) fn adopt(&self, me: &WorkerShared) -> Option<(&'static WorkerShared, *mut Parked)> {
+    pub(crate) fn adopt(&self, me: &WorkerShared) -> Option<(&'static WorkerShared, Resumable)> {
         self.others(me).filter(|other| other.is_open()).find_map(|other| {
-            let node = other.take_ready();
-            (!node.is_null()).then_some((other, node))
+            let node = other.take_ready()?;
+            Some((other, node))
         })
     }
 

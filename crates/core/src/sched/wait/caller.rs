@@ -181,8 +181,8 @@ impl Caller {
     #[inline(always)]
     pub unsafe fn wake_next(self, waiter: Waiter) {
         match waiter.0 {
-            // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            WaiterKind::Blocked(wait) => unsafe { wake_node_next(self.worker().as_deref(), Wait::node(wait)) },
+            // SAFETY: claimed, so its owner blocks until we wake it.
+            WaiterKind::Blocked(wait) => wake_node_next(self.worker().as_deref(), unsafe { Wait::resumable(wait) }),
             WaiterKind::Future(waker) => waker.wake(),
         }
     }
@@ -194,8 +194,8 @@ impl Caller {
     #[inline(always)]
     pub unsafe fn wake(self, waiter: Waiter) {
         match waiter.0 {
-            // SAFETY: claimed, so its owner blocks until we wake it; gone afterwards.
-            WaiterKind::Blocked(wait) => unsafe { wake_node(self.worker().as_deref(), Wait::node(wait)) },
+            // SAFETY: claimed, so its owner blocks until we wake it.
+            WaiterKind::Blocked(wait) => wake_node(self.worker().as_deref(), unsafe { Wait::resumable(wait) }),
             WaiterKind::Future(waker) => waker.wake(),
         }
     }

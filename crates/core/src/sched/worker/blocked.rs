@@ -2,8 +2,8 @@
 
 use super::super::idle::WorkerShared;
 use super::{BUDGET, Role, Worker};
-use crate::queue::parked::{Home, Parked};
-use crate::queue::ready::{Ready, prefetch};
+use crate::queue::parked::{Home, Parked, Resumable};
+use crate::queue::ready::{OwnRing, Ready, prefetch};
 use crate::queue::reason::WaitReason;
 use crate::record::header::Kind;
 use crate::sched::cancel::{checkpoint, request};
@@ -12,25 +12,64 @@ use crate::sched::lifecycle;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::stack::switch::switch;
 use myriad_base::sys::atomic::Ordering::*;
+use std::cell::Cell;
 use std::ptr::null_mut;
+
+/// The slot of the blocked task that goes on before all that are ready.
+#[derive(Debug)]
+pub(crate) struct Next(Cell<*mut Parked>);
+
+impl Default for Next {
+    fn default() -> Self {
+        Next(Cell::new(null_mut()))
+    }
+}
+
+impl Next {
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.0.get().is_null()
+    }
+
+    /// Returns the one that was there.
+    #[inline(always)]
+    fn replace(&self, node: Resumable) -> Option<Resumable> {
+        // SAFETY: it was put there as one, and is out of the slot now.
+        unsafe { Resumable::from_slot(self.0.replace(node.into_raw())) }
+    }
+
+    /// (Most often there is none, so it is written only if there was one.)
+    #[inline(always)]
+    fn take(&self) -> Option<Resumable> {
+        // SAFETY: as in `replace`.
+        let node = unsafe { Resumable::from_slot(self.0.get()) };
+        if node.is_some() {
+            self.0.set(null_mut());
+        }
+        node
+    }
+}
 
 impl Worker {
     /// A blocked task of this worker goes on, behind all that are ready: first come, first served,
     /// so nobody starves.
     ///
     /// # Safety
-    /// The node is blocked, or about to block having published itself; it is in no list, and of
-    /// this worker, or in threads mode taken over by it.
+    /// The node is of this worker, or in threads mode taken over by it.
     #[inline(always)]
-    pub(crate) unsafe fn make_ready(&self, node: *mut Parked) {
-        if self.shared.ready.is_shared() {
-            // SAFETY: the node is blocked, in no list, and for this worker (this function's
-            // contract), which is in threads mode.
-            unsafe { self.shared.push_ready(node) };
-        } else {
-            // SAFETY: we are the owner, and no call is within another.
-            unsafe { self.shared.ready.owned().push(node) };
+    pub(crate) unsafe fn make_ready(&self, node: Resumable) {
+        match self.ring() {
+            Some(ring) => ring.push(node),
+            None => self.shared.push_ready(node),
         }
+    }
+
+    /// The ready ring, in fiber mode: it is the worker's own.
+    #[inline(always)]
+    fn ring(&self) -> Option<OwnRing<'_>> {
+        // SAFETY: who has a `&Worker` has the worker's role as long as the borrow lasts, and so is
+        // the ring's owner.
+        unsafe { self.shared.ready.owner() }
     }
 
     /// A blocked task of this worker goes on before all that are ready: it was handed something to
@@ -44,23 +83,15 @@ impl Worker {
     /// one queue.
     ///
     /// # Safety
-    /// The node is blocked, in no list, and of this worker; the caller is the worker.
+    /// The node is of this worker.
     #[inline(always)]
-    pub(crate) unsafe fn make_next(&self, node: *mut Parked) {
-        if self.shared.ready.is_shared() {
-            // SAFETY: the node is blocked, in no list, and of this worker (this function's
-            // contract), which is in threads mode.
-            unsafe { self.shared.push_ready(node) };
-        } else {
-            // Its stack may be cold, and the caller goes on for a while.
-            // SAFETY: the node is blocked (this function's contract), so it stands until it goes
-            // on, and only this worker, its home, lets it go on and writes `saved`.
-            prefetch(unsafe { (*node).saved.with(|saved| *saved) }.wrapping_add(64));
-            let before = self.next.replace(node);
-            if !before.is_null() {
-                // SAFETY: we are the owner, and no call is within another.
-                unsafe { self.shared.ready.owned().push(before) };
-            }
+    pub(crate) unsafe fn make_next(&self, node: Resumable) {
+        let Some(ring) = self.ring() else { return self.shared.push_ready(node) };
+        // Its stack may be cold, and the caller goes on for a while.
+        // SAFETY: this worker, the node's home (this function's contract), is the one that resumes.
+        prefetch(unsafe { node.saved() }.wrapping_add(64));
+        if let Some(before) = self.next.replace(node) {
+            ring.push(before);
         }
     }
 
@@ -68,39 +99,34 @@ impl Worker {
     /// must not keep the worker.
     #[inline(always)]
     pub(crate) fn spill_next(&self) {
-        let node = self.next.replace(null_mut());
-        if !node.is_null() {
-            // SAFETY: we are the owner, and no call is within another.
-            unsafe { self.shared.ready.owned().push(node) };
+        // (In threads mode there is never a next one.)
+        if let Some(node) = self.next.take()
+            && let Some(ring) = self.ring()
+        {
+            ring.push(node);
         }
     }
 
-    /// The blocked task that goes on next; null if none is ready.
+    /// The blocked task that goes on next, if one is ready.
     #[inline(always)]
-    pub(crate) fn take_ready(&self) -> *mut Parked {
-        if self.shared.ready.is_shared() { self.shared.ready.locked(Ready::pop) } else { self.take_ready_fiber() }
+    pub(crate) fn take_ready(&self) -> Option<Resumable> {
+        match self.ring() {
+            Some(ring) => self.take_ready_fiber(ring),
+            None => self.shared.ready.locked(Ready::pop),
+        }
     }
 
     /// The blocked task that goes on next, in fiber mode.
     #[inline(always)]
-    fn take_ready_fiber(&self) -> *mut Parked {
-        let next = self.next.get();
-        if !next.is_null() {
-            self.next.set(null_mut());
-            return next;
-        }
-        // SAFETY: we are the owner, and no call is within another.
-        unsafe { self.shared.ready.owned().pop() }
+    fn take_ready_fiber(&self, ring: OwnRing<'_>) -> Option<Resumable> {
+        self.next.take().or_else(|| ring.pop())
     }
 
     /// Is no blocked task ready?
     pub(crate) fn nothing_ready(&self) -> bool {
-        if self.shared.ready.is_shared() {
-            self.shared.ready.locked(|ready| ready.is_empty())
-        } else {
-            // SAFETY: this worker is the ring's owner, in fiber mode, and no call is within
-            // another.
-            self.next.get().is_null() && unsafe { self.shared.ready.owned().is_empty() }
+        match self.ring() {
+            Some(ring) => self.next.is_empty() && ring.is_empty(),
+            None => self.shared.ready.locked(|ready| ready.is_empty()),
         }
     }
 
@@ -113,16 +139,13 @@ impl Worker {
     #[inline(never)]
     fn drain_full_inbox(&self) -> bool {
         self.shared.remote.inbox.take(|node| {
-            // SAFETY: the inbox has given the node to this worker alone: a blocked node of its own,
-            // which stands until it goes on, or a message.
-            if unsafe { (*node).home.is_some() } {
-                // SAFETY: a blocked node of this worker, which has come out of the inbox and is in
-                // no list.
+            if node.home().is_some() {
+                // SAFETY: it has come out of the inbox of its home, which is this worker.
                 unsafe { self.make_ready(node) };
             } else {
                 // SAFETY: a node without a home is a message here, because the nodes of foreign
                 // threads come into no inbox; this worker is calling.
-                unsafe { request::serve(self, node) };
+                unsafe { request::serve(self, node.into_raw()) };
             }
         });
         true
@@ -167,10 +190,10 @@ impl Role {
     #[inline(always)]
     pub(crate) unsafe fn suspend(self, node: *const Parked) -> Role {
         lifecycle::set_aside(node);
-        if !self.are_fibers() {
+        let Some(ring) = self.ring() else {
             // SAFETY: this worker is in threads mode, and the rest is this function's contract.
             return unsafe { self.suspend_thread(node) };
-        }
+        };
         let running = self.running.get();
         // SAFETY: `running` is the word of what runs here, which has not ended.
         let task = unsafe { running.cancel_record() };
@@ -183,22 +206,21 @@ impl Role {
         let left = self.tick_countdown.load(Relaxed);
         let ready = if left == 0 {
             self.spill_next();
-            null_mut()
+            None
         } else {
             self.tick_countdown.store(left - 1, Relaxed);
-            self.take_ready_fiber()
+            self.take_ready_fiber(ring)
         };
-        if std::ptr::eq(ready, node) {
+        if ready.as_ref().is_some_and(|ready| std::ptr::eq(ready.address(), node)) {
             // Woken already, and first in the queue: its stack is this one.
             // SAFETY: `task` is the record of what goes on here, and lives.
             unsafe { checkpoint::leave_fiber(task) };
             return self;
         }
-        let to = if ready.is_null() {
-            self.stacks.take_idle(&self)
-        } else {
-            // SAFETY: a ready node is blocked, its stack is saved, and it is in no queue any more.
-            unsafe { (*ready).saved.with(|saved| *saved) }
+        let to = match ready {
+            None => self.stacks.take_idle(&self),
+            // SAFETY: this worker resumes it, next.
+            Some(ready) => unsafe { ready.saved() },
         };
         // SAFETY: `to` is a saved or fresh stack of this worker's, out of its queue or list, so
         // nobody else goes on with it; `node` stands until the switch comes back (this function's
@@ -228,22 +250,21 @@ impl Role {
         }
         let left = self.tick_countdown.load(Relaxed);
         let ready = if left == 0 {
-            null_mut()
+            None
         } else {
             self.tick_countdown.store(left - 1, Relaxed);
             self.take_ready()
         };
-        if std::ptr::eq(ready, node) {
+        if ready.as_ref().is_some_and(|ready| std::ptr::eq(ready.address(), node)) {
             // SAFETY: `task` is the record of what goes on here, and lives.
             unsafe { checkpoint::leave(&self, task) };
             return self;
         }
-        let to = if ready.is_null() {
-            self.stacks.take_idle(&self)
-        } else {
-            // SAFETY: a ready node stands until its task goes on, and this worker has taken it.
-            // (Its thread may be about to park: see `relief`.)
-            unsafe { (*ready).saved.with(|saved| *saved) }
+        let to = match ready {
+            None => self.stacks.take_idle(&self),
+            // SAFETY: this worker resumes it, next. (Its thread may be about to park: see
+            // `takeover`.)
+            Some(ready) => unsafe { ready.saved() },
         };
         // SAFETY: the node is that of the wait below, which stands in this thread's stack until the
         // switch comes back; the role goes to a thread of this worker's.
@@ -274,10 +295,9 @@ impl Role {
         }
         self.drain_inbox();
         let node = self.node(WaitReason::Yield);
-        // SAFETY: the node is that of the caller, who blocks next; it was in no list, and is in the
-        // ready ring now, where it is found exactly once.
+        // SAFETY: the node is that of the caller, who blocks next; it is in no list.
         unsafe {
-            self.make_ready(&raw const node as *mut Parked);
+            self.make_ready(Resumable::from_raw(&raw const node as *mut Parked));
             self.suspend(&node)
         }
     }
@@ -292,19 +312,18 @@ impl Role {
         while !is_over() {
             w.drain_inbox();
             w = driver::poll(w);
-            let ready = w.take_ready();
-            if ready.is_null() {
+            let Some(ready) = w.take_ready() else {
                 myriad_base::sys::thread::yield_now();
                 continue;
-            }
+            };
             let running = w.running.get();
             let node = w.node(WaitReason::Other);
-            // Straight to the other one: the loop, as in `suspend`, would need a stack.
-            // SAFETY: a ready node is blocked, with its stack saved, and in no queue any more. Ours
-            // was in no list, and is in the ready ring now, where it is found exactly once.
+            // Straight to the other one: the loop, as in `suspend`, would need a stack. SAFETY:
+            // this worker resumes the ready one, next. The other node is that of the caller, who
+            // blocks next; it is in no list.
             unsafe {
-                w.make_ready(&raw const node as *mut Parked);
-                let to = (*ready).saved.with(|saved| *saved);
+                w.make_ready(Resumable::from_raw(&raw const node as *mut Parked));
+                let to = ready.saved();
                 node.saved.with_mut(|saved| w.stacks.switch(&w, saved, to));
             }
             w = w.refresh();

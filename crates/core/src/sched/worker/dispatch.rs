@@ -15,7 +15,7 @@
 //! it.
 
 use super::{Role, SELDOM, Worker};
-use crate::queue::parked::Parked;
+use crate::queue::parked::{Parked, Resumable};
 use crate::queue::reason::WaitReason;
 use crate::record::task::Runnable;
 use crate::sched::cancel::checkpoint;
@@ -105,9 +105,9 @@ impl Role {
         self.request_tick();
         let node = self.node(WaitReason::Yield);
         // SAFETY: there is a stack, as `may_enter` says. The node is that of the caller, who blocks
-        // next; it was in no list, and is in the ready ring now, where it is found exactly once.
+        // next; it is in no list.
         unsafe {
-            self.make_ready(&raw const node as *mut Parked);
+            self.make_ready(Resumable::from_raw(&raw const node as *mut Parked));
             self.suspend(&node)
         }
     }
