@@ -56,7 +56,8 @@ fn on_a_fiber(stack_size: usize, body: fn()) {
         std::process::exit(17)
     }
     BODY.set(body);
-    overflow::install(describe);
+    // SAFETY: it writes what it is given, or nothing, and does nothing else.
+    unsafe { overflow::install(describe) };
     overflow::enter_thread();
     let mut pool = StackPool::new(stack_size, 64);
     // Neighbours on both sides.
@@ -103,7 +104,8 @@ fn recursion_on_a_fiber_of_another_thread() {
 #[test]
 fn recursion_on_a_thread() {
     let output = in_child("recursion_on_a_thread", || {
-        overflow::install(describe);
+        // SAFETY: it writes what it is given, or nothing, and does nothing else.
+        unsafe { overflow::install(describe) };
         std::thread::Builder::new()
             .stack_size(128 << 10)
             .spawn(|| {
@@ -121,7 +123,8 @@ fn recursion_on_a_thread() {
 #[test]
 fn recursion_outside_of_tasks() {
     let output = in_child("recursion_outside_of_tasks", || {
-        overflow::install(|_| ());
+        // SAFETY: it writes what it is given, or nothing, and does nothing else.
+        unsafe { overflow::install(|_| ()) };
         std::thread::spawn(|| {
             overflow::enter_thread();
             recurse(1)
@@ -136,7 +139,8 @@ fn recursion_outside_of_tasks() {
 #[test]
 fn threads_that_left_are_as_before() {
     let output = in_child("threads_that_left_are_as_before", || {
-        overflow::install(describe);
+        // SAFETY: it writes what it is given, or nothing, and does nothing else.
+        unsafe { overflow::install(describe) };
         let current = || {
             let mut now = std::mem::MaybeUninit::<libc::stack_t>::uninit();
             // SAFETY: only reads what is set.
@@ -152,11 +156,14 @@ fn threads_that_left_are_as_before() {
             assert!(inside != before && inside.1 >= 32 << 10, "{before:?} {inside:?}");
             overflow::enter_thread();
             assert_eq!(current(), inside);
-            overflow::leave_thread();
+            // SAFETY: in the body of the thread.
+            unsafe { overflow::leave_thread() };
             assert_eq!(current(), inside);
-            overflow::leave_thread();
+            // SAFETY: in the body of the thread.
+            unsafe { overflow::leave_thread() };
             assert_eq!(current(), before);
-            overflow::leave_thread();
+            // SAFETY: in the body of the thread.
+            unsafe { overflow::leave_thread() };
         })
         .join()
         .unwrap();
@@ -172,7 +179,8 @@ fn threads_that_left_are_as_before() {
 #[test]
 fn wild_pointers_are_not_overflows() {
     let output = in_child("wild_pointers_are_not_overflows", || {
-        overflow::install(describe);
+        // SAFETY: it writes what it is given, or nothing, and does nothing else.
+        unsafe { overflow::install(describe) };
         overflow::enter_thread();
         // SAFETY: not at all.
         unsafe { std::ptr::without_provenance_mut::<u8>(black_box(8)).write_volatile(1) };
@@ -184,7 +192,8 @@ fn wild_pointers_are_not_overflows() {
 #[test]
 fn a_wild_pointer_into_a_guard_is_no_overflow() {
     let output = in_child("a_wild_pointer_into_a_guard_is_no_overflow", || {
-        overflow::install(describe);
+        // SAFETY: it writes what it is given, or nothing, and does nothing else.
+        unsafe { overflow::install(describe) };
         overflow::enter_thread();
         let mut pool = StackPool::new(64 << 10, 4);
         let place = registry::find(pool.take().unwrap().top.addr() - 1).unwrap();
@@ -203,7 +212,8 @@ fn sent_signals_go_on() {
     let output = in_child("sent_signals_go_on", || {
         // SAFETY: installs no handler.
         unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
-        overflow::install(describe);
+        // SAFETY: it writes what it is given, or nothing, and does nothing else.
+        unsafe { overflow::install(describe) };
         overflow::enter_thread();
         // SAFETY: takes no pointers.
         unsafe { libc::kill(libc::getpid(), libc::SIGSEGV) };
@@ -229,7 +239,8 @@ fn the_previous_handler_gets_the_rest() {
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         // SAFETY: a handler of the right type. (It exits, which a real one should not.)
         unsafe { libc::sigaction(libc::SIGSEGV, &action, null_mut()) };
-        overflow::install(describe);
+        // SAFETY: it writes what it is given, or nothing, and does nothing else.
+        unsafe { overflow::install(describe) };
         // SAFETY: not at all.
         unsafe { std::ptr::without_provenance_mut::<u8>(black_box(16)).write_volatile(1) };
     });

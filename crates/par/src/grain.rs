@@ -113,7 +113,8 @@ impl Grain {
         if self.settles_first && !self.has_settled(took >= target / 2) {
             return false;
         }
-        left > 0
+        // (One that is left is no two halves.)
+        left > 1
             && match hunger() {
                 Hunger::None => false,
                 Hunger::Awake => is_worth(WORTH_US, took, piece.len, left),

@@ -34,11 +34,15 @@ mod imp {
 }
 
 /// Writes the task that runs on this thread, like `task 'parse' spawned at src/main.rs:12:5`, or
-/// nothing if there is none. Runs in a signal handler: it must not allocate, lock or panic.
+/// nothing if there is none. Runs in a signal handler: see [`install`].
 pub type Describe = fn(&mut dyn std::fmt::Write);
 
 /// Handles overflows in this process from now on. The first call counts.
-pub fn install(describe: Describe) {
+///
+/// # Safety
+/// `describe` does nothing that a signal handler may not do: it does not allocate, lock or panic,
+/// and does not come back here.
+pub unsafe fn install(describe: Describe) {
     imp::install(describe);
 }
 
@@ -61,8 +65,13 @@ pub fn enter_thread() {
     imp::register_thread();
 }
 
-/// Takes back what [`enter_thread`] did last on this thread. Not on a fiber that overflows.
-pub fn leave_thread() {
+/// Takes back what [`enter_thread`] did last on this thread.
+///
+/// # Safety
+/// It is in the thread's body, where what was there before [`enter_thread`] is there still (in a
+/// destructor of a thread-local std's alternate stack is gone), and not in a signal handler: that
+/// runs on what is unmapped here.
+pub unsafe fn leave_thread() {
     imp::leave_thread();
 }
 

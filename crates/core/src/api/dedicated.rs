@@ -188,5 +188,6 @@ fn run(pool: &'static Pool, task: *mut Header) {
         }
     }
     pool.dedicated.ended(task);
-    overflow::leave_thread();
+    // SAFETY: at the end of the thread's body, which is no signal handler.
+    unsafe { overflow::leave_thread() };
 }

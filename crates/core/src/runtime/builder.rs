@@ -298,7 +298,9 @@ impl Builder {
         // Before there are many threads: registering for membarrier is quick then.
         fork::watch();
         fence::membarrier_works();
-        overflow::install(describe_current);
+        // SAFETY: `describe_current` reads what runs on its thread, formats into what it is given,
+        // and waits for no lock.
+        unsafe { overflow::install(describe_current) };
         Ok(Runtime::of(pools::start(configs)?))
     }
 

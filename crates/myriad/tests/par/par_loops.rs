@@ -51,6 +51,23 @@ fn pieces_are_the_range() {
     });
 }
 
+/// Also where others are hungry while the last number of a part is left, which is no two halves.
+#[test]
+fn no_piece_is_empty() {
+    each(&[2, 4], |rt| {
+        for n in [2, 4, 5] {
+            for _ in 0..10 {
+                rt.run(|| {
+                    Loop::new(0..n).run_pieces(|piece: std::ops::Range<usize>| {
+                        assert!(!piece.is_empty(), "of {n}: {piece:?}");
+                        std::thread::sleep(Duration::from_millis(1));
+                    })
+                });
+            }
+        }
+    });
+}
+
 /// Other integers, and ranges that are as long as can be: cut, not counted through.
 #[test]
 fn the_longest_ranges() {

@@ -41,6 +41,7 @@ fn go(
     }
     alarm.disarm();
     let middle = at + (to - at) / 2;
+    debug_assert!(at < middle, "nothing is split but two numbers or more");
     let grain = grain.for_a_part();
     let near = || {
         share();

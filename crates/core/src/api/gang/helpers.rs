@@ -126,7 +126,8 @@ fn work(slot: &Arc<Slot>) {
         job();
         idle().helpers.push(slot.clone());
     }
-    myriad_base::stack::overflow::leave_thread();
+    // SAFETY: at the end of the thread's body, which is no signal handler.
+    unsafe { myriad_base::stack::overflow::leave_thread() };
     map::thread_ended();
 }
 

@@ -101,7 +101,8 @@ impl Pool {
     /// Last on a thread of the runtime that was started for this worker.
     pub(crate) fn leave_thread(&self, w: &Peer) {
         self.frames_go();
-        overflow::leave_thread();
+        // SAFETY: at the end of the thread's body, which is no signal handler.
+        unsafe { overflow::leave_thread() };
         // SAFETY: the thread's loop is over, and nothing on its stack acts as a worker any more.
         unsafe { set_current(None) };
         self.tell(|threads| &threads.end, w);
