@@ -63,6 +63,20 @@ pub(crate) fn call_as<R>(w: Option<Role>, f: impl FnOnce() -> R) -> (Option<Role
     }
 }
 
+/// Drops a value of the user's where it is, on whatever thread; a panic of its destructor comes
+/// back as an error.
+///
+/// # Safety
+/// The place holds a value, and nobody uses that afterwards.
+#[inline]
+pub(crate) unsafe fn drop_in_place<T: ?Sized>(place: *mut T) -> Result<(), Payload> {
+    if !std::mem::needs_drop::<T>() {
+        return Ok(());
+    }
+    // SAFETY: the place holds a value, which is dropped here, once (this function's contract).
+    call(|| unsafe { std::ptr::drop_in_place(place) })
+}
+
 /// A payload that has come out of user code, and may go anywhere now.
 fn settled(mut payload: Payload) -> Payload {
     cancel::end_cancellation(&mut payload);

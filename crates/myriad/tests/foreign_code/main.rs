@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bindings;
 mod blocking_calls;
 mod destructors;
 mod hooks;

@@ -9,6 +9,8 @@
 
 use super::scoped::{Bound, SharedValue};
 use super::{end_if_empty, find, find_or_make};
+use crate::sched::unwind::{self, Payload};
+use crate::sched::user_code::UserValue;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -21,16 +23,44 @@ pub(super) struct Binding<V: ?Sized = dyn Any + Send + Sync> {
     /// The address of the `ScopedValue`.
     pub(super) key: usize,
     pub(super) parent: Chain,
-    pub(super) value: V,
+    /// Dropped through the door: its destructor is user code.
+    pub(super) value: UserValue<V>,
+}
+
+impl<V> Binding<V> {
+    /// This value, in front of these.
+    pub(super) fn new(key: usize, parent: Chain, value: V) -> Binding<V> {
+        Binding { key, parent, value: UserValue::new(value) }
+    }
 }
 
 impl<V: ?Sized> Drop for Binding<V> {
+    /// Drops the values of the list, innermost first, as far as nobody else sees them. If a
+    /// destructor panics the others are dropped all the same, and the first panic goes on; not out
+    /// of a destructor that runs because of a panic.
     fn drop(&mut self) {
-        // One after the other: recursion as deep as the list would overflow a stack.
+        // SAFETY: the binding ends, so nobody looks at its value afterwards.
+        let mut first = unsafe { self.value.drop_in_place() };
+        // One after the other: recursion as deep as the list would overflow a stack. (Where the
+        // last two handles of a binding go at the same time, neither of them may be the only one
+        // here. Then the later one drops the rest of the list in a call of this function.)
         let mut next = self.parent.take();
         while let Some(mut binding) = next {
             next = Arc::get_mut(&mut binding).and_then(|binding| binding.parent.take());
+            keep_first(&mut first, UserValue::new(binding).drop_value());
         }
+        if let Err(payload) = first {
+            if std::thread::panicking() { unwind::discard(payload) } else { unwind::resume(payload) }
+        }
+    }
+}
+
+/// Of two ends of destructors the first panic; the other one is discarded.
+fn keep_first(first: &mut Result<(), Payload>, second: Result<(), Payload>) {
+    if first.is_ok() {
+        *first = second;
+    } else {
+        _ = second.map_err(unwind::discard);
     }
 }
 
@@ -51,7 +81,9 @@ impl<V: ?Sized> Drop for Binding<V> {
 /// and inherit in the same way.
 ///
 /// # Panics
-/// When the call panics, the binding ends.
+/// When the call panics, the binding ends. A panic of the value's destructor goes on in the caller,
+/// unless the call has panicked; where a task's end drops values that it has inherited, the first
+/// panic is reported like that of a detached task. Cancellations are kept off the destructor.
 ///
 /// # Examples
 /// ```
@@ -111,7 +143,7 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
             let mut next = bindings.as_ref();
             while let Some(binding) = next {
                 if binding.key == key
-                    && let Some(value) = SharedValue::<T>::of(&binding.value)
+                    && let Some(value) = SharedValue::<T>::of(binding.value.peek())
                 {
                     return Some(std::ptr::from_ref(value));
                 }
@@ -134,7 +166,7 @@ impl<T: Send + Sync + 'static> ScopedValue<T> {
     /// gone.
     pub fn with_value<R>(&'static self, value: T, f: impl FnOnce() -> R) -> R {
         let parent = current();
-        let _bound = bind(Arc::new(Binding { key: self.key(), parent, value }));
+        let _bound = bind(Arc::new(Binding::new(self.key(), parent, value)));
         f()
     }
 

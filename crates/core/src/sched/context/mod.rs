@@ -178,19 +178,21 @@ impl Context {
         self.borrows.set(self.borrows.get() + 1);
     }
 
-    /// Drops what is in it: the task-locals, the newest first, also those that their destructors
-    /// make; then the scoped values. A panic is reported like that of a detached task. They run as
-    /// the task, or as the thread, which is not cancelled in them.
+    /// Drops what is in it: the task-locals, the newest first; then the scoped values; then the
+    /// task-locals that their destructors have made. A panic is reported like that of a detached
+    /// task. They run as the task, or as the thread, which is not cancelled in them.
     fn clear(&self, w: Option<Role>) -> Option<Role> {
         // So that a destructor which binds something and ends that does not end the whole context.
         self.keep();
         let mut w = w;
-        while let Some(value) = self.with_locals(Locals::bury_newest) {
-            w = self.drop_value(w, "a task-local", value);
-        }
-        match self.with_bindings(Option::take) {
-            Some(bindings) => self.drop_value(w, "a scoped value", bindings),
-            None => w,
+        loop {
+            while let Some(value) = self.with_locals(Locals::bury_newest) {
+                w = self.drop_value(w, "a task-local", value);
+            }
+            match self.with_bindings(Option::take) {
+                Some(bindings) => w = self.drop_value(w, "a scoped value", bindings),
+                None => return w,
+            }
         }
     }
 

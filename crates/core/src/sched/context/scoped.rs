@@ -58,7 +58,7 @@ impl<T: Send + Sync + 'static, F: Future> Future for Bound<T, F> {
         let parent = current();
         let binding = match &this.last {
             Some(last) if same(&last.parent, &parent) => last.clone(),
-            _ => Arc::new(Binding { key: this.key.key(), parent, value: SharedValue(this.value.clone()) }),
+            _ => Arc::new(Binding::new(this.key.key(), parent, SharedValue(this.value.clone()))),
         };
         this.last = Some(binding.clone());
         let _bound = bind(binding);

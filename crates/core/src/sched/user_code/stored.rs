@@ -11,7 +11,7 @@ use std::task::Waker;
 /// dropped through the door; dropping the `UserValue` itself does nothing.
 #[repr(transparent)]
 #[must_use = "a value that is neither given nor dropped through the door leaks"]
-pub struct UserValue<T>(ManuallyDrop<T>);
+pub struct UserValue<T: ?Sized>(ManuallyDrop<T>);
 
 impl<T> UserValue<T> {
     /// Keeps the value.
@@ -35,19 +35,6 @@ impl<T> UserValue<T> {
         // SAFETY: the value is in its place, and is taken out of it once: nobody uses the place
         // afterwards.
         unsafe { ManuallyDrop::take(&mut self.0) }
-    }
-
-    /// Looks at the value. What the user's code does with the reference it does under the caller's
-    /// locks, so nothing of it may be called there.
-    #[inline(always)]
-    pub fn peek(&self) -> &T {
-        &self.0
-    }
-
-    /// The value in place.
-    #[inline(always)]
-    pub fn peek_mut(&mut self) -> &mut T {
-        &mut self.0
     }
 
     /// Drops the value through the door; in a model as it is, for a model has no marks of threads.
@@ -75,7 +62,36 @@ impl<T> UserValue<T> {
     }
 }
 
-impl<T> fmt::Debug for UserValue<T> {
+impl<T: ?Sized> UserValue<T> {
+    /// Looks at the value. What the user's code does with the reference it does under the caller's
+    /// locks, so nothing of it may be called there.
+    #[inline(always)]
+    pub fn peek(&self) -> &T {
+        &self.0
+    }
+
+    /// The value in place.
+    #[inline(always)]
+    pub fn peek_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+
+    /// Drops the value where it is, through the door.
+    ///
+    /// # Errors
+    /// The destructor panicked, with this payload.
+    ///
+    /// # Safety
+    /// Nobody gives, drops or looks at the value in this place afterwards.
+    #[inline]
+    pub unsafe fn drop_in_place(&mut self) -> Result<(), Payload> {
+        // SAFETY: the value is in its place, and nobody uses the place afterwards (this function's
+        // contract).
+        unsafe { super::drop_in_place(&raw mut *self.0) }
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for UserValue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("UserValue")
     }
