@@ -2,7 +2,8 @@
 //! nobody's help waits for them.
 
 use crate::common::{MODES, Mode, assert_ok, compute_until, in_child, wait_until, watch};
-use myriad::{OnStuck, Runtime, Stuck};
+use myriad::{OnStuck, Runtime, Stuck, time};
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -174,6 +175,48 @@ fn reports_that_are_lost_are_counted() {
         let told = told.clone();
         rt.run(move || compute_until(|| told.load(SeqCst) > before));
     }
+}
+
+/// A thread of a runtime ends, and the destructor of a thread-local of it does not come back: who
+/// joins such threads (the monitor, and who starts or ends another) does not wait for that.
+#[test]
+fn help_beside_a_thread_that_does_not_end() {
+    struct Waits(Arc<AtomicUsize>, Arc<AtomicBool>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+            wait_until(|| self.1.load(SeqCst));
+        }
+    }
+    thread_local! { static LAST: RefCell<Option<Waits>> = const { RefCell::new(None) }; }
+    let output = in_child(&[], || {
+        let rt = Mode::Threads.runtime(1);
+        let (ending, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        // Each task that waits takes a thread, and most of them end afterwards.
+        let crowd = || {
+            let (tx, rx) = myriad::channel::bounded::<()>(1);
+            let all: Vec<_> = (0..200)
+                .map(|_| {
+                    let (rx, ending, go) = (rx.clone(), ending.clone(), go.clone());
+                    rt.spawn(move || {
+                        LAST.with(|cell| _ = cell.borrow_mut().get_or_insert_with(|| Waits(ending, go)));
+                        _ = rx.recv();
+                    })
+                })
+                .collect();
+            rt.run(|| time::sleep(Duration::from_millis(5)));
+            drop(tx);
+            all.into_iter().for_each(|h| h.join().unwrap());
+        };
+        crowd();
+        wait_until(|| ending.load(SeqCst) > 0);
+        needs_help(&rt);
+        needs_help(&Mode::Fibers.runtime(1));
+        // And threads begin.
+        crowd();
+        go.store(true, SeqCst);
+    });
+    assert_ok(&output);
 }
 
 /// What the environment asks for is said where nobody reads it: nobody's help waits for that.
