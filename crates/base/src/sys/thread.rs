@@ -8,6 +8,7 @@ pub use cores::{Cores, available, processors, processors_now};
 
 use super::say::say;
 use std::ops::Range;
+use std::thread::JoinHandle;
 
 /// Says what has gone wrong where going on would corrupt memory, and aborts.
 #[cold]
@@ -77,6 +78,31 @@ pub fn is_blocked(id: u32) -> Option<bool> {
     Some(*stat.get(end + 2)? != b'R')
 }
 
+/// Joins a thread that is gone. `Err`: it is not.
+///
+/// That std calls a thread finished says less: destructors of its thread-locals may be running yet.
+/// They are code of users, and may wait for whatever they like. Where the system tells no more than
+/// std, such a thread comes back in `Ok`, and who joins it waits for that code.
+pub fn try_join(thread: JoinHandle<()>) -> Result<Option<JoinHandle<()>>, JoinHandle<()>> {
+    if !thread.is_finished() {
+        return Err(thread);
+    }
+    #[cfg(all(target_os = "linux", not(miri)))]
+    {
+        use std::os::unix::thread::JoinHandleExt;
+        // SAFETY: the thread was neither joined nor detached, for its handle would be gone. If it
+        // is joined here, `into_pthread_t` takes it out of the handle, which then does neither.
+        let gone = unsafe { libc::pthread_tryjoin_np(thread.as_pthread_t(), std::ptr::null_mut()) } == 0;
+        if !gone {
+            return Err(thread);
+        }
+        _ = thread.into_pthread_t();
+        Ok(None)
+    }
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    Ok(Some(thread))
+}
+
 /// Names the calling thread for the system's tools; Linux keeps the first 15 bytes.
 pub fn set_name(name: &str) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -140,6 +166,37 @@ pub(crate) fn stack_and_guard() -> Option<(Range<usize>, usize)> {
 
 #[cfg(all(test, not(loom)))]
 mod test {
+    /// A thread whose thread-locals are being destroyed is not gone.
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn a_thread_is_joined_when_it_is_gone() {
+        use std::cell::RefCell;
+        use std::sync::mpsc::{Receiver, channel};
+        struct Waits(Receiver<()>);
+        impl Drop for Waits {
+            fn drop(&mut self) {
+                self.0.recv().unwrap();
+            }
+        }
+        thread_local! { static LAST: RefCell<Option<Waits>> = const { RefCell::new(None) } }
+        let (go, goes) = channel();
+        let mut thread = std::thread::spawn(move || LAST.set(Some(Waits(goes))));
+        while !thread.is_finished() {
+            std::thread::yield_now();
+        }
+        for _ in 0..10 {
+            thread = super::try_join(thread).unwrap_err();
+        }
+        go.send(()).unwrap();
+        loop {
+            match super::try_join(thread) {
+                Ok(left) => return assert!(left.is_none()),
+                Err(other) => thread = other,
+            }
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
     #[cfg_attr(miri, ignore)]
     fn stack_bounds_hold_a_local() {

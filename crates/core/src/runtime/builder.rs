@@ -165,8 +165,8 @@ impl Builder {
     ///
     /// A name with a zero byte is none, and neither is a panic: the thread is called as without
     /// this. It is called by whoever needs the thread, and what it waits for holds that one up: a
-    /// worker on which a task is about to wait, or the thread of the process that looks after stuck
-    /// workers. Like a [hook](Self::on_thread_start) it is no task.
+    /// worker on which a task is about to wait. (A spare waits a second for its name, and is then
+    /// called as without this.) Like a [hook](Self::on_thread_start) it is no task.
     ///
     /// # Examples
     /// ```

@@ -48,7 +48,7 @@ static LISTENER: AtomicPtr<()> = AtomicPtr::new(null_mut());
 ///
 /// When it is called, [`has_idle`](crate::api::guest::has_idle) says already that somebody sleeps.
 /// So who first writes what the listener reads, and then asks that, misses nobody, if there is a
-/// SeqCst fence between the two: it pairs with the heavy fence in `Workers::fall_asleep`.
+/// SeqCst fence between the two: it pairs with the heavy fence in `Workers::sleep_unless`.
 ///
 /// The listener does not block and does not panic.
 pub fn when_idle(listener: fn(usize)) -> bool {

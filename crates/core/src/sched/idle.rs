@@ -519,7 +519,18 @@ impl Workers {
     /// Sleeps until somebody wakes this worker, or for the time that `timeout` says once all know
     /// that it sleeps. False: there is something to do, it did not sleep.
     pub(crate) fn sleep(&self, me: &WorkerShared, timeout: impl FnOnce() -> Option<Duration>) -> bool {
-        let falls_asleep = self.fall_asleep(me);
+        self.sleep_unless(me, || self.is_work_for(me), timeout)
+    }
+
+    /// The same for one that does not take all there is: `busy` is its last look, in which it
+    /// passes over what it does not take, whoever is woken for that.
+    pub(super) fn sleep_unless(
+        &self,
+        me: &WorkerShared,
+        busy: impl FnOnce() -> bool,
+        timeout: impl FnOnce() -> Option<Duration>,
+    ) -> bool {
+        let falls_asleep = self.fall_asleep_unless(me, busy);
         if falls_asleep {
             self.stay_asleep(me, timeout());
         }
@@ -527,7 +538,12 @@ impl Workers {
     }
 
     /// All know that `me` sleeps. False: there is something to do, and it does not.
+    #[cfg(loom)] // models stop here
     pub(crate) fn fall_asleep(&self, me: &WorkerShared) -> bool {
+        self.fall_asleep_unless(me, || self.is_work_for(me))
+    }
+
+    fn fall_asleep_unless(&self, me: &WorkerShared, busy: impl FnOnce() -> bool) -> bool {
         self.announce(me);
         for other in self.others(me) {
             other.deque.demand();
@@ -535,17 +551,21 @@ impl Workers {
         if !on("sleep-no-heavy") {
             heavy();
         }
-        let busy = !on("sleep-no-look")
-            && (me.has_ready()
-                || me.has_pinned() && !on("sleep-skips-pinned")
-                || self.stop.load(Relaxed)
-                || self.has_injected()
-                || self.has_deferred() && !on("sleep-skips-deferred")
-                || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.may_be_relieved()));
+        let busy = !on("sleep-no-look") && busy();
         if busy {
             self.retract(me);
         }
         !busy
+    }
+
+    /// The last look of one that takes whatever there is.
+    fn is_work_for(&self, me: &WorkerShared) -> bool {
+        me.has_ready()
+            || me.has_pinned() && !on("sleep-skips-pinned")
+            || self.stop.load(Relaxed)
+            || self.has_injected()
+            || self.has_deferred() && !on("sleep-skips-deferred")
+            || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.may_be_relieved())
     }
 
     /// Until somebody wakes `me`, which has fallen asleep, or for a time.

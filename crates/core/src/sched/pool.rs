@@ -548,8 +548,13 @@ impl Pool {
     /// What the threads of a spare worker are called. Calls a function of the user, so: under no
     /// lock.
     pub(crate) fn name_spare(&self, index: usize) -> String {
+        self.config().threads.name(index, || self.usual_name(index))
+    }
+
+    /// What they are called where the user gives no name.
+    pub(crate) fn usual_name(&self, index: usize) -> String {
         let config = self.config();
-        config.threads.name(index, || format!("{}-spare{}", config.name, index - config.workers))
+        format!("{}-spare{}", config.name, index - config.workers)
     }
 
     /// Starts another spare worker, on duty: the [next](Self::next_spare). One thread at a time:

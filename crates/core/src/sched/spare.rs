@@ -30,6 +30,13 @@
 //! spare has begun, and they may stand before the task that a thief has come for. In the injector
 //! they would wait for a worker, and a worker may be held by a job that waits for that very task.
 //!
+//! **A spare that finds nothing** sleeps on duty, as one that knows of no jobs does; the monitor
+//! says when it goes off duty. Its last look passes jobs over, and it may be woken for one, in
+//! vain. No worker misses that wake. `Workers::wake_one` prefers the workers that the runtime was
+//! built with. So when it takes a spare none of those sleeps, and each looks itself before it does.
+//! Nor can a task be missed for long that comes while a spare looks: as long as somebody is stuck
+//! the monitor looks too, and wakes one who sleeps.
+//!
 //! **A spare that polls** is never idle, and counts as a worker that runs. So at its looks it takes
 //! from those that are stuck, as every worker does ([`super::run_loop`]), with the same rules.
 //!
@@ -42,7 +49,9 @@
 //!
 //! **Rejected.** To hold spares back altogether, from the first job on: what a worker waits for in
 //! the system may be a task that has not begun, and the program hangs. To do so only while there
-//! are jobs: then it hangs in a long loop. A number above the others for a spare's job: an ordinary
+//! are jobs: then it hangs in a long loop. That a spare goes off duty by itself, once it knows of
+//! jobs: where 16 tasks hold their workers, meet, and meet again, the monitor had to call all
+//! spares anew each time. A number above the others for a spare's job: an ordinary
 //! program with jobs of 10 ms indexes beyond its array. The number of the worker that is stuck: two
 //! jobs with one place.
 //!
@@ -55,17 +64,16 @@ use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::record::header::Kind;
 use crate::record::task::Runnable;
 use crate::sched::driver;
-use myriad_base::sys::atomic::Ordering::Relaxed;
+use crate::sched::rescue::monitor;
 use myriad_base::sys::choice::{ticks, ticks_per_us};
-use myriad_base::sys::thread::relax;
+use myriad_base::sys::thread::{relax, yield_now};
 
 /// Is it a job of a guest?
 pub(crate) fn is_job(task: &Runnable) -> bool {
     task.header().kind.has(Kind::GUEST)
 }
 
-/// As [`search`](super::run_loop) for others: looks around for as long as they do, then goes off
-/// duty. (It does not sleep as they do: who wakes a sleeper means one who takes whatever there is.)
+/// As [`search`](super::run_loop) for others: looks around for as long as they do, then sleeps.
 pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
     let (began, per_us) = (ticks(), ticks_per_us());
     let (mut w, mut polled) = (w, false);
@@ -88,11 +96,34 @@ pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
             }
         }
         if now - began > SPIN_US * per_us {
-            w.on_duty.store(false, Relaxed);
-            return (w, None);
+            w.stacks.trim(&w);
+            workers.sleep_unless(&w.shared, || last_look(&w), || driver::before_sleep(&w));
+            // As others do, and for the same reasons.
+            monitor::worker_awake();
+            w.pool.next_look.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+            return (driver::poll_all(w).0, None);
         }
-        relax();
+        if now - began > FORCE_US * per_us {
+            // Others may have no processor: there are more of us than of those.
+            yield_now();
+        } else {
+            relax();
+        }
     }
+}
+
+/// Before it sleeps: is there something that it takes?
+///
+/// (Of a policy's queues nobody knows what is in them. A task that comes into one before all know
+/// that this spare sleeps is found by a worker, or by the monitor's next look.)
+fn last_look(w: &Worker) -> bool {
+    let (workers, me) = (&w.pool.workers, &w.shared);
+    me.has_ready()
+        || workers.stops()
+        || workers.has_urgent()
+        || workers.has_deferred()
+        || workers.queues().is_none() && w.pool.has_injected_for_spares()
+        || workers.others(me).any(|other| has_task(w, other) || other.is_open() && other.may_be_relieved())
 }
 
 /// Takes a task that is no job from where it may wait.
@@ -123,11 +154,8 @@ fn steal_any(w: &Worker) -> Option<Runnable> {
 /// The oldest task of this worker that is no job. What is private it takes only if it may use
 /// force.
 pub(super) fn steal(w: &Worker, victim: &WorkerShared, force: bool) -> Option<Runnable> {
-    let mut from = 0;
-    while !w.pool.waits_behind(victim, &mut from) {
-        if from >= victim.deque.position() {
-            return None;
-        }
+    if !has_task(w, victim) {
+        return None;
     }
     loop {
         let task = pass_over(w, victim, steal_one(victim, force)?);
@@ -136,6 +164,17 @@ pub(super) fn steal(w: &Worker, victim: &WorkerShared, force: bool) -> Option<Ru
             return task;
         }
     }
+}
+
+/// Does a task wait in this worker's deque that is no job? A hint.
+fn has_task(w: &Worker, victim: &WorkerShared) -> bool {
+    let mut from = 0;
+    while !w.pool.waits_behind(victim, &mut from) {
+        if from >= victim.deque.position() {
+            return false;
+        }
+    }
+    true
 }
 
 /// What was stolen from this worker; `None` if it is a job, and the thief a spare that has not
@@ -167,4 +206,59 @@ pub(crate) fn take_queued(w: &Worker, queues: &dyn PolicyQueues) -> Option<Runna
     };
     jobs.into_iter().for_each(|job| w.pool.workers.put(queues, None, job, Arrival::Outside));
     task
+}
+
+#[cfg(all(test, not(loom)))]
+mod test {
+    use crate::api::guest;
+    use crate::runtime::Builder;
+    use crate::sched::worker::Peer;
+    use myriad_base::stack::switch::FIBERS_SUPPORTED;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::sync::{Arc, Barrier};
+    use std::time::{Duration, Instant};
+
+    /// A spare that finds nothing sleeps, and stays on duty as long as somebody is stuck, so that
+    /// the next task wakes it. Whether there were jobs of guests makes no difference.
+    fn stays_on_duty(builder: Builder, guests: bool) {
+        let rt = builder.workers(2).build().unwrap();
+        let pool = rt.handle().inner();
+        if guests {
+            guest::expect_jobs(rt.handle());
+            guest::run(rt.handle(), || ());
+        }
+        // Both workers are held, and what comes next needs a spare.
+        let gate = Arc::new(Barrier::new(3));
+        let held = [(); 2].map(|()| {
+            let gate = gate.clone();
+            rt.spawn(move || _ = gate.wait())
+        });
+        let mut awake = None;
+        for round in 0..5 {
+            rt.spawn(|| ()).join().unwrap();
+            let sleeps = || {
+                let spares = &pool.workers.all()[2..];
+                !spares.is_empty() && spares.iter().all(|s| s.sleeps() && Peer::of(s).on_duty.load(Relaxed))
+            };
+            let until = Instant::now() + Duration::from_secs(20);
+            while !sleeps() && awake.is_none() {
+                awake = (Instant::now() > until).then_some(round);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        gate.wait();
+        held.into_iter().for_each(|h| h.join().unwrap());
+        assert_eq!(awake, None, "a spare does not sleep on duty (guests: {guests})");
+    }
+
+    #[test]
+    fn a_spare_that_finds_nothing_stays_on_duty() {
+        for guests in [false, true] {
+            stays_on_duty(Builder::new(), guests);
+            if FIBERS_SUPPORTED {
+                // SAFETY: the tasks keep no thread-local over a wait.
+                stays_on_duty(unsafe { Builder::fibers() }, guests);
+            }
+        }
+    }
 }

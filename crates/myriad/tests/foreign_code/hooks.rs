@@ -122,11 +122,11 @@ fn the_name_of_a_spare_may_build_a_runtime() {
     assert_ok(&output);
 }
 
-/// While the monitor asks for the name of a spare, the runtime ends. So the monitor is the last who
-/// holds the user's functions, and what they hold goes there: it waits, asks another runtime, and
-/// panics. The monitor goes on.
+/// While the name of a spare is asked for, the runtime ends. So who asks is the last who holds the
+/// user's functions, and what they hold goes there: it waits, asks another runtime, and panics.
+/// Others get help.
 #[test]
-fn hooks_of_which_the_monitor_lets_go_last() {
+fn hooks_of_which_who_asks_for_a_name_lets_go_last() {
     struct Last(Arc<AtomicUsize>, myriad::Handle);
     impl Drop for Last {
         fn drop(&mut self) {
@@ -139,7 +139,7 @@ fn hooks_of_which_the_monitor_lets_go_last() {
     let output = in_child(&[], || {
         quiet();
         for mode in MODES {
-            // As long as it runs the monitor does.
+            // Gets help later on.
             let other = mode.runtime(1);
             let [asked, go] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
             let dropped = Arc::new(AtomicUsize::new(0));
@@ -155,16 +155,17 @@ fn hooks_of_which_the_monitor_lets_go_last() {
             };
             let rt = mode.builder().workers(1).name_threads(name).build().unwrap();
             let was_asked = asked.clone();
-            // The only worker is stuck, and a task waits behind it, until the monitor asks.
+            // The only worker is stuck, and a task waits behind it, until a spare's name is asked
+            // for.
             let stuck = rt.spawn(move || compute_until(|| was_asked.load(SeqCst)));
             let behind = rt.spawn(|| ());
             stuck.join().unwrap();
             behind.join().unwrap();
             assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
-            assert_eq!(dropped.load(SeqCst), 0, "the monitor holds it yet");
+            assert_eq!(dropped.load(SeqCst), 0, "who asks holds it yet");
             go.store(true, SeqCst);
             wait_until(|| dropped.load(SeqCst) == 1);
-            // The monitor finds the next who are stuck.
+            // The next who are stuck are found.
             let begun = Arc::new(AtomicBool::new(false));
             let says = begun.clone();
             let stuck = other.spawn(move || compute_until(|| says.load(SeqCst)));

@@ -14,6 +14,7 @@ mod payloads;
 mod runtime_ends;
 mod stale_handles;
 mod standard_error;
+mod stuck_hooks;
 mod thread_locals;
 mod values;
 mod wakers;

@@ -3,22 +3,26 @@
 //! 16 tasks on two workers meet in a barrier of std's, which holds the worker of each, before
 //! rayon was used in their runtime and after one use. Before the last line: the median time until
 //! all have met, and the longest, of each mode.
+//!
+//! The argument says how often they meet (9 times else). A first series is not shown: in it the
+//! spare workers begin. So both others find the runtime in the same state.
 
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 const TASKS: usize = 16;
-const ROUNDS: usize = 9;
 
 fn main() {
+    let meetings = std::env::args().nth(1).map_or(9, |n| n.parse().expect("how often they meet"));
     for fibers in [false, true] {
         // SAFETY: no code here waits inside a thread-local scope, the initialiser of a
         // thread-local, or in an unwinding destructor.
         let builder = if fibers { unsafe { myriad::Builder::fibers() } } else { myriad::Builder::new() };
         let rt = builder.workers(2).build().expect("a runtime");
-        let before = rounds(&rt);
+        _ = rounds(&rt, meetings);
+        let before = rounds(&rt, meetings);
         rt.run(|| rayon::scope(|s| s.spawn(|_| ())));
-        let after = rounds(&rt);
+        let after = rounds(&rt, meetings);
         let mode = if fibers { "fibers" } else { "threads" };
         for (when, [median, longest]) in [("before", before), ("after", after)] {
             println!("{mode}, {when} rayon: {:.1} ms, at most {:.1} ms", ms(median), ms(longest));
@@ -34,8 +38,8 @@ fn ms(time: Duration) -> f64 {
 }
 
 /// The median and the longest.
-fn rounds(rt: &myriad::Runtime) -> [Duration; 2] {
-    let mut times: Vec<Duration> = (0..ROUNDS)
+fn rounds(rt: &myriad::Runtime, meetings: usize) -> [Duration; 2] {
+    let mut times: Vec<Duration> = (0..meetings)
         .map(|_| {
             let (began, barrier) = (Instant::now(), Arc::new(Barrier::new(TASKS)));
             let meet = || {
@@ -48,5 +52,5 @@ fn rounds(rt: &myriad::Runtime) -> [Duration; 2] {
         })
         .collect();
     times.sort();
-    [times[ROUNDS / 2], times[ROUNDS - 1]]
+    [times[meetings / 2], times[meetings - 1]]
 }

@@ -1,8 +1,9 @@
 //! The dedicated tasks of a pool, which have threads of their own.
 
 use crate::record::header::Header;
-use myriad_base::sys::map;
+use myriad_base::sys::{map, thread};
 use std::sync::{Mutex, MutexGuard};
+use std::thread::JoinHandle;
 
 /// The dedicated tasks of a pool.
 #[derive(Debug, Default)]
@@ -13,7 +14,7 @@ pub(crate) struct Entries {
     /// Those that have not ended.
     pub(crate) live: Vec<DedicatedTask>,
     /// Threads that were not joined yet.
-    pub(crate) threads: Vec<std::thread::JoinHandle<()>>,
+    pub(crate) threads: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -44,17 +45,21 @@ impl Dedicated {
         }
     }
 
-    /// Joins the threads that have ended; or all, if every task has.
+    /// Joins the threads that are gone; or waits for all, if every task has ended.
     pub(crate) fn join(&self, all: bool) {
         let mut entries = self.locked();
         let all = all && entries.live.is_empty();
-        let threads = std::mem::take(&mut entries.threads);
-        let (over, others) = threads.into_iter().partition::<Vec<_>, _>(|thread| all || thread.is_finished());
-        entries.threads = others;
+        let mut over = Vec::new();
+        for thread in std::mem::take(&mut entries.threads) {
+            match if all { Ok(Some(thread)) } else { thread::try_join(thread) } {
+                Ok(left) => over.push(left),
+                Err(thread) => entries.threads.push(thread),
+            }
+        }
         drop(entries);
-        for thread in over {
+        for left in over {
             // It does not unwind: panics stop at the task, and what goes on ends the process.
-            _ = thread.join();
+            _ = left.map(JoinHandle::join);
             map::thread_ended();
         }
     }

@@ -1,9 +1,9 @@
 //! What the user wants to happen with each thread that runs tasks.
 //!
 //! The user's functions are called by whoever needs a thread: a worker in the middle of a task that
-//! waits, the monitor, who builds the runtime. None of them is to unwind, or to be set aside,
-//! because of a name: what is called waits as a thread that is no worker does, and a panic stops
-//! here.
+//! waits, a thread that asks for the name of a spare (`rescue::tell`), who builds the runtime. None
+//! of them is to unwind, or to be set aside, because of a name: what is called waits as a thread
+//! that is no worker does, and a panic stops here.
 
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, Payload};

@@ -171,27 +171,28 @@ impl Pool {
         true
     }
 
-    /// Joins threads that have ended, without waiting for others: until then the system keeps their
+    /// Joins threads that are gone, without waiting for others: until then the system keeps their
     /// stacks.
     ///
     /// Threads that come and go do it, and the monitor for the last of them. True: some are on
     /// their way.
     pub(crate) fn reap(&self) -> bool {
-        let mut ended = Vec::new();
+        let mut finished = Vec::new();
         let more = {
             let Threads { leaving, handles, .. } = &mut *locked(&self.threads);
             leaving.retain(|id| {
-                let over = handles.get(id).is_some_and(JoinHandle::is_finished);
-                if over {
-                    ended.extend(handles.remove(id));
+                let Some(thread) = handles.remove(id) else { return true };
+                match thread::try_join(thread) {
+                    Ok(left) => finished.push(left),
+                    Err(thread) => _ = handles.insert(*id, thread),
                 }
-                !over
+                handles.contains_key(id)
             });
             !leaving.is_empty()
         };
-        for thread in ended {
+        for left in finished {
             // It does not unwind: panics stop at the tasks, and what goes on ends the process.
-            _ = thread.join();
+            _ = left.map(JoinHandle::join);
             map::thread_ended();
         }
         more

@@ -2,6 +2,8 @@
 //! another one runs its tasks.
 pub(crate) mod monitor;
 pub(crate) mod parking;
+mod reports;
 pub(crate) mod stuck;
 pub(crate) mod takeover;
+mod tell;
 pub(crate) mod watch;

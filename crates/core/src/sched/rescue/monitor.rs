@@ -14,11 +14,14 @@
 //! flag in its place an old one took the sleep of the new one for its own, and its join never
 //! ended; or its end wiped out that the new one sleeps, and nobody woke it any more.)
 //!
+//! **It runs no code of users**, for one of them could stop the help for all. Functions of users
+//! are called, and reports written, by threads for that ([`super::tell`]).
+//!
 //! **Rejected.** A monitor for each runtime: as many ticks as runtimes. A timer signal: lands in
 //! foreign code. A sleeping worker that looks after the others: there is none when all are stuck.
 
 use super::parking::{AWAKE, Parking};
-use super::stuck::{OnStuck, Stuck};
+use super::tell::{self, Errand};
 use crate::sched::fork;
 use crate::sched::pool::Pool;
 use crate::sched::rescue::watch::Watch;
@@ -37,9 +40,12 @@ pub(crate) struct Monitor {
     thread: Option<JoinHandle<()>>,
     /// Counts the threads: one that is not the newest ends.
     generation: usize,
+    /// Counts what was watched.
+    numbered: u64,
 }
 
-static MONITOR: Mutex<Monitor> = Mutex::new(Monitor { era: 0, watched: Vec::new(), thread: None, generation: 0 });
+static MONITOR: Mutex<Monitor> =
+    Mutex::new(Monitor { era: 0, watched: Vec::new(), thread: None, generation: 0, numbered: 0 });
 /// Generations begin with 1.
 #[cfg(not(loom))]
 static PARKING: Parking = Parking { asleep: AtomicUsize::new(AWAKE) };
@@ -77,7 +83,9 @@ fn monitor() -> MutexGuard<'static, Monitor> {
 /// A runtime begins.
 pub(crate) fn watch(pool: &'static Pool) {
     let mut monitor = monitor();
-    monitor.watched.push(Watch::new(pool));
+    monitor.numbered += 1;
+    let number = monitor.numbered;
+    monitor.watched.push(Watch::new(pool, number));
     if monitor.thread.is_none() {
         monitor.generation += 1;
         let generation = monitor.generation;
@@ -112,8 +120,8 @@ pub(crate) fn forget(pool: &'static Pool) {
     let thread = monitor.thread.take();
     *locked(&THREAD) = None;
     drop(monitor);
-    // Not if a hook shuts a runtime down: then this is that thread.
-    if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
+    // (This is not that thread, which runs no code of users.)
+    if let Some(thread) = thread {
         // Not that of a newer one. If it is not asleep yet, it will find that it is not the newest.
         _ = PARKING.asleep.compare_exchange(ended, AWAKE, SeqCst, Relaxed);
         thread.thread().unpark();
@@ -140,9 +148,21 @@ fn wake() {
     }
 }
 
+/// The newest monitor, if it waits for its next look, takes that look now.
+pub(super) fn look() {
+    if let Some(thread) = &*locked(&THREAD) {
+        thread.unpark();
+    }
+}
+
+/// The watch of this number, under the lock; `None` if its runtime has ended. `f` runs no code of
+/// users.
+pub(super) fn with_watch<R>(number: u64, f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
+    locked(&MONITOR).watched.iter_mut().find(|watch| watch.number == number).map(f)
+}
+
 fn run(generation: usize) {
-    let mut stories: Vec<(OnStuck, Stuck)> = Vec::new();
-    let mut nameless: Vec<(&'static Pool, usize)> = Vec::new();
+    let mut errands: Vec<(u64, Errand)> = Vec::new();
     loop {
         let mut pause: Option<Duration> = None;
         {
@@ -152,23 +172,13 @@ fn run(generation: usize) {
             }
             let now = clock::system_now();
             for watch in &mut monitor.watched {
-                let until = watch.scan(now, &mut stories);
+                let until = watch.scan(now);
                 pause = [pause, until].into_iter().flatten().min();
-                nameless.extend(watch.wanted());
+                errands.extend(watch.errands(now));
             }
         }
-        // Without the lock: hooks are foreign code, and so are the destructors of what they hold.
-        for (who, stuck) in stories.drain(..) {
-            who.tell(&stuck);
-            unwind::drop_quietly(who);
-        }
-        for (pool, index) in nameless.drain(..) {
-            let name = pool.name_spare(index);
-            // (If the runtime has ended meanwhile, nobody is there to have it.)
-            if let Some(watch) = locked(&MONITOR).watched.iter_mut().find(|watch| watch.is_of(pool)) {
-                watch.set_name(index, name);
-            }
-        }
+        // Without the lock, which those take who do it.
+        errands.drain(..).for_each(|(number, errand)| tell::start(number, errand));
         match pause {
             Some(pause) => clock::park(pause),
             None => sleep(generation),

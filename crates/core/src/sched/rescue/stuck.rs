@@ -1,7 +1,5 @@
-//! Who is told that a worker is stuck, and what.
+//! Who is told that a worker is stuck, and what. How: [`super::tell`].
 
-use crate::sched::unwind;
-use myriad_base::sys::say::say;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -11,8 +9,15 @@ use std::time::Duration;
 /// [`Builder::on_stuck`](crate::runtime::Builder::on_stuck).
 ///
 /// Once for each time that it is stuck, from a thread that is no worker. A long computation is
-/// nothing bad, so by default nobody is told. While a hook runs, nobody else is told, and no spare
-/// worker begins.
+/// nothing bad, so by default nobody is told.
+///
+/// Each pool of a runtime has one thread at a time that tells, one report after the other, and what
+/// it is told does may take its time: workers that are stuck get help meanwhile, also those that it
+/// waits for itself. But reports that come meanwhile wait, up to 64 of them; more are lost, and the
+/// next one [says how many](Stuck::lost).
+///
+/// The end of a runtime does not wait for a hook that is running, which may wait for whoever ends
+/// the runtime. It is not called any more afterwards, and reports that wait are dropped.
 ///
 /// # Examples
 /// ```
@@ -64,20 +69,6 @@ impl OnStuck {
             OnStuck::Report { after } | OnStuck::Hook { after, .. } => Some(*after),
         }
     }
-
-    /// Tells.
-    pub(super) fn tell(&self, stuck: &Stuck) {
-        match self {
-            OnStuck::Ignore => {}
-            OnStuck::Report { .. } => say!("myriad: {stuck}"),
-            OnStuck::Hook { hook, .. } => {
-                if let Err(payload) = unwind::catch(|| hook(stuck)) {
-                    unwind::discard(payload);
-                    say!("myriad: {stuck}; and the hook for stuck workers panicked");
-                }
-            }
-        }
-    }
 }
 
 /// A worker that has been in one task for a long time.
@@ -89,6 +80,7 @@ pub struct Stuck {
     pub(super) place: &'static Location<'static>,
     pub(super) duration: Duration,
     pub(super) blocked: Option<bool>,
+    pub(super) lost: usize,
 }
 
 impl Stuck {
@@ -114,6 +106,11 @@ impl Stuck {
     pub fn is_blocked(&self) -> Option<bool> {
         self.blocked
     }
+    /// How many reports of this pool were lost since the last one that was told, because too many
+    /// waited for the hook.
+    pub fn lost(&self) -> usize {
+        self.lost
+    }
 }
 
 impl fmt::Display for Stuck {
@@ -127,6 +124,10 @@ impl fmt::Display for Stuck {
             Some(true) => ": it waits in the system (a foreign lock, a system call)",
             Some(false) => ": it computes",
             None => "",
-        })
+        })?;
+        match self.lost {
+            0 => Ok(()),
+            lost => write!(f, "; {lost} reports before this one were lost"),
+        }
     }
 }

@@ -38,7 +38,9 @@
 //! **Errors in judgement** are harmless: a worker that the system has not let run looks stuck;
 //! helping it is right at any time.
 
+use super::reports::Reports;
 use super::stuck::{OnStuck, Stuck};
+use super::tell::Errand;
 use crate::sched::idle::{ASLEEP, RESTING, WorkerShared};
 use crate::sched::pool::Pool;
 use crate::sched::timers::Timers;
@@ -66,9 +68,12 @@ const AT_ONCE: usize = 16;
 
 /// What the monitor knows of a runtime.
 pub(super) struct Watch {
+    /// No other watch has it: pools are used again.
+    pub(super) number: u64,
     pool: &'static Pool,
     workers: usize,
     on_stuck: OnStuck,
+    reports: Reports,
     seen: Vec<Seen>,
     /// When a worker was stuck last.
     last_stuck: Option<Instant>,
@@ -80,9 +85,11 @@ pub(super) struct Watch {
     extras: usize,
     /// Until the next look, while all who are awake wait in the system.
     pause: Duration,
-    /// The number and the name of the next spare, where the user gives names: asked for before it
-    /// is needed, under no lock.
+    /// The number and the name of the next spare, where the user gives names: asked for under no
+    /// lock.
     named: Option<(usize, String)>,
+    /// Since when somebody asks for such a name.
+    asked: Option<Instant>,
     /// A spare was needed whose name is not known yet.
     wants_name: bool,
 }
@@ -132,12 +139,14 @@ impl Seen {
 }
 
 impl Watch {
-    pub(super) fn new(pool: &'static Pool) -> Watch {
+    pub(super) fn new(pool: &'static Pool, number: u64) -> Watch {
         let config = pool.config();
         Watch {
+            number,
             pool,
             workers: config.workers,
             on_stuck: config.stuck.clone(),
+            reports: Reports::default(),
             seen: Vec::new(),
             last_stuck: None,
             newly_stuck: None,
@@ -145,18 +154,39 @@ impl Watch {
             extras: 0,
             pause: THRESHOLD,
             named: None,
+            asked: None,
             wants_name: false,
         }
     }
 
-    /// The pool and the number of a spare that is needed, and whose name is to be asked for.
-    pub(super) fn wanted(&mut self) -> Option<(&'static Pool, usize)> {
-        std::mem::take(&mut self.wants_name).then(|| Some((self.pool, self.pool.next_spare()?))).flatten()
+    /// What somebody else is to do now: see [`super::tell`].
+    pub(super) fn errands(&mut self, now: Instant) -> impl Iterator<Item = (u64, Errand)> + use<> {
+        let tell = self.reports.begin().then_some(Errand::Tell);
+        let asks = std::mem::take(&mut self.wants_name) && self.asked.is_none();
+        let name = self.pool.next_spare().filter(|_| asks).map(|index| Errand::Name(self.pool, index));
+        if name.is_some() {
+            self.asked = Some(now);
+        }
+        let number = self.number;
+        [tell, name].into_iter().flatten().map(move |errand| (number, errand))
     }
 
-    /// Its name.
-    pub(super) fn set_name(&mut self, index: usize, name: String) {
-        self.named = Some((index, name));
+    /// For the one who tells: the next report, and who is told. `None`: there is none, and it tells
+    /// no more.
+    pub(super) fn next_report(&mut self) -> Option<(OnStuck, Stuck)> {
+        self.reports.next().map(|stuck| (self.on_stuck.clone(), stuck))
+    }
+
+    /// The same where only the standard error can be told.
+    pub(super) fn next_said(&mut self) -> Option<Stuck> {
+        self.reports.next()
+    }
+
+    /// Who has asked for a spare's name is back, with the spare's number and the name, if it has
+    /// one.
+    pub(super) fn set_name(&mut self, named: Option<(usize, String)>) {
+        self.asked = None;
+        self.named = named;
     }
 
     pub(super) fn is_of(&self, pool: &Pool) -> bool {
@@ -185,7 +215,7 @@ impl Watch {
 
     /// Looks at all workers, and does what is to be done. When to look again; `None`: when a worker
     /// wakes up.
-    pub(super) fn scan(&mut self, now: Instant, stories: &mut Vec<(OnStuck, Stuck)>) -> Option<Duration> {
+    pub(super) fn scan(&mut self, now: Instant) -> Option<Duration> {
         let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM);
         let threshold = if recent(self.last_urgent) { QUICK } else { THRESHOLD };
         let mut found = ScanResult::default();
@@ -193,7 +223,7 @@ impl Watch {
             if self.seen.len() == i {
                 self.seen.push(Seen::new(0, (0, 0), now, None));
             }
-            self.scan_worker(i, shared, now, threshold, &mut found, stories);
+            self.scan_worker(i, shared, now, threshold, &mut found);
         }
         // Who moves takes from those at its next look: `Workers::open` has a fence for the ready
         // tasks; what has not begun needs none.
@@ -232,9 +262,6 @@ impl Watch {
         let quiet = found.running == 0 && !found.waits;
         self.pause = if quiet { (self.pause * 2).min(LONGEST) } else { THRESHOLD };
         self.pool.reap();
-        if self.wants_name {
-            return Some(Duration::ZERO);
-        }
         (!self.sleeps()).then_some(if recent(self.last_urgent) { QUICK } else { self.pause })
     }
 
@@ -245,7 +272,6 @@ impl Watch {
         now: Instant,
         threshold: Duration,
         found: &mut ScanResult,
-        stories: &mut Vec<(OnStuck, Stuck)>,
     ) {
         let (seen, w) = (&mut self.seen[i], Peer::of(shared));
         if shared.remote.dead.load(Relaxed) {
@@ -308,15 +334,15 @@ impl Watch {
                 && w.tick_count.load(Acquire) == tick_count
             {
                 seen.told = true;
-                let story = Stuck {
+                self.reports.push(Stuck {
                     runtime: self.pool.config().name.clone(),
                     worker: shared.index,
                     name: name.map(|name| name.to_string()),
                     place,
                     duration,
                     blocked: thread::is_blocked(w.thread.load(Relaxed)),
-                };
-                stories.push((self.on_stuck.clone(), story));
+                    lost: 0,
+                });
             }
         }
     }
@@ -345,7 +371,7 @@ impl Watch {
         }
         let missing = self.workers.saturating_sub(found.running);
         if missing > 0 {
-            _ = (0..missing.min(AT_ONCE)).all(|_| self.call_spare());
+            _ = (0..missing.min(AT_ONCE)).all(|_| self.call_spare(now));
             return;
         }
         // None of those who could come back has done so for so long.
@@ -353,13 +379,13 @@ impl Watch {
         let long = if extras == 0 { Duration::ZERO } else { LONG * (1 << (extras - 1).min(20)) };
         let all = self.pool.workers.all().iter();
         let awake = all.zip(&self.seen).filter(|(shared, _)| shared.remote.sleeping.word.load(Relaxed) == 0);
-        if awake.into_iter().all(|(_, seen)| now - seen.since >= long) && self.call_spare() {
+        if awake.into_iter().all(|(_, seen)| now - seen.since >= long) && self.call_spare(now) {
             self.extras += 1;
         }
     }
 
     /// One more spare on duty. False: there is none, and none can be made.
-    fn call_spare(&mut self) -> bool {
+    fn call_spare(&mut self, now: Instant) -> bool {
         let workers = &self.pool.workers;
         let resting = workers.all()[self.workers..].iter().find(|shared| {
             let w = Peer::of(shared);
@@ -371,21 +397,31 @@ impl Watch {
                 workers.call(shared);
                 true
             }
-            None => self.add_spare(),
+            None => self.add_spare(now),
         }
     }
 
-    fn add_spare(&mut self) -> bool {
+    fn add_spare(&mut self, now: Instant) -> bool {
         let Some(index) = self.pool.next_spare() else { return false };
-        let name = match self.named.take() {
-            Some((named, name)) if named == index => name,
-            _ if self.pool.config().threads.has_names() => {
-                self.wants_name = true;
-                return false;
-            }
-            _ => self.pool.name_spare(index),
+        let Some(name) = self.name_for(index, now) else {
+            self.wants_name = true;
+            return false;
         };
         self.pool.add_spare(index, name).is_ok()
+    }
+
+    /// The name of this spare; `None`: it is to be asked for, or has not been said yet. What is
+    /// asked for [`LONG`] is not waited for: the user's function may wait for what this spare is
+    /// to begin.
+    fn name_for(&mut self, index: usize, now: Instant) -> Option<String> {
+        match self.named.take() {
+            Some((named, name)) if named == index => Some(name),
+            _ => {
+                let waits = self.asked.is_none_or(|asked| now - asked < LONG);
+                let known = !self.pool.config().threads.has_names();
+                (known || !waits).then(|| self.pool.usual_name(index))
+            }
+        }
     }
 
     /// So many spares of those that move, or sleep, go off duty.
