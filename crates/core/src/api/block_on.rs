@@ -1,35 +1,13 @@
 //! Waiting for a future from blocking code.
 
-use crate::queue::parked::{Parked, Resumable};
+use crate::queue::parked::Parked;
 use crate::queue::reason::WaitReason;
 use crate::sched::cancel::checkpoint;
-use crate::sched::worker::{self, block_thread, wake_node};
-use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
+use crate::sched::waker::{Signal, signal_of, waker_of_signal};
+use crate::sched::worker::{self, block_thread};
 use std::future::Future;
 use std::pin::pin;
-use std::ptr::null_mut;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-
-/// Null: nothing; [`NOTIFIED`]; or the node of the one who waits.
-struct Signal(AtomicPtr<Parked>);
-
-const NOTIFIED: *mut Parked = std::ptr::without_provenance_mut(1);
-
-impl Wake for Signal {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-    fn wake_by_ref(self: &Arc<Self>) {
-        // AcqRel. Release: the waker's data, for the poll. Acquire: the node. A read-modify-write
-        // in every state.
-        let waiting = self.0.swap(NOTIFIED, AcqRel);
-        if !waiting.is_null() && waiting != NOTIFIED {
-            // SAFETY: taken out by this swap alone; its owner blocks until it is woken.
-            wake_node(worker::current().as_deref(), unsafe { Resumable::from_raw(waiting) });
-        }
-    }
-}
+use std::task::{Context, Poll};
 
 /// A wait for a signal.
 #[repr(C)]
@@ -51,7 +29,7 @@ impl SignalWait<'_> {
         // SAFETY: `node` is that of a `SignalWait`, which stands because its owner is
         // blocked (this function's contract).
         let signal = unsafe { (*node.cast::<SignalWait<'_>>()).signal };
-        signal.0.compare_exchange(node.cast_mut(), null_mut(), Acquire, Relaxed).is_ok()
+        signal.take_back(node)
     }
 }
 
@@ -77,12 +55,11 @@ impl SignalWait<'_> {
 /// ```
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let signal = Arc::new(Signal(AtomicPtr::new(null_mut())));
-    let waker = Waker::from(signal.clone());
+    let waker = waker_of_signal();
+    let signal = signal_of(&waker).expect("made just now");
     let mut cx = Context::from_waker(&waker);
     loop {
-        // Acquire: pairs with the Release in `wake_by_ref`: the poll sees what the waker did.
-        signal.0.swap(null_mut(), Acquire);
+        signal.clear();
         if let Poll::Ready(value) = future.as_mut().poll(&mut cx) {
             return value;
         }
@@ -94,15 +71,14 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
         }
         let wait = SignalWait {
             node: w.as_ref().map_or_else(|| Parked::foreign(WaitReason::Future), |w| w.node(WaitReason::Future)),
-            signal: &signal,
+            signal,
         };
         wait.node.end.set(Some(SignalWait::end));
         // (Of the whole wait: `end` looks behind the node.)
         let node = (&raw const wait).cast::<Parked>();
-        let published = signal.0.compare_exchange(null_mut(), node.cast_mut(), Release, Relaxed);
-        if published.is_ok() {
+        if signal.publish(node) {
             match w {
-                // SAFETY: a stack is ensured; the node is published, and `wake_by_ref` takes it out
+                // SAFETY: a stack is ensured; the node is published, and who notifies takes it out
                 // once.
                 Some(w) => _ = unsafe { w.suspend(node) },
                 // SAFETY: the wait is this thread's, and stands; the pointer is that of the whole.

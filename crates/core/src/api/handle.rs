@@ -522,7 +522,7 @@ impl<T> Future for JoinHandle<T> {
             let header = &*task;
             if !header.is_done() {
                 let left = header.waiter.load(Relaxed);
-                if !left.is_null() && waker::is_same_task(left, cx.waker()) {
+                if !left.is_null() && waker::is_same(left, cx.waker()) {
                     return Poll::Pending;
                 }
                 // The clone is user code, whose panic is the caller's: before anything is changed.

@@ -1,4 +1,13 @@
-//! Wakers of futures, as plain words: a record's address and generation.
+//! Wakers that are ours: of futures, and of `block_on`. And what stands in `waiter` of a record.
+//!
+//! **Ours** is a waker whose table is one of [`TABLES`]. Nothing that is ours runs user code: a
+//! wake queues a record or wakes a node, as the wake of a blocked task does; it does not wait, nor
+//! panic; a drop frees memory at most. So whoever keeps wakers calls ours as they are, and all
+//! others through the door ([`crate::sched::user_code`]). A waker of somebody else's that wraps one
+//! of ours has a table of its own, and goes through the door; so does one that another copy of this
+//! crate has made.
+//!
+//! **The waker of a future** is a plain word: its record's address and generation.
 //!
 //! ```text
 //!  63      48 47              6 5   3 2   0
@@ -9,46 +18,138 @@
 //! nothing, and waking compares the generation. After 2^19 later tasks in the same memory a stale
 //! waker would wake the wrong future once: spurious, which futures allow.
 //!
-//! The same word with tag [`TASK`] stands in `waiter` of the task that a future awaits; a foreign
-//! waker stands there as a box with tag [`BOXED`]; tag 0 is the node of a blocked task or thread.
+//! **The waker of `block_on`** counts the references to a [`Signal`].
+//!
+//! In `waiter` of the task that somebody awaits stands the same word with tag [`TASK`], or the
+//! signal with tag [`SIGNAL`]; another waker as a box with tag [`BOXED`]; tag 0 is the node of a
+//! blocked task or thread.
+//!
+//! **Rejected.** To know ours by a method of the waker's own: a table has no room for one. To box
+//! `block_on`'s waker in `waiter` as foreign ones are: 120 instructions of an await.
+//!
+//! Tests: `test.rs`, and `foreign_code::waking`.
+
+mod signal;
+#[cfg(all(test, not(loom)))]
+mod test;
+
+pub(crate) use signal::Signal;
 
 use crate::queue::parked::Resumable;
 use crate::record::header::Header;
 use crate::record::state;
 use crate::record::task::Runnable;
+use crate::sched::pool::{Origin, Pool};
+use crate::sched::priority::Lane;
 use crate::sched::user_code::StoredWaker;
-use crate::sched::worker::{self, Role};
+use crate::sched::worker::{self, Role, Worker};
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 const LOW: u32 = 3;
 const ADDRESS: usize = (1 << 48) - 64;
 /// Tag of a record's waker in a `waiter` word.
 const TASK: usize = 4;
+/// Tag of a reference to a [`Signal`] there.
+const SIGNAL: usize = 5;
 /// Tag of a boxed waker there.
 const BOXED: usize = 6;
 const TAG: usize = 7;
 
+// A signal's address has room for a tag.
+const _: () = assert!(align_of::<Signal>() > TAG);
+
 /// The word for this record, which is a future of this generation.
 #[inline(always)]
-pub(crate) fn pack(record: *mut Header, generation: u32) -> *mut () {
+fn pack(record: *mut Header, generation: u32) -> *mut () {
     let (low, high) = (generation as usize & 7, generation as usize >> LOW);
     record.map_addr(|a| a | low << 3 | high << 48).cast()
 }
 
 #[inline(always)]
-pub(crate) fn unpack(word: *const ()) -> (*mut Header, u32) {
+fn unpack(word: *const ()) -> (*mut Header, u32) {
     let generation = word.addr() >> 3 & 7 | word.addr() >> 48 << LOW;
     (word.map_addr(|a| a & ADDRESS).cast_mut().cast(), generation as u32)
 }
 
-static VTABLE: RawWakerVTable = RawWakerVTable::new(
-    |word| RawWaker::new(word, &VTABLE),
-    // SAFETY: the data of this table's wakers is a packed word.
-    |word| unsafe { wake(word) },
-    // SAFETY: the data of this table's wakers is a packed word.
-    |word| unsafe { wake(word) },
-    |_| (),
-);
+/// The tables of wakers that are ours, as numbers in [`TABLES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+enum OwnTable {
+    /// Of a future: it goes to whoever wakes it.
+    Task,
+    /// Of a future of [`Lane::Urgent`].
+    Urgent,
+    /// Of a future of [`Lane::Deferred`].
+    Deferred,
+    /// Of `block_on`.
+    Signal,
+}
+
+/// All of ours, side by side: one comparison says whether a waker is.
+static TABLES: [RawWakerVTable; 4] = [
+    RawWakerVTable::new(
+        |word| RawWaker::new(word, OwnTable::Task.table()),
+        // SAFETY: the data of this table's wakers is a packed word.
+        |word| unsafe { wake(word) },
+        // SAFETY: the data of this table's wakers is a packed word.
+        |word| unsafe { wake(word) },
+        |_| (),
+    ),
+    RawWakerVTable::new(
+        |word| RawWaker::new(word, OwnTable::Urgent.table()),
+        // SAFETY: the data of this table's wakers is a packed word.
+        |word| unsafe { wake_into(word, Lane::Urgent) },
+        // SAFETY: the data of this table's wakers is a packed word.
+        |word| unsafe { wake_into(word, Lane::Urgent) },
+        |_| (),
+    ),
+    RawWakerVTable::new(
+        |word| RawWaker::new(word, OwnTable::Deferred.table()),
+        // SAFETY: the data of this table's wakers is a packed word.
+        |word| unsafe { wake_into(word, Lane::Deferred) },
+        // SAFETY: the data of this table's wakers is a packed word.
+        |word| unsafe { wake_into(word, Lane::Deferred) },
+        |_| (),
+    ),
+    RawWakerVTable::new(
+        |signal| {
+            // SAFETY: the data of this table's wakers is a reference of an `Arc`, which the waker
+            // that is cloned keeps.
+            unsafe { Arc::increment_strong_count(signal.cast::<Signal>()) };
+            RawWaker::new(signal, OwnTable::Signal.table())
+        },
+        // SAFETY: the data of this table's wakers is a reference of an `Arc`; this waker's is given
+        // up by its wake.
+        |signal| notify(worker::current().as_deref(), &*unsafe { Arc::from_raw(signal.cast::<Signal>()) }),
+        // SAFETY: the data of this table's wakers is a reference of an `Arc`, which this one keeps.
+        |signal| notify(worker::current().as_deref(), unsafe { &*signal.cast::<Signal>() }),
+        // SAFETY: the data of this table's wakers is a reference of an `Arc`; this waker's is given
+        // up by its drop.
+        |signal| drop(unsafe { Arc::from_raw(signal.cast::<Signal>()) }),
+    ),
+];
+
+impl OwnTable {
+    #[inline(always)]
+    fn table(self) -> &'static RawWakerVTable {
+        &TABLES[self as usize]
+    }
+
+    /// Has this waker this table?
+    #[inline(always)]
+    fn is(self, waker: &Waker) -> bool {
+        std::ptr::eq(waker.vtable(), self.table())
+    }
+}
+
+/// Is it one of our own wakers, which run no user code?
+#[inline(always)]
+pub(crate) fn is_ours(waker: &Waker) -> bool {
+    let table = std::ptr::from_ref(waker.vtable()).addr();
+    table.wrapping_sub(TABLES.as_ptr().addr()) < size_of_val(&TABLES)
+}
 
 /// The waker of a future in this record, now.
 ///
@@ -56,28 +157,92 @@ static VTABLE: RawWakerVTable = RawWakerVTable::new(
 /// The record is a live future.
 #[inline(always)]
 pub(crate) unsafe fn waker_of(record: *mut Header) -> Waker {
+    // SAFETY: the record is a live future (this function's contract).
+    unsafe { waker_with(record, OwnTable::Task) }
+}
+
+/// The same of a future with a priority.
+///
+/// # Safety
+/// The record is a live future.
+pub(crate) unsafe fn waker_into(record: *mut Header, lane: Lane) -> Waker {
+    let own = match lane {
+        Lane::Urgent => OwnTable::Urgent,
+        Lane::Deferred => OwnTable::Deferred,
+    };
+    // SAFETY: the record is a live future (this function's contract).
+    unsafe { waker_with(record, own) }
+}
+
+/// # Safety
+/// The record is a live future, and `own` a table of futures.
+#[inline(always)]
+unsafe fn waker_with(record: *mut Header, own: OwnTable) -> Waker {
     // SAFETY: the record is a live future (this function's contract), and `state` is atomic.
     let generation = state::generation(unsafe { (*record).state.load(myriad_base::sys::atomic::Ordering::Relaxed) });
-    // SAFETY: the table's functions keep the contract of `RawWaker`: thread-safe, nothing to free.
-    unsafe { Waker::from_raw(RawWaker::new(pack(record, generation), &VTABLE)) }
+    // SAFETY: the tables' functions keep the contract of `RawWaker`: thread-safe, nothing to free.
+    // The data is a packed word, as futures' tables want it.
+    unsafe { Waker::from_raw(RawWaker::new(pack(record, generation), own.table())) }
+}
+
+/// A waker with a signal of its own.
+pub(crate) fn waker_of_signal() -> Waker {
+    let signal = Arc::into_raw(Arc::new(Signal::new()));
+    // SAFETY: the table's functions keep the contract of `RawWaker`: the data is a reference of an
+    // `Arc`, `Signal` is `Sync`, and each waker has one reference, which its wake or drop gives up.
+    unsafe { Waker::from_raw(RawWaker::new(signal.cast(), OwnTable::Signal.table())) }
+}
+
+/// The signal of a waker of [`waker_of_signal`].
+#[inline(always)]
+pub(crate) fn signal_of(waker: &Waker) -> Option<&Signal> {
+    // SAFETY: the data of wakers of this table is a reference to a signal, and the waker keeps it
+    // for as long as it is borrowed.
+    OwnTable::Signal.is(waker).then(|| unsafe { &*waker.data().cast::<Signal>() })
+}
+
+/// The future that this word wakes, if this wake is the one that queues it.
+///
+/// # Safety
+/// `word` was made by `pack`.
+#[inline]
+unsafe fn woken(word: *const ()) -> Option<Runnable> {
+    let (record, generation) = unpack(word);
+    // SAFETY: record memory is never unmapped, and `state` is always an atomic word there. A wake
+    // that says so makes the task the caller's to queue.
+    unsafe { state::wake(&(*record).state, generation).then(|| Runnable::from_raw(record)) }
 }
 
 /// # Safety
 /// `word` was made by `pack`.
 #[inline]
 unsafe fn wake(word: *const ()) {
-    let (record, generation) = unpack(word);
-    // SAFETY: record memory is never unmapped, and `state` is always an atomic word there.
-    if state::wake(unsafe { &(*record).state }, generation) {
-        // SAFETY: the wake made the task ours to queue.
-        worker::schedule(unsafe { Runnable::from_raw(record) });
+    // SAFETY: `pack` has made the word (this function's contract).
+    if let Some(task) = unsafe { woken(word) } {
+        worker::schedule(task);
     }
 }
 
-/// Is it one of these wakers, which neither wait nor panic?
-#[inline(always)]
-pub(crate) fn is_ours(waker: &Waker) -> bool {
-    std::ptr::eq(waker.vtable(), &VTABLE)
+/// # Safety
+/// `word` was made by `pack`.
+unsafe fn wake_into(word: *const (), lane: Lane) {
+    // SAFETY: `pack` has made the word (this function's contract).
+    if let Some(task) = unsafe { woken(word) } {
+        queue_into(task, lane);
+    }
+}
+
+/// Queues a future that was woken in the lane of its priority.
+pub(crate) fn queue_into(task: Runnable, lane: Lane) {
+    Pool::of_task(&task).inject_into(Some(lane), task, Origin::Wake);
+}
+
+/// Wakes who waits in `block_on`.
+#[inline]
+fn notify(w: Option<&Worker>, signal: &Signal) {
+    if let Some(node) = signal.notify() {
+        worker::wake_node(w, node);
+    }
 }
 
 /// Wakes the future in this record, which the caller has just marked as cancelled by a SeqCst
@@ -94,12 +259,30 @@ pub(crate) unsafe fn wake_cancelled(record: *mut Header) {
     }
 }
 
-/// A waker as a word for `waiter`: our own as they are, others in a box.
+/// The word for `waiter` that stands for this waker, if it needs no box.
+#[inline(always)]
+fn plain_waiter(waker: &Waker) -> Option<*mut ()> {
+    let tag = if OwnTable::Task.is(waker) {
+        TASK
+    } else if OwnTable::Signal.is(waker) {
+        SIGNAL
+    } else {
+        return None;
+    };
+    Some(waker.data().cast_mut().map_addr(|a| a | tag))
+}
+
+/// A clone of a waker as a word for `waiter`: those of futures and signals as they are, others in a
+/// box.
 pub(crate) fn to_waiter(waker: &Waker) -> *mut () {
-    if is_ours(waker) {
-        return waker.data().cast_mut().map_addr(|a| a | TASK);
+    match plain_waiter(waker) {
+        Some(word) => {
+            // (The word has the reference. A future's waker has none.)
+            _ = ManuallyDrop::new(waker.clone());
+            word
+        }
+        None => Box::into_raw(Box::new(StoredWaker::clone_of(waker))).cast::<()>().map_addr(|a| a | BOXED),
     }
-    Box::into_raw(Box::new(StoredWaker::clone_of(waker))).cast::<()>().map_addr(|a| a | BOXED)
 }
 
 /// Drops what `to_waiter` made.
@@ -107,10 +290,21 @@ pub(crate) fn to_waiter(waker: &Waker) -> *mut () {
 /// # Safety
 /// `waiter` came from `to_waiter` and is nowhere else.
 pub(crate) unsafe fn drop_waiter(waiter: *mut ()) {
-    if waiter.addr() & TAG == BOXED {
+    match waiter.addr() & TAG {
         // SAFETY: a box of ours, untagged, which nobody else has.
-        unsafe { from_box(waiter) }.discard();
+        BOXED => unsafe { from_box(waiter) }.discard(),
+        // SAFETY: the word has a signal's reference, and is nowhere else.
+        SIGNAL => drop(unsafe { from_signal(waiter) }),
+        _ => {}
     }
+}
+
+/// # Safety
+/// A word with the tag [`SIGNAL`] that came from `to_waiter` and is nowhere else.
+unsafe fn from_signal(waiter: *mut ()) -> Arc<Signal> {
+    // SAFETY: the word has the tag of a signal and is nowhere else (this function's contract):
+    // without the tag it is a reference of an `Arc`, which `to_waiter` took.
+    unsafe { Arc::from_raw(waiter.map_addr(|a| a & !TAG).cast::<Signal>()) }
 }
 
 /// # Safety
@@ -121,10 +315,10 @@ unsafe fn from_box(waiter: *mut ()) -> StoredWaker {
     *unsafe { Box::from_raw(waiter.map_addr(|a| a & !TAG).cast::<StoredWaker>()) }
 }
 
-/// Is this waiter word a plain one of the task that this waker wakes? (Boxes are not looked into:
-/// the runner may be taking one out.)
-pub(crate) fn is_same_task(waiter: *mut (), waker: &Waker) -> bool {
-    waiter.addr() & TAG == TASK && std::ptr::eq(waker.vtable(), &VTABLE) && waiter.addr() & !TAG == waker.data().addr()
+/// Does this waiter word wake what this waker wakes? (Boxes are not looked into: the runner may be
+/// taking one out. A signal that `waker` keeps is at no other's address.)
+pub(crate) fn is_same(waiter: *mut (), waker: &Waker) -> bool {
+    plain_waiter(waker).is_some_and(|word| word.addr() == waiter.addr())
 }
 
 /// Wakes whoever a `waiter` word stands for, and frees the word.
@@ -138,19 +332,25 @@ pub(crate) unsafe fn wake_waiter_as(w: Role, waiter: *mut ()) -> Role {
         0 => worker::wake_node(Some(&w), unsafe { Resumable::from_raw(waiter.cast()) }),
         // SAFETY: tag TASK is a packed word.
         TASK => unsafe { wake(waiter.map_addr(|a| a & !TAG)) },
-        // SAFETY: a box of ours.
-        _ => return unsafe { wake_boxed(w, waiter) },
+        // SAFETY: the word is ours alone, with one of the two other tags.
+        _ => return unsafe { wake_counted(w, waiter) },
     }
     w
 }
 
+/// Apart, so that it costs the others nothing.
+///
 /// # Safety
-/// `waiter` has the tag [`BOXED`], and was taken out of a record's `waiter` by
+/// `waiter` has the tag [`SIGNAL`] or [`BOXED`], and was taken out of a record's `waiter` by
 /// [`Header::complete`], so it is the caller's alone.
-#[cold]
 #[inline(never)]
-unsafe fn wake_boxed(w: Role, waiter: *mut ()) -> Role {
-    // SAFETY: the word is ours alone.
+unsafe fn wake_counted(w: Role, waiter: *mut ()) -> Role {
+    if waiter.addr() & TAG == SIGNAL {
+        // SAFETY: the word is ours alone, and has a signal's tag.
+        notify(Some(&w), &*unsafe { from_signal(waiter) });
+        return w;
+    }
+    // SAFETY: the word is ours alone, and has a box's tag.
     unsafe { from_box(waiter) }.wake_as(w)
 }
 
@@ -161,13 +361,14 @@ unsafe fn wake_boxed(w: Role, waiter: *mut ()) -> Role {
 /// alone.
 pub(crate) unsafe fn wake_waiter(w: Option<Role>, waiter: *mut ()) -> Option<Role> {
     // SAFETY: the word is ours alone, and woken once; tag 0 is a blocked node, TASK a packed word,
-    // BOXED a box of ours.
+    // SIGNAL a signal's reference, BOXED a box of ours.
     unsafe {
         match w {
             Some(w) => return Some(wake_waiter_as(w, waiter)),
             None => match waiter.addr() & TAG {
                 0 => worker::wake_node(None, Resumable::from_raw(waiter.cast())),
                 TASK => wake(waiter.map_addr(|a| a & !TAG)),
+                SIGNAL => notify(None, &from_signal(waiter)),
                 _ => from_box(waiter).wake(),
             },
         }

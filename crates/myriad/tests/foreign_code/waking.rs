@@ -264,6 +264,38 @@ fn wakers_that_panic_at_handles() {
     }
 }
 
+/// A waker that passes wakes on to the engine's own is foreign all the same: it waits, has limits
+/// of its own, and panics, and is called through the door.
+#[test]
+fn a_waker_around_one_of_ours() {
+    each(&[1, 2], |rt| {
+        let called = Arc::new(AtomicUsize::new(0));
+        let around = |waker: &Waker, called: &Arc<AtomicUsize>| {
+            let (waker, called) = (waker.clone(), called.clone());
+            wakes(move || {
+                assert!(time::timeout(ms(1), || time::sleep(ms(3_600_000))).is_err());
+                called.fetch_add(1, SeqCst);
+                waker.wake_by_ref();
+                plan("a waker around another");
+            })
+        };
+        let called = &called;
+        rt.run(|| {
+            for round in 1..=3 {
+                let mut closure = spawn(|| time::sleep(ms(1)));
+                myriad::block_on(std::future::poll_fn(|cx| poll(&mut closure, &around(cx.waker(), called)))).unwrap();
+                let (also, mut closure) = (called.clone(), spawn(|| time::sleep(ms(1))));
+                let awaits = spawn_async(async move {
+                    std::future::poll_fn(|cx| poll(&mut closure, &around(cx.waker(), &also))).await
+                });
+                awaits.join().unwrap().unwrap();
+                wait_until(|| called.load(SeqCst) >= 2 * round);
+            }
+        });
+        assert_eq!(rt.spawn(|| 5).join().unwrap(), 5);
+    });
+}
+
 /// A runtime has given up on a task that computes, so its idle futures are still there. One of them
 /// is woken by the end of another runtime's task, and its destructor waits.
 #[test]

@@ -1,0 +1,67 @@
+//! Which wakers are known as ours, and that a signal's references are counted.
+
+use super::{OwnTable, Signal, drop_waiter, is_ours, is_same, signal_of, to_waiter, waker_of_signal};
+use crate::sched::priority::Priority;
+use std::future::{Future, poll_fn};
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
+
+/// The waker with which it is polled.
+fn own_waker() -> impl Future<Output = Waker> + Send {
+    poll_fn(|cx| Poll::Ready(cx.waker().clone()))
+}
+
+/// Passes a wake on.
+struct Around(Waker);
+
+impl Wake for Around {
+    fn wake(self: Arc<Self>) {
+        self.0.wake_by_ref();
+    }
+}
+
+#[test]
+fn wakers_of_ours_are_known() {
+    let spawned = |priority| {
+        crate::run(move || crate::task::Builder::new().priority(priority).spawn_async(own_waker()).join().unwrap())
+    };
+    for (waker, own) in [
+        (crate::run(|| crate::spawn_async(own_waker()).join().unwrap()), OwnTable::Task),
+        (spawned(Priority::Default), OwnTable::Task),
+        (spawned(Priority::Interactive), OwnTable::Urgent),
+        (spawned(Priority::Background), OwnTable::Deferred),
+        (crate::run(|| crate::block_on(own_waker())), OwnTable::Signal),
+        (crate::block_on(own_waker()), OwnTable::Signal),
+    ] {
+        assert!(is_ours(&waker) && own.is(&waker), "{own:?}");
+        assert!(is_ours(&waker.clone()) && own.is(&waker.clone()), "a clone: {own:?}");
+        assert_eq!(signal_of(&waker).is_some(), own == OwnTable::Signal);
+        let around = Waker::from(Arc::new(Around(waker)));
+        assert!(!is_ours(&around) && !own.is(&around), "around: {own:?}");
+        assert!(signal_of(&around).is_none());
+    }
+    assert!(!is_ours(Waker::noop()));
+}
+
+/// So many wakers and waiter words have the signal.
+fn references(waker: &Waker) -> usize {
+    assert!(signal_of(waker).is_some());
+    // SAFETY: the data of this table's wakers is a reference of an `Arc`, which `waker` keeps: the
+    // `ManuallyDrop` gives none up.
+    Arc::strong_count(&*ManuallyDrop::new(unsafe { Arc::from_raw(waker.data().cast::<Signal>()) }))
+}
+
+#[test]
+fn a_signal_has_a_reference_for_each_that_wakes_it() {
+    let waker = waker_of_signal();
+    let clone = waker.clone();
+    let waiter = to_waiter(&waker);
+    assert!(is_same(waiter, &waker) && is_same(waiter, &clone) && !is_same(waiter, &waker_of_signal()));
+    assert_eq!(references(&waker), 3);
+    clone.wake();
+    // SAFETY: made above, and nowhere else.
+    unsafe { drop_waiter(waiter) };
+    waker.wake_by_ref();
+    assert_eq!(references(&waker), 1);
+}
