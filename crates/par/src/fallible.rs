@@ -179,7 +179,9 @@ impl<E> Failure<E> {
         };
         // Its destructor is the user's code: not under the lock.
         drop(first);
-        dropped.map(drop_quietly);
+        if let Some(error) = dropped {
+            drop_quietly(error);
+        }
     }
 
     /// The failure of the lowest number.
