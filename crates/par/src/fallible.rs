@@ -3,7 +3,7 @@
 use crate::loops::{Index, Loop, len};
 use crate::map;
 use crate::reduce::leaf_size;
-use crate::unwind::after;
+use crate::unwind::{after, drop_quietly};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 ///
 /// # Panics
 /// If bodies panic below the lowest number that fails, the panic of the lowest number goes on. All
-/// other panics are dropped.
+/// other panics are dropped, those of destructors of errors that are not returned among them.
 ///
 /// # Cancellation
 /// As [`each`](crate::each); errors until then are dropped.
@@ -45,7 +45,11 @@ pub fn try_each<I: Index, E: Send>(range: Range<I>, body: impl Fn(I) -> Result<(
     let failure = failure.into_first();
     let result = match (result, failure) {
         (Ok(()), None) => Ok(()),
-        (Err(panics), Some((number, _))) if panics.first_number() < number => panics.resume(),
+        (Err(panics), Some((number, error))) if panics.first_number() < number => {
+            // Before: a destructor that panics while that panic unwinds would end the process.
+            drop_quietly(error);
+            panics.resume()
+        }
         (Err(panics), None) => panics.resume(),
         (_, Some((_, error))) => Err(error),
     };
@@ -86,7 +90,8 @@ pub fn try_for_each<T: Sync, E: Send>(xs: &[T], body: impl Fn(&T) -> Result<(), 
 /// As [`collect`](crate::collect).
 ///
 /// # Panics
-/// As [`collect`](crate::collect).
+/// As [`collect`](crate::collect). A panic of the destructor of an error that is not returned goes
+/// no further.
 ///
 /// # Cancellation
 /// As [`collect`](crate::collect); an error until then is dropped too.
@@ -138,6 +143,10 @@ pub fn try_map<T: Sync, R: Send, E: Send>(xs: &[T], f: impl Fn(&T) -> Result<R, 
 }
 
 /// The failure of the lowest number so far.
+///
+/// A serial loop never has an error in hand while another body fails, panics or is cancelled. So a
+/// destructor of an error that is not returned must not show, whatever it does: it runs by
+/// `drop_quietly`.
 pub(crate) struct Failure<E> {
     /// Its number, for those that look whether they are still wanted.
     lowest: AtomicUsize,
@@ -170,11 +179,26 @@ impl<E> Failure<E> {
         };
         // Its destructor is the user's code: not under the lock.
         drop(first);
-        drop(dropped);
+        if let Some(error) = dropped {
+            drop_quietly(error);
+        }
     }
 
     /// The failure of the lowest number.
-    pub(crate) fn into_first(self) -> Option<(usize, E)> {
-        self.first.into_inner().unwrap_or_else(|e| e.into_inner())
+    pub(crate) fn into_first(mut self) -> Option<(usize, E)> {
+        self.take()
+    }
+
+    fn take(&mut self) -> Option<(usize, E)> {
+        self.first.get_mut().unwrap_or_else(|e| e.into_inner()).take()
+    }
+}
+
+impl<E> Drop for Failure<E> {
+    fn drop(&mut self) {
+        // The loop is left by a panic or by a cancellation.
+        if let Some((_, error)) = self.take() {
+            drop_quietly(error);
+        }
     }
 }

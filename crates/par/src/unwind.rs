@@ -2,7 +2,7 @@
 
 pub(crate) use myriad_base::unwind::{Payload, catch};
 use myriad_core::cancel::Cancelled;
-pub(crate) use myriad_core::engine::unwind::{discard, resume};
+pub(crate) use myriad_core::engine::unwind::{discard, drop_quietly, resume};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// `value`, when `rest` has been dropped.

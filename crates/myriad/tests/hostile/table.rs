@@ -438,6 +438,13 @@ places! {
     parallel::map_reduce                   " w      w      p      c       w      w      w      w",
     parallel::scan                         " w      w      p      c       w      w      w      w",
     parallel::scan_elements                " w      w      p      c       w      w      w      w",
+    parallel::try_each                     " w      w      p      c       w      w      w      w",
+    parallel::try_each_errors              " w      w      p      c       w      w      w      w",
+    parallel::try_each_captures            " w      w      p      c       w      w      w      w",
+    parallel::try_each_panic_and_error     " p      p      p      q       p      p      p      p",
+    parallel::try_for_each                 " w      w      p      c       w      w      w      w",
+    parallel::try_collect                  " w      w      p      c       w      w      w      w",
+    parallel::try_map_results              " w      w      p      c       w      w      w      w",
     // threads                               waits  budget panics cancels spawns again  last   slow
     threads::thread_local                  " w      w      A      c       w      w      w      w spares",
     threads::thread_local_of_worker        " w      w      A      c       w      w      w      w spares",

@@ -1,9 +1,12 @@
 //! Loops and maps that may fail: the error of a serial loop, whatever the schedule; nothing begins
 //! behind a failure that is known; no result and no error is lost or dropped twice.
 
-use crate::common::{Drops, catch_planned, in_both_modes, plan};
+use crate::common::{Drops, catch_planned, each, in_both_modes, plan, quiet, text};
+use myriad::cancel::Token;
 use myriad::par;
-use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::time::Duration;
 
 #[test]
 fn the_first_error_by_number() {
@@ -88,5 +91,74 @@ fn all_are_dropped_once() {
         });
         assert!(drops.made() > 0);
         drops.assert_all(drops.made());
+    });
+}
+
+/// An error whose destructor panics, always.
+struct Loud(usize);
+
+impl Drop for Loud {
+    fn drop(&mut self) {
+        plan("of an error's destructor");
+    }
+}
+
+/// A serial loop never has an error in hand while another body fails, panics or is cancelled. So
+/// the destructor of an error that is not returned does not show, and does not end the process.
+#[test]
+fn errors_that_are_not_returned_are_dropped_quietly() {
+    const N: usize = 2_000;
+    quiet();
+    each(&[2, 4], |rt| {
+        for lower in ["fails", "panics", "is cancelled"] {
+            for collects in [false, true] {
+                // Until a failure of the upper half came first, and one of the lower half second.
+                let both = (0..10_000).any(|_| {
+                    let (upper, second) = (AtomicBool::new(false), AtomicBool::new(false));
+                    let token = Token::new();
+                    let body = |i: usize| {
+                        if i >= N / 2 {
+                            upper.store(true, SeqCst);
+                            return Err(Loud(i));
+                        }
+                        (0..100).for_each(|_| std::hint::spin_loop());
+                        if !upper.load(SeqCst) || second.swap(true, SeqCst) {
+                            return Ok(());
+                        }
+                        // (The failure of the other one is noted a moment after the flag.)
+                        std::thread::sleep(Duration::from_micros(200));
+                        match lower {
+                            "fails" => Err(Loud(i)),
+                            "panics" => plan("of the lower half"),
+                            _ => {
+                                token.cancel();
+                                Ok(())
+                            }
+                        }
+                    };
+                    let run = || match collects {
+                        false => par::try_each(0..N, body),
+                        true => par::try_collect(0..N, body).map(drop),
+                    };
+                    let ended = rt.run(|| catch_unwind(AssertUnwindSafe(|| token.run(run))));
+                    let second = second.into_inner();
+                    match ended {
+                        Ok(Ok(Ok(()))) => panic!("the upper half fails"),
+                        Ok(Ok(Err(error))) => {
+                            assert!(!second || lower != "panics", "the panic is lost");
+                            assert_eq!(error.0 < N / 2, second && lower == "fails");
+                            std::mem::forget(error);
+                        }
+                        Ok(Err(cancelled)) => assert!(second && lower == "is cancelled", "{cancelled}"),
+                        Err(payload) => {
+                            assert!(second && lower == "panics", "{}", text(&*payload));
+                            assert!(text(&*payload).ends_with("of the lower half"), "{}", text(&*payload));
+                        }
+                    }
+                    second
+                });
+                assert!(both, "no round had an error in hand while a lower number {lower}");
+            }
+        }
     });
 }

@@ -204,3 +204,111 @@ pub(crate) fn scan_elements(cx: &Cx) -> Seen {
     wait();
     seen
 }
+
+/// The body of a loop that may fail.
+pub(crate) fn try_each(cx: &Cx) -> Seen {
+    again(cx);
+    let wait = cx.last_sender();
+    let seen = Seen::of(|| {
+        let result = par::try_each(0..N, |i| {
+            at(cx, i);
+            if i < N - 1 { Ok(()) } else { Err(i) }
+        });
+        assert_eq!(result, Err(N - 1));
+    });
+    wait();
+    seen
+}
+
+/// The errors: one is returned, and dropped here; the loop drops the others.
+pub(crate) fn try_each_errors(cx: &Cx) -> Seen {
+    again(cx);
+    let wait = cx.last_sender();
+    let fails = |i| if i < N / 2 { Ok(()) } else { Err(cx.value_when(When::Drop, i)) };
+    let seen = Seen::of(|| {
+        let error = par::try_each(0..N, fails).unwrap_err();
+        assert_eq!(error.key, N / 2);
+    });
+    wait();
+    seen
+}
+
+/// What the body has captured, which is dropped when the result is there.
+pub(crate) fn try_each_captures(cx: &Cx) -> Seen {
+    again(cx);
+    let wait = cx.last_sender();
+    let captured = cx.value();
+    let seen = Seen::of(move || {
+        let result = par::try_each(0..N, move |i| {
+            _ = &captured;
+            if i < N / 2 { Ok(()) } else { Err(cx.value_when(When::Clone, i)) }
+        });
+        assert_eq!(result.unwrap_err().key, N / 2);
+    });
+    wait();
+    seen
+}
+
+/// The error beside a panic of a lower number, which goes on.
+pub(crate) fn try_each_panic_and_error(cx: &Cx) -> Seen {
+    cx.foe.strict();
+    again(cx);
+    let wait = cx.last_sender();
+    let seen = Seen::of(|| {
+        let result = par::try_each(0..N, |i| match i {
+            0 => crate::common::plan("hostile"),
+            _ if i < N - 1 => Ok(()),
+            _ => Err(cx.value()),
+        });
+        drop(result);
+    });
+    wait();
+    seen
+}
+
+/// The body of a loop over elements, beside errors of later ones.
+pub(crate) fn try_for_each(cx: &Cx) -> Seen {
+    cx.foe.strict();
+    again(cx);
+    let wait = cx.last_sender();
+    let v = elements(cx, When::Clone);
+    let seen = Seen::of(|| {
+        let result = par::try_for_each(&v, |x| {
+            at(cx, x.key);
+            if x.key == N / 2 || x.key < N - 30 { Ok(()) } else { Err(cx.value()) }
+        });
+        drop(result.unwrap_err());
+    });
+    complete(&v);
+    wait();
+    seen
+}
+
+/// The function of a map that may fail, beside errors of later numbers.
+pub(crate) fn try_collect(cx: &Cx) -> Seen {
+    cx.foe.strict();
+    again(cx);
+    let wait = cx.last_sender();
+    let seen = Seen::of(|| {
+        let result = par::try_collect(0..N, |i| {
+            at(cx, i);
+            if i <= N / 2 { Ok(cx.value_when(When::Clone, i)) } else { Err(cx.value_when(When::Drop, i)) }
+        });
+        assert_eq!(result.unwrap_err().key, N / 2 + 1);
+    });
+    wait();
+    seen
+}
+
+/// Results of a map, which are dropped because it fails for another one.
+pub(crate) fn try_map_results(cx: &Cx) -> Seen {
+    again(cx);
+    let wait = cx.last_sender();
+    let numbers: Vec<u64> = (0..N).collect();
+    let seen = Seen::of(|| {
+        let result = par::try_map(&numbers, |i| if *i < N - 1 { Ok(cx.value()) } else { Err(*i) });
+        assert_eq!(result.unwrap_err(), N - 1);
+    });
+    wait();
+    seen
+}
