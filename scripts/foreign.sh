@@ -58,10 +58,12 @@ else
     skipped+=("OpenBLAS 0.3.28 (scripts/install-openblas.sh)")
 fi
 
-# Both with rayon and tokio, nested at random: docs/RAYON.md, "The mix". (It names what it runs without.)
+# Both with rayon and tokio, nested at random: docs/RAYON.md, "The mix". (It names what it runs without. With the flags of rayon-test.sh,
+# which builds the same.)
 required=
 [ ${#skipped[@]} -gt 0 ] || required=required
-MYRIAD_FOREIGN=$required MYRIAD_MIX_SECONDS=${MYRIAD_MIX_SECONDS:-20} CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/rayon-core \
+RUSTFLAGS="${RUSTFLAGS:-} --cfg rayon_on_fibers" \
+    MYRIAD_FOREIGN=$required MYRIAD_MIX_SECONDS=${MYRIAD_MIX_SECONDS:-20} CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/rayon-core \
     cargo test -q --manifest-path crates/rayon-core/Cargo.toml -p rayon-programs --test mix
 
 # As a user has it: installed, found by pkg-config, compiled, linked, run.

@@ -34,4 +34,4 @@ echo "AddressSanitizer of $(rustc +nightly --version)"
 export MYRIAD_TEST_PATIENCE=${MYRIAD_TEST_PATIENCE:-120}
 # (With the profile of the other workspace, so that what both build is the same.)
 RUSTFLAGS="-Zsanitizer=address --cfg myriad_asan" CARGO_PROFILE_DEV_DEBUG=1 \
-    cargo +nightly test -q --manifest-path crates/rayon-core/Cargo.toml -p rayon-programs --target "$host" --target-dir "$target" "$@"
+    cargo +nightly test -q --config profile.dev.package.libc.debug=0 --manifest-path crates/rayon-core/Cargo.toml -p rayon-programs --target "$host" --target-dir "$target" "$@"

@@ -8,7 +8,7 @@
 #   MYRIAD_SUITES_JOBS      how many run at a time (4 for each processor: most of them sleep)
 #   MYRIAD_SUITES_CALLERS   the callers (plain threads fibers)
 #   MYRIAD_SUITES_RAYON     the modes of rayon's suite (threads fibers)
-#   MYRIAD_SUITES_WRITE=1   writes the table into suites/README.md
+#   MYRIAD_SUITES_WRITE=1   writes the table into suites/README.md, and rayon's also into docs/RAYON.md, if nothing has failed
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -384,7 +384,7 @@ lines() {
 echo
 printf '%-22s %-8s %6s %7s %7s %9s %8s\n' suite caller tests passed listed 'left out' seconds
 lines '%-22s %-8s %6s %7s %7s %9s %8s\n'
-if [ -n "${MYRIAD_SUITES_WRITE:-}" ]; then
+if [ -n "${MYRIAD_SUITES_WRITE:-}" ] && [ "$failed" -eq 0 ]; then
     # Rows of suites that did not run now stay as they are.
     lines '| %s | %s | %s | %s | %s | %s |%.0s\n' >"$work/rows"
     {

@@ -60,7 +60,7 @@ fn by_default() -> &'static Global {
     let Some(making) = Making::begin() else { asked_too_early() };
     if GLOBAL.get().is_none() {
         let asked = builder::threads_from_environment();
-        if (asked > 0 || cfg!(rayon_on_fibers)) && !guest::is_global_running() {
+        if (asked > 0 || are_fibers_asked_for()) && !guest::is_global_running() {
             let builder = if asked > 0 { starter().workers(asked) } else { starter() };
             // Whatever is wrong with it `outside` says, or somebody was faster.
             _ = builder.install();
@@ -138,16 +138,23 @@ pub(crate) fn make(
     Ok(())
 }
 
-/// For the global runtime.
+/// Is the global runtime to be in fiber mode?
 ///
-/// `--cfg rayon_on_fibers` is for our own tests, which are built so once more. A program says by
-/// `unsafe { Builder::fibers() }.install()` that it keeps fiber mode's contract; nothing outside of
-/// its source can say that.
+/// A program says by `unsafe { Builder::fibers() }.install()` that it keeps fiber mode's contract;
+/// nothing outside of its source can say that. `--cfg rayon_on_fibers` is for our own tests: such
+/// a build reads the variable `RAYON_ON_FIBERS`, so that one build is tested in both modes.
+fn are_fibers_asked_for() -> bool {
+    cfg!(rayon_on_fibers) && std::env::var_os("RAYON_ON_FIBERS").is_some()
+}
+
+/// For the global runtime.
 pub(crate) fn starter() -> Builder {
-    #[cfg(rayon_on_fibers)]
-    // SAFETY: who builds with this cfg has looked at what the tests do.
-    return unsafe { Builder::fibers() };
-    #[cfg(not(rayon_on_fibers))]
+    if are_fibers_asked_for() {
+        // SAFETY: no code of the program waits inside a thread-local scope, an initialiser of a
+        // thread-local or a destructor that a panic runs (`Builder::fibers`): who builds with this
+        // cfg and sets the variable has looked at the tests for that.
+        return unsafe { Builder::fibers() };
+    }
     Builder::new()
 }
 
@@ -170,4 +177,16 @@ pub(crate) fn install(builder: Builder, workers: usize, is_special: bool) -> io:
              given to it any more: call `build_global` before anything is spawned, or ask for it with `myriad::Builder` alone"
         ),
     ))
+}
+
+#[cfg(all(test, rayon_on_fibers))]
+mod tests {
+    /// A variable that is not read would test the other mode twice.
+    #[test]
+    fn the_global_pool_has_the_mode_that_was_asked_for() {
+        crate::join(|| (), || ());
+        let mode = if super::are_fibers_asked_for() { "fibers" } else { "threads" };
+        let pool = format!("{:?}", super::guest::outside());
+        assert!(pool.contains(&format!("mode: {mode}")), "{pool}, not {mode}");
+    }
 }

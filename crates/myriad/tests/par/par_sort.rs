@@ -318,7 +318,7 @@ fn nested_in_tasks_and_in_sorts() {
         let v = items(&keys(0, LONG, &mut Rng(18)));
         rt.run(|| {
             scope(|s| {
-                for i in 0..4 {
+                for i in 0..if full_length() { 4 } else { 2 } {
                     let v = &v;
                     s.spawn(move || check(v, &format_args!("task {i}")));
                 }
@@ -356,7 +356,8 @@ fn on_small_stacks() {
             workers,
             |b| b.stack_size(64 << 10),
             |rt| {
-                let v = items(&keys(0, 200_000, &mut Rng(21)));
+                let n = if full_length() { 200_000 } else { 2 * LONG };
+                let v = items(&keys(0, n, &mut Rng(21)));
                 let strings: Vec<String> = v.iter().map(|x| x.0.to_string()).collect();
                 rt.run(|| {
                     // A task in a task: not the stack that the worker began with.

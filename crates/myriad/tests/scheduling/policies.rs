@@ -144,7 +144,7 @@ fn panics_reach_their_joiners() {
 
 /// Unoptimized code takes a minute for a million in all of these.
 fn many() -> usize {
-    if full_length() { 1_000_000 } else { 150_000 }
+    if full_length() { 1_000_000 } else { 60_000 }
 }
 
 #[test]

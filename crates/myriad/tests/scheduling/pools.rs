@@ -2,8 +2,8 @@
 //! them.
 
 use crate::common::{
-    MODES, Mode, PATIENCE, assert_ok, case, catch, each_with, fibers_supported, in_both_modes, in_child, text,
-    wait_until,
+    MODES, Mode, PATIENCE, assert_ok, case, catch, each_with, fibers_supported, full_length, in_both_modes, in_child,
+    text, wait_until,
 };
 use myriad::channel::{bounded, unbounded};
 use myriad::{Builder, Handle, Runtime, State, join, scope, spawn, spawn_async, spawn_async_on, spawn_on, task};
@@ -376,7 +376,7 @@ fn many_starts_and_stops() {
             continue;
         }
         let _watch = crate::common::watch(&mode.to_string());
-        for i in 0..40 {
+        for i in 0..if full_length() { 40 } else { 12 } {
             let rt = mode.builder().workers(1 + i % 2).pool("a", 1 + i % 3).pool("b", 1).build().unwrap();
             assert_eq!(rt.run(|| spawn_on("a", || spawn_on("b", here).join().unwrap()).join().unwrap()), "b");
             assert!(rt.shutdown(PATIENCE).is_clean());
