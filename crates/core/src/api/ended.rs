@@ -7,8 +7,9 @@
 //! An outcome may hold the handle of another task that has ended, and so may that one's: a list as
 //! long as memory. Destructors of such a list run within each other, as with std's lists of boxes.
 //! There the list's own destructor can be a loop; here nobody but the engine knows the next record.
-//! So where the stack has little room left the rest is given to a task of the same pool, and on a
-//! thread that is no worker, after [`MOST`] within each other, to a thread for blocking calls.
+//! So where the stack has little room left the rest is given to a task of the same pool; and where
+//! the caller is no worker, or keeps its thread, to a thread for blocking calls when they take
+//! [`MOST`] bytes of a stack whose size is not known here.
 //!
 //! Results of scoped tasks stay: they may borrow, and the scope does not wait for others.
 
@@ -17,13 +18,18 @@ use crate::record::header::{Header, Kind, Outcome};
 use crate::sched::calls::{BLOCKING, Job};
 use crate::sched::worker::{self, Role};
 use crate::sched::{finish, unhandled};
+use myriad_base::stack::switch::stack_pointer;
 use std::cell::Cell;
 
-/// So many destructors of outcomes run within each other on a thread whose stack is not ours.
-const MOST: u32 = 64;
+/// Destructors of outcomes that run within each other have so many bytes, where no worker says how
+/// much room there is. Half of what a task has at least on a fiber of the default size: it may keep
+/// its thread.
+const MOST: usize = 16 << 10;
 
 thread_local! {
-    static WITHIN: Cell<u32> = const { Cell::new(0) };
+    /// Where the first of those that run within each other found the stack; 0: there is none. (Of
+    /// one stack: nothing is set aside where no worker is.)
+    static FIRST: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Drops an outcome and frees its record; a panic in it is reported.
@@ -32,16 +38,21 @@ thread_local! {
 /// The task has ended, its handle is gone, and nobody else uses the record. `w` is the calling
 /// thread's role.
 pub(super) unsafe fn drop_ended(w: Option<Role>, task: *mut Header) {
-    let is_deep = w.as_ref().map_or_else(|| WITHIN.get() >= MOST, |w| !w.has_room());
+    let first = FIRST.get();
+    let is_deep = w.as_ref().map_or_else(|| first != 0 && first.abs_diff(stack_pointer()) > MOST, |w| !w.has_room());
     // SAFETY: the task has ended, and nobody else uses the record (this function's contract).
     unsafe {
         if is_deep && !(*task).kind.has(Kind::SCOPED) {
             return hand_on(w, task);
         }
-        let is_outside = w.is_none();
-        WITHIN.set(WITHIN.get() + u32::from(is_outside));
+        let is_first = w.is_none() && first == 0;
+        if is_first {
+            FIRST.set(stack_pointer());
+        }
         drop_here(w, task);
-        WITHIN.set(WITHIN.get() - u32::from(is_outside));
+        if is_first {
+            FIRST.set(0);
+        }
     }
 }
 

@@ -393,11 +393,12 @@ fn a_local_scope_that_is_cancelled() {
 }
 
 /// Each task's result has the handle of the task before: the last handle's end drops them all, and
-/// needs no deep stack, in a task or on a foreign thread.
+/// needs no deep stack: in a task, also where that keeps its thread, or on a foreign thread, also
+/// one with a small stack.
 #[test]
 fn a_chain_of_handles() {
     // The stacks have no room for either.
-    let n = if full_length() { 100_000 } else { 30_000 };
+    let n = if full_length() { 100_000 } else { 20_000 };
     struct Link {
         _before: Option<myriad::JoinHandle<Link>>,
         dropped: Arc<AtomicUsize>,
@@ -408,7 +409,7 @@ fn a_chain_of_handles() {
         }
     }
     each(&[1, 2], |rt| {
-        for inside in [true, false] {
+        for place in 0..4 {
             let dropped = Arc::new(AtomicUsize::new(0));
             let last = rt.run(|| {
                 let last = (0..n).fold(None, |_before, _| {
@@ -419,10 +420,14 @@ fn a_chain_of_handles() {
                 wait_until(|| last.is_finished());
                 last
             });
-            if inside {
-                rt.run(|| drop(last))
-            } else {
-                drop(last)
+            match place {
+                0 => rt.run(|| drop(last)),
+                1 => rt.run(|| task::keep_thread(|| drop(last))),
+                2 => drop(last),
+                _ => {
+                    let small = std::thread::Builder::new().stack_size(64 << 10);
+                    small.spawn(|| drop(last)).unwrap().join().unwrap();
+                }
             }
             wait_until(|| dropped.load(SeqCst) == n);
         }
