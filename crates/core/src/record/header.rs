@@ -28,7 +28,7 @@
 //! Tests: `tests/loom/completion.rs`.
 
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
-use myriad_base::sys::mutant::{ord, ord_to};
+use myriad_base::sys::mutant::{on, ord, ord_to};
 use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::null_mut;
@@ -228,6 +228,24 @@ impl Header {
     pub(crate) fn is_done(&self) -> bool {
         // Acquire: pairs with the Release in `complete`.
         self.waiter.load(ord(Acquire, "done-load-acquire")) == DONE
+    }
+
+    /// The runner, which [`complete`](Self::complete) has told that it frees the record, drops what
+    /// is in it first: as long as that takes, which may be for ever, the task has not ended.
+    #[inline(always)]
+    pub(crate) fn drops_yet(&self) {
+        if !on("dropping-is-ended") {
+            // Relaxed: whoever looks has seen the runner's worker asleep, which comes after.
+            self.waiter.store(DETACHED, Relaxed);
+        }
+    }
+
+    /// For a shutdown, which has seen all workers asleep: has the task ended, with all that was its
+    /// own code?
+    #[inline(always)]
+    pub(crate) fn is_over(&self) -> bool {
+        // Relaxed: what is seen beside a worker that is awake is not believed.
+        self.waiter.load(Relaxed) == DONE
     }
 
     /// Is something of it in a table of the runtime: its name, its number? (One test for both: at

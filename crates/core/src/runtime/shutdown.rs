@@ -136,7 +136,7 @@ fn any_left(pools: &[&'static Pool]) -> bool {
         }
         // SAFETY: looks at the atomic `waiter` only. If somebody spawns or frees meanwhile,
         // whatever we see is not believed: the workers are looked at again.
-        unsafe { memory::for_each_live(pool.number, |task| any |= (*task).waiter.load(Relaxed) != DONE) };
+        unsafe { memory::for_each_live(pool.number, |task| any |= !(*task).is_over()) };
     }
     any || !idle()
 }

@@ -538,7 +538,7 @@ impl Workers {
     }
 
     /// All know that `me` sleeps. False: there is something to do, and it does not.
-    #[cfg(loom)] // models stop here
+    #[cfg(all(test, loom))] // models stop here
     pub(crate) fn fall_asleep(&self, me: &WorkerShared) -> bool {
         self.fall_asleep_unless(me, || self.is_work_for(me))
     }

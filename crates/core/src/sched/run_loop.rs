@@ -298,9 +298,8 @@ unsafe fn end_detached(w: Role, task: *mut Header, ended: Ended) -> Role {
     w.running.set(CurrentTask::of_task(task));
     // SAFETY: the task has ended and is detached, so the record is ours until it is freed.
     unsafe {
-        // (The exchange in `complete` has said that it has ended: for a shutdown it has not, before
-        // its destructors have.)
-        (*task).waiter.store(DETACHED, Relaxed);
+        // (The exchange in `complete` has said that it has ended.)
+        (*task).drops_yet();
         cancel::keep_off_for_good(&*task);
         let w = if ended == Ended::Panicked { unhandled::report(Some(w), task) } else { Some(w) };
         finish::drop_own_outcome(w.expect("a worker stays one"), task)

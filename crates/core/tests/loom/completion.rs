@@ -163,6 +163,120 @@ fn foreign_join() {
     worker.join().unwrap();
 }
 
+/// A record whose outcome has a destructor that takes its time; what the sides share of it.
+struct Dropped {
+    task: Tasks,
+    /// The outcome, in the record: the destructor is in it, or the record's next user.
+    outcome: UnsafeCell<()>,
+    /// The free list, down to one flag.
+    free: AtomicU32,
+    /// For steps in the middle of user code.
+    step: AtomicU32,
+}
+
+// SAFETY: the cells are watched by loom.
+unsafe impl Sync for Dropped {}
+// SAFETY: nothing in it belongs to the thread that made it: loom watches the cells there too.
+unsafe impl Send for Dropped {}
+
+impl Dropped {
+    fn header(&self) -> &Header {
+        &self.task.get(1).header
+    }
+
+    /// What the side does that frees the record.
+    fn drop_outcome(&self) {
+        let drops = || self.outcome.with_mut(|_| _ = self.step.fetch_add(1, Relaxed));
+        let frees = || self.free.store(1, Release);
+        if on("freed-while-dropped") {
+            frees();
+            drops();
+        } else {
+            drops();
+            frees();
+        }
+    }
+
+    /// Another task is made, in that memory if it is free.
+    fn reuse(&self) {
+        if self.free.swap(0, Acquire) == 1 {
+            self.outcome.with_mut(|_| ());
+        }
+    }
+}
+
+/// A handle is dropped while its task ends: one side runs the outcome's destructor in the record,
+/// and the other makes a task in the same memory when that is free.
+fn dropped_in_record() {
+    let w = Arc::new(Dropped {
+        task: Tasks::new(1),
+        outcome: UnsafeCell::new(()),
+        free: AtomicU32::new(0),
+        step: AtomicU32::new(0),
+    });
+    w.task.get(1).write();
+    let runner = thread::spawn({
+        let w = w.clone();
+        move || {
+            start(w.task.get(1).pointer());
+            w.outcome.with_mut(|_| ());
+            // SAFETY: the task has run.
+            if unsafe { Header::complete(w.header()) } == DETACHED {
+                w.header().drops_yet();
+                w.drop_outcome();
+            }
+            w.reuse();
+        }
+    });
+    if !w.header().detach() {
+        w.drop_outcome();
+    }
+    w.reuse();
+    runner.join().unwrap();
+    assert_eq!(w.step.load(Relaxed), 1, "the outcome is dropped once");
+}
+
+/// The destructor of an outcome that nobody wants is set aside, so its worker sleeps, while a
+/// shutdown looks for what is left.
+fn dropped_at_shutdown() {
+    struct Ending {
+        task: Tasks,
+        asleep: AtomicU32,
+        live: AtomicU32,
+        stops: AtomicU32,
+    }
+    let w = Arc::new(Ending {
+        task: Tasks::new(1),
+        asleep: AtomicU32::new(0),
+        live: AtomicU32::new(1),
+        stops: AtomicU32::new(0),
+    });
+    w.task.get(1).write();
+    assert!(w.task.get(1).header.detach());
+    let shutdown = thread::spawn({
+        let w = w.clone();
+        move || {
+            // As `any_left` of `runtime::shutdown` does: workers, records, workers.
+            let idle = || w.asleep.load(Acquire) == 1;
+            let left = || w.live.load(Relaxed) == 1 && !w.task.get(1).header.is_over();
+            if idle() && !left() && idle() {
+                w.stops.store(1, Relaxed);
+            }
+        }
+    });
+    start(w.task.get(1).pointer());
+    // SAFETY: the task has run.
+    assert_eq!(unsafe { Header::complete(&w.task.get(1).header) }, DETACHED);
+    w.task.get(1).header.drops_yet();
+    // The first half of the destructor; it is set aside; the second half.
+    w.asleep.store(1, Release);
+    w.asleep.store(0, Relaxed);
+    assert_eq!(w.stops.load(Relaxed), 0, "the runtime ends in the middle of a destructor");
+    w.live.store(0, Relaxed);
+    w.asleep.store(1, Release);
+    shutdown.join().unwrap();
+}
+
 pub static SCRIPTS: &[Script] = &[
     Script {
         name: "completion.join_or_steal",
@@ -199,6 +313,18 @@ pub static SCRIPTS: &[Script] = &[
             "done-load-acquire",
             "wait-failure-acquire",
         ],
+        ..SCRIPT
+    },
+    Script {
+        name: "completion.dropped_in_record",
+        run: dropped_in_record,
+        mutants: &["freed-while-dropped", "detach-failure-acquire", "done-not-release"],
+        ..SCRIPT
+    },
+    Script {
+        name: "completion.dropped_at_shutdown",
+        run: dropped_at_shutdown,
+        mutants: &["dropping-is-ended"],
         ..SCRIPT
     },
 ];

@@ -42,7 +42,15 @@
 //! | a biased lock is announced relaxed: its revoker misses the last one | `enter-release` | `biased.two_locks` |
 //! | a biased lock inside a biased lock | `nested` | `biased.two_locks` |
 //! | the monitor sleeps too early | `retract-not-told`, `count-alone` | `monitor.nearly_asleep`, `monitor.woken` |
+//! | a record is given back while a destructor runs in it | `freed-while-dropped` | `completion.dropped_in_record` |
+//! | a shutdown ends in the middle of a destructor | `dropping-is-ended` | `completion.dropped_at_shutdown` |
 //! | a future's wake is lost | `wake-only-loads`, `poll-stores` | `async.wake_or_poll` |
+
+//!
+//! No script has the fault that a frame is left, by unwinding, on which others depend: that is a
+//! matter of one thread, whose frames they are, and no order of two threads' steps shows it. What
+//! must not be left has a guard that ends the process; a task's frame that unwinds takes itself out
+//! of its list. `scripts/faults.sh` plants `frame-left` and `panics-pass` for that.
 
 #![allow(unreachable_pub)]
 
