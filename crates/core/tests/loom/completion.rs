@@ -218,7 +218,7 @@ fn dropped_in_record() {
     let runner = thread::spawn({
         let w = w.clone();
         move || {
-            start(w.task.get(1).pointer());
+            start(w.task.get(1).unstarted());
             w.outcome.with_mut(|_| ());
             // SAFETY: the task has run.
             if unsafe { Header::complete(w.header()) } == DETACHED {
@@ -264,7 +264,7 @@ fn dropped_at_shutdown() {
             }
         }
     });
-    start(w.task.get(1).pointer());
+    start(w.task.get(1).unstarted());
     // SAFETY: the task has run.
     assert_eq!(unsafe { Header::complete(&w.task.get(1).header) }, DETACHED);
     w.task.get(1).header.drops_yet();
