@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Floors: a folder of the engine uses only those below it. Fails on any arrow that the table does not allow.
 
+Doors: panics are caught, wakers called and users' values dropped in the door for user code, and where `CAUGHT` and `WOKEN` say why not.
 Names: a name of a type stands once in a crate, so that who reads it knows what it is. Seams: time and chance come through
 `myriad_base::sys::{clock, choice}`.
 
@@ -65,6 +66,38 @@ SEAMED = ["base", "core", "task", "sync", "par"]
 SEAMS = {
     "base": {"sys/clock", "sys/choice", "sys/choice/ticks", "sys/futex"},
     "sync": {"shared/map", "lock/single_flight"},  # the keys of a hash table
+}
+
+# How user code is called past its door, `sched/user_code.rs`: a plain catch, a bare waker, a value dropped in place.
+PAST_DOOR = re.compile(r"\bcatch_unwind\b|\bunwind::catch\(|\.wake_by_ref\(\)|\bptr::drop_in_place\(|\bassume_init_drop\(|(?:Option<|: )Waker\b")
+# What the calling task is there for: `user_code::body`.
+BODY = re.compile(r"\buser_code::body\(")
+DOORED = ["core", "task"]
+# Where that is right, how often, and why. These numbers only shrink.
+CAUGHT = {
+    "core": {
+        "sched/user_code": (3, "the door: a body, a call, a drop in place"),
+        "sched/user_code/alone": (1, "the door, where no task runs"),
+        "sched/user_code/stored": (1, "the door: takes a waker to keep it"),
+        "sched/rescue/stuck": (1, "the monitor's thread, which is nobody's and helps no runtime meanwhile"),
+        "sched/wait/caller": (1, "a poll that wakes its own task, with the waker of its caller, which it holds as any future does"),
+        "api/block_on": (1, "its own waker, which says `wake` by `wake_by_ref`"),
+        "api/pair": (2, "waits of the engine, out of which the panic of a joined task goes on"),
+        "api/scope": (1, "a cancellation that arrives in the owner, who has a value in hand"),
+        "api/try_scope": (1, "the end of the scope, out of which a panic goes on"),
+        "api/spawn": (1, "the start of the global runtime, which may panic"),
+    },
+    "task": {
+        "local_scope": (1, "a local task's waker is the scope's own, a `Signal`"),
+    },
+}
+# Who runs bodies, and how often.
+BODIES = {
+    "core": {
+        "api/blocking/mod": 1, "api/future": 2, "api/pair": 4, "api/scope": 2, "api/spawn": 1, "api/time/timeout": 1, "api/token": 1,
+        "api/try_scope": 3, "sched/cancel/mod": 1, "sched/context/inherit": 1, "sched/context/mod": 1, "sched/context/relocated": 1,
+    },
+    "task": {"local_scope": 3, "map_concurrent": 2},
 }
 
 
@@ -205,10 +238,30 @@ def check_seams():
     return wrong
 
 
+def check_doors():
+    """Says where user code is called past its door. How often."""
+    wrong = 0
+    for name in DOORED:
+        allowed = {file: most for file, (most, _) in CAUGHT[name].items()}
+        for pattern, table in ((PAST_DOOR, allowed), (BODY, BODIES[name])):
+            seen = {}
+            for file, text in sources(name):
+                found = pattern.findall(text)
+                seen[file] = len(found)
+                if len(found) > table.get(file, 0):
+                    wrong += 1
+                    print(f"{name}: {file} has {', '.join(sorted(set(found)))}, {len(found)} in all: user code goes through `sched/user_code.rs`")
+            for file, most in table.items():
+                if seen.get(file, 0) < most:
+                    wrong += 1
+                    print(f"{name}: {file} calls user code {seen.get(file, 0)} times past its door: set its number, {most}, to that")
+    return wrong
+
+
 def main():
     sys.setrecursionlimit(10_000)
     show = sys.argv[1:]
-    wrong = check_names() + check_seams()
+    wrong = check_names() + check_seams() + check_doors()
     for name, table in ALLOWED.items():
         crate, arrows = Crate(name), Counter()
         for module, uses in crate.uses.items():
@@ -234,7 +287,7 @@ def main():
             print(f"{name}: {largest} files are one cycle, and were {LARGEST[name]}: see --cycles")
         print(f"{name}: {len(crate.files)} files, {sum(arrows.values())} arrows between folders, largest cycle {largest} files")
     if wrong:
-        sys.exit(f"layers.py: {wrong} arrows, cycles, names or seams that are not allowed")
+        sys.exit(f"layers.py: {wrong} arrows, cycles, names, seams or doors that are not allowed")
 
 
 main()

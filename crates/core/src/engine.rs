@@ -19,7 +19,7 @@ pub mod wait {
 /// panic as a result, or said on the standard error. [`UserValue`](user_code::UserValue) is a value
 /// of the user's, and [`StoredWaker`](user_code::StoredWaker) a waker, whose destructors run there.
 pub mod user_code {
-    pub use crate::sched::user_code::{StoredWaker, UserValue, call, run};
+    pub use crate::sched::user_code::{StoredWaker, UserValue, body, call, run};
 }
 
 /// What is done with panics.

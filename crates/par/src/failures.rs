@@ -1,8 +1,10 @@
 //! The panics of a loop, collected: none is lost, and none keeps the other iterations from running.
 
 use crate::unwind::{self, Payload};
+use myriad_core::engine::user_code::{self, UserValue};
 use std::any::Any;
 use std::fmt;
+use std::mem::needs_drop;
 use std::panic::resume_unwind;
 use std::sync::Mutex;
 
@@ -19,8 +21,14 @@ use std::sync::Mutex;
 /// ```
 pub struct Panics {
     /// Sorted by number.
-    list: Vec<(usize, Payload)>,
+    list: Vec<Failure>,
 }
+
+/// A panic with the number of its iteration.
+type Failure = (usize, UserValue<Payload>);
+
+/// What collects them runs no user code, under its lock or where it is dropped.
+const _: () = assert!(!needs_drop::<Failure>());
 
 impl Panics {
     /// How many there are.
@@ -32,7 +40,7 @@ impl Panics {
     /// Each panic with the number of its iteration, counted from 0 at the beginning of the range;
     /// in that order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &(dyn Any + Send))> {
-        self.list.iter().map(|(number, payload)| (*number, &**payload))
+        self.list.iter().map(|(number, payload)| (*number, &**payload.peek()))
     }
 
     /// The lowest number of an iteration that has panicked.
@@ -42,7 +50,7 @@ impl Panics {
 
     /// What they carry, in the same order.
     pub fn into_payloads(mut self) -> Vec<Box<dyn Any + Send>> {
-        std::mem::take(&mut self.list).into_iter().map(|(_, payload)| payload).collect()
+        std::mem::take(&mut self.list).into_iter().map(|(_, payload)| payload.give()).collect()
     }
 
     /// Lets the panic of the lowest number go on, as [`Loop::run`](crate::Loop::run) does.
@@ -50,7 +58,7 @@ impl Panics {
     /// # Panics
     /// That is what it does.
     pub fn resume(mut self) -> ! {
-        let first = self.list.swap_remove(0).1;
+        let first = self.list.swap_remove(0).1.give();
         drop(self);
         resume_unwind(first)
     }
@@ -59,7 +67,7 @@ impl Panics {
 impl Drop for Panics {
     fn drop(&mut self) {
         // One by one: the destructor of a payload may panic.
-        std::mem::take(&mut self.list).into_iter().for_each(|(_, payload)| unwind::discard(payload));
+        std::mem::take(&mut self.list).into_iter().for_each(|(_, payload)| unwind::discard(payload.give()));
     }
 }
 
@@ -67,7 +75,7 @@ impl Drop for Panics {
 // payloads need not be `Sync`.
 impl fmt::Debug for Panics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.list.iter().map(|(number, payload)| (number, text(&**payload)))).finish()
+        f.debug_map().entries(self.list.iter().map(|(number, payload)| (number, text(&**payload.peek())))).finish()
     }
 }
 
@@ -75,7 +83,7 @@ impl fmt::Display for Panics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (number, payload) = &self.list[0];
         let what = if self.len() == 1 { "iteration" } else { "iterations" };
-        write!(f, "{} {what} of a loop panicked; number {number}: {}", self.len(), text(&**payload))
+        write!(f, "{} {what} of a loop panicked; number {number}: {}", self.len(), text(&**payload.peek()))
     }
 }
 
@@ -94,13 +102,13 @@ fn text(payload: &(dyn Any + Send)) -> &str {
 
 /// Where the parts of a loop leave their panics.
 #[derive(Default)]
-pub(crate) struct Collector(Mutex<Vec<(usize, Payload)>>);
+pub(crate) struct Collector(Mutex<Vec<Failure>>);
 
 impl Collector {
     /// One more.
     #[cold]
     pub(crate) fn add(&self, number: usize, payload: Payload) {
-        self.0.lock().unwrap_or_else(|e| e.into_inner()).push((number, payload));
+        self.0.lock().unwrap_or_else(|e| e.into_inner()).push((number, UserValue::new(payload)));
     }
 
     /// All of them, when the loop has ended.
@@ -113,7 +121,7 @@ impl Collector {
         Err(Panics { list })
     }
 
-    fn take(&mut self) -> Vec<(usize, Payload)> {
+    fn take(&mut self) -> Vec<Failure> {
         std::mem::take(self.0.get_mut().unwrap_or_else(|e| e.into_inner()))
     }
 }
@@ -132,7 +140,7 @@ impl Drop for Collector {
 pub(crate) fn run_each(from: usize, to: usize, panics: &Collector, body: &impl Fn(usize)) {
     let mut at = from;
     loop {
-        let caught = unwind::catch(|| {
+        let caught = user_code::body(|| {
             let mut next = NextWrite { out: &mut at, now: 0 };
             next.now = *next.out;
             while next.now < to {

@@ -1,6 +1,6 @@
 //! Panics of parts, and how the other parts hear of them.
 
-pub(crate) use myriad_base::unwind::{Payload, catch};
+pub(crate) use myriad_base::unwind::Payload;
 use myriad_core::cancel::Cancelled;
 pub(crate) use myriad_core::engine::unwind::{discard, drop_quietly, resume};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -17,7 +17,7 @@
 //! on the thread would see.
 
 use myriad_core::engine::unwind::{self, Payload, cancellation};
-use myriad_core::engine::user_code::{StoredWaker, UserValue};
+use myriad_core::engine::user_code::{self, StoredWaker, UserValue};
 use myriad_core::engine::wait::Caller;
 use myriad_core::engine::{join_error, unwind::end_cancellation, unwind::is_cancellation};
 use myriad_core::{JoinError, block_on};
@@ -25,6 +25,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::mem::needs_drop;
 use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -83,14 +84,14 @@ pub fn local_scope<'env, T>(f: impl FnOnce(&LocalScope<'env>) -> T) -> T {
         panic: RefCell::default(),
         signals: Arc::default(),
     }));
-    let result = unwind::catch(|| f(&scope));
+    let result = user_code::body(|| f(&scope));
     let inner = &scope.0;
     if result.as_ref().is_err_and(is_cancellation) {
         scope.cancel_all();
     }
     let result = match (result, scope.wait_for_end()) {
         (Ok(value), Err(payload)) => {
-            _ = UserValue::new(value).drop_value().map_err(unwind::discard);
+            unwind::drop_quietly(value);
             Err(payload)
         }
         (result, waited) => {
@@ -108,7 +109,7 @@ pub fn local_scope<'env, T>(f: impl FnOnce(&LocalScope<'env>) -> T) -> T {
             unwind::resume(payload)
         }
         (Ok(value), Some(payload)) => {
-            _ = UserValue::new(value).drop_value().map_err(unwind::discard);
+            unwind::drop_quietly(value);
             unwind::resume(payload)
         }
         (Ok(value), None) => value,
@@ -130,9 +131,14 @@ struct Inner<'env> {
     /// The scope is over.
     ended: Cell<bool>,
     /// The first panic that nobody joins.
-    panic: RefCell<Option<UserValue<Payload>>>,
+    panic: RefCell<KeptPanic>,
     signals: Arc<Signals>,
 }
+
+type KeptPanic = Option<UserValue<Payload>>;
+
+/// These stand in cells that are borrowed, and are replaced there: that runs no user code.
+const _: () = assert!(!needs_drop::<(KeptPanic, Outcome<String>)>());
 
 #[derive(Default)]
 struct Tasks<'env> {
@@ -240,7 +246,7 @@ impl<'env> LocalScope<'env> {
             let result = poll_fn(|cx| {
                 let running = future.as_mut().expect("polled until it ends").as_mut();
                 ends.polled.set(true);
-                let polled = unwind::catch(|| running.poll(cx));
+                let polled = user_code::body(|| running.poll(cx));
                 ends.polled.set(false);
                 match polled {
                     Ok(Poll::Pending) => Poll::Pending,
@@ -250,10 +256,10 @@ impl<'env> LocalScope<'env> {
             })
             .await;
             // Before the end can be seen. A panic of its destructor counts if there is no other.
-            let dropped = unwind::catch(|| drop(future.take()));
+            let dropped = UserValue::new(future.take()).drop_value();
             let result = match (result, dropped) {
                 (Ok(value), Err(payload)) => {
-                    _ = unwind::catch(|| drop(value)).map_err(unwind::discard);
+                    unwind::drop_quietly(value);
                     Err(payload)
                 }
                 (result, dropped) => {
@@ -315,7 +321,7 @@ impl<'env> LocalScope<'env> {
         let inner = &self.0;
         let mut first = Ok(());
         while inner.live.get() > 0 {
-            let waited = unwind::catch(|| {
+            let waited = user_code::body(|| {
                 self.wait(poll_fn(|cx| {
                     let waker = StoredWaker::clone_of(cx.waker());
                     let over = inner.live.get() == 0;
@@ -448,7 +454,7 @@ impl<T> Drop for AtEnd<'_, T> {
 
 enum Outcome<T> {
     Running(Option<StoredWaker>),
-    Ended(Result<T, Payload>),
+    Ended(UserValue<Result<T, Payload>>),
     /// Taken, or nobody wants it.
     Gone,
 }
@@ -459,7 +465,7 @@ impl<T> State<T> {
         let before = self.outcome.replace(Outcome::Gone);
         match before {
             Outcome::Running(waker) => {
-                *self.outcome.borrow_mut() = Outcome::Ended(result);
+                *self.outcome.borrow_mut() = Outcome::Ended(UserValue::new(result));
                 waker.into_iter().for_each(StoredWaker::wake);
             }
             // The handle was dropped.
@@ -552,7 +558,7 @@ impl<T> Future for LocalJoinHandle<'_, T> {
             }
             Outcome::Ended(_) => {
                 let Outcome::Ended(result) = std::mem::replace(&mut *outcome, Outcome::Gone) else { unreachable!() };
-                Poll::Ready(result.map_err(|payload| join_error::panicked(payload, self.state.place)))
+                Poll::Ready(result.give().map_err(|payload| join_error::panicked(payload, self.state.place)))
             }
         }
     }
@@ -562,7 +568,7 @@ impl<T> Drop for LocalJoinHandle<'_, T> {
     fn drop(&mut self) {
         let before = self.state.outcome.replace(Outcome::Gone);
         match before {
-            Outcome::Ended(result) => give_up(&self.scope.0, result),
+            Outcome::Ended(result) => give_up(&self.scope.0, result.give()),
             Outcome::Running(waker) => waker.into_iter().for_each(StoredWaker::discard),
             Outcome::Gone => {}
         }

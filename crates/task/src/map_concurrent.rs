@@ -2,7 +2,7 @@
 
 use crate::completions::Completions;
 use myriad_core::engine::unwind;
-use myriad_core::engine::user_code::UserValue;
+use myriad_core::engine::user_code::{self, UserValue};
 use myriad_core::{Errors, scope, try_scope};
 use std::num::NonZero;
 use std::sync::Mutex;
@@ -38,7 +38,7 @@ where
     R: Send,
 {
     let mut results: Vec<Option<UserValue<R>>> = Vec::new();
-    let ended = unwind::catch(|| {
+    let ended = user_code::body(|| {
         map_concurrent_unordered(
             limit,
             items.into_iter().enumerate(),
@@ -173,7 +173,7 @@ where
     let limit = NonZero::new(limit).expect("at least one task at a time: a limit of 0 lets nothing run").get();
     let results = Mutex::new(Vec::<(usize, UserValue<R>)>::new());
     let (f, ended) = (&f, &Completions::new());
-    let done = unwind::catch(|| {
+    let done = user_code::body(|| {
         try_scope(|s| {
             let mut running = 0;
             for (i, item) in items.into_iter().enumerate() {

@@ -16,6 +16,7 @@ use crate::sched::cancel::{self, checkpoint, request};
 use crate::sched::context::{self, Relocated, inherit, nested};
 use crate::sched::lifecycle;
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
+use crate::sched::user_code;
 use crate::sched::waker::wake_waiter_as;
 use crate::sched::worker::{self, Role, Worker};
 use myriad_base::stack::pool::NoStack;
@@ -136,7 +137,7 @@ unsafe fn run_stack_task<F: FnOnce() -> T, T>(task: *mut Header, mode: Mode) -> 
         match mode {
             Mode::Run => run_framed(task, &mut |begins| {
                 let f = ManuallyDrop::take(closure);
-                let ended = if begins { unwind::catch(f) } else { cancel::never_start(f) };
+                let ended = if begins { user_code::body(f) } else { cancel::never_start(f) };
                 (*result).write(ended.map_err(|mut payload| {
                     cancel::end_cancellation(&mut payload);
                     Some(payload)
@@ -274,7 +275,7 @@ where
     w.push_nested(unsafe { task.begin(flags_on::<GUEST>(&w), place) });
     // Caught, not cleaned up in a destructor: what waits for `b` must not do so while a panic is
     // under way on this thread.
-    let ra = match unwind::catch(a) {
+    let ra = match user_code::body(a) {
         Ok(ra) => ra,
         Err(payload) => join_panicked(w.refresh(), &task, payload),
     };
@@ -286,7 +287,7 @@ where
         // SAFETY: the task was claimed just now, and its closure is taken here alone.
         let b = unsafe { task.take_closure() };
         lifecycle::begins(task.record());
-        let rb = unwind::catch(b);
+        let rb = user_code::body(b);
         lifecycle::ends(task.record());
         let rb = match rb {
             Ok(rb) => rb,
@@ -331,7 +332,7 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
         checkpoint::put_framed_on_top(before, task.record());
         lifecycle::begins(task.record());
         let (w, rb) = ScopedTasks::with(w, task.record(), std::ptr::null(), || {
-            unwind::catch(b).map_err(|mut payload| {
+            user_code::body(b).map_err(|mut payload| {
                 cancel::end_cancellation(&mut payload);
                 payload
             })
@@ -383,10 +384,7 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payloa
             _ = wait_for_frame(w, task.header());
         }
         // Its own panic, if any, gives way to `a`'s; so does that of its result's destructor.
-        match unwind::catch(|| drop(task.take_result())) {
-            Ok(()) => {}
-            Err(second) => unwind::discard(second),
-        }
+        unwind::drop_quietly(task.take_result());
     }
     unwind::resume(payload)
 }
@@ -396,19 +394,18 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payloa
 fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
     // SAFETY: the record is in the frame of whoever calls, and was queued. If it is claimed here,
     // the task is ours to drop, once; else it is awaited, and its result is taken here alone.
-    let dropped = unsafe {
+    //
+    // A panic of what is dropped gives way to the cancellation.
+    unsafe {
         if w.claim(task.task_ref()).is_some() {
             lifecycle::ends(task.record());
-            unwind::catch(|| _ = (task.header().run.get())(task.record(), Mode::DropUnstarted))
+            let dropped = user_code::call(|| _ = (task.header().run.get())(task.record(), Mode::DropUnstarted));
+            _ = dropped.map_err(unwind::discard);
         } else {
             request::cancel(task.record());
             _ = wait_for_frame(w, task.header());
-            unwind::catch(|| drop(task.take_result()))
+            unwind::drop_quietly(task.take_result());
         }
-    };
-    // A panic gives way to the cancellation.
-    if let Err(second) = dropped {
-        unwind::discard(second);
     }
 }
 

@@ -31,7 +31,7 @@ use crate::sched::cancel::{self, checkpoint, request};
 use crate::sched::context::{self, inherit};
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
-use crate::sched::user_code::UserValue;
+use crate::sched::user_code::{self, UserValue};
 use crate::sched::waker::wake_waiter_as;
 use crate::sched::worker::{self, Role, Worker, block_thread, wake_node};
 use crate::sched::{finish, lifecycle};
@@ -167,7 +167,7 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let scope = Scope::new();
-    let result = unwind::catch(|| f(&scope));
+    let result = user_code::body(|| f(&scope));
     scope.end(result)
 }
 
@@ -471,7 +471,7 @@ where
         let Job { scope, f } = record::take::<Job<F>>(task);
         let counts = &raw const (*scope).counts;
         if mode == Mode::DropUnstarted {
-            let dropped = unwind::catch(|| drop(f));
+            let dropped = UserValue::new(f).drop_value();
             let w = worker::current();
             // The caller completes; the scope is told here, because it is the last who knows it.
             // Only the outcome is written afterwards, to a record that no longer refers to the
@@ -489,7 +489,7 @@ where
             if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 || (*scope).head.cancelled.load(Acquire) {
                 cancel::never_start(f)
             } else {
-                unwind::catch(f)
+                user_code::body(f)
             }
         });
         match result {

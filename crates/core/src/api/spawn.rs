@@ -9,7 +9,7 @@ use crate::record::{memory, payload as record};
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
-use crate::sched::{cancel, finish};
+use crate::sched::{cancel, finish, user_code};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
@@ -280,7 +280,7 @@ where
                     return never_start::<F>(task);
                 }
                 let f = record::take::<F>(task);
-                match unwind::catch(f) {
+                match user_code::body(f) {
                     Ok(value) => {
                         record::put(task, value);
                         if std::mem::needs_drop::<T>() { Ended::Returned } else { Ended::ReturnedPlain }
@@ -326,7 +326,7 @@ unsafe fn never_start<F>(task: *mut Header) -> Ended {
     // once; then the payload is empty. The destructor is the task's own code: its panic is the
     // task's.
     unsafe {
-        let dropped = unwind::catch(|| cancel::shield(|| record::drop_in_place::<F>(task)));
+        let dropped = user_code::call(|| record::drop_in_place::<F>(task));
         record::put::<Payload>(task, dropped.err().unwrap_or_else(cancel::cancellation));
     }
     Ended::Panicked

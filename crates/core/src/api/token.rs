@@ -9,6 +9,7 @@ use myriad_base::sys::clock::Instant;
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
+use std::mem::needs_drop;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -43,7 +44,7 @@ pub struct Token(Arc<Inner>);
 struct Inner {
     cancelled: AtomicBool,
     /// Why; written before `cancelled`. Dropped through the door: its destructor is user code.
-    cause: OnceLock<UserValue<Cause>>,
+    cause: OnceLock<KeptCause>,
     state: Mutex<State>,
     /// Keeps it: a child hears of its parent as long as it lives.
     parent: Option<Token>,
@@ -51,6 +52,11 @@ struct Inner {
 
 /// Why a token was cancelled: see [`Token::cancel_with`].
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
+type KeptCause = UserValue<Cause>;
+
+/// What a token keeps of the user's, some of it under its lock: its end runs no user code.
+const _: () = assert!(!needs_drop::<(KeptCause, Entered, StoredWaker, Call)>());
 
 /// Under the lock: who is to be told. Empty once it is cancelled.
 #[derive(Default)]
@@ -322,7 +328,7 @@ impl Token {
         }
         state.regions.insert(std::ptr::from_ref(cancel_scope).addr(), Entered(cancel_scope));
         drop(state);
-        let result = unwind::catch(f);
+        let result = user_code::body(f);
         self.lock().regions.remove(&std::ptr::from_ref(cancel_scope).addr());
         cancel_scope.leave();
         cancel_scope::ended(cancel_scope, result).map_err(|_| TokenCancelled)

@@ -4,10 +4,19 @@ use super::scope::{Scope, ScopedJoinHandle};
 use crate::sched::cancel;
 use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::unwind::{self, Payload};
-use crate::sched::user_code::UserValue;
+use crate::sched::user_code::{self, UserValue};
 use myriad_base::sys::clock::Instant;
 use std::fmt;
+use std::mem::needs_drop;
 use std::sync::{Mutex, MutexGuard};
+
+type KeptError<E> = UserValue<E>;
+type KeptPanic = UserValue<Payload>;
+/// Of a [`race`].
+type FirstResult<T> = Option<UserValue<T>>;
+
+/// These are kept under locks, and where an unwinding is caught: their end runs no user code.
+const _: () = assert!(!needs_drop::<(KeptError<String>, KeptPanic, FirstResult<String>)>());
 
 /// All errors of a [`try_scope`], the first one first. There is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,9 +79,9 @@ pub struct TryScope<'scope, 'env: 'scope, E> {
 
 #[derive(Debug)]
 struct Failures<E> {
-    errors: Vec<UserValue<E>>,
+    errors: Vec<KeptError<E>>,
     /// The first panic of a task.
-    panic: Option<UserValue<Payload>>,
+    panic: Option<KeptPanic>,
     /// The body's cancel scope, while the body runs.
     body: Option<Body>,
 }
@@ -122,7 +131,7 @@ where
     cancel_scope.enter();
     let cancel_scope = &cancel_scope;
     scope.failures().body = Some(Body(cancel_scope));
-    let result = unwind::catch(|| f(&scope));
+    let result = user_code::body(|| f(&scope));
     scope.failures().body = None;
     cancel_scope.leave();
     if !matches!(result, Ok(Ok(_))) {
@@ -189,7 +198,7 @@ impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
     {
         self.scope.spawn(move || {
             let _end = end;
-            self.ended(unwind::catch(f))
+            self.ended(user_code::body(f))
         })
     }
 
@@ -273,8 +282,8 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let first = Mutex::new(None);
-    let ended = unwind::catch(|| {
+    let first: Mutex<FirstResult<T>> = Mutex::new(None);
+    let ended = user_code::body(|| {
         super::scope(|s| {
             for task in tasks {
                 let first = &first;

@@ -19,7 +19,6 @@ use crate::record::position::Position;
 use crate::record::{memory, position};
 use crate::sched::lifecycle;
 use crate::sched::pool::Pool;
-use crate::sched::unwind;
 use crate::sched::waker::wake_waiter;
 use crate::sched::worker::{self, Peer};
 use myriad_base::sys::hooks::Hooks;
@@ -63,9 +62,8 @@ pub(super) unsafe fn leave(pool: &'static Pool) {
         left.into_iter().for_each(|task| tell(pool, task));
     }
     for told in (0..ALL_TOLD).filter_map(|who| TOLD.get(who)) {
-        if let Err(payload) = unwind::catch(|| told(pool)) {
-            unwind::discard(payload);
-        }
+        // (Wakers that these call come through the door.)
+        told(pool);
     }
 }
 
@@ -98,11 +96,8 @@ unsafe fn tell(pool: &'static Pool, task: *mut Header) {
     if waiter == DETACHED {
         pool.forget_left();
     } else if !waiter.is_null() {
-        // Perhaps a foreign waker.
         // SAFETY: taken out of the record, by its completion.
-        if let Err(payload) = unwind::catch(|| unsafe { wake_waiter(worker::current(), waiter) }) {
-            unwind::discard(payload);
-        }
+        _ = unsafe { wake_waiter(worker::current(), waiter) };
     }
 }
 

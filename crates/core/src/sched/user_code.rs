@@ -47,6 +47,16 @@ pub fn call<R>(f: impl FnOnce() -> R) -> Result<R, Payload> {
     call_as(worker::current(), f).1
 }
 
+/// Runs what the calling task is there for: its closure, a poll of its future, what a scope or a
+/// limit is around; or, on a thread that is no worker's, what it was called for. Its panic is
+/// caught, and is the task's. It is no guest in the middle of something of the engine, as what
+/// [`call`] runs: it runs as who calls, and a cancellation is meant for it. So who calls this holds
+/// no role, no lock and no borrow, and has left all that it holds as others may find it.
+#[inline(always)]
+pub fn body<R>(f: impl FnOnce() -> R) -> Result<R, Payload> {
+    unwind::catch(f)
+}
+
 /// Runs user code, as [`call`] does, for a caller that has a role. The role that comes back is that
 /// of the calling thread now.
 pub(crate) fn call_as<R>(w: Option<Role>, f: impl FnOnce() -> R) -> (Option<Role>, Result<R, Payload>) {

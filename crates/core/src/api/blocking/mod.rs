@@ -20,6 +20,8 @@ mod compute;
 mod future;
 
 pub use compute::{compute, compute_async};
+#[cfg(all(test, not(loom)))]
+pub(crate) use future::State;
 pub use future::{Blocking, blocking_async};
 
 use crate::queue::reason::WaitReason;
@@ -29,7 +31,7 @@ use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::context::Relocated;
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
-use crate::sched::user_code::UserValue;
+use crate::sched::user_code::{self, UserValue};
 use crate::sched::wait::{Parked, Wait, Waiter};
 use crate::sched::{cancel, worker};
 use myriad_base::sys::clock::Instant;
@@ -98,7 +100,7 @@ impl<F, T> Call<F, T> {
             asked.cancelled
         };
         // Where a panic aborts it is only asked.
-        let result = if cancelled && !cfg!(panic = "abort") { cancel::never_start(f) } else { unwind::catch(f) };
+        let result = if cancelled && !cfg!(panic = "abort") { cancel::never_start(f) } else { user_code::body(f) };
         self.asked().cancel_scope = None;
         cancel_scope.leave();
         result.map_err(|mut payload| {

@@ -4,7 +4,7 @@ use super::now;
 use super::sleep::{Sleep, sleep_until_async};
 use crate::sched::cancel::cancel_scope::{self, CancelScope};
 use crate::sched::timers::FIRE_CANCEL_SCOPE;
-use crate::sched::{unwind, worker};
+use crate::sched::{user_code, worker};
 use myriad_base::sys::clock::Instant;
 use myriad_base::wheel::TimerNode;
 use std::cell::UnsafeCell;
@@ -95,7 +95,7 @@ pub fn deadline<R>(at: Instant, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
             owner.timers.announce(owner, at);
         }
     }
-    let result = unwind::catch(f);
+    let result = user_code::body(f);
     if let Some(owner) = owner {
         // SAFETY: it was set in this wheel, or has fired.
         unsafe { owner.timers.lock(worker::current().as_deref()).remove(limit.timer.get()) };

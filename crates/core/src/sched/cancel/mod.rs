@@ -10,6 +10,7 @@ pub(crate) mod thread;
 
 use crate::record::header::{Header, Marks};
 use crate::sched::unwind::{self, Payload};
+use crate::sched::user_code;
 use crate::sched::worker;
 use cancel_scope::{CancelScope, Key, Unwinding};
 use std::fmt;
@@ -129,7 +130,7 @@ pub(crate) fn never_start<F, T>(f: F) -> Result<T, Payload> {
 #[inline(never)]
 fn drop_shielded(drop: &mut dyn FnMut()) -> Payload {
     // The destructor is the task's own code: its panic is the task's. It may block, in peace.
-    unwind::catch(|| shield(drop)).err().unwrap_or_else(cancellation)
+    user_code::call(drop).err().unwrap_or_else(cancellation)
 }
 
 /// Did this unwind because of a cancellation?
@@ -243,7 +244,7 @@ pub(crate) fn hold_off<R>(f: impl FnOnce() -> R) -> R {
 pub fn shield<R>(f: impl FnOnce() -> R) -> R {
     let mut cancel_scope = CancelScope::new(true, myriad_base::sys::clock::Instant::NEVER);
     cancel_scope.enter();
-    let result = unwind::catch(f);
+    let result = user_code::body(f);
     cancel_scope.leave();
     result.unwrap_or_else(|payload| unwind::resume(payload))
 }

@@ -17,7 +17,8 @@ use crate::record::create;
 use crate::record::header::{Ended, Header, Kind, Mode};
 use crate::record::memory::{self, CLASSES, UNIT};
 use crate::record::task::Created;
-use crate::sched::unwind::{self, Payload};
+use crate::sched::unwind::Payload;
+use crate::sched::user_code;
 use crate::sched::worker::{self, Role, Worker};
 use std::ptr::null_mut;
 
@@ -239,7 +240,7 @@ fn run_here<T>(context: *mut Context, w: Role, f: impl FnOnce() -> T) -> Result<
         (*context).keep();
     }
     enter(&w, context);
-    let result = unwind::catch(f);
+    let result = user_code::body(f);
     end(w.refresh()).running.set(before);
     result
 }

@@ -340,7 +340,7 @@ thread_local! {
 /// context comes back as it is.
 fn with_own<T>(context: *mut Context, f: impl FnOnce() -> T) -> (Result<T, unwind::Payload>, *mut Context) {
     let before = OWN.try_with(|own| own.0.replace(context));
-    let result = unwind::catch(f).map_err(|mut payload| {
+    let result = user_code::body(f).map_err(|mut payload| {
         // It goes to the task that waits.
         cancel::end_cancellation(&mut payload);
         payload

@@ -12,6 +12,7 @@ use crate::record::current::CurrentTask;
 use crate::record::header::Header;
 use crate::sched::pool::number_in;
 use crate::sched::unwind::{self, Payload};
+use crate::sched::user_code;
 use crate::sched::worker::{self, Role};
 use std::cell::Cell;
 use std::ptr::{null, null_mut};
@@ -90,7 +91,7 @@ impl Relocated {
         }
         // Here it is found and cancelled by what runs here, for which its own stack waits.
         let before = sit(own);
-        let result = unwind::catch(f);
+        let result = user_code::body(f);
         get_up(before);
         if !part.is_null() {
             // SAFETY: the part was entered above, and is kept, so it stands until it is ended

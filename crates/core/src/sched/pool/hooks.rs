@@ -7,6 +7,7 @@
 
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, Payload};
+use crate::sched::user_code;
 use crate::sched::worker::{self, set_current};
 use std::cell::Cell;
 use std::fmt;
@@ -52,7 +53,7 @@ impl ThreadHooks {
         unsafe { set_current(None) };
         IN_HOOK_OF_GLOBAL.set(before || self.global);
         // What it spawns goes to the global runtime.
-        let result = lend(Lent::NOTHING, || unwind::catch(f));
+        let result = lend(Lent::NOTHING, || user_code::call(f));
         IN_HOOK_OF_GLOBAL.set(before);
         // SAFETY: the role that the thread had. Only a wait gives a role away, and the thread had
         // none.
@@ -65,7 +66,7 @@ impl ThreadHooks {
         // A payload is dropped inside as well: its destructor may wait, and this is the middle of a
         // wait of the worker's.
         let ask = |name: &(dyn Fn(usize) -> String + Send + Sync)| {
-            unwind::catch(|| name(worker)).map_err(unwind::discard).ok()
+            user_code::call(|| name(worker)).map_err(unwind::discard).ok()
         };
         match self.name.as_ref().map(|name| self.call(|| ask(&**name))) {
             Some(Ok(Some(name))) if !name.contains('\0') => name,
