@@ -27,8 +27,9 @@ ALLOWED = {
         "lock": "sys",
         "stack": "sys",
         "wheel": "",
+        "hash": "",
         "platform": "sys stack",
-        "lib": "lock platform stack sys unwind wheel",
+        "lib": "hash lock platform stack sys unwind wheel",
     },
     "core": {
         "record": "",
