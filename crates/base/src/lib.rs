@@ -6,6 +6,7 @@
 //! | [`sys`] | atomics, cells, fences, futexes, memory maps, threads, clock; under `--cfg loom` the model checker's |
 //! | [`lock`] | the spin lock and the biased lock, on which channels and locks are built |
 //! | [`stack`] | switching between stacks, their memory, what happens at an overflow |
+//! | [`hash`] | hash tables of numbers |
 //! | [`wheel`] | timers in the order of their deadlines |
 //! | [`unwind`] | catching panics; places that must not be left by one |
 //! | [`platform`] | what the engine found on this machine |
@@ -20,6 +21,7 @@ compile_error!(
      docs/PLATFORM.md lists the platforms."
 );
 
+pub mod hash;
 pub mod lock;
 pub mod platform;
 pub mod stack;

@@ -1,10 +1,10 @@
 //! A set of tasks whose results are taken as they come.
 
 use crate::completions::Completions;
+use myriad_base::hash::Numbers;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_core::engine::when_left;
 use myriad_core::{JoinError, JoinHandle, block_on, spawn, spawn_async};
-use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -25,7 +25,7 @@ use std::task::{Context, Poll, ready};
 /// assert_eq!(squares[..4], [0, 1, 4, 9]);
 /// ```
 pub struct JoinSet<T> {
-    tasks: HashMap<u64, JoinHandle<T>>,
+    tasks: Numbers<u64, JoinHandle<T>>,
     next: u64,
     /// Numbers of tasks that have ended, or are just about to.
     ended: Arc<Completions<u64>>,
@@ -106,7 +106,13 @@ impl<T: Send + 'static> JoinSet<T> {
 impl<T> JoinSet<T> {
     /// An empty set.
     pub fn new() -> JoinSet<T> {
-        JoinSet { tasks: HashMap::new(), next: 0, ended: Arc::new(Completions::new()), ending: None, listens: false }
+        JoinSet {
+            tasks: Numbers::default(),
+            next: 0,
+            ended: Arc::new(Completions::new()),
+            ending: None,
+            listens: false,
+        }
     }
 
     fn member(&mut self) -> Member {

@@ -325,19 +325,23 @@ unsafe fn wait_and_take<T>(w: Option<Role>, task: *mut Header) -> Result<T, Join
             drop(JoinHandle::<T>::new(task));
             return Err(error);
         }
-        // Before the claim: whoever runs the task on top of itself looks for no waker.
-        let (w, _) = take_back_waiter(w, &*task);
+        // A waker goes before the claim: whoever runs the task on top of itself looks for none.
+        // With none there, `join` has looked into the deque already.
+        let looks = !(*task).is_unwatched();
+        let w = if looks { take_back_waiter(w, &*task).0 } else { w };
         if let Some(here) = &w
             && here.has_room()
-            && let Some(claimed) = here.claim(TaskRef::from_raw(task))
         {
-            return run_inline(w.expect("a worker claims"), claimed);
+            let found = if looks { here.deque().claim(TaskRef::from_raw(task)) } else { None };
+            if let Some(claimed) = found.or_else(|| here.claim_queued(&*task)) {
+                return run_inline(w.expect("a worker claims"), claimed);
+            }
         }
         if w.is_none() && Pool::of((*task).runtime).is_elsewhere() {
             drop(JoinHandle::<T>::new(task));
             Pool::of((*task).runtime).expect_here();
         }
-        match wait_done(w, &*task) {
+        match wait_unwatched(w, &*task) {
             Ok(w) => take_result(w.as_deref(), task).map_err(passed_on),
             Err(no_stack) => {
                 let error = JoinError::no_stack((*task).place, no_stack.to_string());
@@ -434,6 +438,18 @@ pub(crate) unsafe fn wait_done(w: Option<Role>, task: &Header) -> Result<Option<
     // First: what is dropped here is user code, after which the worker may be another one.
     // SAFETY: the caller has the handle, or the record is its own (this function's contract).
     let (w, _) = unsafe { take_back_waiter(w, task) };
+    // SAFETY: the same right; no waker is left.
+    unsafe { wait_unwatched(w, task) }
+}
+
+/// The same, for who has looked for a waker that an earlier poll of the handle has left.
+///
+/// # Errors
+/// As [`wait_done`].
+///
+/// # Safety
+/// As [`wait_done`]; nobody waits for the end of `task`, but it may have come.
+unsafe fn wait_unwatched(w: Option<Role>, task: &Header) -> Result<Option<Role>, NoStack> {
     if let Some(w) = &w {
         w.ensure_stack()?;
     }

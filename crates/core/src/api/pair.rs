@@ -53,8 +53,8 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     /// It is begun once, and stands where it is until it is claimed or has ended.
     #[inline(always)]
     pub(crate) unsafe fn begin(&self, flags: u32, place: &'static Location<'static>) -> Created {
-        // SAFETY: nobody else knows the record yet. It stands until the task is claimed or has ended
-        // (this function's contract).
+        // SAFETY: nobody else knows the record yet. It stands until the task is claimed or has
+        // ended (this function's contract).
         unsafe {
             write_stack_header(self.record(), run_stack_task::<F, T>, flags, place);
             Created::from_raw(self.record())

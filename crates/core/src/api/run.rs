@@ -274,8 +274,9 @@ fn run_record(home: Handle, w: Option<Role>, task: Created) {
     let pool = home.inner();
     let record = task.address();
     let wait = JoinWait::new(w.as_deref(), record);
-    // SAFETY: nobody else knows `record` (`Created`) before it is queued, and its frame stands until the task is done: it is waited for below, whatever happens. The node is
-    // left before the task can end, so its end wakes the node, once.
+    // SAFETY: nobody else knows `record` (`Created`) before it is queued, and its frame stands
+    // until the task is done: it is waited for below, whatever happens. The node is left before the
+    // task can end, so its end wakes the node, once.
     unsafe {
         assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
         pool.begin_run(record);

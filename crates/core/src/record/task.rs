@@ -19,8 +19,8 @@
 //! A [`TaskRef`] gives no such right: it says that the record lives, as a `&Header` does, and keeps
 //! the pointer through which all of the record may be reached, behind its header too.
 //!
-//! **Rejected.** A `Drop` that drops the task: a runnable task is never given up in silence, for its
-//! joiner would wait for ever; what refuses one says so (`sched::finish`). So it is `must_use`.
+//! **Rejected.** A `Drop` that drops the task: a runnable task is never given up in silence, for
+//! its joiner would wait for ever; what refuses one says so (`sched::finish`). So it is `must_use`.
 
 use super::header::{Header, Kind};
 use std::marker::PhantomData;

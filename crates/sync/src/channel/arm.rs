@@ -80,6 +80,7 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
         self.attempt_locked(caller, self.chan.lock(caller))
     }
 
+    #[inline(always)]
     unsafe fn reattempt(&mut self, caller: Caller, _: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
         let state = self.chan.lock(caller);
         *seen = seen.wrapping_add(state.version());
@@ -238,6 +239,7 @@ unsafe impl<T> Arm for SendArm<'_, T> {
         self.attempt_locked(caller, self.chan.lock(caller))
     }
 
+    #[inline(always)]
     unsafe fn reattempt(&mut self, caller: Caller, _: Option<&Waker>, seen: &mut u64) -> Option<Self::Output> {
         if !self.full {
             return None;

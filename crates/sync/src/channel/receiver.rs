@@ -148,6 +148,11 @@ impl<T> Receiver<T> {
             // SAFETY: `receives_quickly` has said so, under the same lock.
             return Ok(unsafe { state.quick_recv() });
         }
+        if state.has_nothing() {
+            drop(state);
+            caller.spend_in_vain();
+            return Err(TryRecvError::Empty);
+        }
         self.try_recv_slow(caller, state)
     }
 

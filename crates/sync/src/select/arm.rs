@@ -27,10 +27,9 @@ pub unsafe trait Arm {
     #[doc(hidden)]
     unsafe fn attempt(&mut self, caller: Caller, waker: Option<&Waker>) -> Option<Self::Output>;
 
-    /// As [`attempt`](Self::attempt), in a pass after another one that has found nothing; adds a
-    /// number to `seen`, which is read before or with the attempt. The number has grown if the arm
-    /// may have been ready for a while since the pass before. Arms that stay ready once they are
-    /// need none.
+    /// As [`attempt`](Self::attempt), in one of several passes; adds a number to `seen`, which is
+    /// read before or with the attempt. The number has grown if the arm may have been ready for a
+    /// while since the pass before. Arms that stay ready once they are need none.
     ///
     /// # Safety
     /// It is not linked. With a waker: it does not move any more until it is dropped.
@@ -193,23 +192,6 @@ pub unsafe trait Arms {
         unsafe { order::attempt_all(self, order, caller, waker) }
     }
 
-    /// Attempts all again, after a pass that has found nothing. `None`: nothing was ready at one
-    /// and the same moment since the call.
-    ///
-    /// # Safety
-    /// The arms are not linked. With a waker: they do not move any more until they are dropped.
-    #[doc(hidden)]
-    unsafe fn reattempt_all(
-        &mut self,
-        order: super::Order,
-        caller: Caller,
-        waker: Option<&Waker>,
-    ) -> Option<Self::Output> {
-        // SAFETY: the arms are not linked, and with a waker they do not move any more (this
-        // method's contract).
-        unsafe { order::reattempt_all(self, order, caller, waker) }
-    }
-
     /// Links one after the other, until the wait is over.
     ///
     /// # Safety
@@ -264,6 +246,7 @@ macro_rules! tuples {
                     _ => None,
                 }
             }
+            #[inline(always)]
             unsafe fn reattempt(
                 &mut self,
                 number: usize,

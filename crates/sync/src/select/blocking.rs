@@ -2,7 +2,7 @@
 
 use super::arm::{Arms, InPlace, Link, earlier};
 use super::future::Polled;
-use super::order::Order;
+use super::order::{self, Order};
 use myriad_core::engine::wait::{Caller, MultiWait, Wait, WaitReason};
 use myriad_core::time::{self, Instant};
 use std::task::Waker;
@@ -46,7 +46,7 @@ pub fn wait<A: Arms>(order: Order, mut arms: A) -> A::Output {
 ///
 /// `None` says that at one moment during the call none of the arms was ready. So it does not come
 /// as long as at every moment one of them is, however they take turns. To find nothing takes as
-/// long as three looks at each arm, or one at a single arm.
+/// long as two looks at each arm, or one at a single arm.
 ///
 /// # Blocking
 /// It waits for nothing. But in a closure each 256th call in a row that does nothing lets others go
@@ -55,25 +55,32 @@ pub fn wait<A: Arms>(order: Order, mut arms: A) -> A::Output {
 pub fn try_wait<A: Arms>(order: Order, mut arms: A) -> Option<A::Output> {
     let caller = Caller::get();
     let waker = arms.needs_polling().then_some(Waker::noop());
+    let mut seen = 0;
     // SAFETY: not linked; they stand in this frame.
     unsafe {
-        match arms.attempt_all(order, caller, waker) {
-            None => missed(&mut arms, order, caller, waker),
+        match order::attempt_and_note(&mut arms, order, caller, waker, &mut seen) {
+            None => missed(&mut arms, order, caller, waker, seen),
             done => done,
         }
     }
 }
 
-/// A first pass has found nothing. (One arm was looked at at one moment.)
+/// A first pass has found nothing, and noted `seen`. (One arm was looked at at one moment.)
 ///
 /// # Safety
 /// The arms are not linked. With a waker: they do not move any more until they are dropped.
 #[inline(always)]
-unsafe fn missed<A: Arms>(arms: &mut A, order: Order, caller: Caller, waker: Option<&Waker>) -> Option<A::Output> {
+unsafe fn missed<A: Arms>(
+    arms: &mut A,
+    order: Order,
+    caller: Caller,
+    waker: Option<&Waker>,
+    seen: u64,
+) -> Option<A::Output> {
     if arms.count() > 1 {
         // SAFETY: the arms are not linked, and with a waker they do not move any more (this
         // function's contract).
-        let done = unsafe { arms.reattempt_all(order, caller, waker) };
+        let done = unsafe { order::reattempt_all(arms, order, caller, waker, Some(seen)) };
         if done.is_some() {
             return done;
         }

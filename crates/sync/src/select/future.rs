@@ -6,7 +6,7 @@
 //! line.
 
 use super::arm::{Arms, Link, earlier};
-use super::order::Order;
+use super::order::{self, Order};
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::user_code::StoredWaker;
 use myriad_core::engine::wait::{Caller, PollWait};
@@ -145,7 +145,9 @@ impl<A: Arms> Polled<A> {
             if self.limit.is_some_and(|limit| time::now() >= limit) {
                 // SAFETY: the arms are not linked; they are pinned, or behind a reference to what
                 // does not move.
-                return Poll::Ready(unsafe { self.arms.reattempt_all(self.order, caller, Some(waker)) });
+                return Poll::Ready(unsafe {
+                    order::reattempt_all(&mut self.arms, self.order, caller, Some(waker), None)
+                });
             }
             let deadline = earlier(self.arms.deadline(), self.limit);
             // SAFETY: the wait is over, and in no list; it has no waker, since it was closed.

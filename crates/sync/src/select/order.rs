@@ -39,16 +39,36 @@ pub(super) unsafe fn attempt_all<A: Arms + ?Sized>(
     in_order(n, order, |i| unsafe { arms.attempt(i, caller, waker) })
 }
 
-/// Attempts all arms again, after a pass that has found none ready. `None`: none was ready at one
-/// and the same moment.
+/// Attempts all arms, and adds up in `seen` what they [note](super::Arm::reattempt): the first pass
+/// of [`reattempt_all`].
+///
+/// # Safety
+/// The arms are not linked. With a waker: they do not move any more until they are dropped.
+#[inline(always)]
+pub(super) unsafe fn attempt_and_note<A: Arms + ?Sized>(
+    arms: &mut A,
+    order: Order,
+    caller: Caller,
+    waker: Option<&Waker>,
+    seen: &mut u64,
+) -> Option<A::Output> {
+    let n = arms.count();
+    // SAFETY: the arms are not linked, and with a waker they do not move any more (this function's
+    // contract).
+    in_order(n, order, |i| unsafe { arms.reattempt(i, caller, waker, seen) })
+}
+
+/// Attempts all arms again, after a pass that has found none ready, and has noted `before`, if it
+/// has noted anything. `None`: none was ready at one and the same moment.
 ///
 /// One pass cannot say that: it looks at an arm, that arm becomes ready, the next one ceases to be,
-/// and the pass looks at that. So each further pass adds up what its arms
+/// and the pass looks at that. So each pass adds up what its arms
 /// [note](super::Arm::reattempt): numbers that only grow. Two passes in a row with the same sum
 /// have found each arm not ready twice, and none has been ready in between: so none was when the
 /// first of the two ended.
 ///
-/// Another pass is made only because somebody has sent, received or begun to wait meanwhile.
+/// More than two passes are made only because somebody has sent, received or begun to wait
+/// meanwhile.
 ///
 /// # Safety
 /// The arms are not linked. With a waker: they do not move any more until they are dropped.
@@ -58,14 +78,13 @@ pub(super) unsafe fn reattempt_all<A: Arms + ?Sized>(
     order: Order,
     caller: Caller,
     waker: Option<&Waker>,
+    mut before: Option<u64>,
 ) -> Option<A::Output> {
-    let n = arms.count();
-    let mut before = None;
     while !on("default-at-once") {
         let mut seen = 0;
         // SAFETY: the arms are not linked, and with a waker they do not move any more (this
         // function's contract).
-        let output = in_order(n, order, |i| unsafe { arms.reattempt(i, caller, waker, &mut seen) });
+        let output = unsafe { attempt_and_note(arms, order, caller, waker, &mut seen) };
         if output.is_some() {
             return output;
         }

@@ -5,13 +5,12 @@
 //! are any good) stand in a chain. So neither hashing nor growing calls anything foreign, and a
 //! comparison that panics does so before anything has changed.
 
-use std::collections::HashMap;
+use myriad_base::hash::Numbers;
 use std::collections::hash_map;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 pub(super) struct Table<K, V> {
-    chains: HashMap<u64, Entry<K, V>, BuildHasherDefault<Spread>>,
+    chains: Numbers<u64, Entry<K, V>>,
     len: usize,
 }
 
@@ -23,7 +22,7 @@ pub(super) struct Entry<K, V> {
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Self {
-        Table { chains: HashMap::default(), len: 0 }
+        Table { chains: Numbers::default(), len: 0 }
     }
 }
 
@@ -100,22 +99,5 @@ impl<K, V> Drop for Entry<K, V> {
         while let Some(mut entry) = next {
             next = entry.next.take();
         }
-    }
-}
-
-/// Of a hash, spread over all bits: std's table uses the lowest and the highest ones.
-#[derive(Default)]
-pub(super) struct Spread(u64);
-
-impl Hasher for Spread {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-    fn write_u64(&mut self, hash: u64) {
-        let product = u128::from(self.0 ^ hash) * 0x9E37_79B9_7F4A_7C15;
-        self.0 = (product >> 64) as u64 ^ product as u64;
-    }
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

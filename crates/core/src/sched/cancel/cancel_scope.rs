@@ -26,9 +26,9 @@ use crate::record::header::{Header, Kind, Marks};
 use crate::sched::fork;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Peer};
+use myriad_base::hash::Numbers;
 use myriad_base::sys::clock::Instant;
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::ptr::null;
 // Not through `sys`: no model covers cancel scopes.
 use myriad_base::sys::atomic::AtomicU8;
@@ -121,7 +121,7 @@ pub(super) struct Unwinding {
 
 /// Who has no entry is in no cancel scope, and has no unwinding of a cancellation: if its mark says
 /// that it unwinds, it is kept off once.
-pub(crate) type Table = HashMap<usize, Entry>;
+pub(crate) type Table = Numbers<usize, Entry>;
 const SHARDS: usize = 64;
 static TABLES: [Shard; SHARDS] = [const { Shard { entries: AtomicUsize::new(0), table: Mutex::new(None) } }; SHARDS];
 

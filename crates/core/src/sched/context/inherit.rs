@@ -116,8 +116,8 @@ pub(crate) fn closure(w: Option<&Worker>, task: Created, seed: Option<u64>) -> C
 /// Moves a closure's record into one that is one class larger.
 ///
 /// # Safety
-/// `old` is the record of a closure, which was [`Created`], in memory for records, of this class, which
-/// is not the largest. `w` is the calling worker.
+/// `old` is the record of a closure, which was [`Created`], in memory for records, of this class,
+/// which is not the largest. `w` is the calling worker.
 unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Header {
     // SAFETY: nobody else knows `old` (this function's contract), so its bytes may be moved, and
     // its memory freed. The new record is larger. `state` belongs to the memory, and stays: a stale

@@ -62,8 +62,11 @@ impl Caller {
     fn has_spent(self) -> bool {
         let Some(w) = self.worker() else { return true };
         let left = w.budget.get();
-        w.budget.set(left.saturating_sub(1));
-        left != 0
+        if left == 0 {
+            return false;
+        }
+        w.budget.set(left - 1);
+        true
     }
 
     /// Is it a worker?

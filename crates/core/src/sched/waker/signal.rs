@@ -52,8 +52,8 @@ impl Signal {
     pub(crate) fn notify(&self) -> Option<Resumable> {
         // AcqRel. Release: the waker's data, for the poll. Acquire: the node.
         let waiting = self.0.swap(NOTIFIED, AcqRel);
-        // SAFETY: a node that was published, whose owner blocks until it is woken; taken out by this
-        // call alone.
+        // SAFETY: a node that was published, whose owner blocks until it is woken; taken out by
+        // this call alone.
         (waiting != NOTIFIED).then(|| unsafe { Resumable::from_slot(waiting) }).flatten()
     }
 }
