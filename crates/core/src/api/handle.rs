@@ -354,8 +354,7 @@ unsafe fn wait_and_take<T>(w: Option<Role>, task: *mut Header) -> Result<T, Join
 
 /// Is it the caller itself?
 fn is_running(w: Option<&Worker>, task: *const Header) -> bool {
-    // SAFETY: it is only compared.
-    let me = w.map_or_else(|| lent::me().cast_const(), |w| unsafe { w.running.get().record() });
+    let me = w.map_or_else(|| lent::me().cast_const(), Worker::running_record);
     std::ptr::eq(me, task)
 }
 

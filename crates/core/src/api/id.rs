@@ -81,8 +81,7 @@ impl fmt::Display for Task {
 pub fn current() -> Option<Task> {
     let record = match worker::current() {
         Some(w) if w.running.get() == CurrentTask::NOTHING => return None,
-        // SAFETY: the calling thread's worker runs this task, so its record lives.
-        Some(w) => unsafe { w.running.get().record() },
+        Some(w) => w.running_record(),
         None => lent::me().cast_const(),
     };
     if record.is_null() {

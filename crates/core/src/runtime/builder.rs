@@ -13,6 +13,7 @@ use myriad_base::stack::pool::{DEFAULT_STACK, limit_from_environment};
 use myriad_base::stack::{FIBERS_SUPPORTED, overflow};
 use myriad_base::sys::fence;
 use myriad_base::sys::thread::{self, Cores};
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::{fmt, io};
 
@@ -438,8 +439,7 @@ fn cores() -> Cores {
 /// handler.
 fn describe_current(out: &mut dyn fmt::Write) {
     let task = match worker::current() {
-        // SAFETY: of the calling thread's worker, whose task runs.
-        Some(w) => unsafe { w.running.get().record() },
+        Some(w) => w.running_record(),
         None => lent::me().cast_const(),
     };
     if task.is_null() || CurrentTask::is_nobody(task) {
@@ -447,8 +447,9 @@ fn describe_current(out: &mut dyn fmt::Write) {
     }
     // SAFETY: the current task's record is alive while it runs; these do not change.
     let (place, pool) = unsafe { ((*task).place, Pool::of((*task).runtime)) };
-    _ = match pool.name_of(task, false) {
-        Some(name) => write!(out, "task '{name}' spawned at {place}"),
+    // (Never dropped: were it the last one by then, its memory would be freed, in a signal handler.)
+    _ = match pool.name_of(task, false).map(ManuallyDrop::new) {
+        Some(name) => write!(out, "task '{}' spawned at {place}", *name),
         None => write!(out, "the task spawned at {place}"),
     };
 }

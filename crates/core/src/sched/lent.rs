@@ -56,8 +56,8 @@ impl Lent {
 
     /// To what runs on this worker.
     pub(crate) fn to_running(w: &Worker) -> Lent {
-        // SAFETY: what runs; it stays the same task until it goes on here.
-        let task = unsafe { w.running.get().record() }.cast_mut();
+        // What runs; it stays the same task until it goes on here.
+        let task = w.running_record().cast_mut();
         Lent { pool: Some(Handle::of(w.pool)), task: if CurrentTask::is_nobody(task) { null_mut() } else { task } }
     }
 }

@@ -128,6 +128,7 @@ fn no_waker_leaks(kind: Kind, rt: &Runtime) {
     wakers.iter().for_each(Count::assert_free);
     // In tasks that are cancelled while they wait.
     let case = kind(rt);
+    let has_a_time = case.has_a_time;
     let cancelled = Arc::new(Count::default());
     let tasks = case.waiters.map(|mut waiter| {
         let (waker, began) = (cancelled.clone(), Arc::new(AtomicUsize::new(0)));
@@ -142,7 +143,8 @@ fn no_waker_leaks(kind: Kind, rt: &Runtime) {
     });
     for task in tasks {
         task.cancel();
-        assert!(task.join().is_err());
+        // (One that waits for a time may have come to its end on a busy machine.)
+        assert!(task.join().is_err() || has_a_time);
     }
     (case.go)();
     cancelled.assert_free();

@@ -247,8 +247,7 @@ pub(crate) fn find_or_make() -> *mut Context {
 
 /// For the running task, which has none.
 fn make(w: &Worker) -> *mut Context {
-    // SAFETY: the word is that of what runs on `w`, which has not ended.
-    let record = unsafe { w.running.get().record() }.cast_mut();
+    let record = w.running_record().cast_mut();
     let context = Context::new(Some(w), record);
     // SAFETY: the record is that of what `w` runs, which has no context yet; the context is fresh.
     unsafe { adopt(w, context) };
@@ -260,9 +259,8 @@ fn make(w: &Worker) -> *mut Context {
 /// # Safety
 /// `context` is nobody's yet, and the task that `w` runs has none.
 unsafe fn adopt(w: &Worker, context: *mut Context) {
-    // SAFETY: the word is that of what runs on `w`, which has not ended; the context is nobody's
-    // (this function's contract).
-    unsafe { (*context).set_record(w.running.get().record().cast_mut()) };
+    // SAFETY: the context is nobody's (this function's contract).
+    unsafe { (*context).set_record(w.running_record().cast_mut()) };
     enter(w, context);
 }
 
