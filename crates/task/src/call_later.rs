@@ -110,10 +110,10 @@ impl Timer {
 
 impl Shared {
     fn locked(&self) -> MutexGuard<'_, State> {
-        // Under it a task is spawned and ended, by its number: that runs no user code. (A spawn has no
-        // hooks, the policies are ours, and where it is refused nothing of the user's is dropped: `f`
-        // belongs to `Shared`, which the caller has too.) It panics in a child of `fork`, before
-        // anything but the count has changed: so the lock is taken as it is found.
+        // Under it a task is spawned and ended, by its number: that runs no user code. (A spawn has
+        // no hooks, the policies are ours, and where it is refused nothing of the user's is
+        // dropped: `f` belongs to `Shared`, which the caller has too.) It panics in a child of
+        // `fork`, before anything but the count has changed: so the lock is taken as it is found.
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 }
