@@ -39,7 +39,11 @@ pub enum Rank {
     C,
     /// Gangs.
     Gangs,
-    /// Pools, the monitor, records.
+    /// Pools.
+    Pools,
+    /// The monitor of stuck workers.
+    Monitor,
+    /// Records, cancel scopes.
     Engine,
     /// Threads for calls.
     Calls,

@@ -15,7 +15,6 @@
 use crate::record::memory;
 use crate::sched::cancel::cancel_scope;
 use crate::sched::pool::{self, Pool};
-use crate::sched::rescue::monitor;
 use crate::sched::worker::{self, Peer};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_base::sys::thread::abort_with;
@@ -25,11 +24,15 @@ pub(crate) use fork::era;
 /// From now on forks are seen, and find the engine's locks free.
 #[inline]
 pub(crate) fn watch() {
+    fork::hold(Rank::Pools, || {
+        let held = pool::lock_free();
+        Box::new(|_| drop(held))
+    });
     fork::hold(Rank::Engine, take);
 }
 
 fn take() -> GiveBack {
-    let held = (pool::lock_free(), monitor::lock_all(), memory::lock_all(), cancel_scope::lock_all());
+    let held = (memory::lock_all(), cancel_scope::lock_all());
     Box::new(move |in_child| {
         if in_child {
             give_role_up();

@@ -33,7 +33,6 @@ use crate::record::task::Runnable;
 use crate::sched::fork;
 use crate::sched::idle::Workers;
 use crate::sched::rescue::stuck::OnStuck;
-use crate::sched::stacks::worker_main;
 use crate::sched::unhandled::Unhandled;
 use crate::sched::unwind;
 use crate::sched::worker::{Peer, Worker};
@@ -555,28 +554,6 @@ impl Pool {
     pub(crate) fn usual_name(&self, index: usize) -> String {
         let config = self.config();
         format!("{}-spare{}", config.name, index - config.workers)
-    }
-
-    /// Starts another spare worker, on duty: the [next](Self::next_spare). One thread at a time:
-    /// the monitor.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub(crate) fn add_spare(&'static self, index: usize, name: String) -> io::Result<()> {
-        let number = index - self.config().workers;
-        let w = {
-            let mut spares = locked(&self.spares);
-            if spares.len() == number {
-                let home_number = home_numbers(self.fibers, 1)?;
-                spares.push(Worker::make(self, index, true, home_number));
-            }
-            spares[number]
-        };
-        w.on_duty.store(true, Relaxed);
-        w.alone.store(0, Relaxed);
-        w.shared.remote.dead.store(false, Relaxed);
-        self.workers.join(&w.shared);
-        self.spawn_thread(name, move || worker_main(w)).inspect_err(|_| self.workers.drop_last())
     }
 
     /// What `read` finds in the record of what the worker runs, with the record's address; `None`

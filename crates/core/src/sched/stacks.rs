@@ -43,6 +43,8 @@ pub(crate) struct Stacks {
     /// Who has the role. In threads mode that thread; in fiber mode the worker stands for its only
     /// thread, and nobody looks through the pointer.
     me: Cell<*const OsStack>,
+    /// What a stack of the worker's runs.
+    run_loop: Cell<RunLoop>,
 }
 
 /// A thread of threads mode, on its own stack.
@@ -112,13 +114,15 @@ impl Default for Stacks {
             stack_pool: UnsafeCell::new(None),
             thread_stack: UnsafeCell::new(null_mut()),
             me: Cell::new(null()),
+            run_loop: Cell::new(|_| LoopEnd::Stopped),
         }
     }
 }
 
 impl Stacks {
     /// The worker's thread begins to work in this mode.
-    pub(crate) fn begin(&self, w: &Worker, config: &Config) {
+    pub(crate) fn begin(&self, w: &Worker, config: &Config, run_loop: RunLoop) {
+        self.run_loop.set(run_loop);
         self.threads.set(!config.fibers);
         // In threads mode its thread takes the role (`OsStack::take_role`).
         self.me.set(if config.fibers { std::ptr::from_ref(w).cast() } else { null() });
@@ -430,7 +434,9 @@ fn role() -> Role {
 /// The first frame of a fiber's stack.
 extern "C" fn fiber_main() -> ! {
     switch::entered();
-    super::run_loop::run(role());
+    let w = role();
+    let run_loop = w.stacks.run_loop.get();
+    run_loop(w);
     // SAFETY: the worker's thread waits in `run_fibers`; nobody ever switches back here.
     unsafe { switch::switch_for_good(*role().stacks.thread_stack.get()) };
     myriad_base::sys::thread::abort_with("a stopped worker was resumed (a bug in Myriad)")
@@ -456,7 +462,9 @@ fn os_stack_main(w: &'static Peer, stack: *const OsStack) {
 /// Runs the worker's loop on this thread. The thread that sees the stop has the role, and ends the
 /// worker.
 fn work() {
-    if super::run_loop::run(role()) == LoopEnd::Stopped {
+    let w = role();
+    let run_loop = w.stacks.run_loop.get();
+    if run_loop(w) == LoopEnd::Stopped {
         // Perhaps another worker by now.
         let w = role();
         w.stacks.trim_threads(&w, 0);
@@ -466,6 +474,10 @@ fn work() {
         w.pool.worker_ended(&w, 0);
     }
 }
+
+/// The loop of a worker, which stacks and threads run: [`run_loop::run`](super::run_loop::run). (A
+/// pointer, for the loop is above what it runs on.)
+pub(crate) type RunLoop = fn(Role) -> LoopEnd;
 
 /// Why the worker's loop returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -485,7 +497,7 @@ fn floor() -> usize {
 }
 
 /// The body of a worker's first thread.
-pub(crate) fn worker_main(w: &'static Peer) {
+pub(crate) fn worker_main(w: &'static Peer, run_loop: RunLoop) {
     w.pool.enter_thread(w);
     let peer = w;
     // SAFETY: the worker's first thread begins with its role, and keeps it up to `work`, which asks
@@ -495,7 +507,7 @@ pub(crate) fn worker_main(w: &'static Peer) {
     w.timers.reset(w);
     let config = w.pool.config();
     w.shared.ready.set_shared(!config.fibers);
-    w.stacks.begin(w, &config);
+    w.stacks.begin(w, &config, run_loop);
     if config.fibers {
         let blocked = match w.stacks.add_fresh(w) {
             Ok(()) => {

@@ -19,7 +19,11 @@
 //! setter of an earlier one wakes a sleeper: `next` | light | `sleepers` against `sleepers` | heavy
 //! | `next` in [`Timers::until_next`].
 
+pub(crate) mod locked;
 mod sleep;
+
+pub(crate) use locked::{Locked, Supplied, Timers};
+pub(crate) use sleep::SleepState;
 
 use crate::queue::parked::{Parked, Resumable};
 use crate::sched::cancel::cancel_scope::Asked;
@@ -28,15 +32,11 @@ use crate::sched::pool::Pool;
 use crate::sched::user_code::StoredWaker;
 use crate::sched::wait::Wait;
 use crate::sched::worker::{self, OFTEN, Peer, Role, SELDOM, Worker, wake_node};
-use myriad_base::lock::biased::{BiasedGuard, BiasedLock};
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::Instant;
 use myriad_base::sys::fence::Fence;
-use myriad_base::wheel::{Supply, TimerNode, Wheel};
-pub(crate) use sleep::SleepState;
-use std::cell::UnsafeCell;
+use myriad_base::wheel::TimerNode;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 /// `fire` of a node whose `data` is a [`Wait`].
@@ -49,83 +49,6 @@ pub(crate) const FIRE_SLEEP: u16 = 1;
 pub(crate) const FIRE_CANCEL_SCOPE: u16 = 2;
 /// Wakers of futures that are taken out at a time.
 pub(crate) const BATCH: usize = 16;
-
-/// See the module's header.
-#[derive(Debug)]
-pub(crate) struct Timers {
-    lock: BiasedLock,
-    wheel: UnsafeCell<Wheel>,
-    /// The wheel has its memory. Written under the lock.
-    supplied: AtomicBool,
-    /// When something is due next, in nanoseconds; written under the lock.
-    next: AtomicU64,
-}
-
-// SAFETY: the wheel is reached under the lock only.
-unsafe impl Sync for Timers {}
-
-impl Default for Timers {
-    fn default() -> Self {
-        Timers {
-            lock: BiasedLock::new(),
-            wheel: UnsafeCell::new(Wheel::new(0)),
-            supplied: AtomicBool::new(false),
-            next: AtomicU64::new(u64::MAX),
-        }
-    }
-}
-
-/// The wheel, locked.
-pub(crate) struct Locked<'a> {
-    timers: &'a Timers,
-    _guard: BiasedGuard<'a>,
-}
-
-impl Locked<'_> {
-    #[allow(clippy::mut_from_ref)]
-    fn wheel(&self) -> &mut Wheel {
-        // SAFETY: the guard is held, and each reference lives for one call only.
-        unsafe { &mut *self.timers.wheel.get() }
-    }
-    fn publish_next(&self) {
-        self.timers.next.store(self.wheel().next_event().unwrap_or(u64::MAX), Relaxed);
-    }
-    /// Takes a timer out; false if it has fired.
-    ///
-    /// # Safety
-    /// `node` is alive, and if it is in a wheel, it is in this one.
-    pub(crate) unsafe fn remove(&self, node: *mut TimerNode) -> bool {
-        // SAFETY: the node is alive, and in no other wheel than this one (this function's
-        // contract).
-        let removed = unsafe { self.wheel().remove(node) };
-        self.publish_next();
-        removed
-    }
-}
-
-/// The wheel, locked, when it has its memory: a timer is set through this alone, so that nothing is
-/// allocated under the lock.
-pub(crate) struct Supplied<'a>(Locked<'a>);
-
-impl Supplied<'_> {
-    /// Sets a timer. True: it is the earliest, and the caller calls [`Timers::announce`] without
-    /// the lock.
-    ///
-    /// # Safety
-    /// `node` is in no wheel. Until it was removed, or has fired, it is alive and not moved, and
-    /// only the holder of the wheel's lock reads or writes it, but for its `data` and `fire`
-    /// ([`Wheel::insert`]).
-    pub(crate) unsafe fn insert(&self, node: *mut TimerNode, deadline: Instant) -> bool {
-        let locked = &self.0;
-        let before = locked.timers.next.load(Relaxed);
-        // SAFETY: the node is alive, in no wheel, and stands where it is until it is taken out: the
-        // contract of `Wheel::insert`.
-        unsafe { locked.wheel().insert(node, deadline.as_nanos()) };
-        locked.publish_next();
-        // Of the wheel's own times: it may want to be looked at before a deadline.
-        locked.timers.next.load(Relaxed) < before
-    }
-}
 
 impl Timers {
     /// For a worker that begins anew, perhaps with another clock. Nothing is in the wheel: see
@@ -171,31 +94,16 @@ impl Timers {
         }
     }
 
-    /// Locks the wheel. Inside: nothing foreign, nothing that blocks.
+    /// Locks the wheel; `w` is the calling worker. Inside: nothing foreign, nothing that blocks.
     #[inline]
     pub(crate) fn lock(&self, w: Option<&Worker>) -> Locked<'_> {
-        // SAFETY: the worker is the calling thread's; the holders of a `Locked` keep to the rule.
-        let guard = unsafe { self.lock.lock(w.and_then(|w| w.bias_owner.get())) };
-        Locked { timers: self, _guard: guard }
+        self.lock_by(w.and_then(|w| w.bias_owner.get()))
     }
 
-    /// Locks the wheel, to set a timer.
+    /// Locks the wheel, to set a timer; `w` is the calling worker.
     #[inline]
     pub(crate) fn lock_to_insert(&self, w: Option<&Worker>) -> Supplied<'_> {
-        // Relaxed: it becomes true under the lock, which we take next.
-        if !self.supplied.load(Relaxed) {
-            self.supply(w);
-        }
-        Supplied(self.lock(w))
-    }
-
-    #[cold]
-    fn supply(&self, w: Option<&Worker>) {
-        // Dropped without the lock.
-        let mut supply = Supply::default();
-        let locked = self.lock(w);
-        locked.wheel().supply(&mut supply);
-        self.supplied.store(true, Relaxed);
+        self.lock_to_insert_by(w.and_then(|w| w.bias_owner.get()))
     }
 
     /// After the earliest timer was set, without the lock: who sleeps too long looks up.
@@ -216,7 +124,7 @@ impl Timers {
 
     /// The owner's look at the clock.
     pub(crate) fn poll(w: Role) -> Role {
-        let next = w.timers.next.load(Relaxed);
+        let next = w.timers.next();
         if next == u64::MAX {
             w.tick_interval.set(SELDOM);
             return w;
@@ -236,7 +144,7 @@ impl Timers {
         let mut now = None;
         let (mut w, mut any) = (w, false);
         for other in pool.all_workers() {
-            let next = other.timers.next.load(Relaxed);
+            let next = other.timers.next();
             if next != u64::MAX && now.get_or_insert_with(|| pool.now()).as_nanos() >= next {
                 let (after, fired) = other.timers.fire(w, now.expect("set above"));
                 w = after;
@@ -262,7 +170,7 @@ impl Timers {
 
     /// How long a spare worker may rest: until its own earliest timer.
     pub(crate) fn until_own(&self, w: &Worker) -> Option<Duration> {
-        let next = self.next.load(Relaxed);
+        let next = self.next();
         if next == u64::MAX || w.pool.clock.is_manual() {
             // Whoever moves the manual clock wakes all; it may have done so before we rested.
             return (next <= w.pool.now().as_nanos()).then_some(Duration::ZERO);
@@ -272,7 +180,7 @@ impl Timers {
 
     /// When something is due next, of all workers, in nanoseconds.
     fn earliest(pool: &'static Pool) -> u64 {
-        pool.all_workers().map(|w| w.timers.next.load(Relaxed)).min().unwrap_or(u64::MAX)
+        pool.all_workers().map(|w| w.timers.next()).min().unwrap_or(u64::MAX)
     }
 
     /// Is something due? (For the monitor.)

@@ -48,7 +48,7 @@ use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::fork;
 use crate::sched::lifecycle;
 use crate::sched::pool::{Origin, Pool};
-use crate::sched::timers::Timers;
+use crate::sched::timers::locked::Timers;
 use crate::sched::wait::foreign;
 use myriad_base::lock::bias_owner::BiasOwner;
 use myriad_base::sys::atomic::{AtomicU32, Ordering::*};

@@ -1,7 +1,8 @@
 //! The threads of a runtime: started, counted, joined.
 
 use super::hooks::{Hook, ThreadHooks};
-use crate::sched::pool::{Admission, Pool, Threads, locked};
+use crate::sched::pool::{Admission, Pool, Threads, home_numbers, locked};
+use crate::sched::run_loop;
 use crate::sched::stacks::worker_main;
 use crate::sched::unwind;
 use crate::sched::worker::{Peer, Worker, set_current};
@@ -16,13 +17,35 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 impl Pool {
+    /// Starts another spare worker, on duty: the [next](Self::next_spare). One thread at a time:
+    /// the monitor.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn add_spare(&'static self, index: usize, name: String) -> io::Result<()> {
+        let number = index - self.config().workers;
+        let w = {
+            let mut spares = locked(&self.spares);
+            if spares.len() == number {
+                let home_number = home_numbers(self.fibers, 1)?;
+                spares.push(Worker::make(self, index, true, home_number));
+            }
+            spares[number]
+        };
+        w.on_duty.store(true, Relaxed);
+        w.alone.store(0, Relaxed);
+        w.shared.remote.dead.store(false, Relaxed);
+        self.workers.join(&w.shared);
+        self.spawn_thread(name, move || worker_main(w, run_loop::run)).inspect_err(|_| self.workers.drop_last())
+    }
+
     /// Starts the workers, and waits until each has a stack.
     pub(crate) fn start(&'static self) -> io::Result<()> {
         self.workers.set_stop(false);
         let config = self.config();
         for (i, &w) in self.regular_workers().iter().enumerate() {
             let name = config.threads.name(i, || format!("{}-{i}", config.name));
-            if let Err(error) = self.spawn_thread(name, move || worker_main(w)) {
+            if let Err(error) = self.spawn_thread(name, move || worker_main(w, run_loop::run)) {
                 self.stop_started(i);
                 return Err(io::Error::new(error.kind(), format!("cannot start worker {i}: {error}")));
             }

@@ -22,18 +22,18 @@
 
 use super::parking::{AWAKE, Parking};
 use super::tell::{self, Errand};
-use crate::sched::fork;
 use crate::sched::pool::Pool;
 use crate::sched::rescue::watch::Watch;
 use crate::sched::unwind;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
+use myriad_base::sys::fork::{self, Rank};
 use myriad_base::sys::passing::passing;
 use myriad_base::sys::{clock, thread};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{JoinHandle, Thread, park};
 use std::time::Duration;
 
-pub(crate) struct Monitor {
+struct Monitor {
     /// Whose threads these are: see [`crate::sched::fork`].
     era: u32,
     watched: Vec<Watch>,
@@ -59,12 +59,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// For `fork`.
-pub(crate) type Locks = (MutexGuard<'static, Monitor>, MutexGuard<'static, Option<Thread>>);
-
-/// For `fork`: nobody else is in the middle of anything meanwhile.
-pub(crate) fn lock_all() -> Locks {
-    (locked(&MONITOR), locked(&THREAD))
+/// From now on forks find these locks free: nobody else is in the middle of anything meanwhile.
+fn watch_forks() {
+    fork::hold(Rank::Monitor, || {
+        let held = (locked(&MONITOR), locked(&THREAD));
+        Box::new(|_| drop(held))
+    });
 }
 
 /// The monitor of this process.
@@ -82,6 +82,7 @@ fn monitor() -> MutexGuard<'static, Monitor> {
 
 /// A runtime begins.
 pub(crate) fn watch(pool: &'static Pool) {
+    watch_forks();
     let mut monitor = monitor();
     monitor.numbered += 1;
     let number = monitor.numbered;
