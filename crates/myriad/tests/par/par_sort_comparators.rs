@@ -84,7 +84,8 @@ fn a_panic_at_any_moment() {
 #[test]
 fn keys_and_merges_that_panic() {
     each(&[1, 2], |rt| {
-        for moment in [0, 1, 500, 9_999, 19_999, 30_000, 100_000, 500_000] {
+        let all = &[0, 500, 19_999, 100_000, 1, 9_999, 30_000, 500_000];
+        for &moment in if full_length() { &all[..] } else { &all[..4] } {
             let calls = AtomicUsize::new(0);
             let tick = || {
                 if calls.fetch_add(1, Relaxed) == moment {
