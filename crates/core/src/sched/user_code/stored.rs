@@ -154,9 +154,7 @@ impl StoredWaker {
     /// Drops the waker.
     #[inline(always)]
     pub fn discard(self) {
-        if !self.is_ours() {
-            self.discard_foreign();
-        }
+        if self.is_ours() { drop(self.give()) } else { self.discard_foreign() }
     }
 
     // Apart, so that our own wakers cost one comparison, and no registers of the function around

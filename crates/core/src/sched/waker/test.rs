@@ -2,6 +2,7 @@
 
 use super::{OwnTable, Signal, drop_waiter, is_ours, is_same, signal_of, to_waiter, waker_of_signal};
 use crate::sched::priority::Priority;
+use crate::sched::user_code::StoredWaker;
 use std::future::{Future, poll_fn};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -63,5 +64,12 @@ fn a_signal_has_a_reference_for_each_that_wakes_it() {
     // SAFETY: made above, and nowhere else.
     unsafe { drop_waiter(waiter) };
     waker.wake_by_ref();
+    assert_eq!(references(&waker), 1);
+    let [kept, woken, discarded] = [(); 3].map(|()| StoredWaker::clone_of(&waker));
+    assert_eq!(references(&waker), 4);
+    woken.wake();
+    discarded.discard();
+    assert_eq!(references(&waker), 2);
+    drop(kept.give());
     assert_eq!(references(&waker), 1);
 }
