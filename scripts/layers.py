@@ -49,12 +49,8 @@ LARGEST = {"base": 0, "core": 23}
 # Of each crate the names of types that stand there more than once, and how often at most. These numbers only shrink; a name that is not
 # here stands once. Of `base` not at all: its types have a twin for models, or for a system. Public pairs as `Builder` stay.
 SEVERAL = {
-    "core": {"Asked": 2, "Builder": 2, "Call": 2, "Job": 2, "Shared": 2, "State": 4},
-    "rayon-core": {"Kind": 2},
-    "sync": {
-        "Apart": 2, "Blocked": 2, "Entry": 2, "Held": 3, "Iter": 2, "List": 2, "Notified": 2, "Parts": 2, "Slot": 2, "State": 8, "Waiting": 2,
-    },
-    "task": {"State": 2},
+    "core": {"Builder": 2},
+    "sync": {"Iter": 2},
 }
 NAMED = ["capi", "cli", "core", "foreign", "myriad", "par", "rayon-core", "sync", "task"]
 # The private half of a sealed trait is called so everywhere.

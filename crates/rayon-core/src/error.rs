@@ -7,11 +7,11 @@ use std::io;
 /// Why a pool could not be built.
 #[derive(Debug)]
 pub struct ThreadPoolBuildError {
-    kind: Kind,
+    kind: ErrorKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ErrorKind {
     GlobalPoolAlreadyInitialized,
     CurrentThreadAlreadyInPool,
     Io(io::Error),
@@ -20,17 +20,17 @@ enum Kind {
 impl ThreadPoolBuildError {
     /// `build_global` came too late.
     pub(crate) fn is_global_already() -> Self {
-        ThreadPoolBuildError { kind: Kind::GlobalPoolAlreadyInitialized }
+        ThreadPoolBuildError { kind: ErrorKind::GlobalPoolAlreadyInitialized }
     }
 
     /// `use_current_thread` on a worker.
     pub(crate) fn is_in_pool_already() -> Self {
-        ThreadPoolBuildError { kind: Kind::CurrentThreadAlreadyInPool }
+        ThreadPoolBuildError { kind: ErrorKind::CurrentThreadAlreadyInPool }
     }
 
     /// What the system, or Myriad, says.
     pub(crate) fn io(error: io::Error) -> Self {
-        ThreadPoolBuildError { kind: Kind::Io(error) }
+        ThreadPoolBuildError { kind: ErrorKind::Io(error) }
     }
 }
 
@@ -38,11 +38,11 @@ impl fmt::Display for ThreadPoolBuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             // Word for word: programs and tests compare these two.
-            Kind::GlobalPoolAlreadyInitialized => f.write_str("The global thread pool has already been initialized."),
-            Kind::CurrentThreadAlreadyInPool => {
+            ErrorKind::GlobalPoolAlreadyInitialized => f.write_str("The global thread pool has already been initialized."),
+            ErrorKind::CurrentThreadAlreadyInPool => {
                 f.write_str("The current thread is already part of another thread pool.")
             }
-            Kind::Io(error) => error.fmt(f),
+            ErrorKind::Io(error) => error.fmt(f),
         }
     }
 }
@@ -50,7 +50,7 @@ impl fmt::Display for ThreadPoolBuildError {
 impl Error for ThreadPoolBuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
-            Kind::Io(error) => Some(error),
+            ErrorKind::Io(error) => Some(error),
             _ => None,
         }
     }

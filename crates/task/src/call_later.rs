@@ -42,7 +42,7 @@ use std::time::Duration;
 /// ```
 #[track_caller]
 pub fn call_later(after: Duration, f: impl Fn() + Send + Sync + 'static) -> Timer {
-    let state = Mutex::new(State { set: 0, pending: None });
+    let state = Mutex::new(TimerState { set: 0, pending: None });
     let shared = Arc::new(Shared { f: Box::new(f), pool: home(), state });
     shared.locked().set(&shared, after);
     Timer { shared }
@@ -58,10 +58,10 @@ struct Shared {
     f: Box<dyn Fn() + Send + Sync>,
     /// Where it is called, and whose clock counts.
     pool: Handle,
-    state: Mutex<State>,
+    state: Mutex<TimerState>,
 }
 
-struct State {
+struct TimerState {
     /// How often it was set.
     set: u64,
     pending: Option<Pending>,
@@ -109,7 +109,7 @@ impl Timer {
 }
 
 impl Shared {
-    fn locked(&self) -> MutexGuard<'_, State> {
+    fn locked(&self) -> MutexGuard<'_, TimerState> {
         // Under it a task is spawned and ended, by its number: that runs no user code. (A spawn has
         // no hooks, the policies are ours, and where it is refused nothing of the user's is
         // dropped: `f` belongs to `Shared`, which the caller has too.) It panics in a child of
@@ -118,7 +118,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl TimerState {
     /// Begins another sleep. Returns the one before.
     #[track_caller]
     fn set(&mut self, shared: &Arc<Shared>, after: Duration) -> Option<Pending> {

@@ -15,7 +15,7 @@
 
 use super::spawn;
 use crate::record::header::{Header, Kind, Outcome};
-use crate::sched::calls::{BLOCKING, Job};
+use crate::sched::calls::{BLOCKING, CallJob};
 use crate::sched::worker::{self, Role};
 use crate::sched::{finish, unhandled};
 use myriad_base::stack::switch::stack_pointer;
@@ -102,7 +102,7 @@ unsafe fn hand_on(w: Option<Role>, task: *mut Header) {
                 drop(LastHandle(task.cast()));
             }
             std::mem::forget(ended);
-            if BLOCKING.submit(Job { run: drop_it, data: task.cast() }).is_err() {
+            if BLOCKING.submit(CallJob { run: drop_it, data: task.cast() }).is_err() {
                 // (Deeper, then.)
                 // SAFETY: the job came back, so nobody else uses the record.
                 unsafe { drop_here(None, task) };

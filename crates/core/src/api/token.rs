@@ -45,7 +45,7 @@ struct Inner {
     cancelled: AtomicBool,
     /// Why; written before `cancelled`. Dropped through the door: its destructor is user code.
     cause: OnceLock<KeptCause>,
-    state: Mutex<State>,
+    state: Mutex<TokenState>,
     /// Keeps it: a child hears of its parent as long as it lives.
     parent: Option<Token>,
 }
@@ -56,25 +56,25 @@ pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 type KeptCause = UserValue<Cause>;
 
 /// What a token keeps of the user's, some of it under its lock: its end runs no user code.
-const _: () = assert!(!needs_drop::<(KeptCause, Entered, StoredWaker, Call)>());
+const _: () = assert!(!needs_drop::<(KeptCause, Entered, StoredWaker, TokenCall)>());
 
 /// Under the lock: who is to be told. Empty once it is cancelled.
 #[derive(Default)]
-struct State {
+struct TokenState {
     children: HashMap<usize, Weak<Inner>>,
     regions: HashMap<usize, Entered>,
     wakers: HashMap<u64, StoredWaker>,
-    calls: HashMap<u64, Call>,
+    calls: HashMap<u64, TokenCall>,
 }
 
 /// What [`Token::on_cancel`] is given, and the runtime that it will run in.
-struct Call {
+struct TokenCall {
     home: Handle,
     place: &'static Location<'static>,
     f: UserValue<Box<dyn FnOnce() + Send>>,
 }
 
-impl Call {
+impl TokenCall {
     /// Starts it as a task.
     fn start(self) {
         drop(crate::api::spawn::spawn_on(self.home, self.f.give(), self.place));
@@ -129,7 +129,7 @@ impl Token {
         child
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TokenState> {
         // Nothing foreign runs under it.
         self.0.state.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -234,10 +234,10 @@ impl Token {
 
     /// Marks this token alone as cancelled, and ends what runs in it. Who else is to be told comes
     /// back; nobody, if it was cancelled before. Runs no user code.
-    fn tell(&self, cause: Option<&Cause>) -> State {
+    fn tell(&self, cause: Option<&Cause>) -> TokenState {
         let mut state = self.lock();
         if self.was_told() {
-            return State::default();
+            return TokenState::default();
         }
         self.tell_cause(cause);
         // Release: pairs with the Acquire in `was_told`: the cause, and what the canceller did
@@ -278,7 +278,7 @@ impl Token {
     #[track_caller]
     pub fn on_cancel(&self, f: impl FnOnce() + Send + 'static) -> OnCancel {
         let home = pools::here();
-        let (number, call) = (number(), Call { home, place: Location::caller(), f: UserValue::new(Box::new(f)) });
+        let (number, call) = (number(), TokenCall { home, place: Location::caller(), f: UserValue::new(Box::new(f)) });
         let mut state = self.lock();
         if self.is_cancelled() {
             drop(state);
@@ -387,7 +387,7 @@ impl Inner {
     /// The last handle: nobody is there to be told. (Who waits has a handle, so there are no
     /// wakers.) Takes the parent out, whose last handle this may be. `address` is its name there.
     fn end(&mut self, address: usize) -> Option<Token> {
-        let State { calls, wakers, .. } = std::mem::take(self.state.get_mut().unwrap_or_else(|e| e.into_inner()));
+        let TokenState { calls, wakers, .. } = std::mem::take(self.state.get_mut().unwrap_or_else(|e| e.into_inner()));
         let parent = self.parent.take();
         if let Some(parent) = &parent {
             parent.lock().children.remove(&address);

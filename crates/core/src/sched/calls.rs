@@ -35,16 +35,16 @@ pub(crate) static BLOCKING: ThreadPool = ThreadPool::new("myriad-blocking", || M
 pub(crate) static COMPUTE: ThreadPool = ThreadPool::new("myriad-compute", || processors().workers);
 
 /// What the pool runs.
-pub(crate) struct Job {
+pub(crate) struct CallJob {
     pub(crate) run: unsafe fn(*mut ()),
     pub(crate) data: *mut (),
 }
 
 // SAFETY: `data` is a closure that may be sent, with its frame or box; it is used by one thread at
 // a time.
-unsafe impl Send for Job {}
+unsafe impl Send for CallJob {}
 
-impl Job {
+impl CallJob {
     /// Runs it.
     pub(crate) fn run(self) {
         // SAFETY: made for this data, and run once, for `self` is gone.
@@ -63,7 +63,7 @@ pub(crate) struct ThreadPool {
 pub(crate) struct PoolState {
     /// Whose threads these are: see [`fork`].
     era: u32,
-    queue: VecDeque<Job>,
+    queue: VecDeque<CallJob>,
     idle: Vec<Arc<IdleThread>>,
     threads: usize,
     /// Threads that sleep in a job.
@@ -80,7 +80,7 @@ impl PoolState {
 /// Where an idle thread waits for a job.
 #[derive(Default)]
 struct IdleThread {
-    job: Mutex<Option<Job>>,
+    job: Mutex<Option<CallJob>>,
     filled: Condvar,
 }
 
@@ -112,7 +112,7 @@ impl ThreadPool {
     }
 
     /// Has the job run by a thread. Gives it back if there is none and none can be started.
-    pub(crate) fn submit(&'static self, job: Job) -> Result<(), Job> {
+    pub(crate) fn submit(&'static self, job: CallJob) -> Result<(), CallJob> {
         let data = job.data;
         fork::hold(Rank::Calls, take);
         let mut state = locked(&self.state);
@@ -203,7 +203,7 @@ impl ThreadPool {
     }
 
     /// A job that is queued, or one that comes while the thread is idle. `None`: it is to end.
-    fn next(&self, slot: &Arc<IdleThread>) -> Option<Job> {
+    fn next(&self, slot: &Arc<IdleThread>) -> Option<CallJob> {
         let mut state = locked(&self.state);
         // More than may run, if one has slept: then one of them pauses.
         if state.running() <= (self.most)()
@@ -217,8 +217,8 @@ impl ThreadPool {
     }
 
     /// Waits for a job; `None` if none has come for long: the thread is counted off, and ends.
-    fn wait(&self, slot: &Arc<IdleThread>) -> Option<Job> {
-        let empty = |job: &mut Option<Job>| job.is_none();
+    fn wait(&self, slot: &Arc<IdleThread>) -> Option<CallJob> {
+        let empty = |job: &mut Option<CallJob>| job.is_none();
         let (mut job, is_late) = clock::wait_while(&slot.filled, locked(&slot.job), KEEP, empty);
         if is_late && job.is_none() {
             drop(job);
@@ -243,7 +243,7 @@ pub(crate) fn drop_elsewhere(task: Runnable) {
         // SAFETY: the job is run once, and its data is a `Runnable`, below.
         crate::sched::finish::drop_unstarted(unsafe { Runnable::from_raw(task.cast()) });
     }
-    if let Err(job) = BLOCKING.submit(Job { run: drop_it, data: task.into_raw().cast() }) {
+    if let Err(job) = BLOCKING.submit(CallJob { run: drop_it, data: task.into_raw().cast() }) {
         job.run();
     }
 }

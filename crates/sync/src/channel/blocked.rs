@@ -7,7 +7,7 @@ use myriad_core::engine::wait::{Caller, Parked, Wait, WaitReason};
 
 /// Stands on the stack of who waits. The wait comes first: see [`Wait::end_by`].
 #[repr(C)]
-pub(super) struct Blocked<T> {
+pub(super) struct BlockedEnd<T> {
     pub(super) wait: Wait,
     pub(super) entry: Entry<T>,
     chan: *const Chan<T>,
@@ -21,29 +21,29 @@ fn reason(side: &Side) -> WaitReason {
     }
 }
 
-impl<T> Blocked<T> {
+impl<T> BlockedEnd<T> {
     /// Without a time limit.
     #[inline(always)]
-    pub(super) fn new(caller: Caller, chan: &Chan<T>, side: Side) -> Blocked<T> {
-        let blocked = Blocked { wait: caller.wait(reason(&side)), entry: Entry::new(), chan };
+    pub(super) fn new(caller: Caller, chan: &Chan<T>, side: Side) -> BlockedEnd<T> {
+        let blocked = BlockedEnd { wait: caller.wait(reason(&side)), entry: Entry::new(), chan };
         let ends = match side {
             Side::Send => end::<T, true>,
             Side::Receive => end::<T, false>,
         };
-        // SAFETY: the wait is the first field of a `Blocked` for good (checked in `end`), at this
+        // SAFETY: the wait is the first field of a `BlockedEnd` for good (checked in `end`), at this
         // side of its channel, which its owner keeps while it waits.
         unsafe { blocked.wait.end_by(ends) };
         blocked
     }
 
     /// With one.
-    pub(super) fn timed(caller: Caller, chan: &Chan<T>, side: Side) -> Blocked<T> {
-        Blocked { wait: caller.timed_wait(reason(&side)).cancellable(), entry: Entry::new(), chan }
+    pub(super) fn timed(caller: Caller, chan: &Chan<T>, side: Side) -> BlockedEnd<T> {
+        BlockedEnd { wait: caller.timed_wait(reason(&side)).cancellable(), entry: Entry::new(), chan }
     }
 
     /// With a deadline, if there is one.
-    pub(super) fn until(deadline: bool, caller: Caller, chan: &Chan<T>, side: Side) -> Blocked<T> {
-        if deadline { Blocked::timed(caller, chan, side) } else { Blocked::new(caller, chan, side) }
+    pub(super) fn until(deadline: bool, caller: Caller, chan: &Chan<T>, side: Side) -> BlockedEnd<T> {
+        if deadline { BlockedEnd::timed(caller, chan, side) } else { BlockedEnd::new(caller, chan, side) }
     }
 
     /// What is blocked on: the wait, by a pointer to all that stands here, which `end` looks at.
@@ -64,13 +64,13 @@ impl<T> Blocked<T> {
 ///
 /// # Safety
 /// The waiting task is blocked, and does not go on before this returns; no lock is held. `node` is
-/// that of a `Blocked`, which waits at this side of its channel.
+/// that of a `BlockedEnd`, which waits at this side of its channel.
 unsafe fn end<T, const SEND: bool>(node: *const Parked) -> bool {
-    const { assert!(std::mem::offset_of!(Blocked<T>, wait) == 0) };
-    let blocked = node.cast::<Blocked<T>>();
+    const { assert!(std::mem::offset_of!(BlockedEnd<T>, wait) == 0) };
+    let blocked = node.cast::<BlockedEnd<T>>();
     let side = if SEND { Side::Send } else { Side::Receive };
     // SAFETY: the task does not go on before this returns (this function's contract): so the
-    // `Blocked` in its frame stands, and its channel, which the task keeps. The entry is in no list
+    // `BlockedEnd` in its frame stands, and its channel, which the task keeps. The entry is in no list
     // but that of this side.
     unsafe { (*(*blocked).chan).give_up(Caller::get(), (*blocked).at(), side).is_some() }
 }

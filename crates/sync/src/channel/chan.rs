@@ -39,10 +39,10 @@ pub(super) struct Chan<T> {
     pub(super) holders: AtomicU32,
     senders: AtomicU32,
     receivers: AtomicU32,
-    state: Guarded<State<T>>,
+    state: Guarded<ChanState<T>>,
 }
 
-pub(super) struct State<T> {
+pub(super) struct ChanState<T> {
     buffer: Ring<T>,
     limit: usize,
     /// While fewer are buffered, a send needs neither memory nor anything else: the limit, or the
@@ -71,7 +71,7 @@ pub(super) enum WhenFull {
 }
 
 /// The state of a locked channel.
-pub(super) type Locked<'a, T> = guarded::Locked<'a, State<T>>;
+pub(super) type Locked<'a, T> = guarded::Locked<'a, ChanState<T>>;
 
 /// What became of a send under the lock.
 pub(super) enum Sent {
@@ -107,7 +107,7 @@ impl<T> Chan<T> {
             holders: AtomicU32::new(2),
             senders: AtomicU32::new(FIRST),
             receivers: AtomicU32::new(FIRST),
-            state: Guarded::new(State {
+            state: Guarded::new(ChanState {
                 buffer: Ring::new(),
                 limit,
                 quick: 0,
@@ -138,7 +138,7 @@ impl<T> Chan<T> {
 
     /// Runs `f` under the lock.
     #[inline(always)]
-    pub(super) fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut State<T>) -> R) -> R {
+    pub(super) fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut ChanState<T>) -> R) -> R {
         self.state.locked(caller, f)
     }
 
@@ -149,7 +149,7 @@ impl<T> Chan<T> {
     }
 
     /// The same, and `f` under the same lock.
-    pub(super) fn close_and<R>(&self, f: impl FnOnce(&mut State<T>) -> R) -> (bool, R) {
+    pub(super) fn close_and<R>(&self, f: impl FnOnce(&mut ChanState<T>) -> R) -> (bool, R) {
         let caller = Caller::get();
         let (was_open, waiting, result) = self.locked(caller, |state| {
             state.quick = 0;
@@ -199,7 +199,7 @@ impl<T> Chan<T> {
         caller: Caller,
         entry: *mut Entry<T>,
         of: Side,
-        look: impl FnOnce(&mut State<T>) -> R,
+        look: impl FnOnce(&mut ChanState<T>) -> R,
     ) -> R {
         // SAFETY: `entry` is live, the caller's to end, and in no list but this one (this
         // function's contract); the channel is locked.

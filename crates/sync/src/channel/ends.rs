@@ -6,7 +6,7 @@
 //! Each side that has ends, and each [weak end](super::weak), *holds* the channel; the last holder
 //! frees it.
 
-use super::chan::{Chan, Side, State, WhenFull};
+use super::chan::{Chan, ChanState, Side, WhenFull};
 use super::ring::Messages;
 use super::{Receiver, Sender};
 use myriad_base::sys::atomic::Ordering::*;
@@ -105,7 +105,7 @@ impl<T> Share<T> {
         if chan.holders.load(ord(Acquire, "left-load")) != 1 {
             match of {
                 Side::Send => _ = chan.close(),
-                Side::Receive => unread = Some(chan.close_and(State::drain).1),
+                Side::Receive => unread = Some(chan.close_and(ChanState::drain).1),
             }
         }
         // SAFETY: the side is gone, and with it its hold; the channel is not used afterwards.

@@ -5,7 +5,7 @@
 //! the next receiver: nothing is lost. Between the two it is neither buffered nor received: if the
 //! channel is closed meanwhile, another receiver finds nothing and hears `Closed`.
 
-use super::chan::{Chan, Received, Sent, Side, State};
+use super::chan::{Chan, ChanState, Received, Sent, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LINKED};
 use super::error::{RecvError, RecvTimeoutError, SendError, SendTimeoutError};
 use crate::limit::Stop;
@@ -138,7 +138,7 @@ impl<T> Receiving<T> {
         // SAFETY: our own entry. The place is empty, or holds a message if it is done. A waiter was
         // claimed, and is woken once, without the lock.
         unsafe {
-            let look = |state: &mut State<T>| match (*at).state() {
+            let look = |state: &mut ChanState<T>| match (*at).state() {
                 DONE => {
                     (*at).reset();
                     place.copy_from_nonoverlapping((*at).place(), 1);

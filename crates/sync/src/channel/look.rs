@@ -5,7 +5,7 @@
 //! channel.
 
 use super::Receiver;
-use super::blocked::Blocked;
+use super::blocked::BlockedEnd;
 use super::chan::{Chan, Received, Side};
 use super::entry::{CLOSED, DONE, Entry, IDLE, LOOKS};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
@@ -351,7 +351,7 @@ impl<T> Receiver<T> {
     ) -> Result<(Option<T>, R), RecvTimeoutError> {
         let (caller, chan) = (Caller::get(), self.chan());
         caller.spend();
-        let blocked = Blocked::until(deadline.is_some(), caller, chan, Side::Receive);
+        let blocked = BlockedEnd::until(deadline.is_some(), caller, chan, Side::Receive);
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
         // SAFETY: the entry stands in this frame until the wait is over, and then, ours again,

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 pub(super) struct Observable<S: Content> {
-    state: Guarded<State<S>>,
+    state: Guarded<ObservableState<S>>,
 }
 
 /// What stands on a observable.
@@ -38,7 +38,7 @@ pub(super) trait Content {
     unsafe fn drop_values(&mut self);
 }
 
-struct State<S> {
+struct ObservableState<S> {
     content: S,
     closed: bool,
     waiting: List<()>,
@@ -47,9 +47,9 @@ struct State<S> {
     waking: List<()>,
 }
 
-const _: () = crate::values::no_drop_glue::<State<()>>();
+const _: () = crate::values::no_drop_glue::<ObservableState<()>>();
 
-impl<S> State<S> {
+impl<S> ObservableState<S> {
     /// All that wait have something to look at. False: nobody does.
     fn call_all(&mut self) -> bool {
         // SAFETY: locked: there is no other way to the state.
@@ -77,11 +77,11 @@ impl<S: Content> Drop for Observable<S> {
 
 impl<S: Content> Observable<S> {
     pub(super) fn new(content: S) -> Observable<S> {
-        let state = State { content, closed: false, waiting: List::new(), waking: List::new() };
+        let state = ObservableState { content, closed: false, waiting: List::new(), waking: List::new() };
         Observable { state: Guarded::new(state) }
     }
 
-    fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut State<S>) -> R) -> R {
+    fn locked<R>(&self, caller: Caller, f: impl FnOnce(&mut ObservableState<S>) -> R) -> R {
         self.state.locked(caller, f)
     }
 

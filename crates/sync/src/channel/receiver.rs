@@ -1,6 +1,6 @@
 //! The receiving end.
 
-use super::blocked::Blocked;
+use super::blocked::BlockedEnd;
 use super::chan::{Chan, Locked, Received, Side, Waited};
 use super::ends::Share;
 use super::entry::DONE;
@@ -111,7 +111,7 @@ impl<T> Receiver<T> {
     /// The channel, locked, was found empty, and a wait can begin.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn recv_blocking(caller: Caller, chan: &Chan<T>, mut state: Locked<'_, T>) -> Came<T> {
-        let blocked = Blocked::new(caller, chan, Side::Receive);
+        let blocked = BlockedEnd::new(caller, chan, Side::Receive);
         // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and
         // published before the lock goes. Afterwards the entry is ours again.
         unsafe {
@@ -280,7 +280,7 @@ impl<T> Receiver<T> {
     /// # Safety
     /// `place` is valid, and empty; a message is moved in if it is done.
     unsafe fn wait(&self, caller: Caller, deadline: Option<Instant>, place: *mut T) -> Waited {
-        let blocked = Blocked::until(deadline.is_some(), caller, self.chan(), Side::Receive);
+        let blocked = BlockedEnd::until(deadline.is_some(), caller, self.chan(), Side::Receive);
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
         // SAFETY: `place` is valid and empty (this function's contract). The entry stands in this

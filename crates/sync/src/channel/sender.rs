@@ -1,6 +1,6 @@
 //! The sending end.
 
-use super::blocked::Blocked;
+use super::blocked::BlockedEnd;
 use super::chan::{Chan, Locked, Sent, Side, Waited};
 use super::ends::Share;
 use super::entry::DONE;
@@ -106,7 +106,7 @@ impl<T> Sender<T> {
     /// `place` holds a message, which is moved out.
     #[cold]
     unsafe fn send_unprepared(&self, caller: Caller, place: *mut T) -> Result<(), SendError<T>> {
-        let blocked = Blocked::new(caller, self.chan(), Side::Send);
+        let blocked = BlockedEnd::new(caller, self.chan(), Side::Send);
         // SAFETY: `place` holds a message (this function's contract); `blocked` is new, without a
         // deadline, and stands in this frame. A send that is not done leaves the message in its
         // entry.
@@ -129,7 +129,7 @@ impl<T> Sender<T> {
         mut state: Locked<'_, T>,
         place: *mut T,
     ) -> Result<(), SendError<T>> {
-        let blocked = Blocked::new(caller, chan, Side::Send);
+        let blocked = BlockedEnd::new(caller, chan, Side::Send);
         // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and
         // published before the lock goes. Afterwards the entry is ours again.
         unsafe {
@@ -147,7 +147,7 @@ impl<T> Sender<T> {
     /// # Safety
     /// The wait of `blocked` is over, and its entry's slot is full; the message is taken once.
     #[cold]
-    unsafe fn not_sent(blocked: &Blocked<T>) -> SendError<T> {
+    unsafe fn not_sent(blocked: &BlockedEnd<T>) -> SendError<T> {
         // SAFETY: the wait is over and the slot is full (this function's contract), so the entry is
         // its owner's.
         let message = SendError(unsafe { blocked.entry.take() });
@@ -219,7 +219,7 @@ impl<T> Sender<T> {
         let caller = Caller::get();
         caller.spend();
         let mut value = ManuallyDrop::new(value);
-        let blocked = Blocked::timed(caller, self.chan(), Side::Send);
+        let blocked = BlockedEnd::timed(caller, self.chan(), Side::Send);
         // SAFETY: the message is in its place, and is moved out of it once; the entry stands in
         // this frame.
         unsafe {
@@ -294,7 +294,7 @@ impl<T> Sender<T> {
     /// # Safety
     /// `place` holds a message, which is moved out. `blocked` is new, of this deadline, and stays
     /// where it is until this returns.
-    unsafe fn wait(&self, caller: Caller, place: *mut T, deadline: Option<Instant>, blocked: &Blocked<T>) -> Waited {
+    unsafe fn wait(&self, caller: Caller, place: *mut T, deadline: Option<Instant>, blocked: &BlockedEnd<T>) -> Waited {
         let (wait, entry) = (&blocked.wait, blocked.at());
         let prepared = wait.prepare();
         // SAFETY: `place` holds a message, and `blocked` is new and stays where it is (this

@@ -31,11 +31,11 @@ use std::time::Duration;
 /// assert_eq!(leaders, 1);
 /// ```
 pub struct Barrier {
-    inner: Guarded<State>,
+    inner: Guarded<BarrierState>,
     parties: usize,
 }
 
-struct State {
+struct BarrierState {
     wait_queue: WaitQueue,
     arrived: usize,
 }
@@ -59,7 +59,7 @@ impl Barrier {
         /// If there are none: nobody could ever be the last to come. (std's takes 0 for 1.)
         pub const fn new(parties: usize) -> Barrier {
             assert!(parties > 0, "a Barrier is for one party at least: nobody could come to one of none");
-            Barrier { inner: Guarded::new(State { wait_queue: WaitQueue::new(), arrived: 0 }), parties }
+            Barrier { inner: Guarded::new(BarrierState { wait_queue: WaitQueue::new(), arrived: 0 }), parties }
         }
     }
 

@@ -57,24 +57,24 @@ pub use future::{NotifiedFuture, NotifiedWithFuture};
 /// });
 /// ```
 pub struct Condition<T> {
-    inner: Guarded<State<T>>,
+    inner: Guarded<ConditionState<T>>,
 }
 
-struct State<T> {
-    list: List<Slot<T>>,
+struct ConditionState<T> {
+    list: List<ConditionSlot<T>>,
     /// Of those who come now: a notification of all is for those who waited when it began.
     generation: u64,
 }
 
 /// What stands in an entry.
-struct Slot<T> {
+struct ConditionSlot<T> {
     generation: u64,
     /// Once it is notified.
     value: MaybeUninit<T>,
 }
 
-const _: () = crate::values::no_drop_glue::<State<String>>();
-const _: () = crate::values::no_drop_glue::<Slot<String>>();
+const _: () = crate::values::no_drop_glue::<ConditionState<String>>();
+const _: () = crate::values::no_drop_glue::<ConditionSlot<String>>();
 
 /// Instead of the generation, of one who was notified alone.
 const ALONE: u64 = u64::MAX;
@@ -86,7 +86,7 @@ impl<T> Condition<T> {
     const_fn! {
         /// A condition at which nobody waits.
         pub const fn new() -> Condition<T> {
-            Condition { inner: Guarded::new(State { list: List::new(), generation: 0 }) }
+            Condition { inner: Guarded::new(ConditionState { list: List::new(), generation: 0 }) }
         }
     }
 
@@ -165,9 +165,9 @@ impl<T> Condition<T> {
     }
 }
 
-impl<T> State<T> {
+impl<T> ConditionState<T> {
     /// The first who waits, of those up to this generation or of all; null if nobody does.
-    fn find(&self, upto: Option<u64>) -> *mut Entry<Slot<T>> {
+    fn find(&self, upto: Option<u64>) -> *mut Entry<ConditionSlot<T>> {
         let mut entry = self.list.first();
         // SAFETY: the state is reached under the lock only: linked entries are live, and their
         // generations written.
@@ -180,7 +180,7 @@ impl<T> State<T> {
     }
 
     /// Takes it out, and decides that the caller ends its wait.
-    fn claim(&mut self, upto: Option<u64>) -> Option<(*mut Entry<Slot<T>>, Waiter)> {
+    fn claim(&mut self, upto: Option<u64>) -> Option<(*mut Entry<ConditionSlot<T>>, Waiter)> {
         loop {
             let entry = self.find(upto);
             if entry.is_null() {

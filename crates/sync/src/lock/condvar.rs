@@ -166,7 +166,7 @@ impl Condvar {
     /// goes to the next that waits.
     pub fn wait_async<'a: 'b, 'b, T: ?Sized>(&'b self, guard: MutexGuard<'a, T>) -> ConditionFuture<'a, 'b, T> {
         let mutex = guard.mutex;
-        let notified = Waiting::new(Notified { condvar: self, raw: mutex.raw(), unlocked: false, alone: false });
+        let notified = Waiting::new(NotifiedWait { condvar: self, raw: mutex.raw(), unlocked: false, alone: false });
         ConditionFuture {
             guard: ManuallyDrop::new(guard),
             notified,
@@ -233,8 +233,8 @@ impl Condvar {
         deadline: Option<Instant>,
     ) -> Option<Notification<'_>> {
         /// Gives the lock back if the wait did not come to it.
-        struct Held<'a, 'b, T: ?Sized>(ManuallyDrop<MutexGuard<'a, T>>, Notified<'b>);
-        impl<T: ?Sized> Drop for Held<'_, '_, T> {
+        struct HeldMutex<'a, 'b, T: ?Sized>(ManuallyDrop<MutexGuard<'a, T>>, NotifiedWait<'b>);
+        impl<T: ?Sized> Drop for HeldMutex<'_, '_, T> {
             fn drop(&mut self) {
                 if !self.1.unlocked {
                     // SAFETY: the guard is dropped once, here; the wait has not unlocked.
@@ -242,8 +242,8 @@ impl Condvar {
                 }
             }
         }
-        let notified = Notified { condvar: self, raw: guard.mutex.raw(), unlocked: false, alone: false };
-        let mut held = Held(ManuallyDrop::new(guard), notified);
+        let notified = NotifiedWait { condvar: self, raw: guard.mutex.raw(), unlocked: false, alone: false };
+        let mut held = HeldMutex(ManuallyDrop::new(guard), notified);
         op::wait(&mut held.1, deadline).then(|| Notification { condvar: self, alone: held.1.alone })
     }
 }
@@ -260,7 +260,7 @@ impl fmt::Debug for Condvar {
     }
 }
 
-struct Notified<'a> {
+struct NotifiedWait<'a> {
     condvar: &'a Condvar,
     /// Locked by the caller, until `unlocked`.
     raw: &'a RawMutex,
@@ -285,7 +285,7 @@ impl Drop for Notification<'_> {
 }
 
 // SAFETY: entries are linked and taken out under the lock.
-unsafe impl Op for Notified<'_> {
+unsafe impl Op for NotifiedWait<'_> {
     type Slot = u64;
     const REASON: WaitReason = WaitReason::Condition;
 
@@ -347,7 +347,7 @@ where
 {
     /// Until `notified` has unlocked it.
     guard: ManuallyDrop<MutexGuard<'a, T>>,
-    notified: Waiting<Notified<'b>>,
+    notified: Waiting<NotifiedWait<'b>>,
     /// The wait is over, by a notification or its time limit.
     was_notified: bool,
     /// By a notification for it alone, which goes to another if it is dropped before it has the
@@ -375,20 +375,20 @@ impl<'a, T: ?Sized> Future for ConditionFuture<'a, '_, T> {
 }
 
 /// The parts of a [`ConditionFuture`], those pinned that wait.
-struct Parts<'p, 'a, 'b, T: ?Sized> {
-    notified: Pin<&'p mut Waiting<Notified<'b>>>,
+struct CondvarParts<'p, 'a, 'b, T: ?Sized> {
+    notified: Pin<&'p mut Waiting<NotifiedWait<'b>>>,
     was_notified: &'p mut bool,
     alone: &'p mut bool,
     lock: Pin<&'p mut LockFuture<'a, T>>,
 }
 
 impl<'a, 'b, T: ?Sized> ConditionFuture<'a, 'b, T> {
-    fn parts(self: Pin<&mut Self>) -> Parts<'_, 'a, 'b, T> {
+    fn parts(self: Pin<&mut Self>) -> CondvarParts<'_, 'a, 'b, T> {
         // SAFETY: what waits is pinned as the whole, and nobody gets it otherwise; nothing is moved
         // out.
         unsafe {
             let ConditionFuture { notified, was_notified, alone, lock, .. } = self.get_unchecked_mut();
-            Parts { notified: Pin::new_unchecked(notified), was_notified, alone, lock: Pin::new_unchecked(lock) }
+            CondvarParts { notified: Pin::new_unchecked(notified), was_notified, alone, lock: Pin::new_unchecked(lock) }
         }
     }
 

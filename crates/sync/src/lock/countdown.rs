@@ -15,10 +15,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 pub(super) struct Countdown {
-    inner: Guarded<State>,
+    inner: Guarded<CountdownState>,
 }
 
-struct State {
+struct CountdownState {
     wait_queue: WaitQueue,
     count: usize,
 }
@@ -26,7 +26,7 @@ struct State {
 impl Countdown {
     const_fn! {
         pub(super) const fn new(count: usize) -> Countdown {
-            Countdown { inner: Guarded::new(State { wait_queue: WaitQueue::new(), count }) }
+            Countdown { inner: Guarded::new(CountdownState { wait_queue: WaitQueue::new(), count }) }
         }
     }
 

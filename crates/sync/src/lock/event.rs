@@ -37,10 +37,10 @@ use std::time::Duration;
 /// ```
 #[doc(alias = "Notify")]
 pub struct Event {
-    inner: Guarded<State>,
+    inner: Guarded<EventState>,
 }
 
-struct State {
+struct EventState {
     wait_queue: WaitQueue,
     set: bool,
     auto: bool,
@@ -50,13 +50,13 @@ impl Event {
     const_fn! {
         /// An event that stays set until it is reset. It is not set.
         pub const fn new() -> Event {
-            Event { inner: Guarded::new(State { wait_queue: WaitQueue::new(), set: false, auto: false }) }
+            Event { inner: Guarded::new(EventState { wait_queue: WaitQueue::new(), set: false, auto: false }) }
         }
     }
     const_fn! {
         /// An event that lets one go on each time it is set. It is not set.
         pub const fn auto_reset() -> Event {
-            Event { inner: Guarded::new(State { wait_queue: WaitQueue::new(), set: false, auto: true }) }
+            Event { inner: Guarded::new(EventState { wait_queue: WaitQueue::new(), set: false, auto: true }) }
         }
     }
 
@@ -107,7 +107,7 @@ impl Event {
 
     /// The same without waiting. True: it was set (and is taken back, if the event does so).
     pub fn try_wait(&self) -> bool {
-        self.inner.locked(Caller::get(), State::pass)
+        self.inner.locked(Caller::get(), EventState::pass)
     }
 
     /// Waits for at most `timeout`.
@@ -160,7 +160,7 @@ impl Event {
     }
 }
 
-impl State {
+impl EventState {
     fn pass(&mut self) -> bool {
         let set = self.set;
         self.set &= !self.auto;

@@ -45,10 +45,10 @@ pub(super) const COMPLETE: u8 = 3;
 /// ```
 pub struct Once {
     state: AtomicU8,
-    inner: Guarded<State>,
+    inner: Guarded<RunState>,
 }
 
-struct State {
+struct RunState {
     wait_queue: WaitQueue,
     /// The identity of who does it; 0 for a future.
     runner: u64,
@@ -107,7 +107,7 @@ impl Once {
     const_fn! {
         /// Nothing is done yet.
         pub const fn new() -> Once {
-            Once { state: AtomicU8::new(NEW), inner: Guarded::new(State { wait_queue: WaitQueue::new(), runner: 0 }) }
+            Once { state: AtomicU8::new(NEW), inner: Guarded::new(RunState { wait_queue: WaitQueue::new(), runner: 0 }) }
         }
     }
 

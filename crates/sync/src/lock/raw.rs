@@ -93,7 +93,7 @@ struct Notes {
 }
 
 /// What is reached under the spin lock.
-struct Waiting<'a> {
+struct LockWait<'a> {
     notes: &'a mut Notes,
     list: &'a mut List<()>,
     watch: &'a AtomicU8,
@@ -178,8 +178,8 @@ impl RawMutex {
     /// The caller has the lock.
     pub(crate) unsafe fn unlock_waiting(&self, caller: Caller) {
         /// Is called in any case: a shutdown drops tasks that have not begun.
-        struct Apart(Option<Waiter>);
-        impl Drop for Apart {
+        struct ApartWaiter(Option<Waiter>);
+        impl Drop for ApartWaiter {
             fn drop(&mut self) {
                 if let Some(waiter) = self.0.take() {
                     // SAFETY: the waiter was claimed, and is woken once.
@@ -192,7 +192,7 @@ impl RawMutex {
         unsafe {
             match self.unlock_only() {
                 Some(waiter) if waiter.is_foreign() && caller.is_worker() => {
-                    let apart = Apart(Some(waiter));
+                    let apart = ApartWaiter(Some(waiter));
                     drop(myriad_core::spawn(move || drop(apart)));
                 }
                 Some(waiter) => wake(waiter),
@@ -286,14 +286,14 @@ impl RawMutex {
     }
 
     #[inline(always)]
-    fn locked<R>(&self, f: impl FnOnce(Waiting<'_>) -> R) -> R {
+    fn locked<R>(&self, f: impl FnOnce(LockWait<'_>) -> R) -> R {
         // SAFETY: what runs inside is this module's: short, no user code.
         let _guard = unsafe { self.queue.lock() };
         self.notes.with_mut(|notes| {
             self.list.with_mut(|list| {
                 // SAFETY: the spin lock is held, and what it guards is reached under it only.
                 let (notes, list) = unsafe { (&mut *notes, &mut *list) };
-                f(Waiting { notes, list, watch: &self.watch })
+                f(LockWait { notes, list, watch: &self.watch })
             })
         })
     }
@@ -325,7 +325,7 @@ impl RawMutex {
     }
 }
 
-/// (Apart, so that unlocking, which stands in its callers' code, is small.)
+/// (ApartWaiter, so that unlocking, which stands in its callers' code, is small.)
 ///
 /// # Safety
 /// It was claimed, and is woken once.
@@ -376,7 +376,7 @@ impl<'a> Lock<'a> {
     /// # Safety
     /// `waiting` is that of this lock, whose spin lock is held. `entry` is idle, and stays where it
     /// is until it is ended or given up; `waiter` is its owner's.
-    unsafe fn begin(&mut self, waiting: &mut Waiting<'_>, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
+    unsafe fn begin(&mut self, waiting: &mut LockWait<'_>, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
         let Some(mine) = waiter.take() else { return false };
         // SAFETY: `entry` is idle and stays where it is, and the spin lock is held (this function's
         // contract); under that it stays linked until it is taken out here.
@@ -417,7 +417,7 @@ impl<'a> Lock<'a> {
     }
 
     /// Under the spin lock: the entry of this operation is in the list no more.
-    fn left(&self, waiting: &mut Waiting<'_>) {
+    fn left(&self, waiting: &mut LockWait<'_>) {
         let now = waiting.watch.load(Relaxed);
         if waiting.list.is_empty() || waiting.notes.woken {
             waiting.watch.store(CALM, Relaxed);
@@ -496,7 +496,7 @@ unsafe impl Op for Lock<'_> {
     }
 }
 
-impl Waiting<'_> {
+impl LockWait<'_> {
     /// One who was woken is not on its way any more.
     fn arrived(&mut self) {
         self.notes.woken = false;

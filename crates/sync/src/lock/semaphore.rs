@@ -52,23 +52,23 @@ use std::time::Duration;
 /// }
 /// ```
 pub struct Semaphore {
-    inner: Guarded<State>,
+    inner: Guarded<SemaphoreState>,
 }
 
-struct State {
+struct SemaphoreState {
     free: usize,
     /// Free, or held by a permit.
     total: usize,
     waiting: List<usize>,
 }
 
-const _: () = crate::values::no_drop_glue::<State>();
+const _: () = crate::values::no_drop_glue::<SemaphoreState>();
 
 impl Semaphore {
     const_fn! {
         /// A semaphore of so many permits.
         pub const fn new(permits: usize) -> Semaphore {
-            Semaphore { inner: Guarded::new(State { free: permits, total: permits, waiting: List::new() }) }
+            Semaphore { inner: Guarded::new(SemaphoreState { free: permits, total: permits, waiting: List::new() }) }
         }
     }
 
@@ -295,7 +295,7 @@ enum Took {
     TooMany(usize),
 }
 
-impl State {
+impl SemaphoreState {
     fn take(&mut self, n: usize) -> Took {
         if n > self.total {
             return Took::TooMany(self.total);

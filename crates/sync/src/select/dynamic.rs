@@ -60,7 +60,7 @@ impl<'a, R> Select<'a, R> {
         A::Output: Send,
     {
         self.settle();
-        self.arms.push(Box::new(Slot { arm, f, won: None }));
+        self.arms.push(Box::new(ArmSlot { arm, f, won: None }));
         self
     }
 
@@ -116,7 +116,7 @@ impl<'a, R> Select<'a, R> {
     /// see [`try_wait`](super::try_wait).
     pub fn try_wait(&mut self) -> Option<R> {
         self.settle();
-        let number = blocking::try_wait(self.order, List(&mut self.arms))?;
+        let number = blocking::try_wait(self.order, ArmList(&mut self.arms))?;
         Some(self.arms[number].finish())
     }
 
@@ -135,7 +135,7 @@ impl<'a, R> Select<'a, R> {
     fn until(&mut self, limit: Option<Instant>) -> Option<R> {
         self.settle();
         // SAFETY: not linked; each stands in a box until it is dropped.
-        let number = unsafe { blocking::until(&mut List(&mut self.arms), self.order, limit) }?;
+        let number = unsafe { blocking::until(&mut ArmList(&mut self.arms), self.order, limit) }?;
         Some(self.arms[number].finish())
     }
 
@@ -149,7 +149,7 @@ impl<'a, R> Select<'a, R> {
         let Select { arms, lent, .. } = self;
         async move {
             *lent = true;
-            let number = Polled::new(List(arms), order, None).await.expect("there is no time limit");
+            let number = Polled::new(ArmList(arms), order, None).await.expect("there is no time limit");
             *lent = false;
             arms[number].finish()
         }
@@ -158,7 +158,7 @@ impl<'a, R> Select<'a, R> {
     /// Unlinks what a forgotten future has left.
     fn settle(&mut self) {
         if std::mem::take(&mut self.lent) {
-            List(&mut self.arms).abandon(Caller::get());
+            ArmList(&mut self.arms).abandon(Caller::get());
         }
     }
 }
@@ -176,13 +176,13 @@ impl<R> fmt::Debug for Select<'_, R> {
 }
 
 /// An arm, what it has brought, and what to make of it.
-struct Slot<A: Arm, F> {
+struct ArmSlot<A: Arm, F> {
     arm: A,
     f: F,
     won: Option<A::Output>,
 }
 
-/// A [`Slot`] whose arm's type is forgotten. Two steps: the function is user code, which may run
+/// A [`ArmSlot`] whose arm's type is forgotten. Two steps: the function is user code, which may run
 /// only when all arms are unlinked.
 trait Erased<R> {
     /// # Safety
@@ -202,7 +202,7 @@ trait Erased<R> {
     fn finish(&mut self) -> R;
 }
 
-impl<R, A: Arm, F: FnMut(A::Output) -> R> Erased<R> for Slot<A, F> {
+impl<R, A: Arm, F: FnMut(A::Output) -> R> Erased<R> for ArmSlot<A, F> {
     unsafe fn attempt(&mut self, caller: Caller, waker: Option<&Waker>) -> bool {
         // SAFETY: the arm is not linked, and with a waker it does not move any more (this method's
         // contract).
@@ -238,10 +238,10 @@ impl<R, A: Arm, F: FnMut(A::Output) -> R> Erased<R> for Slot<A, F> {
     }
 }
 
-struct List<'s, 'a, R>(&'s mut Vec<Box<dyn Erased<R> + Send + 'a>>);
+struct ArmList<'s, 'a, R>(&'s mut Vec<Box<dyn Erased<R> + Send + 'a>>);
 
 // SAFETY: the boxes keep the arms where they are; each arm unlinks itself when it is dropped.
-unsafe impl<R> Arms for List<'_, '_, R> {
+unsafe impl<R> Arms for ArmList<'_, '_, R> {
     /// The winner's number.
     type Output = usize;
     fn count(&self) -> usize {

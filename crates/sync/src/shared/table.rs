@@ -10,14 +10,14 @@ use std::collections::hash_map;
 use std::sync::Arc;
 
 pub(super) struct Table<K, V> {
-    chains: Numbers<u64, Entry<K, V>>,
+    chains: Numbers<u64, TableEntry<K, V>>,
     len: usize,
 }
 
-pub(super) struct Entry<K, V> {
+pub(super) struct TableEntry<K, V> {
     pub(super) key: Arc<K>,
     pub(super) value: Arc<V>,
-    next: Option<Box<Entry<K, V>>>,
+    next: Option<Box<TableEntry<K, V>>>,
 }
 
 impl<K, V> Default for Table<K, V> {
@@ -32,18 +32,18 @@ impl<K, V> Table<K, V> {
     }
 
     /// All entries.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry<K, V>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &TableEntry<K, V>> {
         self.chains.values().flat_map(|first| std::iter::successors(Some(first), |entry| entry.next.as_deref()))
     }
 
     /// The entry with this hash of which it is said that it is the one.
-    pub(super) fn find(&self, hash: u64, is: impl Fn(&K) -> bool) -> Option<&Entry<K, V>> {
+    pub(super) fn find(&self, hash: u64, is: impl Fn(&K) -> bool) -> Option<&TableEntry<K, V>> {
         let first = self.chains.get(&hash);
         std::iter::successors(first, |entry| entry.next.as_deref()).find(|entry| is(&entry.key))
     }
 
     /// The same, to change its value.
-    pub(super) fn find_mut(&mut self, hash: u64, is: impl Fn(&K) -> bool) -> Option<&mut Entry<K, V>> {
+    pub(super) fn find_mut(&mut self, hash: u64, is: impl Fn(&K) -> bool) -> Option<&mut TableEntry<K, V>> {
         let mut entry = self.chains.get_mut(&hash)?;
         while !is(&entry.key) {
             entry = entry.next.as_deref_mut()?;
@@ -55,17 +55,17 @@ impl<K, V> Table<K, V> {
     pub(super) fn add(&mut self, hash: u64, key: Arc<K>, value: Arc<V>) {
         self.len += 1;
         match self.chains.entry(hash) {
-            hash_map::Entry::Vacant(place) => _ = place.insert(Entry { key, value, next: None }),
+            hash_map::Entry::Vacant(place) => _ = place.insert(TableEntry { key, value, next: None }),
             hash_map::Entry::Occupied(mut first) => {
                 let first = first.get_mut();
                 let next = first.next.take();
-                first.next = Some(Box::new(Entry { key, value, next }));
+                first.next = Some(Box::new(TableEntry { key, value, next }));
             }
         }
     }
 
     /// Takes out this entry, which is here.
-    pub(super) fn remove(&mut self, hash: u64, key: &Arc<K>) -> Option<Entry<K, V>> {
+    pub(super) fn remove(&mut self, hash: u64, key: &Arc<K>) -> Option<TableEntry<K, V>> {
         let hash_map::Entry::Occupied(mut first) = self.chains.entry(hash) else { return None };
         self.len -= 1;
         if Arc::ptr_eq(&first.get().key, key) {
@@ -92,7 +92,7 @@ impl<K, V> Drop for Table<K, V> {
     }
 }
 
-impl<K, V> Drop for Entry<K, V> {
+impl<K, V> Drop for TableEntry<K, V> {
     /// One after the other: a long chain of bad hashes must not fill the stack.
     fn drop(&mut self) {
         let mut next = self.next.take();

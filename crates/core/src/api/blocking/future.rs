@@ -1,7 +1,7 @@
 //! The same as a future.
 
 use crate::runtime::pools;
-use crate::sched::calls::Job;
+use crate::sched::calls::CallJob;
 use crate::sched::calls::{BLOCKING, ThreadPool};
 use crate::sched::context::inherit::Inherited;
 use crate::sched::lent::{Lent, lend};
@@ -17,20 +17,20 @@ use std::task::{Context, Poll};
 /// dropped by the thread that made it.
 #[derive(Debug)]
 #[must_use = "the call is made in any case, but only the future says when it has ended"]
-pub struct Blocking<T>(Arc<Shared<T>>);
+pub struct Blocking<T>(Arc<SharedCall<T>>);
 
 #[derive(Debug)]
-struct Shared<T>(Mutex<State<T>>);
+struct SharedCall<T>(Mutex<AsyncCall<T>>);
 
 #[derive(Debug)]
-pub(crate) enum State<T> {
+pub(crate) enum AsyncCall<T> {
     Running(Option<StoredWaker>),
     Ended(UserValue<Result<T, Payload>>),
     Taken,
 }
 
-impl<T> Shared<T> {
-    fn locked(&self) -> MutexGuard<'_, State<T>> {
+impl<T> SharedCall<T> {
+    fn locked(&self) -> MutexGuard<'_, AsyncCall<T>> {
         // No user code runs under it.
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -70,10 +70,10 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    let shared = Arc::new(Shared(Mutex::new(State::Running(None))));
+    let shared = Arc::new(SharedCall(Mutex::new(AsyncCall::Running(None))));
     let to = Lent::to_pool(pools::inside());
     let data = Box::into_raw(Box::new((f, to, Inherited::new(None), shared.clone()))).cast();
-    if let Err(job) = pool.submit(Job { run: run_boxed::<F, T>, data }) {
+    if let Err(job) = pool.submit(CallJob { run: run_boxed::<F, T>, data }) {
         job.run();
     }
     Blocking(shared)
@@ -84,11 +84,11 @@ where
 unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
     // SAFETY: `data` is the box that `begin_on` has made, and nobody else's (this function's
     // contract).
-    let (f, to, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Lent, Inherited, Arc<Shared<T>>)>()) };
+    let (f, to, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Lent, Inherited, Arc<SharedCall<T>>)>()) };
     lend(to, || {
         let result = heirloom.run(f);
-        let before = std::mem::replace(&mut *shared.locked(), State::Ended(UserValue::new(result)));
-        if let State::Running(Some(waker)) = before {
+        let before = std::mem::replace(&mut *shared.locked(), AsyncCall::Ended(UserValue::new(result)));
+        if let AsyncCall::Running(Some(waker)) = before {
             waker.wake();
         }
     });
@@ -102,19 +102,19 @@ impl<T> Future for Blocking<T> {
         let new = StoredWaker::clone_of(cx.waker());
         let mut state = self.0.locked();
         match &mut *state {
-            State::Running(waker) => {
+            AsyncCall::Running(waker) => {
                 let old = waker.replace(new);
                 drop(state);
                 old.into_iter().for_each(StoredWaker::discard);
                 Poll::Pending
             }
-            State::Taken => {
+            AsyncCall::Taken => {
                 drop(state);
                 new.discard();
                 panic!("polled again after it was ready")
             }
-            State::Ended(_) => {
-                let State::Ended(result) = std::mem::replace(&mut *state, State::Taken) else { unreachable!() };
+            AsyncCall::Ended(_) => {
+                let AsyncCall::Ended(result) = std::mem::replace(&mut *state, AsyncCall::Taken) else { unreachable!() };
                 drop(state);
                 new.discard();
                 match result.give() {
@@ -126,14 +126,14 @@ impl<T> Future for Blocking<T> {
     }
 }
 
-impl<T> Drop for Shared<T> {
+impl<T> Drop for SharedCall<T> {
     fn drop(&mut self) {
         let state = self.0.get_mut().unwrap_or_else(|e| e.into_inner());
-        match std::mem::replace(state, State::Taken) {
-            State::Running(waker) => waker.into_iter().for_each(StoredWaker::discard),
+        match std::mem::replace(state, AsyncCall::Taken) {
+            AsyncCall::Running(waker) => waker.into_iter().for_each(StoredWaker::discard),
             // By the future, or, if that is gone, by the thread that has made the call.
-            State::Ended(result) => result.discard("the result of a call that nobody waits for"),
-            State::Taken => {}
+            AsyncCall::Ended(result) => result.discard("the result of a call that nobody waits for"),
+            AsyncCall::Taken => {}
         }
     }
 }

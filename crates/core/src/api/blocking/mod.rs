@@ -2,7 +2,7 @@
 //! (computations), made on threads that are there for it.
 //!
 //! ```text
-//!  caller's frame: Call { closure, result, wait } <--- Job { run, call } ---> pool's queue ---> a thread of the pool
+//!  caller's frame: Call { closure, result, wait } <--- CallJob { run, call } ---> pool's queue ---> a thread of the pool
 //!  caller: put the job in, block                        thread: run the closure, store the result, wake the caller
 //! ```
 //! **Invariant.** The frame stands until the job has run: the caller waits without a limit, and the
@@ -21,12 +21,12 @@ mod future;
 
 pub use compute::{compute, compute_async};
 #[cfg(all(test, not(loom)))]
-pub(crate) use future::State;
+pub(crate) use future::AsyncCall;
 pub use future::{Blocking, blocking_async};
 
 use crate::queue::reason::WaitReason;
 pub(crate) use crate::sched::calls::works_here;
-use crate::sched::calls::{BLOCKING, Job, ThreadPool};
+use crate::sched::calls::{BLOCKING, CallJob, ThreadPool};
 use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::context::Relocated;
 use crate::sched::lent::{Lent, lend};
@@ -44,7 +44,7 @@ use std::sync::{Mutex, MutexGuard};
 struct Call<F, T> {
     wait: Wait,
     /// The cancel scope of the thread, once and as long as it runs the closure.
-    asked: Mutex<Asked>,
+    asked: Mutex<CallAsked>,
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<Ended<T>>,
     /// The caller goes on there, with what belongs to it ...
@@ -58,13 +58,13 @@ struct Call<F, T> {
 pub(crate) type Ended<T> = Option<UserValue<Result<T, Payload>>>;
 
 #[derive(Default)]
-struct Asked {
+struct CallAsked {
     cancelled: bool,
     cancel_scope: Option<*const CancelScope>,
 }
 
 impl<F, T> Call<F, T> {
-    fn asked(&self) -> MutexGuard<'_, Asked> {
+    fn asked(&self) -> MutexGuard<'_, CallAsked> {
         self.asked.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -163,7 +163,7 @@ where
     if wait.prepare().is_err() {
         return f();
     }
-    // (Asked for after that, which may start a thread.)
+    // (CallAsked for after that, which may start a thread.)
     let Some(w) = worker::current() else { return f() };
     // SAFETY: the wait is moved into the `Call` below, as its first field (checked in `pass_on`),
     // before anybody knows it; the call stands in this frame until the wait is over.
@@ -178,7 +178,7 @@ where
         waiter: UnsafeCell::new(None),
     };
     *call.waiter.get_mut() = Some(call.wait.waiter());
-    let job = Job { run: run_call::<F, T>, data: (&raw const call).cast_mut().cast() };
+    let job = CallJob { run: run_call::<F, T>, data: (&raw const call).cast_mut().cast() };
     let stays = AbortOnUnwind::new(
         "a `blocking` or `compute` was left by a panic while a thread makes the call, whose data are in its frame (a bug in Myriad)",
     );

@@ -27,9 +27,10 @@ use myriad_base::sys::thread::processors;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
-static STATE: Mutex<State> = Mutex::new(State { era: 0, most: 0, free: 0, line: VecDeque::new(), taken: Vec::new() });
+static STATE: Mutex<AdmissionState> =
+    Mutex::new(AdmissionState { era: 0, most: 0, free: 0, line: VecDeque::new(), taken: Vec::new() });
 
-pub(crate) struct State {
+pub(crate) struct AdmissionState {
     era: u32,
     most: usize,
     free: usize,
@@ -62,7 +63,7 @@ struct Waiting {
 }
 
 /// For `fork`: nobody else changes the state meanwhile.
-pub(crate) type Lock = MutexGuard<'static, State>;
+pub(crate) type Lock = MutexGuard<'static, AdmissionState>;
 
 pub(super) fn lock() -> Lock {
     // Nothing panics under it but on a failed allocation.
@@ -76,7 +77,7 @@ fn locked() -> Lock {
         let most = processors().workers.max(1);
         // (Targets of another process: forgotten, for their owners are not here.)
         std::mem::forget(std::mem::take(&mut state.line));
-        *state = State { era, most, free: most, line: VecDeque::new(), taken: Vec::new() };
+        *state = AdmissionState { era, most, free: most, line: VecDeque::new(), taken: Vec::new() };
     }
     state
 }
@@ -135,7 +136,7 @@ impl Drop for Places {
     }
 }
 
-impl State {
+impl AdmissionState {
     /// Lets in as many as fit, in order.
     fn admit(&mut self) -> Vec<Waiter> {
         let mut admitted = Vec::new();

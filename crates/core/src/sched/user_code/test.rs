@@ -2,7 +2,7 @@
 //! cancellations and identities.
 
 use super::{StoredWaker, UserValue};
-use crate::api::blocking::{Ended, State};
+use crate::api::blocking::{AsyncCall, Ended};
 use crate::api::gang::First;
 use crate::api::scope::Kept;
 use crate::record::header::Header;
@@ -21,7 +21,7 @@ const _: () = {
     assert!(!needs_drop::<Kept>());
     assert!(!needs_drop::<First>());
     assert!(!needs_drop::<Ended<String>>());
-    assert!(!needs_drop::<State<String>>());
+    assert!(!needs_drop::<AsyncCall<String>>());
 };
 
 #[test]

@@ -22,7 +22,7 @@
 use super::*;
 use myriad_core::engine::user_code::UserValue;
 
-/// `State::odd`: no sends any more.
+/// `ChanState::odd`: no sends any more.
 const SHUT: u8 = 1;
 /// The first message is lent.
 pub(super) const LENT: u8 = 2;
@@ -80,7 +80,7 @@ impl<T> Chan<T> {
     }
 }
 
-impl<T> State<T> {
+impl<T> ChanState<T> {
     pub(super) fn is_closed(&self) -> bool {
         self.odd & SHUT != 0
     }

@@ -2,7 +2,7 @@
 //! those of [`super`].
 
 use super::lend::LENT;
-use super::{Received, Sent, Side, State, WhenFull};
+use super::{ChanState, Received, Sent, Side, WhenFull};
 use crate::channel::entry::{CLOSED, DONE, Entry, LINKED, LOOKS, Met};
 use crate::channel::ring::{Messages, Ring};
 use crate::select::Link;
@@ -11,7 +11,7 @@ use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{MultiWait, Waiter};
 use std::mem::ManuallyDrop;
 
-impl<T> State<T> {
+impl<T> ChanState<T> {
     pub(super) fn nobody_waits(&self) -> bool {
         self.waiting_receivers.is_empty() && self.waiting_senders.is_empty() && self.watching.is_empty()
     }

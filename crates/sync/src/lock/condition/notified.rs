@@ -1,6 +1,6 @@
 //! One wait at a [`Condition`]: what it does under the condition's lock, and what blocks with it.
 
-use super::{ALONE, Condition, Slot};
+use super::{ALONE, Condition, ConditionSlot};
 use crate::entry::{Entry, LINKED};
 use crate::lock::mutex::MutexGuard;
 use crate::lock::op::{self, Op};
@@ -32,7 +32,7 @@ impl<T> Notified<'_, T> {
     /// # Safety
     /// The wait was ended by a notification, which has filled `slot`; the value in it is taken
     /// once.
-    unsafe fn receive(&mut self, slot: *mut Slot<T>) {
+    unsafe fn receive(&mut self, slot: *mut ConditionSlot<T>) {
         // SAFETY: a notification has filled `slot`, and its value is taken once (this function's
         // contract).
         unsafe { self.got = Some(((*slot).value.as_ptr().read(), (*slot).generation == ALONE)) };
@@ -52,14 +52,19 @@ impl<T> Drop for Notified<'_, T> {
 
 // SAFETY: entries are linked and taken out under the lock.
 unsafe impl<T> Op for Notified<'_, T> {
-    type Slot = Slot<T>;
+    type Slot = ConditionSlot<T>;
     const REASON: WaitReason = WaitReason::Condition;
 
-    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<Slot<T>>, waiter: &mut Option<Waiter>) -> bool {
+    unsafe fn start(
+        &mut self,
+        caller: Caller,
+        entry: *mut Entry<ConditionSlot<T>>,
+        waiter: &mut Option<Waiter>,
+    ) -> bool {
         let Some(waiter) = waiter.take() else { return false };
         let blocks = !waiter.is_future();
         self.condition.inner.locked(caller, |state| {
-            let slot = Slot { generation: state.generation, value: MaybeUninit::uninit() };
+            let slot = ConditionSlot { generation: state.generation, value: MaybeUninit::uninit() };
             // SAFETY: `entry` is idle, and stays where it is until it is ended or given up (this
             // method's contract); the lock is held.
             unsafe {
@@ -79,19 +84,19 @@ unsafe impl<T> Op for Notified<'_, T> {
         false
     }
 
-    unsafe fn ended(&mut self, slot: *mut Slot<T>) {
+    unsafe fn ended(&mut self, slot: *mut ConditionSlot<T>) {
         // SAFETY: the wait was ended with `DONE` (this method's contract), which only a
         // notification does, once it has filled `slot`; its value is taken here alone.
         unsafe { self.receive(slot) };
     }
 
-    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<Slot<T>>, waiter: &mut Option<Waiter>) {
+    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<ConditionSlot<T>>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in this condition's list,
         // whose lock is held.
         self.condition.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
     }
 
-    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<Slot<T>>) -> u8 {
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<ConditionSlot<T>>) -> u8 {
         // SAFETY: `entry` was linked by `start` (this method's contract): if it is linked still, it
         // is in this list, and stays so under the lock.
         let (outcome, waiter) = self.condition.inner.locked(caller, |state| unsafe {
@@ -105,7 +110,7 @@ unsafe impl<T> Op for Notified<'_, T> {
     }
 
     /// It has the value: if it does not take it, it goes to the next.
-    unsafe fn undo(&mut self, _: u8, slot: *mut Slot<T>) -> bool {
+    unsafe fn undo(&mut self, _: u8, slot: *mut ConditionSlot<T>) -> bool {
         // SAFETY: `withdraw` said `DONE` (this method's contract), which comes of a notification,
         // once it has filled `slot`; its value is taken here alone.
         unsafe { self.receive(slot) };
@@ -158,8 +163,8 @@ impl<T> Condition<T> {
         deadline: Option<Instant>,
     ) -> (ReentrantLockGuard<'a, U>, Option<T>) {
         /// Gives the lock back if the wait did not come to it.
-        struct Held<'a, 'b, U: ?Sized, T>(&'a ReentrantLock<U>, Notified<'b, T>);
-        impl<U: ?Sized, T> Drop for Held<'_, '_, U, T> {
+        struct HeldReentrant<'a, 'b, U: ?Sized, T>(&'a ReentrantLock<U>, Notified<'b, T>);
+        impl<U: ?Sized, T> Drop for HeldReentrant<'_, '_, U, T> {
             fn drop(&mut self) {
                 if !self.1.unlocked {
                     // SAFETY: the raw lock is held in the name of the guard, which was forgotten.
@@ -177,7 +182,7 @@ impl<T> Condition<T> {
         );
         std::mem::forget(guard);
         lock.disown();
-        let mut held = Held(lock, self.waits(first, Some(lock.raw())));
+        let mut held = HeldReentrant(lock, self.waits(first, Some(lock.raw())));
         op::wait(&mut held.1, deadline);
         // If this unwinds, what was received goes to the next.
         (lock.lock(), held.1.take())
