@@ -30,8 +30,8 @@ impl<T> BlockedEnd<T> {
             Side::Send => end::<T, true>,
             Side::Receive => end::<T, false>,
         };
-        // SAFETY: the wait is the first field of a `BlockedEnd` for good (checked in `end`), at this
-        // side of its channel, which its owner keeps while it waits.
+        // SAFETY: the wait is the first field of a `BlockedEnd` for good (checked in `end`), at
+        // this side of its channel, which its owner keeps while it waits.
         unsafe { blocked.wait.end_by(ends) };
         blocked
     }
@@ -70,7 +70,7 @@ unsafe fn end<T, const SEND: bool>(node: *const Parked) -> bool {
     let blocked = node.cast::<BlockedEnd<T>>();
     let side = if SEND { Side::Send } else { Side::Receive };
     // SAFETY: the task does not go on before this returns (this function's contract): so the
-    // `BlockedEnd` in its frame stands, and its channel, which the task keeps. The entry is in no list
-    // but that of this side.
+    // `BlockedEnd` in its frame stands, and its channel, which the task keeps. The entry is in no
+    // list but that of this side.
     unsafe { (*(*blocked).chan).give_up(Caller::get(), (*blocked).at(), side).is_some() }
 }
