@@ -2,7 +2,7 @@
 //! (computations), made on threads that are there for it.
 //!
 //! ```text
-//!  caller's frame: Call { closure, result, wait } <--- CallJob { run, call } ---> pool's queue ---> a thread of the pool
+//!  caller's frame: Call { closure, result, wait } <--- CallJob { run, call } ---> pool's queue ---> a thread
 //!  caller: put the job in, block                        thread: run the closure, store the result, wake the caller
 //! ```
 //! **Invariant.** The frame stands until the job has run: the caller waits without a limit, and the
