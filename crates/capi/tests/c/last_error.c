@@ -111,7 +111,11 @@ static void a_long_text(const char *mode, int shift) {
     whole(myriad_last_error());
     atomic_store(&spins, 0);
     OK(myriad_join(spinning, NULL));
-    for (int i = 0; i < 3; i++) CHECK(myriad_join(tasks[i], NULL) == MYRIAD_ERROR_SHUTDOWN);
+    // On a busy machine a spare may have begun one: then it has ended by now, or does.
+    for (int i = 0; i < 3; i++) {
+        int status = myriad_join(tasks[i], NULL);
+        CHECK(status == MYRIAD_ERROR_SHUTDOWN || status == MYRIAD_OK);
+    }
 }
 
 int main(int argc, char **argv) {
