@@ -183,7 +183,7 @@ impl Object for Channel {
         }
         let at = dice.below(self.channels() as u64) as u8;
         match self.mix {
-            Mix::Closing => return closes::told_late(at, dice),
+            Mix::Closing => return closes::told_late(actor, at, dice),
             Mix::Kept => return closes::kept(at, dice),
             _ => {}
         }
