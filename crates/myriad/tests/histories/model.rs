@@ -46,6 +46,8 @@ pub(crate) enum How {
     AwaitExactly(u32),
     /// As a future that is polled so many times, and dropped.
     Dropped(u8),
+    /// As a future with a slow waker of somebody else's, in any actor.
+    AwaitSlowly,
 }
 
 /// What an operation has said.
@@ -121,7 +123,7 @@ impl<Op> Call<Op> {
     /// Ends without having been possible, in a step that leaves this state; if the form does that.
     pub(crate) fn give_up<M>(&self, state: M) -> Option<Step<M>> {
         let (answer, late) = match self.how {
-            How::Wait | How::Await => return None,
+            How::Wait | How::Await | How::AwaitSlowly => return None,
             How::Now => (Answer::Nothing, false),
             How::Dropped(_) => (Answer::Gone, false),
             How::Within(_) | How::Cancelled(_) | How::AwaitWithin(_) | How::AwaitExactly(_) => (Answer::Timeout, true),

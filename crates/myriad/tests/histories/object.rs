@@ -6,7 +6,8 @@ use myriad::time::timeout_async;
 use std::fmt::Debug;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::task::Poll;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 /// An object under test: its operations, how each is called, and what it promises.
@@ -116,6 +117,15 @@ impl Dice {
         }
     }
 
+    /// A call that waits without a time limit, often as one that is slow to be woken: so that the
+    /// others are told late what has happened, and their time may be over before that.
+    pub(crate) fn or_slowly<Op>(&mut self, call: Call<Op>) -> Call<Op> {
+        match call.how {
+            How::Wait | How::Await if self.below(3) > 0 => Call { how: How::AwaitSlowly, ..call },
+            _ => call,
+        }
+    }
+
     /// A form of a future.
     pub(crate) fn future_how(&mut self) -> How {
         match self.below(4) {
@@ -138,7 +148,7 @@ pub(crate) fn waited<T>(
         How::Within(limit) => within(nanos(limit)).ok_or(Answer::Timeout),
         How::Cancelled(limit) => myriad::time::timeout(nanos(limit), wait).map_err(|_| Answer::Timeout),
         How::Wait => Ok(wait()),
-        How::Await | How::AwaitWithin(_) | How::AwaitExactly(_) | How::Dropped(_) => {
+        How::Await | How::AwaitWithin(_) | How::AwaitExactly(_) | How::Dropped(_) | How::AwaitSlowly => {
             unreachable!("a future's form, in a closure")
         }
     }
@@ -167,8 +177,36 @@ pub(crate) async fn awaited<T>(how: How, future: impl Future<Output = T>) -> Res
             })
             .await
         }
+        How::AwaitSlowly => {
+            let mut future = pin!(future);
+            let slowly = |cx: &mut Context<'_>| {
+                let waker = slow(cx.waker());
+                future.as_mut().poll(&mut Context::from_waker(&waker))
+            };
+            Ok(poll_fn(slowly).await)
+        }
         _ => Ok(future.await),
     }
+}
+
+/// A waker that keeps whoever calls it, after it has woken.
+struct Slow(Waker);
+
+/// For so long, about as long as the limits are. It sleeps, so that the others run meanwhile also
+/// where there are fewer processors than actors.
+const SLOW: Duration = Duration::from_micros(60);
+
+impl Wake for Slow {
+    fn wake(self: Arc<Self>) {
+        self.0.wake_by_ref();
+        std::thread::sleep(SLOW);
+    }
+}
+
+/// A slow waker, which wakes what this one wakes. It is nobody's whom the engine knows, so those
+/// behind it in a list are told only when it has returned.
+pub(crate) fn slow(waker: &Waker) -> Waker {
+    Arc::new(Slow(waker.clone())).into()
 }
 
 /// The same, where the future may have a time limit of its own.

@@ -1,7 +1,7 @@
 //! Runs programs, and writes down what happens: the actors of a program, in one place, over many
 //! rounds.
 
-use super::model::{Answer, Call};
+use super::model::{Answer, Call, How};
 use super::object::Object;
 use super::place::{Actor, Place};
 use super::search::Event;
@@ -65,7 +65,10 @@ impl<O: Object> Stage<O> {
                     give_way();
                 }
                 let begin = now();
-                let answer = catch_unwind(AssertUnwindSafe(|| O::call(&mut hand, call)));
+                let answer = catch_unwind(AssertUnwindSafe(|| match call.how {
+                    How::AwaitSlowly => myriad::block_on(O::call_async(&mut hand, call)),
+                    _ => O::call(&mut hand, call),
+                }));
                 self.write(round, actor, call, begin, answer.unwrap_or(Answer::Panicked));
             }
             drop(hand);

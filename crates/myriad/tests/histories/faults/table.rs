@@ -18,7 +18,7 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
     ("served-though-closed", "close bounded", &[SLOW_CLOSE]),
     (
         "timeout-though-closed",
-        "close bounded",
+        "closing",
         &[
             SLOW_CLOSE,
             (
@@ -37,6 +37,43 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
             "if FAULT { return Err(RecvTimeoutError::Timeout); }
                 return self.try_receive(reader).map_err(",
         )],
+    ),
+    (
+        "select-late-though-closed",
+        "closing",
+        &[(
+            "sync/src/select/blocking.rs",
+            "if let Some(output) = unsafe { arms.attempt_all(order, caller, None) } {",
+            "if (woken || limit.is_none() || !FAULT)
+            && let Some(output) = unsafe { arms.attempt_all(order, caller, None) }
+        {",
+        )],
+    ),
+    // (With more time between a select's look and its place in line.)
+    (
+        "select-served-though-closed",
+        "kept",
+        &[
+            (
+                "sync/src/channel/arm.rs",
+                "let (link, waiter) = self.chan.locked(caller, |state| unsafe { state.receive_or_wait(at, me) });",
+                "if FAULT { std::thread::sleep(std::time::Duration::from_micros(100)) }
+        let (link, waiter) = self.chan.locked(caller, |state| unsafe { state.receive_or_wait(at, me) });",
+            ),
+            (
+                "sync/src/channel/chan/state.rs",
+                "if self.is_closed() {
+                return (Self::end_alone(entry, CLOSED, me), None);",
+                "if self.is_closed() && !FAULT {
+                return (Self::end_alone(entry, CLOSED, me), None);",
+            ),
+            (
+                "sync/src/channel/chan/state.rs",
+                "self.wait(Side::Receive, entry, me.waiter());",
+                "if FAULT && self.is_closed() { return (Self::end_alone(entry, CLOSED, me), None); }
+            self.wait(Side::Receive, entry, me.waiter());",
+            ),
+        ],
     ),
     ("no-last-try", "mutex", &[]),
     ("place-held", "rwlock", &[]),

@@ -85,7 +85,10 @@ impl Object for Broadcast {
             0..=4 => Call::now(Op::Send(value)),
             5 => Call::now(Op::Len),
             6 => Call::now(Op::Close),
-            _ => dice.waits(Op::Recv),
+            _ => {
+                let recv = dice.waits(Op::Recv);
+                dice.or_slowly(recv)
+            }
         }]
     }
 

@@ -40,7 +40,10 @@ pub(crate) fn all() -> Vec<Box<dyn Subject>> {
             all.push(Box::new(Channel { mix, full, capacity }));
         }
     }
-    let others: [Box<dyn Subject>; 26] = [
+    let others: [Box<dyn Subject>; 29] = [
+        Box::new(Channel { mix: Mix::Closing, full: Full::Wait, capacity: 0 }),
+        Box::new(Channel { mix: Mix::Closing, full: Full::Wait, capacity: 1 }),
+        Box::new(Channel { mix: Mix::Kept, full: Full::Wait, capacity: 0 }),
         Box::new(Channel { mix: Mix::Default, full: Full::Wait, capacity: 2 }),
         Box::new(Channel { mix: Mix::Once, full: Full::Wait, capacity: 1 }),
         Box::new(Channel { mix: Mix::Stream, full: Full::Wait, capacity: 0 }),

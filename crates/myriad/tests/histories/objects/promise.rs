@@ -48,7 +48,10 @@ impl Object for Promise {
         vec![match dice.below(10) {
             0 | 1 => Call::now(Op::Send(value)),
             2 | 3 => Call::now(Op::IsSet),
-            _ => dice.waits(Op::Recv),
+            _ => {
+                let recv = dice.waits(Op::Recv);
+                dice.or_slowly(recv)
+            }
         }]
     }
 

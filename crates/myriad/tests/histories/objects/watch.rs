@@ -72,7 +72,10 @@ impl Object for Watch {
             4 => Call::now(Op::Get),
             5 => Call::now(Op::HasChanged),
             6 => Call::now(Op::Close),
-            _ => dice.waits(Op::Recv),
+            _ => {
+                let recv = dice.waits(Op::Recv);
+                dice.or_slowly(recv)
+            }
         }]
     }
 

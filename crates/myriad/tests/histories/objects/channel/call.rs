@@ -1,10 +1,12 @@
 //! How each operation of a channel is called.
 
-use super::{Ends, Op, ROUNDS, select};
+use super::{Ends, Op, ROUNDS, Sending, select};
 use crate::model::{Answer, Call, How};
-use crate::object::{awaited, awaited_or, either, nanos, waited};
+use crate::object::{awaited, awaited_or, either, nanos, slow, waited};
 use futures_util::{SinkExt, StreamExt};
 use myriad::channel::{RecvError, RecvTimeoutError, TryRecvError};
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
 
 pub(super) fn blocking(ends: &mut Ends, call: &Call<Op>) -> Answer {
     match call.op {
@@ -52,8 +54,23 @@ pub(super) fn blocking(ends: &mut Ends, call: &Call<Op>) -> Answer {
             }
         }
         Op::Select(form, arms) => select::blocking(ends, form, arms, call.how),
+        Op::Begin(at, value) => {
+            let tx = ends.tx[usize::from(at)].clone();
+            let mut future: Sending = Box::pin(async move { tx.send_async(value).await.is_ok() });
+            // Twice: who has done much in a row is told to rest once, and is not in line yet.
+            let (waker, mut done) = (slow(Waker::noop()), None);
+            for _ in 0..2 {
+                if done.is_none()
+                    && let Poll::Ready(sent) = future.as_mut().poll(&mut Context::from_waker(&waker))
+                {
+                    done = Some(sent);
+                }
+            }
+            ends.begun = Mutex::new(Some((future, done)));
+            Answer::Done
+        }
         Op::SendOnce(value) => sent(ends.once.take().is_some_and(|tx| tx.send(value).is_ok())),
-        Op::Next | Op::Feed(_) => myriad::block_on(in_future(ends, call)),
+        Op::Next | Op::Feed(_) | Op::End(..) => myriad::block_on(in_future(ends, call)),
         Op::Shuttle(value) => {
             for _ in 0..ROUNDS {
                 // Full if nobody has taken it, and nothing if somebody has.
@@ -89,6 +106,13 @@ pub(super) async fn in_future(ends: &mut Ends, call: &Call<Op>) -> Answer {
         Op::Next => {
             let stream = ends.stream.as_mut().expect("a stream");
             either(awaited(call.how, stream.next()).await, received)
+        }
+        Op::End(..) => {
+            let (future, done) = ends.begun.get_mut().unwrap().take().expect("a send was begun");
+            match done {
+                Some(done) => sent(done),
+                None => either(awaited(call.how, future).await, sent),
+            }
         }
         Op::Feed(value) => sent(ends.sink.as_mut().expect("a sink").send(value).await.is_ok()),
         _ if call.how == How::Now => blocking(ends, call),

@@ -2,6 +2,7 @@
 //! two of them.
 
 mod call;
+mod closes;
 pub(crate) mod model;
 mod select;
 
@@ -11,6 +12,8 @@ use model::{Channels, Full};
 use myriad::channel::{
     IntoSink, IntoStream, OnceSender, Receiver, Sender, bounded, dropping, oneshot, sliding, unbounded,
 };
+use std::pin::Pin;
+use std::sync::Mutex;
 
 /// An operation; the numbers are those of a channel, and of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,6 +31,10 @@ pub(crate) enum Op {
     /// Of a stream, and of a sink.
     Next,
     Feed(i32),
+    /// Begins to send as a future, which is kept, in line or done, until its end is awaited by the
+    /// same actor: it does nothing meanwhile for which it would wait.
+    Begin(u8, i32),
+    End(u8, i32),
     /// Moves a message to and fro, so that it is in one of the channels all the time, unless others
     /// take it.
     Shuttle(i32),
@@ -79,6 +86,10 @@ pub(crate) enum Mix {
     Once,
     /// Through a stream and a sink.
     Stream,
+    /// Selects with a time limit over channels that others close, and some are told late.
+    Closing,
+    /// The same, with sends that are begun, and kept.
+    Kept,
 }
 
 pub(crate) struct Channel {
@@ -95,7 +106,11 @@ pub(crate) struct Ends {
     once: Option<OnceSender<i32>>,
     stream: Option<IntoStream<i32>>,
     sink: Option<IntoSink<i32>>,
+    /// A send that was begun, and what came of it if it is done. (In a mutex only to be `Sync`.)
+    begun: Mutex<Option<(Sending, Option<bool>)>>,
 }
+
+type Sending = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 impl Ends {
     pub(crate) fn new(ends: Vec<(Sender<i32>, Receiver<i32>)>) -> Ends {
@@ -109,7 +124,7 @@ impl Channel {
     /// ever; of two everybody has both ends.
     fn sends(&self, actor: usize) -> bool {
         match self.mix {
-            Mix::Select | Mix::Default => true,
+            Mix::Select | Mix::Default | Mix::Closing | Mix::Kept => true,
             Mix::Once => actor == 0,
             _ => actor.is_multiple_of(2),
         }
@@ -118,7 +133,7 @@ impl Channel {
         self.channels() == 2 || !self.sends(actor)
     }
     fn channels(&self) -> usize {
-        if matches!(self.mix, Mix::Select | Mix::Default) { 2 } else { 1 }
+        if matches!(self.mix, Mix::Select | Mix::Default | Mix::Closing | Mix::Kept) { 2 } else { 1 }
     }
 
     fn open(&self) -> (Sender<i32>, Receiver<i32>) {
@@ -155,7 +170,11 @@ impl Object for Channel {
             (_, usize::MAX) => "unbounded".to_string(),
             (_, n) => format!("bounded {n}"),
         };
-        format!("{} {kind}", ["channel", "close", "look", "select", "default", "oneshot", "stream"][self.mix as usize])
+        format!(
+            "{} {kind}",
+            ["channel", "close", "look", "select", "default", "oneshot", "stream", "closing", "kept"]
+                [self.mix as usize]
+        )
     }
 
     fn calls(&self, actor: usize, dice: &mut Dice) -> Vec<Call<Op>> {
@@ -163,6 +182,11 @@ impl Object for Channel {
             return moves(actor, dice);
         }
         let at = dice.below(self.channels() as u64) as u8;
+        match self.mix {
+            Mix::Closing => return closes::told_late(actor, at, dice),
+            Mix::Kept => return closes::kept(at, dice),
+            _ => {}
+        }
         let call = match (self.mix, dice.below(12)) {
             (Mix::Once, _) if self.sends(actor) => Call::now(Op::IsClosed(at)),
             (Mix::Stream, _) if self.sends(actor) => {
@@ -202,7 +226,7 @@ impl Object for Channel {
     fn last(&self, actor: usize) -> Vec<Call<Op>> {
         let leave = Call::now(Op::Leave { sends: self.sends(actor), receives: self.receives(actor) });
         match self.mix {
-            Mix::Select | Mix::Default => Vec::new(),
+            Mix::Select | Mix::Default | Mix::Closing | Mix::Kept => Vec::new(),
             Mix::Once if actor == 0 => vec![Call::now(Op::SendOnce(1))],
             _ => vec![leave],
         }
@@ -247,7 +271,10 @@ impl Object for Channel {
     }
 
     fn relief(&self) -> Vec<Call<Op>> {
-        if self.mix == Mix::Select { vec![Call::now(Op::Close(0)), Call::now(Op::Close(1))] } else { Vec::new() }
+        match self.mix {
+            Mix::Select | Mix::Closing | Mix::Kept => vec![Call::now(Op::Close(0)), Call::now(Op::Close(1))],
+            _ => Vec::new(),
+        }
     }
 }
 

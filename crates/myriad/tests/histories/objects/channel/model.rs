@@ -325,6 +325,16 @@ impl Model for Channels {
             }
             Op::Send(at, value) => self.wait(actor, call, &[Arm::Send(at, value)]),
             Op::Recv(at) | Op::Look { at, .. } => self.wait(actor, call, &[Arm::Recv(at)]),
+            Op::End(at, value) => self.wait(actor, call, &[Arm::Send(at, value)]),
+            Op::Begin(at, value) => {
+                match state.send(at.into(), value) {
+                    Some(brought) => state.served[actor] = Some(Served { arm: 0, brought }),
+                    None => {
+                        state.chans[usize::from(at)].waiting_senders.push(Waiter { actor, arm: 0, value, looks: false })
+                    }
+                }
+                at_once(state, Answer::Done)
+            }
             Op::Next => self.wait(actor, call, &[Arm::Recv(0)]),
             Op::Feed(value) => self.wait(actor, call, &[Arm::Send(0, value)]),
             Op::Select(_, arms) => self.wait(actor, call, &arms),
