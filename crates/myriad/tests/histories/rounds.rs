@@ -181,7 +181,9 @@ pub(crate) fn run<O: Object>(
         let events = stage.events.load(Relaxed);
         if events != seen {
             (seen, since, idle) = (events, Instant::now(), IDLE);
-        } else if since.elapsed() > patience() {
+        } else if since.elapsed() > patience() && (!helps || idle > IDLE) {
+            // (With relief only after the first: who watches may itself have been stopped for
+            // long.)
             let stuck = stage.rounds.iter().find(|round| round.ended.load(Acquire) < actors);
             stuck.into_iter().for_each(|round| hangs(&history(round)));
             std::process::abort();
