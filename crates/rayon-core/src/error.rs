@@ -38,7 +38,9 @@ impl fmt::Display for ThreadPoolBuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             // Word for word: programs and tests compare these two.
-            ErrorKind::GlobalPoolAlreadyInitialized => f.write_str("The global thread pool has already been initialized."),
+            ErrorKind::GlobalPoolAlreadyInitialized => {
+                f.write_str("The global thread pool has already been initialized.")
+            }
             ErrorKind::CurrentThreadAlreadyInPool => {
                 f.write_str("The current thread is already part of another thread pool.")
             }
