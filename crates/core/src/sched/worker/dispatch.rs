@@ -31,8 +31,6 @@ pub(crate) const IN_A_ROW: u32 = 2 * SELDOM;
 /// The slot.
 pub(crate) struct RunNext {
     task: Cell<Option<Runnable>>,
-    /// Is there a task?
-    any: Cell<bool>,
     /// The worker's `tick_countdown` before.
     tick_countdown: Cell<u32>,
     /// How many were entered ...
@@ -45,7 +43,6 @@ impl Default for RunNext {
     fn default() -> Self {
         RunNext {
             task: Cell::new(None),
-            any: Cell::new(false),
             tick_countdown: Cell::new(0),
             in_a_row: Cell::new(0),
             tick_count: Cell::new(0),
@@ -55,7 +52,7 @@ impl Default for RunNext {
 
 impl fmt::Debug for RunNext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunNext").field("any", &self.any.get()).finish_non_exhaustive()
+        f.debug_struct("RunNext").field("any", &!self.is_empty()).finish_non_exhaustive()
     }
 }
 
@@ -68,14 +65,12 @@ impl RunNext {
         too_much
     }
 
-    fn put(&self, task: Runnable) {
-        self.any.set(true);
-        self.task.set(Some(task));
-    }
-
-    fn take(&self) -> Option<Runnable> {
-        self.any.set(false);
-        self.task.take()
+    /// (A look takes the task out, and puts it back.)
+    fn is_empty(&self) -> bool {
+        let task = self.task.take();
+        let is_empty = task.is_none();
+        self.task.set(task);
+        is_empty
     }
 }
 
@@ -88,7 +83,7 @@ impl Role {
     /// queue; a cancellation of the caller arrives after it has begun, as always.)
     pub(crate) fn may_enter(self) -> Option<MayEnter> {
         // Not in a destructor that runs because of a panic.
-        let may = |w: &Worker| !w.run_next.any.get() && !std::thread::panicking() && w.ensure_stack().is_ok();
+        let may = |w: &Worker| w.run_next.is_empty() && !std::thread::panicking() && w.ensure_stack().is_ok();
         if !may(&self) {
             return None;
         }
@@ -129,7 +124,7 @@ impl MayEnter {
     pub(crate) fn enter(self, task: Runnable) -> Role {
         let MayEnter(w) = self;
         let running = checkpoint::running(&w);
-        w.run_next.put(task);
+        w.run_next.task.set(Some(task));
         w.run_next.tick_countdown.set(w.tick_countdown.load(Relaxed));
         let w = w.set_aside();
         // SAFETY: `running` is the record of what ran here before it was set aside, and runs again.
@@ -141,7 +136,7 @@ impl MayEnter {
 impl Worker {
     /// The task that is to be entered with this turn.
     pub(crate) fn take_run_next(&self) -> Option<Runnable> {
-        let task = self.run_next.take();
+        let task = self.run_next.task.take();
         if task.is_some() {
             self.tick_countdown.store(self.run_next.tick_countdown.get(), Relaxed);
         }
@@ -150,7 +145,7 @@ impl Worker {
 
     /// The loop ends.
     pub(crate) fn give_run_next_back(&self) {
-        if let Some(task) = self.run_next.take() {
+        if let Some(task) = self.run_next.task.take() {
             self.pool.inject_into(None, task, self.pool.origin());
         }
     }
