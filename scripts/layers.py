@@ -77,7 +77,7 @@ CAUGHT = {
         "sched/user_code/alone": (1, "the door, where no task runs"),
         "sched/user_code/stored": (1, "the door: takes a waker to keep it"),
         "sched/wait/caller": (1, "a poll that wakes its own task, with the waker of its caller, which it holds as any future does"),
-        "api/pair": (2, "waits of the engine, out of which the panic of a joined task goes on"),
+        "api/pair": (3, "waits of the engine, out of which the panic of a joined task goes on"),
         "api/scope": (1, "a cancellation that arrives in the owner, who has a value in hand"),
         "api/try_scope": (1, "the end of the scope, out of which a panic goes on"),
         "api/spawn": (1, "the start of the global runtime, which may panic"),

@@ -253,13 +253,29 @@ where
     RA: Send,
     RB: Send,
 {
-    match w {
-        Some(w) => on_fresh_stack::<GUEST, _, _>(w, place, move || join_at::<GUEST, _, _, _, _>(a, b, place)),
-        None => {
-            let again = move || join_at::<GUEST, _, _, _, _>(a, b, place);
-            crate::api::run::run_on(global::home(), place, GUEST, again)
-        }
+    let (mut pair, mut results) = (Some((a, b)), None);
+    let called = call_elsewhere::<GUEST>(w, place, &mut || {
+        let (a, b) = pair.take().expect("called once");
+        results = Some(join_at::<GUEST, _, _, _, _>(a, b, place));
+    });
+    match called {
+        Ok(()) => results.expect("called"),
+        // (The closures are still there if the task never began.)
+        Err(payload) => unwind::drop_and_resume(pair, payload),
     }
+}
+
+/// Calls `f`, once, as a task of the global runtime, or on a fresh stack of this worker. Compiled
+/// once: programs have many joins, and few of them come here.
+fn call_elsewhere<const GUEST: bool>(
+    w: Option<Role>,
+    place: &'static Location<'static>,
+    f: &mut (dyn FnMut() + Send),
+) -> Result<(), Payload> {
+    unwind::catch(|| match w {
+        Some(w) => on_fresh_stack::<GUEST>(w, place, f),
+        None => crate::api::run::run_on(global::home(), place, GUEST, f),
+    })
 }
 
 #[inline(always)]
@@ -430,13 +446,7 @@ unsafe fn wait_for_frame(w: Role, header: &Header) -> Role {
 
 /// Runs `f` on an empty stack of this worker (or on another worker), while the caller's is set
 /// aside: recursion is bounded by memory, not by the size of a stack.
-#[cold]
-#[inline(never)]
-fn on_fresh_stack<const GUEST: bool, F, T>(w: Role, place: &'static Location<'static>, f: F) -> T
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
+fn on_fresh_stack<const GUEST: bool>(w: Role, place: &'static Location<'static>, f: &mut (dyn FnMut() + Send)) {
     if let Err(error) = w.ensure_stack() {
         no_stack(&error);
     }
@@ -448,10 +458,7 @@ where
     w.push_next(unsafe { task.begin(flags_on::<GUEST>(&w), place) }.into_unstarted());
     let result = unwind::catch(|| join_stolen(w, &task));
     loan.give_back();
-    match result {
-        Ok(value) => value,
-        Err(payload) => unwind::resume(payload),
-    }
+    result.unwrap_or_else(|payload| unwind::resume(payload));
 }
 
 #[cold]

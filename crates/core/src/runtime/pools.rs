@@ -110,7 +110,7 @@ pub struct NoPool {
 }
 
 impl NoPool {
-    /// The pools that there are; none if the runtime has ended and another one has taken its place.
+    /// The pools that there are; none if the runtime has ended and no task of it is left.
     pub fn pools(&self) -> &[String] {
         &self.there
     }
@@ -158,8 +158,8 @@ impl Handle {
             .ok_or_else(|| NoPool { asked: name.into(), there: there.iter().map(|pool| pool.0.to_string()).collect() })
     }
 
-    /// All pools of the same runtime, `default` first. (Once that has ended, and another has its
-    /// place: this one alone.)
+    /// All pools of the same runtime, `default` first. (Once that has ended, and no task of it is
+    /// left: this one alone.)
     pub fn pools(&self) -> Vec<Handle> {
         let runtime_pools = self.inner().runtime_pools();
         runtime_pools

@@ -427,9 +427,11 @@ impl Pool {
         pool
     }
 
-    /// No task of the ended runtime is left: another may use the pool.
+    /// No task of the ended runtime is left: another may use the pool. Its handles know no other
+    /// pool any more.
     pub(crate) fn give_back(&'static self) {
         self.drop_hooks();
+        *locked(&self.runtime_pools) = Arc::new(RuntimePools::none());
         locked(&FREE).clean.push(self);
     }
 
@@ -473,7 +475,7 @@ impl Pool {
         self.main_pool.store(std::ptr::from_ref(main_pool).cast_mut(), Relaxed);
     }
 
-    /// The pools of the runtime that uses it, or used it last.
+    /// The pools of the runtime that uses it. None, once that has ended and no task of it is left.
     pub(crate) fn runtime_pools(&self) -> Arc<RuntimePools> {
         locked(&self.runtime_pools).clone()
     }

@@ -1,7 +1,7 @@
 //! What is done with a panic that was caught: the panic goes on, or its payload is dropped.
 
 use crate::sched::cancel;
-use crate::sched::user_code::{self, UserValue};
+use crate::sched::user_code;
 use crate::sched::worker::{self, Role};
 use std::panic::resume_unwind;
 
@@ -35,7 +35,15 @@ pub(crate) fn discard_as(w: Option<Role>, payload: Payload) -> Option<Role> {
 /// panic ends (std's hook has told).
 #[cold]
 pub fn drop_quietly<T>(value: T) {
-    _ = UserValue::new(value).drop_value().map_err(discard);
+    if std::mem::needs_drop::<T>() {
+        let mut value = Some(value);
+        call_quietly(&mut || drop(value.take()));
+    }
+}
+
+/// Calls a destructor of any type: compiled once.
+fn call_quietly(drops: &mut dyn FnMut()) {
+    _ = user_code::call(drops).map_err(discard);
 }
 
 /// Lets a caught panic go on for a caller who has a value of the user's in hand. The value is

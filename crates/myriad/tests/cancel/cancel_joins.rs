@@ -1,7 +1,7 @@
 //! Joins that begin to wait just when they are cancelled, and pass it on, while others look at the
 //! frames of the same workers.
 
-use crate::common::{each, wait_until};
+use crate::common::{each, full_length, wait_until};
 use myriad::{Runtime, join, time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -47,7 +47,8 @@ fn cancelled_once(rt: &Runtime, workers: usize) {
 /// threads mode.
 #[test]
 fn as_they_begin_to_wait() {
+    let rounds = if full_length() { 1000 } else { 200 };
     for workers in [2, 4] {
-        each(&[workers], |rt| (0..1000).for_each(|_| cancelled_once(rt, workers)));
+        each(&[workers], |rt| (0..rounds).for_each(|_| cancelled_once(rt, workers)));
     }
 }

@@ -1,13 +1,16 @@
 //! Time limits that run out just when the partner comes: nothing is lost, doubled or out of order.
 //!
-//! Some 100,000 operations in each test.
+//! At full length some 100,000 operations in each test.
 
 use crate::channel_common::*;
+use crate::common::full_length;
 use myriad::Runtime;
 use myriad::channel::*;
 use std::time::Duration;
 
-const MESSAGES: u32 = 1_400;
+fn messages() -> u32 {
+    if full_length() { 1_400 } else { 600 }
+}
 
 /// Pauses of a partner that is sometimes in time and sometimes late.
 fn pause(random: &mut Random) {
@@ -73,10 +76,10 @@ fn impatient_receivers() {
                     let random = Random::new(seed);
                     let receiving = start_blocking(rt, receiver, move || impatient_receiver(rx, random));
                     let mut random = Random::new(seed + 1);
-                    let messages = (0..MESSAGES).inspect(move |_| pause(&mut random));
-                    send_all(rt, sender, tx, messages).join();
+                    let sent = (0..messages()).inspect(move |_| pause(&mut random));
+                    send_all(rt, sender, tx, sent).join();
                     let (all, _) = receiving.join();
-                    assert!(all.iter().copied().eq(0..MESSAGES), "{receiver:?} {sender:?} {capacity:?}: {all:?}");
+                    assert!(all.iter().copied().eq(0..messages()), "{receiver:?} {sender:?} {capacity:?}: {all:?}");
                 }
             }
         }
@@ -93,9 +96,9 @@ fn impatient_senders() {
                 for receiver in KINDS {
                     let (tx, rx) = channel(capacity);
                     let random = Random::new(seed);
-                    let sending = start_blocking(rt, sender, move || impatient_sender(tx, 0..MESSAGES, random));
+                    let sending = start_blocking(rt, sender, move || impatient_sender(tx, 0..messages(), random));
                     let all = receive_all(rt, receiver, rx).join();
-                    assert!(all.iter().copied().eq(0..MESSAGES), "{sender:?} {receiver:?} {capacity:?}: {all:?}");
+                    assert!(all.iter().copied().eq(0..messages()), "{sender:?} {receiver:?} {capacity:?}: {all:?}");
                     sending.join();
                 }
             }
@@ -125,7 +128,7 @@ fn impatient_everywhere() {
                 .zip(0..)
                 .map(|(kind, i)| {
                     let (tx, random) = (tx.clone(), Random::new(seed + 10 + u64::from(i)));
-                    let messages = i * MESSAGES..(i + 1) * MESSAGES;
+                    let messages = i * messages()..(i + 1) * messages();
                     start_blocking(rt, kind, move || impatient_sender(tx, messages, random))
                 })
                 .collect();
@@ -134,12 +137,12 @@ fn impatient_everywhere() {
             let mut all = Vec::new();
             for (received, _) in receiving.into_iter().map(Running::join) {
                 for sender in 0..2 {
-                    assert!(received.iter().filter(|&m| m / MESSAGES == sender).is_sorted(), "{capacity:?}");
+                    assert!(received.iter().filter(|&m| m / messages() == sender).is_sorted(), "{capacity:?}");
                 }
                 all.extend(received);
             }
             all.sort_unstable();
-            assert!(all.into_iter().eq(0..2 * MESSAGES), "{capacity:?}, {late} sends late");
+            assert!(all.into_iter().eq(0..2 * messages()), "{capacity:?}, {late} sends late");
         }
     });
 }

@@ -68,7 +68,7 @@ fn handles() {
     });
 }
 
-/// Its pools are none, and not those of the later one.
+/// Its pools are none, and not those of the later one, nor those that it had.
 #[test]
 fn pools() {
     one_after_the_other(
@@ -83,6 +83,18 @@ fn pools() {
             assert!(catch(|| task::Builder::new().on(main).pool("side").spawn(|| ())).is::<String>());
         },
     );
+}
+
+/// Also where no later one has its place.
+#[test]
+fn pools_of_none() {
+    for mode in MODES {
+        let rt = mode.builder().workers(1).pool("side", 1).build().unwrap();
+        let main = rt.handle();
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
+        let error = main.pool("side").unwrap_err();
+        assert!(error.pools().is_empty() && error.to_string().contains("has ended"), "{error}");
+    }
 }
 
 #[test]

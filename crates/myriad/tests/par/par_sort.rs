@@ -1,7 +1,7 @@
 //! The parallel sorts against std's: inputs, elements, callers.
 
-use crate::common::{Drops, Mode, Rng, case, each, fibers_supported, full_length, in_both_modes};
-use crate::sort_common::{Item, LONG, PATTERNS, by_key, items, keys, seed, sorts};
+use crate::common::{Drops, Mode, Rng, case, each, fibers_supported, full_length};
+use crate::sort_common::{Item, LONG, PATTERNS, by_key, items, keys, seed, sorts, workers};
 use myriad::{join, par, scope};
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ fn check(v: &[Item], what: &dyn std::fmt::Display) {
 
 #[test]
 fn every_pattern() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let mut rng = Rng(7);
         for pattern in 0..PATTERNS {
             let v = items(&keys(pattern, LONG, &mut rng));
@@ -72,7 +72,7 @@ fn random_inputs() {
 
 #[test]
 fn natural_order_and_keys() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let v = items(&keys(1, LONG, &mut Rng(9)));
         let (all, by_key) = (
             {
@@ -107,7 +107,7 @@ fn natural_order_and_keys() {
 #[test]
 fn keys_are_computed_once() {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let mut v = keys(0, LONG, &mut Rng(10));
         let asked = AtomicUsize::new(0);
         rt.run(|| {
@@ -123,7 +123,7 @@ fn keys_are_computed_once() {
 
 #[test]
 fn owning_elements() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let mut v: Vec<String> = keys(0, LONG, &mut Rng(11)).iter().map(|key| format!("{key:x}")).collect();
         let mut expected = v.clone();
         expected.sort();
@@ -184,7 +184,7 @@ fn elements_of_all_sizes() {
 
 #[test]
 fn elements_without_a_size() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let mut v = vec![(); 1_000_000];
         rt.run(|| {
             par::sort(&mut v);
@@ -200,7 +200,7 @@ fn elements_without_a_size() {
 
 #[test]
 fn floats_in_total_order() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let mut rng = Rng(13);
         let mut v: Vec<f64> = (0..LONG).map(|_| f64::from_bits(rng.next())).collect();
         v.extend([0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 5e-324]);
@@ -271,7 +271,7 @@ fn radix_keys_in_a_part_of_their_range() {
 
 #[test]
 fn merging() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let mut rng = Rng(15);
         for n in [0, 1, 2, 100, 20_000, LONG] {
             for mid in [0, 1.min(n), n / 3, n / 2, n - n.min(1), n] {
@@ -315,7 +315,7 @@ fn from_foreign_threads() {
 
 #[test]
 fn nested_in_tasks_and_in_sorts() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let v = items(&keys(0, LONG, &mut Rng(18)));
         rt.run(|| {
             scope(|s| {
@@ -383,7 +383,7 @@ fn appended_at_a_blocks_border() {
         v.extend((0..new).map(|i: u32| (i.wrapping_mul(0x9e37_79b9) >> 7) % 10_000));
         let mut expected = v.clone();
         expected.sort();
-        each(if full_length() { &[1, 2, 4] } else { &[2] }, |rt| {
+        each(workers(), |rt| {
             let (mut stable, mut unstable) = (v.clone(), v.clone());
             let mut floats: Vec<f64> = v.iter().map(|&x| f64::from(x)).collect();
             rt.run(|| {

@@ -1,8 +1,8 @@
 //! Parallel sorts with comparators that panic, lie, block, are cancelled, or change what they
 //! compare: each element stays in the slice exactly once.
 
-use crate::common::{Counted, Drops, Rng, catch, each, full_length, in_both_modes, plan, text, wait_until};
-use crate::sort_common::{Cmp, LONG, keys, seed, sorts};
+use crate::common::{Counted, Drops, Rng, catch, each, full_length, plan, text, wait_until};
+use crate::sort_common::{Cmp, LONG, keys, seed, sorts, workers};
 use myriad::channel::{bounded, rendezvous};
 use myriad::sync::Mutex;
 use myriad::{par, spawn};
@@ -53,7 +53,7 @@ fn moments(rng: &mut Rng) -> Vec<usize> {
 fn a_panic_at_any_moment() {
     let mut rng = Rng(seed());
     let moments = moments(&mut rng);
-    each(&[1, 2], |rt| {
+    each(workers(), |rt| {
         for &pattern in patterns() {
             for &moment in &moments {
                 for (name, _, sort) in sorts::<Owned>() {
@@ -83,7 +83,7 @@ fn a_panic_at_any_moment() {
 
 #[test]
 fn keys_and_merges_that_panic() {
-    each(&[1, 2], |rt| {
+    each(workers(), |rt| {
         let all = &[0, 500, 19_999, 100_000, 1, 9_999, 30_000, 500_000];
         for &moment in if full_length() { &all[..] } else { &all[..4] } {
             let calls = AtomicUsize::new(0);
@@ -186,7 +186,7 @@ impl Ord for Ticking<'_> {
 #[test]
 fn liars_lose_no_element() {
     let seed = seed();
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let noise = AtomicU32::new(seed as u32 | 1);
         let random = |_: &Owned, _: &Owned| {
             // Not the same for the same pair, and not the same in both directions.
@@ -232,7 +232,7 @@ fn changes_by_the_comparator_are_kept() {
         times: AtomicU32,
         text: Mutex<String>,
     }
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         for pattern in [0, 1, 6, 7] {
             for (name, _, sort) in sorts::<Asked>() {
                 let keys = keys(pattern, 20_000, &mut Rng(26));
@@ -267,7 +267,7 @@ fn changes_by_the_comparator_are_kept() {
 /// Elements that only one thread may have at a time: `Send`, not `Sync`.
 #[test]
 fn elements_that_are_not_shared() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let mut v: Vec<(u32, Cell<u32>)> = keys(0, LONG, &mut Rng(27)).into_iter().map(|k| (k, Cell::new(0))).collect();
         let calls = AtomicUsize::new(0);
         rt.run(|| {
@@ -284,7 +284,7 @@ fn elements_that_are_not_shared() {
 
 #[test]
 fn comparators_that_block() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         for (name, _, sort) in sorts::<u32>() {
             let mut v = keys(0, 20_000, &mut Rng(28));
             let lock = Mutex::new(0_usize);
@@ -323,7 +323,7 @@ fn comparators_that_block() {
 /// tasks go on meanwhile.
 #[test]
 fn a_comparator_waits_for_another_task() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         for (_, _, sort) in sorts::<u32>() {
             let mut v = keys(0, 20_000, &mut Rng(29));
             let calls = AtomicUsize::new(0);
@@ -358,7 +358,7 @@ fn a_comparator_waits_for_another_task() {
 fn a_sort_that_is_cancelled() {
     let mut rng = Rng(seed());
     let moments: Vec<usize> = [0, 1000].into_iter().chain((0..6).map(|_| rng.below(400_000) as usize)).collect();
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         for &moment in &moments {
             for (name, _, sort) in sorts::<Owned>() {
                 let drops = Drops::new();
@@ -397,8 +397,8 @@ fn a_sort_that_is_cancelled() {
 #[test]
 fn floats_that_are_cancelled() {
     let seed = seed();
-    each(&[1, 2], |rt| {
-        for round in 0..20 {
+    each(workers(), |rt| {
+        for round in 0..if full_length() { 20 } else { 6 } {
             let mut r = Rng(seed ^ round);
             let floats: Vec<f64> = (0..LONG).map(|_| f64::from_bits(r.next())).collect();
             let mut before: Vec<u64> = floats.iter().map(|x| x.to_bits()).collect();
@@ -427,7 +427,7 @@ fn floats_that_are_cancelled() {
 
 #[test]
 fn the_panic_comes_out_unchanged() {
-    in_both_modes(|rt| {
+    each(workers(), |rt| {
         let mut v = keys(0, LONG, &mut Rng(31));
         let payload = catch(|| rt.run(|| par::sort_by(&mut v, |_, _| plan("all of them"))));
         assert!(text(&*payload).ends_with("all of them"));

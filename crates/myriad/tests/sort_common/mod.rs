@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // each test binary uses its part
 
-use crate::common::Rng;
+use crate::common::{Rng, full_length};
 use myriad::par;
 use std::cmp::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -23,6 +23,11 @@ pub(crate) fn sorts<T: Send + Sync>() -> [(&'static str, bool, Sort<T>); 3] {
         ("merge_sort_by", true, |v, cmp| par::merge_sort_by(v, cmp)),
         ("sort_unstable_by", false, |v, cmp| par::sort_unstable_by(v, cmp)),
     ]
+}
+
+/// Numbers of workers. At full length, alone and with more workers than processors as well.
+pub(crate) fn workers() -> &'static [usize] {
+    if full_length() { &[1, 2, 4] } else { &[2] }
 }
 
 pub(crate) const PATTERNS: usize = 13;

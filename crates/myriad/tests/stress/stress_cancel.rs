@@ -222,7 +222,7 @@ fn futures_in_their_first_poll() {
                 workers,
                 |b| b,
                 |rt| {
-                    for _ in 0..2 * goal() {
+                    for _ in 0..goal() {
                         let task = rt.spawn_async(std::future::pending::<()>());
                         (0..rng.below(700)).for_each(|_| std::hint::spin_loop());
                         task.cancel();
