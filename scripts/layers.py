@@ -69,7 +69,7 @@ SEAMS = {
 PAST_DOOR = re.compile(r"\bcatch_unwind\b|\bunwind::catch\(|\.wake_by_ref\(\)|\bptr::drop_in_place\(|\bassume_init_drop\(|(?:Option<|: )Waker\b")
 # What the calling task is there for: `user_code::body`.
 BODY = re.compile(r"\buser_code::body\(")
-DOORED = ["core", "task"]
+DOORED = ["core", "task", "sync", "par", "rayon-core", "capi", "foreign"]
 # Where that is right, how often, and why. These numbers only shrink.
 CAUGHT = {
     "core": {
@@ -85,6 +85,18 @@ CAUGHT = {
     "task": {
         "local_scope": (1, "a local task's waker is the scope's own, a `Signal`"),
     },
+    "sync": {},
+    "par": {
+        "sort/cached": (1, "keys that were made before a key function panicked, in its own frame, as of a `Vec` there"),
+    },
+    "rayon-core": {
+        "user_code": (1, "the body of a job, which is what its task or thread is there for"),
+        "own/latch": (1, "the wait itself, of a shielded task, which must end whatever happens"),
+    },
+    "capi": {
+        "error": (1, "a call of the interface, out of which no panic may go into a program in C"),
+    },
+    "foreign": {},
 }
 # Who runs bodies, and how often.
 BODIES = {
@@ -93,6 +105,11 @@ BODIES = {
         "api/try_scope": 3, "sched/cancel/mod": 1, "sched/context/inherit": 1, "sched/context/mod": 1, "sched/context/relocated": 1,
     },
     "task": {"local_scope": 3, "map_concurrent": 2},
+    "sync": {},
+    "par": {"failures": 1},
+    "rayon-core": {"broadcast": 1, "own/detached": 1, "own/job": 1, "own/mod": 1, "scope": 2, "shared": 1},
+    "capi": {},
+    "foreign": {},
 }
 
 
