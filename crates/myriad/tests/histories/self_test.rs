@@ -3,7 +3,7 @@
 
 use super::go;
 use super::model::{Answer, Brought, Call, How};
-use super::objects::{Arm, ChannelOp as Op, Channels, Form, Full};
+use super::objects::{Arm, ChannelOp as Op, Channels, Form, Full, SemaphoreOp, Semaphores};
 use super::search::{Event, Verdict, explain, may_stick};
 
 fn event(op: Op, how: How, answer: Answer, begin: u64, end: u64) -> Event<Op> {
@@ -53,6 +53,26 @@ fn a_timeout_was_impossible_when_its_time_was_over() {
     // The message came when the time was over.
     verdict(1, &[vec![send(1, 5, 20)], vec![late(0, 12)]], true);
     verdict(1, &[vec![send(1, 5, 9)], vec![late(0, 12)]], false);
+}
+
+/// Who waits with a limit stands in line, where others do not pass, until its time is over; then it
+/// may be served all the same, by its last look.
+#[test]
+fn a_last_look_is_out_of_line() {
+    use SemaphoreOp::*;
+    let call = |op, how, answer, begin, end| Event { call: Call::new(op, how), answer, begin, end };
+    let now = |op, answer, begin, end| call(op, How::Now, answer, begin, end);
+    let right = |refused: u64, released: u64| {
+        let history = [
+            vec![now(Acquire(2), Answer::Done, 0, 1), now(Release, Answer::Done, released, released + 1)],
+            vec![now(Acquire(1), Answer::Nothing, refused, refused + 1)],
+            vec![now(Available, Answer::Value(3), released + 2, released + 3)],
+            vec![call(Acquire(3), How::Within(10), Answer::Done, 2, 50)],
+        ];
+        explain(&Semaphores::new(3, 4), &history) == Verdict::Explained
+    };
+    assert!(right(15, 20), "it stood in line, has left it, and takes what was released");
+    assert!(!right(3, 5), "its time was not over, so the released permits were its own");
 }
 
 #[test]

@@ -26,6 +26,7 @@ use channel::{Channel, Mix};
 
 pub(crate) use channel::model::Channels;
 pub(crate) use channel::{Arm, Ends, Form, Op as ChannelOp};
+pub(crate) use semaphore::{Op as SemaphoreOp, State as Semaphores};
 
 /// All of them.
 pub(crate) fn all() -> Vec<Box<dyn Subject>> {

@@ -48,14 +48,25 @@ impl State {
     }
 }
 
+/// The stages of one who stands in line, and of one whose time has passed, and who has left the
+/// line and looks a last time.
+const IN_LINE: u8 = 1;
+const LAST_LOOK: u8 = 2;
+
+impl State {
+    /// With `free` permits, and nobody who holds any.
+    pub(crate) fn new(free: usize, actors: usize) -> State {
+        State { free, held: vec![0; actors], line: Vec::new() }
+    }
+}
+
 impl Model for State {
     type Op = Op;
 
     fn next(&self, actor: usize, call: &Call<Op>, stage: u8) -> Vec<Step<Self>> {
         let mut state = self.clone();
         match call.op {
-            // In line.
-            Op::Acquire(_) if stage == 1 => {
+            Op::Acquire(_) if stage == IN_LINE => {
                 let mut steps = Vec::new();
                 let served = self.held[actor] > 0;
                 if served {
@@ -66,7 +77,10 @@ impl Model for State {
                 if !served || call.may_be_dropped() || matches!(call.how, How::Cancelled(_)) {
                     state.line.retain(|waiter| waiter.0 != actor);
                     state.release(actor);
-                    steps.extend(call.give_up(state));
+                    steps.extend(call.give_up(state.clone()));
+                }
+                if !served && call.may_be_late() {
+                    steps.push(Step { late: true, ..Step::stage(state, LAST_LOOK) });
                 }
                 steps
             }
@@ -77,9 +91,9 @@ impl Model for State {
             }
             Op::Acquire(n) => {
                 let mut steps: Vec<_> = call.give_up(state.clone()).into_iter().collect();
-                if call.how != How::Now {
+                if call.how != How::Now && stage != LAST_LOOK {
                     state.line.push((actor, n));
-                    steps.push(Step::stage(state, 1));
+                    steps.push(Step::stage(state, IN_LINE));
                 }
                 steps
             }
@@ -119,7 +133,7 @@ impl Object for Permits {
 
     fn make(&self, actors: usize) -> (State, Vec<Hand>) {
         let semaphore = Arc::new(Semaphore::new(self.n));
-        let state = State { free: self.n, held: vec![0; actors + 1], line: Vec::new() };
+        let state = State::new(self.n, actors + 1);
         (state, (0..=actors).map(|_| Hand { semaphore: semaphore.clone(), held: None }).collect())
     }
 
