@@ -1,5 +1,6 @@
 //! Tokens: a tree of things to cancel that belong together.
 
+use super::until::Until;
 use crate::runtime::pools;
 use crate::sched::cancel::cancel_scope::{self, Asked, CancelScope};
 use crate::sched::pool::Handle;
@@ -357,7 +358,7 @@ impl Token {
     /// assert!(block_on(Token::new().run_async(async { 42 })).is_ok_and(|x| x == 42));
     /// ```
     pub fn run_async<F: Future>(&self, future: F) -> RunAsync<F> {
-        RunAsync { future: Some(future), cancelled: self.cancelled() }
+        RunAsync(Until::new(future, self.cancelled()))
     }
 
     /// Waits until it is cancelled.
@@ -477,11 +478,7 @@ impl OnCancel {
 /// What [`Token::run_async`] returns.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
-pub struct RunAsync<F> {
-    /// `None` once it has ended, or the token was cancelled.
-    future: Option<F>,
-    cancelled: WaitCancelled,
-}
+pub struct RunAsync<F>(Until<F, WaitCancelled>);
 
 impl<F: Future> Future for RunAsync<F> {
     type Output = Result<F::Output, TokenCancelled>;
@@ -489,21 +486,8 @@ impl<F: Future> Future for RunAsync<F> {
     /// # Panics
     /// If polled again after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: both parts are pinned with the whole; the future is dropped in place.
-        let (mut future, cancelled) = unsafe {
-            let this = self.get_unchecked_mut();
-            (Pin::new_unchecked(&mut this.future), Pin::new_unchecked(&mut this.cancelled))
-        };
-        assert!(future.is_some(), "a future that was ready is polled again");
-        if cancelled.poll(cx).is_ready() {
-            future.set(None);
-            return Poll::Ready(Err(TokenCancelled));
-        }
-        let Some(running) = future.as_mut().as_pin_mut() else { unreachable!("looked at above") };
-        let polled = running.poll(cx);
-        if polled.is_ready() {
-            future.set(None);
-        }
-        polled.map(Ok)
+        // SAFETY: the field is pinned as the whole is.
+        let until = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
+        until.poll_stop_first(cx).map(|output| output.ok_or(TokenCancelled))
     }
 }
