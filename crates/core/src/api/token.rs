@@ -7,6 +7,7 @@ use crate::sched::pool::Handle;
 use crate::sched::unwind;
 use crate::sched::user_code::{self, StoredWaker, UserValue};
 use myriad_base::sys::clock::Instant;
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -14,7 +15,7 @@ use std::mem::needs_drop;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
 
 /// Cancels whatever was given it: pieces of code that run [in](Token::run) it, tasks that are
@@ -132,7 +133,7 @@ impl Token {
 
     fn lock(&self) -> MutexGuard<'_, TokenState> {
         // Nothing foreign runs under it.
-        self.0.state.lock().unwrap_or_else(|e| e.into_inner())
+        self.0.state.lock()
     }
 
     /// Was it cancelled, or one above it?
@@ -388,7 +389,7 @@ impl Inner {
     /// The last handle: nobody is there to be told. (Who waits has a handle, so there are no
     /// wakers.) Takes the parent out, whose last handle this may be. `address` is its name there.
     fn end(&mut self, address: usize) -> Option<Token> {
-        let TokenState { calls, wakers, .. } = std::mem::take(self.state.get_mut().unwrap_or_else(|e| e.into_inner()));
+        let TokenState { calls, wakers, .. } = std::mem::take(self.state.get_mut());
         let parent = self.parent.take();
         if let Some(parent) = &parent {
             parent.lock().children.remove(&address);
