@@ -5,11 +5,11 @@ use super::op::{self, Op, Waiting};
 use super::wait_queue::{WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use crate::guarded::Guarded;
+use crate::impls::impls;
 use crate::limit::Limited;
 use myriad_base::sys::const_fn;
 use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::{self, Instant};
-use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -152,13 +152,6 @@ impl Barrier {
     }
 }
 
-impl fmt::Debug for Barrier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut s = f.debug_struct("Barrier");
-        s.field("parties", &self.parties).field("arrived", &self.arrived()).finish_non_exhaustive()
-    }
-}
-
 struct Arrive<'a> {
     barrier: &'a Barrier,
     leads: bool,
@@ -239,8 +232,7 @@ impl Future for BarrierFuture<'_> {
     }
 }
 
-impl fmt::Debug for BarrierFuture<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BarrierFuture(..)")
-    }
+impls! {
+    Debug for Barrier: { parties: parties, arrived: arrived };
+    Debug for BarrierFuture<'_>: opaque;
 }

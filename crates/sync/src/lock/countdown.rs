@@ -6,10 +6,10 @@ use super::op::{self, Op, Waiting};
 use super::wait_queue::{WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use crate::guarded::Guarded;
+use crate::impls::impls;
 use myriad_base::sys::const_fn;
 use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::Instant;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -69,6 +69,58 @@ impl Countdown {
     }
 }
 
+/// Of a type around a [`Countdown`]: its wait in all endings but the plain one.
+macro_rules! endings {
+    ($ready:literal) => {
+        /// Waits for at most `timeout`.
+        ///
+        /// # Errors
+        /// The time has passed.
+        pub fn wait_timeout(&self, timeout: Duration) -> Result<(), TimeoutError> {
+            self.wait_deadline(time::now() + timeout)
+        }
+
+        /// Waits until `deadline` at the latest.
+        ///
+        /// # Errors
+        /// The time has passed.
+        pub fn wait_deadline(&self, deadline: Instant) -> Result<(), TimeoutError> {
+            self.0.wait(Some(deadline))
+        }
+
+        #[doc = concat!("A future that is ready when ", $ready, ".")]
+        ///
+        /// # Cancellation
+        /// Dropped, it has had no effect.
+        pub fn wait_async(&self) -> ZeroFuture<'_> {
+            self.0.wait_async()
+        }
+
+        /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call.
+        ///
+        /// # Errors
+        /// The time has passed, and the count was not zero.
+        ///
+        /// # Cancellation
+        /// Dropped, it has had no effect.
+        pub fn wait_timeout_async(&self, timeout: Duration) -> impl Future<Output = Result<(), TimeoutError>> {
+            self.wait_deadline_async(time::now() + timeout)
+        }
+
+        /// The same until `deadline`.
+        ///
+        /// # Errors
+        /// As [`wait_timeout_async`](Self::wait_timeout_async).
+        ///
+        /// # Cancellation
+        /// As [`wait_timeout_async`](Self::wait_timeout_async).
+        pub fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<(), TimeoutError>> {
+            self.0.wait_deadline_async(deadline)
+        }
+    };
+}
+pub(super) use endings;
+
 struct Zero<'a>(&'a Countdown);
 
 // SAFETY: entries are linked and taken out under the lock.
@@ -117,8 +169,7 @@ impl Future for ZeroFuture<'_> {
     }
 }
 
-impl fmt::Debug for ZeroFuture<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ZeroFuture(..)")
-    }
+impls! {
+    Default for Countdown: Countdown::new(0);
+    Debug for ZeroFuture<'_>: opaque;
 }

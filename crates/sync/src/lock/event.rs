@@ -5,10 +5,10 @@ use super::op::{self, Op, Waiting};
 use super::wait_queue::{ALONE, WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use crate::guarded::Guarded;
+use crate::impls::impls;
 use myriad_base::sys::const_fn;
 use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::{self, Instant};
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -168,18 +168,6 @@ impl EventState {
     }
 }
 
-impl Default for Event {
-    fn default() -> Self {
-        Event::new()
-    }
-}
-
-impl fmt::Debug for Event {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Event").field("set", &self.is_set()).finish_non_exhaustive()
-    }
-}
-
 struct Set<'a>(&'a Event);
 
 // SAFETY: entries are linked and taken out under the lock.
@@ -237,8 +225,8 @@ impl Future for EventFuture<'_> {
     }
 }
 
-impl fmt::Debug for EventFuture<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EventFuture(..)")
-    }
+impls! {
+    Default for Event: Event::new();
+    Debug for Event: { set: is_set };
+    Debug for EventFuture<'_>: opaque;
 }

@@ -5,6 +5,7 @@ use super::op::{self, AGAIN, Op, Waiting};
 use super::wait_queue::{WaitQueue, let_go, retarget};
 use crate::entry::{DONE, Entry};
 use crate::guarded::Guarded;
+use crate::impls::impls;
 use crate::limit::Limited;
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_base::sys::const_fn;
@@ -12,7 +13,6 @@ use myriad_base::sys::mutant::ord;
 use myriad_core::engine::owner;
 use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::{self, Instant};
-use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -399,24 +399,12 @@ impl Future for OnceFuture<'_> {
     }
 }
 
-impl fmt::Debug for OnceFuture<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnceFuture(..)")
-    }
-}
-
-impl Default for Once {
-    fn default() -> Self {
-        Once::new()
-    }
-}
-
-impl fmt::Debug for Once {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Once").field("completed", &self.is_completed()).finish_non_exhaustive()
-    }
-}
-
 // As std's: a try that has panicked is known.
 impl std::panic::UnwindSafe for Once {}
 impl std::panic::RefUnwindSafe for Once {}
+
+impls! {
+    Default for Once: Once::new();
+    Debug for Once: { completed: is_completed };
+    Debug for OnceFuture<'_>: opaque;
+}

@@ -5,6 +5,7 @@ use super::op::{self, Op, Waiting};
 use super::wait_queue::retarget;
 use crate::entry::{DONE, Entry, LINKED, List};
 use crate::guarded::Guarded;
+use crate::impls::impls;
 use crate::wake_list::WakeList;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::fault;
@@ -446,12 +447,6 @@ impl<'a> Future for AcquireFuture<'a> {
     }
 }
 
-impl fmt::Debug for AcquireFuture<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AcquireFuture(..)")
-    }
-}
-
 /// Permits that are held; dropping it gives them back. `O` says whose the semaphore is: borrowed,
 /// or in an `Arc`.
 #[must_use = "if it is not kept, the permits are given back at once"]
@@ -540,9 +535,7 @@ impl<O: Deref<Target = Semaphore>> fmt::Debug for Permit<'_, O> {
     }
 }
 
-impl fmt::Debug for Semaphore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut s = f.debug_struct("Semaphore");
-        s.field("available", &self.available()).field("total", &self.total()).finish_non_exhaustive()
-    }
+impls! {
+    Debug for Semaphore: { available: available, total: total };
+    Debug for AcquireFuture<'_>: opaque;
 }

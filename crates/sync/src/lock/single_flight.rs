@@ -12,6 +12,7 @@
 //! **Rejected.** A map by keys: it compares them under its lock, and drops them there.
 
 use super::OnceLock;
+use crate::impls::impls;
 use crate::values::drop_all;
 use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::user_code::UserValue;
@@ -230,15 +231,13 @@ impl<K, V> Drop for SingleFlight<K, V> {
     }
 }
 
-impl<K: Hash + Eq, V: Clone> Default for SingleFlight<K, V> {
-    fn default() -> Self {
-        SingleFlight::new()
-    }
-}
-
 impl<K, V> fmt::Debug for SingleFlight<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let under_way = self.works.lock().len();
         f.debug_struct("SingleFlight").field("under_way", &under_way).finish()
     }
+}
+
+impls! {
+    Default for SingleFlight<K, V> [K: Hash + Eq, V: Clone]: SingleFlight::new();
 }
