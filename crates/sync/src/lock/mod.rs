@@ -35,6 +35,7 @@
 //! Errors, poisoning and guards are std's. Guards are `Send`, but for the [`ReentrantLock`]'s: a
 //! future that holds one over an `await` may move to another worker.
 
+mod awaited;
 mod barrier;
 mod condition;
 mod condvar;

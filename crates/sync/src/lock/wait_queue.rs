@@ -31,11 +31,6 @@ impl WaitQueue {
         self.list.is_empty()
     }
 
-    /// The number of those who come now.
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
-    }
-
     /// Begins to wait.
     ///
     /// # Safety

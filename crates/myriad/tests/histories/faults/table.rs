@@ -202,8 +202,8 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "wait group",
         &[(
             "sync/src/lock/countdown.rs",
-            "(state.count == 0 && !state.wait_queue.is_empty())",
-            "(state.count <= usize::from(FAULT) && !state.wait_queue.is_empty())",
+            "if **count == 0 { count.all() }",
+            "if **count <= usize::from(FAULT) { count.all() }",
         )],
     ),
     (
