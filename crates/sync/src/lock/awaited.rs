@@ -6,7 +6,7 @@
 //! an entry that is linked stays known to its queue, whatever an attempt does.
 
 use super::op::Op;
-use super::wait_queue::{ALONE, WaitQueue, let_go, retarget};
+use super::wait_queue::{ALONE, WaitQueue, let_go};
 use crate::entry::Entry;
 use crate::guarded::Guarded;
 use myriad_base::sys::const_fn;
@@ -144,7 +144,7 @@ unsafe impl<A: Attempt> Op for InQueue<'_, A> {
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in this queue, whose lock
         // is held.
-        self.awaited.locked(caller, |_| unsafe { retarget(entry, waiter) });
+        self.awaited.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {

@@ -3,7 +3,7 @@
 use super::mutex::{LockFuture, MutexGuard};
 use super::op::{self, Op, Waiting};
 use super::raw::RawMutex;
-use super::wait_queue::{ALONE, WaitQueue, let_go, retarget};
+use super::wait_queue::{ALONE, WaitQueue, let_go};
 use crate::entry::{DONE, Entry};
 use crate::guarded::Guarded;
 use crate::impls::impls;
@@ -306,7 +306,7 @@ unsafe impl Op for NotifiedWait<'_> {
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in this queue, whose lock
         // is held.
-        self.condvar.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
+        self.condvar.inner.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {

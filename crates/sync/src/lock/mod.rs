@@ -48,7 +48,7 @@ mod mapped;
 mod mutex;
 mod once;
 mod once_lock;
-mod op;
+pub(crate) mod op;
 mod poison;
 mod raw;
 mod raw_rw;

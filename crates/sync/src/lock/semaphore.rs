@@ -2,7 +2,6 @@
 
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
-use super::wait_queue::retarget;
 use crate::entry::{DONE, Entry, LINKED, List};
 use crate::guarded::Guarded;
 use crate::impls::impls;
@@ -403,7 +402,7 @@ unsafe impl Op for Acquire<'_> {
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this
         // semaphore, whose lock is held.
-        self.semaphore.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
+        self.semaphore.inner.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<usize>) -> u8 {

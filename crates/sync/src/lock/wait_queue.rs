@@ -98,20 +98,6 @@ impl WaitQueue {
     }
 }
 
-/// Under the lock: a linked entry gets a new waiter, and leaves the old one.
-///
-/// # Safety
-/// `entry` is live, and in a list of the locked primitive or in none.
-pub(super) unsafe fn retarget<T>(entry: *mut Entry<T>, waiter: &mut Option<Waiter>) {
-    // SAFETY: `entry` is live (this function's contract); linked, it is in a list of the primitive,
-    // whose lock is held.
-    unsafe {
-        if (*entry).state() == LINKED {
-            *waiter = waiter.take().map(|new| (*entry).replace_waiter(new));
-        }
-    }
-}
-
 /// Lets all go who came up to this generation.
 #[cold]
 pub(super) fn let_go<S>(guarded: &Guarded<S>, wait_queue: fn(&mut S) -> &mut WaitQueue, upto: u64, outcome: u8) {

@@ -33,9 +33,9 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "promise",
         &[(
             "sync/src/channel/observable.rs",
-            "return self.try_receive(reader).map_err(",
-            "if FAULT { return Err(RecvTimeoutError::Timeout); }
-                return self.try_receive(reader).map_err(",
+            "*self.got = self.observable.take_or(",
+            "if FAULT && waiter.is_none() { return false; }
+        *self.got = self.observable.take_or(",
         )],
     ),
     (
