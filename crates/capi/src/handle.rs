@@ -22,12 +22,12 @@
 
 use crate::error::{Failure, myriad_status::*, null};
 use crate::fork;
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
-use std::sync::{Mutex, MutexGuard};
 
 const _: () = assert!(size_of::<usize>() == 8, "a handle has 64 bits");
 
@@ -97,13 +97,13 @@ impl<T> Table<T> {
 
     /// For `fork`: nobody else changes the lists meanwhile.
     pub(crate) fn lock_all(&'static self) -> Locks {
-        std::array::from_fn(|i| locked(&self.free[i]))
+        std::array::from_fn(|i| self.free[i].lock())
     }
 
     fn free_index(&'static self) -> usize {
         fork::watch();
         let number = list_of_thread();
-        let mut free = locked(&self.free[number]);
+        let mut free = self.free[number].lock();
         if let Some(index) = free.list.pop() {
             return index as usize;
         }
@@ -217,7 +217,7 @@ impl<T> Table<T> {
         let next = (generation(slot.state.load(Relaxed)) + 1) & GENERATION;
         // Before it is in the list: who takes it from there reads it (under the list's lock).
         slot.state.store(next << 32, Release);
-        locked(&self.free[index % LISTS]).list.push(index as u32);
+        self.free[index % LISTS].lock().list.push(index as u32);
     }
 }
 
@@ -232,11 +232,6 @@ fn list_of_thread() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! { static LIST: usize = NEXT.fetch_add(1, Relaxed) % LISTS }
     LIST.try_with(|list| *list).unwrap_or(0)
-}
-
-fn locked(free: &Mutex<Free>) -> MutexGuard<'_, Free> {
-    // Nothing panics under it but on a failed allocation, which changes nothing.
-    free.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// One who uses a value.

@@ -3,11 +3,11 @@
 use crate::error::{Failure, guarded, myriad_status, myriad_status::*, null};
 use crate::fork;
 use myriad_base::platform;
+use myriad_base::sys::mutex::{Condvar, Mutex, MutexGuard};
 use myriad_core::{Builder, Handle, Report, Runtime, State, Unfinished};
 use std::ffi::{CStr, c_char};
 use std::io::ErrorKind;
 use std::ptr::null as null_pointer;
-use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// How a task waits.
@@ -58,8 +58,7 @@ pub(crate) type StartingLock = MutexGuard<'static, bool>;
 
 /// For `fork`: nobody else begins or ends a start meanwhile.
 pub(crate) fn lock_starting() -> StartingLock {
-    // Nothing panics under it.
-    STARTING.lock().unwrap_or_else(|e| e.into_inner())
+    STARTING.lock()
 }
 
 /// The calling thread starts it, alone.
@@ -70,7 +69,7 @@ impl Starting {
         fork::watch();
         let mut starting = lock_starting();
         while *starting {
-            starting = STARTED.wait(starting).unwrap_or_else(|e| e.into_inner());
+            starting = STARTED.wait(starting);
         }
         *starting = true;
         Starting
@@ -89,8 +88,7 @@ pub(crate) type Lock = MutexGuard<'static, Option<Runtime>>;
 
 /// For `fork`: nobody else looks at the runtime's place meanwhile.
 pub(crate) fn lock() -> Lock {
-    // Nothing panics under it.
-    RUNTIME.lock().unwrap_or_else(|e| e.into_inner())
+    RUNTIME.lock()
 }
 
 fn locked() -> Lock {

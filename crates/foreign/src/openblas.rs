@@ -34,13 +34,13 @@ pub use share::{CALLS, SetThreads, share_threads};
 
 use crate::jobs;
 use crate::library::{Found, LoadError};
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::cancel;
 use myriad_core::engine::guest;
 use myriad_core::task::{GangError, keep_thread, try_gang};
 use myriad_sync::lock::Mutex as Turn;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fmt;
-use std::sync::Mutex;
 
 /// Part `thread_num` of a call.
 pub type DoJob = unsafe extern "C" fn(c_int, *mut c_void, c_int);
@@ -311,7 +311,7 @@ pub unsafe extern "C" fn run_gang(
                 // A part of a call that calls again would wait for the lock for ever: a gang of no
                 // jobs says so first.
                 try_gang(0, |_| ())?;
-                let _one = ONE_CALL.lock().unwrap_or_else(|e| e.into_inner());
+                let _one = ONE_CALL.lock();
                 pool.inspect(|pool| share::lower(*pool));
                 try_gang(n, job)
             })

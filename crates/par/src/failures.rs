@@ -1,12 +1,12 @@
 //! The panics of a loop, collected: none is lost, and none keeps the other iterations from running.
 
 use crate::unwind::{self, Payload};
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::user_code::{self, UserValue};
 use std::any::Any;
 use std::fmt;
 use std::mem::needs_drop;
 use std::panic::resume_unwind;
-use std::sync::Mutex;
 
 /// The panics of a loop's iterations, at least one: what [`Loop::try_run`](crate::Loop::try_run)
 /// returns.
@@ -108,7 +108,7 @@ impl Collector {
     /// One more.
     #[cold]
     pub(crate) fn add(&self, number: usize, payload: Payload) {
-        self.0.lock().unwrap_or_else(|e| e.into_inner()).push((number, UserValue::new(payload)));
+        self.0.lock().push((number, UserValue::new(payload)));
     }
 
     /// All of them, when the loop has ended.
@@ -122,7 +122,7 @@ impl Collector {
     }
 
     fn take(&mut self) -> Vec<Failure> {
-        std::mem::take(self.0.get_mut().unwrap_or_else(|e| e.into_inner()))
+        std::mem::take(self.0.get_mut())
     }
 }
 

@@ -4,8 +4,8 @@ use crate::loops::{Index, Loop, len};
 use crate::map;
 use crate::reduce::leaf_size;
 use crate::unwind::{after, drop_quietly};
+use myriad_base::sys::mutex::Mutex;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Calls `body` for each number of the range, in parallel, until one fails: what follows that
@@ -170,7 +170,7 @@ impl<E> Failure<E> {
     /// This number has failed.
     #[cold]
     pub(crate) fn note(&self, number: usize, error: E) {
-        let mut first = self.first.lock().unwrap_or_else(|e| e.into_inner());
+        let mut first = self.first.lock();
         let dropped = if first.as_ref().is_none_or(|(before, _)| number < *before) {
             self.lowest.store(number, Relaxed);
             first.replace((number, error)).map(|(_, error)| error)
@@ -190,7 +190,7 @@ impl<E> Failure<E> {
     }
 
     fn take(&mut self) -> Option<(usize, E)> {
-        self.first.get_mut().unwrap_or_else(|e| e.into_inner()).take()
+        self.first.get_mut().take()
     }
 }
 

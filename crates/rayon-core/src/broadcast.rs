@@ -5,9 +5,9 @@ use crate::own::worker::Call;
 use crate::place::Pool;
 use crate::unwind::{self, Payload};
 use crate::user_code;
+use myriad_base::sys::mutex::Mutex;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Mutex;
 
 /// Calls `op` once on every worker of the caller's pool (on other threads: the global one), and
 /// returns the results in the order of the workers' numbers.
@@ -114,7 +114,7 @@ where
         Box::new(move || {
             let result = user_code::body(|| f(BroadcastContext::new(index, n)));
             // (There was none before: nothing of the user's is dropped under the lock.)
-            *slot[index].lock().unwrap_or_else(|e| e.into_inner()) = Some(result);
+            *slot[index].lock() = Some(result);
             drop(down);
         })
     };
@@ -126,7 +126,7 @@ where
     });
     let (mut all, mut first, mut uncalled) = (Vec::with_capacity(n), None, false);
     for slot in slots {
-        match slot.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        match slot.into_inner() {
             Some(Ok(value)) => all.push(value),
             Some(Err(payload)) if first.is_none() => first = Some(payload),
             Some(Err(payload)) => user_code::discard(payload),

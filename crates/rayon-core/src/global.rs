@@ -5,11 +5,12 @@ use crate::own::registry::Registry;
 use crate::place::Pool;
 use crate::user_code::PanicHandler;
 use crate::{ThreadPoolBuildError, builder, fork};
+use myriad_base::sys::mutex::{Condvar, Mutex, MutexGuard};
 use myriad_core::Builder;
 use myriad_core::engine::guest;
 use std::cell::Cell;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 
 struct Global {
@@ -75,8 +76,7 @@ pub(crate) type Lock = MutexGuard<'static, Option<ThreadId>>;
 
 /// For `fork`: nobody else begins or ends to make it meanwhile.
 pub(crate) fn lock() -> Lock {
-    // Nothing panics under it.
-    MAKER.lock().unwrap_or_else(|e| e.into_inner())
+    MAKER.lock()
 }
 
 #[cold]
@@ -100,7 +100,7 @@ impl Making {
             match *maker {
                 None => break,
                 Some(thread) if thread == me || IN_HANDLER.get() => return None,
-                Some(_) => maker = MADE.wait(maker).unwrap_or_else(|e| e.into_inner()),
+                Some(_) => maker = MADE.wait(maker),
             }
         }
         *maker = Some(me);

@@ -11,11 +11,12 @@ use crate::broadcast::{BroadcastContext, gather};
 use crate::own::latch::Latch;
 use crate::own::worker::{Fifo, StandIn};
 use crate::{fork, global, unwind, user_code};
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use myriad_core::engine::guest::{self, WorkerRef};
 use myriad_core::engine::split;
 use myriad_core::{Handle, cancel};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// The caller's worker, if it is one of this pool.
 pub(crate) fn seat_in(pool: Handle) -> Option<WorkerRef> {
@@ -48,8 +49,7 @@ pub(crate) type Lock = MutexGuard<'static, Option<Fifos>>;
 
 /// For `fork`: nobody else looks at the table meanwhile.
 pub(crate) fn lock() -> Lock {
-    // Nothing panics under it but on a failed allocation.
-    FIFOS.lock().unwrap_or_else(|e| e.into_inner())
+    FIFOS.lock()
 }
 
 pub(crate) fn spawn_fifo(pool: Handle, f: impl FnOnce() + Send + 'static) {

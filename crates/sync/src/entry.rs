@@ -143,6 +143,20 @@ impl<T> Entry<T> {
         // its links, and nobody else reaches them.
         self.links.with_mut(|links| unsafe { std::mem::replace(&mut (*links).assume_init_mut().waiter, waiter) })
     }
+
+    /// Under the lock: if it is linked it gets a new waiter, and leaves the old one.
+    ///
+    /// # Safety
+    /// The entry is live, and in a list of the locked primitive or in none.
+    pub(crate) unsafe fn retarget(this: *const Entry<T>, waiter: &mut Option<Waiter>) {
+        // SAFETY: `this` is live, and if it is linked the primitive that it waits at is locked
+        // (this function's contract).
+        unsafe {
+            if (*this).state() == LINKED {
+                *waiter = waiter.take().map(|new| (*this).replace_waiter(new));
+            }
+        }
+    }
 }
 
 /// A circular list of entries; the first is the one that has waited longest.

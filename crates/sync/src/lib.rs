@@ -9,6 +9,7 @@
 pub mod channel;
 mod entry;
 mod guarded;
+mod impls;
 mod limit;
 pub mod lock;
 pub mod select;

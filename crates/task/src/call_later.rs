@@ -4,11 +4,12 @@
 //! that future; to set it anew is to begin another one. Which one counts says a number under the
 //! lock: so one that is woken just when it is stopped finds out before it calls.
 
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use myriad_core::engine::{home, now_of};
 use myriad_core::time::{Instant, sleep_until_async};
 use myriad_core::{Handle, JoinHandle};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Calls `f` when this much time has passed, in a task of its own, in the pool of the caller (on
@@ -114,7 +115,7 @@ impl Shared {
         // no hooks, the policies are ours, and where it is refused nothing of the user's is
         // dropped: `f` belongs to `Shared`, which the caller has too.) It panics in a child of
         // `fork`, before anything but the count has changed: so the lock is taken as it is found.
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
+        self.state.lock()
     }
 }
 

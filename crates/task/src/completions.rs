@@ -1,11 +1,11 @@
 //! What tasks leave for one taker, in the order in which they end.
 
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::block_on;
 use myriad_core::engine::user_code::{StoredWaker, UserValue};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::mem::needs_drop;
-use std::sync::{Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
 /// A queue with one taker. Under a lock of std, which is held for some instructions; no user code
@@ -30,12 +30,8 @@ impl<T> Completions<T> {
         Completions(Mutex::new(Queue { items: VecDeque::new(), taker: None }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
     pub(crate) fn push(&self, item: T) {
-        let mut queue = self.lock();
+        let mut queue = self.0.lock();
         queue.items.push_back(UserValue::new(item));
         let taker = queue.taker.take();
         drop(queue);
@@ -45,14 +41,14 @@ impl<T> Completions<T> {
     }
 
     pub(crate) fn try_take(&self) -> Option<T> {
-        self.lock().items.pop_front().map(UserValue::give)
+        self.0.lock().items.pop_front().map(UserValue::give)
     }
 
     /// The next one, once it is there.
     pub(crate) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<T> {
         // Cloned and dropped without the lock: wakers are user code.
         let mut waker = Some(StoredWaker::clone_of(cx.waker()));
-        let mut queue = self.lock();
+        let mut queue = self.0.lock();
         let item = queue.items.pop_front();
         if item.is_none() {
             std::mem::swap(&mut queue.taker, &mut waker);
@@ -73,7 +69,7 @@ impl<T> Completions<T> {
 
 impl<T> Drop for Completions<T> {
     fn drop(&mut self) {
-        let queue = self.0.get_mut().unwrap_or_else(|e| e.into_inner());
+        let queue = self.0.get_mut();
         queue.taker.take().into_iter().for_each(StoredWaker::discard);
         queue.items.drain(..).for_each(|item| item.discard("a result that nobody took"));
     }

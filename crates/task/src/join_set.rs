@@ -3,12 +3,13 @@
 use crate::completions::Completions;
 use myriad_base::hash::Numbers;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::when_left;
 use myriad_core::{JoinError, JoinHandle, block_on, spawn, spawn_async};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// Tasks that end in any order. Dropping the set cancels those that are left, and waits for none.
@@ -49,19 +50,14 @@ const LOOK: u64 = u64::MAX;
 
 /// For `fork`: no other thread changes [`LISTENERS`] meanwhile.
 fn take() -> GiveBack {
-    let held = listeners();
+    let held = LISTENERS.lock();
     Box::new(move |_| drop(held))
-}
-
-fn listeners() -> MutexGuard<'static, Vec<Arc<Completions<u64>>>> {
-    // Nothing panics under it but on a failed allocation.
-    LISTENERS.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// Tasks were left blocked, and their records say so: sets are to look. Without the lock: their
 /// takers' wakers may be foreign.
 fn tell_of_left() {
-    let sets = listeners().clone();
+    let sets = LISTENERS.lock().clone();
     sets.iter().for_each(|set| set.push(LOOK));
 }
 
@@ -160,7 +156,7 @@ impl<T> JoinSet<T> {
         self.listens = true;
         fork::hold(Rank::Sets, take);
         when_left(tell_of_left);
-        listeners().push(self.ended.clone());
+        LISTENERS.lock().push(self.ended.clone());
         // What was left before that.
         self.look();
     }
@@ -171,7 +167,7 @@ impl<T> JoinSet<T> {
 
     fn listen_no_more(&mut self) {
         if std::mem::take(&mut self.listens) {
-            let mut sets = listeners();
+            let mut sets = LISTENERS.lock();
             if let Some(i) = sets.iter().position(|set| Arc::ptr_eq(set, &self.ended)) {
                 sets.swap_remove(i);
             }

@@ -16,6 +16,7 @@
 //! finds its set by a thread-local: that is a thread-local scope, which in fiber mode another task
 //! on the thread would see.
 
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::unwind::{self, Payload, cancellation};
 use myriad_core::engine::user_code::{self, StoredWaker, UserValue};
 use myriad_core::engine::wait::Caller;
@@ -29,7 +30,7 @@ use std::mem::needs_drop;
 use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 /// Calls `f` with a scope for local tasks, and returns when `f` and all of these have ended.
@@ -162,7 +163,7 @@ struct Task<'env> {
     waker: Waker,
 }
 
-/// What wakers see; they may be on any thread.
+/// What wakers see; they may be on any thread. No user code runs under the lock.
 #[derive(Default)]
 struct Signals(Mutex<Signalled>);
 
@@ -178,20 +179,15 @@ struct Signalled {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        let signalled = self.0.get_mut().unwrap_or_else(|e| e.into_inner());
+        let signalled = self.0.get_mut();
         let (driver, at_end) = (signalled.driver.take(), signalled.at_end.take());
         driver.into_iter().chain(at_end).for_each(StoredWaker::discard);
     }
 }
 
 impl Signals {
-    fn locked(&self) -> MutexGuard<'_, Signalled> {
-        // No user code runs under it.
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
     fn add(&self, number: usize) {
-        let mut signalled = self.locked();
+        let mut signalled = self.0.lock();
         signalled.ready.push_back(number);
         let driver = signalled.driver.take();
         drop(signalled);
@@ -326,7 +322,7 @@ impl<'env> LocalScope<'env> {
                     let waker = StoredWaker::clone_of(cx.waker());
                     let over = inner.live.get() == 0;
                     // Whoever ends last wakes it.
-                    let unused = if over { Some(waker) } else { inner.signals.locked().at_end.replace(waker) };
+                    let unused = if over { Some(waker) } else { inner.signals.0.lock().at_end.replace(waker) };
                     unused.into_iter().for_each(StoredWaker::discard);
                     if over { Poll::Ready(()) } else { Poll::Pending }
                 }));
@@ -363,14 +359,14 @@ impl<'env> LocalScope<'env> {
             if let Poll::Ready(value) = future.as_mut().poll(cx) {
                 // Others may wait for the local tasks: a `wait` below on this stack looks for
                 // itself. Nobody wakes this one any more.
-                let driver = self.0.signals.locked().driver.take();
+                let driver = self.0.signals.0.lock().driver.take();
                 driver.into_iter().for_each(StoredWaker::discard);
                 return Poll::Ready(value);
             }
             let turns = {
                 // (Cloned and dropped without the lock: wakers are user code.)
                 let waker = StoredWaker::clone_of(cx.waker());
-                let mut signalled = self.0.signals.locked();
+                let mut signalled = self.0.signals.0.lock();
                 let turns = signalled.ready.len();
                 let unused = if turns == 0 { signalled.driver.replace(waker) } else { Some(waker) };
                 drop(signalled);
@@ -382,7 +378,7 @@ impl<'env> LocalScope<'env> {
             };
             // Those that are woken meanwhile come after the next look at the future.
             for _ in 0..turns {
-                let number = self.0.signals.locked().ready.pop_front();
+                let number = self.0.signals.0.lock().ready.pop_front();
                 match number {
                     Some(number) => self.poll_one(number),
                     // A `wait` on top of a task has run them.
@@ -473,7 +469,7 @@ impl<T> State<T> {
         }
         scope.live.set(scope.live.get() - 1);
         if scope.live.get() == 0 {
-            let waker = scope.signals.locked().at_end.take();
+            let waker = scope.signals.0.lock().at_end.take();
             waker.into_iter().for_each(StoredWaker::wake);
         }
     }

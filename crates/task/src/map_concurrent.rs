@@ -1,11 +1,11 @@
 //! Many small jobs, a few at a time.
 
 use crate::completions::Completions;
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::unwind;
 use myriad_core::engine::user_code::{self, UserValue};
 use myriad_core::{Errors, scope, try_scope};
 use std::num::NonZero;
-use std::sync::Mutex;
 
 /// Calls `f` for each item, at most `limit` at a time, each in a task of its own; the results come
 /// in the items' order.
@@ -188,7 +188,7 @@ where
                 let results = &results;
                 let job = move || {
                     let result = UserValue::new(f(item)?);
-                    results.lock().unwrap_or_else(|e| e.into_inner()).push((i, result));
+                    results.lock().push((i, result));
                     Ok(())
                 };
                 // After an error has cancelled the scope: so no further one is begun.
@@ -197,7 +197,7 @@ where
             Ok(())
         })
     });
-    let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    let mut results = results.into_inner();
     match done {
         Ok(Ok(())) => {
             results.sort_by_key(|(i, _)| *i);

@@ -212,7 +212,8 @@ pub use registry::{FreeNumbers, give_back, lock_free, take};
 mod registry {
     use super::{BiasOwner, Fence, NUMBER};
     use crate::sys::fence::membarrier_works;
-    use std::sync::{Mutex, MutexGuard, OnceLock};
+    use crate::sys::mutex::{Mutex, MutexGuard};
+    use std::sync::OnceLock;
 
     /// At most this many workers are preferred at a time; the others always go by the word.
     const MOST: usize = NUMBER as usize + 1;
@@ -230,7 +231,7 @@ mod registry {
     /// Locks the list of free numbers. (A `fork` must find that no other thread is changing the
     /// list.)
     pub fn lock_free() -> FreeNumbers {
-        FreeNumbers { list: FREE.lock().unwrap_or_else(|e| e.into_inner()) }
+        FreeNumbers { list: FREE.lock() }
     }
 
     /// A number for a new worker; `None` when all are taken.

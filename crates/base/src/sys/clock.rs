@@ -19,10 +19,11 @@
 //! [ticks](super::choice), is no time of anybody's.
 
 use super::fact::Fact;
+use super::mutex::{Condvar, MutexGuard};
 // Not through `sys`: a number that is no part of a protocol, and std's sleeps.
 use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering::*};
-use std::sync::{Condvar, MutexGuard};
 use std::time::Duration;
 
 /// A point in time of the monotonic clock, in whole nanoseconds; like `std::time::Instant`, but a
@@ -86,8 +87,7 @@ pub fn park(most: Duration) {
 /// Waits until `condvar` is notified, or for so long in the time of [`system_now`], or for no
 /// reason. True: the time has passed.
 pub fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>, most: Duration) -> (MutexGuard<'a, T>, bool) {
-    // (What is under such a lock stays consistent if its holder panics.)
-    let (guard, timeout) = condvar.wait_timeout(guard, most).unwrap_or_else(|e| e.into_inner());
+    let (guard, timeout) = condvar.0.wait_timeout(guard, most).unwrap_or_else(PoisonError::into_inner);
     (guard, timeout.timed_out())
 }
 
@@ -99,7 +99,7 @@ pub fn wait_while<'a, T>(
     most: Duration,
     is_early: impl FnMut(&mut T) -> bool,
 ) -> (MutexGuard<'a, T>, bool) {
-    let (guard, timeout) = condvar.wait_timeout_while(guard, most, is_early).unwrap_or_else(|e| e.into_inner());
+    let (guard, timeout) = condvar.0.wait_timeout_while(guard, most, is_early).unwrap_or_else(PoisonError::into_inner);
     (guard, timeout.timed_out())
 }
 

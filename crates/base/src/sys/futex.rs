@@ -75,8 +75,8 @@ mod linux {
 #[cfg(all(not(target_os = "linux"), not(loom)))]
 mod portable {
     use crate::sys::atomic::{AtomicU32, Ordering::*, Peek};
+    use crate::sys::mutex::Mutex;
     use std::collections::HashMap;
-    use std::sync::Mutex;
     use std::time::Duration;
 
     use std::thread::{Thread, current, park, park_timeout};
@@ -107,14 +107,14 @@ mod portable {
         /// Sleeps until the word is not `value`; may also return early.
         pub fn wait(&self, value: u32, timeout: Option<Duration>) {
             let key = self as *const Parker as usize;
-            SLEEPING.lock().unwrap().get_or_insert_default().insert(key, current());
+            SLEEPING.lock().get_or_insert_default().insert(key, current());
             if self.word.peek(Acquire) == value {
                 match timeout {
                     None => park(),
                     Some(d) => park_timeout(d),
                 }
             }
-            SLEEPING.lock().unwrap().get_or_insert_default().remove(&key);
+            SLEEPING.lock().get_or_insert_default().remove(&key);
         }
         /// Wakes the thread that sleeps on the parker at this address, if any; the address is only
         /// a key.
@@ -123,7 +123,7 @@ mod portable {
         /// The parker stood until its word was changed, before this call. (A model dereferences
         /// it.)
         pub unsafe fn wake(parker: *const Parker) {
-            let thread = SLEEPING.lock().unwrap().get_or_insert_default().get(&(parker as usize)).cloned();
+            let thread = SLEEPING.lock().get_or_insert_default().get(&(parker as usize)).cloned();
             if let Some(thread) = thread {
                 thread.unpark();
             }
@@ -138,9 +138,9 @@ pub use model::begin;
 mod model {
     #![allow(missing_docs)]
     use crate::sys::atomic::{AtomicU32, Ordering::*};
+    use crate::sys::mutex::Mutex;
     use loom::thread::{Thread, current, park, yield_now};
     use std::cell::Cell;
-    use std::sync::Mutex;
     use std::time::Duration;
 
     /// Turns after which a sleeper that spins counts as forgotten. (Loom lets all others run
@@ -179,7 +179,7 @@ mod model {
             Parker { word: AtomicU32::new(value), asleep: Mutex::new(None) }
         }
         fn is_asleep(&self) -> bool {
-            self.asleep.lock().unwrap().is_some()
+            self.asleep.lock().is_some()
         }
         /// With a time limit: lets others run once, and has waited long enough.
         pub fn wait(&self, value: u32, timeout: Option<Duration>) {
@@ -189,10 +189,10 @@ mod model {
             if self.word.compare_exchange(u32::MAX, u32::MAX, Relaxed, Relaxed) != Err(value) {
                 return;
             }
-            *self.asleep.lock().unwrap() = Some(current());
+            *self.asleep.lock() = Some(current());
             if timeout.is_some() {
                 yield_now();
-                *self.asleep.lock().unwrap() = None;
+                *self.asleep.lock() = None;
             }
             let mut turns = 0;
             while self.is_asleep() {
@@ -210,7 +210,7 @@ mod model {
         pub unsafe fn wake(parker: *const Parker) {
             // SAFETY: unlike the kernel's, a model's wake needs the parker; between the change of
             // the word and this call no other thread runs, or the script keeps the parker.
-            let sleeper = unsafe { &(*parker).asleep }.lock().unwrap().take();
+            let sleeper = unsafe { &(*parker).asleep }.lock().take();
             if let Some(sleeper) = sleeper.filter(|_| !SPINS.get()) {
                 sleeper.unpark();
             }

@@ -19,6 +19,7 @@ pub mod futex;
 pub mod hooks;
 pub mod map;
 pub mod mutant;
+pub mod mutex;
 pub mod passing;
 pub mod say;
 pub mod thread;

@@ -11,10 +11,10 @@
 //! Threads that others start are not seen, nor is the end of one whose body panics.
 
 use crate::sys::fork::{self, Rank};
+use crate::sys::mutex::{Mutex, MutexGuard};
 use std::cell::Cell;
 // Not through the door: nothing here is in a model.
 use std::sync::atomic::{AtomicU32, Ordering::*};
-use std::sync::{Mutex, MutexGuard};
 
 /// Whoever has this lets no thread pass. A leaf: a thread that has it takes no other lock.
 static GATE: Mutex<()> = Mutex::new(());
@@ -22,16 +22,12 @@ static GATE: Mutex<()> = Mutex::new(());
 /// How many threads are passing. Grows under the gate only.
 static PASSING: AtomicU32 = AtomicU32::new(0);
 
-fn gate() -> MutexGuard<'static, ()> {
-    GATE.lock().unwrap_or_else(|e| e.into_inner())
-}
-
 /// One thread that passes.
 struct Passing;
 
 impl Passing {
     fn new() -> Passing {
-        let _gate = gate();
+        let _gate = GATE.lock();
         // Relaxed: `close` reads it under the same gate.
         PASSING.fetch_add(1, Relaxed);
         Passing
@@ -82,7 +78,7 @@ pub fn passing<T>(body: impl FnOnce() -> T) -> impl FnOnce() -> T {
 
 /// Lets no thread pass as long as the guard lives, and waits until none does.
 fn close() -> MutexGuard<'static, ()> {
-    let gate = gate();
+    let gate = GATE.lock();
     while PASSING.load(Acquire) > 0 {
         std::thread::yield_now();
     }

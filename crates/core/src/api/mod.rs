@@ -24,6 +24,7 @@ pub(crate) mod split;
 pub(crate) mod time;
 pub(crate) mod token;
 pub(crate) mod try_scope;
+mod until;
 
 pub use block_on::block_on;
 pub use builder::Builder;

@@ -37,13 +37,13 @@ use crate::sched::worker::{self, Role, Worker, block_thread, wake_node};
 use crate::sched::{finish, lifecycle};
 use myriad_base::sys::atomic::{AtomicBool, AtomicIsize, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
+use myriad_base::sys::mutex::Mutex;
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::ptr::null_mut;
-use std::sync::Mutex;
 
 const OPEN: isize = isize::MAX / 2;
 
@@ -223,7 +223,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// The first panic of a task that nobody joined.
     pub(super) fn take_panic(&self) -> Option<Payload> {
-        self.panic.lock().unwrap_or_else(|e| e.into_inner()).take().map(UserValue::give)
+        self.panic.lock().take().map(UserValue::give)
     }
 
     /// Cancels all tasks of the scope, and those that are spawned in it from now on. See
@@ -248,7 +248,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             return;
         }
         request::request_all(self.head.home.inner());
-        let strangers = std::mem::take(&mut *self.strangers.lock().unwrap_or_else(|e| e.into_inner()));
+        let strangers = std::mem::take(&mut *self.strangers.lock());
         strangers.into_iter().for_each(request::request_all);
     }
 
@@ -260,7 +260,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// A worker of another runtime spawns.
     #[cold]
     fn note_stranger(&self, pool: &'static Pool) {
-        let mut strangers = self.strangers.lock().unwrap_or_else(|e| e.into_inner());
+        let mut strangers = self.strangers.lock();
         if !strangers.iter().any(|known| std::ptr::eq(*known, pool)) {
             strangers.push(pool);
         }
@@ -551,7 +551,7 @@ fn keep_first(panic: &Mutex<Kept>, payload: Payload) -> Option<Payload> {
     if cancel::is_cancellation(&payload) {
         return Some(payload);
     }
-    let mut first = panic.lock().unwrap_or_else(|e| e.into_inner());
+    let mut first = panic.lock();
     match *first {
         Some(_) => Some(payload),
         None => {

@@ -1,11 +1,13 @@
 //! Tokens: a tree of things to cancel that belong together.
 
+use super::until::Until;
 use crate::runtime::pools;
 use crate::sched::cancel::cancel_scope::{self, Asked, CancelScope};
 use crate::sched::pool::Handle;
 use crate::sched::unwind;
 use crate::sched::user_code::{self, StoredWaker, UserValue};
 use myriad_base::sys::clock::Instant;
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
@@ -13,7 +15,7 @@ use std::mem::needs_drop;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll};
 
 /// Cancels whatever was given it: pieces of code that run [in](Token::run) it, tasks that are
@@ -131,7 +133,7 @@ impl Token {
 
     fn lock(&self) -> MutexGuard<'_, TokenState> {
         // Nothing foreign runs under it.
-        self.0.state.lock().unwrap_or_else(|e| e.into_inner())
+        self.0.state.lock()
     }
 
     /// Was it cancelled, or one above it?
@@ -357,7 +359,7 @@ impl Token {
     /// assert!(block_on(Token::new().run_async(async { 42 })).is_ok_and(|x| x == 42));
     /// ```
     pub fn run_async<F: Future>(&self, future: F) -> RunAsync<F> {
-        RunAsync { future: Some(future), cancelled: self.cancelled() }
+        RunAsync(Until::new(future, self.cancelled()))
     }
 
     /// Waits until it is cancelled.
@@ -387,7 +389,7 @@ impl Inner {
     /// The last handle: nobody is there to be told. (Who waits has a handle, so there are no
     /// wakers.) Takes the parent out, whose last handle this may be. `address` is its name there.
     fn end(&mut self, address: usize) -> Option<Token> {
-        let TokenState { calls, wakers, .. } = std::mem::take(self.state.get_mut().unwrap_or_else(|e| e.into_inner()));
+        let TokenState { calls, wakers, .. } = std::mem::take(self.state.get_mut());
         let parent = self.parent.take();
         if let Some(parent) = &parent {
             parent.lock().children.remove(&address);
@@ -477,11 +479,7 @@ impl OnCancel {
 /// What [`Token::run_async`] returns.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
-pub struct RunAsync<F> {
-    /// `None` once it has ended, or the token was cancelled.
-    future: Option<F>,
-    cancelled: WaitCancelled,
-}
+pub struct RunAsync<F>(Until<F, WaitCancelled>);
 
 impl<F: Future> Future for RunAsync<F> {
     type Output = Result<F::Output, TokenCancelled>;
@@ -489,21 +487,8 @@ impl<F: Future> Future for RunAsync<F> {
     /// # Panics
     /// If polled again after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: both parts are pinned with the whole; the future is dropped in place.
-        let (mut future, cancelled) = unsafe {
-            let this = self.get_unchecked_mut();
-            (Pin::new_unchecked(&mut this.future), Pin::new_unchecked(&mut this.cancelled))
-        };
-        assert!(future.is_some(), "a future that was ready is polled again");
-        if cancelled.poll(cx).is_ready() {
-            future.set(None);
-            return Poll::Ready(Err(TokenCancelled));
-        }
-        let Some(running) = future.as_mut().as_pin_mut() else { unreachable!("looked at above") };
-        let polled = running.poll(cx);
-        if polled.is_ready() {
-            future.set(None);
-        }
-        polled.map(Ok)
+        // SAFETY: the field is pinned as the whole is.
+        let until = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
+        until.poll_stop_first(cx).map(|output| output.ok_or(TokenCancelled))
     }
 }

@@ -6,9 +6,9 @@ use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code::{self, UserValue};
 use myriad_base::sys::clock::Instant;
+use myriad_base::sys::mutex::Mutex;
 use std::fmt;
 use std::mem::needs_drop;
-use std::sync::{Mutex, MutexGuard};
 
 type KeptError<E> = UserValue<E>;
 type KeptPanic = UserValue<Payload>;
@@ -130,9 +130,9 @@ where
     let mut cancel_scope = CancelScope::new(false, Instant::NEVER);
     cancel_scope.enter();
     let cancel_scope = &cancel_scope;
-    scope.failures().body = Some(Body(cancel_scope));
+    scope.failures.lock().body = Some(Body(cancel_scope));
     let result = user_code::body(|| f(&scope));
-    scope.failures().body = None;
+    scope.failures.lock().body = None;
     cancel_scope.leave();
     if !matches!(result, Ok(Ok(_))) {
         scope.scope.cancel();
@@ -155,7 +155,7 @@ where
         Err(payload) => (None, Some(payload)),
     };
     let (errors, panic) = {
-        let Failures { errors, panic, .. } = &mut *scope.failures();
+        let Failures { errors, panic, .. } = &mut *scope.failures.lock();
         (std::mem::take(errors), panic.take().map(UserValue::give))
     };
     let mut panics = unwound.into_iter().chain(panic);
@@ -212,7 +212,7 @@ impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
                     unwind::resume(payload);
                 }
                 let late = {
-                    let mut failures = self.failures();
+                    let mut failures = self.failures.lock();
                     let payload = UserValue::new(payload);
                     if failures.panic.is_some() { Some(payload) } else { failures.panic.replace(payload) }
                 };
@@ -223,18 +223,14 @@ impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
         None
     }
 
-    fn failures(&self) -> MutexGuard<'_, Failures<E>> {
-        self.failures.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
     fn fail(&self, error: E) {
-        self.failures().errors.push(UserValue::new(error));
+        self.failures.lock().errors.push(UserValue::new(error));
         self.cancel();
     }
 
     fn cancel(&self) {
         self.scope.cancel();
-        let failures = self.failures();
+        let failures = self.failures.lock();
         // SAFETY: under the lock under which the owner takes it out.
         let asked = failures.body.as_ref().map(|body| unsafe { CancelScope::cancel(body.0) });
         drop(failures);
@@ -290,7 +286,7 @@ where
                 s.spawn(move || {
                     let value = UserValue::new(task());
                     let late = {
-                        let mut first = first.lock().unwrap_or_else(|e| e.into_inner());
+                        let mut first = first.lock();
                         if first.is_some() { Some(value) } else { first.replace(value) }
                     };
                     s.cancel();
@@ -303,7 +299,7 @@ where
             }
         })
     });
-    let first = first.into_inner().unwrap_or_else(|e| e.into_inner()).map(UserValue::give);
+    let first = first.into_inner().map(UserValue::give);
     match ended {
         Ok(()) => first,
         Err(payload) => unwind::drop_and_resume(first, payload),

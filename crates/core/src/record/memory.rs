@@ -15,13 +15,13 @@
 //! wakers safe. Returning chunks to the system: needs to know that no waker is left.
 
 use super::header::{Header, Kind};
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use std::alloc::Layout;
 use std::cell::Cell;
 use std::mem::offset_of;
 use std::ptr::null_mut;
 // Std's own atomics, not `sys::atomic`: bytes of a header, which no model covers in these places.
 use std::sync::atomic::{AtomicU8, AtomicU16, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
 
 /// Bytes between classes; also the alignment of a record.
 pub(crate) const UNIT: usize = 64;
@@ -99,21 +99,17 @@ static POOL: Mutex<RecordPool> =
 /// For threads that are no workers.
 static FOREIGN: Mutex<Memory> = Mutex::new(Memory::new());
 
-fn pool() -> MutexGuard<'static, RecordPool> {
-    POOL.lock().unwrap_or_else(|e| e.into_inner())
-}
-
 /// For `fork`.
 pub(crate) type Locks = (MutexGuard<'static, Memory>, MutexGuard<'static, RecordPool>);
 
 /// For `fork`: nobody else changes a list meanwhile.
 pub(crate) fn lock_all() -> Locks {
-    (foreign(), pool())
+    (foreign(), POOL.lock())
 }
 
 /// The free lists that foreign threads share.
 pub(crate) fn foreign() -> MutexGuard<'static, Memory> {
-    FOREIGN.lock().unwrap_or_else(|e| e.into_inner())
+    FOREIGN.lock()
 }
 
 impl Default for Memory {
@@ -171,7 +167,7 @@ impl Memory {
             supply.bump.set(record.wrapping_add((class + 1) * UNIT));
             return record;
         }
-        if let Some(full) = supply.spare.take().or_else(|| pool().magazines[class].pop()) {
+        if let Some(full) = supply.spare.take().or_else(|| POOL.lock().magazines[class].pop()) {
             let first = full[MAGAZINE - 1].get();
             drop(self.lists[class].begin(full, MAGAZINE - 1));
             return first;
@@ -210,7 +206,7 @@ impl Memory {
         if let Some(full) = self.lists[class].begin(empty, 0)
             && let Some(older) = self.supplies[class].spare.replace(Some(full))
         {
-            pool().magazines[class].push(older);
+            POOL.lock().magazines[class].push(older);
         }
     }
 }
@@ -233,7 +229,7 @@ impl Supply {
         check_address(start.wrapping_add(records * size));
         self.bump.set(start);
         self.end.set(start.wrapping_add(records * size));
-        pool().chunks.push(Chunk { start, records, class });
+        POOL.lock().chunks.push(Chunk { start, records, class });
     }
 }
 
@@ -275,7 +271,7 @@ impl Drop for List {
 pub(crate) unsafe fn for_each_live(runtime: u8, mut visit: impl FnMut(*mut Header)) {
     const { assert!(offset_of!(Header, runtime) == offset_of!(Header, kind) + 1) };
     const { assert!(offset_of!(Header, kind).is_multiple_of(2)) };
-    let chunks = pool().chunks.clone();
+    let chunks = POOL.lock().chunks.clone();
     for chunk in chunks {
         for i in 0..chunk.records {
             let record = chunk.start.wrapping_add(i * (chunk.class + 1) * UNIT).cast::<Header>();

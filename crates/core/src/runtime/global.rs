@@ -4,8 +4,9 @@ use super::{Builder, Runtime};
 use crate::sched::lent;
 use crate::sched::pool::{Handle, Pool, is_in_hook_of_global};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
+use myriad_base::sys::mutex::{Condvar, Mutex};
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::OnceLock;
 
 static GLOBAL: OnceLock<Runtime> = OnceLock::new();
 /// The era of the process in which somebody starts it; 0: nobody does. No lock is held meanwhile,
@@ -16,13 +17,8 @@ static STARTED: Condvar = Condvar::new();
 
 /// For `fork`: no other thread begins or ends a start meanwhile.
 fn take() -> GiveBack {
-    let held = lock();
+    let held = STARTING.lock();
     Box::new(move |_| drop(held))
-}
-
-fn lock() -> MutexGuard<'static, u32> {
-    // Nothing panics under it.
-    STARTING.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// The calling thread starts it, alone in this process; which is of this era.
@@ -32,7 +28,7 @@ impl Starting {
     /// Waits while somebody else starts it. `None`: it runs.
     fn begin() -> Option<Starting> {
         fork::hold(Rank::Starting, take);
-        let mut starting = lock();
+        let mut starting = STARTING.lock();
         loop {
             let era = fork::era();
             if GLOBAL.get().is_some() {
@@ -42,7 +38,7 @@ impl Starting {
                 *starting = era;
                 return Some(Starting(era));
             }
-            starting = STARTED.wait(starting).unwrap_or_else(|e| e.into_inner());
+            starting = STARTED.wait(starting);
         }
     }
 
@@ -51,7 +47,7 @@ impl Starting {
         // (Under the lock, for `fork`: a place that is just being filled is never filled in the
         // child. What is not taken is dropped behind.)
         let set = {
-            let _starting = lock();
+            let _starting = STARTING.lock();
             GLOBAL.set(runtime)
         };
         set.is_ok()
@@ -60,7 +56,7 @@ impl Starting {
 
 impl Drop for Starting {
     fn drop(&mut self) {
-        let mut starting = lock();
+        let mut starting = STARTING.lock();
         if *starting == self.0 {
             *starting = 0;
         }

@@ -17,11 +17,12 @@ use crate::record::task::Runnable;
 use crate::sched::wait::foreign;
 use myriad_base::sys::clock;
 use myriad_base::sys::fork::{self, GiveBack, Rank};
+use myriad_base::sys::mutex::{Condvar, Mutex, MutexGuard};
 use myriad_base::sys::passing::passing;
 use myriad_base::sys::thread::{self, processors};
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// At most so many threads in a pool, running or not.
@@ -84,14 +85,9 @@ struct IdleThread {
     filled: Condvar,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics under these; what they hold stays consistent.
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
-}
-
 /// For `fork`: no other thread changes the pools meanwhile.
 fn take() -> GiveBack {
-    let held = [locked(&BLOCKING.state), locked(&COMPUTE.state)];
+    let held = [BLOCKING.state.lock(), COMPUTE.state.lock()];
     Box::new(move |_| drop(held))
 }
 
@@ -115,7 +111,7 @@ impl ThreadPool {
     pub(crate) fn submit(&'static self, job: CallJob) -> Result<(), CallJob> {
         let data = job.data;
         fork::hold(Rank::Calls, take);
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         if state.era != fork::era() {
             // The parent's threads, and calls.
             std::mem::forget((std::mem::take(&mut state.queue), std::mem::take(&mut state.idle)));
@@ -132,7 +128,7 @@ impl ThreadPool {
         if self.next_runs(state) {
             return Ok(());
         }
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         if state.running() > 0 {
             // Others will come to it.
             return Ok(());
@@ -153,7 +149,7 @@ impl ThreadPool {
         if let Some(slot) = state.idle.pop() {
             let job = state.queue.pop_front();
             drop(state);
-            *locked(&slot.job) = job;
+            *slot.job.lock() = job;
             slot.filled.notify_one();
             return true;
         }
@@ -170,7 +166,7 @@ impl ThreadPool {
             .spawn(passing(|| crate::sched::unwind::never_unwinds(self.name, || self.work())))
             .is_ok();
         if !started {
-            locked(&self.state).threads -= 1;
+            self.state.lock().threads -= 1;
         }
         started
     }
@@ -193,7 +189,7 @@ impl ThreadPool {
     /// A running thread falls asleep in its job, so another may run; or it goes on, beside that
     /// one.
     fn sleeps(&'static self, asleep: bool) {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         if asleep {
             state.asleep += 1;
             self.next_runs(state);
@@ -204,7 +200,7 @@ impl ThreadPool {
 
     /// A job that is queued, or one that comes while the thread is idle. `None`: it is to end.
     fn next(&self, slot: &Arc<IdleThread>) -> Option<CallJob> {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         // More than may run, if one has slept: then one of them pauses.
         if state.running() <= (self.most)()
             && let Some(job) = state.queue.pop_front()
@@ -219,10 +215,10 @@ impl ThreadPool {
     /// Waits for a job; `None` if none has come for long: the thread is counted off, and ends.
     fn wait(&self, slot: &Arc<IdleThread>) -> Option<CallJob> {
         let empty = |job: &mut Option<CallJob>| job.is_none();
-        let (mut job, is_late) = clock::wait_while(&slot.filled, locked(&slot.job), KEEP, empty);
+        let (mut job, is_late) = clock::wait_while(&slot.filled, slot.job.lock(), KEEP, empty);
         if is_late && job.is_none() {
             drop(job);
-            let mut state = locked(&self.state);
+            let mut state = self.state.lock();
             if let Some(i) = state.idle.iter().position(|idle| Arc::ptr_eq(idle, slot)) {
                 state.idle.remove(i);
                 state.threads -= 1;
@@ -230,7 +226,7 @@ impl ThreadPool {
             }
             drop(state);
             // Taken out: a job is on its way.
-            job = slot.filled.wait_while(locked(&slot.job), empty).unwrap_or_else(|e| e.into_inner());
+            job = slot.filled.wait_while(slot.job.lock(), empty);
         }
         job.take()
     }

@@ -40,6 +40,7 @@ use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::{Clock, Instant};
 use myriad_base::sys::fence::Fence;
+use myriad_base::sys::mutex::{Condvar, Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -48,7 +49,7 @@ use std::panic::Location;
 use std::ptr::null_mut;
 // Not through `sys`: nothing of a pool but its `Workers` is in a loom model.
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, ThreadId};
 
 /// The settings of a runtime, as the builder has checked them.
@@ -239,7 +240,7 @@ pub(crate) type FreeLock = MutexGuard<'static, Free>;
 
 /// For `fork`: nobody else changes the list meanwhile.
 pub(crate) fn lock_free() -> FreeLock {
-    locked(&FREE)
+    FREE.lock()
 }
 
 /// Pools that no runtime uses.
@@ -287,11 +288,6 @@ impl Free {
             MOST - held
         )))
     }
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics under these locks but on a failed allocation; what they hold stays consistent.
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// Shows the settings by which somebody knows it: users print runtimes and scopes.
@@ -357,7 +353,7 @@ impl Pool {
     pub(crate) fn take(config: Config) -> io::Result<&'static Pool> {
         fork::watch();
         let pool = {
-            let mut free = locked(&FREE);
+            let mut free = FREE.lock();
             match free.clean.iter().position(|pool| pool.suits(&config)) {
                 Some(i) => free.clean.swap_remove(i),
                 None => {
@@ -380,7 +376,7 @@ impl Pool {
         pool.regular_workers().iter().for_each(|w| w.alone.store(0, Relaxed));
         pool.workers.begin(config.workers);
         pool.set_config(config);
-        *locked(&pool.threads) = Threads::default();
+        *pool.threads.lock() = Threads::default();
         Ok(pool)
     }
 
@@ -431,14 +427,14 @@ impl Pool {
     /// pool any more.
     pub(crate) fn give_back(&'static self) {
         self.drop_hooks();
-        *locked(&self.runtime_pools) = Arc::new(RuntimePools::none());
-        locked(&FREE).clean.push(self);
+        *self.runtime_pools.lock() = Arc::new(RuntimePools::none());
+        FREE.lock().clean.push(self);
     }
 
     /// Blocked tasks of the ended runtime are left, and its workers have all ended: another may
     /// have the pool's number.
     pub(crate) fn give_number_back(&'static self) {
-        locked(&FREE).unclean.push(self);
+        FREE.lock().unclean.push(self);
     }
 
     /// A task of the ended runtime is left blocked, and somebody has its handle.
@@ -454,7 +450,7 @@ impl Pool {
     }
 
     fn set_config(&self, config: Config) {
-        let before = std::mem::replace(&mut *locked(&self.config), Arc::new(config));
+        let before = std::mem::replace(&mut *self.config.lock(), Arc::new(config));
         // Without the lock: what goes with it is user code.
         drop(Settings(ManuallyDrop::new(before)));
     }
@@ -470,14 +466,14 @@ impl Pool {
 
     /// It is a pool of a runtime from now on, whose first pool is `main_pool`.
     pub(crate) fn join_family(&self, main_pool: &'static Pool, runtime_pools: Arc<RuntimePools>) {
-        *locked(&self.runtime_pools) = runtime_pools;
+        *self.runtime_pools.lock() = runtime_pools;
         // Relaxed: before there are tasks.
         self.main_pool.store(std::ptr::from_ref(main_pool).cast_mut(), Relaxed);
     }
 
     /// The pools of the runtime that uses it. None, once that has ended and no task of it is left.
     pub(crate) fn runtime_pools(&self) -> Arc<RuntimePools> {
-        locked(&self.runtime_pools).clone()
+        self.runtime_pools.lock().clone()
     }
 
     /// Are both pools of one runtime?
@@ -589,7 +585,7 @@ impl Pool {
     /// What the worker runs, by name and place; `None` between tasks. For whoever is not the
     /// worker.
     pub(crate) fn name_running(&self, w: &Peer) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
-        let frames_stay = locked(&self.injector);
+        let frames_stay = self.injector.lock();
         let (task, place) = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
             unsafe { (&raw const (*task).place).cast::<*const Location<'static>>().read_volatile() }
@@ -602,7 +598,7 @@ impl Pool {
 
     /// Does this worker run a task that is no job of a guest? For whoever is not the worker.
     pub(crate) fn runs_task(&self, w: &Peer) -> bool {
-        let frames_stay = locked(&self.injector);
+        let frames_stay = self.injector.lock();
         let kind = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
             unsafe { (&raw const (*task).kind).read_volatile() }
@@ -613,12 +609,12 @@ impl Pool {
     /// A thread's stack, or a pool of stacks, is about to go: nobody looks at records on it any
     /// more.
     pub(crate) fn frames_go(&self) {
-        drop(locked(&self.injector));
+        drop(self.injector.lock());
     }
 
     /// The settings.
     pub(crate) fn config(&self) -> Settings {
-        Settings(ManuallyDrop::new(locked(&self.config).clone()))
+        Settings(ManuallyDrop::new(self.config.lock().clone()))
     }
 
     /// The time of this pool's tasks.

@@ -14,12 +14,13 @@ use super::registry::Registry;
 use super::worker::Worker;
 use crate::unwind;
 use crate::user_code;
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::guest;
 use myriad_core::engine::user_code::StoredWaker;
 use myriad_core::{block_on, cancel};
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
-use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::thread::Thread;
 use std::time::Duration;
@@ -163,7 +164,7 @@ const _: () = assert!(!std::mem::needs_drop::<Kept>());
 impl Signal {
     /// Puts a waker there, or none, and returns what was there, without the lock.
     fn exchange(&self, waker: Kept) -> Kept {
-        std::mem::replace(&mut *self.0.lock().unwrap_or_else(|e| e.into_inner()), waker)
+        std::mem::replace(&mut *self.0.lock(), waker)
     }
 
     fn wake(&self) {

@@ -11,10 +11,10 @@ use super::worker::Worker;
 use crate::unwind::{self, Payload};
 use crate::user_code::{self, PanicHandler};
 use crossbeam_deque::{Injector, Steal, Stealer};
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::user_code::UserValue;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 
 pub(crate) type Handler = Box<dyn Fn(usize) + Send + Sync>;
@@ -130,14 +130,14 @@ impl Registry {
     pub(crate) fn broadcast(&self, jobs: impl ExactSizeIterator<Item = Job>) {
         debug_assert_eq!(jobs.len(), self.threads());
         for (i, job) in jobs.enumerate() {
-            self.broadcasts[i].lock().unwrap_or_else(|e| e.into_inner()).push_back(job);
+            self.broadcasts[i].lock().push_back(job);
             // (It looks there under its bed's lock, which this takes.)
             self.sleep.wake(i);
         }
     }
 
     pub(crate) fn take_broadcast(&self, index: usize) -> Option<Job> {
-        self.broadcasts[index].lock().unwrap_or_else(|e| e.into_inner()).pop_front()
+        self.broadcasts[index].lock().pop_front()
     }
 
     pub(crate) fn take_injected(&self) -> Option<Job> {
@@ -154,7 +154,7 @@ impl Registry {
     pub(crate) fn has_work_for(&self, index: usize) -> bool {
         !self.injector.is_empty()
             || self.stealers.iter().any(|stealer| !stealer.is_empty())
-            || !self.broadcasts[index].lock().unwrap_or_else(|e| e.into_inner()).is_empty()
+            || !self.broadcasts[index].lock().is_empty()
     }
 
     /// Calls `f` on a worker of this pool, and waits on whatever other thread.

@@ -9,8 +9,8 @@
 //! looked yet, and sees it, or it sleeps, and is woken.
 
 use myriad_base::sys::fence::{heavy_any, light_any};
+use myriad_base::sys::mutex::{Condvar, Mutex};
 use std::sync::atomic::{AtomicUsize, Ordering::*};
-use std::sync::{Condvar, Mutex};
 
 /// See the module's header.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Sleep {
     /// come.
     pub(crate) fn sleep(&self, index: usize, is_over: impl Fn() -> bool, has_work: impl Fn() -> bool) {
         let bed = &self.beds[index];
-        let mut asleep = bed.asleep.lock().unwrap_or_else(|e| e.into_inner());
+        let mut asleep = bed.asleep.lock();
         *asleep = true;
         // Relaxed: ordered by the fence.
         self.asleep.fetch_add(1, Relaxed);
@@ -47,7 +47,7 @@ impl Sleep {
             return;
         }
         while *asleep {
-            asleep = bed.woken.wait(asleep).unwrap_or_else(|e| e.into_inner());
+            asleep = bed.woken.wait(asleep);
         }
     }
 
@@ -72,7 +72,7 @@ impl Sleep {
     /// Wakes this worker, if it sleeps.
     pub(crate) fn wake(&self, index: usize) -> bool {
         let bed = &self.beds[index];
-        let mut asleep = bed.asleep.lock().unwrap_or_else(|e| e.into_inner());
+        let mut asleep = bed.asleep.lock();
         let slept = std::mem::take(&mut *asleep);
         if slept {
             // Relaxed: a waker that still counts it looks in vain.

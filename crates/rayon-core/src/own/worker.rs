@@ -8,11 +8,12 @@
 use super::job::Job;
 use super::registry::Registry;
 use crossbeam_deque::{Steal, Worker as Deque};
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::cancel;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ptr::null;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// It looks so often, and yields in between, before it sleeps.
 const ROUNDS: u32 = 32;
@@ -171,12 +172,12 @@ impl Fifo {
     /// Puts a closure in, and returns its stand-in: when that is called, or dropped uncalled, the
     /// oldest closure is.
     pub(crate) fn put(self: &Arc<Self>, call: Call<'static>) -> StandIn {
-        self.0.lock().unwrap_or_else(|e| e.into_inner()).push_back(call);
+        self.0.lock().push_back(call);
         StandIn(Some(self.clone()))
     }
 
     fn take(&self) -> Option<Call<'static>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner()).pop_front()
+        self.0.lock().pop_front()
     }
 }
 

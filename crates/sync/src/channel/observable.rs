@@ -10,20 +10,19 @@
 //! moved there, but dropped (what a change throws out) without it. By accident neither: the content
 //! has them as [`UserValue`](myriad_core::engine::user_code::UserValue)s.
 
-use super::entry::{CLOSED, DONE, Entry, LINKED, List};
-use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::entry::{Entry, LINKED, List};
+use super::error::{RecvError, TryRecvError};
 use crate::guarded::Guarded;
+use crate::lock::op::{self, AGAIN, Op, Waiting};
 use crate::select::{Arm, Link};
 use crate::wake_list::WakeList;
 use myriad_base::sys::mutant::on;
-use myriad_core::engine::wait::{Caller, InHand, MultiWait, Wait, WaitReason, Waiter};
+use myriad_core::engine::wait::{Caller, InHand, MultiWait, WaitReason, Waiter};
 use myriad_core::time::Instant;
 use std::fmt;
-use std::future::Future;
 use std::marker::PhantomPinned;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
 pub(super) struct Observable<S: Content> {
     state: Guarded<ObservableState<S>>,
@@ -102,7 +101,7 @@ impl<S: Content> Observable<S> {
         });
         let (result, somebody) = changed?;
         if somebody {
-            self.wake_all(DONE);
+            self.wake_all();
         }
         Ok(result)
     }
@@ -116,11 +115,12 @@ impl<S: Content> Observable<S> {
             }
             !std::mem::replace(&mut state.closed, true)
         });
-        self.wake_all(CLOSED);
+        self.wake_all();
         was_open
     }
 
-    fn wake_all(&self, end: u8) {
+    /// Each looks again.
+    fn wake_all(&self) {
         WakeList::wake_all(|woken| {
             self.locked(Caller::get(), |state| {
                 while woken.has_room()
@@ -128,7 +128,7 @@ impl<S: Content> Observable<S> {
                     && let Some((entry, waiter)) = unsafe { state.waking.claim_first() }
                 {
                     // SAFETY: the lock is held; what was claimed is ours until `end`.
-                    unsafe { Entry::end(entry, end) };
+                    unsafe { Entry::end(entry, AGAIN) };
                     woken.push(waiter);
                     if on("board-wakes-one") {
                         state.waking = List::new();
@@ -138,33 +138,24 @@ impl<S: Content> Observable<S> {
         });
     }
 
-    /// Takes what is new; if nothing is, and nothing will be, says so; else links the entry, if
-    /// there is one. Its waiter comes back if it was not needed.
-    ///
-    /// # Safety
-    /// The entry, if there is one, is live and in no list, and stays where it is while it is
-    /// linked.
-    unsafe fn take_or_wait<R: Reader<Content = S>>(
+    /// Takes what is new, or hears that nothing will be; else `wait` has those who wait, under the
+    /// lock.
+    fn take_or<R: Reader<Content = S>>(
         &self,
         caller: Caller,
         reader: &mut R,
-        wait: Option<(*mut Entry<()>, Waiter)>,
-    ) -> (Option<Result<R::Item, RecvError>>, InHand) {
-        let (taken, unused) = self.locked(caller, |state| {
+        wait: impl FnOnce(&mut List<()>),
+    ) -> Option<Result<R::Item, RecvError>> {
+        self.locked(caller, |state| {
             if let Some(item) = reader.take(&state.content) {
-                return (Some(Ok(item)), wait.map(|(_, waiter)| waiter));
+                return Some(Ok(item));
             }
             if state.closed {
-                return (Some(Err(RecvError)), wait.map(|(_, waiter)| waiter));
+                return Some(Err(RecvError));
             }
-            if let Some((entry, waiter)) = wait {
-                // SAFETY: `entry` is live, in no list, and stays where it is (this function's
-                // contract); the lock is held.
-                unsafe { state.waiting.push(entry, waiter) };
-            }
-            (None, None)
-        });
-        (taken, InHand::new(unused))
+            wait(&mut state.waiting);
+            None
+        })
     }
 
     /// Takes an entry out, if it is still in the list.
@@ -187,54 +178,75 @@ impl<S: Content> Observable<S> {
     }
 
     pub(super) fn try_receive<R: Reader<Content = S>>(&self, reader: &mut R) -> Result<R::Item, TryRecvError> {
-        // SAFETY: there is no entry.
-        match unsafe { self.take_or_wait(Caller::get(), reader, None) }.0 {
+        match self.take_or(Caller::get(), reader, |_| ()) {
             Some(Ok(item)) => Ok(item),
             Some(Err(RecvError)) => Err(TryRecvError::Closed),
             None => Err(TryRecvError::Empty),
         }
     }
 
+    /// `None`: the time has passed.
     pub(super) fn receive<R: Reader<Content = S>>(
         &self,
         reader: &mut R,
-        deadline: Instant,
-    ) -> Result<R::Item, RecvTimeoutError> {
+        deadline: Option<Instant>,
+    ) -> Option<Result<R::Item, RecvError>> {
         Caller::get().spend();
-        loop {
-            let caller = Caller::get();
-            let wait = caller.timed_wait(WaitReason::News).cancellable();
-            let prepared = wait.prepare();
-            let entry = Entry::new();
-            let at = (&raw const entry).cast_mut();
-            let ready = prepared.is_ok().then(|| (at, wait.waiter()));
-            // SAFETY: the entry stands in this frame until the wait is over.
-            match unsafe { self.take_or_wait(caller, reader, ready) }.0 {
-                Some(Ok(item)) => return Ok(item),
-                Some(Err(RecvError)) => return Err(RecvTimeoutError::Closed),
-                None => {}
-            }
-            if let Err(error) = prepared {
-                panic!("{error}");
-            }
-            // SAFETY: the wait is prepared, and its waiter published; the entry stands in this
-            // frame.
-            if !unsafe { Wait::block_until(&raw const wait, deadline) } {
-                // SAFETY: the entry is our own, and in no list but those of this observable.
-                drop(unsafe { self.give_up(Caller::get(), at) });
-                wait.arrive();
-                // Once more: what came before the time was over may not have been told to us yet.
-                return self.try_receive(reader).map_err(|error| match error {
-                    TryRecvError::Empty => RecvTimeoutError::Timeout,
-                    TryRecvError::Closed => RecvTimeoutError::Closed,
-                });
-            }
-        }
+        let mut got = None;
+        op::wait(&mut ReadNews { observable: self, reader, got: &mut got }, deadline);
+        got
+    }
+
+    pub(super) async fn receive_async<R: Reader<Content = S>>(&self, reader: &mut R) -> Result<R::Item, RecvError> {
+        let mut got = None;
+        Waiting::new(ReadNews { observable: self, reader, got: &mut got }).await;
+        got.expect("a wait that was over has got what it was for")
     }
 }
 
-/// A wait of a reader, as a future and as an arm of a select.
-#[must_use = "it does nothing unless it is awaited, or an arm of a select"]
+/// A wait for what is new to a reader.
+struct ReadNews<'a, R: Reader> {
+    observable: &'a Observable<R::Content>,
+    reader: &'a mut R,
+    got: &'a mut Option<Result<R::Item, RecvError>>,
+}
+
+// SAFETY: entries are linked and taken out under the lock.
+unsafe impl<R: Reader> Op for ReadNews<'_, R> {
+    type Slot = ();
+    const REASON: WaitReason = WaitReason::News;
+
+    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
+        *self.got = self.observable.take_or(caller, self.reader, |waiting| {
+            if let Some(waiter) = waiter.take() {
+                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
+                // (this method's contract); the lock is held.
+                unsafe { waiting.push(entry, waiter) };
+            }
+        });
+        self.got.is_some()
+    }
+
+    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
+        // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this
+        // observable, which is locked.
+        self.observable.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
+    }
+
+    /// Always `AGAIN`: the content says whether there is something.
+    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<()>) -> u8 {
+        // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this
+        // observable; out of it, it is its owner's, who calls.
+        unsafe {
+            drop(self.observable.give_up(caller, entry));
+            (*entry).reset();
+        }
+        AGAIN
+    }
+}
+
+/// A wait of a reader as an arm of a select.
+#[must_use = "it does nothing unless it is an arm of a select"]
 pub(super) struct Reading<'a, R: Reader> {
     observable: Arc<Observable<R::Content>>,
     reader: &'a mut R,
@@ -265,33 +277,12 @@ impl<'a, R: Reader> Reading<'a, R> {
     }
 }
 
-impl<R: Reader> Future for Reading<'_, R> {
-    type Output = Result<R::Item, RecvError>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: the entry is not moved.
-        let this = unsafe { self.get_unchecked_mut() };
-        let caller = Caller::get();
-        // Its waker may be another one by now: it enters anew.
-        this.take_out(caller);
-        if !caller.poll_spend(cx.waker()) {
-            return Poll::Pending;
-        }
-        let waiter = Waiter::future(cx.waker());
-        let at = &raw mut this.entry;
-        // SAFETY: in no list, and pinned. A waiter that was not needed is discarded at the end.
-        let (taken, _unused) = unsafe { this.observable.take_or_wait(caller, this.reader, Some((at, waiter))) };
-        taken.map_or(Poll::Pending, Poll::Ready)
-    }
-}
-
 // SAFETY: unlinked when `unlink` or the destructor returns.
 unsafe impl<R: Reader> Arm for Reading<'_, R> {
     type Output = Result<R::Item, RecvError>;
 
     unsafe fn attempt(&mut self, caller: Caller, _: Option<&Waker>) -> Option<Self::Output> {
-        // SAFETY: there is no entry.
-        unsafe { self.observable.take_or_wait(caller, self.reader, None) }.0
+        self.observable.take_or(caller, self.reader, |_| ())
     }
 
     unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
@@ -321,10 +312,7 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
             return Some(won);
         }
         // We were woken, by a change: what is new is ours. (Else the select attempts all again.)
-        // SAFETY: there is no entry.
-        matches!(was, DONE | CLOSED)
-            .then(|| unsafe { self.observable.take_or_wait(caller, self.reader, None) }.0)
-            .flatten()
+        if was == AGAIN { self.observable.take_or(caller, self.reader, |_| ()) } else { None }
     }
 
     fn abandon(&mut self, caller: Caller) {
@@ -374,7 +362,7 @@ macro_rules! receiving {
             /// # Panics
             /// If it must wait and there is no memory for a stack.
             pub fn recv(&mut self) -> Result<$item, RecvError> {
-                self.observable.receive(&mut self.reader, Instant::NEVER).map_err(|_| RecvError)
+                self.observable.receive(&mut self.reader, None).expect("there is no time limit")
             }
             /// What is new, if something is there now.
             ///
@@ -401,14 +389,17 @@ macro_rules! receiving {
             /// # Errors
             /// The time has passed, or the channel is closed.
             pub fn recv_deadline(&mut self, deadline: Instant) -> Result<$item, RecvTimeoutError> {
-                self.observable.receive(&mut self.reader, deadline)
+                match self.observable.receive(&mut self.reader, Some(deadline)) {
+                    Some(received) => received.map_err(|RecvError| RecvTimeoutError::Closed),
+                    None => Err(RecvTimeoutError::Timeout),
+                }
             }
             /// A future of [`recv`](Self::recv).
             ///
             /// # Cancellation
             /// Dropped before it is ready, it has taken nothing.
             pub fn recv_async(&mut self) -> impl Future<Output = Result<$item, RecvError>> {
-                Reading::new(&self.observable, &mut self.reader)
+                self.observable.receive_async(&mut self.reader)
             }
             /// An arm of a [select](mod@crate::select); `select!` writes it as `rx.recv()`.
             pub fn recv_arm(&mut self) -> impl Arm<Output = Result<$item, RecvError>> {

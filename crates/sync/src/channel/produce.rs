@@ -1,9 +1,9 @@
 //! A channel with its producer: whose end closes it, and whose failure reaches the receivers.
 
 use super::{Receiver, Sender, bounded};
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::{JoinError, JoinHandle};
 use std::fmt;
-use std::sync::Mutex;
 
 /// Starts a task that sends, and returns what it sends to. The task's end closes the channel; if it
 /// panics, whoever comes to the end hears that. (Julia's `Channel(f, n)`.)
@@ -93,7 +93,7 @@ impl<T> Produced<T> {
     }
 
     fn take(&self) -> Option<JoinHandle<()>> {
-        self.producer.lock().unwrap_or_else(|e| e.into_inner()).take()
+        self.producer.lock().take()
     }
 }
 

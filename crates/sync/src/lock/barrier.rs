@@ -1,15 +1,14 @@
 //! A meeting point.
 
+use super::awaited::{Attempt, Awaited, InQueue, Queued};
 use super::error::TimeoutError;
-use super::op::{self, Op, Waiting};
-use super::wait_queue::{WaitQueue, let_go, retarget};
-use crate::entry::{DONE, Entry};
-use crate::guarded::Guarded;
+use super::op::{self, Waiting};
+use crate::entry::DONE;
+use crate::impls::impls;
 use crate::limit::Limited;
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
+use myriad_core::engine::wait::{Caller, WaitReason};
 use myriad_core::time::{self, Instant};
-use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -31,12 +30,11 @@ use std::time::Duration;
 /// assert_eq!(leaders, 1);
 /// ```
 pub struct Barrier {
-    inner: Guarded<BarrierState>,
+    inner: Awaited<BarrierState>,
     parties: usize,
 }
 
 struct BarrierState {
-    wait_queue: WaitQueue,
     arrived: usize,
 }
 
@@ -59,7 +57,7 @@ impl Barrier {
         /// If there are none: nobody could ever be the last to come. (std's takes 0 for 1.)
         pub const fn new(parties: usize) -> Barrier {
             assert!(parties > 0, "a Barrier is for one party at least: nobody could come to one of none");
-            Barrier { inner: Guarded::new(BarrierState { wait_queue: WaitQueue::new(), arrived: 0 }), parties }
+            Barrier { inner: Awaited::new(BarrierState { arrived: 0 }), parties }
         }
     }
 
@@ -72,9 +70,9 @@ impl Barrier {
     /// # Panics
     /// If it must wait and there is no memory for a stack: then it has not come.
     pub fn wait(&self) -> BarrierWaitResult {
-        let mut op = Arrive::new(self);
+        let mut op = self.arrives();
         op::wait(&mut op, None);
-        BarrierWaitResult(op.leads)
+        BarrierWaitResult(op.attempt.leads)
     }
 
     /// Waits for at most `timeout`. When that has passed the caller leaves, and looks once more: if
@@ -91,8 +89,8 @@ impl Barrier {
     /// # Errors
     /// As [`wait_timeout`](Self::wait_timeout).
     pub fn wait_deadline(&self, deadline: Instant) -> Result<BarrierWaitResult, TimeoutError> {
-        let mut op = Arrive::new(self);
-        if op::wait(&mut op, Some(deadline)) { Ok(BarrierWaitResult(op.leads)) } else { Err(TimeoutError) }
+        let mut op = self.arrives();
+        if op::wait(&mut op, Some(deadline)) { Ok(BarrierWaitResult(op.attempt.leads)) } else { Err(TimeoutError) }
     }
 
     /// A future that comes when it is first polled, and is ready when all have come.
@@ -100,7 +98,7 @@ impl Barrier {
     /// # Cancellation
     /// Dropped before all have come, it has not come.
     pub fn wait_async(&self) -> BarrierFuture<'_> {
-        BarrierFuture(Waiting::new(Arrive::new(self)))
+        BarrierFuture(Waiting::new(self.arrives()))
     }
 
     /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call. It
@@ -130,15 +128,19 @@ impl Barrier {
         &self,
         deadline: Instant,
     ) -> impl Future<Output = Result<BarrierWaitResult, TimeoutError>> {
-        let waiting = Waiting::new(Arrive::new(self));
+        let waiting = Waiting::new(self.arrives());
         async move {
             let mut waiting = pin!(waiting);
             if Limited::new(waiting.as_mut(), deadline).await {
-                Ok(BarrierWaitResult(waiting.op().leads))
+                Ok(BarrierWaitResult(waiting.op().attempt.leads))
             } else {
                 Err(TimeoutError)
             }
         }
+    }
+
+    fn arrives(&self) -> InQueue<'_, Arrive> {
+        InQueue::new(&self.inner, Arrive { parties: self.parties, leads: false, all: None })
     }
 
     /// For how many it is.
@@ -152,95 +154,61 @@ impl Barrier {
     }
 }
 
-impl fmt::Debug for Barrier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut s = f.debug_struct("Barrier");
-        s.field("parties", &self.parties).field("arrived", &self.arrived()).finish_non_exhaustive()
-    }
-}
-
-struct Arrive<'a> {
-    barrier: &'a Barrier,
+struct Arrive {
+    parties: usize,
     leads: bool,
-    /// In which it came.
-    generation: u64,
+    /// Those who have come before it, if it is the last.
+    all: Option<u64>,
 }
 
-impl<'a> Arrive<'a> {
-    fn new(barrier: &'a Barrier) -> Self {
-        Arrive { barrier, leads: false, generation: 0 }
-    }
-}
-
-// SAFETY: entries are linked and taken out under the lock.
-unsafe impl Op for Arrive<'_> {
-    type Slot = u64;
+impl Attempt for Arrive {
+    type State = BarrierState;
     const REASON: WaitReason = WaitReason::Barrier;
 
-    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
-        let barrier = self.barrier;
-        self.leads = barrier.inner.locked(caller, |state| {
-            self.generation = state.wait_queue.generation();
-            if state.arrived + 1 == barrier.parties {
-                state.arrived = 0;
-                state.wait_queue.all();
-                return true;
-            }
-            if let Some(waiter) = waiter.take() {
-                state.arrived += 1;
-                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
-                // (this method's contract); the lock is held.
-                unsafe { state.wait_queue.join(entry, waiter) };
-            }
-            false
-        });
+    fn attempt(&mut self, state: &mut Queued<BarrierState>) -> bool {
+        self.leads = state.arrived + 1 == self.parties;
         if self.leads {
-            let_go(&barrier.inner, |state| &mut state.wait_queue, self.generation, DONE);
+            state.arrived = 0;
+            self.all = state.all();
         }
         self.leads
     }
 
-    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: `entry` was linked by `start` (this method's contract), in this barrier's queue,
-        // whose lock is held.
-        self.barrier.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
+    fn over(&mut self, barrier: &Awaited<BarrierState>) {
+        barrier.let_go(self.all.take(), DONE);
     }
 
-    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
-        let (outcome, waiter) = self.barrier.inner.locked(caller, |state| {
-            // SAFETY: `entry` was linked by `start` (this method's contract), which joined this
-            // queue; the lock is held.
-            let left = unsafe { state.wait_queue.leave(entry) };
-            if left.0 != DONE {
-                state.arrived -= 1;
-            }
-            left
-        });
-        drop(InHand::new(waiter));
+    fn begin(&mut self, state: &mut BarrierState) {
+        state.arrived += 1;
+    }
+
+    fn give_up(&mut self, state: &mut BarrierState, outcome: u8) -> u8 {
+        if outcome != DONE {
+            state.arrived -= 1;
+        }
         outcome
     }
 
     /// The others have come, and gone on.
-    unsafe fn undo(&mut self, _: u8, _: *mut u64) -> bool {
+    fn undo(&mut self, _: &Awaited<BarrierState>, _: bool) -> bool {
         true
     }
 }
 
 /// What [`Barrier::wait_async`] returns.
 #[must_use = "futures do nothing unless awaited"]
-pub struct BarrierFuture<'a>(Waiting<Arrive<'a>>);
+pub struct BarrierFuture<'a>(Waiting<InQueue<'a, Arrive>>);
 
 impl Future for BarrierFuture<'_> {
     type Output = BarrierWaitResult;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<BarrierWaitResult> {
         // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
-        Poll::Ready(BarrierWaitResult(self.0.op().leads))
+        Poll::Ready(BarrierWaitResult(self.0.op().attempt.leads))
     }
 }
 
-impl fmt::Debug for BarrierFuture<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BarrierFuture(..)")
-    }
+impls! {
+    Debug for Barrier: { parties: parties, arrived: arrived };
+    Debug for BarrierFuture<'_>: opaque;
 }

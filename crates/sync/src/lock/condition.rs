@@ -2,9 +2,9 @@
 
 use crate::entry::{DONE, Entry, List};
 use crate::guarded::Guarded;
+use crate::impls::impls;
 use myriad_base::sys::const_fn;
 use myriad_core::engine::wait::{Caller, Waiter};
-use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 
 mod forms;
@@ -194,19 +194,8 @@ impl<T> ConditionState<T> {
     }
 }
 
-impl<T> Default for Condition<T> {
-    fn default() -> Self {
-        Condition::new()
-    }
-}
-
-impl<T> fmt::Debug for Condition<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Condition { .. }")
-    }
-}
-impl<T> fmt::Debug for First<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("First(..)")
-    }
+impls! {
+    Default for Condition<T> [T]: Condition::new();
+    Debug for Condition<T> [T]: {};
+    Debug for First<'_, T> [T]: opaque;
 }

@@ -3,15 +3,15 @@
 use super::mutex::{LockFuture, MutexGuard};
 use super::op::{self, Op, Waiting};
 use super::raw::RawMutex;
-use super::wait_queue::{ALONE, WaitQueue, let_go, retarget};
+use super::wait_queue::{ALONE, WaitQueue, let_go};
 use crate::entry::{DONE, Entry};
 use crate::guarded::Guarded;
+use crate::impls::impls;
 use crate::limit::Limited;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::{self, Instant};
-use std::fmt;
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::pin::{Pin, pin};
@@ -248,18 +248,6 @@ impl Condvar {
     }
 }
 
-impl Default for Condvar {
-    fn default() -> Self {
-        Condvar::new()
-    }
-}
-
-impl fmt::Debug for Condvar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Condvar { .. }")
-    }
-}
-
 struct NotifiedWait<'a> {
     condvar: &'a Condvar,
     /// Locked by the caller, until `unlocked`.
@@ -318,7 +306,7 @@ unsafe impl Op for NotifiedWait<'_> {
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in this queue, whose lock
         // is held.
-        self.condvar.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
+        self.condvar.inner.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
@@ -420,8 +408,8 @@ impl<T: ?Sized> Drop for ConditionFuture<'_, '_, T> {
     }
 }
 
-impl<T: ?Sized> fmt::Debug for ConditionFuture<'_, '_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ConditionFuture(..)")
-    }
+impls! {
+    Default for Condvar: Condvar::new();
+    Debug for Condvar: {};
+    Debug for ConditionFuture<'_, '_, T> [T: ?Sized]: opaque;
 }

@@ -1,14 +1,13 @@
 //! A flag that can be waited for.
 
+use super::awaited::{Attempt, Awaited, InQueue, Queued};
 use super::error::TimeoutError;
-use super::op::{self, Op, Waiting};
-use super::wait_queue::{ALONE, WaitQueue, let_go, retarget};
-use crate::entry::{DONE, Entry};
-use crate::guarded::Guarded;
+use super::op::{self, Waiting};
+use crate::entry::DONE;
+use crate::impls::impls;
 use myriad_base::sys::const_fn;
-use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
+use myriad_core::engine::wait::{Caller, WaitReason};
 use myriad_core::time::{self, Instant};
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -37,11 +36,10 @@ use std::time::Duration;
 /// ```
 #[doc(alias = "Notify")]
 pub struct Event {
-    inner: Guarded<EventState>,
+    inner: Awaited<EventState>,
 }
 
 struct EventState {
-    wait_queue: WaitQueue,
     set: bool,
     auto: bool,
 }
@@ -50,13 +48,13 @@ impl Event {
     const_fn! {
         /// An event that stays set until it is reset. It is not set.
         pub const fn new() -> Event {
-            Event { inner: Guarded::new(EventState { wait_queue: WaitQueue::new(), set: false, auto: false }) }
+            Event { inner: Awaited::new(EventState { set: false, auto: false }) }
         }
     }
     const_fn! {
         /// An event that lets one go on each time it is set. It is not set.
         pub const fn auto_reset() -> Event {
-            Event { inner: Guarded::new(EventState { wait_queue: WaitQueue::new(), set: false, auto: true }) }
+            Event { inner: Awaited::new(EventState { set: false, auto: true }) }
         }
     }
 
@@ -64,23 +62,7 @@ impl Event {
     ///
     /// Setting it again before anybody has waited has no effect. O(waiters).
     pub fn set(&self) {
-        let caller = Caller::get();
-        let (one, all) = self.inner.locked(caller, |state| {
-            if !state.auto {
-                state.set = true;
-                return (None, (!state.wait_queue.is_empty()).then(|| state.wait_queue.all()));
-            }
-            let one = state.wait_queue.one();
-            state.set = one.is_none();
-            (one, None)
-        });
-        if let Some(waiter) = one {
-            // SAFETY: the waiter was claimed, and is woken once.
-            unsafe { caller.wake(waiter) };
-        }
-        if let Some(generation) = all {
-            let_go(&self.inner, |state| &mut state.wait_queue, generation, DONE);
-        }
+        self.inner.set();
     }
 
     /// Takes the flag back: who comes now waits. True: it was set.
@@ -102,12 +84,12 @@ impl Event {
     /// If it must wait and there is no memory for a stack.
     pub fn wait(&self) {
         Caller::get().spend();
-        op::wait(&mut Set(self), None);
+        op::wait(&mut self.waits(), None);
     }
 
     /// The same without waiting. True: it was set (and is taken back, if the event does so).
     pub fn try_wait(&self) -> bool {
-        self.inner.locked(Caller::get(), EventState::pass)
+        self.inner.locked(Caller::get(), |state| state.pass())
     }
 
     /// Waits for at most `timeout`.
@@ -124,7 +106,7 @@ impl Event {
     /// The time has passed.
     pub fn wait_deadline(&self, deadline: Instant) -> Result<(), TimeoutError> {
         Caller::get().spend();
-        if op::wait(&mut Set(self), Some(deadline)) { Ok(()) } else { Err(TimeoutError) }
+        if op::wait(&mut self.waits(), Some(deadline)) { Ok(()) } else { Err(TimeoutError) }
     }
 
     /// A future that is ready when the flag is set.
@@ -133,7 +115,7 @@ impl Event {
     /// Dropped before it is ready, it has changed nothing: was it let go by an event with automatic
     /// reset, another is.
     pub fn wait_async(&self) -> EventFuture<'_> {
-        EventFuture(Waiting::new(Set(self)))
+        EventFuture(Waiting::new(self.waits()))
     }
 
     /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call.
@@ -155,8 +137,34 @@ impl Event {
     /// # Cancellation
     /// As [`wait_timeout_async`](Self::wait_timeout_async).
     pub fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<(), TimeoutError>> {
-        let waiting = Waiting::new(Set(self));
+        let waiting = Waiting::new(self.waits());
         async move { waiting.until(deadline).await.then_some(()).ok_or(TimeoutError) }
+    }
+}
+
+impl Event {
+    fn waits(&self) -> InQueue<'_, Set> {
+        InQueue::new(&self.inner, Set)
+    }
+}
+
+impl Awaited<EventState> {
+    fn set(&self) {
+        let caller = Caller::get();
+        let (one, all) = self.locked(caller, |state| {
+            if !state.auto {
+                state.set = true;
+                return (None, state.all());
+            }
+            let one = state.one();
+            state.set = one.is_none();
+            (one, None)
+        });
+        if let Some(waiter) = one {
+            // SAFETY: the waiter was claimed, and is woken once.
+            unsafe { caller.wake(waiter) };
+        }
+        self.let_go(all, DONE);
     }
 }
 
@@ -168,58 +176,19 @@ impl EventState {
     }
 }
 
-impl Default for Event {
-    fn default() -> Self {
-        Event::new()
-    }
-}
+struct Set;
 
-impl fmt::Debug for Event {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Event").field("set", &self.is_set()).finish_non_exhaustive()
-    }
-}
-
-struct Set<'a>(&'a Event);
-
-// SAFETY: entries are linked and taken out under the lock.
-unsafe impl Op for Set<'_> {
-    type Slot = u64;
+impl Attempt for Set {
+    type State = EventState;
     const REASON: WaitReason = WaitReason::Event;
 
-    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
-        self.0.inner.locked(caller, |state| {
-            if state.pass() {
-                return true;
-            }
-            if let Some(waiter) = waiter.take() {
-                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
-                // (this method's contract); the lock is held.
-                unsafe { state.wait_queue.join(entry, waiter) };
-            }
-            false
-        })
+    fn attempt(&mut self, state: &mut Queued<EventState>) -> bool {
+        state.pass()
     }
 
-    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: `entry` was linked by `start` (this method's contract), in this event's queue,
-        // whose lock is held.
-        self.0.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
-    }
-
-    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
-        // SAFETY: `entry` was linked by `start` (this method's contract), which joined this queue;
-        // the lock is held.
-        let (outcome, waiter) = self.0.inner.locked(caller, |state| unsafe { state.wait_queue.leave(entry) });
-        drop(InHand::new(waiter));
-        outcome
-    }
-
-    unsafe fn undo(&mut self, _: u8, slot: *mut u64) -> bool {
-        // SAFETY: `slot` is that of an entry that `start` linked (this method's contract): `join`
-        // has filled it.
-        if unsafe { *slot } == ALONE {
-            self.0.set();
+    fn undo(&mut self, event: &Awaited<EventState>, alone: bool) -> bool {
+        if alone {
+            event.set();
         }
         false
     }
@@ -227,7 +196,7 @@ unsafe impl Op for Set<'_> {
 
 /// What [`Event::wait_async`] returns.
 #[must_use = "futures do nothing unless awaited"]
-pub struct EventFuture<'a>(Waiting<Set<'a>>);
+pub struct EventFuture<'a>(Waiting<InQueue<'a, Set>>);
 
 impl Future for EventFuture<'_> {
     type Output = ();
@@ -237,8 +206,8 @@ impl Future for EventFuture<'_> {
     }
 }
 
-impl fmt::Debug for EventFuture<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EventFuture(..)")
-    }
+impls! {
+    Default for Event: Event::new();
+    Debug for Event: { set: is_set };
+    Debug for EventFuture<'_>: opaque;
 }

@@ -1,10 +1,10 @@
 //! A parker that opens once.
 
-use super::countdown::{Countdown, ZeroFuture};
+use super::countdown::{Countdown, ZeroFuture, endings};
 use super::error::TimeoutError;
+use crate::impls::impls;
 use myriad_base::sys::const_fn;
 use myriad_core::time::{self, Instant};
-use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
@@ -78,55 +78,9 @@ impl Latch {
         _ = self.0.wait(None);
     }
 
-    /// Waits for at most `timeout`.
-    ///
-    /// # Errors
-    /// The time has passed.
-    pub fn wait_timeout(&self, timeout: Duration) -> Result<(), TimeoutError> {
-        self.wait_deadline(time::now() + timeout)
-    }
-
-    /// Waits until `deadline` at the latest.
-    ///
-    /// # Errors
-    /// The time has passed.
-    pub fn wait_deadline(&self, deadline: Instant) -> Result<(), TimeoutError> {
-        self.0.wait(Some(deadline))
-    }
-
-    /// A future that is ready when the latch is open.
-    ///
-    /// # Cancellation
-    /// Dropped, it has had no effect.
-    pub fn wait_async(&self) -> ZeroFuture<'_> {
-        self.0.wait_async()
-    }
-
-    /// A future of [`wait_timeout`](Self::wait_timeout), whose limit is counted from this call.
-    ///
-    /// # Errors
-    /// The time has passed, and the count was not zero.
-    ///
-    /// # Cancellation
-    /// Dropped, it has had no effect.
-    pub fn wait_timeout_async(&self, timeout: Duration) -> impl Future<Output = Result<(), TimeoutError>> {
-        self.wait_deadline_async(time::now() + timeout)
-    }
-
-    /// The same until `deadline`.
-    ///
-    /// # Errors
-    /// As [`wait_timeout_async`](Self::wait_timeout_async).
-    ///
-    /// # Cancellation
-    /// As [`wait_timeout_async`](Self::wait_timeout_async).
-    pub fn wait_deadline_async(&self, deadline: Instant) -> impl Future<Output = Result<(), TimeoutError>> {
-        self.0.wait_deadline_async(deadline)
-    }
+    endings!("the latch is open");
 }
 
-impl fmt::Debug for Latch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Latch").field("count", &self.count()).finish_non_exhaustive()
-    }
+impls! {
+    Debug for Latch: { count: count };
 }

@@ -1,6 +1,7 @@
 //! A value that is made when it is first used.
 
 use super::once_lock::OnceLock;
+use crate::impls::impls;
 use myriad_base::sys::const_fn;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -75,12 +76,6 @@ impl<T, F: FnOnce() -> T> Deref for LazyLock<T, F> {
     }
 }
 
-impl<T: Default> Default for LazyLock<T> {
-    fn default() -> Self {
-        LazyLock::new(T::default)
-    }
-}
-
 impl<T: fmt::Debug, F> fmt::Debug for LazyLock<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.cell.get() {
@@ -88,4 +83,8 @@ impl<T: fmt::Debug, F> fmt::Debug for LazyLock<T, F> {
             None => f.write_str("LazyLock(<not made yet>)"),
         }
     }
+}
+
+impls! {
+    Default for LazyLock<T> [T: Default]: LazyLock::new(T::default);
 }

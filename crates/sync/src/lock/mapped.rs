@@ -1,6 +1,6 @@
 //! Guards of a part of a value.
 
-use std::fmt;
+use crate::impls::impls;
 use std::ops::{Deref, DerefMut};
 
 /// A lock is held until this is dropped, as by the guard `G` that it was made of; the way to a part
@@ -81,13 +81,7 @@ impl<G: DerefMut, U: ?Sized> DerefMut for MappedGuard<G, U> {
     }
 }
 
-impl<G: Deref, U: ?Sized + fmt::Debug> fmt::Debug for MappedGuard<G, U> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-impl<G: Deref, U: ?Sized + fmt::Display> fmt::Display for MappedGuard<G, U> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+impls! {
+    Debug for MappedGuard<G, U> [G: Deref, U: ?Sized]: as U;
+    Display for MappedGuard<G, U> [G: Deref, U: ?Sized]: as U;
 }

@@ -35,6 +35,7 @@
 //! Errors, poisoning and guards are std's. Guards are `Send`, but for the [`ReentrantLock`]'s: a
 //! future that holds one over an `await` may move to another worker.
 
+mod awaited;
 mod barrier;
 mod condition;
 mod condvar;
@@ -47,7 +48,7 @@ mod mapped;
 mod mutex;
 mod once;
 mod once_lock;
-mod op;
+pub(crate) mod op;
 mod poison;
 mod raw;
 mod raw_rw;

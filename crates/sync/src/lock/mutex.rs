@@ -3,8 +3,9 @@
 use super::error::{LockTimeoutError, TimedResult};
 use super::mapped::{MappedGuard, whole};
 use super::op::{self, Waiting};
-use super::poison::{Since, told};
+use super::poison::{self, Since, told};
 use super::raw::{Lock, RawMutex};
+use crate::impls::impls;
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::const_fn;
 use myriad_core::engine::wait::Caller;
@@ -16,7 +17,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
-use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult};
+use std::sync::{Arc, LockResult, TryLockError, TryLockResult};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -93,9 +94,7 @@ impl<T> Mutex<T> {
     /// # Errors
     /// It is poisoned; the value is in the error.
     pub fn into_inner(self) -> LockResult<T> {
-        let poisoned = self.is_poisoned();
-        let value = self.value.into_inner();
-        if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
+        told(&self.raw.poisoned, self.value.into_inner())
     }
 }
 
@@ -228,9 +227,7 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     /// A holder has panicked; the reference is in the error.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        let poisoned = self.is_poisoned();
-        let value = self.value.get_mut();
-        if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
+        told(&self.raw.poisoned, self.value.get_mut())
     }
 
     /// Unlocks without a guard, which was forgotten: for interfaces that lock and unlock in two
@@ -347,40 +344,16 @@ impl<'a, T: ?Sized> Future for LockFuture<'a, T> {
     }
 }
 
-impl<T: Default> Default for Mutex<T> {
-    fn default() -> Self {
-        Mutex::new(T::default())
-    }
-}
-impl<T> From<T> for Mutex<T> {
-    fn from(value: T) -> Self {
-        Mutex::new(value)
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        poison::show(f, "Mutex", self.try_lock(), &self.raw.poisoned)
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut s = f.debug_struct("Mutex");
-        match self.try_lock() {
-            Ok(guard) => s.field("data", &&*guard),
-            Err(TryLockError::Poisoned(error)) => s.field("data", &&**error.get_ref()),
-            Err(TryLockError::WouldBlock) => s.field("data", &format_args!("<locked>")),
-        };
-        s.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
-    }
-}
-impl<T: ?Sized + fmt::Debug, O: Deref<Target = Mutex<T>>> fmt::Debug for MutexGuard<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-impl<T: ?Sized + fmt::Display, O: Deref<Target = Mutex<T>>> fmt::Display for MutexGuard<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-impl<T: ?Sized> fmt::Debug for LockFuture<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LockFuture(..)")
-    }
+impls! {
+    Default for Mutex<T> [T: Default]: Mutex::new(T::default());
+    From for Mutex<T> [T]: new;
+    Debug for MutexGuard<'_, T, O> [T: ?Sized, O: Deref<Target = Mutex<T>>]: as T;
+    Display for MutexGuard<'_, T, O> [T: ?Sized, O: Deref<Target = Mutex<T>>]: as T;
+    Debug for LockFuture<'_, T> [T: ?Sized]: opaque;
 }

@@ -1,18 +1,17 @@
 //! Doing something once.
 
+use super::awaited::{Attempt, Awaited, InQueue, Queued};
 use super::error::TimeoutError;
-use super::op::{self, AGAIN, Op, Waiting};
-use super::wait_queue::{WaitQueue, let_go, retarget};
-use crate::entry::{DONE, Entry};
-use crate::guarded::Guarded;
+use super::op::{self, AGAIN, Waiting};
+use crate::entry::DONE;
+use crate::impls::impls;
 use crate::limit::Limited;
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::ord;
 use myriad_core::engine::owner;
-use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
+use myriad_core::engine::wait::{Caller, WaitReason};
 use myriad_core::time::{self, Instant};
-use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -45,13 +44,8 @@ pub(super) const COMPLETE: u8 = 3;
 /// ```
 pub struct Once {
     state: AtomicU8,
-    inner: Guarded<RunState>,
-}
-
-struct RunState {
-    wait_queue: WaitQueue,
     /// The identity of who does it; 0 for a future.
-    runner: u64,
+    runner: Awaited<u64>,
 }
 
 /// What is known about earlier tries.
@@ -78,17 +72,14 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         let once = self.once;
         let then = self.then;
-        let all = once.inner.locked(Caller::get(), |state| {
-            state.runner = 0;
+        let all = once.runner.locked(Caller::get(), |runner| {
+            **runner = 0;
             // Release: pairs with the Acquire in `is_completed`: what was done.
             once.state.store(then, ord(Release, "once-release"));
-            (!state.wait_queue.is_empty()).then(|| state.wait_queue.all())
+            runner.all()
         });
-        if let Some(generation) = all {
-            // Not done: each looks again, and one of them may try.
-            let outcome = if then == COMPLETE { DONE } else { AGAIN };
-            let_go(&once.inner, |state| &mut state.wait_queue, generation, outcome);
-        }
+        // Not done: each looks again, and one of them may try.
+        once.runner.let_go(all, if then == COMPLETE { DONE } else { AGAIN });
     }
 }
 
@@ -107,7 +98,7 @@ impl Once {
     const_fn! {
         /// Nothing is done yet.
         pub const fn new() -> Once {
-            Once { state: AtomicU8::new(NEW), inner: Guarded::new(RunState { wait_queue: WaitQueue::new(), runner: 0 }) }
+            Once { state: AtomicU8::new(NEW), runner: Awaited::new(0) }
         }
     }
 
@@ -161,17 +152,22 @@ impl Once {
     /// panic.
     #[track_caller]
     pub(super) fn begin(&self, force: bool) -> Option<(Running<'_>, OnceState)> {
-        let mut turn = Turn { once: self, force, only_wait: false, runner: owner().get(), outcome: Outcome::Complete };
+        let mut turn = self.wants(force, false, owner().get());
         op::wait(&mut turn, None);
-        self.turn(turn.outcome)
+        self.turn(turn.attempt.outcome)
     }
 
     /// The same in a future.
     pub(super) async fn begin_async(&self, force: bool) -> Option<(Running<'_>, OnceState)> {
-        let turn = Turn { once: self, force, only_wait: false, runner: 0, outcome: Outcome::Complete };
+        let turn = self.wants(force, false, 0);
         let mut waiting = pin!(Waiting::new(turn));
         waiting.as_mut().await;
-        self.turn(waiting.op().outcome)
+        self.turn(waiting.op().attempt.outcome)
+    }
+
+    /// To wait for the turn, or only for the end.
+    fn wants(&self, force: bool, only_wait: bool, runner: u64) -> InQueue<'_, Turn<'_>> {
+        InQueue::new(&self.runner, Turn { once: self, force, only_wait, runner, outcome: Outcome::Complete })
     }
 
     #[track_caller]
@@ -244,13 +240,13 @@ impl Once {
     }
 
     pub(super) fn wait_force_async(&self) -> OnceFuture<'_> {
-        let turn = Turn { once: self, force: true, only_wait: true, runner: 0, outcome: Outcome::Complete };
+        let turn = self.wants(true, true, 0);
         OnceFuture(Waiting::new(turn))
     }
 
     fn only_wait(&self, force: bool, deadline: Option<Instant>) -> Option<Outcome> {
-        let mut turn = Turn { once: self, force, only_wait: true, runner: 0, outcome: Outcome::Complete };
-        op::wait(&mut turn, deadline).then_some(turn.outcome)
+        let mut turn = self.wants(force, true, 0);
+        op::wait(&mut turn, deadline).then_some(turn.attempt.outcome)
     }
 
     /// A future that is ready when it is done.
@@ -261,7 +257,7 @@ impl Once {
     /// # Cancellation
     /// Dropped, it has had no effect.
     pub fn wait_async(&self) -> OnceFuture<'_> {
-        let turn = Turn { once: self, force: false, only_wait: true, runner: 0, outcome: Outcome::Complete };
+        let turn = self.wants(false, true, 0);
         OnceFuture(Waiting::new(turn))
     }
 
@@ -298,14 +294,14 @@ impl Once {
         force: bool,
         deadline: Instant,
     ) -> impl Future<Output = Result<(), TimeoutError>> {
-        let turn = Turn { once: self, force, only_wait: true, runner: 0, outcome: Outcome::Complete };
+        let turn = self.wants(force, true, 0);
         let waiting = Waiting::new(turn);
         async move {
             let mut waiting = pin!(waiting);
             if !Limited::new(waiting.as_mut(), deadline).await {
                 return Err(TimeoutError);
             }
-            if waiting.op().outcome == Outcome::Poisoned {
+            if waiting.op().attempt.outcome == Outcome::Poisoned {
                 poisoned();
             }
             Ok(())
@@ -335,88 +331,56 @@ struct Turn<'a> {
     outcome: Outcome,
 }
 
-// SAFETY: entries are linked and taken out under the lock.
-unsafe impl Op for Turn<'_> {
-    type Slot = u64;
+impl Attempt for Turn<'_> {
+    type State = u64;
     const REASON: WaitReason = WaitReason::Once;
 
-    unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) -> bool {
-        let outcome = self.once.inner.locked(caller, |state| {
-            // Relaxed: under the lock.
-            let outcome = match self.once.state.load(Relaxed) {
-                COMPLETE => Some(Outcome::Complete),
-                RUNNING if self.runner != 0 && state.runner == self.runner => Some(Outcome::Itself),
-                RUNNING => None,
-                POISONED if !self.force => Some(Outcome::Poisoned),
-                _ if self.only_wait => None,
-                before => {
-                    self.once.state.store(RUNNING, Relaxed);
-                    state.runner = self.runner;
-                    Some(Outcome::Turn(before == POISONED))
-                }
-            };
-            if outcome.is_none()
-                && let Some(waiter) = waiter.take()
-            {
-                // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
-                // (this method's contract); the lock is held.
-                unsafe { state.wait_queue.join(entry, waiter) };
+    fn attempt(&mut self, runner: &mut Queued<u64>) -> bool {
+        // Relaxed: under the lock.
+        let outcome = match self.once.state.load(Relaxed) {
+            COMPLETE => Some(Outcome::Complete),
+            RUNNING if self.runner != 0 && **runner == self.runner => Some(Outcome::Itself),
+            RUNNING => None,
+            POISONED if !self.force => Some(Outcome::Poisoned),
+            _ if self.only_wait => None,
+            before => {
+                self.once.state.store(RUNNING, Relaxed);
+                **runner = self.runner;
+                Some(Outcome::Turn(before == POISONED))
             }
-            outcome
-        });
+        };
         self.outcome = outcome.unwrap_or(Outcome::Complete);
         outcome.is_some()
     }
 
-    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
-        // SAFETY: `entry` was linked by `start` (this method's contract), in this queue, whose lock
-        // is held.
-        self.once.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
-    }
-
     /// Always `AGAIN`: what has become of it says the state.
-    unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {
-        // SAFETY: `entry` was linked by `start` (this method's contract), which joined this queue;
-        // the lock is held.
-        drop(InHand::new(self.once.inner.locked(caller, |state| unsafe { state.wait_queue.leave(entry) }.1)));
+    fn give_up(&mut self, _: &mut u64, _: u8) -> u8 {
         AGAIN
     }
 }
 
 /// What [`Once::wait_async`] returns.
 #[must_use = "futures do nothing unless awaited"]
-pub struct OnceFuture<'a>(Waiting<Turn<'a>>);
+pub struct OnceFuture<'a>(Waiting<InQueue<'a, Turn<'a>>>);
 
 impl Future for OnceFuture<'_> {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
-        if self.0.op().outcome == Outcome::Poisoned {
+        if self.0.op().attempt.outcome == Outcome::Poisoned {
             poisoned();
         }
         Poll::Ready(())
     }
 }
 
-impl fmt::Debug for OnceFuture<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnceFuture(..)")
-    }
-}
-
-impl Default for Once {
-    fn default() -> Self {
-        Once::new()
-    }
-}
-
-impl fmt::Debug for Once {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Once").field("completed", &self.is_completed()).finish_non_exhaustive()
-    }
-}
-
 // As std's: a try that has panicked is known.
 impl std::panic::UnwindSafe for Once {}
 impl std::panic::RefUnwindSafe for Once {}
+
+impls! {
+    Default for Once: Once::new();
+    Debug for Once: { completed: is_completed };
+    Debug for OnceFuture<'_>: opaque;
+}

@@ -2,6 +2,7 @@
 
 use super::error::TimeoutError;
 use super::once::{COMPLETE, NEW, Once, OnceFuture, Running};
+use crate::impls::impls;
 use myriad_base::sys::const_fn;
 use myriad_core::time::{self, Instant};
 use std::cell::UnsafeCell;
@@ -240,12 +241,6 @@ impl<T> Drop for OnceLock<T> {
     }
 }
 
-impl<T> Default for OnceLock<T> {
-    fn default() -> Self {
-        OnceLock::new()
-    }
-}
-
 impl<T> From<T> for OnceLock<T> {
     fn from(value: T) -> Self {
         let cell = OnceLock::new();
@@ -292,8 +287,7 @@ impl<'a, T> Future for OnceLockFuture<'a, T> {
     }
 }
 
-impl<T> fmt::Debug for OnceLockFuture<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnceLockFuture(..)")
-    }
+impls! {
+    Default for OnceLock<T> [T]: OnceLock::new();
+    Debug for OnceLockFuture<'_, T> [T]: opaque;
 }

@@ -267,7 +267,7 @@ unsafe impl Op for Read<'_> {
     unsafe fn retarget(&self, _: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this lock,
         // whose spin lock is held.
-        self.0.locked(|_| unsafe { super::wait_queue::retarget(entry, waiter) });
+        self.0.locked(|_| unsafe { Entry::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<u64>) -> u8 {
@@ -317,7 +317,7 @@ unsafe impl Op for Write<'_> {
     unsafe fn retarget(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this lock,
         // whose spin lock is held.
-        self.0.locked(|_| unsafe { super::wait_queue::retarget(entry, waiter) });
+        self.0.locked(|_| unsafe { Entry::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<()>) -> u8 {

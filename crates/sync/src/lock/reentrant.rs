@@ -3,6 +3,7 @@
 use super::error::TimeoutError;
 use super::op::{self, Waiting};
 use super::raw::{Lock, RawMutex};
+use crate::impls::impls;
 use myriad_base::sys::atomic::{AtomicU64, Ordering::Relaxed};
 use myriad_base::sys::const_fn;
 use myriad_core::engine::owner;
@@ -319,22 +320,6 @@ impl<'a, T: ?Sized> Future for ReentrantLockFuture<'a, T> {
     }
 }
 
-impl<T: ?Sized> fmt::Debug for ReentrantLockFuture<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ReentrantLockFuture(..)")
-    }
-}
-
-impl<T: Default> Default for ReentrantLock<T> {
-    fn default() -> Self {
-        ReentrantLock::new(T::default())
-    }
-}
-impl<T> From<T> for ReentrantLock<T> {
-    fn from(value: T) -> Self {
-        ReentrantLock::new(value)
-    }
-}
 impl<T: ?Sized + fmt::Debug> fmt::Debug for ReentrantLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut s = f.debug_struct("ReentrantLock");
@@ -345,8 +330,10 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for ReentrantLock<T> {
         s.finish_non_exhaustive()
     }
 }
-impl<T: ?Sized + fmt::Debug> fmt::Debug for ReentrantLockGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+
+impls! {
+    Default for ReentrantLock<T> [T: Default]: ReentrantLock::new(T::default());
+    From for ReentrantLock<T> [T]: new;
+    Debug for ReentrantLockGuard<'_, T> [T: ?Sized]: as T;
+    Debug for ReentrantLockFuture<'_, T> [T: ?Sized]: opaque;
 }

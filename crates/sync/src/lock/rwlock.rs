@@ -3,8 +3,9 @@
 use super::error::{LockTimeoutError, TimedResult};
 use super::mapped::{MappedGuard, whole};
 use super::op::{self, Waiting};
-use super::poison::{Since, told};
+use super::poison::{self, Since, told};
 use super::raw_rw::{RawRwLock, Read, Write};
+use crate::impls::impls;
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::const_fn;
 use myriad_core::engine::wait::Caller;
@@ -16,7 +17,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
-use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult};
+use std::sync::{Arc, LockResult, TryLockError, TryLockResult};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -97,9 +98,7 @@ impl<T> RwLock<T> {
     /// # Errors
     /// It is poisoned; the value is in the error.
     pub fn into_inner(self) -> LockResult<T> {
-        let poisoned = self.is_poisoned();
-        let value = self.value.into_inner();
-        if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
+        told(&self.raw.poisoned, self.value.into_inner())
     }
 }
 
@@ -305,9 +304,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # Errors
     /// A writer has panicked; the reference is in the error.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        let poisoned = self.is_poisoned();
-        let value = self.value.get_mut();
-        if poisoned { Err(PoisonError::new(value)) } else { Ok(value) }
+        told(&self.raw.poisoned, self.value.get_mut())
     }
 }
 
@@ -477,45 +474,17 @@ impl<'a, T: ?Sized> Future for WriteFuture<'a, T> {
     }
 }
 
-impl<T: Default> Default for RwLock<T> {
-    fn default() -> Self {
-        RwLock::new(T::default())
-    }
-}
-impl<T> From<T> for RwLock<T> {
-    fn from(value: T) -> Self {
-        RwLock::new(value)
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        poison::show(f, "RwLock", self.try_read(), &self.raw.poisoned)
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut s = f.debug_struct("RwLock");
-        match self.try_read() {
-            Ok(guard) => s.field("data", &&*guard),
-            Err(TryLockError::Poisoned(error)) => s.field("data", &&**error.get_ref()),
-            Err(TryLockError::WouldBlock) => s.field("data", &format_args!("<locked>")),
-        };
-        s.field("poisoned", &self.is_poisoned()).finish_non_exhaustive()
-    }
-}
-impl<T: ?Sized + fmt::Debug, O: Deref<Target = RwLock<T>>> fmt::Debug for RwLockReadGuard<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-impl<T: ?Sized + fmt::Debug, O: Deref<Target = RwLock<T>>> fmt::Debug for RwLockWriteGuard<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-impl<T: ?Sized> fmt::Debug for ReadFuture<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ReadFuture(..)")
-    }
-}
-impl<T: ?Sized> fmt::Debug for WriteFuture<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WriteFuture(..)")
-    }
+impls! {
+    Default for RwLock<T> [T: Default]: RwLock::new(T::default());
+    From for RwLock<T> [T]: new;
+    Debug for RwLockReadGuard<'_, T, O> [T: ?Sized, O: Deref<Target = RwLock<T>>]: as T;
+    Debug for RwLockWriteGuard<'_, T, O> [T: ?Sized, O: Deref<Target = RwLock<T>>]: as T;
+    Debug for ReadFuture<'_, T> [T: ?Sized]: opaque;
+    Debug for WriteFuture<'_, T> [T: ?Sized]: opaque;
 }

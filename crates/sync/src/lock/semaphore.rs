@@ -2,9 +2,9 @@
 
 use super::error::TimeoutError;
 use super::op::{self, Op, Waiting};
-use super::wait_queue::retarget;
 use crate::entry::{DONE, Entry, LINKED, List};
 use crate::guarded::Guarded;
+use crate::impls::impls;
 use crate::wake_list::WakeList;
 use myriad_base::sys::const_fn;
 use myriad_base::sys::mutant::fault;
@@ -402,7 +402,7 @@ unsafe impl Op for Acquire<'_> {
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this
         // semaphore, whose lock is held.
-        self.semaphore.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
+        self.semaphore.inner.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<usize>) -> u8 {
@@ -443,12 +443,6 @@ impl<'a> Future for AcquireFuture<'a> {
         // SAFETY: the field is pinned as the whole is.
         ready!(unsafe { self.as_mut().map_unchecked_mut(|this| &mut this.0) }.poll(cx));
         Poll::Ready(self.0.op().permit())
-    }
-}
-
-impl fmt::Debug for AcquireFuture<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AcquireFuture(..)")
     }
 }
 
@@ -540,9 +534,7 @@ impl<O: Deref<Target = Semaphore>> fmt::Debug for Permit<'_, O> {
     }
 }
 
-impl fmt::Debug for Semaphore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut s = f.debug_struct("Semaphore");
-        s.field("available", &self.available()).field("total", &self.total()).finish_non_exhaustive()
-    }
+impls! {
+    Debug for Semaphore: { available: available, total: total };
+    Debug for AcquireFuture<'_>: opaque;
 }

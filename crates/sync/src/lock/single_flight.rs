@@ -12,7 +12,9 @@
 //! **Rejected.** A map by keys: it compares them under its lock, and drops them there.
 
 use super::OnceLock;
+use crate::impls::impls;
 use crate::values::drop_all;
+use myriad_base::sys::mutex::Mutex;
 use myriad_core::engine::user_code::UserValue;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -20,7 +22,7 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Work that is done once for all callers that ask for the same key at the same time: the first one
 /// does it, the others wait for its result. Who asks when it is done has it done again: this is no
@@ -49,6 +51,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// assert!(loads.into_inner() <= 100);
 /// ```
 pub struct SingleFlight<K, V> {
+    /// Under the lock no user code runs, and nothing panics.
     works: Mutex<Works<K, V>>,
     hasher: RandomState,
 }
@@ -126,7 +129,7 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         let known = self.known(hash);
         // (If it is not there any more, it was gone when it was looked for.)
         if let Some(work) = known.iter().find(|work| work.key.borrow() == key) {
-            let forgotten = take(&mut self.locked(), hash, work, |_| true);
+            let forgotten = take(&mut self.works.lock(), hash, work, |_| true);
             drop(forgotten.map(UserValue::give));
         }
     }
@@ -139,8 +142,8 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
         loop {
             let same = known.iter().find(|work: &&Arc<Work<K, V>>| work.key == mine.key);
             let joined = match same {
-                Some(work) => join(&mut self.locked(), hash, work),
-                None => begin(&mut self.locked(), hash, &mine, &known),
+                Some(work) => join(&mut self.works.lock(), hash, work),
+                None => begin(&mut self.works.lock(), hash, &mine, &known),
             };
             if let Some(work) = joined {
                 return Flight { of: self, hash, work };
@@ -204,7 +207,7 @@ struct Flight<'a, K, V> {
 impl<K, V> Drop for Flight<'_, K, V> {
     /// No longer under way, if it is done, or if the last one gives it up.
     fn drop(&mut self) {
-        let over = take(&mut self.of.locked(), self.hash, &self.work, |there| {
+        let over = take(&mut self.of.works.lock(), self.hash, &self.work, |there| {
             there.callers -= 1;
             there.callers == 0 || self.work.result.get().is_some()
         });
@@ -213,14 +216,9 @@ impl<K, V> Drop for Flight<'_, K, V> {
 }
 
 impl<K, V> SingleFlight<K, V> {
-    /// Under the lock no user code runs, and nothing panics.
-    fn locked(&self) -> MutexGuard<'_, Works<K, V>> {
-        self.works.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What is under way for keys with this hash, to be compared without the lock.
     fn known(&self, hash: u64) -> Vec<Arc<Work<K, V>>> {
-        let works = self.locked();
+        let works = self.works.lock();
         works.range(of(hash)).map(|(_, there)| there.work.peek().clone()).collect()
     }
 }
@@ -228,20 +226,18 @@ impl<K, V> SingleFlight<K, V> {
 impl<K, V> Drop for SingleFlight<K, V> {
     /// What is left belongs to futures that were forgotten.
     fn drop(&mut self) {
-        let left = std::mem::take(self.works.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let left = std::mem::take(self.works.get_mut());
         drop_all(left.into_values().map(|there| there.work));
-    }
-}
-
-impl<K: Hash + Eq, V: Clone> Default for SingleFlight<K, V> {
-    fn default() -> Self {
-        SingleFlight::new()
     }
 }
 
 impl<K, V> fmt::Debug for SingleFlight<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let under_way = self.locked().len();
+        let under_way = self.works.lock().len();
         f.debug_struct("SingleFlight").field("under_way", &under_way).finish()
     }
+}
+
+impls! {
+    Default for SingleFlight<K, V> [K: Hash + Eq, V: Clone]: SingleFlight::new();
 }

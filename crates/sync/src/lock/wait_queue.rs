@@ -31,11 +31,6 @@ impl WaitQueue {
         self.list.is_empty()
     }
 
-    /// The number of those who come now.
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
-    }
-
     /// Begins to wait.
     ///
     /// # Safety
@@ -99,20 +94,6 @@ impl WaitQueue {
                     woken.push(waiter);
                 }
             }
-        }
-    }
-}
-
-/// Under the lock: a linked entry gets a new waiter, and leaves the old one.
-///
-/// # Safety
-/// `entry` is live, and in a list of the locked primitive or in none.
-pub(super) unsafe fn retarget<T>(entry: *mut Entry<T>, waiter: &mut Option<Waiter>) {
-    // SAFETY: `entry` is live (this function's contract); linked, it is in a list of the primitive,
-    // whose lock is held.
-    unsafe {
-        if (*entry).state() == LINKED {
-            *waiter = waiter.take().map(|new| (*entry).replace_waiter(new));
         }
     }
 }

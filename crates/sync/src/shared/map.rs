@@ -18,6 +18,7 @@
 
 use super::table::Table;
 use super::{Apart, parts};
+use crate::impls::impls;
 use crate::lock::RwLock;
 use std::borrow::Borrow;
 use std::fmt;
@@ -333,8 +334,7 @@ impl<K: fmt::Debug, V: fmt::Debug, S> fmt::Debug for Map<K, V, S> {
         f.debug_map().entries(self).finish()
     }
 }
-impl<K, V> fmt::Debug for Iter<'_, K, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Iter(..)")
-    }
+
+impls! {
+    Debug for Iter<'_, K, V> [K, V]: opaque;
 }

@@ -8,6 +8,7 @@
 //! lock: objects are moved in and out.
 
 use super::{Apart, parts};
+use crate::impls::impls;
 use crate::lock::Mutex;
 use crate::values::drop_all;
 use myriad_core::engine::user_code::{self, UserValue};
@@ -248,13 +249,12 @@ impl<T> Drop for Pooled<'_, T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Pooled<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
 impl<T> fmt::Debug for Pool<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool").field("len", &self.len()).field("limit", &self.limit).finish_non_exhaustive()
     }
+}
+
+impls! {
+    Debug for Pooled<'_, T> [T]: as T;
 }

@@ -2,6 +2,7 @@
 
 use super::Describe;
 use crate::stack::registry;
+use crate::sys::mutex::{Mutex, MutexGuard};
 use crate::sys::{map, thread};
 use std::cell::Cell;
 use std::fmt::Write;
@@ -9,7 +10,6 @@ use std::mem::{MaybeUninit, zeroed};
 use std::ptr::{NonNull, null, null_mut};
 // Std's own atomics: statics that a signal handler reads, and no model covers.
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
-use std::sync::{Mutex, MutexGuard};
 
 /// An alternate stack of ours. The kernel's part, with AMX registers, can be 11 KiB.
 const ALT_STACK: usize = 64 << 10;
@@ -84,8 +84,7 @@ static INSTALLED: Mutex<bool> = Mutex::new(false);
 
 /// For `fork`: nobody is in the middle of [`install`]. A leaf.
 pub(super) fn lock() -> MutexGuard<'static, bool> {
-    // Nothing panics under it.
-    INSTALLED.lock().unwrap_or_else(|e| e.into_inner())
+    INSTALLED.lock()
 }
 
 extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {

@@ -7,9 +7,10 @@ use crate::sched::context::inherit::Inherited;
 use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code::{StoredWaker, UserValue};
+use myriad_base::sys::mutex::Mutex;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// The result of a call on another thread: see [`blocking_async`] and
@@ -19,6 +20,7 @@ use std::task::{Context, Poll};
 #[must_use = "the call is made in any case, but only the future says when it has ended"]
 pub struct Blocking<T>(Arc<SharedCall<T>>);
 
+/// No user code runs under it.
 #[derive(Debug)]
 struct SharedCall<T>(Mutex<AsyncCall<T>>);
 
@@ -27,13 +29,6 @@ pub(crate) enum AsyncCall<T> {
     Running(Option<StoredWaker>),
     Ended(UserValue<Result<T, Payload>>),
     Taken,
-}
-
-impl<T> SharedCall<T> {
-    fn locked(&self) -> MutexGuard<'_, AsyncCall<T>> {
-        // No user code runs under it.
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
-    }
 }
 
 /// Calls `f` on a thread of the same pool as [`blocking`](super::blocking), beginning now, and
@@ -87,7 +82,7 @@ unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
     let (f, to, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Lent, Inherited, Arc<SharedCall<T>>)>()) };
     lend(to, || {
         let result = heirloom.run(f);
-        let before = std::mem::replace(&mut *shared.locked(), AsyncCall::Ended(UserValue::new(result)));
+        let before = std::mem::replace(&mut *shared.0.lock(), AsyncCall::Ended(UserValue::new(result)));
         if let AsyncCall::Running(Some(waker)) = before {
             waker.wake();
         }
@@ -100,7 +95,7 @@ impl<T> Future for Blocking<T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         // Wakers are cloned and dropped without the lock: they are user code.
         let new = StoredWaker::clone_of(cx.waker());
-        let mut state = self.0.locked();
+        let mut state = self.0.0.lock();
         match &mut *state {
             AsyncCall::Running(waker) => {
                 let old = waker.replace(new);
@@ -128,7 +123,7 @@ impl<T> Future for Blocking<T> {
 
 impl<T> Drop for SharedCall<T> {
     fn drop(&mut self) {
-        let state = self.0.get_mut().unwrap_or_else(|e| e.into_inner());
+        let state = self.0.get_mut();
         match std::mem::replace(state, AsyncCall::Taken) {
             AsyncCall::Running(waker) => waker.into_iter().for_each(StoredWaker::discard),
             // By the future, or, if that is gone, by the thread that has made the call.

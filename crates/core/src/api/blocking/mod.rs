@@ -35,9 +35,9 @@ use crate::sched::user_code::{self, UserValue};
 use crate::sched::wait::{Parked, Wait, Waiter};
 use crate::sched::{cancel, worker};
 use myriad_base::sys::clock::Instant;
+use myriad_base::sys::mutex::Mutex;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
-use std::sync::{Mutex, MutexGuard};
 
 /// A call whose caller waits. The wait comes first: see [`Wait::end_by`].
 #[repr(C)]
@@ -64,10 +64,6 @@ struct CallAsked {
 }
 
 impl<F, T> Call<F, T> {
-    fn asked(&self) -> MutexGuard<'_, CallAsked> {
-        self.asked.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
     /// The caller is cancelled: so is the closure, for which it waits on.
     ///
     /// # Safety
@@ -78,7 +74,7 @@ impl<F, T> Call<F, T> {
         // SAFETY: the node is that of a `Call`'s wait, by the contract; the call stands as long as
         // its owner waits.
         let call = unsafe { &*node.cast::<Self>() };
-        let mut asked = call.asked();
+        let mut asked = call.asked.lock();
         asked.cancelled = true;
         if let Some(cancel_scope) = asked.cancel_scope {
             // Nobody is left to ask: a thread has been told by this.
@@ -95,13 +91,13 @@ impl<F, T> Call<F, T> {
         cancel_scope.enter();
         let cancel_scope = &cancel_scope;
         let cancelled = {
-            let mut asked = self.asked();
+            let mut asked = self.asked.lock();
             asked.cancel_scope = Some(cancel_scope);
             asked.cancelled
         };
         // Where a panic aborts it is only asked.
         let result = if cancelled && !cfg!(panic = "abort") { cancel::never_start(f) } else { user_code::body(f) };
-        self.asked().cancel_scope = None;
+        self.asked.lock().cancel_scope = None;
         cancel_scope.leave();
         result.map_err(|mut payload| {
             cancel::end_cancellation(&mut payload);

@@ -23,9 +23,9 @@ use crate::sched::pool::Pool;
 use crate::sched::wait::{Wait, Waiter};
 use crate::sched::worker::{self, Worker};
 use myriad_base::stack::pool::NoStack;
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use myriad_base::sys::thread::processors;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard};
 
 static STATE: Mutex<AdmissionState> =
     Mutex::new(AdmissionState { era: 0, most: 0, free: 0, line: VecDeque::new(), taken: Vec::new() });
@@ -66,8 +66,7 @@ struct Waiting {
 pub(crate) type Lock = MutexGuard<'static, AdmissionState>;
 
 pub(super) fn lock() -> Lock {
-    // Nothing panics under it but on a failed allocation.
-    STATE.lock().unwrap_or_else(|e| e.into_inner())
+    STATE.lock()
 }
 
 fn locked() -> Lock {

@@ -9,11 +9,12 @@
 //! threads, which exist: nobody else's work stands before his.
 
 use crate::sched::{fork, unwind};
+use myriad_base::sys::mutex::{Condvar, Mutex, MutexGuard};
 use myriad_base::sys::passing::passing;
 use myriad_base::sys::thread::{self, processors};
 use myriad_base::sys::{clock, map};
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An idle helper ends after this time.
@@ -38,16 +39,11 @@ struct Slot {
     filled: Condvar,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics under these but on a failed allocation.
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
-}
-
 /// For `fork`: nobody else changes the list meanwhile.
 pub(crate) type Lock = MutexGuard<'static, Idle>;
 
 pub(super) fn lock() -> Lock {
-    locked(&IDLE)
+    IDLE.lock()
 }
 
 fn idle() -> Lock {
@@ -103,7 +99,7 @@ impl Helper {
     /// Has the thread run this.
     pub(super) fn run(mut self, job: Job) {
         if let Some(slot) = self.0.take() {
-            *locked(&slot.job) = Some(job);
+            *slot.job.lock() = Some(job);
             slot.filled.notify_one();
         }
     }
@@ -134,7 +130,7 @@ fn work(slot: &Arc<Slot>) {
 /// The next job; `None` if none has come for long.
 fn next(slot: &Arc<Slot>) -> Option<Job> {
     loop {
-        let waited = clock::wait_while(&slot.filled, locked(&slot.job), KEEP, |job| job.is_none());
+        let waited = clock::wait_while(&slot.filled, slot.job.lock(), KEEP, |job| job.is_none());
         if let Some(job) = { waited }.0.take() {
             return Some(job);
         }

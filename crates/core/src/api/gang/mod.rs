@@ -47,8 +47,9 @@ use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_base::sys::futex::Parker;
+use myriad_base::sys::mutex::Mutex;
 use std::cell::Cell;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::{fmt, io};
 
 /// More jobs than this at a time are surely a mistake.
@@ -249,7 +250,7 @@ fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<First, GangError> {
         foreign::wait(&shared.done, None);
     }
     stays.disarm();
-    Ok(shared.panic.lock().unwrap_or_else(|e| e.into_inner()).take())
+    Ok(shared.panic.lock().take())
 }
 
 /// Job `i`, which counts itself off at its end.
@@ -262,7 +263,7 @@ unsafe fn job(i: usize, f: *const (dyn Fn(usize) + Sync), inherited: Inherited, 
     let result = inherited.run(|| unsafe { (*f)(i) });
     IN_JOB.set(false);
     if let Err(payload) = result {
-        let mut panic = shared.panic.lock().unwrap_or_else(|e| e.into_inner());
+        let mut panic = shared.panic.lock();
         let keep = panic.as_ref().is_none_or(|(first, _)| i < *first);
         let mine = (i, UserValue::new(payload));
         let other = if keep { panic.replace(mine) } else { Some(mine) };

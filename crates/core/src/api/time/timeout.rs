@@ -2,6 +2,7 @@
 
 use super::now;
 use super::sleep::{Sleep, sleep_until_async};
+use crate::api::until::Until;
 use crate::sched::cancel::cancel_scope::{self, CancelScope};
 use crate::sched::timers::FIRE_CANCEL_SCOPE;
 use crate::sched::{user_code, worker};
@@ -140,17 +141,13 @@ pub fn timeout_async<F: Future>(limit: Duration, future: F) -> Timeout<F> {
 
 /// The same until a point in time.
 pub fn deadline_async<F: Future>(at: Instant, future: F) -> Timeout<F> {
-    Timeout { future: Some(future), sleep: sleep_until_async(at) }
+    Timeout(Until::new(future, sleep_until_async(at)))
 }
 
 /// What [`timeout_async`] returns.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
-pub struct Timeout<F> {
-    /// `None` once it has ended, or its time was over.
-    future: Option<F>,
-    sleep: Sleep,
-}
+pub struct Timeout<F>(Until<F, Sleep>);
 
 impl<F: Future> Future for Timeout<F> {
     type Output = Result<F::Output, Elapsed>;
@@ -158,25 +155,8 @@ impl<F: Future> Future for Timeout<F> {
     /// # Panics
     /// If polled again after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // SAFETY: both parts are pinned with the whole; the future is dropped in place.
-        let (mut future, sleep) = unsafe {
-            let this = self.get_unchecked_mut();
-            (Pin::new_unchecked(&mut this.future), Pin::new_unchecked(&mut this.sleep))
-        };
-        let running = future.as_mut().as_pin_mut().expect("a timeout that was ready is polled again");
-        if let Poll::Ready(value) = running.poll(cx) {
-            future.set(None);
-            return Poll::Ready(Ok(value));
-        }
-        if sleep.poll(cx).is_pending() {
-            return Poll::Pending;
-        }
-        // Once more: it may have been done since, or have only let others go first.
-        let last = future.as_mut().as_pin_mut().map_or(Poll::Pending, |running| running.poll(cx));
-        future.set(None);
-        match last {
-            Poll::Ready(value) => Poll::Ready(Ok(value)),
-            Poll::Pending => Poll::Ready(Err(Elapsed)),
-        }
+        // SAFETY: the field is pinned as the whole is.
+        let until = unsafe { self.map_unchecked_mut(|this| &mut this.0) };
+        until.poll_future_first(cx).map(|output| output.ok_or(Elapsed))
     }
 }

@@ -28,12 +28,12 @@ use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Peer};
 use myriad_base::hash::Numbers;
 use myriad_base::sys::clock::Instant;
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use std::cell::Cell;
 use std::ptr::null;
 // Not through `sys`: no model covers cancel scopes.
 use myriad_base::sys::atomic::AtomicU8;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
-use std::sync::{Mutex, MutexGuard};
 
 /// Who has cancel scopes: a task or a foreign thread, by the address of its marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,17 +144,13 @@ impl Shard {
         &TABLES[(key.0.addr() >> 6) % SHARDS]
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Table>> {
-        self.table.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
     /// Looked up in it, if anything is in it.
     #[inline(always)]
     fn entry<R>(&self, key: Key, f: impl FnOnce(&Entry) -> R) -> Option<R> {
         if self.entries.load(Relaxed) == 0 {
             return None;
         }
-        self.lock().as_ref().and_then(|table| table.get(&key.0.addr())).map(f)
+        self.table.lock().as_ref().and_then(|table| table.get(&key.0.addr())).map(f)
     }
 }
 
@@ -163,13 +159,13 @@ pub(crate) type Locks = [MutexGuard<'static, Option<Table>>; SHARDS];
 
 /// For `fork`: nobody else is in the table meanwhile.
 pub(crate) fn lock_all() -> Locks {
-    std::array::from_fn(|i| TABLES[i].lock())
+    std::array::from_fn(|i| TABLES[i].table.lock())
 }
 
 /// Changes the entry of a task; removes it if nothing is left in it.
 fn change<R>(key: Key, f: impl FnOnce(&mut Entry) -> R) -> R {
     let shard = Shard::of(key);
-    let mut table = shard.lock();
+    let mut table = shard.table.lock();
     let table = table.get_or_insert_default();
     let unwinds = key.unwinds();
     let entry = table.entry(key.0.addr()).or_insert_with(|| Entry::new(unwinds));

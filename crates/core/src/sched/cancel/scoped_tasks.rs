@@ -21,10 +21,10 @@ use crate::sched::pool::Handle;
 use crate::sched::worker::{Peer, Role, Worker};
 use myriad_base::sys::atomic::{AtomicBool, Ordering::*, fence};
 use myriad_base::sys::mutant::fault;
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard};
 
 /// See the module's header.
 #[derive(Debug)]
@@ -196,7 +196,7 @@ impl ScopedTasks {
 
     #[inline(always)]
     fn lock(&self, w: &Peer) -> Option<MutexGuard<'_, ()>> {
-        if w.are_fibers() { None } else { Some(self.lock.lock().unwrap_or_else(|e| e.into_inner())) }
+        if w.are_fibers() { None } else { Some(self.lock.lock()) }
     }
 
     /// Looks at a task whose record stands in a frame, if it is in the list.

@@ -9,9 +9,9 @@ use crate::sched::wait::foreign;
 use myriad_base::sys::atomic::AtomicU8;
 use myriad_base::sys::clock::{Instant, system_now};
 use myriad_base::sys::futex::Parker;
+use myriad_base::sys::mutex::Mutex;
 use std::cell::Cell;
 use std::ptr::null;
-use std::sync::Mutex;
 
 /// What others know of a foreign thread.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(super) fn must_end() -> bool {
 impl Thread {
     /// It is to look whether it is cancelled.
     pub(super) fn poke(&self) {
-        let parker = self.parker.lock().unwrap_or_else(|e| e.into_inner());
+        let parker = self.parker.lock();
         let parker = std::ptr::with_exposed_provenance::<Parker>(*parker);
         // SAFETY: the address is there only while the thread sleeps on it, and it takes the lock to
         // take it back.
@@ -90,7 +90,7 @@ pub(crate) unsafe fn block(node: *const Parked, deadline: Instant) -> Option<boo
         return None;
     }
     let set = |parker: *const Parker| {
-        THREAD.with(|thread| *thread.parker.lock().unwrap_or_else(|e| e.into_inner()) = parker.expose_provenance());
+        THREAD.with(|thread| *thread.parker.lock() = parker.expose_provenance());
     };
     // SAFETY: the wait stands.
     set(unsafe { &raw const (*node).parker });

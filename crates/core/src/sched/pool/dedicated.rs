@@ -1,8 +1,8 @@
 //! The dedicated tasks of a pool, which have threads of their own.
 
 use crate::record::header::Header;
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use myriad_base::sys::{map, thread};
-use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 /// The dedicated tasks of a pool.
@@ -24,8 +24,7 @@ unsafe impl Send for DedicatedTask {}
 
 impl Dedicated {
     pub(crate) fn locked(&self) -> MutexGuard<'_, Entries> {
-        // Nothing panics under it but on a failed allocation.
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        self.0.lock()
     }
 
     /// Has every dedicated task ended?

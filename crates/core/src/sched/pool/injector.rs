@@ -1,6 +1,6 @@
 //! The injector: where tasks come in from outside of the workers, and who is in `run`.
 
-use super::{Admission, Injector, Origin, Pool, RunTask, locked};
+use super::{Admission, Injector, Origin, Pool, RunTask};
 use crate::queue::policy::Arrival;
 use crate::record::header::{DETACHED, Header, Kind};
 use crate::record::task::Runnable;
@@ -72,12 +72,12 @@ fn refuse(task: Runnable, origin: Origin) {
 impl Pool {
     /// Opens or closes the injector.
     pub(crate) fn set_admission(&self, admission: Admission) {
-        locked(&self.injector).admission = admission;
+        self.injector.lock().admission = admission;
     }
 
     /// May somebody begin a task that is in no queue?
     pub(crate) fn lets_in(&self, origin: Origin) -> bool {
-        self.admits(&locked(&self.injector), origin)
+        self.admits(&self.injector.lock(), origin)
     }
 
     /// May a task of this origin come in? With the injector's lock.
@@ -99,7 +99,7 @@ impl Pool {
 
     /// Another runtime begins to use it.
     pub(super) fn begin_term(&self) {
-        let _injector = locked(&self.injector);
+        let _injector = self.injector.lock();
         // Relaxed: under the lock. Who belongs to a runtime reads its own term, and that was
         // written before it began.
         self.term.store(self.term.load(Relaxed) + 1, Relaxed);
@@ -121,7 +121,7 @@ impl Pool {
     /// Back, if the pool does not let it in.
     fn try_inject_into(&self, lane: Option<Lane>, task: Runnable, origin: Origin) -> Result<(), Runnable> {
         debug_assert_eq!(task.header().runtime, self.number);
-        let mut injector = locked(&self.injector);
+        let mut injector = self.injector.lock();
         if !self.admits(&injector, origin) {
             return Err(task);
         }
@@ -152,7 +152,7 @@ impl Pool {
 
     /// Queues a task that only this worker, which is no spare, may begin.
     pub(crate) fn pin(&self, task: Runnable, worker: usize, origin: Origin) {
-        let mut injector = locked(&self.injector);
+        let mut injector = self.injector.lock();
         if self.admits(&injector, origin) {
             injector.pinned.entry(worker).or_default().push_back(task);
             let w = self.regular_workers()[worker];
@@ -168,7 +168,7 @@ impl Pool {
 
     /// Takes the oldest of those tasks. By the worker itself.
     pub(crate) fn take_pinned(&self, w: &Worker) -> Option<Runnable> {
-        let mut injector = locked(&self.injector);
+        let mut injector = self.injector.lock();
         let task = injector.pinned.get_mut(&w.shared.index).and_then(VecDeque::pop_front)?;
         w.shared.remote.pinned.fetch_sub(1, Relaxed);
         Some(task)
@@ -182,7 +182,7 @@ impl Pool {
 
     /// Takes the interactive task that has waited longest.
     pub(crate) fn take_urgent(&self, w: &Worker) -> Option<Runnable> {
-        let task = locked(&self.injector).urgent.pop_front()?;
+        let task = self.injector.lock().urgent.pop_front()?;
         self.workers.take_urgent(1);
         w.lanes.begins(true);
         Some(task)
@@ -190,7 +190,7 @@ impl Pool {
 
     /// Takes the background task that has waited longest.
     pub(crate) fn take_deferred(&self) -> Option<Runnable> {
-        let task = locked(&self.injector).deferred.pop_front()?;
+        let task = self.injector.lock().deferred.pop_front()?;
         self.workers.take_deferred(1);
         Some(task)
     }
@@ -213,7 +213,7 @@ impl Pool {
             w.lanes.begins(false);
             return if with_jobs { queues.take(w.shared.index, None) } else { spare::take_queued(w, queues) };
         }
-        let mut injector = locked(&self.injector);
+        let mut injector = self.injector.lock();
         if with_jobs && let Some(job) = injector.queue.take_aside() {
             drop(injector);
             self.workers.uninject(1);
@@ -243,7 +243,7 @@ impl Pool {
     /// A spare has taken this job out of a deque: a worker takes it before all else that is
     /// injected.
     pub(crate) fn put_aside(&self, job: Runnable) {
-        let mut injector = locked(&self.injector);
+        let mut injector = self.injector.lock();
         injector.queue.put_aside(job);
         // Counted under the lock, as what is injected.
         self.workers.inject();
@@ -257,7 +257,7 @@ impl Pool {
                 || self.is_rescue()
                 || self.workers.queues().is_some()
                 || self.workers.has_urgent()
-                || { locked(&self.injector).queue.len(false) > 0 })
+                || { self.injector.lock().queue.len(false) > 0 })
     }
 
     /// Does something wait behind this worker that a spare might begin? A hint. If there are jobs
@@ -268,7 +268,7 @@ impl Pool {
             return shared.deque.is_busy();
         }
         // Frames with records stay meanwhile: see `name_running`.
-        let _frames_stay = locked(&self.injector);
+        let _frames_stay = self.injector.lock();
         shared.deque.any_from(from, |task| {
             // SAFETY: a record that was queued a moment ago: in memory for records, or in a frame,
             // which stays. Volatile, for its owner may begin and end it meanwhile, and write there.
@@ -279,7 +279,7 @@ impl Pool {
 
     /// Takes all that is left in the injector.
     pub(crate) fn drain_injector(&self) -> Vec<Runnable> {
-        let mut injector = locked(&self.injector);
+        let mut injector = self.injector.lock();
         let Injector { queue, urgent, deferred, pinned, .. } = &mut *injector;
         let queue = queue.drain();
         self.workers.uninject(queue.len());
@@ -293,12 +293,12 @@ impl Pool {
     /// A thread or a task of another runtime begins to wait for this task, whose record is in its
     /// frame.
     pub(crate) fn begin_run(&self, task: *mut Header) {
-        locked(&self.injector).runs.push(RunTask(task));
+        self.injector.lock().runs.push(RunTask(task));
     }
 
     /// It has ended.
     pub(crate) fn end_run(&self, task: *mut Header) {
-        let mut injector = locked(&self.injector);
+        let mut injector = self.injector.lock();
         if let Some(i) = injector.runs.iter().position(|run| run.0 == task) {
             injector.runs.swap_remove(i);
         }
@@ -306,11 +306,11 @@ impl Pool {
 
     /// Is nobody in `run`?
     pub(crate) fn nobody_runs(&self) -> bool {
-        locked(&self.injector).runs.is_empty()
+        self.injector.lock().runs.is_empty()
     }
 
     /// Shows the tasks of all who are in `run`; they do not go meanwhile.
     pub(crate) fn for_each_run(&self, each: impl FnMut(*const Header)) {
-        locked(&self.injector).runs.iter().map(|run| run.0.cast_const()).for_each(each);
+        self.injector.lock().runs.iter().map(|run| run.0.cast_const()).for_each(each);
     }
 }

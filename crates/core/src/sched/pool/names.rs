@@ -1,7 +1,7 @@
 //! What few tasks have, by their address: names and numbers.
 
 use crate::record::header::{Header, Marks};
-use crate::sched::pool::{Pool, locked};
+use crate::sched::pool::Pool;
 use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -52,14 +52,14 @@ impl fmt::Display for TaskId {
 impl Pool {
     /// Remembers a task's name.
     pub(crate) fn set_name(&self, task: &Header, name: Arc<str>) {
-        locked(&self.names).insert(std::ptr::from_ref(task).addr(), name);
+        self.names.lock().insert(std::ptr::from_ref(task).addr(), name);
         // Relaxed: as in `id_of`.
         task.marks.fetch_or(Marks::NAMED, Relaxed);
     }
 
     /// A task's number; `next` makes one if it has none.
     pub(crate) fn id_of(&self, task: &Header, next: impl FnOnce() -> TaskId) -> TaskId {
-        let mut ids = locked(&self.ids);
+        let mut ids = self.ids.lock();
         let address = std::ptr::from_ref(task).addr();
         // Relaxed, here and at the free, which comes after every use of the record: the table is
         // under the lock.
@@ -73,13 +73,13 @@ impl Pool {
     /// Forgets a task's name and number.
     #[cold]
     pub(crate) fn forget(&self, task: *const Header) {
-        locked(&self.names).remove(&task.addr());
-        locked(&self.ids).remove(&task.addr());
+        self.names.lock().remove(&task.addr());
+        self.ids.lock().remove(&task.addr());
     }
 
     /// A task's name. `None` also if the table is in use and `wait` is false (in a signal handler).
     pub(crate) fn name_of(&self, task: *const Header, wait: bool) -> Option<Arc<str>> {
-        let names = if wait { locked(&self.names) } else { self.names.try_lock().ok()? };
+        let names = if wait { self.names.lock() } else { self.names.try_lock()? };
         names.get(&task.addr()).cloned()
     }
 }

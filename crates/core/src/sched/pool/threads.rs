@@ -1,7 +1,7 @@
 //! The threads of a runtime: started, counted, joined.
 
 use super::hooks::{Hook, ThreadHooks};
-use crate::sched::pool::{Admission, Pool, Threads, home_numbers, locked};
+use crate::sched::pool::{Admission, Pool, Threads, home_numbers};
 use crate::sched::run_loop;
 use crate::sched::stacks::worker_main;
 use crate::sched::unwind;
@@ -25,7 +25,7 @@ impl Pool {
     pub(crate) fn add_spare(&'static self, index: usize, name: String) -> io::Result<()> {
         let number = index - self.config().workers;
         let w = {
-            let mut spares = locked(&self.spares);
+            let mut spares = self.spares.lock();
             if spares.len() == number {
                 let home_number = home_numbers(self.fibers, 1)?;
                 spares.push(Worker::make(self, index, true, home_number));
@@ -50,9 +50,9 @@ impl Pool {
                 return Err(io::Error::new(error.kind(), format!("cannot start worker {i}: {error}")));
             }
         }
-        let mut threads = locked(&self.threads);
+        let mut threads = self.threads.lock();
         while threads.started < config.workers {
-            threads = self.changed.wait(threads).unwrap_or_else(|e| e.into_inner());
+            threads = self.changed.wait(threads);
         }
         if let Some(error) = threads.start_error.take() {
             drop(threads);
@@ -80,7 +80,7 @@ impl Pool {
         let size = if config.fibers { 256 << 10 } else { config.stack_size.max(64 << 10) };
         self.reap();
         map::thread_starts()?;
-        let mut threads = locked(&self.threads);
+        let mut threads = self.threads.lock();
         let body = move || crate::sched::unwind::never_unwinds("a worker's thread", body);
         let started = std::thread::Builder::new().name(name).stack_size(size).spawn(passing(body));
         let handle = started.inspect_err(|_| map::thread_ended())?;
@@ -130,7 +130,7 @@ impl Pool {
         unsafe { set_current(None) };
         self.tell(|threads| &threads.end, w);
         self.reap();
-        locked(&self.threads).leaving.push(std::thread::current().id());
+        self.threads.lock().leaving.push(std::thread::current().id());
         self.changed.notify_all();
         // Nobody else may come by for long to join this thread.
         crate::sched::rescue::monitor::worker_awake();
@@ -138,7 +138,7 @@ impl Pool {
 
     /// A worker has its first stack, or not.
     pub(crate) fn worker_started(&self, result: Result<(), NoStack>) {
-        let mut threads = locked(&self.threads);
+        let mut threads = self.threads.lock();
         threads.started += 1;
         if let Err(error) = result {
             threads.start_error = Some(error);
@@ -150,7 +150,7 @@ impl Pool {
     pub(crate) fn worker_ended(&self, w: &Worker, blocked: usize) {
         w.prefer_locks(false);
         crate::sched::driver::tell_idle(w);
-        let mut threads = locked(&self.threads);
+        let mut threads = self.threads.lock();
         threads.ended += 1;
         threads.blocked += blocked;
         self.changed.notify_all();
@@ -172,7 +172,7 @@ impl Pool {
     /// The shutdown waits no longer. True: all workers have ended after all; false: the last one
     /// will call `late`.
     pub(crate) fn wait_no_longer(&self, late: fn(&'static Pool)) -> bool {
-        let mut threads = locked(&self.threads);
+        let mut threads = self.threads.lock();
         threads.late = (threads.ended < self.workers.all().len()).then_some(late);
         threads.late.is_none()
     }
@@ -180,7 +180,7 @@ impl Pool {
     /// Waits until so many workers have ended, or until the time has passed; says whether they
     /// have.
     pub(crate) fn wait_ended(&self, workers: usize, until: Option<Instant>) -> bool {
-        let mut threads = locked(&self.threads);
+        let mut threads = self.threads.lock();
         while threads.ended < workers {
             // A worker with a long queue would look up only after so many turns.
             self.all_workers().for_each(|w| w.request_tick());
@@ -202,7 +202,7 @@ impl Pool {
     pub(crate) fn reap(&self) -> bool {
         let mut finished = Vec::new();
         let more = {
-            let Threads { leaving, handles, .. } = &mut *locked(&self.threads);
+            let Threads { leaving, handles, .. } = &mut *self.threads.lock();
             leaving.retain(|id| {
                 let Some(thread) = handles.remove(id) else { return true };
                 match thread::try_join(thread) {
@@ -223,14 +223,14 @@ impl Pool {
 
     /// Are threads on their way to their end?
     pub(crate) fn threads_leave(&self) -> bool {
-        !locked(&self.threads).leaving.is_empty()
+        !self.threads.lock().leaving.is_empty()
     }
 
     /// Joins the threads that are ending: their thread-locals are gone afterwards. True: no thread
     /// is left.
     pub(crate) fn join_leaving(&self) -> bool {
         loop {
-            let mut threads = locked(&self.threads);
+            let mut threads = self.threads.lock();
             let Some(id) = threads.leaving.pop() else {
                 // In threads mode idle threads that were told to end may still be on their way.
                 if threads.handles.len() > threads.blocked + self.blocked_threads() {
@@ -255,7 +255,7 @@ impl Pool {
 
     /// How many tasks were still blocked when their workers ended.
     pub(crate) fn blocked(&self) -> usize {
-        locked(&self.threads).blocked + self.blocked_threads()
+        self.threads.lock().blocked + self.blocked_threads()
     }
 
     /// How much user code is under way that no task runs ([`crate::user_code`]): as long as all

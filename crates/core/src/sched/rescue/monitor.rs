@@ -27,9 +27,9 @@ use crate::sched::rescue::watch::Watch;
 use crate::sched::unwind;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
 use myriad_base::sys::fork::{self, Rank};
+use myriad_base::sys::mutex::{Mutex, MutexGuard};
 use myriad_base::sys::passing::passing;
 use myriad_base::sys::{clock, thread};
-use std::sync::{Mutex, MutexGuard};
 use std::thread::{JoinHandle, Thread, park};
 use std::time::Duration;
 
@@ -54,27 +54,22 @@ static PARKING: std::sync::LazyLock<Parking> = std::sync::LazyLock::new(|| Parki
 /// Apart from the rest: whoever wakes the monitor must not wait until it has looked around.
 static THREAD: Mutex<Option<Thread>> = Mutex::new(None);
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics under these locks but on a failed allocation; what they hold stays consistent.
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
-}
-
 /// From now on forks find these locks free: nobody else is in the middle of anything meanwhile.
 fn watch_forks() {
     fork::hold(Rank::Monitor, || {
-        let held = (locked(&MONITOR), locked(&THREAD));
+        let held = (MONITOR.lock(), THREAD.lock());
         Box::new(|_| drop(held))
     });
 }
 
 /// The monitor of this process.
 fn monitor() -> MutexGuard<'static, Monitor> {
-    let mut monitor = locked(&MONITOR);
+    let mut monitor = MONITOR.lock();
     if monitor.era != fork::era() {
         // The parent's thread, and its runtimes.
         monitor.era = fork::era();
         monitor.generation += 1;
-        std::mem::forget((std::mem::take(&mut monitor.watched), monitor.thread.take(), locked(&THREAD).take()));
+        std::mem::forget((std::mem::take(&mut monitor.watched), monitor.thread.take(), THREAD.lock().take()));
         PARKING.asleep.store(AWAKE, Relaxed);
     }
     monitor
@@ -99,7 +94,7 @@ pub(crate) fn watch(pool: &'static Pool) {
         // Without a monitor all goes on, but stuck workers get no help.
         let builder = std::thread::Builder::new().name("myriad-monitor".into()).stack_size(256 << 10);
         monitor.thread = builder.spawn(passing(body)).ok();
-        *locked(&THREAD) = monitor.thread.as_ref().map(|t| t.thread().clone());
+        *THREAD.lock() = monitor.thread.as_ref().map(|t| t.thread().clone());
     }
     drop(monitor);
     wake();
@@ -119,7 +114,7 @@ pub(crate) fn forget(pool: &'static Pool) {
     let ended = monitor.generation;
     monitor.generation += 1;
     let thread = monitor.thread.take();
-    *locked(&THREAD) = None;
+    *THREAD.lock() = None;
     drop(monitor);
     // (This is not that thread, which runs no code of users.)
     if let Some(thread) = thread {
@@ -143,7 +138,7 @@ pub(crate) fn worker_awake() {
 #[cold]
 fn wake() {
     if PARKING.take()
-        && let Some(thread) = &*locked(&THREAD)
+        && let Some(thread) = &*THREAD.lock()
     {
         thread.unpark();
     }
@@ -151,7 +146,7 @@ fn wake() {
 
 /// The newest monitor, if it waits for its next look, takes that look now.
 pub(super) fn look() {
-    if let Some(thread) = &*locked(&THREAD) {
+    if let Some(thread) = &*THREAD.lock() {
         thread.unpark();
     }
 }
@@ -159,7 +154,7 @@ pub(super) fn look() {
 /// The watch of this number, under the lock; `None` if its runtime has ended. `f` runs no code of
 /// users.
 pub(super) fn with_watch<R>(number: u64, f: impl FnOnce(&mut Watch) -> R) -> Option<R> {
-    locked(&MONITOR).watched.iter_mut().find(|watch| watch.number == number).map(f)
+    MONITOR.lock().watched.iter_mut().find(|watch| watch.number == number).map(f)
 }
 
 fn run(generation: usize) {
@@ -167,7 +162,7 @@ fn run(generation: usize) {
     loop {
         let mut pause: Option<Duration> = None;
         {
-            let mut monitor = locked(&MONITOR);
+            let mut monitor = MONITOR.lock();
             if monitor.generation != generation {
                 return;
             }
@@ -191,7 +186,7 @@ fn run(generation: usize) {
 fn sleep(generation: usize) {
     {
         // Under the lock: as long as we are the newest nobody else sets it.
-        let monitor = locked(&MONITOR);
+        let monitor = MONITOR.lock();
         if monitor.generation != generation {
             return;
         }

@@ -33,9 +33,9 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "promise",
         &[(
             "sync/src/channel/observable.rs",
-            "return self.try_receive(reader).map_err(",
-            "if FAULT { return Err(RecvTimeoutError::Timeout); }
-                return self.try_receive(reader).map_err(",
+            "*self.got = self.observable.take_or(",
+            "if FAULT && waiter.is_none() { return false; }
+        *self.got = self.observable.take_or(",
         )],
     ),
     (
@@ -202,8 +202,8 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "wait group",
         &[(
             "sync/src/lock/countdown.rs",
-            "(state.count == 0 && !state.wait_queue.is_empty())",
-            "(state.count <= usize::from(FAULT) && !state.wait_queue.is_empty())",
+            "if **count == 0 { count.all() }",
+            "if **count <= usize::from(FAULT) { count.all() }",
         )],
     ),
     (

@@ -3,11 +3,11 @@
 use super::ALONE;
 use super::forms::notified;
 use super::notified::Notified;
+use crate::impls::impls;
 use crate::limit::Limited;
 use crate::lock::mutex::{LockFuture, MutexGuard};
 use crate::lock::op::Waiting;
 use myriad_core::time::Instant;
-use std::fmt;
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::pin::{Pin, pin};
@@ -147,13 +147,7 @@ impl<U: ?Sized, T> Drop for NotifiedWithFuture<'_, '_, U, T> {
     }
 }
 
-impl<T> fmt::Debug for NotifiedFuture<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("NotifiedFuture(..)")
-    }
-}
-impl<U: ?Sized, T> fmt::Debug for NotifiedWithFuture<'_, '_, U, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("NotifiedWithFuture(..)")
-    }
+impls! {
+    Debug for NotifiedFuture<'_, T> [T]: opaque;
+    Debug for NotifiedWithFuture<'_, '_, U, T> [U: ?Sized, T]: opaque;
 }

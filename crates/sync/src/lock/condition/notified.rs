@@ -6,7 +6,6 @@ use crate::lock::mutex::MutexGuard;
 use crate::lock::op::{self, Op};
 use crate::lock::raw::RawMutex;
 use crate::lock::reentrant::{ReentrantLock, ReentrantLockGuard};
-use crate::lock::wait_queue::retarget;
 use myriad_base::sys::mutant::on;
 use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 use myriad_core::time::Instant;
@@ -93,7 +92,7 @@ unsafe impl<T> Op for Notified<'_, T> {
     unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<ConditionSlot<T>>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in this condition's list,
         // whose lock is held.
-        self.condition.inner.locked(caller, |_| unsafe { retarget(entry, waiter) });
+        self.condition.inner.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<ConditionSlot<T>>) -> u8 {
