@@ -73,20 +73,20 @@ impl<T> Entry<T> {
     /// # Safety
     /// The entry is the caller's: its owner while it is not linked, or who took it out of its list.
     #[inline(always)]
-    pub(crate) unsafe fn place(&self) -> *mut T {
+    pub(crate) unsafe fn slot(&self) -> *mut T {
         self.slot.with_mut(|slot| slot.cast())
     }
 
-    /// Fills the slot from another place.
+    /// Fills the slot with the message of another.
     ///
     /// # Safety
-    /// The entry is the caller's, its slot empty, or full of what needs no destructor; `place`,
+    /// The entry is the caller's, its slot empty, or full of what needs no destructor; `src`,
     /// which is elsewhere, holds a message.
     #[inline]
-    pub(crate) unsafe fn put(&self, place: *const T) {
-        // SAFETY: the slot is the caller's, and `place` holds a message, elsewhere (this function's
+    pub(crate) unsafe fn put(&self, src: *const T) {
+        // SAFETY: the slot is the caller's, and `src` holds a message, elsewhere (this function's
         // contract).
-        self.slot.with_mut(|slot| unsafe { slot.cast::<T>().copy_from_nonoverlapping(place, 1) });
+        self.slot.with_mut(|slot| unsafe { slot.cast::<T>().copy_from_nonoverlapping(src, 1) });
     }
 
     /// Empties it.
@@ -97,7 +97,7 @@ impl<T> Entry<T> {
     pub(crate) unsafe fn take(&self) -> T {
         // SAFETY: the slot is full and the caller's (this function's contract): the message is read
         // from it once.
-        unsafe { self.place().read() }
+        unsafe { self.slot().read() }
     }
 
     /// The owner is back, and may wait again.

@@ -13,7 +13,7 @@
 //!
 //! The lock is [biased](myriad_base::lock::biased): inside, no user code runs. So waiters are taken
 //! out under it, and woken or [discarded](Waiter::discard) without it; messages are moved (from
-//! place to place, see [`super::ring`]), never dropped or cloned inside. (But for the allocator:
+//! slot to slot, see [`super::ring`]), never dropped or cloned inside. (But for the allocator:
 //! the ring grows under the lock, so a global allocator must not use channels.)
 //!
 //! **Rejected.** A lock-free queue: 21 to 25 ns a message and waiters beside it; the biased lock
@@ -75,9 +75,9 @@ pub(super) type Locked<'a, T> = guarded::Locked<'a, ChanState<T>>;
 
 /// What became of a send under the lock.
 pub(super) enum Sent {
-    /// The message is moved out of its place. A waiter is to be woken afterwards.
+    /// The message is moved out of its slot. A waiter is to be woken afterwards.
     Done(Option<Waiter>),
-    /// It is done, and in its place is a message to be dropped, without the lock: this one, or the
+    /// It is done, and in its slot is a message to be dropped, without the lock: this one, or the
     /// oldest.
     Dropped,
     Full,
@@ -86,7 +86,7 @@ pub(super) enum Sent {
 
 /// What became of a receive under the lock.
 pub(super) enum Received {
-    /// A message is moved into the place. A waiter is to be woken afterwards.
+    /// A message is moved into the slot. A waiter is to be woken afterwards.
     Done(Option<Waiter>),
     Empty,
     Closed,
@@ -212,23 +212,23 @@ impl<T> Chan<T> {
     /// next, or before all others.
     ///
     /// # Safety
-    /// `place` holds a message, which is moved out.
-    pub(super) unsafe fn give_back(&self, caller: Caller, place: *const T) {
+    /// `slot` holds a message, which is moved out.
+    pub(super) unsafe fn give_back(&self, caller: Caller, slot: *const T) {
         let waiter = self.locked(caller, |state| {
-            // SAFETY: `place` holds a message, which is moved once (this function's contract). The
+            // SAFETY: `slot` holds a message, which is moved once (this function's contract). The
             // channel is locked, so a claimed receiver's entry is ours until `end`, and its slot is
             // empty.
             unsafe {
                 if state.odd != 0 {
-                    return state.give_back_oddly(place);
+                    return state.give_back_oddly(slot);
                 }
                 if let Some((entry, waiter)) = state.waiting_receivers.claim_first() {
-                    (*entry).put(place);
+                    (*entry).put(slot);
                     Entry::end(entry, DONE);
                     return Some(waiter);
                 }
                 // Perhaps one more than `limit`, for a while: the invariants hold.
-                state.buffer.push_front(place);
+                state.buffer.push_front(slot);
                 state.has_come_back();
                 None
             }

@@ -23,21 +23,21 @@ use std::time::Duration;
 /// A message that was lent. It goes back when this is dropped, also by a panic of who looks.
 struct Loan<'a, T> {
     chan: &'a Chan<T>,
-    place: *mut T,
+    slot: *mut T,
 }
 
 impl<'a, T> Loan<'a, T> {
     /// # Safety
-    /// The channel has lent the message in `place`, which stays there, and is not used otherwise,
+    /// The channel has lent the message in `slot`, which stays there, and is not used otherwise,
     /// as long as this lives.
-    unsafe fn new(chan: &'a Chan<T>, place: *mut T) -> Self {
-        Loan { chan, place }
+    unsafe fn new(chan: &'a Chan<T>, slot: *mut T) -> Self {
+        Loan { chan, slot }
     }
 
     /// Looks at it, and takes it if the closure says so.
     fn look<R>(self, look: impl FnOnce(&T) -> (bool, R)) -> (Option<T>, R) {
-        // SAFETY: the message is in `place`, and this loan's alone (the contract of `new`).
-        let (take, result) = look(unsafe { &*self.place });
+        // SAFETY: the message is in `slot`, and this loan's alone (the contract of `new`).
+        let (take, result) = look(unsafe { &*self.slot });
         if !take {
             drop(self);
             return (None, result);
@@ -45,8 +45,8 @@ impl<'a, T> Loan<'a, T> {
         let this = ManuallyDrop::new(self);
         // SAFETY: read out once: what is taken does not go back. Lent to us; ended once.
         unsafe {
-            let message = this.place.read();
-            this.chan.end_loan(Caller::get(), this.place, true);
+            let message = this.slot.read();
+            this.chan.end_loan(Caller::get(), this.slot, true);
             (Some(message), result)
         }
     }
@@ -54,8 +54,8 @@ impl<'a, T> Loan<'a, T> {
 
 impl<T> Drop for Loan<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: the message in `place` was lent to this, and the loan is ended once, here.
-        unsafe { self.chan.end_loan(Caller::get(), self.place, false) };
+        // SAFETY: the message in `slot` was lent to this, and the loan is ended once, here.
+        unsafe { self.chan.end_loan(Caller::get(), self.slot, false) };
     }
 }
 
@@ -326,12 +326,12 @@ impl<T> Receiver<T> {
     fn try_look<R>(&self, look: impl FnOnce(&T) -> (bool, R)) -> Result<(Option<T>, R), TryRecvError> {
         let (caller, chan) = (Caller::get(), self.chan());
         let mut message = MaybeUninit::uninit();
-        let place = message.as_mut_ptr();
-        // SAFETY: the place is empty, in this frame, and holds the message that is lent if it is
+        let slot = message.as_mut_ptr();
+        // SAFETY: the slot is empty, in this frame, and holds the message that is lent if it is
         // done.
         unsafe {
-            match chan.locked(caller, |state| state.try_borrow(place)) {
-                Received::Done(waiter) => Ok(lent(caller, chan, place, waiter).look(look)),
+            match chan.locked(caller, |state| state.try_borrow(slot)) {
+                Received::Done(waiter) => Ok(lent(caller, chan, slot, waiter).look(look)),
                 Received::Closed => {
                     caller.spend_in_vain();
                     Err(TryRecvError::Closed)
@@ -359,14 +359,14 @@ impl<T> Receiver<T> {
         // is empty, and holds the message that is lent if it is done.
         unsafe {
             let received = chan.locked(caller, |state| {
-                let received = state.try_borrow(entry.place());
+                let received = state.try_borrow(entry.slot());
                 if let (Received::Empty, Ok(())) = (&received, &prepared) {
                     state.wait_to_look(at, wait.waiter());
                 }
                 received
             });
             match (received, prepared) {
-                (Received::Done(waiter), _) => return Ok(lent(caller, chan, entry.place(), waiter).look(look)),
+                (Received::Done(waiter), _) => return Ok(lent(caller, chan, entry.slot(), waiter).look(look)),
                 (Received::Closed, _) => return Err(RecvTimeoutError::Closed),
                 (Received::Empty, Err(error)) => panic!("{error}"),
                 (Received::Empty, Ok(())) => {}
@@ -376,8 +376,8 @@ impl<T> Receiver<T> {
                     drop(chan.give_up(caller, at, Side::Receive));
                     wait.arrive();
                 }
-                return match chan.give_up_late(caller, at, Side::Receive, |state| state.try_borrow(entry.place())) {
-                    Received::Done(waiter) => Ok(lent(caller, chan, entry.place(), waiter).look(look)),
+                return match chan.give_up_late(caller, at, Side::Receive, |state| state.try_borrow(entry.slot())) {
+                    Received::Done(waiter) => Ok(lent(caller, chan, entry.slot(), waiter).look(look)),
                     Received::Closed => Err(RecvTimeoutError::Closed),
                     Received::Empty => Err(RecvTimeoutError::Timeout),
                 };
@@ -386,7 +386,7 @@ impl<T> Receiver<T> {
                 wait.arrive();
                 return Err(RecvTimeoutError::Closed);
             }
-            Ok(Loan::new(chan, entry.place()).look(look))
+            Ok(Loan::new(chan, entry.slot()).look(look))
         }
     }
 }
@@ -394,13 +394,13 @@ impl<T> Receiver<T> {
 /// The message was lent just now; a sender is to be woken.
 ///
 /// # Safety
-/// The channel has lent the message in `place`, which stays there, and is not used otherwise, as
+/// The channel has lent the message in `slot`, which stays there, and is not used otherwise, as
 /// long as the loan lives. The waiter, `sender`, was claimed, and is woken once, without the lock.
-unsafe fn lent<T>(caller: Caller, chan: &Chan<T>, place: *mut T, sender: Option<Waiter>) -> Loan<'_, T> {
-    // SAFETY: the message in `place` is lent, and `sender` was claimed (this function's contract);
+unsafe fn lent<T>(caller: Caller, chan: &Chan<T>, slot: *mut T, sender: Option<Waiter>) -> Loan<'_, T> {
+    // SAFETY: the message in `slot` is lent, and `sender` was claimed (this function's contract);
     // `sender` is woken once, here.
     unsafe {
-        let loan = Loan::new(chan, place);
+        let loan = Loan::new(chan, slot);
         if let Some(waiter) = sender {
             caller.wake(waiter);
         }
@@ -450,7 +450,7 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
                     Received::Empty
                 }
                 _ => {
-                    let received = state.try_borrow((*at).place());
+                    let received = state.try_borrow((*at).slot());
                     if matches!(received, Received::Empty) {
                         state.wait_to_look(at, waiter.take().expect(IN_HAND));
                     }
@@ -463,7 +463,7 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
                 Received::Done(sender) => {
                     // No wait any more that the drop would end: the loan's own drop does.
                     (*at).reset();
-                    let loan = lent(caller, chan, (*at).place(), sender);
+                    let loan = lent(caller, chan, (*at).slot(), sender);
                     let Some(look) = this.look.take() else { panic!("a look that was done is polled again") };
                     Poll::Ready(Ok(loan.look(look)))
                 }
@@ -484,7 +484,7 @@ impl<T, F> Drop for Looking<'_, T, F> {
         unsafe {
             let _target = self.chan.give_up(Caller::get(), at, Side::Receive);
             if (*at).state() == DONE && !on("loan-kept") {
-                drop(Loan::new(self.chan, (*at).place()));
+                drop(Loan::new(self.chan, (*at).slot()));
             }
         }
     }

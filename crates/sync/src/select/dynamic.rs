@@ -84,15 +84,15 @@ impl<'a, R> Select<'a, R> {
         self.add(sender.send_arm(value), f)
     }
 
-    /// Adds an arm that sends a message, once. If the select goes before, the message is in `place`
+    /// Adds an arm that sends a message, once. If the select goes before, the message is in `slot`
     /// again.
     pub fn send_from<T: Send>(
         &mut self,
         sender: &'a Sender<T>,
-        place: &'a mut Option<T>,
+        slot: &'a mut Option<T>,
         f: impl FnMut(Result<(), SendError<T>>) -> R + Send + 'a,
     ) -> &mut Self {
-        self.add(sender.send_from_arm(place), f)
+        self.add(sender.send_from_arm(slot), f)
     }
 
     /// How many arms there are, also used ones.

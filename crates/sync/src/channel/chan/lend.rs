@@ -57,17 +57,17 @@ pub(in super::super) struct Back<T> {
 }
 
 impl<T> Chan<T> {
-    /// Who looked at the lent message has taken it, or it is moved back out of its place. Wakes
+    /// Who looked at the lent message has taken it, or it is moved back out of its slot. Wakes
     /// whoever is served by that.
     ///
     /// # Safety
-    /// It was lent to the caller, who has it in `place` (unless it is taken), and does not use it
+    /// It was lent to the caller, who has it in `slot` (unless it is taken), and does not use it
     /// any more.
-    pub(in super::super) unsafe fn end_loan(&self, caller: Caller, place: *const T, taken: bool) {
+    pub(in super::super) unsafe fn end_loan(&self, caller: Caller, slot: *const T, taken: bool) {
         let mut served = WakeList::new();
-        // SAFETY: the message was lent to the caller, who has it in `place` unless it is taken
+        // SAFETY: the message was lent to the caller, who has it in `slot` unless it is taken
         // (this function's contract); the channel is locked.
-        let back = self.locked(caller, |state| unsafe { state.end_loan(place, taken, &mut served) });
+        let back = self.locked(caller, |state| unsafe { state.end_loan(slot, taken, &mut served) });
         served.wake();
         if back.ends {
             self.end_all();
@@ -134,22 +134,22 @@ impl<T> ChanState<T> {
     /// Lends the first message to the caller.
     ///
     /// # Safety
-    /// `place` is valid, and empty; a message is moved in if the answer is `Done`.
-    pub(in super::super) unsafe fn try_borrow(&mut self, place: *mut T) -> Received {
+    /// `slot` is valid, and empty; a message is moved in if the answer is `Done`.
+    pub(in super::super) unsafe fn try_borrow(&mut self, slot: *mut T) -> Received {
         if self.is_lent() {
             return Received::Empty;
         }
-        // SAFETY: `place` is valid and empty (this function's contract), and filled once: from the
+        // SAFETY: `slot` is valid and empty (this function's contract), and filled once: from the
         // buffer, which holds a message, or by `meet`, when nothing is buffered.
         unsafe {
             let received = if self.buffer.len() > 0 {
                 // Its room is not free: senders wait on.
-                self.buffer.pop(place);
+                self.buffer.pop(slot);
                 Received::Done(None)
             } else if self.is_closed() {
                 Received::Closed
             } else {
-                self.meet(place)
+                self.meet(slot)
             };
             if let Received::Done(_) = received {
                 self.lend();
@@ -194,14 +194,14 @@ impl<T> ChanState<T> {
     /// Ends the wait of a receiver, or of one that looks: it is lent the message.
     ///
     /// # Safety
-    /// `entry` was claimed, under this lock; `place` holds a message, which is moved out. Nothing
+    /// `entry` was claimed, under this lock; `slot` holds a message, which is moved out. Nothing
     /// is lent if the entry looks.
-    unsafe fn hand_over(&mut self, entry: *mut Entry<T>, place: *const T) {
+    unsafe fn hand_over(&mut self, entry: *mut Entry<T>, slot: *const T) {
         // SAFETY: `entry` was claimed (this function's contract), so it is ours until `end`, and
-        // its slot is empty; the message of `place` is moved once.
+        // its slot is empty; the message of `slot` is moved once.
         unsafe {
             let looks = (*entry).state() == LOOKS;
-            (*entry).put(place);
+            (*entry).put(slot);
             Entry::end(entry, DONE);
             if looks {
                 self.lend();
@@ -212,30 +212,30 @@ impl<T> ChanState<T> {
     /// Sends, to a closed channel, to one whose first message is lent, or perhaps to one who looks.
     ///
     /// # Safety
-    /// `place` holds a message; it is moved out if the answer is `Done`.
+    /// `slot` holds a message; it is moved out if the answer is `Done`.
     #[cold]
-    pub(super) unsafe fn try_send_oddly(&mut self, place: *mut T) -> Sent {
+    pub(super) unsafe fn try_send_oddly(&mut self, slot: *mut T) -> Sent {
         if self.is_closed() {
             return Sent::Closed;
         }
-        // SAFETY: `place` holds a message, which is moved once (this function's contract). A
+        // SAFETY: `slot` holds a message, which is moved once (this function's contract). A
         // claimed receiver is handed it only if nothing is lent.
         unsafe {
             if self.is_lent() {
-                return self.send_behind(place);
+                return self.send_behind(slot);
             }
             let Some((entry, waiter)) = self.waiting_receivers.claim_first() else {
                 self.odd &= !SOUGHT;
-                return self.buffer_or_refuse(place);
+                return self.buffer_or_refuse(slot);
             };
-            self.hand_over(entry, place);
+            self.hand_over(entry, slot);
             Sent::Done(Some(waiter))
         }
     }
 
     /// # Safety
-    /// `place` holds a message; it is moved out if the answer is `Done`. The channel is open.
-    unsafe fn send_behind(&mut self, place: *mut T) -> Sent {
+    /// `slot` holds a message; it is moved out if the answer is `Done`. The channel is open.
+    unsafe fn send_behind(&mut self, slot: *mut T) -> Sent {
         let (limit, when_full) = (self.limit, self.when_full);
         let Some(loan) = self.loan_mut() else { return Sent::Full };
         if loan.len() >= limit {
@@ -243,9 +243,9 @@ impl<T> ChanState<T> {
                 WhenFull::Wait => return Sent::Full,
                 WhenFull::DropNewest => return Sent::Dropped,
                 WhenFull::DropOldest if loan.doomed || loan.returned > 0 => {
-                    // SAFETY: `place` holds a message (this function's contract), and so does
+                    // SAFETY: `slot` holds a message (this function's contract), and so does
                     // `behind`: as many as the limit, which is above 0, or what came back.
-                    unsafe { loan.behind.replace_first(place) };
+                    unsafe { loan.behind.replace_first(slot) };
                     loan.returned = loan.returned.saturating_sub(1);
                     return Sent::Dropped;
                 }
@@ -253,8 +253,8 @@ impl<T> ChanState<T> {
                 WhenFull::DropOldest => loan.doomed = true,
             }
         }
-        // SAFETY: `place` holds a message, which is moved once (this function's contract).
-        unsafe { loan.behind.push(place) };
+        // SAFETY: `slot` holds a message, which is moved once (this function's contract).
+        unsafe { loan.behind.push(slot) };
         Sent::Done(None)
     }
 
@@ -262,15 +262,15 @@ impl<T> ChanState<T> {
     /// is lent.
     ///
     /// # Safety
-    /// `place` is valid, and empty; a message is moved in if the answer is `Done`. Nothing is
+    /// `slot` is valid, and empty; a message is moved in if the answer is `Done`. Nothing is
     /// buffered.
     #[cold]
-    pub(super) unsafe fn try_recv_oddly(&mut self, place: *mut T) -> Received {
-        // SAFETY: `place` is valid and empty, and nothing is buffered (this function's contract):
+    pub(super) unsafe fn try_recv_oddly(&mut self, slot: *mut T) -> Received {
+        // SAFETY: `slot` is valid and empty, and nothing is buffered (this function's contract):
         // what `take_returned` and `meet` demand.
         unsafe {
             if self.is_lent() {
-                return if self.take_returned(place) { Received::Done(None) } else { Received::Empty };
+                return if self.take_returned(slot) { Received::Done(None) } else { Received::Empty };
             }
             if self.is_closed() {
                 return Received::Closed;
@@ -278,23 +278,23 @@ impl<T> ChanState<T> {
             if self.waiting_receivers.is_empty() {
                 self.odd &= !SOUGHT;
             }
-            self.meet(place)
+            self.meet(slot)
         }
     }
 
     /// Receives what came back that was sent before the lent one.
     ///
     /// # Safety
-    /// `place` is valid, and empty; a message is moved in if the answer is true.
-    unsafe fn take_returned(&mut self, place: *mut T) -> bool {
+    /// `slot` is valid, and empty; a message is moved in if the answer is true.
+    unsafe fn take_returned(&mut self, slot: *mut T) -> bool {
         if !self.receives_now() {
             return false;
         }
         let Some(loan) = self.loan_mut() else { return false };
         loan.returned -= 1;
-        // SAFETY: `place` is valid and empty (this function's contract). `returned` was above 0: so
+        // SAFETY: `slot` is valid and empty (this function's contract). `returned` was above 0: so
         // many stand first in `behind`.
-        unsafe { loan.behind.pop(place) };
+        unsafe { loan.behind.pop(slot) };
         // (The ring that counts is the other one, which stands aside.)
         self.changes = self.changes.wrapping_add(1);
         true
@@ -303,10 +303,10 @@ impl<T> ChanState<T> {
     /// As [`Chan::give_back`], where perhaps somebody looks.
     ///
     /// # Safety
-    /// `place` holds a message, which is moved out.
+    /// `slot` holds a message, which is moved out.
     #[cold]
-    pub(super) unsafe fn give_back_oddly(&mut self, place: *const T) -> Option<Waiter> {
-        // SAFETY: `place` holds a message, which is moved once (this function's contract). The
+    pub(super) unsafe fn give_back_oddly(&mut self, slot: *const T) -> Option<Waiter> {
+        // SAFETY: `slot` holds a message, which is moved once (this function's contract). The
         // channel is locked, so the first entry is live, and ours until `end` once it is claimed;
         // one that looks is claimed only if nothing is lent.
         unsafe {
@@ -316,16 +316,16 @@ impl<T> ChanState<T> {
                     break;
                 }
                 if let Some(waiter) = self.waiting_receivers.claim(entry) {
-                    self.hand_over(entry, place);
+                    self.hand_over(entry, slot);
                     return Some(waiter);
                 }
             }
             match self.loan_mut() {
                 Some(loan) => {
-                    loan.behind.push_front(place);
+                    loan.behind.push_front(slot);
                     loan.returned += 1;
                 }
-                None => self.buffer.push_front(place),
+                None => self.buffer.push_front(slot),
             }
         }
         self.has_come_back();
@@ -350,7 +350,7 @@ impl<T> ChanState<T> {
             if !self.is_lent() {
                 match self.waiting_receivers.claim_first_with(me) {
                     Met::Partner(receiver, waiter) => {
-                        self.hand_over(receiver, (*entry).place());
+                        self.hand_over(receiver, (*entry).slot());
                         Entry::end(entry, DONE);
                         return (Link::Done, Some(waiter));
                     }
@@ -361,7 +361,7 @@ impl<T> ChanState<T> {
             if self.len() < self.limit {
                 let link = Self::end_alone(entry, DONE, me);
                 if link == Link::Done {
-                    self.buffered().push((*entry).place());
+                    self.buffered().push((*entry).slot());
                 }
                 return (link, None);
             }
@@ -388,7 +388,7 @@ impl<T> ChanState<T> {
             if self.receives_now() {
                 let link = Self::end_alone(entry, DONE, me);
                 if link == Link::Done {
-                    self.take_returned((*entry).place());
+                    self.take_returned((*entry).slot());
                 }
                 return (link, None);
             }
@@ -398,20 +398,20 @@ impl<T> ChanState<T> {
     }
 
     /// # Safety
-    /// The first message was lent to the caller, who has it in `place` (unless it is `taken`), and
+    /// The first message was lent to the caller, who has it in `slot` (unless it is `taken`), and
     /// does not use it any more. The channel is locked.
-    unsafe fn end_loan(&mut self, place: *const T, taken: bool, served: &mut WakeList) -> Back<T> {
+    unsafe fn end_loan(&mut self, slot: *const T, taken: bool, served: &mut WakeList) -> Back<T> {
         let mut doomed = None;
         if let Some(loan) = self.loan_mut() {
             let older = std::mem::take(&mut loan.returned);
             match (taken, std::mem::take(&mut loan.doomed)) {
                 (true, _) => {}
-                // SAFETY: the message is in `place`, and the caller does not use it any more (this
+                // SAFETY: the message is in `slot`, and the caller does not use it any more (this
                 // function's contract).
-                (false, true) => doomed = Some(UserValue::new(unsafe { place.read() })),
-                // SAFETY: the message is in `place`, and the caller does not use it any more (this
+                (false, true) => doomed = Some(UserValue::new(unsafe { slot.read() })),
+                // SAFETY: the message is in `slot`, and the caller does not use it any more (this
                 // function's contract); the `older` ones that came back are in `behind`.
-                (false, false) => unsafe { loan.behind.insert(older, place) },
+                (false, false) => unsafe { loan.behind.insert(older, slot) },
             }
             let behind = std::mem::replace(&mut loan.behind, Ring::new());
             let unused = std::mem::replace(&mut self.buffer, behind);
@@ -431,7 +431,7 @@ impl<T> ChanState<T> {
     /// another one is lent.
     fn serve(&mut self, served: &mut WakeList) {
         // SAFETY: the state is reached under the lock only, so claimed entries are ours until
-        // `end`; what is moved out of one place is moved into another.
+        // `end`; what is moved out of one slot is moved into another.
         unsafe {
             loop {
                 // Into the buffer, as long as there is room.
@@ -439,7 +439,7 @@ impl<T> ChanState<T> {
                     && !self.is_closed()
                     && let Some((sender, waiter)) = self.waiting_senders.claim_first()
                 {
-                    self.buffer.push((*sender).place());
+                    self.buffer.push((*sender).slot());
                     Entry::end(sender, DONE);
                     served.push(waiter);
                     continue;
@@ -454,7 +454,7 @@ impl<T> ChanState<T> {
                     else {
                         return;
                     };
-                    self.hand_over(receiver, (*sender).place());
+                    self.hand_over(receiver, (*sender).slot());
                     Entry::end(sender, DONE);
                     served.push(sent);
                     served.push(received);
@@ -465,7 +465,7 @@ impl<T> ChanState<T> {
                 }
                 let Some((receiver, waiter)) = self.waiting_receivers.claim_first() else { return };
                 let looks = (*receiver).state() == LOOKS;
-                self.buffer.pop((*receiver).place());
+                self.buffer.pop((*receiver).slot());
                 Entry::end(receiver, DONE);
                 served.push(waiter);
                 if looks {

@@ -51,16 +51,16 @@ impl<T> ChanState<T> {
     /// Sends, and if the buffer is full takes its oldest message out for that.
     ///
     /// # Safety
-    /// `place` holds a message; it is moved out if the answer is `Done`. (A rendezvous has nothing
+    /// `slot` holds a message; it is moved out if the answer is `Done`. (A rendezvous has nothing
     /// to take out: there this is [`try_send`](Self::try_send).)
-    pub(in crate::channel) unsafe fn force_send(&mut self, place: *mut T) -> Sent {
+    pub(in crate::channel) unsafe fn force_send(&mut self, slot: *mut T) -> Sent {
         let usual = self.when_full;
         if self.limit > 0 {
             self.when_full = WhenFull::DropOldest;
         }
-        // SAFETY: `place` holds a message (this function's contract). `DropOldest` is set here only
+        // SAFETY: `slot` holds a message (this function's contract). `DropOldest` is set here only
         // with a limit above 0, so a full buffer has an oldest message.
-        let sent = unsafe { self.try_send(place) };
+        let sent = unsafe { self.try_send(slot) };
         self.when_full = usual;
         sent
     }
@@ -158,24 +158,24 @@ impl<T> ChanState<T> {
     /// Sends now, if that is possible.
     ///
     /// # Safety
-    /// `place` holds a message; it is moved out if the answer is `Done`.
+    /// `slot` holds a message; it is moved out if the answer is `Done`.
     #[inline(always)]
-    pub(in crate::channel) unsafe fn try_send(&mut self, place: *mut T) -> Sent {
-        // SAFETY: `place` holds a message, which is moved once (this function's contract). The
+    pub(in crate::channel) unsafe fn try_send(&mut self, slot: *mut T) -> Sent {
+        // SAFETY: `slot` holds a message, which is moved once (this function's contract). The
         // channel is locked, so a claimed receiver's entry is ours until `end`, and its slot is
         // empty.
         unsafe {
             if self.odd != 0 {
-                return self.try_send_oddly(place);
+                return self.try_send_oddly(slot);
             }
             if !self.waiting_receivers.is_empty()
                 && let Some((entry, waiter)) = self.waiting_receivers.claim_first()
             {
-                (*entry).put(place);
+                (*entry).put(slot);
                 Entry::end(entry, DONE);
                 return Sent::Done(Some(waiter));
             }
-            self.buffer_or_refuse(place)
+            self.buffer_or_refuse(slot)
         }
     }
 
@@ -183,20 +183,20 @@ impl<T> ChanState<T> {
     /// callers' code.)
     ///
     /// # Safety
-    /// `place` holds a message; it is moved out if the answer is `Done`.
-    pub(super) unsafe fn buffer_or_refuse(&mut self, place: *mut T) -> Sent {
-        // SAFETY: `place` holds a message, which is moved once (this function's contract). With
+    /// `slot` holds a message; it is moved out if the answer is `Done`.
+    pub(super) unsafe fn buffer_or_refuse(&mut self, slot: *mut T) -> Sent {
+        // SAFETY: `slot` holds a message, which is moved once (this function's contract). With
         // `DropOldest` the limit is above 0, so a full buffer has an oldest message.
         unsafe {
             if self.buffer.len() >= self.limit {
                 match self.when_full {
                     WhenFull::Wait => return Sent::Full,
                     WhenFull::DropNewest => {}
-                    WhenFull::DropOldest => self.buffer.replace_first(place),
+                    WhenFull::DropOldest => self.buffer.replace_first(slot),
                 }
                 return Sent::Dropped;
             }
-            self.buffer.push(place);
+            self.buffer.push(slot);
         }
         self.quick = self.limit.min(self.buffer.capacity());
         Sent::Done(None)
@@ -205,13 +205,13 @@ impl<T> ChanState<T> {
     /// Receives now, if that is possible.
     ///
     /// # Safety
-    /// `place` is valid, and empty; a message is moved in if the answer is `Done`.
-    pub(in crate::channel) unsafe fn try_recv(&mut self, place: *mut T) -> Received {
-        // SAFETY: `place` is valid and empty (this function's contract), and filled once. The
+    /// `slot` is valid, and empty; a message is moved in if the answer is `Done`.
+    pub(in crate::channel) unsafe fn try_recv(&mut self, slot: *mut T) -> Received {
+        // SAFETY: `slot` is valid and empty (this function's contract), and filled once. The
         // channel is locked, so a claimed sender's entry is ours until `end`, and its slot is full.
         unsafe {
             if self.buffer.len() > 0 {
-                self.buffer.pop(place);
+                self.buffer.pop(slot);
                 // Senders that still wait at a closed channel are about to be told: others have
                 // heard of it, so theirs fail too.
                 if self.waiting_senders.is_empty()
@@ -221,33 +221,33 @@ impl<T> ChanState<T> {
                     return Received::Done(None);
                 }
                 let waiter = self.waiting_senders.claim_first().map(|(entry, waiter)| {
-                    self.buffer.push((*entry).place());
+                    self.buffer.push((*entry).slot());
                     Entry::end(entry, DONE);
                     waiter
                 });
                 return Received::Done(waiter);
             }
             if self.odd != 0 {
-                return self.try_recv_oddly(place);
+                return self.try_recv_oddly(slot);
             }
-            self.meet(place)
+            self.meet(slot)
         }
     }
 
     /// Receives from a sender that waits at a rendezvous.
     ///
     /// # Safety
-    /// `place` is valid, and empty; a message is moved in if the answer is `Done`. Nothing is
+    /// `slot` is valid, and empty; a message is moved in if the answer is `Done`. Nothing is
     /// buffered.
     #[inline(always)]
-    pub(super) unsafe fn meet(&mut self, place: *mut T) -> Received {
-        // SAFETY: `place` is valid and empty (this function's contract). The channel is locked, so
+    pub(super) unsafe fn meet(&mut self, slot: *mut T) -> Received {
+        // SAFETY: `slot` is valid and empty (this function's contract). The channel is locked, so
         // a claimed sender's entry is ours until `end`, and its slot is full.
         unsafe {
             if !self.waiting_senders.is_empty()
                 && let Some((entry, waiter)) = self.waiting_senders.claim_first()
             {
-                place.copy_from_nonoverlapping((*entry).place(), 1);
+                slot.copy_from_nonoverlapping((*entry).slot(), 1);
                 Entry::end(entry, DONE);
                 return Received::Done(Some(waiter));
             }
@@ -313,7 +313,7 @@ impl<T> ChanState<T> {
             }
             match self.waiting_receivers.claim_first_with(me) {
                 Met::Partner(receiver, waiter) => {
-                    (*receiver).put((*entry).place());
+                    (*receiver).put((*entry).slot());
                     Entry::end(receiver, DONE);
                     Entry::end(entry, DONE);
                     return (Link::Done, Some(waiter));
@@ -324,7 +324,7 @@ impl<T> ChanState<T> {
             if self.buffer.len() < self.limit {
                 let link = Self::end_alone(entry, DONE, me);
                 if link == Link::Done {
-                    self.buffer.push((*entry).place());
+                    self.buffer.push((*entry).slot());
                     self.quick = self.limit.min(self.buffer.capacity());
                 }
                 return (link, None);
@@ -356,7 +356,7 @@ impl<T> ChanState<T> {
             if self.buffer.len() > 0 {
                 let link = Self::end_alone(entry, DONE, me);
                 if link == Link::Done
-                    && let Received::Done(waiter) = self.try_recv((*entry).place())
+                    && let Received::Done(waiter) = self.try_recv((*entry).slot())
                 {
                     return (link, waiter);
                 }
@@ -368,7 +368,7 @@ impl<T> ChanState<T> {
             }
             match self.waiting_senders.claim_first_with(me) {
                 Met::Partner(sender, waiter) => {
-                    (*entry).put((*sender).place());
+                    (*entry).put((*sender).slot());
                     Entry::end(sender, DONE);
                     Entry::end(entry, DONE);
                     return (Link::Done, Some(waiter));
