@@ -25,8 +25,8 @@ pub(crate) const DONE: u8 = 2;
 pub(crate) const CLOSED: u8 = 3;
 /// Taken out of its list because its time was over.
 pub(crate) const SKIPPED: u8 = 4;
-/// In a list, as `LINKED`, of a receiver that looks at the message before it decides.
-pub(crate) const LOOKS: u8 = 5;
+/// In a list, as `LINKED`, of a receiver that peeks at the message before it decides.
+pub(crate) const PEEKS: u8 = 5;
 
 pub(crate) struct Entry<T> {
     /// Written when it is linked.
@@ -106,9 +106,9 @@ impl<T> Entry<T> {
         self.state.store(IDLE, Relaxed);
     }
 
-    /// Under the lock: a linked receiver is one that looks.
-    pub(crate) fn look(&self) {
-        self.state.store(LOOKS, Relaxed);
+    /// Under the lock: a linked receiver is one that peeks.
+    pub(crate) fn set_peeks(&self) {
+        self.state.store(PEEKS, Relaxed);
     }
 
     /// Ends the wait. Afterwards the entry may be gone.

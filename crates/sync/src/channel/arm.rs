@@ -41,9 +41,9 @@ impl<T> Receiver<T> {
 impl<'a, T> RecvArm<'a, T> {
     #[inline(always)]
     fn attempt_locked(&mut self, caller: Caller, mut state: Locked<'a, T>) -> Option<Result<T, RecvError>> {
-        if state.receives_quickly() {
-            // SAFETY: `receives_quickly` has said so, under the same lock.
-            return Some(Ok(unsafe { state.quick_recv() }));
+        if state.can_fast_recv() {
+            // SAFETY: `can_fast_recv` has said so, under the same lock.
+            return Some(Ok(unsafe { state.fast_recv() }));
         }
         if state.has_nothing() {
             return None;
@@ -182,7 +182,7 @@ impl<'a, T> SendArm<'a, T> {
     #[inline(always)]
     fn attempt_locked(&mut self, caller: Caller, mut state: Locked<'a, T>) -> Option<Result<(), SendError<T>>> {
         // SAFETY: the slot is full, and ours. What does not go is still in it.
-        if state.quick_send(ManuallyDrop::new(unsafe { self.entry.take() })).is_ok() {
+        if state.fast_send(ManuallyDrop::new(unsafe { self.entry.take() })).is_ok() {
             self.full = false;
             return Some(Ok(()));
         }

@@ -157,7 +157,7 @@ impl<T> BroadcastSender<T> {
     }
     /// A receiver of all messages from now on.
     pub fn subscribe(&self) -> BroadcastReceiver<T> {
-        let next = self.closer.0.look(Log::end);
+        let next = self.closer.0.read(Log::end);
         BroadcastReceiver { observable: self.closer.0.clone(), reader: From { next, of: PhantomData } }
     }
     /// Closes the channel for all: receivers get what they have not received yet. True: it was
@@ -170,7 +170,7 @@ impl<T> BroadcastSender<T> {
 impl<T> BroadcastReceiver<T> {
     /// How many messages are new to it, with those that it has missed.
     pub fn len(&self) -> u64 {
-        self.observable.look(|log| log.end() - self.reader.next)
+        self.observable.read(|log| log.end() - self.reader.next)
     }
     /// Is nothing new to it?
     pub fn is_empty(&self) -> bool {

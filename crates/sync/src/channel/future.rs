@@ -55,9 +55,9 @@ impl<T> Receiving<T> {
         if this.entry.state() == IDLE {
             let Some(mut state) = chan.poll_lock() else { return rest(cx) };
             // Most often a message is there: without a look at the waker.
-            if state.receives_quickly() {
-                // SAFETY: `receives_quickly` has said so, under the same lock.
-                return Poll::Ready(Ok(unsafe { state.quick_recv() }));
+            if state.can_fast_recv() {
+                // SAFETY: `can_fast_recv` has said so, under the same lock.
+                return Poll::Ready(Ok(unsafe { state.fast_recv() }));
             }
         }
         this.poll_waiting(chan, cx)
@@ -138,7 +138,7 @@ impl<T> Receiving<T> {
         // SAFETY: our own entry. The slot is empty, or holds a message if it is done. A waiter was
         // claimed, and is woken once, without the lock.
         unsafe {
-            let look = |state: &mut ChanState<T>| match (*at).state() {
+            let retry = |state: &mut ChanState<T>| match (*at).state() {
                 DONE => {
                     (*at).reset();
                     slot.copy_from_nonoverlapping((*at).slot(), 1);
@@ -147,7 +147,7 @@ impl<T> Receiving<T> {
                 CLOSED => Received::Closed,
                 _ => state.try_recv(slot),
             };
-            match chan.give_up_late(caller, at, Side::Receive, look) {
+            match chan.give_up_late(caller, at, Side::Receive, retry) {
                 Received::Done(waiter) => waiter.into_iter().for_each(|waiter| caller.wake(waiter)),
                 Received::Closed => return Err(RecvTimeoutError::Closed),
                 Received::Empty => return Err(RecvTimeoutError::Timeout),
@@ -245,7 +245,7 @@ impl<T> Sending<T> {
             let Some(mut state) = chan.poll_lock() else { return rest(cx) };
             // Most often there is room: without a look at the waker.
             // SAFETY: idle: the slot is full, and ours.
-            if state.quick_send(ManuallyDrop::new(unsafe { this.entry.take() })).is_ok() {
+            if state.fast_send(ManuallyDrop::new(unsafe { this.entry.take() })).is_ok() {
                 this.full = false;
                 return Poll::Ready(Ok(()));
             }

@@ -85,7 +85,7 @@ impl<S: Content> Observable<S> {
         self.state.locked(caller, f)
     }
 
-    pub(super) fn look<R>(&self, f: impl FnOnce(&S) -> R) -> R {
+    pub(super) fn read<R>(&self, f: impl FnOnce(&S) -> R) -> R {
         self.locked(Caller::get(), |state| f(&state.content))
     }
 

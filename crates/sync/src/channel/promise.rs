@@ -97,7 +97,7 @@ impl<T> PromiseSender<T> {
 impl<T> PromiseReceiver<T> {
     /// Is the value set?
     pub fn is_set(&self) -> bool {
-        self.observable.look(Option::is_some)
+        self.observable.read(Option::is_some)
     }
 }
 receiving!(PromiseReceiver<T>, Arc<T>);

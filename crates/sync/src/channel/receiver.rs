@@ -66,9 +66,9 @@ impl<T> Receiver<T> {
         let caller = Caller::get();
         caller.spend();
         let mut state = self.chan().lock(caller);
-        if state.receives_quickly() {
-            // SAFETY: `receives_quickly` has said so, under the same lock.
-            return Ok(unsafe { state.quick_recv() });
+        if state.can_fast_recv() {
+            // SAFETY: `can_fast_recv` has said so, under the same lock.
+            return Ok(unsafe { state.fast_recv() });
         }
         let came = if state.has_nothing() && caller.is_prepared() {
             Self::recv_blocking(caller, self.chan(), state)
@@ -138,15 +138,15 @@ impl<T> Receiver<T> {
     /// [`recv_async`](Self::recv_async).) No cancellation is found there.
     ///
     /// # Errors
-    /// Nothing is there now (or somebody [looks](Self::recv_if) at the first message, before which
+    /// Nothing is there now (or somebody [peeks](Self::recv_if) at the first message, before which
     /// nobody receives a later one), or the channel is closed and nothing is left in it.
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let caller = Caller::get();
         let mut state = self.chan().lock(caller);
-        if state.receives_quickly() {
-            // SAFETY: `receives_quickly` has said so, under the same lock.
-            return Ok(unsafe { state.quick_recv() });
+        if state.can_fast_recv() {
+            // SAFETY: `can_fast_recv` has said so, under the same lock.
+            return Ok(unsafe { state.fast_recv() });
         }
         if state.has_nothing() {
             drop(state);

@@ -55,7 +55,7 @@ impl<T> Sender<T> {
         let caller = Caller::get();
         caller.spend();
         let mut state = self.chan().lock(caller);
-        let mut value = match state.quick_send(ManuallyDrop::new(value)) {
+        let mut value = match state.fast_send(ManuallyDrop::new(value)) {
             Ok(()) => return Ok(()),
             Err(value) => value,
         };
@@ -359,7 +359,7 @@ impl<T> Sender<T> {
     /// dropped unseen.
     ///
     /// Those who wait to send stay in line. At a rendezvous, which holds nothing, the message
-    /// itself comes back unless a receiver waits. (If somebody [looks at](super::Receiver::recv_if)
+    /// itself comes back unless a receiver waits. (If somebody [peeks at](super::Receiver::recv_if)
     /// the oldest message, that is dropped when they are done, unless they take it, and nothing
     /// comes back here.)
     ///

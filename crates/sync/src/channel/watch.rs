@@ -102,11 +102,11 @@ impl<T> WatchSender<T> {
     }
     /// The value.
     pub fn get(&self) -> Arc<T> {
-        self.closer.0.look(|latest| latest.value.peek().clone())
+        self.closer.0.read(|latest| latest.value.peek().clone())
     }
     /// A receiver that has seen the present value.
     pub fn subscribe(&self) -> WatchReceiver<T> {
-        let version = self.closer.0.look(|latest| latest.version);
+        let version = self.closer.0.read(|latest| latest.version);
         WatchReceiver { observable: self.closer.0.clone(), reader: Seen { version, of: PhantomData } }
     }
     /// Ends the watch for all: nothing changes any more. True: it was open.
@@ -118,11 +118,11 @@ impl<T> WatchSender<T> {
 impl<T> WatchReceiver<T> {
     /// The value, seen or not; also when the watch is closed.
     pub fn get(&self) -> Arc<T> {
-        self.observable.look(|latest| latest.value.peek().clone())
+        self.observable.read(|latest| latest.value.peek().clone())
     }
     /// Is the value another than the last one that was received?
     pub fn has_changed(&self) -> bool {
-        self.observable.look(|latest| self.reader.has_news(latest))
+        self.observable.read(|latest| self.reader.has_news(latest))
     }
 }
 receiving!(WatchReceiver<T>, Arc<T>);

@@ -99,8 +99,8 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
     ),
     ("not-given-back", "channel bounded", &[]),
     ("arm-not-given-back", "select", &[]),
-    ("loan-kept", "look", &[]),
-    ("not-served", "look", &[]),
+    ("loan-kept", "peek", &[]),
+    ("not-served", "peek", &[]),
     ("close-calls-nobody", "watch", &[]),
     ("board-wakes-one", "promise", &[]),
     (

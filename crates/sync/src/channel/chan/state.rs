@@ -3,7 +3,7 @@
 
 use super::lend::LENT;
 use super::{ChanState, Received, Sent, Side, WhenFull};
-use crate::channel::entry::{CLOSED, DONE, Entry, LINKED, LOOKS, Met};
+use crate::channel::entry::{CLOSED, DONE, Entry, LINKED, Met, PEEKS};
 use crate::channel::ring::{Messages, Ring};
 use crate::select::Link;
 use crate::wake_list::WakeList;
@@ -74,7 +74,7 @@ impl<T> ChanState<T> {
         // SAFETY: `entry` is live (this function's contract). Linked, it is in the list of this
         // side, and stays there under the lock.
         unsafe {
-            if !matches!((*entry).state(), LINKED | LOOKS) && !on("give-up-unchecked") {
+            if !matches!((*entry).state(), LINKED | PEEKS) && !on("give-up-unchecked") {
                 return None;
             }
             let list = match of {
@@ -115,9 +115,9 @@ impl<T> ChanState<T> {
     /// Sends now, if that takes nothing but room in the buffer. (Small, to stand in the caller's
     /// code; by value, so that a message stays in registers.)
     #[inline]
-    pub(in crate::channel) fn quick_send(&mut self, value: ManuallyDrop<T>) -> Result<(), ManuallyDrop<T>> {
-        if self.buffer.len() < self.quick && self.waiting_receivers.is_empty() {
-            // SAFETY: `quick` is at most the ring's memory.
+    pub(in crate::channel) fn fast_send(&mut self, value: ManuallyDrop<T>) -> Result<(), ManuallyDrop<T>> {
+        if self.buffer.len() < self.fast_room && self.waiting_receivers.is_empty() {
+            // SAFETY: `fast_room` is at most the ring's memory.
             unsafe { self.buffer.push_value(value) };
             return Ok(());
         }
@@ -126,24 +126,24 @@ impl<T> ChanState<T> {
 
     /// Is a message buffered, and does no sender wait for its room?
     #[inline(always)]
-    pub(in crate::channel) fn receives_quickly(&self) -> bool {
+    pub(in crate::channel) fn can_fast_recv(&self) -> bool {
         self.buffer.len() > 0 && self.waiting_senders.is_empty()
     }
 
     /// # Safety
-    /// It [receives quickly](Self::receives_quickly).
+    /// It [receives on the fast path](Self::can_fast_recv).
     #[inline]
-    pub(in crate::channel) unsafe fn quick_recv(&mut self) -> T {
-        debug_assert!(self.receives_quickly());
-        // SAFETY: the channel receives quickly (this function's contract), so the buffer is not
-        // empty.
+    pub(in crate::channel) unsafe fn fast_recv(&mut self) -> T {
+        debug_assert!(self.can_fast_recv());
+        // SAFETY: the channel receives on the fast path (this function's contract), so the buffer
+        // is not empty.
         unsafe { self.buffer.pop_value() }
     }
 
     /// Must a receive wait? (False: perhaps.)
     #[inline(always)]
     pub(in crate::channel) fn has_nothing(&self) -> bool {
-        self.buffer.len() == 0 && self.waiting_senders.is_empty() && self.odd == 0
+        self.buffer.len() == 0 && self.waiting_senders.is_empty() && self.slow_flags == 0
     }
 
     /// Must a send wait? (False: perhaps.)
@@ -151,7 +151,7 @@ impl<T> ChanState<T> {
     pub(in crate::channel) fn has_no_room(&self) -> bool {
         self.buffer.len() >= self.limit
             && self.waiting_receivers.is_empty()
-            && self.odd == 0
+            && self.slow_flags == 0
             && self.when_full == WhenFull::Wait
     }
 
@@ -165,8 +165,8 @@ impl<T> ChanState<T> {
         // channel is locked, so a claimed receiver's entry is ours until `end`, and its slot is
         // empty.
         unsafe {
-            if self.odd != 0 {
-                return self.try_send_oddly(slot);
+            if self.slow_flags != 0 {
+                return self.try_send_slow(slot);
             }
             if !self.waiting_receivers.is_empty()
                 && let Some((entry, waiter)) = self.waiting_receivers.claim_first()
@@ -198,7 +198,7 @@ impl<T> ChanState<T> {
             }
             self.buffer.push(slot);
         }
-        self.quick = self.limit.min(self.buffer.capacity());
+        self.fast_room = self.limit.min(self.buffer.capacity());
         Sent::Done(None)
     }
 
@@ -227,8 +227,8 @@ impl<T> ChanState<T> {
                 });
                 return Received::Done(waiter);
             }
-            if self.odd != 0 {
-                return self.try_recv_oddly(slot);
+            if self.slow_flags != 0 {
+                return self.try_recv_slow(slot);
             }
             self.meet(slot)
         }
@@ -308,8 +308,8 @@ impl<T> ChanState<T> {
         // function's contract). The channel is locked, so a claimed receiver's entry is ours until
         // `end`, and its slot is empty.
         unsafe {
-            if self.odd != 0 {
-                return self.send_or_wait_oddly(entry, me);
+            if self.slow_flags != 0 {
+                return self.send_or_wait_slow(entry, me);
             }
             match self.waiting_receivers.claim_first_with(me) {
                 Met::Partner(receiver, waiter) => {
@@ -325,7 +325,7 @@ impl<T> ChanState<T> {
                 let link = Self::end_alone(entry, DONE, me);
                 if link == Link::Done {
                     self.buffer.push((*entry).slot());
-                    self.quick = self.limit.min(self.buffer.capacity());
+                    self.fast_room = self.limit.min(self.buffer.capacity());
                 }
                 return (link, None);
             }
@@ -350,7 +350,7 @@ impl<T> ChanState<T> {
         // function's contract). The channel is locked, so a claimed sender's entry is ours until
         // `end`, and its slot is full.
         unsafe {
-            if self.odd & LENT != 0 {
+            if self.slow_flags & LENT != 0 {
                 return self.receive_or_wait_lent(entry, me);
             }
             if self.buffer.len() > 0 {

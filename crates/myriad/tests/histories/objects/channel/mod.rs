@@ -1,4 +1,4 @@
-//! Channels of all kinds: sending and receiving in all forms, looking, closing, and selects over
+//! Channels of all kinds: sending and receiving in all forms, peeking, closing, and selects over
 //! two of them.
 
 mod call;
@@ -21,7 +21,7 @@ pub(crate) enum Op {
     Send(u8, i32),
     Recv(u8),
     /// `peek`, or `recv_if`.
-    Look {
+    Peek {
         at: u8,
         take: bool,
     },
@@ -78,7 +78,7 @@ impl Arm {
 pub(crate) enum Mix {
     Plain,
     Close,
-    Look,
+    Peek,
     Select,
     /// Messages that move from channel to channel, and selects with `default`.
     Default,
@@ -172,7 +172,7 @@ impl Object for Channel {
         };
         format!(
             "{} {kind}",
-            ["channel", "close", "look", "select", "default", "oneshot", "stream", "closing", "kept"]
+            ["channel", "close", "peek", "select", "default", "oneshot", "stream", "closing", "kept"]
                 [self.mix as usize]
         )
     }
@@ -194,9 +194,9 @@ impl Object for Channel {
                 Call::new(Op::Feed(dice.value()), how)
             }
             (Mix::Stream, _) => Call { how: dice.future_how(), ..dice.waits(Op::Next) },
-            (Mix::Look, 2..=6) if self.receives(actor) => {
+            (Mix::Peek, 2..=6) if self.receives(actor) => {
                 let take = dice.below(2) == 0;
-                dice.waits(Op::Look { at, take })
+                dice.waits(Op::Peek { at, take })
             }
             (_, 0) => Call::now(Op::Len(at)),
             (_, 1) => Call::now(Op::IsClosed(at)),
