@@ -2,7 +2,7 @@
 //! these can promise.
 
 use crate::own::registry::Registry;
-use crate::place::Pool;
+use crate::pool::Pool;
 use crate::user_code::PanicHandler;
 use crate::{ThreadPoolBuildError, builder, fork};
 use myriad_core::Builder;

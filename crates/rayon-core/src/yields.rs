@@ -95,9 +95,9 @@ thread_local! {
 fn run_on_top(from: Queues) -> bool {
     let depth = DEPTH.get();
     // (Asked for here: the caller may have waited.)
-    let Some(seat) = guest::worker().filter(|_| depth < DEEPEST) else { return false };
+    let Some(worker) = guest::worker().filter(|_| depth < DEEPEST) else { return false };
     DEPTH.set(depth + 1);
-    let executed = unwind::never_left("a job that waits in `yield_now`", || seat.run_one(from));
+    let executed = unwind::never_left("a job that waits in `yield_now`", || worker.run_one(from));
     // A closure stays on its thread, but others have come and gone there.
     DEPTH.set(DEPTH.get() - 1);
     executed
