@@ -70,7 +70,7 @@ fn may_be_freed(users: u64) -> Result<(), Failure> {
 pub unsafe extern "C" fn myriad_mutex_new(mutex: *mut *mut myriad_mutex) -> myriad_status {
     guarded(|| {
         if mutex.is_null() {
-            return Err(null("the place for the lock"));
+            return Err(null("the pointer to the new lock"));
         }
         let new = Lock { held: UnsafeCell::new(None), is_held: AtomicBool::new(false), lock: Mutex::new(()) };
         // SAFETY: not NULL (looked at above), so there is room for a pointer, by the contract.
