@@ -1,7 +1,7 @@
 //! A vector of those results that are wanted, in order.
 //!
 //! Each leaf makes a vector of its own, since nobody knows where it will stand. When all are there,
-//! so are the places, and they are moved together, in parallel.
+//! so are the slots, and they are moved together, in parallel.
 
 use crate::loops::{Index, each, len};
 use crate::map::WritePointer;
@@ -132,7 +132,7 @@ fn together<R: Send>(mut parts: Vec<Vec<R>>) -> Vec<R> {
         // SAFETY: all elements have been moved out.
         unsafe { part.set_len(0) };
     }
-    // SAFETY: all places up to here have been written.
+    // SAFETY: all slots up to here have been written.
     unsafe { all.set_len(end) };
     all
 }

@@ -86,7 +86,7 @@ pub(crate) fn try_by_leaves<I: Index, R: Send, E: Send>(
         let mut run = FilledRun { first: unsafe { first.add(from) }, len: 0, owns: PhantomData };
         for i in from..to {
             match f(I::at(range.start, i)) {
-                // SAFETY: a place of the vector's memory that only this leaf writes, once.
+                // SAFETY: a slot of the vector's memory that only this leaf writes, once.
                 Ok(result) => unsafe { run.first.add(run.len).write(result) },
                 Err(error) => {
                     failure.note(i, error);
@@ -115,15 +115,15 @@ pub(crate) fn try_by_leaves<I: Index, R: Send, E: Send>(
 /// Where results go, or stand.
 pub(crate) struct WritePointer<R>(pub(crate) *mut R);
 
-// SAFETY: each place is written by one leaf alone; results go to the caller's thread, which
+// SAFETY: each slot is written by one leaf alone; results go to the caller's thread, which
 // `R: Send` allows.
 unsafe impl<R: Send> Sync for WritePointer<R> {}
 
 impl<R> WritePointer<R> {
     /// # Safety
-    /// `i` places behind this one are within the allocation, or one behind its end.
+    /// `i` slots behind this one are within the allocation, or one behind its end.
     pub(crate) unsafe fn add(&self, i: usize) -> *mut R {
-        // SAFETY: `i` places behind this one are within the allocation (this function's contract).
+        // SAFETY: `i` slots behind this one are within the allocation (this function's contract).
         unsafe { self.0.add(i) }
     }
 }

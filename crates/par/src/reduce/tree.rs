@@ -47,11 +47,11 @@ where
 
     /// The same, when the leaves up to `at` are done.
     fn go_on(&self, mut done: Vec<T>, mut at: usize, lo: usize, hi: usize, mut grain: Grain) -> Option<T> {
-        let alarm = self.stop.alarm();
+        let guard = self.stop.on_unwind();
         loop {
             cancel::check();
             if self.stop.is_set() {
-                alarm.disarm();
+                guard.disarm();
                 return None;
             }
             let piece = grain.begin(hi - at);
@@ -65,11 +65,11 @@ where
             at += piece.len;
             if at == hi {
                 let value = done.into_iter().rev().reduce(|right, left| (self.op)(left, right));
-                alarm.disarm();
+                guard.disarm();
                 return value;
             }
             if grain.end(piece, hi - at) {
-                alarm.disarm();
+                guard.disarm();
                 return self.split(done, at, lo, hi, grain);
             }
         }

@@ -18,7 +18,7 @@ pub(super) unsafe fn permute<T: Send>(
 ) -> bool {
     let Some(mut buffer) = Buffer::<T>::new(len) else { return false };
     let grain = fork::grain(len, workers, 1 << 10);
-    let (buffer, slice) = (Shared::new(buffer.places().as_mut_ptr().cast::<T>()), Shared::new(slice));
+    let (buffer, slice) = (Shared::new(buffer.slots().as_mut_ptr().cast::<T>()), Shared::new(slice));
     fork::ranges(0..len, grain, &|part| {
         for i in part {
             // SAFETY: an element of the slice, to a place that no other goes to.
