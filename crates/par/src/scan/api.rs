@@ -28,7 +28,7 @@ use myriad_core::engine::split::on_worker;
 /// in any case.
 ///
 /// # Cancellation
-/// As [`each`](crate::each), and as a panic for the elements.
+/// As [`for_each_index`](crate::for_each_index), and as a panic for the elements.
 ///
 /// # Examples
 /// ```

@@ -232,7 +232,7 @@ impl At {
             Kind::Blocking => myriad::blocking(|| total(self.children().map(|at| at.part()))),
             Kind::Loop => {
                 let children: Vec<_> = self.children().collect();
-                let parts = myriad::par::Loop::new(0..children.len()).grain(1).collect(|i| children[i].part());
+                let parts = myriad::par::Loop::new(0..children.len()).grain(1).map(|i| children[i].part());
                 total(parts.into_iter())
             }
             Kind::Chain => self.chain(),
