@@ -361,7 +361,7 @@ impl<T> List<T> {
     ///
     /// # Safety
     /// The channel is locked; `me` is the caller's own wait, and alive.
-    pub(crate) unsafe fn claim_first_with(&mut self, me: MultiWait) -> Met<T> {
+    pub(crate) unsafe fn claim_first_with(&mut self, me: MultiWait) -> ClaimWith<T> {
         let mut entry = self.first;
         while !entry.is_null() {
             // SAFETY: the lock is held and `me` is alive (this function's contract); `entry` is in
@@ -372,23 +372,23 @@ impl<T> List<T> {
                 let is_last = next == self.first;
                 if on("meets-itself") || !Entry::with_links(entry, |links| links.waiter.is_of(me)) {
                     match Entry::with_links(entry, |links| links.waiter.claim_with(me)) {
-                        Both::Claimed => return Met::Partner(entry, self.remove(entry)),
-                        Both::MineOver => return Met::Over,
+                        Both::Claimed => return ClaimWith::Partner(entry, self.remove(entry)),
+                        Both::MineOver => return ClaimWith::SelfOver,
                         Both::Over => self.skip(entry),
                     }
                 }
                 entry = if is_last { null_mut() } else { next };
             }
         }
-        Met::Nobody
+        ClaimWith::Nobody
     }
 }
 
-/// What [`List::claim_first_with`] met.
-pub(crate) enum Met<T> {
+/// What [`List::claim_first_with`] has claimed.
+pub(crate) enum ClaimWith<T> {
     /// It was taken out, and is the caller's to end.
     Partner(*mut Entry<T>, Waiter),
     Nobody,
     /// The caller's own wait is over.
-    Over,
+    SelfOver,
 }

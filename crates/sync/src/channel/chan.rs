@@ -21,7 +21,7 @@
 //! takes the lock once more, and may find nothing.
 
 use super::ends::{self, FIRST};
-use super::entry::{CLOSED, DONE, Entry, List, Met, PEEKS};
+use super::entry::{CLOSED, ClaimWith, DONE, Entry, List, PEEKS};
 use super::ring::{Messages, Ring};
 use crate::guarded::{self, Guarded};
 use crate::select::Link;
@@ -51,7 +51,7 @@ pub(super) struct ChanState<T> {
     waiting_receivers: List<T>,
     waiting_senders: List<T>,
     /// Those who wait for the close; their slots stay empty.
-    watching: List<T>,
+    close_waiters: List<T>,
     /// What is not as most often, bit by bit ([`lend`] has them): so the short paths ask for all of
     /// it at once.
     slow_flags: u8,
@@ -113,7 +113,7 @@ impl<T> Chan<T> {
                 fast_room: 0,
                 waiting_receivers: List::new(),
                 waiting_senders: List::new(),
-                watching: List::new(),
+                close_waiters: List::new(),
                 slow_flags: 0,
                 when_full,
                 changes: 0,

@@ -3,7 +3,7 @@
 //!
 //! An *observable* is a state under a biased lock, and a list of those who wait for a change. Who
 //! changes it wakes all of them, and each looks again; what it finds is its own, so nobody comes in
-//! vain but for changes that do not concern it. A *reader* knows what it has seen, and what it
+//! vain but for changes that do not concern it. A *cursor* knows what it has seen, and what it
 //! would take.
 //!
 //! **Invariants.** Under the lock no user code runs: values stand in `Arc`s, which are cloned and
@@ -29,7 +29,7 @@ pub(super) struct Observable<S: Content> {
     state: Guarded<ObservableState<S>>,
 }
 
-/// What stands on a observable.
+/// What an observable holds.
 pub(super) trait Content {
     /// Drops the values.
     ///
@@ -58,8 +58,8 @@ impl<S> ObservableState<S> {
     }
 }
 
-/// What a reader has seen, and how it takes what it has not.
-pub(super) trait Reader {
+/// What a cursor has seen, and how it takes what it has not.
+pub(super) trait Cursor {
     type Content: Content;
     type Item;
     /// Takes what is new to it. Under the lock: no user code.
@@ -130,7 +130,7 @@ impl<S: Content> Observable<S> {
                     // SAFETY: the lock is held; what was claimed is ours until `end`.
                     unsafe { Entry::end(entry, end) };
                     woken.push(waiter);
-                    if on("board-wakes-one") {
+                    if on("observable-wakes-one") {
                         state.waking = List::new();
                     }
                 }
@@ -144,14 +144,14 @@ impl<S: Content> Observable<S> {
     /// # Safety
     /// The entry, if there is one, is live and in no list, and stays where it is while it is
     /// linked.
-    unsafe fn take_or_wait<R: Reader<Content = S>>(
+    unsafe fn take_or_wait<R: Cursor<Content = S>>(
         &self,
         caller: Caller,
-        reader: &mut R,
+        cursor: &mut R,
         wait: Option<(*mut Entry<()>, Waiter)>,
     ) -> (Option<Result<R::Item, RecvError>>, InHand) {
         let (taken, unused) = self.locked(caller, |state| {
-            if let Some(item) = reader.take(&state.content) {
+            if let Some(item) = cursor.take(&state.content) {
                 return (Some(Ok(item)), wait.map(|(_, waiter)| waiter));
             }
             if state.closed {
@@ -182,22 +182,22 @@ impl<S: Content> Observable<S> {
             // SAFETY: `entry` is live, and in no list but these two (this function's contract); the
             // lock is held. Linked in `waking`, and not the first there, it is taken out of that
             // list all the same: a list itself knows only its first.
-            unsafe { ((*entry).state() == LINKED || on("board-give-up-unchecked")).then(|| list.remove(entry)) }
+            unsafe { ((*entry).state() == LINKED || on("observable-give-up-unchecked")).then(|| list.remove(entry)) }
         }))
     }
 
-    pub(super) fn try_receive<R: Reader<Content = S>>(&self, reader: &mut R) -> Result<R::Item, TryRecvError> {
+    pub(super) fn try_receive<R: Cursor<Content = S>>(&self, cursor: &mut R) -> Result<R::Item, TryRecvError> {
         // SAFETY: there is no entry.
-        match unsafe { self.take_or_wait(Caller::get(), reader, None) }.0 {
+        match unsafe { self.take_or_wait(Caller::get(), cursor, None) }.0 {
             Some(Ok(item)) => Ok(item),
             Some(Err(RecvError)) => Err(TryRecvError::Closed),
             None => Err(TryRecvError::Empty),
         }
     }
 
-    pub(super) fn receive<R: Reader<Content = S>>(
+    pub(super) fn receive<R: Cursor<Content = S>>(
         &self,
-        reader: &mut R,
+        cursor: &mut R,
         deadline: Instant,
     ) -> Result<R::Item, RecvTimeoutError> {
         Caller::get().spend();
@@ -209,7 +209,7 @@ impl<S: Content> Observable<S> {
             let at = (&raw const entry).cast_mut();
             let ready = prepared.is_ok().then(|| (at, wait.waiter()));
             // SAFETY: the entry stands in this frame until the wait is over.
-            match unsafe { self.take_or_wait(caller, reader, ready) }.0 {
+            match unsafe { self.take_or_wait(caller, cursor, ready) }.0 {
                 Some(Ok(item)) => return Ok(item),
                 Some(Err(RecvError)) => return Err(RecvTimeoutError::Closed),
                 None => {}
@@ -224,7 +224,7 @@ impl<S: Content> Observable<S> {
                 drop(unsafe { self.give_up(Caller::get(), at) });
                 wait.arrive();
                 // Once more: what came before the time was over may not have been told to us yet.
-                return self.try_receive(reader).map_err(|error| match error {
+                return self.try_receive(cursor).map_err(|error| match error {
                     TryRecvError::Empty => RecvTimeoutError::Timeout,
                     TryRecvError::Closed => RecvTimeoutError::Closed,
                 });
@@ -233,27 +233,27 @@ impl<S: Content> Observable<S> {
     }
 }
 
-/// A wait of a reader, as a future and as an arm of a select.
+/// A wait of a cursor, as a future and as an arm of a select.
 #[must_use = "it does nothing unless it is awaited, or an arm of a select"]
-pub(super) struct Reading<'a, R: Reader> {
+pub(super) struct Changed<'a, R: Cursor> {
     observable: Arc<Observable<R::Content>>,
-    reader: &'a mut R,
+    cursor: &'a mut R,
     entry: Entry<()>,
     won: Option<Result<R::Item, RecvError>>,
     _pinned: PhantomPinned,
 }
 
 // SAFETY: the entry is touched under the observable's lock, or by the holder.
-unsafe impl<R: Reader + Send> Send for Reading<'_, R>
+unsafe impl<R: Cursor + Send> Send for Changed<'_, R>
 where
     R::Content: Send,
     R::Item: Send,
 {
 }
 
-impl<'a, R: Reader> Reading<'a, R> {
-    pub(super) fn new(observable: &Arc<Observable<R::Content>>, reader: &'a mut R) -> Self {
-        Reading { observable: observable.clone(), reader, entry: Entry::new(), won: None, _pinned: PhantomPinned }
+impl<'a, R: Cursor> Changed<'a, R> {
+    pub(super) fn new(observable: &Arc<Observable<R::Content>>, cursor: &'a mut R) -> Self {
+        Changed { observable: observable.clone(), cursor, entry: Entry::new(), won: None, _pinned: PhantomPinned }
     }
 
     fn take_out(&mut self, caller: Caller) {
@@ -265,7 +265,7 @@ impl<'a, R: Reader> Reading<'a, R> {
     }
 }
 
-impl<R: Reader> Future for Reading<'_, R> {
+impl<R: Cursor> Future for Changed<'_, R> {
     type Output = Result<R::Item, RecvError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -280,25 +280,25 @@ impl<R: Reader> Future for Reading<'_, R> {
         let waiter = Waiter::future(cx.waker());
         let at = &raw mut this.entry;
         // SAFETY: in no list, and pinned. A waiter that was not needed is discarded at the end.
-        let (taken, _unused) = unsafe { this.observable.take_or_wait(caller, this.reader, Some((at, waiter))) };
+        let (taken, _unused) = unsafe { this.observable.take_or_wait(caller, this.cursor, Some((at, waiter))) };
         taken.map_or(Poll::Pending, Poll::Ready)
     }
 }
 
 // SAFETY: unlinked when `unlink` or the destructor returns.
-unsafe impl<R: Reader> Arm for Reading<'_, R> {
+unsafe impl<R: Cursor> Arm for Changed<'_, R> {
     type Output = Result<R::Item, RecvError>;
 
     unsafe fn attempt(&mut self, caller: Caller, _: Option<&Waker>) -> Option<Self::Output> {
         // SAFETY: there is no entry.
-        unsafe { self.observable.take_or_wait(caller, self.reader, None) }.0
+        unsafe { self.observable.take_or_wait(caller, self.cursor, None) }.0
     }
 
     unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
-        let Reading { observable, reader, entry, .. } = self;
+        let Changed { observable, cursor, entry, .. } = self;
         let at: *mut Entry<()> = entry;
         let (link, won) = observable.locked(caller, |state| {
-            if on("link-without-look") || !state.closed && !reader.has_news(&state.content) {
+            if on("link-unread") || !state.closed && !cursor.has_news(&state.content) {
                 // SAFETY: the lock is held, and the arm is in no list; its entry stays where it is
                 // until it is unlinked (this method's contract).
                 unsafe { state.waiting.push(at, me.waiter()) };
@@ -308,7 +308,7 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
             if unsafe { !me.claim() } {
                 return (Link::Over, None);
             }
-            (Link::Done, Some(reader.take(&state.content).ok_or(RecvError)))
+            (Link::Done, Some(cursor.take(&state.content).ok_or(RecvError)))
         });
         self.won = won;
         link
@@ -323,7 +323,7 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
         // We were woken, by a change: what is new is ours. (Else the select attempts all again.)
         // SAFETY: there is no entry.
         matches!(was, DONE | CLOSED)
-            .then(|| unsafe { self.observable.take_or_wait(caller, self.reader, None) }.0)
+            .then(|| unsafe { self.observable.take_or_wait(caller, self.cursor, None) }.0)
             .flatten()
     }
 
@@ -332,15 +332,15 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
     }
 }
 
-impl<R: Reader> Drop for Reading<'_, R> {
+impl<R: Cursor> Drop for Changed<'_, R> {
     fn drop(&mut self) {
         self.take_out(Caller::get());
     }
 }
 
-impl<R: Reader> fmt::Debug for Reading<'_, R> {
+impl<R: Cursor> fmt::Debug for Changed<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reading(..)")
+        f.write_str("Changed(..)")
     }
 }
 
@@ -374,7 +374,7 @@ macro_rules! receiving {
             /// # Panics
             /// If it must wait and there is no memory for a stack.
             pub fn recv(&mut self) -> Result<$item, RecvError> {
-                self.observable.receive(&mut self.reader, Instant::NEVER).map_err(|_| RecvError)
+                self.observable.receive(&mut self.cursor, Instant::NEVER).map_err(|_| RecvError)
             }
             /// What is new, if something is there now.
             ///
@@ -386,7 +386,7 @@ macro_rules! receiving {
             /// Nothing is new, or the channel is closed.
             pub fn try_recv(&mut self) -> Result<$item, TryRecvError> {
                 self.observable
-                    .try_receive(&mut self.reader)
+                    .try_receive(&mut self.cursor)
                     .inspect_err(|_| $crate::channel::observable::tried_in_vain())
             }
             /// As [`recv`](Self::recv), for at most `timeout`.
@@ -401,18 +401,18 @@ macro_rules! receiving {
             /// # Errors
             /// The time has passed, or the channel is closed.
             pub fn recv_deadline(&mut self, deadline: Instant) -> Result<$item, RecvTimeoutError> {
-                self.observable.receive(&mut self.reader, deadline)
+                self.observable.receive(&mut self.cursor, deadline)
             }
             /// A future of [`recv`](Self::recv).
             ///
             /// # Cancellation
             /// Dropped before it is ready, it has taken nothing.
             pub fn recv_async(&mut self) -> impl Future<Output = Result<$item, RecvError>> {
-                Reading::new(&self.observable, &mut self.reader)
+                Changed::new(&self.observable, &mut self.cursor)
             }
             /// An arm of a [select](mod@crate::select); `select!` writes it as `rx.recv()`.
             pub fn recv_arm(&mut self) -> impl Arm<Output = Result<$item, RecvError>> {
-                Reading::new(&self.observable, &mut self.reader)
+                Changed::new(&self.observable, &mut self.cursor)
             }
             /// Are all senders gone?
             pub fn is_closed(&self) -> bool {

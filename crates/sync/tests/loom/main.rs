@@ -3,7 +3,7 @@
 //! hand-made wakers. The lock below is never biased here: it has models of its own.
 //!
 //! ```text
-//! channels, locks  their scripts (select's and boards' with the channels'), without mutants    scripts/loom.sh
+//! channels, locks  their scripts (select's and observables' with the channels'), without mutants    scripts/loom.sh
 //! mutants::*       every (script, mutant, meaning), one process each                            scripts/mutants.sh
 //! ```
 

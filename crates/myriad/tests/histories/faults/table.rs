@@ -102,7 +102,7 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
     ("loan-kept", "peek", &[]),
     ("not-served", "peek", &[]),
     ("close-calls-nobody", "watch", &[]),
-    ("board-wakes-one", "promise", &[]),
+    ("observable-wakes-one", "promise", &[]),
     (
         "told-nobody",
         "condition",

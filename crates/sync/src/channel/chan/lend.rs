@@ -351,13 +351,13 @@ impl<T> ChanState<T> {
             }
             if !self.is_lent() {
                 match self.waiting_receivers.claim_first_with(me) {
-                    Met::Partner(receiver, waiter) => {
+                    ClaimWith::Partner(receiver, waiter) => {
                         self.hand_over(receiver, (*entry).slot());
                         Entry::end(entry, DONE);
                         return (Link::Done, Some(waiter));
                     }
-                    Met::Over => return (Link::Over, None),
-                    Met::Nobody => {}
+                    ClaimWith::SelfOver => return (Link::Over, None),
+                    ClaimWith::Nobody => {}
                 }
             }
             if self.len() < self.limit {

@@ -3,7 +3,7 @@
 
 use super::lend::LENT;
 use super::{ChanState, Received, Sent, Side, WhenFull};
-use crate::channel::entry::{CLOSED, DONE, Entry, LINKED, Met, PEEKS};
+use crate::channel::entry::{CLOSED, ClaimWith, DONE, Entry, LINKED, PEEKS};
 use crate::channel::ring::{Messages, Ring};
 use crate::select::Link;
 use crate::wake_list::WakeList;
@@ -13,7 +13,7 @@ use std::mem::ManuallyDrop;
 
 impl<T> ChanState<T> {
     pub(super) fn nobody_waits(&self) -> bool {
-        self.waiting_receivers.is_empty() && self.waiting_senders.is_empty() && self.watching.is_empty()
+        self.waiting_receivers.is_empty() && self.waiting_senders.is_empty() && self.close_waiters.is_empty()
     }
 
     /// Begins to wait for the close, or waits on with another waiter; true: it is closed. The
@@ -21,17 +21,17 @@ impl<T> ChanState<T> {
     ///
     /// # Safety
     /// `entry` is the caller's own, live, stays where it is while linked, and is in no list but
-    /// `watching`; the channel is locked.
-    pub(in crate::channel) unsafe fn watch(&mut self, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
+    /// `close_waiters`; the channel is locked.
+    pub(in crate::channel) unsafe fn wait_closed(&mut self, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
         if self.is_closed() {
             return true;
         }
-        // SAFETY: the channel is open and locked, so a linked `entry` is in `watching`; one that is
-        // not linked is live, in no list, and stays where it is (this function's contract).
+        // SAFETY: the channel is open and locked, so a linked `entry` is in `close_waiters`; one
+        // that is not linked is live, in no list, and stays where it is (this function's contract).
         unsafe {
             match waiter.take() {
                 Some(new) if (*entry).state() == LINKED => *waiter = Some((*entry).replace_waiter(new)),
-                Some(new) => self.watching.push(entry, new),
+                Some(new) => self.close_waiters.push(entry, new),
                 None => {}
             }
         }
@@ -41,11 +41,12 @@ impl<T> ChanState<T> {
     /// Waits for the close no longer.
     ///
     /// # Safety
-    /// `entry` is the caller's own, live, and in no list but `watching`; the channel is locked.
-    pub(in crate::channel) unsafe fn unwatch(&mut self, entry: *mut Entry<T>) -> Option<Waiter> {
-        // SAFETY: `entry` is live, and in no list but `watching` (this function's contract):
+    /// `entry` is the caller's own, live, and in no list but `close_waiters`; the channel is
+    /// locked.
+    pub(in crate::channel) unsafe fn leave_closed(&mut self, entry: *mut Entry<T>) -> Option<Waiter> {
+        // SAFETY: `entry` is live, and in no list but `close_waiters` (this function's contract):
         // linked, it is in that, and stays so under the lock.
-        unsafe { ((*entry).state() == LINKED).then(|| self.watching.remove(entry)) }
+        unsafe { ((*entry).state() == LINKED).then(|| self.close_waiters.remove(entry)) }
     }
 
     /// Sends, and if the buffer is full takes its oldest message out for that.
@@ -95,7 +96,7 @@ impl<T> ChanState<T> {
                 // What is lent may come back to a receiver.
                 let first = if self.is_lent() { None } else { self.waiting_receivers.claim_first() };
                 let next = first.or_else(|| self.waiting_senders.claim_first());
-                let next = next.or_else(|| if on("close-unwatched") { None } else { self.watching.claim_first() });
+                let next = next.or_else(|| if on("close-untold") { None } else { self.close_waiters.claim_first() });
                 let Some((entry, waiter)) = next else { return };
                 Entry::end(entry, CLOSED);
                 woken.push(waiter);
@@ -312,14 +313,14 @@ impl<T> ChanState<T> {
                 return self.send_or_wait_slow(entry, me);
             }
             match self.waiting_receivers.claim_first_with(me) {
-                Met::Partner(receiver, waiter) => {
+                ClaimWith::Partner(receiver, waiter) => {
                     (*receiver).put((*entry).slot());
                     Entry::end(receiver, DONE);
                     Entry::end(entry, DONE);
                     return (Link::Done, Some(waiter));
                 }
-                Met::Over => return (Link::Over, None),
-                Met::Nobody => {}
+                ClaimWith::SelfOver => return (Link::Over, None),
+                ClaimWith::Nobody => {}
             }
             if self.buffer.len() < self.limit {
                 let link = Self::end_alone(entry, DONE, me);
@@ -367,14 +368,14 @@ impl<T> ChanState<T> {
                 return (Self::end_alone(entry, CLOSED, me), None);
             }
             match self.waiting_senders.claim_first_with(me) {
-                Met::Partner(sender, waiter) => {
+                ClaimWith::Partner(sender, waiter) => {
                     (*entry).put((*sender).slot());
                     Entry::end(sender, DONE);
                     Entry::end(entry, DONE);
                     return (Link::Done, Some(waiter));
                 }
-                Met::Over => return (Link::Over, None),
-                Met::Nobody => {}
+                ClaimWith::SelfOver => return (Link::Over, None),
+                ClaimWith::Nobody => {}
             }
             self.wait(Side::Receive, entry, me.waiter());
         }
