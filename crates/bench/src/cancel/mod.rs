@@ -103,16 +103,16 @@ impl Drop for Guard {
 
 /// What the root finds out.
 #[derive(Debug)]
-struct Watch {
+struct Measurement {
     before: Option<Memory>,
     tally: &'static Tally,
     begin: Option<Instant>,
 }
 
-impl Watch {
+impl Measurement {
     /// Before the first task.
     fn begin(tally: &'static Tally) -> Self {
-        Watch { before: Memory::now(), tally, begin: None }
+        Measurement { before: Memory::now(), tally, begin: None }
     }
 
     /// When all tasks are blocked, and just before they are cancelled.
