@@ -396,8 +396,8 @@ fn run(seed: u64, capacity: Option<usize>, full: Full, steps: usize) {
     let count = Arc::new(Count::default());
     let (tx, rx) = match full {
         Full::Wait => channel::<Counted>(capacity),
-        Full::DropOldest => sliding(capacity.unwrap()),
-        Full::DropNewest => dropping(capacity.unwrap()),
+        Full::DropOldest => bounded_drop_oldest(capacity.unwrap()),
+        Full::DropNewest => bounded_drop_newest(capacity.unwrap()),
     };
     let (buffer, waiting) = (VecDeque::new(), VecDeque::new());
     let (receivers, senders) = (waiting.clone(), waiting);

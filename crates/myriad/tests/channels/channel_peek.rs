@@ -176,7 +176,7 @@ fn pushed_out_while_it_is_peeked_at() {
         rt.run(|| {
             for take in [false, true] {
                 let count = Arc::new(Count::default());
-                let (tx, rx) = sliding(1);
+                let (tx, rx) = bounded_drop_oldest(1);
                 assert!(tx.try_send(Counted::new(1, &count)).is_ok());
                 let taken = rx.recv_if(|message| {
                     (2..=3).for_each(|id| assert!(tx.send(Counted::new(id, &count)).is_ok()));
@@ -327,7 +327,7 @@ fn a_panicking_destructor_does_not_stop_a_close() {
             assert!(!self.0, "a bad destructor");
         }
     }
-    let (tx, rx) = sliding(1);
+    let (tx, rx) = bounded_drop_oldest(1);
     let (mut first, mut second) = (pin!(rx.recv_async()), pin!(rx.recv_async()));
     tx.send(Bad(true)).unwrap();
     let peeked = catch_unwind(AssertUnwindSafe(|| {

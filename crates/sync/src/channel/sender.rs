@@ -355,8 +355,8 @@ impl<T> Sender<T> {
     }
 
     /// Sends a message at once; if the buffer is full its oldest message makes room, and comes
-    /// back. So the channel holds the newest, as a [`sliding`](super::sliding) one, but nothing is
-    /// dropped unseen.
+    /// back. So the channel holds the newest, as a
+    /// [`bounded_drop_oldest`](super::bounded_drop_oldest) one, but nothing is dropped unseen.
     ///
     /// Those who wait to send stay in line. At a rendezvous, which holds nothing, the message
     /// itself comes back unless a receiver waits. (If somebody [peeks at](super::Receiver::recv_if)

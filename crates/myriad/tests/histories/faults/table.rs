@@ -23,8 +23,8 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
             SLOW_CLOSE,
             (
                 "sync/src/channel/receiver.rs",
-                "Side::Receive, |state| state.try_recv(place)) {",
-                "Side::Receive, |state| if FAULT { Received::Empty } else { state.try_recv(place) }) {",
+                "Side::Receive, |state| state.try_recv(slot)) {",
+                "Side::Receive, |state| if FAULT { Received::Empty } else { state.try_recv(slot) }) {",
             ),
         ],
     ),
@@ -33,9 +33,9 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "promise",
         &[(
             "sync/src/channel/observable.rs",
-            "return self.try_receive(reader).map_err(",
+            "return self.try_receive(cursor).map_err(",
             "if FAULT { return Err(RecvTimeoutError::Timeout); }
-                return self.try_receive(reader).map_err(",
+                return self.try_receive(cursor).map_err(",
         )],
     ),
     (
@@ -129,17 +129,17 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "channel unbounded",
         &[(
             "sync/src/channel/chan.rs",
-            "state.buffer.push_front(place);\n                state.has_come_back();",
-            "if FAULT { state.buffer.push(place) } else { state.buffer.push_front(place) };\n                state.has_come_back();",
+            "state.buffer.push_front(slot);\n                state.has_come_back();",
+            "if FAULT { state.buffer.push(slot) } else { state.buffer.push_front(slot) };\n                state.has_come_back();",
         )],
     ),
     (
-        "slides-the-newest",
-        "sliding",
+        "drops-the-newest",
+        "drop-oldest",
         &[(
             "sync/src/channel/chan/state.rs",
-            "WhenFull::DropOldest => self.buffer.replace_first(place),",
-            "WhenFull::DropOldest if FAULT => {}\n                    WhenFull::DropOldest => self.buffer.replace_first(place),",
+            "WhenFull::DropOldest => self.buffer.replace_first(slot),",
+            "WhenFull::DropOldest if FAULT => {}\n                    WhenFull::DropOldest => self.buffer.replace_first(slot),",
         )],
     ),
     (

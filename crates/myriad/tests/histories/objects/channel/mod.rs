@@ -10,7 +10,8 @@ use crate::model::{Answer, Call, How};
 use crate::object::{Dice, Object};
 use model::{Channels, Full};
 use myriad::channel::{
-    IntoSink, IntoStream, OnceSender, Receiver, Sender, bounded, dropping, oneshot, sliding, unbounded,
+    IntoSink, IntoStream, OnceSender, Receiver, Sender, bounded, bounded_drop_newest, bounded_drop_oldest, oneshot,
+    unbounded,
 };
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -138,8 +139,8 @@ impl Channel {
 
     fn open(&self) -> (Sender<i32>, Receiver<i32>) {
         match self.full {
-            Full::DropOldest => sliding(self.capacity),
-            Full::DropNewest => dropping(self.capacity),
+            Full::DropOldest => bounded_drop_oldest(self.capacity),
+            Full::DropNewest => bounded_drop_newest(self.capacity),
             Full::Wait if self.capacity == usize::MAX => unbounded(),
             Full::Wait => bounded(self.capacity),
         }
@@ -165,8 +166,8 @@ impl Object for Channel {
 
     fn name(&self) -> String {
         let kind = match (self.full, self.capacity) {
-            (Full::DropOldest, n) => format!("sliding {n}"),
-            (Full::DropNewest, n) => format!("dropping {n}"),
+            (Full::DropOldest, n) => format!("drop-oldest {n}"),
+            (Full::DropNewest, n) => format!("drop-newest {n}"),
             (_, usize::MAX) => "unbounded".to_string(),
             (_, n) => format!("bounded {n}"),
         };
