@@ -118,7 +118,7 @@ impl Model {
         self.lent = self.buffer.front().copied();
         self.lent.ok_or(self.closed)
     }
-    fn end_loan(&mut self, taken: bool, line: &mut Line) {
+    fn end_peek(&mut self, taken: bool, line: &mut Line) {
         let message = self.lent.take().unwrap();
         if taken {
             self.buffer.retain(|id| *id != message);
@@ -353,7 +353,7 @@ impl World<'_> {
             }
         }));
         if expected.is_ok() {
-            self.model.end_loan(take && !panics, &mut self.line);
+            self.model.end_peek(take && !panics, &mut self.line);
         }
         match peeked {
             Ok(Ok(message)) => assert_eq!(message.map(|message| Ok(message.id)), take.then_some(expected)),
@@ -370,7 +370,7 @@ impl World<'_> {
             self.model.receivers.retain(|id| *id != receive.id);
             match (receive.stage, receive.peeks) {
                 (Stage::Done(message), None) => self.model.give_back(message, &mut self.line),
-                (Stage::Done(_), Some(_)) => self.model.end_loan(false, &mut self.line),
+                (Stage::Done(_), Some(_)) => self.model.end_peek(false, &mut self.line),
                 _ => {}
             }
             drop(receive);
@@ -465,7 +465,7 @@ fn poll_receive(model: &mut Model, line: &mut Line, i: usize, random: &mut Rando
                 Some(take) => {
                     assert_eq!(Ok(receive.seen.get()), expected);
                     assert_eq!(message.map(|message| Ok(message.id)), take.then_some(expected));
-                    model.end_loan(take, line);
+                    model.end_peek(take, line);
                 }
             }
         }

@@ -170,7 +170,7 @@ mod test {
     use super::*;
 
     fn shape(v: &[u32]) -> Shape {
-        detect(&v, &u32::cmp, 2)
+        detect(v, &u32::cmp, 2)
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl Channels {
     }
 
     /// The lent message comes back, or is taken; all that waited meanwhile are served.
-    fn end_loan(&mut self, at: usize, taken: bool) {
+    fn end_peek(&mut self, at: usize, taken: bool) {
         let chan = &mut self.chans[at];
         if taken {
             chan.buffer.remove(chan.returned);
@@ -269,7 +269,7 @@ impl Channels {
                 let mut state = state.clone();
                 if let (Brought::Value(value), Arm::Recv(at)) = (served.brought, arms[usize::from(served.arm)]) {
                     let at = usize::from(at);
-                    if peeks { state.end_loan(at, false) } else { state.give_back(at, value) }
+                    if peeks { state.end_peek(at, false) } else { state.give_back(at, value) }
                 }
                 steps.extend(call.give_up(state));
             }
@@ -320,7 +320,7 @@ impl Model for Channels {
             Op::Peek { at, take } if stage == PEEKING => {
                 let chan = &self.chans[usize::from(at)];
                 let value = chan.buffer[chan.returned];
-                state.end_loan(at.into(), take);
+                state.end_peek(at.into(), take);
                 at_once(state, Answer::Value(value))
             }
             Op::Send(at, value) => self.wait(actor, call, &[Arm::Send(at, value)]),
