@@ -149,16 +149,16 @@ mod test {
         let mut mutex = std::ptr::null_mut();
         // SAFETY: room for a pointer.
         assert_eq!(unsafe { myriad_mutex_new(&mut mutex) }, MYRIAD_OK);
-        let looks = Cell::new(0);
+        let checks = Cell::new(0);
         let freed = LOCKS.remove(mutex, |_, users| {
             let may = may_be_freed(users);
-            if looks.replace(looks.get() + 1) == 0 {
+            if checks.replace(checks.get() + 1) == 0 {
                 assert!(may.is_ok());
                 assert_eq!(myriad_mutex_lock(mutex), MYRIAD_OK);
             }
             may
         });
-        assert!(freed.is_err() && looks.get() == 2);
+        assert!(freed.is_err() && checks.get() == 2);
         assert_eq!(myriad_mutex_try_lock(mutex), MYRIAD_ERROR_LOCKED);
         assert_eq!(myriad_mutex_unlock(mutex), MYRIAD_OK);
         assert_eq!(myriad_mutex_free(mutex), MYRIAD_OK);

@@ -124,7 +124,7 @@ fn together<R: Send>(mut parts: Vec<Vec<R>>) -> Vec<R> {
     // If this is cancelled between two parts, all are still where they were, and `all` is empty.
     for_each_index(0..from.len(), |i| {
         let (part, len, at) = &from[i];
-        // SAFETY: so many are there; their places in the new memory, which is large enough, are
+        // SAFETY: so many are there; their slots in the new memory, which is large enough, are
         // theirs alone.
         unsafe { part.add(0).copy_to_nonoverlapping(to.add(*at), *len) };
     });

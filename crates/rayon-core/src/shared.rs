@@ -3,7 +3,7 @@
 //! What is spawned here are tasks like all others. A panic that nobody waits for goes to the global
 //! pool's handler, whichever runtime it is: there is one for all.
 //!
-//! **Numbers.** A job's number is that of the worker it runs on; arrays have a place for each. So
+//! **Numbers.** A job's number is that of the worker it runs on; arrays have a slot for each. So
 //! no more jobs may *begin* at a time than there are workers: spares, which Myriad calls when
 //! workers are stuck, pass them over (`guest::expect_jobs`).
 

@@ -82,7 +82,7 @@ pub fn yield_local() -> Option<Yield> {
 }
 
 /// So many jobs stand on top of others on a thread of Myriad's: fewer than there are turns between
-/// two looks of a worker's loop, each of which begins a job on another stack. Else jobs that yield
+/// two ticks of a worker's loop, each of which begins a job on another stack. Else jobs that yield
 /// would begin others faster than they end, and each had a stack.
 const DEEPEST: u32 = 32;
 

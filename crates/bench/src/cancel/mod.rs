@@ -54,7 +54,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
 /// How long after the last task has said that it will block it surely has.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// What the tasks tell the root. Each has a place of its own for its destructor, and a reference
+/// What the tasks tell the root. Each has a slot of its own for its destructor, and a reference
 /// that is not counted: a counter of all would be the better part of what a short task costs. All
 /// accesses are Relaxed: ordered by what ends the tasks, or only compared with what they must end
 /// as.

@@ -13,9 +13,9 @@
 //! chain is dropped: references to it may be kept.
 //!
 //! **Ordering.** A value against its readers: the state's Release with the Acquire in `look_back`.
-//! A state against somebody who is about to sleep: store, fence, look at `sleepers` against count,
-//! fence, look at the state. The sleeper looks under the lock that the waker takes to notify, so
-//! what comes after its look finds it waiting.
+//! A state against somebody who is about to sleep: store, fence, read `sleepers` against count,
+//! fence, read the state. The sleeper reads it under the lock that the waker takes to notify, so
+//! what comes after that finds it waiting.
 //!
 //! **Rejected.** A ring of entries, used again: less memory (a block of 32 KiB has an entry of 128
 //! bytes), but who uses an entry again would have to know that nobody looks back to it any more. To
@@ -96,7 +96,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     pub(super) unsafe fn set_aggregate(&self, block: usize, value: T, publish: bool) {
         let entry = &self.blocks[block];
         // SAFETY: the block is the caller's, who does this once (this method's contract); nobody
-        // looks before the state says so (C1).
+        // reads before the state says so (C1).
         entry.aggregate.with_mut(|aggregate| unsafe { *aggregate = Some(value) });
         if publish {
             // Release: the value, for the Acquire in `look_back`.
@@ -121,7 +121,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     pub(super) unsafe fn set_prefix(&self, block: usize, value: Option<Prefix<'a, T>>) {
         let entry = &self.blocks[block];
         // SAFETY: the block is the caller's, who does this once (this method's contract); nobody
-        // looks before the state says so (C1).
+        // reads before the state says so (C1).
         entry.prefix.with_mut(|prefix| unsafe { *prefix = value });
         // Release: the value, for the Acquire in `look_back`.
         entry.state.store(PREFIX, ord(Release, "prefix-release"));
@@ -185,7 +185,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// # Cancellation
     /// A blocking point.
     pub(super) fn sleep_until_over(&self, block: usize) {
-        // Counted first, then a look: see the header.
+        // Counted first, then a check: see the header.
         self.sleepers.fetch_add(1, Relaxed);
         let sleeper = Sleeper(&self.sleepers);
         if !on("sleep-fence") {
@@ -226,7 +226,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     #[cold]
     #[inline(never)]
     fn wake(&self) {
-        // Taken, because a sleeper that has looked, but does not wait yet, has it. Also while a
+        // Taken, because a sleeper that has checked, but does not wait yet, has it. Also while a
         // panic unwinds; its holders do not wait.
         if !on("notify-unlocked") {
             drop(self.lock.lock());

@@ -5,7 +5,7 @@
 //!  team      [A: done][B: done][A: scan][B: reduce][A claims][ ... ]
 //!                                 ^ prefix of all before, from the chain (chain.rs)
 //! ```
-//! *Alone*, the caller scans straight on. When somebody is hungry, what is left is cut into blocks
+//! *Alone*, the caller scans straight on. When a worker is idle, what is left is cut into blocks
 //! that fit into a second-level cache, and becomes a *chained scan with decoupled look-back*
 //! (Merrill & Garland 2016; StreamScan: Yan, Long & Zhang 2013): workers claim blocks in order;
 //! each reduces its block, which brings it into its cache, publishes the aggregate, takes the

@@ -238,7 +238,7 @@ impl<'a, K: Kernel> Team<'a, K> {
     }
 
     fn claim(&self) -> Option<usize> {
-        // A look first, so that it does not grow without end.
+        // A load first, so that it does not grow without end.
         if self.next.load(Relaxed) >= self.blocks {
             return None;
         }

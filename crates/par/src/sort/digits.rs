@@ -120,17 +120,17 @@ impl Digits {
         for &x in &*v {
             let index = &mut lows[low(x)];
             // SAFETY: so many numbers have this digit as were counted, and the next one's have
-            // their places behind them; so it is less than `len`. (A number has the same digit each
+            // their slots behind them; so it is less than `len`. (A number has the same digit each
             // time: no code of the caller's tells it.)
             unsafe { scratch.get_unchecked_mut(*index as usize).write(x) };
             *index += 1;
         }
         for x in &*scratch {
-            // SAFETY: all places are written, as there are as many as numbers, and each had its
+            // SAFETY: all slots are written, as there are as many as numbers, and each had its
             // own.
             let x = unsafe { x.assume_init() };
             let index = &mut highs[high(x)];
-            // SAFETY: the places are those of the numbers counted before: each is below their
+            // SAFETY: the slots are those of the numbers counted before: each is below their
             // number, and is used once.
             unsafe { *v.get_unchecked_mut(*index as usize) = x };
             *index += 1;

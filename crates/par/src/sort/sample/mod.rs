@@ -121,9 +121,9 @@ pub(super) unsafe fn by_buckets<T, C, L>(
     // 4. The elements are in the buffer.
     let moved = Moved { from: buffer, to: slice, len };
     let in_order: Vec<bool> = (0..buckets).map(|bucket| classes.is_sorted(bucket)).collect();
-    // SAFETY: `scatter` has written each place of the buffer.
+    // SAFETY: `scatter` has written each slot of the buffer.
     let sorted: &mut [T] = unsafe { std::slice::from_raw_parts_mut(buffer, len) };
-    // SAFETY: `slice` has `len` places, to which nobody else has a reference any more, now that all
+    // SAFETY: `slice` has `len` slots, to which nobody else has a reference any more, now that all
     // are classified (this function's contract); its elements have moved.
     let back: &mut [MaybeUninit<T>] = unsafe { std::slice::from_raw_parts_mut(slice.cast(), len) };
     leaves(SamplePart { bounds: &bounds, in_order: &in_order, sorted, back, leaf });

@@ -47,7 +47,7 @@ impl<'a, T: Send + Sync> Scatter<'a, T> {
                 // SAFETY: each chunk was classified to its end, or a panic would have gone on.
                 let id: Id = unsafe { id.assume_init_read() };
                 let index = &mut chunk.counts[usize::from(id)];
-                // SAFETY: each element has been counted for a place of its own in the buffer, this
+                // SAFETY: each element has been counted for a slot of its own in the buffer, this
                 // one for the next of its chunk in its bucket; buffer and slice do not overlap.
                 unsafe { buffer.get().add(*index).copy_from_nonoverlapping(x, 1) };
                 *index += 1;
