@@ -1,7 +1,7 @@
 //! Parallel loops.
 //!
 //! ```text
-//!  Dynamic   [piece][piece]...|------- the far half, when a worker is idle -----------|   dynamic.rs, grain.rs
+//!  Dynamic   [piece][piece]...|------- the far half, when a worker is idle ---------|   dynamic.rs, grain.rs
 //!  Static    [ block 0 ][ block 1 ] ... one for each worker                             fixed.rs
 //!  Greedy    a counter; each task takes the next grain                                  fixed.rs
 //! ```

@@ -4,7 +4,7 @@
 //!  node(lo, hi): left = node(lo, m), right = node(m, hi), with m = lo + the largest power of two below hi - lo
 //!
 //!  leaf by leaf:   done = [8][2][1]   the complete trees of lo..at, as the bits of at - lo: a binary counter
-//!  a worker is idle, at < m:        join(go on with lo..m, node(m, hi))
+//!  a worker is idle,   at < m:     join(go on with lo..m, node(m, hi))
 //!                      at >= m:    done[0] is node(lo, m); go on with m..hi, which may split in its turn
 //! ```
 //! So whoever works on a node, and wherever it is split, combines the same values: what a serial
