@@ -20,7 +20,7 @@ impl<const C: bool> Alive<C> {
     pub(crate) fn new() -> Self {
         if C {
             let now = ALIVE.fetch_add(1, Relaxed) + 1;
-            // A look first: it seldom rises.
+            // A load first: it seldom rises.
             if now > MOST.load(Relaxed) {
                 MOST.fetch_max(now, Relaxed);
             }

@@ -193,7 +193,7 @@ unsafe fn receive(channel: *const myriad_channel, item: *mut c_void, wait: Wait)
     guarded(|| {
         let channel = CHANNELS.get(channel)?;
         if item.is_null() && channel.size > 0 {
-            return Err(null("the place for the item"));
+            return Err(null("the pointer to the item"));
         }
         let item = if item.is_null() { std::ptr::dangling_mut() } else { item };
         // SAFETY: `item` points to room for an item, as `myriad_recv` asks; one of no bytes may be
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn myriad_channel_new(
 ) -> myriad_status {
     guarded(|| {
         if channel.is_null() {
-            return Err(null("the place for the channel"));
+            return Err(null("the pointer to the new channel"));
         }
         if item_size > 1 << 20 {
             let text = format!(

@@ -128,7 +128,7 @@ fn tell(text: &str) {
     let last = unsafe { &mut *LAST.with(UnsafeCell::get) };
     let bytes = text[..end].bytes().chain(more.bytes());
     // (A zero would end the text.)
-    bytes.map(|byte| if byte == 0 { b' ' } else { byte }).chain([0]).zip(last).for_each(|(byte, place)| *place = byte);
+    bytes.map(|byte| if byte == 0 { b' ' } else { byte }).chain([0]).zip(last).for_each(|(byte, slot)| *slot = byte);
 }
 
 /// Why a function has no effect.

@@ -188,7 +188,7 @@ impl<T> Table<T> {
         }
         // SAFETY: live until now and without users: the value is there, and ours.
         let value = unsafe { (*slot.value.get()).assume_init_read() };
-        Ok(Taken { value, place: Place { table: self, index, slot } })
+        Ok(Taken { value, slot: EmptySlot { table: self, index, slot } })
     }
 
     /// The handle ends. The value does when nobody uses it any more. `may`: asked before, with how
@@ -221,7 +221,7 @@ impl<T> Table<T> {
     }
 }
 
-/// The chunk of a slot, and its place there.
+/// The chunk of a slot, and its index there.
 fn chunk_of(index: usize) -> (usize, usize) {
     let chunk = (index / FIRST + 1).ilog2() as usize;
     (chunk, index - FIRST * ((1 << chunk) - 1))
@@ -261,19 +261,19 @@ impl<T> Drop for User<T> {
     }
 }
 
-/// A value that was taken out, and the place where it was. Dropping the place makes the slot free.
+/// A value that was taken out, and the slot where it was, which is free when that is dropped.
 pub(crate) struct Taken<T: 'static> {
     pub(crate) value: T,
-    pub(crate) place: Place<T>,
+    pub(crate) slot: EmptySlot<T>,
 }
 
-pub(crate) struct Place<T: 'static> {
+pub(crate) struct EmptySlot<T: 'static> {
     table: &'static Table<T>,
     index: usize,
     slot: &'static Slot<T>,
 }
 
-impl<T> Place<T> {
+impl<T> EmptySlot<T> {
     /// The handle is valid again.
     pub(crate) fn put_back(self, value: T) {
         let this = std::mem::ManuallyDrop::new(self);
@@ -283,7 +283,7 @@ impl<T> Place<T> {
     }
 }
 
-impl<T> Drop for Place<T> {
+impl<T> Drop for EmptySlot<T> {
     fn drop(&mut self) {
         self.table.release(self.index, self.slot);
     }
@@ -294,7 +294,7 @@ mod test {
     use super::*;
 
     #[test]
-    fn each_index_has_a_place_of_its_own() {
+    fn each_index_has_a_slot_of_its_own() {
         let mut next = (0, 0);
         for index in 0..100_000 {
             assert_eq!(chunk_of(index), next);

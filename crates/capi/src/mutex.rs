@@ -70,7 +70,7 @@ fn may_be_freed(users: u64) -> Result<(), Failure> {
 pub unsafe extern "C" fn myriad_mutex_new(mutex: *mut *mut myriad_mutex) -> myriad_status {
     guarded(|| {
         if mutex.is_null() {
-            return Err(null("the place for the lock"));
+            return Err(null("the pointer to the new lock"));
         }
         let new = Lock { held: UnsafeCell::new(None), is_held: AtomicBool::new(false), lock: Mutex::new(()) };
         // SAFETY: not NULL (looked at above), so there is room for a pointer, by the contract.
@@ -149,16 +149,16 @@ mod test {
         let mut mutex = std::ptr::null_mut();
         // SAFETY: room for a pointer.
         assert_eq!(unsafe { myriad_mutex_new(&mut mutex) }, MYRIAD_OK);
-        let looks = Cell::new(0);
+        let checks = Cell::new(0);
         let freed = LOCKS.remove(mutex, |_, users| {
             let may = may_be_freed(users);
-            if looks.replace(looks.get() + 1) == 0 {
+            if checks.replace(checks.get() + 1) == 0 {
                 assert!(may.is_ok());
                 assert_eq!(myriad_mutex_lock(mutex), MYRIAD_OK);
             }
             may
         });
-        assert!(freed.is_err() && looks.get() == 2);
+        assert!(freed.is_err() && checks.get() == 2);
         assert_eq!(myriad_mutex_try_lock(mutex), MYRIAD_ERROR_LOCKED);
         assert_eq!(myriad_mutex_unlock(mutex), MYRIAD_OK);
         assert_eq!(myriad_mutex_free(mutex), MYRIAD_OK);

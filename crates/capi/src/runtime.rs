@@ -83,10 +83,10 @@ impl Drop for Starting {
     }
 }
 
-/// The runtime's place, locked.
+/// The runtime's slot, locked.
 pub(crate) type Lock = MutexGuard<'static, Option<Runtime>>;
 
-/// For `fork`: nobody else looks at the runtime's place meanwhile.
+/// For `fork`: nobody else looks at the runtime's slot meanwhile.
 pub(crate) fn lock() -> Lock {
     RUNTIME.lock()
 }

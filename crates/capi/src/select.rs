@@ -43,20 +43,20 @@ unsafe fn add<'a, T: Item + 'a>(
     size: usize,
     case: &myriad_case,
 ) {
-    let place = Pointer(case.item);
+    let pointer = Pointer(case.item);
     if case.operation == myriad_operation::MYRIAD_SEND as i32 {
         // SAFETY: the item of a case that sends has its channel's size, by the contract of
         // `myriad_select`: there are `size` bytes.
-        let item = unsafe { T::read(place.0.cast::<Bytes>(), size) };
+        let item = unsafe { T::read(pointer.0.cast::<Bytes>(), size) };
         select.send(&ends.tx, item, move |sent| (number, sent.is_err()));
         return;
     }
     select.recv(&ends.rx, move |received| {
-        let place = place;
+        let pointer = pointer;
         if let Ok(item) = &received {
             // SAFETY: the item of a case that receives is room for one of its channel's size, by
             // the contract of `myriad_select`; the call waits, so it is room still.
-            unsafe { item.bytes().copy_to_nonoverlapping(place.0.cast::<Bytes>(), size) };
+            unsafe { item.bytes().copy_to_nonoverlapping(pointer.0.cast::<Bytes>(), size) };
         }
         (number, received.is_err())
     });

@@ -46,11 +46,11 @@ pub(crate) unsafe fn call(
 }
 
 /// # Safety
-/// `place` is NULL or points to room for a pointer.
-pub(crate) unsafe fn put(place: *mut *mut c_void, returned: Returned) {
-    if !place.is_null() {
-        // SAFETY: `place` is not NULL, so there is room for a pointer, by the contract.
-        unsafe { place.write(returned.0) };
+/// `out` is NULL or points to room for a pointer.
+pub(crate) unsafe fn put(out: *mut *mut c_void, returned: Returned) {
+    if !out.is_null() {
+        // SAFETY: `out` is not NULL, so there is room for a pointer, by the contract.
+        unsafe { out.write(returned.0) };
     }
 }
 
@@ -136,11 +136,11 @@ pub unsafe extern "C" fn myriad_spawn_named(
 }
 
 /// # Safety
-/// `place` is NULL or points to room for a pointer.
-unsafe fn give(place: *mut *mut myriad_task, handle: JoinHandle<Returned>) {
-    if !place.is_null() {
-        // SAFETY: `place` is not NULL, so there is room for a pointer, by the contract.
-        unsafe { place.write(TASKS.insert(handle)) };
+/// `out` is NULL or points to room for a pointer.
+unsafe fn give(out: *mut *mut myriad_task, handle: JoinHandle<Returned>) {
+    if !out.is_null() {
+        // SAFETY: `out` is not NULL, so there is room for a pointer, by the contract.
+        unsafe { out.write(TASKS.insert(handle)) };
     }
 }
 
@@ -161,8 +161,8 @@ unsafe fn give(place: *mut *mut myriad_task, handle: JoinHandle<Returned>) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn myriad_join(task: *mut myriad_task, result: *mut *mut c_void) -> myriad_status {
     guarded(|| {
-        let Taken { value: handle, place } = TASKS.take(task)?;
-        drop(place);
+        let Taken { value: handle, slot } = TASKS.take(task)?;
+        drop(slot);
         // SAFETY: `result` is NULL or has room for a pointer, by the contract.
         unsafe { take(handle.join(), result) }
     })
@@ -182,12 +182,12 @@ pub unsafe extern "C" fn myriad_join_timeout(
     timeout_ns: u64,
 ) -> myriad_status {
     guarded(|| {
-        let Taken { value: handle, place } = TASKS.take(task)?;
+        let Taken { value: handle, slot } = TASKS.take(task)?;
         match handle.join_timeout(patience(timeout_ns)) {
             // SAFETY: `result` is NULL or has room for a pointer, by the contract.
             Ok(ended) => unsafe { take(ended, result) },
             Err(handle) => {
-                place.put_back(handle);
+                slot.put_back(handle);
                 Err(MYRIAD_ERROR_TIMEOUT.into())
             }
         }
@@ -216,8 +216,8 @@ unsafe fn take(ended: Result<Returned, JoinError>, result: *mut *mut c_void) -> 
 #[unsafe(no_mangle)]
 pub extern "C" fn myriad_detach(task: *mut myriad_task) -> myriad_status {
     guarded(|| {
-        let Taken { value: handle, place } = TASKS.take(task)?;
-        drop((place, handle));
+        let Taken { value: handle, slot } = TASKS.take(task)?;
+        drop((slot, handle));
         Ok(())
     })
 }

@@ -20,7 +20,7 @@ Examples:
   myriad bench --json > runs.jsonl          every run as one JSON object a line
   myriad doctor                             what the engine found on this machine";
 
-/// Lightweight tasks: run the benchmarks beside the peers, or look at what this machine offers.
+/// Lightweight tasks: run the benchmarks beside the peers, or show what this machine offers.
 #[derive(Debug, Parser)]
 #[command(name = "myriad", version, about, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -140,9 +140,9 @@ impl Default for BenchOptions {
 }
 
 impl BenchOptions {
-    /// Is it a look at everything, for a person who waits: without a word on workload, size or
-    /// number of runs?
-    pub(crate) fn has_a_minute(&self) -> bool {
+    /// Is it the overview of everything, for a person who waits: without a word on workload, size
+    /// or number of runs?
+    pub(crate) fn is_overview(&self) -> bool {
         self.workload.is_none() && self.n.is_none() && !self.full && !self.json && self.runs == RUNS
     }
 }
@@ -252,12 +252,12 @@ mod test {
     }
 
     #[test]
-    fn a_look_at_everything_has_a_minute() {
+    fn without_a_selection_it_is_the_overview() {
         let all = BenchOptions::default;
-        assert!(all().has_a_minute());
-        assert!(!BenchOptions { workload: Some("chain".into()), ..all() }.has_a_minute());
-        assert!(!BenchOptions { runs: 5, ..all() }.has_a_minute());
-        assert!(!BenchOptions { full: true, ..all() }.has_a_minute());
-        assert!(!BenchOptions { json: true, ..all() }.has_a_minute());
+        assert!(all().is_overview());
+        assert!(!BenchOptions { workload: Some("chain".into()), ..all() }.is_overview());
+        assert!(!BenchOptions { runs: 5, ..all() }.is_overview());
+        assert!(!BenchOptions { full: true, ..all() }.is_overview());
+        assert!(!BenchOptions { json: true, ..all() }.is_overview());
     }
 }

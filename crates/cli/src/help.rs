@@ -3,7 +3,7 @@
 
 use myriad_bench::Workload;
 
-use crate::look::thousands;
+use crate::style::thousands;
 
 /// No line is longer.
 const WIDTH: usize = 80;

@@ -6,7 +6,7 @@
 //! bench/       plan (options → runs) → child (a run in a fresh process) → summary (medians) → table
 //! doctor/      what was found on this machine
 //! help.rs      the list of workloads in the help
-//! look.rs      colours, and numbers for people
+//! style.rs     colours, and numbers for people
 //! ```
 //!
 //! Exit status: 0 when all went well, 1 when a run failed or gave a wrong answer, 2 when the
@@ -16,7 +16,7 @@ mod args;
 mod bench;
 mod doctor;
 mod help;
-mod look;
+mod style;
 
 use std::io::Write;
 use std::process::ExitCode;

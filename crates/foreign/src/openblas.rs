@@ -302,7 +302,7 @@ pub unsafe extern "C" fn run_gang(
     jobs::no_unwind("a call of OpenBLAS cannot be run: the message above says why", || {
         // None in `keep_thread` (and so in `one_at_a_time`): who has asked for that wants the whole
         // call.
-        let pool = guest::worker().map(|seat| seat.pool());
+        let pool = guest::worker().map(|worker| worker.pool());
         // A cancellation would unwind through OpenBLAS: it waits until we are out of it. (In
         // `keep_thread` none comes to a task, but it would to a thread that waits in a region of
         // its own.)

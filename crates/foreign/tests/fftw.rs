@@ -139,11 +139,11 @@ fn every_precision() {
             let mut input = vec![zero.clone(); 2 * SIDE * SIDE];
             input[0] = one.clone();
             let mut output = Vec::new();
-            let place = SendMe(&mut output, &mut input);
+            let arrays = SendMe(&mut output, &mut input);
             let (zero, transform) = (SendMe(zero.clone(), ()), &transform);
             rt.run(move || {
-                let (place, zero) = (place, zero);
-                *place.0 = transform.of(place.1, zero.0);
+                let (arrays, zero) = (arrays, zero);
+                *arrays.0 = transform.of(arrays.1, zero.0);
             });
             for (i, number) in output.iter().enumerate() {
                 let expected = if i % 2 == 0 { &one } else { &input[2] };
@@ -231,7 +231,7 @@ fn fftw_calls_us() {
 /// A loop of a thread that is no worker runs in the runtime that was named.
 #[test]
 fn in_the_runtime_that_was_named() {
-    unsafe extern "C" fn look(_: *mut c_char) -> *mut c_void {
+    unsafe extern "C" fn check_pool(_: *mut c_char) -> *mut c_void {
         assert_eq!(*myriad_core::Handle::current().unwrap().pool_name(), *"default");
         assert!(std::thread::current().name().unwrap().starts_with("named-"));
         std::ptr::null_mut()
@@ -239,7 +239,7 @@ fn in_the_runtime_that_was_named() {
     let rt = myriad_core::Builder::new().workers(2).name("named").build().unwrap();
     let handle = rt.handle();
     // SAFETY: the jobs look at no element; the handle stands.
-    unsafe { parallel_loop(Some(look), std::ptr::null_mut(), 8, 100, (&raw const handle).cast_mut().cast()) };
+    unsafe { parallel_loop(Some(check_pool), std::ptr::null_mut(), 8, 100, (&raw const handle).cast_mut().cast()) };
     assert!(rt.shutdown(Duration::from_secs(60)).is_clean());
 }
 

@@ -36,16 +36,16 @@ impl Blas {
     fn multiply(&self, n: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
         assert!(a.len() == n * n && b.len() == n * n);
         let mut c = vec![0.0; n * n];
-        let (a, b, place) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
+        let (a, b, out) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
         // SAFETY: CBLAS's function, with the integers of this build, and three arrays of n * n
         // numbers.
         unsafe {
             if self.blas.is_64_bit() {
                 let (gemm, n) = (std::mem::transmute::<usize, Gemm<i64>>(self.gemm), n as i64);
-                gemm(ROW_MAJOR, PLAIN, PLAIN, n, n, n, 1.0, a, n, b, n, 0.0, place, n);
+                gemm(ROW_MAJOR, PLAIN, PLAIN, n, n, n, 1.0, a, n, b, n, 0.0, out, n);
             } else {
                 let (gemm, n) = (std::mem::transmute::<usize, Gemm<i32>>(self.gemm), n as i32);
-                gemm(ROW_MAJOR, PLAIN, PLAIN, n, n, n, 1.0, a, n, b, n, 0.0, place, n);
+                gemm(ROW_MAJOR, PLAIN, PLAIN, n, n, n, 1.0, a, n, b, n, 0.0, out, n);
             }
         }
         c
@@ -182,9 +182,9 @@ fn each_part_once_and_all_at_a_time() {
     in_both_modes(|rt| {
         let here = AtomicUsize::new(0);
         let jobs: [Job; N] = std::array::from_fn(|_| Job { here: &here, number: AtomicUsize::new(0) });
-        let place = jobs.as_ptr().expose_provenance();
+        let address = jobs.as_ptr().expose_provenance();
         rt.run(|| {
-            let jobs = std::ptr::with_exposed_provenance_mut(place);
+            let jobs = std::ptr::with_exposed_provenance_mut(address);
             // SAFETY: as many elements of this size.
             unsafe { run_gang(1, Some(part), N as c_int, size_of::<Job>(), jobs, 77) };
         });

@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// fails too, its error counts.
 ///
 /// # Blocking
-/// As [`each`](crate::each).
+/// As [`for_each_index`](crate::for_each_index).
 ///
 /// # Panics
 /// If bodies panic below the lowest number that fails, the panic of the lowest number goes on. All
 /// other panics are dropped, those of destructors of errors that are not returned among them.
 ///
 /// # Cancellation
-/// As [`each`](crate::each); errors until then are dropped.
+/// As [`for_each_index`](crate::for_each_index); errors until then are dropped.
 ///
 /// # Errors
 /// The error of the lowest number that fails.
@@ -30,11 +30,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// # Examples
 /// ```
 /// let prices = ["12", "7", "x", "y"];
-/// let checked = myriad::par::try_each(0..4, |i| prices[i].parse::<u32>().map(drop).map_err(|_| i));
+/// let checked = myriad::par::try_for_each_index(0..4, |i| prices[i].parse::<u32>().map(drop).map_err(|_| i));
 /// assert_eq!(checked, Err(2));
 /// ```
 #[track_caller]
-pub fn try_each<I: Index, E: Send>(range: Range<I>, body: impl Fn(I) -> Result<(), E> + Sync) -> Result<(), E> {
+pub fn try_for_each_index<I: Index, E: Send>(
+    range: Range<I>,
+    body: impl Fn(I) -> Result<(), E> + Sync,
+) -> Result<(), E> {
     let failure = Failure::default();
     let wanted = |number| !failure.is_at_or_before(number);
     let result = Loop::new(range).try_run_while(wanted, |number, i| {
@@ -60,16 +63,16 @@ pub fn try_each<I: Index, E: Send>(range: Range<I>, body: impl Fn(I) -> Result<(
 /// begun any more.
 ///
 /// # Blocking
-/// As [`try_each`], over the elements' indices.
+/// As [`try_for_each_index`], over the elements' indices.
 ///
 /// # Panics
-/// As [`try_each`], over the elements' indices.
+/// As [`try_for_each_index`], over the elements' indices.
 ///
 /// # Cancellation
-/// As [`try_each`], over the elements' indices.
+/// As [`try_for_each_index`], over the elements' indices.
 ///
 /// # Errors
-/// As [`try_each`], over the elements' indices.
+/// As [`try_for_each_index`], over the elements' indices.
 ///
 /// # Examples
 /// ```
@@ -79,7 +82,7 @@ pub fn try_each<I: Index, E: Send>(range: Range<I>, body: impl Fn(I) -> Result<(
 /// ```
 #[track_caller]
 pub fn try_for_each<T: Sync, E: Send>(xs: &[T], body: impl Fn(&T) -> Result<(), E> + Sync) -> Result<(), E> {
-    let result = try_each(0..xs.len(), |i| body(&xs[i]));
+    let result = try_for_each_index(0..xs.len(), |i| body(&xs[i]));
     after(body, result)
 }
 
@@ -87,14 +90,14 @@ pub fn try_for_each<T: Sync, E: Send>(xs: &[T], body: impl Fn(&T) -> Result<(), 
 /// the error of the lowest number that fails: what follows that number is not begun any more.
 ///
 /// # Blocking
-/// As [`collect`](crate::collect).
+/// As [`map_index`](crate::map_index).
 ///
 /// # Panics
-/// As [`collect`](crate::collect). A panic of the destructor of an error that is not returned goes
-/// no further.
+/// As [`map_index`](crate::map_index). A panic of the destructor of an error that is not returned
+/// goes no further.
 ///
 /// # Cancellation
-/// As [`collect`](crate::collect); an error until then is dropped too.
+/// As [`map_index`](crate::map_index); an error until then is dropped too.
 ///
 /// # Errors
 /// The error of the lowest number that fails, as a serial loop would return it. Results are
@@ -102,12 +105,12 @@ pub fn try_for_each<T: Sync, E: Send>(xs: &[T], body: impl Fn(&T) -> Result<(), 
 ///
 /// # Examples
 /// ```
-/// let halves = |n: u32| myriad::par::try_collect(0..n, |i| if i < 50 { Ok(i / 2) } else { Err(i) });
+/// let halves = |n: u32| myriad::par::try_map_index(0..n, |i| if i < 50 { Ok(i / 2) } else { Err(i) });
 /// assert_eq!(halves(4), Ok(vec![0, 0, 1, 1]));
 /// assert_eq!(halves(1000), Err(50));
 /// ```
 #[track_caller]
-pub fn try_collect<I: Index, R: Send, E: Send>(
+pub fn try_map_index<I: Index, R: Send, E: Send>(
     range: Range<I>,
     f: impl Fn(I) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
@@ -119,16 +122,16 @@ pub fn try_collect<I: Index, R: Send, E: Send>(
 /// the first element that fails: what follows that element is not begun any more.
 ///
 /// # Blocking
-/// As [`try_collect`], over the elements' indices.
+/// As [`try_map_index`], over the elements' indices.
 ///
 /// # Panics
-/// As [`try_collect`], over the elements' indices.
+/// As [`try_map_index`], over the elements' indices.
 ///
 /// # Cancellation
-/// As [`try_collect`], over the elements' indices.
+/// As [`try_map_index`], over the elements' indices.
 ///
 /// # Errors
-/// As [`try_collect`], over the elements' indices.
+/// As [`try_map_index`], over the elements' indices.
 ///
 /// # Examples
 /// ```
@@ -138,7 +141,7 @@ pub fn try_collect<I: Index, R: Send, E: Send>(
 /// ```
 #[track_caller]
 pub fn try_map<T: Sync, R: Send, E: Send>(xs: &[T], f: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
-    let result = try_collect(0..xs.len(), |i| f(&xs[i]));
+    let result = try_map_index(0..xs.len(), |i| f(&xs[i]));
     after(f, result)
 }
 

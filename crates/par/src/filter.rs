@@ -1,9 +1,9 @@
 //! A vector of those results that are wanted, in order.
 //!
 //! Each leaf makes a vector of its own, since nobody knows where it will stand. When all are there,
-//! so are the places, and they are moved together, in parallel.
+//! so are the slots, and they are moved together, in parallel.
 
-use crate::loops::{Index, each, len};
+use crate::loops::{Index, for_each_index, len};
 use crate::map::WritePointer;
 use crate::reduce::{leaf_size, tree};
 use crate::unwind::after;
@@ -12,13 +12,13 @@ use std::ops::Range;
 /// Clones of the elements for which `wanted` is true, in their order.
 ///
 /// # Blocking
-/// As [`collect_some`], over the elements' indices.
+/// As [`filter_map_index`], over the elements' indices.
 ///
 /// # Panics
-/// As [`collect_some`].
+/// As [`filter_map_index`].
 ///
 /// # Cancellation
-/// As [`collect_some`].
+/// As [`filter_map_index`].
 ///
 /// # Examples
 /// ```
@@ -34,13 +34,13 @@ pub fn filter<T: Clone + Send + Sync>(xs: &[T], wanted: impl Fn(&T) -> bool + Sy
 /// order.
 ///
 /// # Blocking
-/// As [`collect_some`], over the elements' indices.
+/// As [`filter_map_index`], over the elements' indices.
 ///
 /// # Panics
-/// As [`collect_some`].
+/// As [`filter_map_index`].
 ///
 /// # Cancellation
-/// As [`collect_some`].
+/// As [`filter_map_index`].
 ///
 /// # Examples
 /// ```
@@ -49,7 +49,7 @@ pub fn filter<T: Clone + Send + Sync>(xs: &[T], wanted: impl Fn(&T) -> bool + Sy
 /// ```
 #[track_caller]
 pub fn filter_map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> Option<R> + Sync) -> Vec<R> {
-    let results = collect_some(0..xs.len(), |i| f(&xs[i]));
+    let results = filter_map_index(0..xs.len(), |i| f(&xs[i]));
     after(f, results)
 }
 
@@ -67,16 +67,16 @@ pub fn filter_map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> Option<R> + Sync
 /// are dropped. As `Vec` does, if there is no memory.
 ///
 /// # Cancellation
-/// As [`each`]; results until then are dropped.
+/// As [`for_each_index`]; results until then are dropped.
 ///
 /// # Examples
 /// ```
 /// let is_prime = |n: u32| n > 1 && (2..n).take_while(|d| d * d <= n).all(|d| n % d != 0);
-/// let primes = myriad::par::collect_some(0..20, |n| is_prime(n).then_some(n));
+/// let primes = myriad::par::filter_map_index(0..20, |n| is_prime(n).then_some(n));
 /// assert_eq!(primes, [2, 3, 5, 7, 11, 13, 17, 19]);
 /// ```
 #[track_caller]
-pub fn collect_some<I: Index, R: Send>(range: Range<I>, f: impl Fn(I) -> Option<R> + Sync) -> Vec<R> {
+pub fn filter_map_index<I: Index, R: Send>(range: Range<I>, f: impl Fn(I) -> Option<R> + Sync) -> Vec<R> {
     let size = leaf_size(len(&range));
     by_leaves(range, size, f)
 }
@@ -122,9 +122,9 @@ fn together<R: Send>(mut parts: Vec<Vec<R>>) -> Vec<R> {
         .collect();
     let to = WritePointer(all.as_mut_ptr());
     // If this is cancelled between two parts, all are still where they were, and `all` is empty.
-    each(0..from.len(), |i| {
+    for_each_index(0..from.len(), |i| {
         let (part, len, at) = &from[i];
-        // SAFETY: so many are there; their places in the new memory, which is large enough, are
+        // SAFETY: so many are there; their slots in the new memory, which is large enough, are
         // theirs alone.
         unsafe { part.add(0).copy_to_nonoverlapping(to.add(*at), *len) };
     });
@@ -132,7 +132,7 @@ fn together<R: Send>(mut parts: Vec<Vec<R>>) -> Vec<R> {
         // SAFETY: all elements have been moved out.
         unsafe { part.set_len(0) };
     }
-    // SAFETY: all places up to here have been written.
+    // SAFETY: all slots up to here have been written.
     unsafe { all.set_len(end) };
     all
 }

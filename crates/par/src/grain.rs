@@ -1,13 +1,13 @@
-//! How much to do before the next look at who is hungry, and whether it is worth while to split.
+//! How much to do before the next check for idle workers, and whether it is worth while to split.
 //!
-//! The unit is an iteration of a loop, or a leaf of a reduction. A pace that was not given is found
-//! by the processor's counter: one iteration first, then as many as take about a microsecond. So a
-//! look (some nanoseconds) costs nothing beside them, a thief waits a microsecond, and few heavy
-//! iterations are given away one by one.
+//! The unit is an iteration of a loop, or a leaf of a reduction. A grain that was not given is
+//! found by the processor's counter: one iteration first, then as many as take about a microsecond.
+//! So a check (some nanoseconds) costs nothing beside them, a thief waits a microsecond, and few
+//! heavy iterations are given away one by one.
 //!
 //! **Nobody splits what is soon done.** What is left must be worth the handing over: microseconds
 //! if the thief is awake, more if it has to be woken. So a loop of a hundred short iterations stays
-//! where it is, whoever is hungry.
+//! where it is, whoever is idle.
 //!
 //! **Rejected.** A fixed grain: 64 costs nested loops of heavy bodies their balance, and empty
 //! bodies 5 %. To split at once, before anything is measured: ten times the price for short loops
@@ -23,8 +23,8 @@ const PIECE_US: u64 = 1;
 const WORTH_US: u64 = 2;
 /// and so long if somebody has to be woken for it.
 const WORTH_A_WAKE_US: u64 = 20;
-/// A pace is found when so many pieces have taken long enough in a row. (One may have, because of a
-/// page that was not there, or because the thread was interrupted.)
+/// The size is found when so many pieces have taken long enough in a row. (One may have, because of
+/// a page that was not there, or because the thread was interrupted.)
 const SETTLED: u8 = 3;
 
 /// See the module's header.
@@ -80,8 +80,8 @@ impl Grain {
         self.size
     }
 
-    /// Is it to be split before anything has run? Only with a given pace: else nobody knows what it
-    /// is worth.
+    /// Is it to be split before anything has run? Only with a given grain: else nobody knows what
+    /// it is worth.
     #[inline]
     pub(crate) fn is_split_due_at_once(self, left: usize) -> bool {
         self.is_given && left > self.size && hunger() != Hunger::None

@@ -5,7 +5,7 @@
 //! ```
 //! use myriad::par as par; // in a program: use myriad::par;
 //!
-//! let squares = par::collect(0..1000_u64, |i| i * i);
+//! let squares = par::map_index(0..1000_u64, |i| i * i);
 //! assert_eq!(par::sum(&squares), 332_833_500);
 //!
 //! let mut halves = vec![1.0; 1000];
@@ -14,14 +14,16 @@
 //! assert_eq!(halves[999], 500.0);
 //! ```
 //!
+//! What takes a range of integers has `_index` at the end of its name; the others take a slice.
+//!
 //! | | |
 //! |---|---|
-//! | [`each`], [`Loop`] | a body for each number of a range; grain, schedule, all panics |
 //! | [`for_each`], [`for_each_mut`], [`for_each_chunk`], [`for_each_chunk_mut`] | each element, or part, of a slice |
-//! | [`for_each_of`] | for each item of any iterator |
-//! | [`map`], [`collect`], [`Loop::collect`] | a vector of results, in order; with a grain |
-//! | [`filter`], [`filter_map`], [`collect_some`], [`Loop::collect_some`] | of those that are wanted |
-//! | [`reduce`], [`map_reduce`], [`sum`], [`Loop::map_reduce`] | one result, the same bits whatever the workers do |
+//! | [`for_each_index`], [`Loop`] | a body for each number of a range; grain, schedule, all panics |
+//! | [`for_each_bridge`] | for each item of any iterator (rayon's `par_bridge`) |
+//! | [`map`], [`map_index`], [`Loop::map`] | a vector of results, in order; with a grain |
+//! | [`filter`], [`filter_map`], [`filter_map_index`], [`Loop::filter_map`] | of those that are wanted |
+//! | [`reduce`], [`map_reduce_index`], [`sum`], [`Loop::map_reduce`] | one result, the same bits on each run |
 //! | [`scan_inclusive`], [`scan_exclusive`], [`prefix_sum`] | all the prefixes, in place |
 //! | [`scan_inclusive_to`], [`scan_exclusive_to`] | all the prefixes, elsewhere |
 //! | [`mod@sort`] | sorting: stable, unstable, by keys, floats; merging |
@@ -68,12 +70,14 @@ pub mod sort;
 mod unwind;
 
 pub use failures::Panics;
-pub use fallible::{try_collect, try_each, try_for_each, try_map};
-pub use filter::{collect_some, filter, filter_map};
-pub use loops::{Index, Loop, Schedule, each, for_each, for_each_chunk, for_each_chunk_mut, for_each_mut, for_each_of};
-pub use map::{collect, map};
+pub use fallible::{try_for_each, try_for_each_index, try_map, try_map_index};
+pub use filter::{filter, filter_map, filter_map_index};
+pub use loops::{
+    Index, Loop, Schedule, for_each, for_each_bridge, for_each_chunk, for_each_chunk_mut, for_each_index, for_each_mut,
+};
+pub use map::{map, map_index};
 pub use number::Number;
-pub use reduce::{map_reduce, reduce, sum};
+pub use reduce::{map_reduce_index, reduce, sum};
 #[cfg(loom)]
 pub use scan::model;
 pub use scan::{prefix_sum, scan_exclusive, scan_exclusive_to, scan_inclusive, scan_inclusive_to};

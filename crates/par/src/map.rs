@@ -11,13 +11,13 @@ use std::ops::Range;
 /// Calls `f` for each element, in parallel, and returns the results in their order.
 ///
 /// # Blocking
-/// As [`collect`], over the elements' indices.
+/// As [`map_index`], over the elements' indices.
 ///
 /// # Panics
-/// As [`collect`], over the elements' indices.
+/// As [`map_index`], over the elements' indices.
 ///
 /// # Cancellation
-/// As [`collect`], over the elements' indices.
+/// As [`map_index`], over the elements' indices.
 ///
 /// # Examples
 /// ```
@@ -27,7 +27,7 @@ use std::ops::Range;
 #[doc(alias = "par_iter")]
 #[track_caller]
 pub fn map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let results = collect(0..xs.len(), |i| f(&xs[i]));
+    let results = map_index(0..xs.len(), |i| f(&xs[i]));
     after(f, results)
 }
 
@@ -42,14 +42,15 @@ pub fn map<T: Sync, R: Send>(xs: &[T], f: impl Fn(&T) -> R + Sync) -> Vec<R> {
 /// are dropped. As `Vec` does, if there is no memory.
 ///
 /// # Cancellation
-/// As [`each`](crate::each); results until then are dropped.
+/// As [`for_each_index`](crate::for_each_index); results until then are dropped.
 ///
 /// # Examples
 /// ```
-/// assert_eq!(myriad::par::collect(1..5_u64, |i| i * i), [1, 4, 9, 16]);
+/// assert_eq!(myriad::par::map_index(1..5_u64, |i| i * i), [1, 4, 9, 16]);
 /// ```
+#[doc(alias = "into_par_iter")]
 #[track_caller]
-pub fn collect<I: Index, R: Send>(range: Range<I>, f: impl Fn(I) -> R + Sync) -> Vec<R> {
+pub fn map_index<I: Index, R: Send>(range: Range<I>, f: impl Fn(I) -> R + Sync) -> Vec<R> {
     let size = leaf_size(len(&range));
     by_leaves(range, size, f)
 }
@@ -86,7 +87,7 @@ pub(crate) fn try_by_leaves<I: Index, R: Send, E: Send>(
         let mut run = FilledRun { first: unsafe { first.add(from) }, len: 0, owns: PhantomData };
         for i in from..to {
             match f(I::at(range.start, i)) {
-                // SAFETY: a place of the vector's memory that only this leaf writes, once.
+                // SAFETY: a slot of the vector's memory that only this leaf writes, once.
                 Ok(result) => unsafe { run.first.add(run.len).write(result) },
                 Err(error) => {
                     failure.note(i, error);
@@ -115,15 +116,15 @@ pub(crate) fn try_by_leaves<I: Index, R: Send, E: Send>(
 /// Where results go, or stand.
 pub(crate) struct WritePointer<R>(pub(crate) *mut R);
 
-// SAFETY: each place is written by one leaf alone; results go to the caller's thread, which
+// SAFETY: each slot is written by one leaf alone; results go to the caller's thread, which
 // `R: Send` allows.
 unsafe impl<R: Send> Sync for WritePointer<R> {}
 
 impl<R> WritePointer<R> {
     /// # Safety
-    /// `i` places behind this one are within the allocation, or one behind its end.
+    /// `i` slots behind this one are within the allocation, or one behind its end.
     pub(crate) unsafe fn add(&self, i: usize) -> *mut R {
-        // SAFETY: `i` places behind this one are within the allocation (this function's contract).
+        // SAFETY: `i` slots behind this one are within the allocation (this function's contract).
         unsafe { self.0.add(i) }
     }
 }

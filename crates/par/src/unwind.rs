@@ -39,25 +39,25 @@ impl Stop {
         self.0.load(Relaxed)
     }
 
-    /// Sets it, if the caller unwinds before the alarm is disarmed. In the innermost frame: a join
+    /// Sets it, if the caller unwinds before the guard is disarmed. In the innermost frame: a join
     /// on the way out waits for others.
     #[inline(always)]
-    pub(crate) fn alarm(&self) -> Alarm<'_> {
-        Alarm(self)
+    pub(crate) fn on_unwind(&self) -> StopOnUnwind<'_> {
+        StopOnUnwind(self)
     }
 }
 
-/// See [`Stop::alarm`].
-pub(crate) struct Alarm<'a>(&'a Stop);
+/// See [`Stop::on_unwind`].
+pub(crate) struct StopOnUnwind<'a>(&'a Stop);
 
-impl Alarm<'_> {
+impl StopOnUnwind<'_> {
     #[inline(always)]
     pub(crate) fn disarm(self) {
         std::mem::forget(self);
     }
 }
 
-impl Drop for Alarm<'_> {
+impl Drop for StopOnUnwind<'_> {
     fn drop(&mut self) {
         self.0.0.store(true, Relaxed);
     }

@@ -2,7 +2,7 @@
 
 use crate::own::latch::{Countdown, Latch};
 use crate::own::worker::Call;
-use crate::place::Pool;
+use crate::pool::Pool;
 use crate::unwind::{self, Payload};
 use crate::user_code;
 use myriad_base::sys::mutex::Mutex;

@@ -3,7 +3,7 @@
 use crate::own::registry::Handlers;
 use crate::own::thread::{self, CustomSpawn, DefaultSpawn, Plan, ThreadSpawn};
 use crate::own::worker::Worker;
-use crate::place::Pool;
+use crate::pool::Pool;
 use crate::thread_pool::max_num_threads;
 use crate::unwind::Payload;
 use crate::user_code::{self, PanicHandler};

@@ -2,7 +2,7 @@
 //! these can promise.
 
 use crate::own::registry::Registry;
-use crate::place::Pool;
+use crate::pool::Pool;
 use crate::user_code::PanicHandler;
 use crate::{ThreadPoolBuildError, builder, fork};
 use myriad_base::sys::mutex::{Condvar, Mutex, MutexGuard};
@@ -107,8 +107,8 @@ impl Making {
         Some(Making)
     }
 
-    /// It is made. (Under the lock, for `fork`: a place that is just being filled is never filled
-    /// in the child.)
+    /// It is made. (Under the lock, for `fork`: a `OnceLock` that is just being filled is never
+    /// filled in the child.)
     fn set(&self, global: Global) {
         let maker = lock();
         let set = GLOBAL.set(global);

@@ -2,7 +2,7 @@
 
 use crate::own;
 use crate::own::worker::Worker;
-use crate::place::Pool;
+use crate::pool::Pool;
 use myriad_core::engine::guest;
 use myriad_core::engine::split;
 use std::fmt;
@@ -124,8 +124,8 @@ where
     RA: Send,
     RB: Send,
 {
-    if let Some(seat) = guest::worker() {
-        let here = seat.id();
+    if let Some(worker) = guest::worker() {
+        let here = worker.id();
         let moved = move || guest::worker().is_none_or(|there| there.id() != here);
         return guest::join(
             || {

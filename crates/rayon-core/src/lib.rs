@@ -26,7 +26,7 @@ mod fork;
 mod global;
 mod join;
 mod own;
-mod place;
+mod pool;
 mod scope;
 mod shared;
 mod spawn;

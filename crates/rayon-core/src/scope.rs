@@ -9,7 +9,7 @@ use crate::own::job::boxed;
 use crate::own::latch::{Countdown, Latch};
 use crate::own::registry::Registry;
 use crate::own::worker::Fifo;
-use crate::place::Pool;
+use crate::pool::Pool;
 use crate::user_code::{self, FirstPanic};
 use crate::{shared, unwind};
 use myriad_core::Handle;
@@ -359,7 +359,7 @@ impl<'scope> ScopeFifo<'scope> {
         // SAFETY: a job of the scope asks, which has not ended.
         let job = move || body(unsafe { frame.get() });
         let index = match &self.base.kind {
-            &Kind::Shared { pool, .. } => shared::seat_in(pool).map(|seat| seat.index() % self.fifos.len()),
+            &Kind::Shared { pool, .. } => shared::worker_in(pool).map(|worker| worker.index() % self.fifos.len()),
             Kind::Own { registry, .. } => registry.worker().map(|w| w.index),
         };
         match index {

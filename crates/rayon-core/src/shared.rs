@@ -3,7 +3,7 @@
 //! What is spawned here are tasks like all others. A panic that nobody waits for goes to the global
 //! pool's handler, whichever runtime it is: there is one for all.
 //!
-//! **Numbers.** A job's number is that of the worker it runs on; arrays have a place for each. So
+//! **Numbers.** A job's number is that of the worker it runs on; arrays have a slot for each. So
 //! no more jobs may *begin* at a time than there are workers: spares, which Myriad calls when
 //! workers are stuck, pass them over (`guest::expect_jobs`).
 
@@ -19,8 +19,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The caller's worker, if it is one of this pool.
-pub(crate) fn seat_in(pool: Handle) -> Option<WorkerRef> {
-    guest::worker().filter(|seat| guest::is_same(seat.pool(), pool))
+pub(crate) fn worker_in(pool: Handle) -> Option<WorkerRef> {
+    guest::worker().filter(|worker| guest::is_same(worker.pool(), pool))
 }
 
 /// A job that nobody waits for.
@@ -53,14 +53,14 @@ pub(crate) fn lock() -> Lock {
 }
 
 pub(crate) fn spawn_fifo(pool: Handle, f: impl FnOnce() + Send + 'static) {
-    let Some(seat) = seat_in(pool) else {
+    let Some(worker) = worker_in(pool) else {
         // From outside they come in one after the other anyway.
         return spawn(pool, f);
     };
     fork::watch();
     let fifo = {
         let mut fifos = lock();
-        fifos.get_or_insert_default().entry((guest::number(pool), seat.index())).or_default().clone()
+        fifos.get_or_insert_default().entry((guest::number(pool), worker.index())).or_default().clone()
     };
     let stand_in = fifo.put(Box::new(f));
     spawn(pool, move || stand_in.call());

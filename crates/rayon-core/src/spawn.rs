@@ -1,6 +1,6 @@
 //! Jobs that nobody waits for.
 
-use crate::place::Pool;
+use crate::pool::Pool;
 
 /// Starts a job in the caller's pool (on other threads: the global one), and does not wait for it.
 ///

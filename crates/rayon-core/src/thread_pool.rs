@@ -2,7 +2,7 @@
 
 use crate::broadcast::BroadcastContext;
 use crate::own::worker::Worker;
-use crate::place::Pool;
+use crate::pool::Pool;
 use crate::{Scope, ScopeFifo, Yield, scope};
 use myriad_core::engine::guest;
 use std::fmt;
@@ -213,9 +213,9 @@ pub fn max_num_threads() -> usize {
 #[inline]
 pub fn current_num_threads() -> usize {
     match guest::worker() {
-        Some(seat) => {
-            seat.expect_jobs();
-            seat.workers()
+        Some(worker) => {
+            worker.expect_jobs();
+            worker.workers()
         }
         None => elsewhere(),
     }
@@ -240,9 +240,9 @@ fn elsewhere() -> usize {
 #[inline]
 pub fn current_thread_index() -> Option<usize> {
     match guest::worker() {
-        Some(seat) => {
-            seat.expect_jobs();
-            Some(seat.index())
+        Some(worker) => {
+            worker.expect_jobs();
+            Some(worker.index())
         }
         None => Worker::current().map(|w| w.index),
     }
@@ -252,7 +252,7 @@ pub fn current_thread_index() -> Option<usize> {
 #[inline]
 pub fn current_thread_has_pending_tasks() -> Option<bool> {
     match guest::worker() {
-        Some(seat) => Some(seat.has_unstarted()),
+        Some(worker) => Some(worker.has_unstarted()),
         None => Worker::current().map(Worker::has_own),
     }
 }

@@ -82,7 +82,7 @@ pub fn yield_local() -> Option<Yield> {
 }
 
 /// So many jobs stand on top of others on a thread of Myriad's: fewer than there are turns between
-/// two looks of a worker's loop, each of which begins a job on another stack. Else jobs that yield
+/// two ticks of a worker's loop, each of which begins a job on another stack. Else jobs that yield
 /// would begin others faster than they end, and each had a stack.
 const DEEPEST: u32 = 32;
 
@@ -95,9 +95,9 @@ thread_local! {
 fn run_on_top(from: Queues) -> bool {
     let depth = DEPTH.get();
     // (Asked for here: the caller may have waited.)
-    let Some(seat) = guest::worker().filter(|_| depth < DEEPEST) else { return false };
+    let Some(worker) = guest::worker().filter(|_| depth < DEEPEST) else { return false };
     DEPTH.set(depth + 1);
-    let executed = unwind::never_left("a job that waits in `yield_now`", || seat.run_one(from));
+    let executed = unwind::never_left("a job that waits in `yield_now`", || worker.run_one(from));
     // A closure stays on its thread, but others have come and gone there.
     DEPTH.set(DEPTH.get() - 1);
     executed

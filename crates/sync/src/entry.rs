@@ -25,8 +25,8 @@ pub(crate) const DONE: u8 = 2;
 pub(crate) const CLOSED: u8 = 3;
 /// Taken out of its list because its time was over.
 pub(crate) const SKIPPED: u8 = 4;
-/// In a list, as `LINKED`, of a receiver that looks at the message before it decides.
-pub(crate) const LOOKS: u8 = 5;
+/// In a list, as `LINKED`, of a receiver that peeks at the message before it decides.
+pub(crate) const PEEKS: u8 = 5;
 
 pub(crate) struct Entry<T> {
     /// Written when it is linked.
@@ -73,20 +73,20 @@ impl<T> Entry<T> {
     /// # Safety
     /// The entry is the caller's: its owner while it is not linked, or who took it out of its list.
     #[inline(always)]
-    pub(crate) unsafe fn place(&self) -> *mut T {
+    pub(crate) unsafe fn slot(&self) -> *mut T {
         self.slot.with_mut(|slot| slot.cast())
     }
 
-    /// Fills the slot from another place.
+    /// Fills the slot with the message of another.
     ///
     /// # Safety
-    /// The entry is the caller's, its slot empty, or full of what needs no destructor; `place`,
+    /// The entry is the caller's, its slot empty, or full of what needs no destructor; `src`,
     /// which is elsewhere, holds a message.
     #[inline]
-    pub(crate) unsafe fn put(&self, place: *const T) {
-        // SAFETY: the slot is the caller's, and `place` holds a message, elsewhere (this function's
+    pub(crate) unsafe fn put(&self, src: *const T) {
+        // SAFETY: the slot is the caller's, and `src` holds a message, elsewhere (this function's
         // contract).
-        self.slot.with_mut(|slot| unsafe { slot.cast::<T>().copy_from_nonoverlapping(place, 1) });
+        self.slot.with_mut(|slot| unsafe { slot.cast::<T>().copy_from_nonoverlapping(src, 1) });
     }
 
     /// Empties it.
@@ -97,7 +97,7 @@ impl<T> Entry<T> {
     pub(crate) unsafe fn take(&self) -> T {
         // SAFETY: the slot is full and the caller's (this function's contract): the message is read
         // from it once.
-        unsafe { self.place().read() }
+        unsafe { self.slot().read() }
     }
 
     /// The owner is back, and may wait again.
@@ -106,9 +106,9 @@ impl<T> Entry<T> {
         self.state.store(IDLE, Relaxed);
     }
 
-    /// Under the lock: a linked receiver is one that looks.
-    pub(crate) fn look(&self) {
-        self.state.store(LOOKS, Relaxed);
+    /// Under the lock: a linked receiver is one that peeks.
+    pub(crate) fn set_peeks(&self) {
+        self.state.store(PEEKS, Relaxed);
     }
 
     /// Ends the wait. Afterwards the entry may be gone.
@@ -375,7 +375,7 @@ impl<T> List<T> {
     ///
     /// # Safety
     /// The channel is locked; `me` is the caller's own wait, and alive.
-    pub(crate) unsafe fn claim_first_with(&mut self, me: MultiWait) -> Met<T> {
+    pub(crate) unsafe fn claim_first_with(&mut self, me: MultiWait) -> ClaimWith<T> {
         let mut entry = self.first;
         while !entry.is_null() {
             // SAFETY: the lock is held and `me` is alive (this function's contract); `entry` is in
@@ -386,23 +386,23 @@ impl<T> List<T> {
                 let is_last = next == self.first;
                 if on("meets-itself") || !Entry::with_links(entry, |links| links.waiter.is_of(me)) {
                     match Entry::with_links(entry, |links| links.waiter.claim_with(me)) {
-                        Both::Claimed => return Met::Partner(entry, self.remove(entry)),
-                        Both::MineOver => return Met::Over,
+                        Both::Claimed => return ClaimWith::Partner(entry, self.remove(entry)),
+                        Both::MineOver => return ClaimWith::SelfOver,
                         Both::Over => self.skip(entry),
                     }
                 }
                 entry = if is_last { null_mut() } else { next };
             }
         }
-        Met::Nobody
+        ClaimWith::Nobody
     }
 }
 
-/// What [`List::claim_first_with`] met.
-pub(crate) enum Met<T> {
+/// What [`List::claim_first_with`] has claimed.
+pub(crate) enum ClaimWith<T> {
     /// It was taken out, and is the caller's to end.
     Partner(*mut Entry<T>, Waiter),
     Nobody,
     /// The caller's own wait is over.
-    Over,
+    SelfOver,
 }

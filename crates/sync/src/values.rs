@@ -1,8 +1,8 @@
 //! Values of the user's that this library keeps.
 //!
-//! What keeps them (slots, lists, rings, boards) drops none by itself, under a lock or elsewhere:
-//! each such type says `no_drop_glue` where it stands, and does not compile with a bare value or
-//! waker in it.
+//! What keeps them (slots, lists, rings, observables) drops none by itself, under a lock or
+//! elsewhere: each such type says `no_drop_glue` where it stands, and does not compile with a bare
+//! value or waker in it.
 
 use myriad_core::engine::unwind;
 use myriad_core::engine::user_code::UserValue;

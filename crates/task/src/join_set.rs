@@ -43,10 +43,10 @@ impl<T> fmt::Debug for JoinSet<T> {
 }
 
 /// Sets that have waited, by address. A task that its runtime has left blocked drops nothing, so
-/// its [`Member`] does not tell.
+/// its [`EndGuard`] does not tell.
 static LISTENERS: Mutex<Vec<Arc<Completions<u64>>>> = Mutex::new(Vec::new());
-/// Among the numbers: look which tasks have ended.
-const LOOK: u64 = u64::MAX;
+/// Among the numbers: find the tasks that have ended.
+const FIND_ENDED: u64 = u64::MAX;
 
 /// For `fork`: no other thread changes [`LISTENERS`] meanwhile.
 fn take() -> GiveBack {
@@ -54,20 +54,20 @@ fn take() -> GiveBack {
     Box::new(move |_| drop(held))
 }
 
-/// Tasks were left blocked, and their records say so: sets are to look. Without the lock: their
+/// Tasks were left blocked, and their records say so: sets are to find them. Without the lock: their
 /// takers' wakers may be foreign.
 fn tell_of_left() {
     let sets = LISTENERS.lock().clone();
-    sets.iter().for_each(|set| set.push(LOOK));
+    sets.iter().for_each(|set| set.push(FIND_ENDED));
 }
 
 /// Goes with the closure or future, however that ends.
-struct Member {
+struct EndGuard {
     ended: Arc<Completions<u64>>,
     number: u64,
 }
 
-impl Drop for Member {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         self.ended.push(self.number);
     }
@@ -77,10 +77,10 @@ impl<T: Send + 'static> JoinSet<T> {
     /// Starts a task in the set; as [`spawn`](fn@myriad_core::spawn).
     #[track_caller]
     pub fn spawn(&mut self, f: impl FnOnce() -> T + Send + 'static) {
-        let member = self.member();
-        let number = member.number;
+        let end_guard = self.end_guard();
+        let number = end_guard.number;
         let handle = spawn(move || {
-            let _member = member;
+            let _member = end_guard;
             f()
         });
         self.tasks.insert(number, handle);
@@ -89,10 +89,10 @@ impl<T: Send + 'static> JoinSet<T> {
     /// Starts a future in the set; as [`spawn_async`].
     #[track_caller]
     pub fn spawn_async(&mut self, future: impl Future<Output = T> + Send + 'static) {
-        let member = self.member();
-        let number = member.number;
+        let end_guard = self.end_guard();
+        let number = end_guard.number;
         let handle = spawn_async(async move {
-            let _member = member;
+            let _member = end_guard;
             future.await
         });
         self.tasks.insert(number, handle);
@@ -111,9 +111,9 @@ impl<T> JoinSet<T> {
         }
     }
 
-    fn member(&mut self) -> Member {
+    fn end_guard(&mut self) -> EndGuard {
         self.next += 1;
-        Member { ended: self.ended.clone(), number: self.next }
+        EndGuard { ended: self.ended.clone(), number: self.next }
     }
 
     /// How many tasks are in it: those whose result was not taken.
@@ -158,10 +158,10 @@ impl<T> JoinSet<T> {
         when_left(tell_of_left);
         LISTENERS.lock().push(self.ended.clone());
         // What was left before that.
-        self.look();
+        self.find_ended();
     }
 
-    fn look(&self) {
+    fn find_ended(&self) {
         self.tasks.iter().filter(|(_, handle)| handle.is_finished()).for_each(|(&number, _)| self.ended.push(number));
     }
 
@@ -182,15 +182,15 @@ impl<T> JoinSet<T> {
                 None => ready!(self.poll_number(cx)),
             };
             self.ending = Some(number);
-            if number == LOOK {
-                self.look();
+            if number == FIND_ENDED {
+                self.find_ended();
             } else if let Some(handle) = self.tasks.get_mut(&number) {
                 let result = ready!(Pin::new(handle).poll(cx));
                 self.tasks.remove(&number);
                 self.ending = None;
                 return Poll::Ready(result);
             }
-            // (One that a look has found ended may come a second time, by itself.)
+            // (One that was found ended may come a second time, by itself.)
             self.ending = None;
         }
     }

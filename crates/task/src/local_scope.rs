@@ -233,7 +233,7 @@ impl<'env> LocalScope<'env> {
         let state = Rc::new(State {
             outcome: RefCell::new(Outcome::Running(None)),
             polled: Cell::new(false),
-            place: Location::caller(),
+            location: Location::caller(),
         });
         let mut at_end = AtEnd { inner: Some(self.0.clone()), state: state.clone() };
         let task = async move {
@@ -363,21 +363,21 @@ impl<'env> LocalScope<'env> {
                 driver.into_iter().for_each(StoredWaker::discard);
                 return Poll::Ready(value);
             }
-            let turns = {
+            let ready = {
                 // (Cloned and dropped without the lock: wakers are user code.)
                 let waker = StoredWaker::clone_of(cx.waker());
                 let mut signalled = self.0.signals.0.lock();
-                let turns = signalled.ready.len();
-                let unused = if turns == 0 { signalled.driver.replace(waker) } else { Some(waker) };
+                let ready = signalled.ready.len();
+                let unused = if ready == 0 { signalled.driver.replace(waker) } else { Some(waker) };
                 drop(signalled);
                 unused.into_iter().for_each(StoredWaker::discard);
-                if turns == 0 {
+                if ready == 0 {
                     return Poll::Pending;
                 }
-                turns
+                ready
             };
             // Those that are woken meanwhile come after the next look at the future.
-            for _ in 0..turns {
+            for _ in 0..ready {
                 let number = self.0.signals.0.lock().ready.pop_front();
                 match number {
                     Some(number) => self.poll_one(number),
@@ -420,7 +420,7 @@ struct State<T> {
     outcome: RefCell<Outcome<T>>,
     /// It is being polled, somewhere below on this stack.
     polled: Cell<bool>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 }
 
 /// Ends a local task: with its result, or as cancelled where its future is dropped.
@@ -503,7 +503,7 @@ pub struct LocalJoinHandle<'env, T> {
 impl<T> fmt::Debug for LocalJoinHandle<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalJoinHandle")
-            .field("spawned_at", &self.state.place.to_string())
+            .field("spawned_at", &self.state.location.to_string())
             .field("finished", &self.is_finished())
             .finish()
     }
@@ -520,7 +520,7 @@ impl<T> LocalJoinHandle<'_, T> {
     /// this stack.
     pub fn join(self) -> Result<T, JoinError> {
         if self.state.polled.get() {
-            return Err(join_error::itself(self.state.place));
+            return Err(join_error::itself(self.state.location));
         }
         let scope = self.scope.clone();
         scope.wait(self)
@@ -554,7 +554,7 @@ impl<T> Future for LocalJoinHandle<'_, T> {
             }
             Outcome::Ended(_) => {
                 let Outcome::Ended(result) = std::mem::replace(&mut *outcome, Outcome::Gone) else { unreachable!() };
-                Poll::Ready(result.give().map_err(|payload| join_error::panicked(payload, self.state.place)))
+                Poll::Ready(result.give().map_err(|payload| join_error::panicked(payload, self.state.location)))
             }
         }
     }

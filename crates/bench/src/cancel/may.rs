@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use may::coroutine::{sleep, spawn};
 use may::sync::mpsc::channel;
 
-use super::{Tally, Watch};
+use super::{Measurement, Tally};
 use crate::params::Params;
 use crate::record::Outcome;
 use crate::{host, limits};
@@ -19,7 +19,7 @@ pub(super) fn run(p: &Params) -> Outcome {
 
 fn once(n: u64) -> Outcome {
     let tally = Tally::new(n);
-    let mut watch = Watch::begin(tally);
+    let mut measurement = Measurement::begin(tally);
     let mut senders = Vec::with_capacity(n as usize);
     let mut handles = Vec::with_capacity(n as usize);
     for i in 0..n {
@@ -36,12 +36,12 @@ fn once(n: u64) -> Outcome {
     while tally.starting() {
         sleep(Duration::from_millis(1));
     }
-    watch.cancel();
+    measurement.cancel();
     for handle in &handles {
         // SAFETY: no value of the task is left to anybody when it unwinds.
         unsafe { handle.coroutine().cancel() };
     }
     let cancelled = handles.into_iter().filter_map(|handle| handle.join().err()).count() as u64;
     let end = Instant::now();
-    watch.end(end, n, cancelled)
+    measurement.end(end, n, cancelled)
 }

@@ -54,7 +54,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
 /// How long after the last task has said that it will block it surely has.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// What the tasks tell the root. Each has a place of its own for its destructor, and a reference
+/// What the tasks tell the root. Each has a slot of its own for its destructor, and a reference
 /// that is not counted: a counter of all would be the better part of what a short task costs. All
 /// accesses are Relaxed: ordered by what ends the tasks, or only compared with what they must end
 /// as.
@@ -103,16 +103,16 @@ impl Drop for Guard {
 
 /// What the root finds out.
 #[derive(Debug)]
-struct Watch {
+struct Measurement {
     before: Option<Memory>,
     tally: &'static Tally,
     begin: Option<Instant>,
 }
 
-impl Watch {
+impl Measurement {
     /// Before the first task.
     fn begin(tally: &'static Tally) -> Self {
-        Watch { before: Memory::now(), tally, begin: None }
+        Measurement { before: Memory::now(), tally, begin: None }
     }
 
     /// When all tasks are blocked, and just before they are cancelled.

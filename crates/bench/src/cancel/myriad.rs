@@ -7,7 +7,7 @@ use myriad::channel::bounded;
 use myriad::task::JoinSet;
 use myriad::{block_on, scope, time};
 
-use super::{Tally, Watch};
+use super::{Measurement, Tally};
 use crate::host;
 use crate::params::Params;
 use crate::record::Outcome;
@@ -33,7 +33,7 @@ pub(super) fn future(p: &Params) -> Outcome {
 
 fn closures(n: u64) -> Outcome {
     let tally = Tally::new(n);
-    let mut watch = Watch::begin(tally);
+    let mut measurement = Measurement::begin(tally);
     let senders = Mutex::new(Vec::with_capacity(n as usize));
     scope(|s| {
         for first in (0..n).step_by(SPAWNS) {
@@ -55,18 +55,18 @@ fn closures(n: u64) -> Outcome {
         while tally.starting() {
             time::sleep(SHORT);
         }
-        watch.cancel();
+        measurement.cancel();
         s.cancel();
     });
     let end = Instant::now();
     // Each receiver has gone with its task.
     let gone = senders.lock().unwrap().iter().filter(|tx| tx.is_closed()).count() as u64;
-    watch.end(end, n, gone)
+    measurement.end(end, n, gone)
 }
 
 async fn futures(n: u64) -> Outcome {
     let tally = Tally::new(n);
-    let mut watch = Watch::begin(tally);
+    let mut measurement = Measurement::begin(tally);
     let mut senders = Vec::with_capacity(n as usize);
     let mut set = JoinSet::new();
     for i in 0..n {
@@ -81,12 +81,12 @@ async fn futures(n: u64) -> Outcome {
     while tally.starting() {
         time::sleep_async(SHORT).await;
     }
-    watch.cancel();
+    measurement.cancel();
     set.cancel_all();
     let mut cancelled = 0;
     while let Some(result) = set.join_next_async().await {
         cancelled += u64::from(result.is_err_and(|e| e.is_cancelled()));
     }
     let end = Instant::now();
-    watch.end(end, n, cancelled)
+    measurement.end(end, n, cancelled)
 }

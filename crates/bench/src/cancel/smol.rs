@@ -6,7 +6,7 @@ use std::time::Instant;
 use smol::channel::bounded;
 use smol::future::{poll_once, yield_now};
 
-use super::{Tally, Watch};
+use super::{Measurement, Tally};
 use crate::host;
 use crate::host::smol::spawn;
 use crate::params::Params;
@@ -18,7 +18,7 @@ pub(super) fn run(p: &Params) -> Outcome {
 
 async fn once(n: u64) -> Outcome {
     let tally = Tally::new(n);
-    let mut watch = Watch::begin(tally);
+    let mut measurement = Measurement::begin(tally);
     let mut senders = Vec::with_capacity(n as usize);
     let mut tasks = Vec::with_capacity(n as usize);
     for i in 0..n {
@@ -33,7 +33,7 @@ async fn once(n: u64) -> Outcome {
     while tally.starting() {
         yield_now().await;
     }
-    watch.cancel();
+    measurement.cancel();
     let mut cancelled = 0;
     let mut ending = Vec::with_capacity(tasks.len());
     for task in tasks {
@@ -47,5 +47,5 @@ async fn once(n: u64) -> Outcome {
         cancelled += u64::from(end.await.is_none());
     }
     let end = Instant::now();
-    watch.end(end, n, cancelled)
+    measurement.end(end, n, cancelled)
 }

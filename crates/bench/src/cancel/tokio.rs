@@ -5,7 +5,7 @@ use std::time::Instant;
 use tokio::sync::mpsc::channel;
 use tokio::task::{JoinSet, yield_now};
 
-use super::{Tally, Watch};
+use super::{Measurement, Tally};
 use crate::host;
 use crate::params::Params;
 use crate::record::Outcome;
@@ -16,7 +16,7 @@ pub(super) fn run(p: &Params) -> Outcome {
 
 async fn once(n: u64) -> Outcome {
     let tally = Tally::new(n);
-    let mut watch = Watch::begin(tally);
+    let mut measurement = Measurement::begin(tally);
     let mut senders = Vec::with_capacity(n as usize);
     let mut set = JoinSet::new();
     for i in 0..n {
@@ -31,12 +31,12 @@ async fn once(n: u64) -> Outcome {
     while tally.starting() {
         yield_now().await;
     }
-    watch.cancel();
+    measurement.cancel();
     set.abort_all();
     let mut cancelled = 0;
     while let Some(result) = set.join_next().await {
         cancelled += u64::from(result.is_err_and(|e| e.is_cancelled()));
     }
     let end = Instant::now();
-    watch.end(end, n, cancelled)
+    measurement.end(end, n, cancelled)
 }

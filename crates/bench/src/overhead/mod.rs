@@ -2,7 +2,7 @@
 //!
 //! A tiny task is `x += y` on its own `x`; the answer is the sum of all `x`. In the form `spawn`
 //! each is a task with a handle that gives its `x` back, or, where the system has scopes instead of
-//! handles, a task that writes its `x` into a place of its own. In the forms `loop` and `nested`
+//! handles, a task that writes its `x` into a slot of its own. In the forms `loop` and `nested`
 //! they are iterations of parallel loops ([`looped`]). The pool is warm, and the median of several
 //! repeats is taken.
 

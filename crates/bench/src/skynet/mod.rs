@@ -4,7 +4,7 @@
 //! 1,000,000 leaves (and so 1,111,111 tasks) is 499999500000. The pool is warm, and the median of
 //! several repeats is taken.
 //!
-//! Forms: `join` gives the result through the task's handle, or through a place that the parent
+//! Forms: `join` gives the result through the task's handle, or through a slot that the parent
 //! lends where the system has scopes; `channel` sends it into a channel of ten slots that the
 //! parent made; `future` is `join` for futures. `rayon-join` makes a tree of binary `join`s, one
 //! fewer than there are leaves. `rayon` (parallel iterators) and `chili` split lazily: they make no

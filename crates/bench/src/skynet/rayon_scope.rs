@@ -1,4 +1,4 @@
-//! `skynet` by rayon's scopes: a task per node, and a place for each child's sum.
+//! `skynet` by rayon's scopes: a task per node, and a slot for each child's sum.
 
 use std::time::Instant;
 

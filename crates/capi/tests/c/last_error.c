@@ -25,10 +25,10 @@ static void it_stays_where_it_is(void) {
     const char *text = myriad_last_error();
     for (int i = 0; i < 1000; i++) {
         CHECK(fails() == MYRIAD_ERROR_NULL && myriad_last_error() == text);
-        CHECK(myriad_channel_new(0, 1, NULL) == MYRIAD_ERROR_NULL && strstr(text, "place") != NULL);
+        CHECK(myriad_channel_new(0, 1, NULL) == MYRIAD_ERROR_NULL && strstr(text, "pointer") != NULL);
     }
     OK(myriad_mutex_free(NULL));
-    CHECK(strstr(text, "place") != NULL);
+    CHECK(strstr(text, "pointer") != NULL);
 }
 
 static void *of_a_thread(void *argument) {
@@ -43,7 +43,7 @@ static void each_thread_has_its_own(void) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, of_a_thread, (void *)mine) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
-    CHECK(strstr(mine, "place") != NULL);
+    CHECK(strstr(mine, "pointer") != NULL);
 }
 
 // When the thread's other data have gone.

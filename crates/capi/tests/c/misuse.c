@@ -85,7 +85,7 @@ static void nulls(void) {
     CHECK(!myriad_is_finished(NULL));
     FAILS(myriad_parallel_for(0, 10, 0, NULL, NULL), MYRIAD_ERROR_NULL, "body");
     FAILS(myriad_gang(2, NULL, NULL), MYRIAD_ERROR_NULL, "job");
-    FAILS(myriad_channel_new(4, 1, NULL), MYRIAD_ERROR_NULL, "place");
+    FAILS(myriad_channel_new(4, 1, NULL), MYRIAD_ERROR_NULL, "pointer");
     FAILS(myriad_send(NULL, NULL), MYRIAD_ERROR_NULL, "channel");
     FAILS(myriad_recv(NULL, NULL), MYRIAD_ERROR_NULL, "channel");
     FAILS(myriad_channel_close(NULL), MYRIAD_ERROR_NULL, "channel");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::args::BenchOptions;
-use crate::look::{Look, thousands};
+use crate::style::{Style, thousands};
 use plan::Group;
 use summary::Summary;
 
@@ -40,7 +40,7 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
         let mut summary = Summary::new(group);
         for round in 0..options.runs {
             let share = (number + 1) as f64 / groups.len() as f64;
-            if round > 0 && options.has_a_minute() && began.elapsed() > MINUTE.mul_f64(share) {
+            if round > 0 && options.is_overview() && began.elapsed() > MINUTE.mul_f64(share) {
                 let rest = group.runs.len() * (options.runs - round);
                 left_out += rest;
                 bar.inc(rest as u64);
@@ -66,7 +66,7 @@ pub(crate) fn run(groups: &[Group], options: &BenchOptions) -> ExitCode {
     }
     bar.finish_and_clear();
     if !options.json {
-        print_line(&table::render(&summaries, Look::of_stdout()));
+        print_line(&table::render(&summaries, Style::of_stdout()));
         if left_out > 0 {
             print_line(&format!(
                 "{left_out} of {total} runs were left out, to keep to a minute: `myriad bench WORKLOAD` does all"

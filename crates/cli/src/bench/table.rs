@@ -9,7 +9,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use myriad_bench::{OURS, Policy, Unit};
 
 use super::summary::{Medians, Summary};
-use crate::look::{Look, bytes, digits, nanoseconds, time};
+use crate::style::{Style, bytes, digits, nanoseconds, time};
 
 /// The lines of a group, column by column.
 #[derive(Debug, Default)]
@@ -39,9 +39,9 @@ impl Footnotes {
 }
 
 /// The table of all groups, with the footnotes.
-pub(crate) fn render(summaries: &[Summary<'_>], look: Look) -> String {
+pub(crate) fn render(summaries: &[Summary<'_>], style: Style) -> String {
     let mut notes = Footnotes::default();
-    let groups: Vec<_> = summaries.iter().map(|s| lines(s, look, &mut notes)).collect();
+    let groups: Vec<_> = summaries.iter().map(|s| lines(s, style, &mut notes)).collect();
     let lazy = groups.iter().any(|g| g.splitters.iter().any(|s| !s.is_empty()));
     let mut header = vec!["workload", "workers", "system", "time", "peer / ours"];
     if lazy {
@@ -51,10 +51,10 @@ pub(crate) fn render(summaries: &[Summary<'_>], look: Look) -> String {
 
     let mut table = Table::new();
     table.load_style(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.into_iter().map(|h| look.bold(h)));
+    table.set_header(header.into_iter().map(|h| style.bold(h)));
     for (summary, lines) in summaries.iter().zip(&groups) {
         let mut row = vec![
-            Cell::new(title(summary, look)),
+            Cell::new(title(summary, style)),
             right(&[summary.group.workers.to_string()]),
             Cell::new(lines.systems.join("\n")),
             right(&lines.times),
@@ -76,7 +76,7 @@ pub(crate) fn render(summaries: &[Summary<'_>], look: Look) -> String {
         text += "\nsplitter / ours stands apart: it makes a task only when a worker is idle, or none (serial), not one for every node.";
     }
     for (i, note) in notes.texts.iter().enumerate() {
-        text += &format!("\n{}", look.dim(&format!("[{}] {note}", i + 1)));
+        text += &format!("\n{}", style.dim(&format!("[{}] {note}", i + 1)));
     }
     text
 }
@@ -85,14 +85,14 @@ fn right(lines: &[String]) -> Cell {
     Cell::new(lines.join("\n")).set_alignment(CellAlignment::Right)
 }
 
-fn title(summary: &Summary<'_>, look: Look) -> String {
+fn title(summary: &Summary<'_>, style: Style) -> String {
     let group = summary.group;
     let sizes = super::sizes(&group.runs[0], group.workload.takes);
-    let sizes: Vec<_> = sizes.lines().map(|line| look.dim(line)).collect();
-    format!("{}\n{}\n{}", look.bold(group.workload.name), group.form.name, sizes.join("\n"))
+    let sizes: Vec<_> = sizes.lines().map(|line| style.dim(line)).collect();
+    format!("{}\n{}\n{}", style.bold(group.workload.name), group.form.name, sizes.join("\n"))
 }
 
-fn lines(summary: &Summary<'_>, look: Look, notes: &mut Footnotes) -> Lines {
+fn lines(summary: &Summary<'_>, style: Style, notes: &mut Footnotes) -> Lines {
     let group = summary.group;
     let ours = group.runs.iter().position(|p| p.is_ours()).and_then(|i| summary.medians(i));
     let mut lines = Lines::default();
@@ -101,7 +101,7 @@ fn lines(summary: &Summary<'_>, look: Look, notes: &mut Footnotes) -> Lines {
         if params.is_ours() {
             let policy =
                 if params.policy == Policy::default() { String::new() } else { format!(", {}", params.policy) };
-            system = look.bold(&format!("{OURS} ({}{policy})", params.mode));
+            system = style.bold(&format!("{OURS} ({}{policy})", params.mode));
         }
         if group.entry(params).unbound {
             system += &notes.mark("not a pool: the number of workers does not bind it".into());
@@ -117,13 +117,13 @@ fn lines(summary: &Summary<'_>, look: Look, notes: &mut Footnotes) -> Lines {
                 lines.times.push(shown_time(&m, group.workload.unit));
                 memory = shown_memory(&m);
                 if let Some(ours) = ours.as_ref().filter(|_| !params.is_ours()) {
-                    ratio = shown_ratio(m.seconds / ours.seconds, look);
+                    ratio = shown_ratio(m.seconds / ours.seconds, style);
                 }
             }
             (None, Some(failed)) => {
                 let (word, why) = match failed.cannot() {
-                    Some(why) => (look.dim("cannot"), why),
-                    None => (look.bad("FAILED"), failed.error.as_deref().unwrap_or_default()),
+                    Some(why) => (style.dim("cannot"), why),
+                    None => (style.bad("FAILED"), failed.error.as_deref().unwrap_or_default()),
                 };
                 lines.times.push(word + &notes.mark(format!("{}: {why}", failed.system)));
             }
@@ -152,9 +152,9 @@ fn shown_memory(m: &Medians) -> String {
     }
 }
 
-fn shown_ratio(ratio: f64, look: Look) -> String {
+fn shown_ratio(ratio: f64, style: Style) -> String {
     let text = format!("{} ×", digits(ratio));
-    if ratio < 1.0 { look.bad(&text) } else { look.good(&text) }
+    if ratio < 1.0 { style.bad(&text) } else { style.good(&text) }
 }
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod test {
             s.add(0, record(&group, 0, ns));
             s.add(1, record(&group, 1, 3.0 * ns));
         }
-        let text = render(&[s], Look::PLAIN);
+        let text = render(&[s], Style::PLAIN);
         assert!(text.contains("myriad (fibers)") && text.contains("100 ns/join"), "{text}");
         assert!(text.contains("3.00 ×") && text.contains("1.00 MiB peak"), "{text}");
         assert!(text.contains("n = 1,000") && !text.contains('\x1b') && !text.contains("splitter"), "{text}");
@@ -181,7 +181,7 @@ mod test {
         let mut s = Summary::new(&group);
         s.add(0, record(&group, 0, 100.0));
         s.add(1, Record::failed(&group.runs[1], "cannot: too many threads".into()));
-        let text = render(&[s], Look::PLAIN);
+        let text = render(&[s], Style::PLAIN);
         assert!(text.contains("cannot [2]") && text.contains("[2] pthread: too many threads"), "{text}");
     }
 
@@ -190,7 +190,7 @@ mod test {
         let group = group();
         let mut s = Summary::new(&group);
         s.add(0, Record::failed(&group.runs[0], "wrong answer: 1 instead of 2".into()));
-        let text = render(&[s], Look::PLAIN);
+        let text = render(&[s], Style::PLAIN);
         assert!(text.contains("FAILED") && text.contains("std: wrong answer: 1 instead of 2"), "{text}");
     }
 }

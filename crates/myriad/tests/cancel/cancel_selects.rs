@@ -1,4 +1,4 @@
-//! A cancellation in waits of selects and boards, and in blocking calls: it ends the wait, and
+//! A cancellation in waits of selects and observables, and in blocking calls: it ends the wait, and
 //! nothing is lost or taken.
 
 use crate::cancel_common::*;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::Duration;
 
 #[test]
-fn boards() {
+fn observables() {
     in_both_modes(|rt| {
         rt.run(|| {
             let (tx, mut rx) = promise::<u32>();

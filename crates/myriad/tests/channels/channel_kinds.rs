@@ -1,4 +1,4 @@
-//! The other kinds of channels: sliding, dropping, oneshot, promise, watch, broadcast, times,
+//! The other kinds of channels: bounded that drop, oneshot, promise, watch, broadcast, times,
 //! producers, transformations.
 
 use crate::channel_common::*;
@@ -16,11 +16,11 @@ const SHORT: Duration = Duration::from_millis(1);
 
 /// Core.async's A3, in each ending. What is dropped is dropped once, without the lock.
 #[test]
-fn sliding_and_dropping() {
+fn dropping_oldest_or_newest() {
     let count = Arc::new(Count::default());
-    for sliding_one in [true, false] {
+    for drops_oldest in [true, false] {
         for capacity in [1, 2, 7, 16] {
-            let (tx, rx) = if sliding_one { sliding(capacity) } else { dropping(capacity) };
+            let (tx, rx) = if drops_oldest { bounded_drop_oldest(capacity) } else { bounded_drop_newest(capacity) };
             for i in 0..100 {
                 let message = Counted::new(i, &count);
                 match i % 5 {
@@ -36,7 +36,7 @@ fn sliding_and_dropping() {
                 assert_eq!(count.alive(), (i + 1).min(capacity));
             }
             assert_eq!((tx.len(), tx.is_ready(), rx.is_ready()), (capacity, true, true));
-            let first = if sliding_one { 100 - capacity } else { 0 };
+            let first = if drops_oldest { 100 - capacity } else { 0 };
             let got: Vec<_> = rx.try_iter().map(|m| m.id).collect();
             assert_eq!(got, (first..first + capacity).collect::<Vec<_>>());
             // A receiver that waits gets the message.
@@ -64,7 +64,7 @@ fn a_destructor_that_sends() {
         }
     }
     let dropped = Arc::new(AtomicUsize::new(0));
-    let (tx, rx) = sliding(1);
+    let (tx, rx) = bounded_drop_oldest(1);
     assert!(tx.send(Again(Some(tx.clone()), dropped.clone())).is_ok());
     assert!(tx.send(Again(None, dropped.clone())).is_ok());
     // The first was pushed out, and has pushed out the second.
@@ -73,7 +73,9 @@ fn a_destructor_that_sends() {
 
 #[test]
 fn a_capacity_of_nothing_is_refused() {
-    for refused in [|| drop(sliding::<()>(0)), || drop(dropping::<()>(0)), || drop(broadcast::<()>(0))] {
+    for refused in
+        [|| drop(bounded_drop_oldest::<()>(0)), || drop(bounded_drop_newest::<()>(0)), || drop(broadcast::<()>(0))]
+    {
         let error = std::panic::catch_unwind(refused).unwrap_err();
         assert!(error.downcast_ref::<&str>().unwrap().contains("capacity of 1"));
     }
@@ -240,7 +242,7 @@ fn to_everybody() {
 fn all_kinds_in_one_select() {
     each_runtime(|rt| {
         rt.run(|| {
-            let (tx, rx) = sliding(3);
+            let (tx, rx) = bounded_drop_oldest(3);
             let (set, mut latest) = watch(0);
             let (all, mut heard) = broadcast(4);
             let (keep, mut promised) = promise();

@@ -1,5 +1,5 @@
 //! Random operations against a sequential model that says exactly what each must do: try
-//! operations, futures in all their states, looks (with operations meanwhile), time limits that
+//! operations, futures in all their states, peeks (with operations meanwhile), time limits that
 //! have passed, close, ends that come and go.
 //!
 //! One thread, so everything is decided. `MYRIAD_TEST_SEED=n` runs one seed.
@@ -20,7 +20,7 @@ use std::task::{Poll, Waker};
 enum Stage {
     New,
     Waits,
-    /// Handed over or taken; of a receive: with this message. Of a look: it is lent.
+    /// Handed over or taken; of a receive: with this message. Of a peek: it is lent.
     Done(usize),
     Closed,
 }
@@ -77,7 +77,7 @@ impl Model {
     fn hand_over(&mut self, line: &mut Line) {
         let receiver = self.receivers.pop_front().unwrap();
         let message = self.buffer[0];
-        if line.looks(receiver) {
+        if line.peeks(receiver) {
             self.lent = Some(message);
         } else {
             self.buffer.pop_front();
@@ -118,7 +118,7 @@ impl Model {
         self.lent = self.buffer.front().copied();
         self.lent.ok_or(self.closed)
     }
-    fn end_loan(&mut self, taken: bool, line: &mut Line) {
+    fn end_peek(&mut self, taken: bool, line: &mut Line) {
         let message = self.lent.take().unwrap();
         if taken {
             self.buffer.retain(|id| *id != message);
@@ -142,7 +142,7 @@ impl Model {
     }
     fn give_back(&mut self, message: usize, line: &mut Line) {
         match self.receivers.front() {
-            Some(first) if self.lent.is_none() || !line.looks(*first) => {
+            Some(first) if self.lent.is_none() || !line.peeks(*first) => {
                 self.buffer.push_front(message);
                 self.hand_over(line);
             }
@@ -161,12 +161,12 @@ impl Model {
     }
 }
 
-/// A receive, or a look that takes the message, or does not.
+/// A receive, or a peek that takes the message, or does not.
 struct Receive<'a> {
     id: usize,
     future: Pin<Box<dyn Future<Output = Result<Option<Counted>, RecvError>> + 'a>>,
-    looks: Option<bool>,
-    /// What the look has seen.
+    peeks: Option<bool>,
+    /// What the peek has seen.
     seen: Rc<Cell<usize>>,
     stage: Stage,
     wakes: (Arc<Wakes>, Waker),
@@ -174,9 +174,9 @@ struct Receive<'a> {
 }
 
 impl<'a> Receive<'a> {
-    fn new(id: usize, rx: &'a Receiver<Counted>, looks: Option<bool>) -> Self {
+    fn new(id: usize, rx: &'a Receiver<Counted>, peeks: Option<bool>) -> Self {
         let seen = Rc::new(Cell::new(0));
-        let future: Pin<Box<dyn Future<Output = _>>> = match looks {
+        let future: Pin<Box<dyn Future<Output = _>>> = match peeks {
             None => Box::pin(async { rx.recv_async().await.map(Some) }),
             Some(take) => {
                 let seen = seen.clone();
@@ -186,7 +186,7 @@ impl<'a> Receive<'a> {
                 }))
             }
         };
-        Receive { id, future, looks, seen, stage: Stage::New, wakes: Wakes::new(), woken: 0 }
+        Receive { id, future, peeks, seen, stage: Stage::New, wakes: Wakes::new(), woken: 0 }
     }
 }
 
@@ -207,8 +207,8 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
-    fn looks(&self, id: usize) -> bool {
-        self.receives.iter().find(|receive| receive.id == id).unwrap().looks.is_some()
+    fn peeks(&self, id: usize) -> bool {
+        self.receives.iter().find(|receive| receive.id == id).unwrap().peeks.is_some()
     }
     fn end_receive(&mut self, id: usize, stage: Stage) {
         let receive = self.receives.iter_mut().find(|receive| receive.id == id).unwrap();
@@ -231,8 +231,8 @@ impl Line<'_> {
     }
 }
 
-/// The panic of a look.
-struct Looked;
+/// The panic of a peek.
+struct Peeked;
 
 /// A channel and its model.
 struct World<'a> {
@@ -254,7 +254,7 @@ impl World<'_> {
         (self.next, Counted::new(self.next, &self.count))
     }
 
-    /// One operation. `late`: close, now and then. `depth`: so many looks are going on in this
+    /// One operation. `late`: close, now and then. `depth`: so many peeks are going on in this
     /// thread.
     fn step(&mut self, late: bool, depth: usize) {
         // Close seldom, and late.
@@ -275,7 +275,7 @@ impl World<'_> {
                 (Ok(message), expected) => assert_eq!(Ok(message.id), expected),
                 (Err(error), expected) => assert_eq!(Err(error == TryRecvError::Closed), expected),
             },
-            3 => self.look(late, depth),
+            3 => self.peek(late, depth),
             4 => {
                 // In the past, so it never waits; on a foreign thread it ends its wait by itself.
                 let (id, message) = self.make();
@@ -294,8 +294,8 @@ impl World<'_> {
             },
             6 if self.line.receives.len() < 6 => {
                 self.next += 1;
-                let looks = [None, None, Some(false), Some(true)][self.random.below(4)];
-                self.line.receives.push(Receive::new(self.next, self.rx, looks));
+                let peeks = [None, None, Some(false), Some(true)][self.random.below(4)];
+                self.line.receives.push(Receive::new(self.next, self.rx, peeks));
             }
             7 if self.line.sends.len() < 6 => {
                 let (id, message) = self.make();
@@ -328,37 +328,37 @@ impl World<'_> {
         self.check();
     }
 
-    /// Looks at the first message, does this and that meanwhile, and takes it, leaves it, or
+    /// Peeks at the first message, does this and that meanwhile, and takes it, leaves it, or
     /// panics.
-    fn look(&mut self, late: bool, depth: usize) {
+    fn peek(&mut self, late: bool, depth: usize) {
         let expected = self.model.lend(&mut self.line);
         let (take, panics, timed) = (self.random.below(2) == 0, self.random.below(8) == 0, self.random.below(2) == 0);
         let rx = self.rx;
-        let looked = catch_unwind(AssertUnwindSafe(|| {
-            let look = |message: &Counted| {
+        let peeked = catch_unwind(AssertUnwindSafe(|| {
+            let peek = |message: &Counted| {
                 assert_eq!(Ok(message.id), expected);
                 self.check();
                 for _ in 0..self.random.below(if depth == 0 { 12 } else { 1 }) {
                     self.step(late, depth + 1);
                 }
                 if panics {
-                    resume_unwind(Box::new(Looked));
+                    resume_unwind(Box::new(Peeked));
                 }
                 take
             };
             if timed {
-                rx.recv_if_deadline(Instant::from_nanos(0), look).map_err(|error| error == RecvTimeoutError::Closed)
+                rx.recv_if_deadline(Instant::from_nanos(0), peek).map_err(|error| error == RecvTimeoutError::Closed)
             } else {
-                rx.try_recv_if(look).map_err(|error| error == TryRecvError::Closed)
+                rx.try_recv_if(peek).map_err(|error| error == TryRecvError::Closed)
             }
         }));
         if expected.is_ok() {
-            self.model.end_loan(take && !panics, &mut self.line);
+            self.model.end_peek(take && !panics, &mut self.line);
         }
-        match looked {
+        match peeked {
             Ok(Ok(message)) => assert_eq!(message.map(|message| Ok(message.id)), take.then_some(expected)),
             Ok(Err(closed)) => assert_eq!(expected, Err(closed)),
-            Err(payload) if payload.is::<Looked>() => {}
+            Err(payload) if payload.is::<Peeked>() => {}
             Err(payload) => resume_unwind(payload),
         }
     }
@@ -368,9 +368,9 @@ impl World<'_> {
         if i < self.line.receives.len() {
             let receive = self.line.receives.swap_remove(i);
             self.model.receivers.retain(|id| *id != receive.id);
-            match (receive.stage, receive.looks) {
+            match (receive.stage, receive.peeks) {
                 (Stage::Done(message), None) => self.model.give_back(message, &mut self.line),
-                (Stage::Done(_), Some(_)) => self.model.end_loan(false, &mut self.line),
+                (Stage::Done(_), Some(_)) => self.model.end_peek(false, &mut self.line),
                 _ => {}
             }
             drop(receive);
@@ -387,7 +387,7 @@ impl World<'_> {
         assert_eq!((self.tx.len(), self.rx.is_closed()), (model.buffer.len(), model.closed));
         // Buffered or lent, handed over and not fetched, or still with a send.
         let in_sends = line.sends.iter().filter(|send| !matches!(send.stage, Stage::Done(_))).count();
-        let handed = line.receives.iter().filter(|r| matches!(r.stage, Stage::Done(_)) && r.looks.is_none()).count();
+        let handed = line.receives.iter().filter(|r| matches!(r.stage, Stage::Done(_)) && r.peeks.is_none()).count();
         assert_eq!(self.count.alive(), model.buffer.len() + usize::from(model.doomed) + in_sends + handed);
     }
 }
@@ -396,8 +396,8 @@ fn run(seed: u64, capacity: Option<usize>, full: Full, steps: usize) {
     let count = Arc::new(Count::default());
     let (tx, rx) = match full {
         Full::Wait => channel::<Counted>(capacity),
-        Full::DropOldest => sliding(capacity.unwrap()),
-        Full::DropNewest => dropping(capacity.unwrap()),
+        Full::DropOldest => bounded_drop_oldest(capacity.unwrap()),
+        Full::DropNewest => bounded_drop_newest(capacity.unwrap()),
     };
     let (buffer, waiting) = (VecDeque::new(), VecDeque::new());
     let (receivers, senders) = (waiting.clone(), waiting);
@@ -436,9 +436,9 @@ const CHANNELS: [(Option<usize>, Full); 9] = [
 
 /// Polls a receive, now and then with another waker.
 fn poll_receive(model: &mut Model, line: &mut Line, i: usize, random: &mut Random) {
-    let (id, looks) = (line.receives[i].id, line.receives[i].looks);
+    let (id, peeks) = (line.receives[i].id, line.receives[i].peeks);
     let expected = match line.receives[i].stage {
-        Stage::New if looks.is_some() => model.lend(line),
+        Stage::New if peeks.is_some() => model.lend(line),
         Stage::New => model.recv(line),
         Stage::Waits => Err(false),
         Stage::Done(message) => Ok(message),
@@ -460,12 +460,12 @@ fn poll_receive(model: &mut Model, line: &mut Line, i: usize, random: &mut Rando
     match (polled, expected) {
         (Poll::Ready(Ok(message)), expected) => {
             let receive = line.receives.swap_remove(i);
-            match looks {
+            match peeks {
                 None => assert_eq!(Ok(message.unwrap().id), expected),
                 Some(take) => {
                     assert_eq!(Ok(receive.seen.get()), expected);
                     assert_eq!(message.map(|message| Ok(message.id)), take.then_some(expected));
-                    model.end_loan(take, line);
+                    model.end_peek(take, line);
                 }
             }
         }

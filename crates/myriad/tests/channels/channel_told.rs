@@ -1,5 +1,5 @@
-//! What is told to one waiter after the other: a close, a value on a board. Who is told last must
-//! not act as if nothing had happened.
+//! What is told to one waiter after the other: a close, a value of an observable. Who is told last
+//! must not act as if nothing had happened.
 //!
 //! Wakers are user code, and those that wait are woken one by one. So the first in line has a waker
 //! that looks at the channel, or that holds up whoever wakes it.
@@ -250,7 +250,7 @@ fn a_select_with_a_limit_hears_of_the_close() {
 }
 
 #[test]
-fn a_board_with_a_limit_is_read_in_time() {
+fn an_observable_with_a_limit_is_read_in_time() {
     always_told_late(Ok(7), || {
         let (set, mut get) = promise::<u32>();
         let mut get2 = get.clone();

@@ -66,7 +66,7 @@ const KEEPERS: &[(&str, Keeper)] = &[
     }),
     ("a pool that is cleared", |value| {
         let pool = Pool::new(|| panic!("nobody asks"));
-        // Some are on the shelves of other threads.
+        // Some are in the shards of other threads.
         let pool = Arc::new(pool);
         for _ in 0..VALUES {
             let (value, pool) = (value(), pool.clone());
@@ -149,8 +149,8 @@ const KEEPERS: &[(&str, Keeper)] = &[
         let cells: Vec<_> = (0..VALUES).map(|_| OnceLock::from(value())).collect();
         Box::new(|| drop(cells))
     }),
-    ("a sliding channel", |value| {
-        let (tx, rx) = channel::sliding(1);
+    ("a channel that drops its oldest", |value| {
+        let (tx, rx) = channel::bounded_drop_oldest(1);
         let values: Vec<_> = (0..VALUES).map(|_| value()).collect();
         Box::new(move || {
             let rx = rx;
@@ -158,8 +158,8 @@ const KEEPERS: &[(&str, Keeper)] = &[
             assert_eq!(rx.len(), 1);
         })
     }),
-    ("a dropping channel", |value| {
-        let (tx, rx) = channel::dropping(1);
+    ("a channel that drops its newest", |value| {
+        let (tx, rx) = channel::bounded_drop_newest(1);
         let values: Vec<_> = (0..VALUES).map(|_| value()).collect();
         Box::new(move || {
             values.into_iter().for_each(|value| assert!(tx.send(value).is_ok()));
@@ -239,7 +239,7 @@ fn a_message_with_the_other_end() {
 fn a_look_and_its_message_panic() {
     in_silence(|rt| {
         rt.run(|| {
-            let (drops, (tx, rx)) = (Drops::new(), channel::sliding(1));
+            let (drops, (tx, rx)) = (Drops::new(), channel::bounded_drop_oldest(1));
             assert!(tx.send(Value::new(&drops, Some(Box::new(|| plan("a message"))))).is_ok());
             catch_planned("a look", || {
                 rx.peek_with(|_| {

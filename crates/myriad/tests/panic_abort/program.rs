@@ -30,7 +30,7 @@ fn main() {
                 let task = myriad::spawn(|| panic!("of a task, on purpose"));
                 println!("the joiner is told: {}", task.join().is_err());
             }),
-            "panic in a loop" => rt.run(|| par::each(0..10, |i| assert!(i != 5, "of a body, on purpose"))),
+            "panic in a loop" => rt.run(|| par::for_each_index(0..10, |i| assert!(i != 5, "of a body, on purpose"))),
             _ => panic!("there is no {what}"),
         }
         let report = rt.shutdown(HOUR);
@@ -73,7 +73,7 @@ fn well() {
         }
     });
     assert_eq!(*count.lock().unwrap(), 20);
-    assert_eq!(par::collect(0..10_000_usize, |i| i).len(), 10_000);
+    assert_eq!(par::map_index(0..10_000_usize, |i| i).len(), 10_000);
     let mut v: Vec<u32> = (0..100_000_u32).map(|i| i.wrapping_mul(0x9e37_79b9)).collect();
     par::sort(&mut v);
     assert!(v.is_sorted());
@@ -158,6 +158,6 @@ fn cancels() {
         }
         bodies.fetch_add(1, Relaxed);
     };
-    assert!(token.run(|| par::each(0..100_usize, body)).is_ok());
+    assert!(token.run(|| par::for_each_index(0..100_usize, body)).is_ok());
     assert_eq!(bodies.into_inner(), 100);
 }

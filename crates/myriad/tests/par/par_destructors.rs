@@ -107,8 +107,12 @@ type Case = (&'static str, fn(&Count, usize));
 
 /// Some that have to do with elements that `par` itself owns.
 const CASES: [Case; 23] = [
-    ("map_reduce, left", |c, n| drop(par::map_reduce(0..n, |i| c.element(i as u64), c.element(0), into_left))),
-    ("map_reduce, new", |c, n| drop(par::map_reduce(0..n, |i| c.element(i as u64), c.element(0), into_new))),
+    ("map_reduce_index, left", |c, n| {
+        drop(par::map_reduce_index(0..n, |i| c.element(i as u64), c.element(0), into_left))
+    }),
+    ("map_reduce_index, new", |c, n| {
+        drop(par::map_reduce_index(0..n, |i| c.element(i as u64), c.element(0), into_new))
+    }),
     ("map_reduce, a grain", |c, n| {
         drop(par::Loop::new(0..n).grain(1).map_reduce(|i| c.element(i as u64), c.element(0), into_new));
     }),
@@ -117,14 +121,14 @@ const CASES: [Case; 23] = [
     ("scan_exclusive", |c, n| drop(par::scan_exclusive(&mut elements(c, n), c.element(0), sum))),
     ("scan_inclusive_to", |c, n| par::scan_inclusive_to(&elements(c, n), &mut elements(c, n), sum)),
     ("scan_exclusive_to", |c, n| drop(par::scan_exclusive_to(&elements(c, n), &mut elements(c, n), c.element(0), sum))),
-    ("map_reduce, captures", |c, n| {
+    ("map_reduce_index, captures", |c, n| {
         let (f, op) = (captured(c), captured(c));
         let op = move |a, b| (op(), into_new(a, b)).1;
-        drop(par::map_reduce(0..n, move |i| f().element(i as u64), c.element(0), op));
+        drop(par::map_reduce_index(0..n, move |i| f().element(i as u64), c.element(0), op));
     }),
-    ("map_reduce of none, captures", |c, _| {
+    ("map_reduce_index of none, captures", |c, _| {
         let op = captured(c);
-        drop(par::map_reduce(0..0, |_| c.element(0), c.element(0), move |a, b| (op(), into_new(a, b)).1));
+        drop(par::map_reduce_index(0..0, |_| c.element(0), c.element(0), move |a, b| (op(), into_new(a, b)).1));
     }),
     ("reduce, captures", |c, n| {
         let op = captured(c);
@@ -134,9 +138,9 @@ const CASES: [Case; 23] = [
         let op = captured(c);
         drop(par::scan_exclusive(&mut elements(c, n), c.element(0), move |a, b| (op(), sum(a, b)).1));
     }),
-    ("collect, captures", |c, n| {
+    ("map_index, captures", |c, n| {
         let f = captured(c);
-        drop(par::collect(0..n, move |i| f().element(i as u64)));
+        drop(par::map_index(0..n, move |i| f().element(i as u64)));
     }),
     ("map, captures", |c, n| {
         let f = captured(c);
@@ -150,10 +154,10 @@ const CASES: [Case; 23] = [
         let f = captured(c);
         drop(par::filter_map(&elements(c, n), move |x| Some(f().element(x.value))));
     }),
-    ("collect", |c, n| drop(par::collect(0..n, |i| c.element(i as u64)))),
-    ("collect_some", |c, n| drop(par::collect_some(0..n, |i| (i % 3 > 0).then(|| c.element(i as u64))))),
+    ("map_index", |c, n| drop(par::map_index(0..n, |i| c.element(i as u64)))),
+    ("filter_map_index", |c, n| drop(par::filter_map_index(0..n, |i| (i % 3 > 0).then(|| c.element(i as u64))))),
     ("filter", |c, n| drop(par::filter(&elements(c, n), |x| x.value % 3 > 0))),
-    ("for_each_of", |c, n| par::for_each_of(elements(c, n), drop)),
+    ("for_each_bridge", |c, n| par::for_each_bridge(elements(c, n), drop)),
     ("for_each_mut", |c, n| par::for_each_mut(&mut elements(c, n), |x| *x = c.element(1))),
     ("sort_by_cached_key", |c, n| {
         par::sort_by_cached_key(&mut elements(c, n), |x| c.element(x.value.wrapping_mul(0x9e37_79b9)))

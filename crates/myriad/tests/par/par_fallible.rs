@@ -15,15 +15,15 @@ fn the_first_error_by_number() {
             for first in [0, 1, 499, 5_000, 9_999] {
                 let fails = |i: usize| if i >= first && (i - first).is_multiple_of(7) { Err(i) } else { Ok(i) };
                 let xs: Vec<usize> = (0..10_000).collect();
-                assert_eq!(par::try_each(0..10_000, |i| fails(i).map(drop)), Err(first));
+                assert_eq!(par::try_for_each_index(0..10_000, |i| fails(i).map(drop)), Err(first));
                 assert_eq!(par::try_for_each(&xs, |&i| fails(i).map(drop)), Err(first));
-                assert_eq!(par::try_collect(0..10_000, fails), Err(first));
+                assert_eq!(par::try_map_index(0..10_000, fails), Err(first));
                 assert_eq!(par::try_map(&xs, |&i| fails(i)), Err(first));
             }
-            assert_eq!(par::try_collect(0..10_000, Ok::<usize, ()>), Ok((0..10_000).collect()));
+            assert_eq!(par::try_map_index(0..10_000, Ok::<usize, ()>), Ok((0..10_000).collect()));
             assert_eq!(par::try_map(&[] as &[u8], |_| Err::<(), ()>(())), Ok(vec![]));
-            assert_eq!(par::try_each(5..5, |_| Err(())), Ok(()));
-            assert_eq!(par::try_each(-3..3_i8, |i| if i < 0 { Ok(()) } else { Err(i) }), Err(0));
+            assert_eq!(par::try_for_each_index(5..5, |_| Err(())), Ok(()));
+            assert_eq!(par::try_for_each_index(-3..3_i8, |i| if i < 0 { Ok(()) } else { Err(i) }), Err(0));
         });
     });
 }
@@ -34,7 +34,7 @@ fn what_follows_is_not_begun() {
     in_both_modes(|rt| {
         rt.run(|| {
             let (first, later) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let result = par::try_collect(0..1_000_000_usize, |i| {
+            let result = par::try_map_index(0..1_000_000_usize, |i| {
                 if i == 3 {
                     first.store(1, Release);
                     return Err("three");
@@ -47,7 +47,7 @@ fn what_follows_is_not_begun() {
             });
             assert_eq!(result, Err("three"));
             assert!(later.load(Relaxed) < 500_000, "{later:?}");
-            let result = par::try_each(0..u64::MAX / 2, |i| if i == 300 { Err(i) } else { Ok(()) });
+            let result = par::try_for_each_index(0..u64::MAX / 2, |i| if i == 300 { Err(i) } else { Ok(()) });
             assert_eq!(result, Err(300));
         });
     });
@@ -58,7 +58,7 @@ fn a_panic_before_the_error_goes_on() {
     in_both_modes(|rt| {
         rt.run(|| {
             let fails = |at: usize, panics: usize| {
-                par::try_each(0..1000, |i| {
+                par::try_for_each_index(0..1000, |i| {
                     if i == panics {
                         plan("below")
                     }
@@ -69,7 +69,7 @@ fn a_panic_before_the_error_goes_on() {
             catch_planned("below", || fails(1000, 999));
             assert_eq!(fails(20, 700), Err(20));
             catch_planned("below", || {
-                par::try_collect(0..1000, |i| if i == 20 { plan("below") } else { Ok::<_, ()>(i) })
+                par::try_map_index(0..1000, |i| if i == 20 { plan("below") } else { Ok::<_, ()>(i) })
             });
         });
     });
@@ -83,10 +83,10 @@ fn all_are_dropped_once() {
         rt.run(|| {
             for first in [0, 10, 999, 1000] {
                 let made = || drops.one();
-                let result = par::try_collect(0..1000, |i| if i >= first { Err(made()) } else { Ok(made()) });
+                let result = par::try_map_index(0..1000, |i| if i >= first { Err(made()) } else { Ok(made()) });
                 assert_eq!(result.is_ok(), first == 1000);
                 drop(result);
-                _ = par::try_each(0..1000, |i| if i >= first { Err(made()) } else { Ok(()) });
+                _ = par::try_for_each_index(0..1000, |i| if i >= first { Err(made()) } else { Ok(()) });
             }
         });
         assert!(drops.made() > 0);
@@ -137,8 +137,8 @@ fn errors_that_are_not_returned_are_dropped_quietly() {
                         }
                     };
                     let run = || match collects {
-                        false => par::try_each(0..N, body),
-                        true => par::try_collect(0..N, body).map(drop),
+                        false => par::try_for_each_index(0..N, body),
+                        true => par::try_map_index(0..N, body).map(drop),
                     };
                     let ended = rt.run(|| catch_unwind(AssertUnwindSafe(|| token.run(run))));
                     let second = second.into_inner();

@@ -19,7 +19,7 @@ fn as_iterators_do() {
                 let (filtered, texts, units) = rt.run(|| {
                     let filtered = par::filter(&numbers, wanted);
                     let texts = par::filter_map(&numbers, |i| wanted(i).then(|| i.to_string()));
-                    (filtered, texts, par::collect_some(0..n, |i| wanted(&i).then_some(())))
+                    (filtered, texts, par::filter_map_index(0..n, |i| wanted(&i).then_some(())))
                 });
                 assert_eq!(filtered, expected, "{n}");
                 assert!(texts.iter().zip(&expected).all(|(text, i)| *text == i.to_string()), "{n}");
@@ -36,9 +36,9 @@ fn panics_drop_everything_once() {
             let drops = Drops::new();
             let one =
                 |i: usize| if i == bad { plan("filter") } else { (!i.is_multiple_of(3)).then(|| (i, drops.one())) };
-            catch_planned("filter", || rt.run(|| par::collect_some(0..2000, one)));
+            catch_planned("filter", || rt.run(|| par::filter_map_index(0..2000, one)));
             drops.assert_all(drops.made());
-            let kept = rt.run(|| par::collect_some(0..2000, |i| (i != bad).then(|| (i, drops.one()))));
+            let kept = rt.run(|| par::filter_map_index(0..2000, |i| (i != bad).then(|| (i, drops.one()))));
             assert!(kept.iter().map(|one| one.0).eq((0..2000).filter(|i| *i != bad)));
             drop(kept);
             drops.assert_all(drops.made());
@@ -52,7 +52,7 @@ fn cancelled_in_the_middle() {
         let (began, drops) = (Arc::new(AtomicUsize::new(0)), Drops::new());
         let (b, d) = (began.clone(), drops.clone());
         let h = rt.spawn(move || {
-            par::collect_some(0..1000_usize, |i| {
+            par::filter_map_index(0..1000_usize, |i| {
                 let own = i.is_multiple_of(2).then(|| d.one());
                 if b.fetch_add(1, SeqCst) > 20 {
                     myriad::time::sleep(Duration::from_secs(3600));

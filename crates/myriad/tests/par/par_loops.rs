@@ -74,7 +74,7 @@ fn the_longest_ranges() {
     in_both_modes(|rt| {
         rt.run(|| {
             let sum = AtomicUsize::new(0);
-            par::each(-3..4_i8, |i| _ = sum.fetch_add(i.unsigned_abs().into(), Relaxed));
+            par::for_each_index(-3..4_i8, |i| _ = sum.fetch_add(i.unsigned_abs().into(), Relaxed));
             assert_eq!(sum.load(Relaxed), 12);
             for schedule in SCHEDULES {
                 let long = Loop::new(1..usize::MAX).schedule(schedule).grain(usize::MAX / 5);
@@ -117,24 +117,24 @@ fn the_longest_slices() {
             }
             // All of them would take for ever: the first one that unwinds ends it.
             catch_planned("result", || {
-                par::collect(0..usize::MAX, |i| {
+                par::map_index(0..usize::MAX, |i| {
                     if i == 300 {
                         plan("result")
                     }
                 })
             });
             catch_planned("result", || {
-                par::collect_some(0..usize::MAX, |i| (i != 300).then_some(()).or_else(|| plan("result")))
+                par::filter_map_index(0..usize::MAX, |i| (i != 300).then_some(()).or_else(|| plan("result")))
             });
             catch_planned("grain", || {
-                Loop::new(0..usize::MAX).grain(usize::MAX).collect(|i| {
+                Loop::new(0..usize::MAX).grain(usize::MAX).map(|i| {
                     if i == 300 {
                         plan("grain")
                     }
                 })
             });
             catch_planned("value", || {
-                par::map_reduce(
+                par::map_reduce_index(
                     0..usize::MAX,
                     |i| {
                         if i == 300 {
@@ -146,7 +146,7 @@ fn the_longest_slices() {
                 )
             });
             catch_planned("capacity", || {
-                let caught = std::panic::catch_unwind(|| par::collect(0..usize::MAX, |i| i as u8));
+                let caught = std::panic::catch_unwind(|| par::map_index(0..usize::MAX, |i| i as u8));
                 assert!(caught.is_err());
                 plan("capacity")
             });
@@ -212,7 +212,7 @@ fn the_others_take_part_by_themselves() {
         rt.run(|| {
             let owner = std::thread::current().id();
             assert_ne!(owner, here);
-            par::each(0..10_000_000_usize, |_| {
+            par::for_each_index(0..10_000_000_usize, |_| {
                 if met.load(Relaxed) == 0 {
                     std::thread::yield_now();
                     if std::thread::current().id() != owner {
@@ -393,7 +393,7 @@ fn loops_in_loops_in_tasks() {
         let hits = AtomicUsize::new(0);
         rt.run(|| {
             let outer: Vec<_> =
-                (0..3).map(|_| myriad::spawn(|| par::map_reduce(0..30_u64, |i| i, 0, |a, b| a + b))).collect();
+                (0..3).map(|_| myriad::spawn(|| par::map_reduce_index(0..30_u64, |i| i, 0, |a, b| a + b))).collect();
             Loop::new(0..20).schedule(Schedule::Greedy).run(|_| {
                 Loop::new(0..10).grain(1).run(|_| {
                     Loop::new(0..5).schedule(Schedule::Static).run(|_| _ = hits.fetch_add(1, Relaxed));
@@ -444,7 +444,7 @@ fn cancelled_between_bodies() {
         let token = cancel::Token::new();
         let cancelled = rt.run(|| {
             token.run(|| {
-                par::each(0..usize::MAX, |i| {
+                par::for_each_index(0..usize::MAX, |i| {
                     if i == 10 {
                         token.cancel()
                     }
@@ -472,7 +472,7 @@ fn foreign_threads() {
                 for schedule in SCHEDULES {
                     Loop::new(0..100).schedule(schedule).run(|i| _ = sum.fetch_add(i, Relaxed));
                 }
-                par::for_each_of(0..100, |i| _ = sum.fetch_add(i, Relaxed));
+                par::for_each_bridge(0..100, |i| _ = sum.fetch_add(i, Relaxed));
             });
         }
     });
@@ -578,7 +578,7 @@ fn any_iterator() {
                 }
             });
             let seen = Mutex::new(BTreeSet::new());
-            par::for_each_of(&rx, |(i, _own)| {
+            par::for_each_bridge(&rx, |(i, _own)| {
                 myriad::yield_now();
                 assert!(locked(&seen).insert(i));
             });
@@ -601,12 +601,12 @@ fn iterators_and_panics() {
                 plan(&format!("item {i}"));
             }
         };
-        catch_planned("item 3", || rt.run(|| par::for_each_of(0..100, body)));
+        catch_planned("item 3", || rt.run(|| par::for_each_bridge(0..100, body)));
         assert_eq!(ran.swap(0, Relaxed), 100);
         let items = (0..100).map(|i| if i == 50 { plan("iterator") } else { i });
-        catch_planned("iterator", || rt.run(|| par::for_each_of(items, |_| _ = ran.fetch_add(1, Relaxed))));
+        catch_planned("iterator", || rt.run(|| par::for_each_bridge(items, |_| _ = ran.fetch_add(1, Relaxed))));
         assert_eq!(ran.load(Relaxed), 50);
-        let h = rt.spawn(|| par::for_each_of(std::iter::repeat(()), |()| ()));
+        let h = rt.spawn(|| par::for_each_bridge(std::iter::repeat(()), |()| ()));
         h.cancel();
         assert!(h.join().unwrap_err().is_cancelled());
     });

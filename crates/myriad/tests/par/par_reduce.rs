@@ -11,7 +11,7 @@ fn results_in_order() {
     in_both_modes(|rt| {
         for n in [0_usize, 1, 2, 511, 513, 5000, 50_000] {
             let (squares, words) = rt.run(|| {
-                let squares = par::collect(0..n, |i| i * i);
+                let squares = par::map_index(0..n, |i| i * i);
                 let words = par::map(&squares, |x| x.to_string());
                 (squares, words)
             });
@@ -19,7 +19,7 @@ fn results_in_order() {
             assert!(words.iter().zip(&squares).all(|(word, x)| *word == x.to_string()), "{n}");
             assert_eq!((squares.len(), words.len()), (n, n));
         }
-        assert_eq!(rt.run(|| par::collect(0..1000_u64, |_| ())).len(), 1000);
+        assert_eq!(rt.run(|| par::map_index(0..1000_u64, |_| ())).len(), 1000);
     });
 }
 
@@ -32,8 +32,8 @@ fn results_with_a_grain() {
             for grain in [1, 3, 1000, usize::MAX] {
                 let over = || par::Loop::new(0..n).grain(grain);
                 let (squares, odd, text) = rt.run(|| {
-                    let squares = over().collect(|i| i * i);
-                    let odd = over().collect_some(|i| (i % 2 == 1).then_some(i));
+                    let squares = over().map(|i| i * i);
+                    let odd = over().filter_map(|i| (i % 2 == 1).then_some(i));
                     (squares, odd, over().map_reduce(|i| format!("{i} "), String::new(), |a, b| a + &b))
                 });
                 assert!(squares.into_iter().eq((0..n).map(|i| i * i)), "{n} by {grain}");
@@ -45,7 +45,7 @@ fn results_with_a_grain() {
     // What is one leaf is one task's, from the first to the last.
     each(&[2], |rt| {
         let tasks = rt.run(|| {
-            par::Loop::new(0..64_usize).grain(16).collect(|i| {
+            par::Loop::new(0..64_usize).grain(16).map(|i| {
                 // Each leaf's first waits a little, so that another worker would have time to take
                 // the rest of it.
                 if i % 16 == 0 {
@@ -66,7 +66,7 @@ fn operands_keep_their_order() {
             let words: Vec<String> = (0..n).map(|i| format!("{i} ")).collect();
             let all = rt.run(|| par::reduce(&words, String::from("nothing"), |a, b| a + &b));
             assert_eq!(all, if n == 0 { "nothing".into() } else { words.concat() });
-            let all = rt.run(|| par::map_reduce(0..n, |i| format!("{i} "), String::new(), |a, b| a + &b));
+            let all = rt.run(|| par::map_reduce_index(0..n, |i| format!("{i} "), String::new(), |a, b| a + &b));
             assert_eq!(all, words.concat());
         }
     });
@@ -80,7 +80,7 @@ fn floats_have_the_same_bits() {
     let calculate = || {
         let sum = par::sum(&xs);
         let reduced = par::reduce(&xs, 0.0, |a, b| a + b);
-        let mapped = par::map_reduce(0..xs.len(), |i| xs[i] / 3.0, 0.0, |a, b| a + b);
+        let mapped = par::map_reduce_index(0..xs.len(), |i| xs[i] / 3.0, 0.0, |a, b| a + b);
         let mut prefixes = xs.clone();
         par::prefix_sum(&mut prefixes);
         let prefixes = prefixes.iter().fold(0_u64, |hash, x| hash.wrapping_mul(31).wrapping_add(x.to_bits()));
@@ -117,7 +117,7 @@ fn panics_drop_everything_once() {
         for bad in [0, 1, 700, 1999] {
             let drops = Drops::new();
             catch_planned("map", || {
-                rt.run(|| par::collect(0..2000, |i| if i == bad { plan("map") } else { (i, drops.one()) }))
+                rt.run(|| par::map_index(0..2000, |i| if i == bad { plan("map") } else { (i, drops.one()) }))
             });
             drops.assert_all(drops.made());
             let made = drops.made();
@@ -128,11 +128,11 @@ fn panics_drop_everything_once() {
                 (a.0, drops.one())
             };
             catch_planned("op", || {
-                rt.run(|| par::map_reduce(0..2000, |i| (i, drops.one()), (0, drops.one()), combine))
+                rt.run(|| par::map_reduce_index(0..2000, |i| (i, drops.one()), (0, drops.one()), combine))
             });
             assert!(drops.made() > made);
             drops.assert_all(drops.made());
-            let lengths = rt.run(|| par::collect(0..2000, |i| (i, drops.one()))).len();
+            let lengths = rt.run(|| par::map_index(0..2000, |i| (i, drops.one()))).len();
             assert_eq!(lengths, 2000);
             drops.assert_all(drops.made());
         }
@@ -151,7 +151,9 @@ fn a_panic_stops_the_others() {
             // Bounded, so that a fault fails instead of hanging.
             1
         };
-        catch_planned("stop", || rt.run(|| par::map_reduce(0..usize::MAX, body, 0, |a: usize, b| a.wrapping_add(b))));
+        catch_planned("stop", || {
+            rt.run(|| par::map_reduce_index(0..usize::MAX, body, 0, |a: usize, b| a.wrapping_add(b)))
+        });
         assert!(ran.load(Relaxed) < 1_000_000);
     });
 }
@@ -162,7 +164,7 @@ fn cancelled_in_the_middle() {
         let (began, drops) = (Arc::new(AtomicUsize::new(0)), Drops::new());
         let (b, d) = (began.clone(), drops.clone());
         let h = rt.spawn(move || {
-            par::collect(0..1000, |_| {
+            par::map_index(0..1000, |_| {
                 let own = d.one();
                 if b.fetch_add(1, SeqCst) > 20 {
                     myriad::time::sleep(Duration::from_secs(3600));
@@ -186,14 +188,14 @@ fn operators_that_block_and_nest() {
             let row = |i: u64| {
                 let _guard = lock.lock().unwrap();
                 myriad::yield_now();
-                par::map_reduce(0..20_u64, |j| i * j, 0, |a, b| a + b)
+                par::map_reduce_index(0..20_u64, |j| i * j, 0, |a, b| a + b)
             };
-            par::map_reduce(0..50_u64, row, 0, |a, b| {
+            par::map_reduce_index(0..50_u64, row, 0, |a, b| {
                 myriad::yield_now();
                 a + b
             })
         });
         assert_eq!(total, 190 * 1225);
     });
-    assert_eq!(par::sum(&par::collect(0..100_000_u64, |i| i)), 4_999_950_000);
+    assert_eq!(par::sum(&par::map_index(0..100_000_u64, |i| i)), 4_999_950_000);
 }

@@ -276,7 +276,7 @@ fn cancelled_in_the_middle() {
 fn scans_in_loops_and_on_foreign_threads() {
     in_both_modes(|rt| {
         rt.run(|| {
-            par::each(0..20, |_| {
+            par::for_each_index(0..20, |_| {
                 let mut xs = vec![1_u32; 30_000];
                 par::scan_inclusive(&mut xs, |a, b| a + b);
                 assert_eq!(xs[29_999], 30_000);

@@ -36,8 +36,8 @@ struct Arm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Waits,
-    Slides,
-    Drops,
+    DropsOldest,
+    DropsNewest,
 }
 
 /// The model of a channel. Who waits stands here as (number of the wait, number of the arm).
@@ -133,7 +133,7 @@ impl Model {
         let channel = &mut self.channels[c];
         if channel.buffer.len() >= channel.limit {
             assert_ne!(channel.kind, Kind::Waits);
-            if channel.kind == Kind::Drops {
+            if channel.kind == Kind::DropsNewest {
                 return Brought::Sent(Ok(()));
             }
             channel.buffer.pop_front();
@@ -251,12 +251,13 @@ fn run(seed: u64, steps: usize) {
     let mut model = Model { channels: Vec::new(), waits: BTreeMap::new() };
     let mut real = Real { tx: Vec::new(), rx: Vec::new(), count: Arc::default() };
     for _ in 0..n {
-        let (kind, limit) = [(Kind::Waits, 0), (Kind::Waits, 1), (Kind::Waits, 3), (Kind::Slides, 2), (Kind::Drops, 1)]
-            [random.below(5)];
+        let (kind, limit) =
+            [(Kind::Waits, 0), (Kind::Waits, 1), (Kind::Waits, 3), (Kind::DropsOldest, 2), (Kind::DropsNewest, 1)]
+                [random.below(5)];
         let (tx, rx) = match kind {
             Kind::Waits => bounded(limit),
-            Kind::Slides => sliding(limit),
-            Kind::Drops => dropping(limit),
+            Kind::DropsOldest => bounded_drop_oldest(limit),
+            Kind::DropsNewest => bounded_drop_newest(limit),
         };
         real.tx.push(tx);
         real.rx.push(rx);

@@ -277,8 +277,8 @@ fn round(rt: &myriad::Runtime, random: &mut Random, what: &str) -> usize {
         1 => bounded(1),
         2 => bounded(4),
         3 => unbounded(),
-        4 => sliding(2),
-        _ => dropping(2),
+        4 => bounded_drop_oldest(2),
+        _ => bounded_drop_newest(2),
     });
     let keeps_all = kinds.map(|kind| kind < 4) == [true; 2];
     let (senders, each) = (1 + random.below(4), 1 + random.below(150));

@@ -22,24 +22,24 @@ fn go(
 ) {
     let mut at = from;
     let mut split = grain.is_split_due_at_once(to - at);
-    let alarm = stop.alarm();
+    let guard = stop.on_unwind();
     while !split {
         cancel::check();
         if stop.is_set() {
-            return alarm.disarm();
+            return guard.disarm();
         }
         let now = grain.begin(to - at);
         let end = at + now.len;
         if piece(at, end).is_break() {
-            return alarm.disarm();
+            return guard.disarm();
         }
         at = end;
         if at == to {
-            return alarm.disarm();
+            return guard.disarm();
         }
         split = grain.end(now, to - at);
     }
-    alarm.disarm();
+    guard.disarm();
     let middle = at + (to - at) / 2;
     debug_assert!(at < middle, "nothing is split but two numbers or more");
     let grain = grain.for_a_part();

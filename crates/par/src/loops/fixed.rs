@@ -48,12 +48,12 @@ pub(super) fn fan_out(tasks: usize, task: &(impl Fn(usize, &Stop) + Sync)) {
 
 fn fan_out_from(from: usize, to: usize, task: &(impl Fn(usize, &Stop) + Sync), stop: &Stop) {
     if to - from == 1 {
-        let alarm = stop.alarm();
+        let guard = stop.on_unwind();
         cancel::check();
         if !stop.is_set() {
             task(from, stop);
         }
-        return alarm.disarm();
+        return guard.disarm();
     }
     let middle = from + (to - from) / 2;
     let near = || {

@@ -21,18 +21,19 @@ use myriad_sync::lock::Mutex;
 /// iterator panics: no more items are taken, and when all bodies have ended that panic goes on.
 ///
 /// # Cancellation
-/// As [`each`](crate::each).
+/// As [`for_each_index`](crate::for_each_index).
 ///
 /// # Examples
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// let text = "some words\nin some\nlines";
 /// let words = AtomicUsize::new(0);
-/// myriad::par::for_each_of(text.lines(), |line| _ = words.fetch_add(line.split(' ').count(), Relaxed));
+/// myriad::par::for_each_bridge(text.lines(), |line| _ = words.fetch_add(line.split(' ').count(), Relaxed));
 /// assert_eq!(words.into_inner(), 5);
 /// ```
+#[doc(alias = "par_bridge")]
 #[track_caller]
-pub fn for_each_of<I>(items: I, body: impl Fn(I::Item) + Sync)
+pub fn for_each_bridge<I>(items: I, body: impl Fn(I::Item) + Sync)
 where
     I: IntoIterator<IntoIter: Send, Item: Send>,
 {

@@ -1,7 +1,7 @@
 //! Parallel loops.
 //!
 //! ```text
-//!  Dynamic   [piece][piece]...|------- the far half, when somebody is hungry -------|   dynamic.rs, grain.rs
+//!  Dynamic   [piece][piece]...|------- the far half, when a worker is idle ---------|   dynamic.rs, grain.rs
 //!  Static    [ block 0 ][ block 1 ] ... one for each worker                             fixed.rs
 //!  Greedy    a counter; each task takes the next grain                                  fixed.rs
 //! ```
@@ -17,7 +17,7 @@ mod slices;
 
 pub use index::Index;
 pub(crate) use index::len;
-pub use items::for_each_of;
+pub use items::for_each_bridge;
 pub use slices::{for_each, for_each_chunk, for_each_chunk_mut, for_each_mut};
 
 use crate::failures::{Collector, Panics, run_each};
@@ -72,7 +72,7 @@ impl<I: Index> Loop<I> {
     /// rest. For `Dynamic`, the default is as many as take a microsecond, found by measuring; with
     /// a grain that is given nothing is measured, and the loop is split from its beginning: a grain
     /// of 1 is for a few bodies that take long. For `Greedy` the default is 1. For `Static` it
-    /// means nothing. For results ([`collect`](Self::collect), [`map_reduce`](Self::map_reduce)) it
+    /// means nothing. For results ([`map`](Self::map), [`map_reduce`](Self::map_reduce)) it
     /// is the size of a leaf.
     ///
     /// # Panics
@@ -258,10 +258,11 @@ impl<I: Index> Loop<I> {
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// let hits: Vec<AtomicUsize> = (0..10).map(|_| AtomicUsize::new(0)).collect();
-/// myriad::par::each(0..1000, |i| _ = hits[i % 10].fetch_add(1, Relaxed));
+/// myriad::par::for_each_index(0..1000, |i| _ = hits[i % 10].fetch_add(1, Relaxed));
 /// assert!(hits.into_iter().all(|hits| hits.into_inner() == 100));
 /// ```
+#[doc(alias = "into_par_iter")]
 #[track_caller]
-pub fn each<I: Index>(range: Range<I>, body: impl Fn(I) + Sync) {
+pub fn for_each_index<I: Index>(range: Range<I>, body: impl Fn(I) + Sync) {
     Loop::new(range).run(body);
 }

@@ -6,71 +6,71 @@ use std::ops::Range;
 
 impl<I: Index> Loop<I> {
     /// Calls `f` for each number, and returns the results in their order:
-    /// [`collect`](crate::collect) with a [grain](Self::grain).
+    /// [`map_index`](crate::map_index) with a [grain](Self::grain).
     ///
     /// A leaf of the tree has as many numbers as the grain says, and is not cut. The default is by
     /// the range's length alone, a 512th of it, and 4096 at most. Schedule and tasks mean nothing
     /// here.
     ///
     /// # Blocking
-    /// As [`collect`](crate::collect).
+    /// As [`map_index`](crate::map_index).
     ///
     /// # Panics
-    /// As [`collect`](crate::collect).
+    /// As [`map_index`](crate::map_index).
     ///
     /// # Cancellation
-    /// As [`collect`](crate::collect).
+    /// As [`map_index`](crate::map_index).
     ///
     /// # Examples
     /// ```
-    /// let squares = myriad::par::Loop::new(0..100_u64).grain(25).collect(|i| i * i);
+    /// let squares = myriad::par::Loop::new(0..100_u64).grain(25).map(|i| i * i);
     /// assert_eq!(squares[99], 9801);
     /// ```
     #[track_caller]
-    pub fn collect<R: Send>(self, f: impl Fn(I) -> R + Sync) -> Vec<R> {
+    pub fn map<R: Send>(self, f: impl Fn(I) -> R + Sync) -> Vec<R> {
         let (range, size) = self.leaves();
         map::by_leaves(range, size, f)
     }
 
     /// Calls `f` for each number, and returns the results that are not `None`, in their order:
-    /// [`collect_some`](crate::collect_some) with a [grain](Self::grain), as
-    /// [`collect`](Self::collect) has it.
+    /// [`filter_map_index`](crate::filter_map_index) with a [grain](Self::grain), as
+    /// [`map`](Self::map) has it.
     ///
     /// # Blocking
-    /// As [`collect_some`](crate::collect_some).
+    /// As [`filter_map_index`](crate::filter_map_index).
     ///
     /// # Panics
-    /// As [`collect_some`](crate::collect_some).
+    /// As [`filter_map_index`](crate::filter_map_index).
     ///
     /// # Cancellation
-    /// As [`collect_some`](crate::collect_some).
+    /// As [`filter_map_index`](crate::filter_map_index).
     ///
     /// # Examples
     /// ```
-    /// let even = myriad::par::Loop::new(0..10).grain(4).collect_some(|i| (i % 2 == 0).then_some(i));
+    /// let even = myriad::par::Loop::new(0..10).grain(4).filter_map(|i| (i % 2 == 0).then_some(i));
     /// assert_eq!(even, [0, 2, 4, 6, 8]);
     /// ```
     #[track_caller]
-    pub fn collect_some<R: Send>(self, f: impl Fn(I) -> Option<R> + Sync) -> Vec<R> {
+    pub fn filter_map<R: Send>(self, f: impl Fn(I) -> Option<R> + Sync) -> Vec<R> {
         let (range, size) = self.leaves();
         filter::by_leaves(range, size, f)
     }
 
     /// Combines `f` of each number, in their order; `id` for an empty range:
-    /// [`map_reduce`](crate::map_reduce) with a [grain](Self::grain), as [`collect`](Self::collect)
-    /// has it.
+    /// [`map_reduce_index`](crate::map_reduce_index) with a [grain](Self::grain), as
+    /// [`map`](Self::map) has it.
     ///
     /// The grain is part of the tree's shape: with floats another grain may give other last bits,
     /// the same grain gives the same.
     ///
     /// # Blocking
-    /// As [`map_reduce`](crate::map_reduce).
+    /// As [`map_reduce_index`](crate::map_reduce_index).
     ///
     /// # Panics
-    /// As [`map_reduce`](crate::map_reduce).
+    /// As [`map_reduce_index`](crate::map_reduce_index).
     ///
     /// # Cancellation
-    /// As [`map_reduce`](crate::map_reduce).
+    /// As [`map_reduce_index`](crate::map_reduce_index).
     ///
     /// # Examples
     /// ```

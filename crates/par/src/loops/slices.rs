@@ -7,13 +7,13 @@ use std::num::NonZero;
 /// Calls `body` for each element, in parallel.
 ///
 /// # Blocking
-/// As [`each`](crate::each), over the elements' indices.
+/// As [`for_each_index`](crate::for_each_index), over the elements' indices.
 ///
 /// # Panics
-/// As [`each`](crate::each), over the elements' indices.
+/// As [`for_each_index`](crate::for_each_index), over the elements' indices.
 ///
 /// # Cancellation
-/// As [`each`](crate::each), over the elements' indices.
+/// As [`for_each_index`](crate::for_each_index), over the elements' indices.
 ///
 /// # Examples
 /// ```
@@ -32,13 +32,13 @@ pub fn for_each<T: Sync>(xs: &[T], body: impl Fn(&T) + Sync) {
 /// The same for elements that `body` changes.
 ///
 /// # Blocking
-/// As [`each`](crate::each), over the elements' indices.
+/// As [`for_each_index`](crate::for_each_index), over the elements' indices.
 ///
 /// # Panics
-/// As [`each`](crate::each), over the elements' indices.
+/// As [`for_each_index`](crate::for_each_index), over the elements' indices.
 ///
 /// # Cancellation
-/// As [`each`](crate::each), over the elements' indices.
+/// As [`for_each_index`](crate::for_each_index), over the elements' indices.
 ///
 /// # Examples
 /// ```
@@ -60,13 +60,16 @@ pub fn for_each_mut<T: Send>(xs: &mut [T], body: impl Fn(&mut T) + Sync) {
 /// shorter.
 ///
 /// # Blocking
-/// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
+/// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
+/// 0.
 ///
 /// # Panics
-/// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
+/// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
+/// 0.
 ///
 /// # Cancellation
-/// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
+/// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
+/// 0.
 ///
 /// # Examples
 /// ```
@@ -87,13 +90,16 @@ pub fn for_each_chunk<T: Sync>(xs: &[T], size: usize, body: impl Fn(usize, &[T])
 /// The same for parts that `body` changes.
 ///
 /// # Blocking
-/// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
+/// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
+/// 0.
 ///
 /// # Panics
-/// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
+/// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
+/// 0.
 ///
 /// # Cancellation
-/// As [`each`](crate::each), over the parts' numbers. Panics also if `size` is 0.
+/// As [`for_each_index`](crate::for_each_index), over the parts' numbers. Panics also if `size` is
+/// 0.
 ///
 /// # Examples
 /// ```

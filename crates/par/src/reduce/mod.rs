@@ -37,7 +37,7 @@ pub(crate) fn leaf_size(len: usize) -> usize {
 /// If the operator panics: no more parts begin, and when all have ended a panic goes on.
 ///
 /// # Cancellation
-/// As [`each`](crate::each).
+/// As [`for_each_index`](crate::for_each_index).
 ///
 /// # Examples
 /// ```
@@ -75,17 +75,17 @@ where
 /// If `f` or the operator panics: no more parts begin, and when all have ended a panic goes on.
 ///
 /// # Cancellation
-/// As [`each`](crate::each).
+/// As [`for_each_index`](crate::for_each_index).
 ///
 /// # Examples
 /// ```
 /// // Wallis: pi / 2 = (2/1 * 2/3) * (4/3 * 4/5) * ...
 /// let factor = |i: u32| { let x = f64::from(2 * i + 2).powi(2); x / (x - 1.0) };
-/// let half = myriad::par::map_reduce(0..1_000_000, factor, 1.0, |a, b| a * b);
+/// let half = myriad::par::map_reduce_index(0..1_000_000, factor, 1.0, |a, b| a * b);
 /// assert!((half * 2.0 - std::f64::consts::PI).abs() < 1e-5);
 /// ```
 #[track_caller]
-pub fn map_reduce<I, T>(range: Range<I>, f: impl Fn(I) -> T + Sync, id: T, op: impl Fn(T, T) -> T + Sync) -> T
+pub fn map_reduce_index<I, T>(range: Range<I>, f: impl Fn(I) -> T + Sync, id: T, op: impl Fn(T, T) -> T + Sync) -> T
 where
     I: Index,
     T: Send,

@@ -22,7 +22,7 @@ const LANES: usize = 16;
 /// If an integer overflows, where that is checked; else it wraps around.
 ///
 /// # Cancellation
-/// As [`each`](crate::each).
+/// As [`for_each_index`](crate::for_each_index).
 ///
 /// # Examples
 /// ```

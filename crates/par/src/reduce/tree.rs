@@ -4,14 +4,14 @@
 //!  node(lo, hi): left = node(lo, m), right = node(m, hi), with m = lo + the largest power of two below hi - lo
 //!
 //!  leaf by leaf:   done = [8][2][1]   the complete trees of lo..at, as the bits of at - lo: a binary counter
-//!  somebody is hungry, at < m:     join(go on with lo..m, node(m, hi))
+//!  a worker is idle,   at < m:     join(go on with lo..m, node(m, hi))
 //!                      at >= m:    done[0] is node(lo, m); go on with m..hi, which may split in its turn
 //! ```
 //! So whoever works on a node, and wherever it is split, combines the same values: what a serial
 //! run would do leaf by leaf, too.
 //!
 //! **Rejected.** Recursion by halves with a look at each node: the decision not to split the root
-//! is made before anybody can be hungry, and then half of all is out of reach. Blocks per worker:
+//! is made before any worker can be idle, and then half of all is out of reach. Blocks per worker:
 //! the result would depend on their number.
 
 use crate::grain::Grain;
@@ -47,11 +47,11 @@ where
 
     /// The same, when the leaves up to `at` are done.
     fn go_on(&self, mut done: Vec<T>, mut at: usize, lo: usize, hi: usize, mut grain: Grain) -> Option<T> {
-        let alarm = self.stop.alarm();
+        let guard = self.stop.on_unwind();
         loop {
             cancel::check();
             if self.stop.is_set() {
-                alarm.disarm();
+                guard.disarm();
                 return None;
             }
             let piece = grain.begin(hi - at);
@@ -65,11 +65,11 @@ where
             at += piece.len;
             if at == hi {
                 let value = done.into_iter().rev().reduce(|right, left| (self.op)(left, right));
-                alarm.disarm();
+                guard.disarm();
                 return value;
             }
             if grain.end(piece, hi - at) {
-                alarm.disarm();
+                guard.disarm();
                 return self.split(done, at, lo, hi, grain);
             }
         }

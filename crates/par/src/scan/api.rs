@@ -1,7 +1,7 @@
 //! What people call.
 
 use super::kernel::{Exclusive, Inclusive};
-use super::place::{InPlace, To};
+use super::source::{InPlace, To};
 use super::team;
 use crate::number::Number;
 use crate::raw::Parts;
@@ -28,7 +28,7 @@ use myriad_core::engine::split::on_worker;
 /// in any case.
 ///
 /// # Cancellation
-/// As [`each`](crate::each), and as a panic for the elements.
+/// As [`for_each_index`](crate::for_each_index), and as a panic for the elements.
 ///
 /// # Examples
 /// ```
@@ -39,7 +39,7 @@ use myriad_core::engine::split::on_worker;
 #[track_caller]
 pub fn scan_inclusive<T: Send + Sync>(xs: &mut [T], op: impl Fn(&T, &T) -> T + Sync) {
     let len = xs.len();
-    let kernel = Inclusive { place: InPlace(Parts::new(xs)), op };
+    let kernel = Inclusive { source: InPlace(Parts::new(xs)), op };
     on_worker(|| team::scan(&kernel, len, None));
 }
 
@@ -64,7 +64,7 @@ pub fn scan_inclusive<T: Send + Sync>(xs: &mut [T], op: impl Fn(&T, &T) -> T + S
 #[track_caller]
 pub fn scan_exclusive<T: Clone + Send + Sync>(xs: &mut [T], id: T, op: impl Fn(&T, &T) -> T + Sync) -> T {
     let len = xs.len();
-    let kernel = Exclusive { place: InPlace(Parts::new(xs)), op };
+    let kernel = Exclusive { source: InPlace(Parts::new(xs)), op };
     let all = on_worker(|| team::scan(&kernel, len, Some(id))).expect("there was one at the beginning");
     after(kernel, all)
 }
@@ -89,7 +89,7 @@ pub fn scan_exclusive<T: Clone + Send + Sync>(xs: &mut [T], id: T, op: impl Fn(&
 #[track_caller]
 pub fn scan_inclusive_to<T: Clone + Send + Sync>(from: &[T], to: &mut [T], op: impl Fn(&T, &T) -> T + Sync) {
     let len = same_length(from, to);
-    let kernel = Inclusive { place: To { from, to: Parts::new(to) }, op };
+    let kernel = Inclusive { source: To { from, to: Parts::new(to) }, op };
     on_worker(|| team::scan(&kernel, len, None));
 }
 
@@ -118,7 +118,7 @@ pub fn scan_exclusive_to<T: Clone + Send + Sync>(
     op: impl Fn(&T, &T) -> T + Sync,
 ) -> T {
     let len = same_length(from, to);
-    let kernel = Exclusive { place: To { from, to: Parts::new(to) }, op };
+    let kernel = Exclusive { source: To { from, to: Parts::new(to) }, op };
     let all = on_worker(|| team::scan(&kernel, len, Some(id))).expect("there was one at the beginning");
     after(kernel, all)
 }
@@ -146,8 +146,8 @@ pub fn scan_exclusive_to<T: Clone + Send + Sync>(
 #[track_caller]
 pub fn prefix_sum<T: Number>(xs: &mut [T]) {
     let len = xs.len();
-    let place = InPlace(Parts::new(xs));
-    let kernel = Inclusive { place, op: |a: &T, b: &T| *a + *b };
+    let source = InPlace(Parts::new(xs));
+    let kernel = Inclusive { source, op: |a: &T, b: &T| *a + *b };
     if T::IS_EXACT {
         on_worker(|| team::scan(&kernel, len, None));
     } else {

@@ -8,17 +8,17 @@
 //! *Prefix* of a block: the combination of everything up to its end. Blocks are claimed in order,
 //! so the lowest block without a prefix is in the hands of somebody who needs nobody else.
 //!
-//! **Invariants.** (C1) Only who has claimed a block writes to its place, and each of the two
+//! **Invariants.** (C1) Only who has claimed a block writes to its entry, and each of the two
 //! values once, before the state that says so. (C2) What was written stands, unchanged, until the
 //! chain is dropped: references to it may be kept.
 //!
 //! **Ordering.** A value against its readers: the state's Release with the Acquire in `look_back`.
-//! A state against somebody who is about to sleep: store, fence, look at `sleepers` against count,
-//! fence, look at the state. The sleeper looks under the lock that the waker takes to notify, so
-//! what comes after its look finds it waiting.
+//! A state against somebody who is about to sleep: store, fence, read `sleepers` against count,
+//! fence, read the state. The sleeper reads it under the lock that the waker takes to notify, so
+//! what comes after that finds it waiting.
 //!
-//! **Rejected.** A ring of places, used again: less memory (a block of 32 KiB has a place of 128
-//! bytes), but who uses a place again would have to know that nobody looks back to it any more. To
+//! **Rejected.** A ring of entries, used again: less memory (a block of 32 KiB has an entry of 128
+//! bytes), but who uses an entry again would have to know that nobody looks back to it any more. To
 //! spin for the block before: who has it may be set aside, on this very worker.
 //!
 //! Tests: `tests/loom/scan.rs`.
@@ -39,7 +39,7 @@ const PREFIX: u8 = 2;
 pub(super) struct Chain<'a, T> {
     /// The prefix of all that comes before the first block.
     before: Option<Prefix<'a, T>>,
-    places: Box<[Line<BlockState<'a, T>>]>,
+    blocks: Box<[Line<BlockState<'a, T>>]>,
     failed: AtomicBool,
     sleepers: AtomicUsize,
     lock: Mutex<()>,
@@ -58,14 +58,14 @@ impl<T> BlockState<'_, T> {
     /// The block's aggregate.
     ///
     /// # Safety
-    /// The caller has read, with Acquire, a state of this place that is not `EMPTY`.
+    /// The caller has read, with Acquire, a state of this entry that is not `EMPTY`.
     unsafe fn published_aggregate(&self) -> &T {
         // SAFETY: it was written before that state (C1), and stands (C2).
         self.aggregate.with(|aggregate| unsafe { (*aggregate).as_ref() }).expect("it was set")
     }
 }
 
-// SAFETY: a place is written by one thread before it is published, and only read after (C1, C2);
+// SAFETY: an entry is written by one thread before it is published, and only read after (C1, C2);
 // values are read by and dropped on other threads, which `T: Send + Sync` allows.
 unsafe impl<T: Send + Sync> Sync for Chain<'_, T> {}
 // SAFETY: values are dropped on other threads, which `T: Send + Sync` allows.
@@ -74,14 +74,14 @@ unsafe impl<T: Send + Sync> Send for Chain<'_, T> {}
 impl<'a, T: Send + Sync> Chain<'a, T> {
     /// A chain of so many blocks.
     pub(super) fn new(before: Option<Prefix<'a, T>>, blocks: usize) -> Self {
-        let place = || BlockState {
+        let empty = || BlockState {
             state: AtomicU8::new(EMPTY),
             aggregate: UnsafeCell::new(None),
             prefix: UnsafeCell::new(None),
         };
         Chain {
             before,
-            places: (0..blocks).map(|_| Line(place())).collect(),
+            blocks: (0..blocks).map(|_| Line(empty())).collect(),
             failed: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
             lock: Mutex::new(()),
@@ -94,13 +94,13 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// # Safety
     /// The caller has claimed the block, and does this once.
     pub(super) unsafe fn set_aggregate(&self, block: usize, value: T, publish: bool) {
-        let place = &self.places[block];
+        let entry = &self.blocks[block];
         // SAFETY: the block is the caller's, who does this once (this method's contract); nobody
-        // looks before the state says so (C1).
-        place.aggregate.with_mut(|aggregate| unsafe { *aggregate = Some(value) });
+        // reads before the state says so (C1).
+        entry.aggregate.with_mut(|aggregate| unsafe { *aggregate = Some(value) });
         if publish {
             // Release: the value, for the Acquire in `look_back`.
-            place.state.store(AGGREGATE, ord(Release, "aggregate-release"));
+            entry.state.store(AGGREGATE, ord(Release, "aggregate-release"));
             self.tell();
         }
     }
@@ -111,7 +111,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// The caller has claimed the block, and has set its aggregate.
     pub(super) unsafe fn aggregate(&self, block: usize) -> &T {
         // SAFETY: the aggregate was set, by the caller (this method's contract), and stands (C2).
-        self.places[block].aggregate.with(|aggregate| unsafe { (*aggregate).as_ref().expect("it was set") })
+        self.blocks[block].aggregate.with(|aggregate| unsafe { (*aggregate).as_ref().expect("it was set") })
     }
 
     /// The prefix of a block is known; `None` if it is the block's aggregate.
@@ -119,12 +119,12 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// # Safety
     /// The caller has claimed the block, and does this once.
     pub(super) unsafe fn set_prefix(&self, block: usize, value: Option<Prefix<'a, T>>) {
-        let place = &self.places[block];
+        let entry = &self.blocks[block];
         // SAFETY: the block is the caller's, who does this once (this method's contract); nobody
-        // looks before the state says so (C1).
-        place.prefix.with_mut(|prefix| unsafe { *prefix = value });
+        // reads before the state says so (C1).
+        entry.prefix.with_mut(|prefix| unsafe { *prefix = value });
         // Release: the value, for the Acquire in `look_back`.
-        place.state.store(PREFIX, ord(Release, "prefix-release"));
+        entry.state.store(PREFIX, ord(Release, "prefix-release"));
         self.tell();
     }
 
@@ -145,18 +145,18 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
             None => Prefix::There(before),
         };
         for i in (0..block).rev() {
-            let place = &self.places[i];
+            let entry = &self.blocks[i];
             // Acquire: pairs with the Release of who has published the value.
-            match place.state.load(ord(Acquire, "look-acquire")) {
+            match entry.state.load(ord(Acquire, "look-acquire")) {
                 PREFIX => {
                     // SAFETY: the state says that the prefix is published, so it stands (C2).
-                    let prefix = place.prefix.with(|prefix| unsafe { (*prefix).as_ref() });
+                    let prefix = entry.prefix.with(|prefix| unsafe { (*prefix).as_ref() });
                     // SAFETY: the state, read above with Acquire, is not `EMPTY`.
-                    let prefix = prefix.map_or_else(|| unsafe { place.published_aggregate() }, Prefix::get);
+                    let prefix = prefix.map_or_else(|| unsafe { entry.published_aggregate() }, Prefix::get);
                     return Ok(Some(combine(prefix, sum)));
                 }
                 // SAFETY: the state, read above with Acquire, is not `EMPTY`.
-                AGGREGATE => sum = Some(combine(unsafe { place.published_aggregate() }, sum)),
+                AGGREGATE => sum = Some(combine(unsafe { entry.published_aggregate() }, sum)),
                 _ => return Err(i),
             }
         }
@@ -168,7 +168,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
 
     /// What the last block has, when all is done.
     pub(super) fn into_last(mut self) -> Option<Prefix<'a, T>> {
-        let last = self.places.last_mut()?;
+        let last = self.blocks.last_mut()?;
         // SAFETY: the chain is ours alone by now.
         let prefix = last.0.prefix.with_mut(|prefix| unsafe { (*prefix).take() });
         after(self, prefix)
@@ -177,7 +177,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// Does the block say anything by now, or has the scan failed? For spinning.
     #[inline]
     pub(super) fn is_over(&self, block: usize) -> bool {
-        self.places[block].state.peek(Relaxed) != EMPTY || self.failed.peek(Relaxed)
+        self.blocks[block].state.peek(Relaxed) != EMPTY || self.failed.peek(Relaxed)
     }
 
     /// Waits until it does.
@@ -185,7 +185,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     /// # Cancellation
     /// A blocking point.
     pub(super) fn sleep_until_over(&self, block: usize) {
-        // Counted first, then a look: see the header.
+        // Counted first, then a check: see the header.
         self.sleepers.fetch_add(1, Relaxed);
         let sleeper = Sleeper(&self.sleepers);
         if !on("sleep-fence") {
@@ -193,7 +193,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
         }
         let mut lock = self.lock.lock().unwrap_or_else(|e| e.into_inner());
         // Relaxed: `look_back` acquires.
-        while self.places[block].state.load(Relaxed) == EMPTY && !self.failed.load(Relaxed) {
+        while self.blocks[block].state.load(Relaxed) == EMPTY && !self.failed.load(Relaxed) {
             lock = self.changed.wait(lock).unwrap_or_else(|e| e.into_inner());
         }
         drop((lock, sleeper));
@@ -226,7 +226,7 @@ impl<'a, T: Send + Sync> Chain<'a, T> {
     #[cold]
     #[inline(never)]
     fn wake(&self) {
-        // Taken, because a sleeper that has looked, but does not wait yet, has it. Also while a
+        // Taken, because a sleeper that has checked, but does not wait yet, has it. Also while a
         // panic unwinds; its holders do not wait.
         if !on("notify-unlocked") {
             drop(self.lock.lock());

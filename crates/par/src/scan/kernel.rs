@@ -4,8 +4,8 @@
 //! then scanned by whoever has claimed its block. What was scanned is only read from then on.
 
 use super::lines::{fetch, in_lines, line};
-use super::place::Source;
 use super::reduction::{Reduction, reduce};
+use super::source::Source;
 use std::ops::Range;
 
 /// A scan, over ranges of its elements.
@@ -14,7 +14,7 @@ pub(super) trait Kernel: Sync {
     type Source: Source<T = Self::T>;
 
     /// Where the elements are.
-    fn place(&self) -> &Self::Source;
+    fn source(&self) -> &Self::Source;
 
     /// The operator.
     fn combine(&self, a: &Self::T, b: &Self::T) -> Self::T;
@@ -34,7 +34,7 @@ pub(super) trait Kernel: Sync {
 
     /// Where an element is read from.
     fn address(&self, i: usize) -> usize {
-        self.place().address(i).addr()
+        self.source().address(i).addr()
     }
 
     /// The combination of a range of at least two elements.
@@ -45,7 +45,7 @@ pub(super) trait Kernel: Sync {
     unsafe fn reduce(&self, range: Range<usize>) -> Self::T {
         // SAFETY: the range is within the slices, has two elements or more, has not been scanned,
         // and is the caller's (this method's contract).
-        unsafe { reduce(self.place(), &|a: &Self::T, b: &Self::T| self.combine(a, b), range) }
+        unsafe { reduce(self.source(), &|a: &Self::T, b: &Self::T| self.combine(a, b), range) }
     }
 
     /// Scans as [`scan_beside`](Self::scan_beside), and fetches what lies from element `ahead` on
@@ -56,7 +56,7 @@ pub(super) trait Kernel: Sync {
     unsafe fn scan<'a>(&'a self, range: Range<usize>, before: Option<&Self::T>, ahead: usize) -> Prefix<'a, Self::T> {
         let mut ahead = ahead;
         let beside = || {
-            fetch(self.place(), ahead);
+            fetch(self.source(), ahead);
             ahead += const { line::<Self::T>() };
         };
         // SAFETY: the range is within the slices and not empty, has not been scanned, and is the
@@ -80,7 +80,7 @@ pub(super) trait Kernel: Sync {
         let op = |a: &Self::T, b: &Self::T| self.combine(a, b);
         // SAFETY: `next.range` is within the slices, has two elements or more, has not been
         // scanned, and is the caller's until the reduction ends, below (this method's contract).
-        let mut reduction = unsafe { Reduction::new(self.place(), &op, next) };
+        let mut reduction = unsafe { Reduction::new(self.source(), &op, next) };
         // SAFETY: `range` is within the slices and not empty, has not been scanned, and is the
         // caller's (this method's contract); nothing of `next.range` is written.
         let end = unsafe { self.scan_beside(range, before, || reduction.go_on()) };
@@ -95,7 +95,7 @@ pub(super) struct NextBlock {
     pub(super) then: usize,
 }
 
-/// The combination of all up to some place.
+/// The combination of all up to some element.
 pub(super) enum Prefix<'a, T> {
     /// It stands in a slice, or with another block.
     There(&'a T),
@@ -119,31 +119,31 @@ impl<T> Prefix<'_, T> {
 }
 
 /// Each result has its own element in it.
-pub(super) struct Inclusive<P, O> {
-    pub(super) place: P,
+pub(super) struct Inclusive<S, O> {
+    pub(super) source: S,
     pub(super) op: O,
 }
 
 /// It has not, but begins with what is before.
-pub(super) struct Exclusive<P, O> {
-    pub(super) place: P,
+pub(super) struct Exclusive<S, O> {
+    pub(super) source: S,
     pub(super) op: O,
 }
 
-impl<P, O> Kernel for Inclusive<P, O>
+impl<S, O> Kernel for Inclusive<S, O>
 where
-    P: Source,
-    O: Fn(&P::T, &P::T) -> P::T + Sync,
+    S: Source,
+    O: Fn(&S::T, &S::T) -> S::T + Sync,
 {
-    type T = P::T;
-    type Source = P;
+    type T = S::T;
+    type Source = S;
 
-    fn place(&self) -> &P {
-        &self.place
+    fn source(&self) -> &S {
+        &self.source
     }
 
     #[inline(always)]
-    fn combine(&self, a: &P::T, b: &P::T) -> P::T {
+    fn combine(&self, a: &S::T, b: &S::T) -> S::T {
         (self.op)(a, b)
     }
 
@@ -151,11 +151,11 @@ where
     unsafe fn scan_beside<'a>(
         &'a self,
         range: Range<usize>,
-        before: Option<&P::T>,
+        before: Option<&S::T>,
         beside: impl FnMut(),
-    ) -> Prefix<'a, P::T> {
+    ) -> Prefix<'a, S::T> {
         let Range { start, end } = range;
-        let place = &self.place;
+        let source = &self.source;
         let mut done = 1;
         // The result for the element before the next one. It is written when the next one is known,
         // so that the operator need not read it back from memory, a third of the time in cache; and
@@ -165,47 +165,47 @@ where
         // contract); two elements are read only where it has more than one.
         let mut last = unsafe {
             match before {
-                Some(before) => (self.op)(before, place.read(start)),
+                Some(before) => (self.op)(before, source.read(start)),
                 None if start + 1 == end => {
-                    place.keep(start);
-                    return Prefix::There(place.written(start));
+                    source.keep(start);
+                    return Prefix::There(source.written(start));
                 }
                 None => {
-                    place.keep(start);
+                    source.keep(start);
                     done = 2;
-                    (self.op)(place.written(start), place.read(start + 1))
+                    (self.op)(source.written(start), source.read(start + 1))
                 }
             }
         };
         // SAFETY: the range is within the slices and the caller's (this method's contract); each
         // element is read, then written once.
-        in_lines::<P::T>(start..end, done, beside, |i| unsafe {
-            let next = (self.op)(&last, place.read(i));
-            place.write(i - 1, std::mem::replace(&mut last, next));
+        in_lines::<S::T>(start..end, done, beside, |i| unsafe {
+            let next = (self.op)(&last, source.read(i));
+            source.write(i - 1, std::mem::replace(&mut last, next));
         });
         // SAFETY: the range is the caller's by the contract of this function; its last element is
         // written for the last time.
         unsafe {
-            place.write(end - 1, last);
-            Prefix::There(place.written(end - 1))
+            source.write(end - 1, last);
+            Prefix::There(source.written(end - 1))
         }
     }
 }
 
-impl<P, O> Kernel for Exclusive<P, O>
+impl<S, O> Kernel for Exclusive<S, O>
 where
-    P: Source<T: Clone>,
-    O: Fn(&P::T, &P::T) -> P::T + Sync,
+    S: Source<T: Clone>,
+    O: Fn(&S::T, &S::T) -> S::T + Sync,
 {
-    type T = P::T;
-    type Source = P;
+    type T = S::T;
+    type Source = S;
 
-    fn place(&self) -> &P {
-        &self.place
+    fn source(&self) -> &S {
+        &self.source
     }
 
     #[inline(always)]
-    fn combine(&self, a: &P::T, b: &P::T) -> P::T {
+    fn combine(&self, a: &S::T, b: &S::T) -> S::T {
         (self.op)(a, b)
     }
 
@@ -213,16 +213,16 @@ where
     unsafe fn scan_beside<'a>(
         &'a self,
         range: Range<usize>,
-        before: Option<&P::T>,
+        before: Option<&S::T>,
         beside: impl FnMut(),
-    ) -> Prefix<'a, P::T> {
-        let place = &self.place;
+    ) -> Prefix<'a, S::T> {
+        let source = &self.source;
         let mut sum = before.expect("an exclusive scan has something before its first element").clone();
         // SAFETY: the range is within the slices and the caller's (this method's contract); each
         // element is read, then written once.
-        in_lines::<P::T>(range, 0, beside, |i| unsafe {
-            let next = (self.op)(&sum, place.read(i));
-            place.write(i, std::mem::replace(&mut sum, next));
+        in_lines::<S::T>(range, 0, beside, |i| unsafe {
+            let next = (self.op)(&sum, source.read(i));
+            source.write(i, std::mem::replace(&mut sum, next));
         });
         Prefix::Own(sum)
     }
@@ -232,7 +232,7 @@ where
 mod test {
     use super::*;
     use crate::raw::Parts;
-    use crate::scan::place::InPlace;
+    use crate::scan::source::InPlace;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -256,7 +256,7 @@ mod test {
         for first in 1..40 {
             for second in 2..40 {
                 let mut xs = spans(first + second);
-                let kernel = Inclusive { place: InPlace(Parts::new(&mut xs)), op: join };
+                let kernel = Inclusive { source: InPlace(Parts::new(&mut xs)), op: join };
                 let begin = first.min(1);
                 let next = NextBlock { range: first..first + second, then: first };
                 let whole = Span(0, begin);
@@ -299,7 +299,7 @@ mod test {
                 assert!(calls.fetch_add(1, Relaxed) != bad, "planned");
                 Own::new(a.0 + b.0, &alive)
             };
-            let kernel = Inclusive { place: InPlace(Parts::new(&mut xs)), op };
+            let kernel = Inclusive { source: InPlace(Parts::new(&mut xs)), op };
             let next = NextBlock { range: HALF..2 * HALF, then: 0 };
             // SAFETY: both ranges are ours, and the second has two elements.
             let both = || unsafe { kernel.scan_and_reduce(0..HALF, None, next) };

@@ -1,6 +1,6 @@
 //! Elements by cache lines, and how these come into the cache.
 
-use super::place::Source;
+use super::source::Source;
 use std::ops::Range;
 
 /// Bytes of a cache line.
@@ -40,10 +40,10 @@ pub(super) fn in_lines<T>(range: Range<usize>, done: usize, mut beside: impl FnM
 /// Asks for a [`line`] of elements from `i` on to be brought into the first-level cache. Beyond the
 /// end it asks for nothing useful.
 #[inline(always)]
-pub(super) fn fetch<P: Source>(place: &P, i: usize) {
+pub(super) fn fetch<S: Source>(source: &S, i: usize) {
     let mut offset = 0;
-    while offset < const { size_of::<P::T>() * line::<P::T>() } {
-        prefetch(place.address(i).wrapping_add(offset));
+    while offset < const { size_of::<S::T>() * line::<S::T>() } {
+        prefetch(source.address(i).wrapping_add(offset));
         offset += LINE;
     }
 }

@@ -5,7 +5,7 @@
 //!  team      [A: done][B: done][A: scan][B: reduce][A claims][ ... ]
 //!                                 ^ prefix of all before, from the chain (chain.rs)
 //! ```
-//! *Alone*, the caller scans straight on. When somebody is hungry, what is left is cut into blocks
+//! *Alone*, the caller scans straight on. When a worker is idle, what is left is cut into blocks
 //! that fit into a second-level cache, and becomes a *chained scan with decoupled look-back*
 //! (Merrill & Garland 2016; StreamScan: Yan, Long & Zhang 2013): workers claim blocks in order;
 //! each reduces its block, which brings it into its cache, publishes the aggregate, takes the
@@ -13,8 +13,8 @@
 //! loop with the reduction of its next block, which comes from memory. So memory is read and
 //! written once, as by a plain loop, and there is always something to fetch.
 //!
-//! Parts: `place.rs` (where elements are), `kernel.rs`, `reduction.rs`, `lines.rs` (what is done
-//! with a block), `chain.rs` (what workers tell each other), `team.rs` (who does what).
+//! Parts: `source.rs` (where elements come from), `kernel.rs`, `reduction.rs`, `lines.rs` (what is
+//! done with a block), `chain.rs` (what workers tell each other), `team.rs` (who does what).
 //!
 //! **Rejected.** Two passes over the whole (reduce all, then scan all): twice the memory traffic,
 //! 41 ms instead of 22 for 400 MB. "Scan straight on if the prefix is already there" while two are
@@ -28,8 +28,8 @@ mod api;
 mod chain;
 mod kernel;
 mod lines;
-mod place;
 mod reduction;
+mod source;
 mod team;
 
 pub use api::{prefix_sum, scan_exclusive, scan_exclusive_to, scan_inclusive, scan_inclusive_to};

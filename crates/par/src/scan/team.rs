@@ -159,7 +159,7 @@ struct Team<'a, K: Kernel> {
 
 /// What a member has.
 #[derive(Default)]
-struct Mine {
+struct MemberState {
     /// Reduced, and to be scanned; the lowest first.
     reduced: VecDeque<usize>,
     /// Claimed, and nothing more.
@@ -192,12 +192,12 @@ impl<'a, K: Kernel> Team<'a, K> {
     /// A member begins.
     fn come(&self) {
         self.here.fetch_add(1, Relaxed);
-        self.work(&mut Mine::default());
+        self.work(&mut MemberState::default());
     }
 
-    fn work(&self, mine: &mut Mine) {
+    fn work(&self, state: &mut MemberState) {
         // In this frame, not below a join: that waits for who may be waiting for us.
-        let alarm = ChainAlarm(&self.chain);
+        let fail_on_unwind = FailOnUnwind(&self.chain);
         loop {
             cancel::check();
             if self.chain.has_failed() {
@@ -207,38 +207,38 @@ impl<'a, K: Kernel> Team<'a, K> {
                 self.asked.fetch_add(1, Relaxed);
                 let near = || {
                     share();
-                    self.work(mine);
+                    self.work(state);
                 };
                 join(near, || self.come());
                 break;
             }
-            if mine.reduced.is_empty() {
-                let Some(block) = self.take(mine) else { break };
+            if state.reduced.is_empty() {
+                let Some(block) = self.take(state) else { break };
                 if self.is_free && self.here.load(Relaxed) == 1 {
                     self.scan_straight_on(block);
                     continue;
                 }
-                self.reduce(block, mine);
+                self.reduce(block, state);
             }
-            let block = mine.reduced[0];
+            let block = state.reduced[0];
             match self.chain.look_back(block, |a, b| self.kernel.combine(a, b)) {
-                Ok(before) => self.finish(block, before, mine),
-                Err(other) => self.wait(other, mine),
+                Ok(before) => self.finish(block, before, state),
+                Err(other) => self.wait(other, state),
             }
         }
-        std::mem::forget(alarm);
+        std::mem::forget(fail_on_unwind);
     }
 
     fn may_ask(&self) -> bool {
         self.asked.load(Relaxed) < self.most
     }
 
-    fn take(&self, mine: &mut Mine) -> Option<usize> {
-        mine.claimed.take().or_else(|| self.claim())
+    fn take(&self, state: &mut MemberState) -> Option<usize> {
+        state.claimed.take().or_else(|| self.claim())
     }
 
     fn claim(&self) -> Option<usize> {
-        // A look first, so that it does not grow without end.
+        // A load first, so that it does not grow without end.
         if self.next.load(Relaxed) >= self.blocks {
             return None;
         }
@@ -267,26 +267,26 @@ impl<'a, K: Kernel> Team<'a, K> {
         unsafe { self.chain.set_prefix(block, Some(prefix)) };
     }
 
-    fn reduce(&self, block: usize, mine: &mut Mine) {
+    fn reduce(&self, block: usize, state: &mut MemberState) {
         // Nobody asks for the last one's.
         if !self.is_last(block) {
             // SAFETY: claimed, not scanned yet, and of at least two elements, as all but the last.
             let aggregate = unsafe { self.kernel.reduce(self.elements(block)) };
-            self.reduced(block, aggregate, mine);
+            self.reduced(block, aggregate, state);
         } else {
-            mine.reduced.push_back(block);
+            state.reduced.push_back(block);
         }
     }
 
     /// A block that the member has claimed was reduced.
-    fn reduced(&self, block: usize, aggregate: K::T, mine: &mut Mine) {
+    fn reduced(&self, block: usize, aggregate: K::T, state: &mut MemberState) {
         // SAFETY: this member has claimed the block, and does this once.
         unsafe { self.chain.set_aggregate(block, aggregate, self.is_free) };
-        mine.reduced.push_back(block);
+        state.reduced.push_back(block);
     }
 
     /// Scans a block, with what is before it; others may go on at once.
-    fn finish(&self, block: usize, before: Option<Prefix<'_, K::T>>, mine: &mut Mine) {
+    fn finish(&self, block: usize, before: Option<Prefix<'_, K::T>>, state: &mut MemberState) {
         if !self.is_last(block) {
             // `None`: the aggregate is the prefix.
             let prefix = before.as_ref().map(|before| {
@@ -297,10 +297,10 @@ impl<'a, K: Kernel> Team<'a, K> {
             // SAFETY: this member has claimed the block, and does this once.
             unsafe { self.chain.set_prefix(block, prefix) };
         }
-        mine.reduced.pop_front();
+        state.reduced.pop_front();
         let range = self.elements(block);
         let before = before.as_ref().map(Prefix::get);
-        let next = if mine.reduced.is_empty() { self.take(mine) } else { None };
+        let next = if state.reduced.is_empty() { self.take(state) } else { None };
         let end = match next {
             Some(next) if !self.is_last(next) => {
                 // If all go on as fast as each other.
@@ -310,11 +310,11 @@ impl<'a, K: Kernel> Team<'a, K> {
                 // SAFETY: both claimed, the first not scanned yet, and the second of at least two
                 // elements, as all but the last.
                 let (end, aggregate) = unsafe { self.kernel.scan_and_reduce(range, before, next_range) };
-                self.reduced(next, aggregate, mine);
+                self.reduced(next, aggregate, state);
                 end
             }
             _ => {
-                mine.claimed = next;
+                state.claimed = next;
                 let ahead = next.map_or(range.start, |next| self.elements(next).start);
                 // SAFETY: this member has claimed the block, which is not empty and not scanned
                 // yet.
@@ -329,14 +329,14 @@ impl<'a, K: Kernel> Team<'a, K> {
 
     /// Another block says nothing yet.
     #[cold]
-    fn wait(&self, other: usize, mine: &mut Mine) {
+    fn wait(&self, other: usize, state: &mut MemberState) {
         if self.spin(other) {
             return;
         }
-        if mine.reduced.len() < AHEAD
-            && let Some(next) = self.take(mine)
+        if state.reduced.len() < AHEAD
+            && let Some(next) = self.take(state)
         {
-            self.reduce(next, mine);
+            self.reduce(next, state);
         } else {
             self.chain.sleep_until_over(other);
         }
@@ -355,9 +355,9 @@ impl<'a, K: Kernel> Team<'a, K> {
 }
 
 /// Tells the other members when this one unwinds.
-struct ChainAlarm<'a, 'c, T: Send + Sync>(&'a Chain<'c, T>);
+struct FailOnUnwind<'a, 'c, T: Send + Sync>(&'a Chain<'c, T>);
 
-impl<T: Send + Sync> Drop for ChainAlarm<'_, '_, T> {
+impl<T: Send + Sync> Drop for FailOnUnwind<'_, '_, T> {
     fn drop(&mut self) {
         self.0.fail();
     }

@@ -39,8 +39,8 @@ impl<T> Buffer<T> {
         Some(Buffer { start: start.cast(), len, mapped })
     }
 
-    /// The elements' places.
-    pub(super) fn places(&mut self) -> &mut [MaybeUninit<T>] {
+    /// The elements' slots.
+    pub(super) fn slots(&mut self) -> &mut [MaybeUninit<T>] {
         // SAFETY: allocated for so many (or they have no size), ours, and nothing is said of what
         // stands in it.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len) }
@@ -134,10 +134,10 @@ mod test {
     fn small_and_mapped_ones_can_be_written() {
         for len in [0, 1, 1000, 1 << 20] {
             let mut buffer = Buffer::<u64>::new(len).expect("there is memory");
-            for (i, place) in buffer.places().iter_mut().enumerate() {
-                place.write(i as u64);
+            for (i, slot) in buffer.slots().iter_mut().enumerate() {
+                slot.write(i as u64);
             }
-            assert_eq!(buffer.places().len(), len);
+            assert_eq!(buffer.slots().len(), len);
         }
     }
 
@@ -152,7 +152,7 @@ mod test {
 
     #[test]
     fn elements_without_a_size_take_no_memory() {
-        assert_eq!(Buffer::<()>::new(usize::MAX).expect("nothing is asked for").places().len(), usize::MAX);
+        assert_eq!(Buffer::<()>::new(usize::MAX).expect("nothing is asked for").slots().len(), usize::MAX);
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod test {
         struct Wide(#[allow(dead_code)] u8);
         for len in [1, 1 << 15] {
             let mut buffer = Buffer::<Wide>::new(len).expect("there is memory");
-            assert!(buffer.places().as_ptr().addr().is_multiple_of(256));
+            assert!(buffer.slots().as_ptr().addr().is_multiple_of(256));
         }
     }
 }

@@ -91,8 +91,8 @@ struct CachedPart<'a, T, K> {
 
 impl<T, K> CachedPart<'_, T, K> {
     fn fill(&mut self, key: &impl Fn(&T) -> K) {
-        for (x, place) in self.elements.iter().zip(&mut *self.keys) {
-            place.write((key(x), self.first + self.written));
+        for (x, slot) in self.elements.iter().zip(&mut *self.keys) {
+            slot.write((key(x), self.first + self.written));
             self.written += 1;
         }
     }

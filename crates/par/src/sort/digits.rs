@@ -39,7 +39,7 @@ pub(super) const MOST: usize = 1 << 16;
 const MOST_BITS: u32 = 10;
 /// Fewer elements are std's.
 const SMALL: usize = 1 << 8;
-/// Elements that are looked at to find out where all lie.
+/// Elements that are sampled to find out where all lie.
 const SAMPLE: usize = 1 << 10;
 /// There are between 2 and 4 cells for an element (2 to the power of this, and half of it): with
 /// one, every second element would be where it is by chance, which costs a wrong guess of the
@@ -118,22 +118,22 @@ impl Digits {
         begins(&mut highs);
         let scratch = &mut scratch[..len];
         for &x in &*v {
-            let place = &mut lows[low(x)];
+            let index = &mut lows[low(x)];
             // SAFETY: so many numbers have this digit as were counted, and the next one's have
-            // their places behind them; so it is less than `len`. (A number has the same digit each
+            // their slots behind them; so it is less than `len`. (A number has the same digit each
             // time: no code of the caller's tells it.)
-            unsafe { scratch.get_unchecked_mut(*place as usize).write(x) };
-            *place += 1;
+            unsafe { scratch.get_unchecked_mut(*index as usize).write(x) };
+            *index += 1;
         }
         for x in &*scratch {
-            // SAFETY: all places are written, as there are as many as numbers, and each had its
+            // SAFETY: all slots are written, as there are as many as numbers, and each had its
             // own.
             let x = unsafe { x.assume_init() };
-            let place = &mut highs[high(x)];
-            // SAFETY: the places are those of the numbers counted before: each is below their
+            let index = &mut highs[high(x)];
+            // SAFETY: the slots are those of the numbers counted before: each is below their
             // number, and is used once.
-            unsafe { *v.get_unchecked_mut(*place as usize) = x };
-            *place += 1;
+            unsafe { *v.get_unchecked_mut(*index as usize) = x };
+            *index += 1;
         }
         true
     }

@@ -4,7 +4,7 @@
 use super::Random;
 use std::cmp::Ordering::{self, Less};
 
-/// Elements that are looked at.
+/// Elements that are sampled.
 const SAMPLE: usize = 64;
 
 /// Are no more than half of a sample different? (Of 100 values 47 are, of 1000 already 62.) There

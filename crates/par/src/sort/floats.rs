@@ -91,7 +91,7 @@ pub fn sort_floats<F: Float>(v: &mut [F]) {
                 F::total(a, b)
             }
         };
-        match presorted::look(v, &order, workers) {
+        match presorted::detect(v, &order, workers) {
             Shape::Sorted => return,
             Shape::Reversed => return v.reverse(),
             Shape::Runs(runs) if unstable::by_insertion(v, &runs, &F::total, workers) => return,

@@ -5,7 +5,7 @@
 //! | [`sort`], [`sort_by`], [`sort_by_key`] | yes | as much again | `Send + Sync` | sample sort |
 //! | [`sort_unstable`], … | no | for a short run | `Send + Sync` | quicksort |
 //! | [`merge_sort`], … | yes | as much again | `Send` | runs, and merges |
-//! | [`sort_by_cached_key`] | yes | keys twice, elements | `Send + Sync` | keys, then places |
+//! | [`sort_by_cached_key`] | yes | keys twice, elements | `Send + Sync` | keys, then indices |
 //! | [`sort_by_radix_key`] | yes | as much again | `Send + Sync` | one digit, then sorts |
 //! | [`sort_floats`] | does not matter | 0.5 MB a worker | `f32`, `f64` | as integers |
 //! | [`merge`], … | yes | as much again | `Send` | of two sorted ranges |

@@ -4,7 +4,7 @@ use super::buffer::Buffer;
 use super::fork::{self, Shared};
 use super::sample::Moved;
 
-/// Moves the element that `from(i)` points to to place `i`, for all `i`. False: there is no memory
+/// Moves the element that `from(i)` points to to index `i`, for all `i`. False: there is no memory
 /// for it, and nothing has happened.
 ///
 /// # Safety
@@ -18,10 +18,10 @@ pub(super) unsafe fn permute<T: Send>(
 ) -> bool {
     let Some(mut buffer) = Buffer::<T>::new(len) else { return false };
     let grain = fork::grain(len, workers, 1 << 10);
-    let (buffer, slice) = (Shared::new(buffer.places().as_mut_ptr().cast::<T>()), Shared::new(slice));
+    let (buffer, slice) = (Shared::new(buffer.slots().as_mut_ptr().cast::<T>()), Shared::new(slice));
     fork::ranges(0..len, grain, &|part| {
         for i in part {
-            // SAFETY: an element of the slice, to a place that no other goes to.
+            // SAFETY: an element of the slice, to a slot that no other goes to.
             unsafe { buffer.get().add(i).copy_from_nonoverlapping(from(i), 1) };
         }
     });

@@ -1,5 +1,5 @@
-//! Is there little to sort? A look at each pair of neighbours, in parallel, that ends when there
-//! are too many that say no.
+//! Is there little to sort? A comparison of each pair of neighbours, in parallel, that ends when
+//! there are too many that say no.
 //!
 //! A slice to which new elements were appended is in order but for a part. That part counts as one
 //! run, which is to be sorted before all are merged. To find it, pairs are looked at in blocks,
@@ -56,8 +56,8 @@ const BLOCK: usize = 1 << 12;
 const SPOTS: usize = 16;
 const SPOT: usize = 64;
 
-/// Looks. The slice is untouched.
-pub(super) fn look<T, F>(v: &[T], cmp: &F, workers: usize) -> Shape
+/// Detects it. The slice is untouched.
+pub(super) fn detect<T, F>(v: &[T], cmp: &F, workers: usize) -> Shape
 where
     T: Send + Sync,
     F: Fn(&T, &T) -> Ordering + Sync,
@@ -98,7 +98,7 @@ struct Block {
     wild: bool,
 }
 
-/// Looks for the exceptions of each block, at most so many in each; `None` if more elements than
+/// Finds the exceptions of each block, at most so many in each; `None` if more elements than
 /// `wild` are in blocks with more.
 fn blocks<T, E>(v: &[T], exception: &E, most: usize, wild: usize, workers: usize) -> Option<Vec<Block>>
 where
@@ -112,7 +112,7 @@ where
     let (found, runs) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let is_over = || found.load(Relaxed) > wild || runs.load(Relaxed) >= RUNS;
     // (A pair may have its second element in the next block: elements are shared, hence `T: Sync`.)
-    let look = |block: &mut Block| {
+    let search = |block: &mut Block| {
         if is_over() {
             return;
         }
@@ -133,8 +133,8 @@ where
     };
     // The first one alone: often it tells.
     let (first, others) = blocks.split_first_mut()?;
-    look(first);
-    fork::each(others, &look);
+    search(first);
+    fork::each(others, &search);
     if is_over() { None } else { Some(blocks) }
 }
 
@@ -170,7 +170,7 @@ mod test {
     use super::*;
 
     fn shape(v: &[u32]) -> Shape {
-        look(v, &u32::cmp, 2)
+        detect(v, &u32::cmp, 2)
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod test {
             calls.fetch_add(1, Relaxed);
             a.cmp(b)
         };
-        assert_eq!(look(&v, &cmp, 2), Shape::Other);
+        assert_eq!(detect(&v, &cmp, 2), Shape::Other);
         let calls = calls.into_inner();
         assert!(calls < v.len() / 2, "{calls} of {}", v.len());
     }
@@ -253,7 +253,7 @@ mod test {
         let v: Vec<u32> = (0..100_000)
             .map(|i: u32| if (8192..8492).contains(&i) { i.wrapping_mul(0x9e37_79b9) % 8000 } else { i })
             .collect();
-        let Shape::Runs(runs) = look(&v, &u32::cmp, 2) else { panic!("it has runs") };
+        let Shape::Runs(runs) = detect(&v, &u32::cmp, 2) else { panic!("it has runs") };
         assert!(runs.windows(2).all(|pair| pair[0].start < pair[1].start), "{runs:?}");
     }
 
@@ -263,7 +263,7 @@ mod test {
         let mut other = Vec::new();
         for appended in 1..40_u32 {
             let v: Vec<u32> = (0..100_000).map(|i| 1000 + i).chain((0..appended).rev()).collect();
-            if look(&v, &u32::cmp, 2) == Shape::Other {
+            if detect(&v, &u32::cmp, 2) == Shape::Other {
                 other.push(appended);
             }
         }
@@ -287,7 +287,7 @@ mod test {
                 let at = [0, n - len, rng(n - len), rng(n - len) / 4096 * 4096][rng(4)];
                 v[at..at + len].iter_mut().for_each(|x| *x = rng(span) as u32);
             }
-            match look(&v, &u32::cmp, 1 + rng(3)) {
+            match detect(&v, &u32::cmp, 1 + rng(3)) {
                 Shape::Sorted => assert!(v.is_sorted(), "{case}"),
                 Shape::Reversed => assert!(v.windows(2).all(|p| p[0] > p[1]), "{case}"),
                 Shape::Other => {}

@@ -121,7 +121,7 @@ where
 
 /// Buckets.
 const BUCKETS: usize = 256;
-/// Elements that are looked at.
+/// Elements that are sampled.
 const SAMPLE: usize = 4096;
 /// With more than so many times the mean in one bucket of the sample, the numbers are not even
 /// enough.

@@ -112,7 +112,7 @@ where
     if v.len() < SERIAL || (is_small && workers == 1 && size_of_val(v) <= CACHED) {
         return v.sort_by(cmp);
     }
-    let sorted = match presorted::look(v, cmp, workers) {
+    let sorted = match presorted::detect(v, cmp, workers) {
         Shape::Sorted => true,
         Shape::Reversed => {
             v.reverse();

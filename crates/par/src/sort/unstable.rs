@@ -72,7 +72,7 @@ where
     if v.len() < SERIAL {
         return v.sort_unstable_by(cmp);
     }
-    match presorted::look(v, cmp, workers) {
+    match presorted::detect(v, cmp, workers) {
         Shape::Sorted => {}
         Shape::Reversed => v.reverse(),
         Shape::Runs(runs) if by_insertion(v, &runs, cmp, workers) => {}

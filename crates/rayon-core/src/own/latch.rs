@@ -25,7 +25,7 @@ use std::task::Poll;
 use std::thread::Thread;
 use std::time::Duration;
 
-/// Between two looks of a task that waits without a stack to spare.
+/// Between two checks of a task that waits without a stack to spare.
 const WITHOUT_STACK: Duration = Duration::from_millis(1);
 
 /// See the module's header.
@@ -173,7 +173,7 @@ impl Signal {
 
     fn wait(&self, is_over: impl Fn() -> bool) {
         block_on(poll_fn(|context| {
-            // First, so that who sets the latch after our look finds it.
+            // First, so that who sets the latch after our check finds it.
             let waker = StoredWaker::clone_of(context.waker());
             self.exchange(Some(waker)).into_iter().for_each(StoredWaker::discard);
             if is_over() { Poll::Ready(()) } else { Poll::Pending }

@@ -131,7 +131,7 @@ impl Registry {
         debug_assert_eq!(jobs.len(), self.threads());
         for (i, job) in jobs.enumerate() {
             self.broadcasts[i].lock().push_back(job);
-            // (It looks there under its bed's lock, which this takes.)
+            // (It looks there under its sleeper's lock, which this takes.)
             self.sleep.wake(i);
         }
     }

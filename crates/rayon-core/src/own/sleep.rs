@@ -15,27 +15,27 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 /// See the module's header.
 #[derive(Debug)]
 pub(crate) struct Sleep {
-    beds: Box<[Bed]>,
+    sleepers: Box<[Sleeper]>,
     asleep: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Bed {
+struct Sleeper {
     asleep: Mutex<bool>,
     woken: Condvar,
 }
 
 impl Sleep {
     pub(crate) fn new(workers: usize) -> Sleep {
-        Sleep { beds: (0..workers).map(|_| Bed::default()).collect(), asleep: AtomicUsize::new(0) }
+        Sleep { sleepers: (0..workers).map(|_| Sleeper::default()).collect(), asleep: AtomicUsize::new(0) }
     }
 
     /// Sleeps until woken, unless there is something to do after all, or what is waited for has
     /// come.
     pub(crate) fn sleep(&self, index: usize, is_over: impl Fn() -> bool, has_work: impl Fn() -> bool) {
-        let bed = &self.beds[index];
-        let mut asleep = bed.asleep.lock();
+        let sleeper = &self.sleepers[index];
+        let mut asleep = sleeper.asleep.lock();
         *asleep = true;
         // Relaxed: ordered by the fence.
         self.asleep.fetch_add(1, Relaxed);
@@ -47,7 +47,7 @@ impl Sleep {
             return;
         }
         while *asleep {
-            asleep = bed.woken.wait(asleep);
+            asleep = sleeper.woken.wait(asleep);
         }
     }
 
@@ -65,25 +65,25 @@ impl Sleep {
     #[cold]
     #[inline(never)]
     fn wake_any(&self, from: usize) {
-        let n = self.beds.len();
+        let n = self.sleepers.len();
         _ = (1..=n).any(|i| self.wake((from + i) % n));
     }
 
     /// Wakes this worker, if it sleeps.
     pub(crate) fn wake(&self, index: usize) -> bool {
-        let bed = &self.beds[index];
-        let mut asleep = bed.asleep.lock();
+        let sleeper = &self.sleepers[index];
+        let mut asleep = sleeper.asleep.lock();
         let slept = std::mem::take(&mut *asleep);
         if slept {
             // Relaxed: a waker that still counts it looks in vain.
             self.asleep.fetch_sub(1, Relaxed);
-            bed.woken.notify_one();
+            sleeper.woken.notify_one();
         }
         slept
     }
 
     /// Wakes all.
     pub(crate) fn wake_all(&self) {
-        (0..self.beds.len()).for_each(|index| _ = self.wake(index));
+        (0..self.sleepers.len()).for_each(|index| _ = self.wake(index));
     }
 }

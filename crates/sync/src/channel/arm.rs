@@ -41,9 +41,9 @@ impl<T> Receiver<T> {
 impl<'a, T> RecvArm<'a, T> {
     #[inline(always)]
     fn attempt_locked(&mut self, caller: Caller, mut state: Locked<'a, T>) -> Option<Result<T, RecvError>> {
-        if state.receives_quickly() {
-            // SAFETY: `receives_quickly` has said so, under the same lock.
-            return Some(Ok(unsafe { state.quick_recv() }));
+        if state.can_fast_recv() {
+            // SAFETY: `can_fast_recv` has said so, under the same lock.
+            return Some(Ok(unsafe { state.fast_recv() }));
         }
         if state.has_nothing() {
             return None;
@@ -56,11 +56,11 @@ impl<'a, T> RecvArm<'a, T> {
     #[inline(never)]
     fn attempt_slow(&mut self, caller: Caller) -> Option<Result<T, RecvError>> {
         let mut value = MaybeUninit::uninit();
-        let place = value.as_mut_ptr();
-        // SAFETY: the place is empty, or holds a message if it is done. A waiter was claimed, and
+        let slot = value.as_mut_ptr();
+        // SAFETY: the slot is empty, or holds a message if it is done. A waiter was claimed, and
         // is woken once, without the lock.
         unsafe {
-            match self.chan.locked(caller, |state| state.try_recv(place)) {
+            match self.chan.locked(caller, |state| state.try_recv(slot)) {
                 Received::Done(None) => {}
                 Received::Done(Some(waiter)) => caller.wake(waiter),
                 Received::Closed => return Some(Err(RecvError)),
@@ -124,7 +124,7 @@ unsafe impl<T> Arm for RecvArm<'_, T> {
             let done = self.entry.state() == DONE && !on("arm-not-given-back");
             self.entry.reset();
             if done {
-                self.chan.give_back(caller, self.entry.place());
+                self.chan.give_back(caller, self.entry.slot());
             }
         }
     }
@@ -166,12 +166,12 @@ impl<T> Sender<T> {
         SendArm { chan: self.chan(), entry: Entry::with(value), full: true, back: None }
     }
 
-    /// An arm of a [select](mod@crate::select) that takes the message out of `place` if it is sent,
-    /// and leaves it there else; `select!` writes it as `tx.send_from(place)`. With nothing in
-    /// `place` it is never ready.
-    pub fn send_from_arm<'a>(&'a self, place: &'a mut Option<T>) -> SendArm<'a, T> {
-        match place.take() {
-            Some(value) => SendArm { chan: self.chan(), entry: Entry::with(value), full: true, back: Some(place) },
+    /// An arm of a [select](mod@crate::select) that takes the message out of `slot` if it is sent,
+    /// and leaves it there else; `select!` writes it as `tx.send_from(slot)`. With nothing in
+    /// `slot` it is never ready.
+    pub fn send_from_arm<'a>(&'a self, slot: &'a mut Option<T>) -> SendArm<'a, T> {
+        match slot.take() {
+            Some(value) => SendArm { chan: self.chan(), entry: Entry::with(value), full: true, back: Some(slot) },
             None => SendArm { chan: self.chan(), entry: Entry::new(), full: false, back: None },
         }
     }
@@ -182,7 +182,7 @@ impl<'a, T> SendArm<'a, T> {
     #[inline(always)]
     fn attempt_locked(&mut self, caller: Caller, mut state: Locked<'a, T>) -> Option<Result<(), SendError<T>>> {
         // SAFETY: the slot is full, and ours. What does not go is still in it.
-        if state.quick_send(ManuallyDrop::new(unsafe { self.entry.take() })).is_ok() {
+        if state.fast_send(ManuallyDrop::new(unsafe { self.entry.take() })).is_ok() {
             self.full = false;
             return Some(Ok(()));
         }
@@ -195,15 +195,15 @@ impl<'a, T> SendArm<'a, T> {
 
     #[inline(never)]
     fn attempt_slow(&mut self, caller: Caller) -> Option<Result<(), SendError<T>>> {
-        let place = self.entry_place();
+        let slot = self.slot();
         // SAFETY: the slot is full and ours, and its message is moved out once. A waiter was
         // claimed, and is woken once.
         unsafe {
-            match self.chan.locked(caller, |state| state.try_send(place)) {
+            match self.chan.locked(caller, |state| state.try_send(slot)) {
                 Sent::Full => None,
                 Sent::Dropped => {
                     self.full = false;
-                    place.drop_in_place();
+                    slot.drop_in_place();
                     Some(Ok(()))
                 }
                 Sent::Closed => {
@@ -221,9 +221,9 @@ impl<'a, T> SendArm<'a, T> {
         }
     }
 
-    fn entry_place(&self) -> *mut T {
+    fn slot(&self) -> *mut T {
         // SAFETY: the entry is not linked: only the arm's holder calls this.
-        unsafe { self.entry.place() }
+        unsafe { self.entry.slot() }
     }
 }
 
@@ -311,7 +311,7 @@ impl<T> Drop for SendArm<'_, T> {
         unsafe {
             match self.back.take() {
                 Some(back) => *back = Some(self.entry.take()),
-                None => self.entry.place().drop_in_place(),
+                None => self.entry.slot().drop_in_place(),
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Messages that every receiver gets.
 
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
-use super::observable::{Closer, Content, Observable, Reader, Reading, receiving};
+use super::observable::{Changed, Closer, Content, Cursor, Observable, receiving};
 use crate::select::Arm;
 use crate::values::drop_all;
 use myriad_core::engine::user_code::UserValue;
@@ -40,7 +40,7 @@ pub fn broadcast<T>(capacity: usize) -> (BroadcastSender<T>, BroadcastReceiver<T
     // All of its memory now: it may not grow under the lock.
     let observable = Arc::new(Observable::new(Log { messages: VecDeque::with_capacity(capacity), first: 0, capacity }));
     let closer = Arc::new(Closer(observable.clone()));
-    (BroadcastSender { closer }, BroadcastReceiver { observable, reader: From { next: 0, of: PhantomData } })
+    (BroadcastSender { closer }, BroadcastReceiver { observable, cursor: LogCursor { next: 0, of: PhantomData } })
 }
 
 /// What a receiver of a [`broadcast`] hears.
@@ -103,16 +103,16 @@ pub struct BroadcastSender<T> {
 /// Receives all messages of a [`broadcast`]. A clone stands where this one does.
 pub struct BroadcastReceiver<T> {
     observable: Arc<Observable<Log<T>>>,
-    reader: From<T>,
+    cursor: LogCursor<T>,
 }
 
 /// Has received all before this one.
-struct From<T> {
+struct LogCursor<T> {
     next: u64,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T> Reader for From<T> {
+impl<T> Cursor for LogCursor<T> {
     type Content = Log<T>;
     type Item = Heard<T>;
     fn take(&mut self, log: &Log<T>) -> Option<Heard<T>> {
@@ -157,8 +157,8 @@ impl<T> BroadcastSender<T> {
     }
     /// A receiver of all messages from now on.
     pub fn subscribe(&self) -> BroadcastReceiver<T> {
-        let next = self.closer.0.look(Log::end);
-        BroadcastReceiver { observable: self.closer.0.clone(), reader: From { next, of: PhantomData } }
+        let next = self.closer.0.read(Log::end);
+        BroadcastReceiver { observable: self.closer.0.clone(), cursor: LogCursor { next, of: PhantomData } }
     }
     /// Closes the channel for all: receivers get what they have not received yet. True: it was
     /// open.
@@ -170,7 +170,7 @@ impl<T> BroadcastSender<T> {
 impl<T> BroadcastReceiver<T> {
     /// How many messages are new to it, with those that it has missed.
     pub fn len(&self) -> u64 {
-        self.observable.look(|log| log.end() - self.reader.next)
+        self.observable.read(|log| log.end() - self.cursor.next)
     }
     /// Is nothing new to it?
     pub fn is_empty(&self) -> bool {
@@ -186,8 +186,8 @@ impl<T> Clone for BroadcastSender<T> {
 }
 impl<T> Clone for BroadcastReceiver<T> {
     fn clone(&self) -> Self {
-        let reader = From { next: self.reader.next, of: PhantomData };
-        BroadcastReceiver { observable: self.observable.clone(), reader }
+        let cursor = LogCursor { next: self.cursor.next, of: PhantomData };
+        BroadcastReceiver { observable: self.observable.clone(), cursor }
     }
 }
 impl<T> fmt::Debug for BroadcastSender<T> {

@@ -4,7 +4,7 @@
 //! waits (but for those whose time is over, and a select that waits for both: it does not meet
 //! itself). If senders wait, the buffer is full (holds `limit` messages or more). Closed: nobody
 //! begins to wait, and nothing is sent any more; those who still wait are told some at a time, and
-//! nobody else serves them meanwhile. While the first message is lent to somebody who looks at it
+//! nobody else serves them meanwhile. While the first message is lent to a peeker
 //! other invariants hold: see [`lend`].
 //!
 //! A message goes straight to the receiver that waits longest, into its entry: it finds it there
@@ -13,7 +13,7 @@
 //!
 //! The lock is [biased](myriad_base::lock::biased): inside, no user code runs. So waiters are taken
 //! out under it, and woken or [discarded](Waiter::discard) without it; messages are moved (from
-//! place to place, see [`super::ring`]), never dropped or cloned inside. (But for the allocator:
+//! slot to slot, see [`super::ring`]), never dropped or cloned inside. (But for the allocator:
 //! the ring grows under the lock, so a global allocator must not use channels.)
 //!
 //! **Rejected.** A lock-free queue: 21 to 25 ns a message and waiters beside it; the biased lock
@@ -21,7 +21,7 @@
 //! takes the lock once more, and may find nothing.
 
 use super::ends::{self, FIRST};
-use super::entry::{CLOSED, DONE, Entry, LOOKS, List, Met};
+use super::entry::{CLOSED, ClaimWith, DONE, Entry, List, PEEKS};
 use super::ring::{Messages, Ring};
 use crate::guarded::{self, Guarded};
 use crate::select::Link;
@@ -47,18 +47,18 @@ pub(super) struct ChanState<T> {
     limit: usize,
     /// While fewer are buffered, a send needs neither memory nor anything else: the limit, or the
     /// ring's memory, or 0 once the channel is closed, and while a message is lent.
-    quick: usize,
+    fast_room: usize,
     waiting_receivers: List<T>,
     waiting_senders: List<T>,
     /// Those who wait for the close; their slots stay empty.
-    watching: List<T>,
+    close_waiters: List<T>,
     /// What is not as most often, bit by bit ([`lend`] has them): so the short paths ask for all of
     /// it at once.
-    odd: u8,
+    slow_flags: u8,
     when_full: WhenFull,
     /// See [`version`](Self::version).
     changes: usize,
-    /// Since the first look at a message.
+    /// Since the first peek.
     lent: Option<Box<Lent<T>>>,
 }
 
@@ -75,9 +75,9 @@ pub(super) type Locked<'a, T> = guarded::Locked<'a, ChanState<T>>;
 
 /// What became of a send under the lock.
 pub(super) enum Sent {
-    /// The message is moved out of its place. A waiter is to be woken afterwards.
+    /// The message is moved out of its slot. A waiter is to be woken afterwards.
     Done(Option<Waiter>),
-    /// It is done, and in its place is a message to be dropped, without the lock: this one, or the
+    /// It is done, and in its slot is a message to be dropped, without the lock: this one, or the
     /// oldest.
     Dropped,
     Full,
@@ -86,7 +86,7 @@ pub(super) enum Sent {
 
 /// What became of a receive under the lock.
 pub(super) enum Received {
-    /// A message is moved into the place. A waiter is to be woken afterwards.
+    /// A message is moved into the slot. A waiter is to be woken afterwards.
     Done(Option<Waiter>),
     Empty,
     Closed,
@@ -110,11 +110,11 @@ impl<T> Chan<T> {
             state: Guarded::new(ChanState {
                 buffer: Ring::new(),
                 limit,
-                quick: 0,
+                fast_room: 0,
                 waiting_receivers: List::new(),
                 waiting_senders: List::new(),
-                watching: List::new(),
-                odd: 0,
+                close_waiters: List::new(),
+                slow_flags: 0,
                 when_full,
                 changes: 0,
                 lent: None,
@@ -152,7 +152,7 @@ impl<T> Chan<T> {
     pub(super) fn close_and<R>(&self, f: impl FnOnce(&mut ChanState<T>) -> R) -> (bool, R) {
         let caller = Caller::get();
         let (was_open, waiting, result) = self.locked(caller, |state| {
-            state.quick = 0;
+            state.fast_room = 0;
             let nobody = state.nobody_waits();
             (state.close(), !nobody, f(state))
         });
@@ -193,17 +193,17 @@ impl<T> Chan<T> {
     ///
     /// # Safety
     /// `entry` is live, its wait is the caller's to end, and it is in no list but that of side `of`
-    /// of this channel. `look` keeps to the lock's rule, and to what the entry's state says.
+    /// of this channel. `retry` keeps to the lock's rule, and to what the entry's state says.
     pub(super) unsafe fn give_up_late<R>(
         &self,
         caller: Caller,
         entry: *mut Entry<T>,
         of: Side,
-        look: impl FnOnce(&mut ChanState<T>) -> R,
+        retry: impl FnOnce(&mut ChanState<T>) -> R,
     ) -> R {
         // SAFETY: `entry` is live, the caller's to end, and in no list but this one (this
         // function's contract); the channel is locked.
-        let (waiter, result) = self.locked(caller, |state| unsafe { (state.leave_line(entry, of), look(state)) });
+        let (waiter, result) = self.locked(caller, |state| unsafe { (state.leave_line(entry, of), retry(state)) });
         drop(InHand::new(waiter));
         result
     }
@@ -212,23 +212,23 @@ impl<T> Chan<T> {
     /// next, or before all others.
     ///
     /// # Safety
-    /// `place` holds a message, which is moved out.
-    pub(super) unsafe fn give_back(&self, caller: Caller, place: *const T) {
+    /// `slot` holds a message, which is moved out.
+    pub(super) unsafe fn give_back(&self, caller: Caller, slot: *const T) {
         let waiter = self.locked(caller, |state| {
-            // SAFETY: `place` holds a message, which is moved once (this function's contract). The
+            // SAFETY: `slot` holds a message, which is moved once (this function's contract). The
             // channel is locked, so a claimed receiver's entry is ours until `end`, and its slot is
             // empty.
             unsafe {
-                if state.odd != 0 {
-                    return state.give_back_oddly(place);
+                if state.slow_flags != 0 {
+                    return state.give_back_slow(slot);
                 }
                 if let Some((entry, waiter)) = state.waiting_receivers.claim_first() {
-                    (*entry).put(place);
+                    (*entry).put(slot);
                     Entry::end(entry, DONE);
                     return Some(waiter);
                 }
                 // Perhaps one more than `limit`, for a while: the invariants hold.
-                state.buffer.push_front(place);
+                state.buffer.push_front(slot);
                 state.has_come_back();
                 None
             }

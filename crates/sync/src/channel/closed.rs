@@ -79,7 +79,7 @@ impl<T> Future for Closed<'_, T> {
         // Cloned and discarded without the lock: wakers are user code.
         let mut waiter = InHand::future(cx.waker());
         // SAFETY: our own entry, which is pinned; the drop takes it out.
-        let closed = this.chan.locked(Caller::get(), |state| unsafe { state.watch(at, &mut waiter) });
+        let closed = this.chan.locked(Caller::get(), |state| unsafe { state.wait_closed(at, &mut waiter) });
         if closed { Poll::Ready(()) } else { Poll::Pending }
     }
 }
@@ -91,7 +91,7 @@ impl<T> Drop for Closed<'_, T> {
         }
         let at = &raw mut self.entry;
         // SAFETY: our own entry. Afterwards nobody else knows it.
-        let waiter = self.chan.locked(Caller::get(), |state| unsafe { state.unwatch(at) });
+        let waiter = self.chan.locked(Caller::get(), |state| unsafe { state.leave_closed(at) });
         drop(InHand::new(waiter));
     }
 }

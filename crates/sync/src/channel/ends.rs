@@ -63,12 +63,12 @@ impl<T> Share<T> {
     }
 
     /// One more holder, which may become an end of this side again.
-    pub(super) fn downgrade(&self, of: Side) -> Hold<T> {
+    pub(super) fn downgrade(&self, of: Side) -> WeakShare<T> {
         // Relaxed: as in `share`; nobody looks for the mark but the ends that go, of which this is
         // none.
         self.chan().count(of).fetch_or(WEAK, Relaxed);
         self.chan().holders.fetch_add(1, Relaxed);
-        Hold(self.0)
+        WeakShare(self.0)
     }
 
     /// An end of this side goes.
@@ -134,15 +134,15 @@ unsafe fn release<T>(chan: NonNull<Chan<T>>) -> Option<Messages<T>> {
 }
 
 /// A weak end's hold on a channel: it keeps the memory, and nothing open.
-pub(super) struct Hold<T>(NonNull<Chan<T>>);
+pub(super) struct WeakShare<T>(NonNull<Chan<T>>);
 
 // SAFETY: what can be done with a hold, and with the share that it may become, can be done from any
 // thread if messages may change threads.
-unsafe impl<T: Send> Send for Hold<T> {}
+unsafe impl<T: Send> Send for WeakShare<T> {}
 // SAFETY: a shared one gives no more than a share would: `&Chan`.
-unsafe impl<T: Send> Sync for Hold<T> {}
+unsafe impl<T: Send> Sync for WeakShare<T> {}
 
-impl<T> Hold<T> {
+impl<T> WeakShare<T> {
     pub(super) fn chan(&self) -> &Chan<T> {
         // SAFETY: the hold keeps the channel's memory.
         unsafe { self.0.as_ref() }
@@ -166,17 +166,17 @@ impl<T> Hold<T> {
     }
 }
 
-impl<T> Clone for Hold<T> {
+impl<T> Clone for WeakShare<T> {
     fn clone(&self) -> Self {
         // Relaxed: as any reference count.
         if self.chan().holders.fetch_add(1, Relaxed) > MOST {
             too_many();
         }
-        Hold(self.0)
+        WeakShare(self.0)
     }
 }
 
-impl<T> Drop for Hold<T> {
+impl<T> Drop for WeakShare<T> {
     fn drop(&mut self) {
         // SAFETY: its own hold. (Nothing is left in it: the last receiver has dropped what was.)
         drop(unsafe { release(self.0) });

@@ -55,9 +55,9 @@ impl<T> Receiving<T> {
         if this.entry.state() == IDLE {
             let Some(mut state) = chan.poll_lock() else { return rest(cx) };
             // Most often a message is there: without a look at the waker.
-            if state.receives_quickly() {
-                // SAFETY: `receives_quickly` has said so, under the same lock.
-                return Poll::Ready(Ok(unsafe { state.quick_recv() }));
+            if state.can_fast_recv() {
+                // SAFETY: `can_fast_recv` has said so, under the same lock.
+                return Poll::Ready(Ok(unsafe { state.fast_recv() }));
             }
         }
         this.poll_waiting(chan, cx)
@@ -83,18 +83,18 @@ impl<T> Receiving<T> {
         let caller = Caller::get();
         let at = &raw mut self.entry;
         let mut value = MaybeUninit::<T>::uninit();
-        let place = value.as_mut_ptr();
+        let slot = value.as_mut_ptr();
         // Cloned without the lock: wakers are user code. Unused, or an older one, it is discarded
         // last, without the lock.
         let mut waiter = InHand::future(cx.waker());
-        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. The place
+        // SAFETY: locked; the entry is ours to look at, and to link while it is pinned. The slot
         // is empty, or holds a message if it is done. A waiter was claimed, and is woken once,
         // without the lock.
         unsafe {
             let received = chan.locked(caller, |state| match (*at).state() {
                 DONE => {
                     (*at).reset();
-                    place.copy_from_nonoverlapping((*at).place(), 1);
+                    slot.copy_from_nonoverlapping((*at).slot(), 1);
                     Received::Done(None)
                 }
                 CLOSED => {
@@ -107,7 +107,7 @@ impl<T> Receiving<T> {
                     Received::Empty
                 }
                 _ => {
-                    let received = state.try_recv(place);
+                    let received = state.try_recv(slot);
                     if matches!(received, Received::Empty) {
                         state.wait(Side::Receive, at, waiter.take().expect(IN_HAND));
                     }
@@ -134,20 +134,20 @@ impl<T> Receiving<T> {
         // SAFETY: the entry is not moved.
         let at = &raw mut unsafe { self.get_unchecked_mut() }.entry;
         let mut value = MaybeUninit::<T>::uninit();
-        let place = value.as_mut_ptr();
-        // SAFETY: our own entry. The place is empty, or holds a message if it is done. A waiter was
+        let slot = value.as_mut_ptr();
+        // SAFETY: our own entry. The slot is empty, or holds a message if it is done. A waiter was
         // claimed, and is woken once, without the lock.
         unsafe {
-            let look = |state: &mut ChanState<T>| match (*at).state() {
+            let retry = |state: &mut ChanState<T>| match (*at).state() {
                 DONE => {
                     (*at).reset();
-                    place.copy_from_nonoverlapping((*at).place(), 1);
+                    slot.copy_from_nonoverlapping((*at).slot(), 1);
                     Received::Done(None)
                 }
                 CLOSED => Received::Closed,
-                _ => state.try_recv(place),
+                _ => state.try_recv(slot),
             };
-            match chan.give_up_late(caller, at, Side::Receive, look) {
+            match chan.give_up_late(caller, at, Side::Receive, retry) {
                 Received::Done(waiter) => waiter.into_iter().for_each(|waiter| caller.wake(waiter)),
                 Received::Closed => return Err(RecvTimeoutError::Closed),
                 Received::Empty => return Err(RecvTimeoutError::Timeout),
@@ -181,7 +181,7 @@ impl<T> Receiving<T> {
         unsafe {
             let _target = chan.give_up(caller, &raw mut self.entry, Side::Receive);
             if self.entry.state() == DONE && !on("not-given-back") {
-                chan.give_back(caller, self.entry.place());
+                chan.give_back(caller, self.entry.slot());
             }
         }
     }
@@ -222,7 +222,7 @@ impl<T> Sending<T> {
         // SAFETY: nothing is moved; empty, it is in no list, and the slot is ours.
         unsafe {
             let this = self.get_unchecked_mut();
-            this.entry.place().write(value);
+            this.entry.slot().write(value);
             this.full = true;
         }
     }
@@ -245,7 +245,7 @@ impl<T> Sending<T> {
             let Some(mut state) = chan.poll_lock() else { return rest(cx) };
             // Most often there is room: without a look at the waker.
             // SAFETY: idle: the slot is full, and ours.
-            if state.quick_send(ManuallyDrop::new(unsafe { this.entry.take() })).is_ok() {
+            if state.fast_send(ManuallyDrop::new(unsafe { this.entry.take() })).is_ok() {
                 this.full = false;
                 return Poll::Ready(Ok(()));
             }
@@ -272,7 +272,7 @@ impl<T> Sending<T> {
                     Sent::Full
                 }
                 _ => {
-                    let sent = state.try_send((*at).place());
+                    let sent = state.try_send((*at).slot());
                     if matches!(sent, Sent::Full) {
                         state.wait(Side::Send, at, waiter.take().expect(IN_HAND));
                     }
@@ -286,7 +286,7 @@ impl<T> Sending<T> {
             self.entry.reset();
             match sent {
                 Sent::Done(Some(waiter)) => caller.wake(waiter),
-                Sent::Dropped => self.entry.place().drop_in_place(),
+                Sent::Dropped => self.entry.slot().drop_in_place(),
                 Sent::Closed => return Poll::Ready(Err(SendError(self.entry.take()))),
                 _ => {}
             }
@@ -310,13 +310,13 @@ impl<T> Sending<T> {
             let sent = chan.give_up_late(caller, at, Side::Send, |state| match (*at).state() {
                 DONE => Sent::Done(None),
                 CLOSED => Sent::Closed,
-                _ => state.try_send((*at).place()),
+                _ => state.try_send((*at).slot()),
             });
             this.full = false;
             this.entry.reset();
             match sent {
                 Sent::Done(waiter) => waiter.into_iter().for_each(|waiter| caller.wake(waiter)),
-                Sent::Dropped => this.entry.place().drop_in_place(),
+                Sent::Dropped => this.entry.slot().drop_in_place(),
                 Sent::Closed => return Err(SendTimeoutError::Closed(this.entry.take())),
                 Sent::Full => return Err(SendTimeoutError::Timeout(this.entry.take())),
             }
@@ -348,7 +348,7 @@ impl<T> Sending<T> {
             let linked = self.entry.state() == LINKED;
             let _target = linked.then(|| chan.give_up(Caller::get(), &raw mut self.entry, Side::Send));
             if self.entry.state() != DONE {
-                self.entry.place().drop_in_place();
+                self.entry.slot().drop_in_place();
             }
         }
     }

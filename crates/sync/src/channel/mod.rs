@@ -31,9 +31,9 @@ mod closed;
 mod ends;
 mod error;
 mod future;
-mod look;
 mod observable;
 mod oneshot;
+mod peek;
 mod produce;
 mod promise;
 mod receiver;
@@ -101,13 +101,18 @@ pub fn rendezvous<T>() -> (Sender<T>, Receiver<T>) {
 ///
 /// # Examples
 /// ```
-/// let (tx, rx) = myriad::channel::sliding(2);
+/// let (tx, rx) = myriad::channel::bounded_drop_oldest(2);
 /// (1..=4).for_each(|n| tx.send(n).unwrap());
 /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [3, 4]);
 /// ```
+#[doc(alias = "sliding")]
+#[doc(alias = "overflow")]
 #[must_use]
-pub fn sliding<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    assert!(capacity > 0, "a sliding channel needs room for a message: give it a capacity of 1 or more");
+pub fn bounded_drop_oldest<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    assert!(
+        capacity > 0,
+        "a channel that drops its oldest message needs room for a message: give it a capacity of 1 or more"
+    );
     ends::new(capacity, WhenFull::DropOldest)
 }
 
@@ -119,12 +124,16 @@ pub fn sliding<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 ///
 /// # Examples
 /// ```
-/// let (tx, rx) = myriad::channel::dropping(2);
+/// let (tx, rx) = myriad::channel::bounded_drop_newest(2);
 /// (1..=4).for_each(|n| tx.send(n).unwrap());
 /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [1, 2]);
 /// ```
+#[doc(alias = "dropping")]
 #[must_use]
-pub fn dropping<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    assert!(capacity > 0, "a dropping channel needs room for a message: give it a capacity of 1 or more");
+pub fn bounded_drop_newest<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    assert!(
+        capacity > 0,
+        "a channel that drops new messages needs room for a message: give it a capacity of 1 or more"
+    );
     ends::new(capacity, WhenFull::DropNewest)
 }

@@ -3,7 +3,7 @@
 //!
 //! An *observable* is a state under a biased lock, and a list of those who wait for a change. Who
 //! changes it wakes all of them, and each looks again; what it finds is its own, so nobody comes in
-//! vain but for changes that do not concern it. A *reader* knows what it has seen, and what it
+//! vain but for changes that do not concern it. A *cursor* knows what it has seen, and what it
 //! would take.
 //!
 //! **Invariants.** Under the lock no user code runs: values stand in `Arc`s, which are cloned and
@@ -28,7 +28,7 @@ pub(super) struct Observable<S: Content> {
     state: Guarded<ObservableState<S>>,
 }
 
-/// What stands on a observable.
+/// What an observable holds.
 pub(super) trait Content {
     /// Drops the values.
     ///
@@ -57,8 +57,8 @@ impl<S> ObservableState<S> {
     }
 }
 
-/// What a reader has seen, and how it takes what it has not.
-pub(super) trait Reader {
+/// What a cursor has seen, and how it takes what it has not.
+pub(super) trait Cursor {
     type Content: Content;
     type Item;
     /// Takes what is new to it. Under the lock: no user code.
@@ -84,7 +84,7 @@ impl<S: Content> Observable<S> {
         self.state.locked(caller, f)
     }
 
-    pub(super) fn look<R>(&self, f: impl FnOnce(&S) -> R) -> R {
+    pub(super) fn read<R>(&self, f: impl FnOnce(&S) -> R) -> R {
         self.locked(Caller::get(), |state| f(&state.content))
     }
 
@@ -130,7 +130,7 @@ impl<S: Content> Observable<S> {
                     // SAFETY: the lock is held; what was claimed is ours until `end`.
                     unsafe { Entry::end(entry, AGAIN) };
                     woken.push(waiter);
-                    if on("board-wakes-one") {
+                    if on("observable-wakes-one") {
                         state.waking = List::new();
                     }
                 }
@@ -140,14 +140,14 @@ impl<S: Content> Observable<S> {
 
     /// Takes what is new, or hears that nothing will be; else `wait` has those who wait, under the
     /// lock.
-    fn take_or<R: Reader<Content = S>>(
+    fn take_or<R: Cursor<Content = S>>(
         &self,
         caller: Caller,
-        reader: &mut R,
+        cursor: &mut R,
         wait: impl FnOnce(&mut List<()>),
     ) -> Option<Result<R::Item, RecvError>> {
         self.locked(caller, |state| {
-            if let Some(item) = reader.take(&state.content) {
+            if let Some(item) = cursor.take(&state.content) {
                 return Some(Ok(item));
             }
             if state.closed {
@@ -173,12 +173,12 @@ impl<S: Content> Observable<S> {
             // SAFETY: `entry` is live, and in no list but these two (this function's contract); the
             // lock is held. Linked in `waking`, and not the first there, it is taken out of that
             // list all the same: a list itself knows only its first.
-            unsafe { ((*entry).state() == LINKED || on("board-give-up-unchecked")).then(|| list.remove(entry)) }
+            unsafe { ((*entry).state() == LINKED || on("observable-give-up-unchecked")).then(|| list.remove(entry)) }
         }))
     }
 
-    pub(super) fn try_receive<R: Reader<Content = S>>(&self, reader: &mut R) -> Result<R::Item, TryRecvError> {
-        match self.take_or(Caller::get(), reader, |_| ()) {
+    pub(super) fn try_receive<R: Cursor<Content = S>>(&self, cursor: &mut R) -> Result<R::Item, TryRecvError> {
+        match self.take_or(Caller::get(), cursor, |_| ()) {
             Some(Ok(item)) => Ok(item),
             Some(Err(RecvError)) => Err(TryRecvError::Closed),
             None => Err(TryRecvError::Empty),
@@ -186,38 +186,38 @@ impl<S: Content> Observable<S> {
     }
 
     /// `None`: the time has passed.
-    pub(super) fn receive<R: Reader<Content = S>>(
+    pub(super) fn receive<R: Cursor<Content = S>>(
         &self,
-        reader: &mut R,
+        cursor: &mut R,
         deadline: Option<Instant>,
     ) -> Option<Result<R::Item, RecvError>> {
         Caller::get().spend();
         let mut got = None;
-        op::wait(&mut ReadNews { observable: self, reader, got: &mut got }, deadline);
+        op::wait(&mut ReadNews { observable: self, cursor, got: &mut got }, deadline);
         got
     }
 
-    pub(super) async fn receive_async<R: Reader<Content = S>>(&self, reader: &mut R) -> Result<R::Item, RecvError> {
+    pub(super) async fn receive_async<R: Cursor<Content = S>>(&self, cursor: &mut R) -> Result<R::Item, RecvError> {
         let mut got = None;
-        Waiting::new(ReadNews { observable: self, reader, got: &mut got }).await;
+        Waiting::new(ReadNews { observable: self, cursor, got: &mut got }).await;
         got.expect("a wait that was over has got what it was for")
     }
 }
 
-/// A wait for what is new to a reader.
-struct ReadNews<'a, R: Reader> {
+/// A wait for what is new to a cursor.
+struct ReadNews<'a, R: Cursor> {
     observable: &'a Observable<R::Content>,
-    reader: &'a mut R,
+    cursor: &'a mut R,
     got: &'a mut Option<Result<R::Item, RecvError>>,
 }
 
 // SAFETY: entries are linked and taken out under the lock.
-unsafe impl<R: Reader> Op for ReadNews<'_, R> {
+unsafe impl<R: Cursor> Op for ReadNews<'_, R> {
     type Slot = ();
     const REASON: WaitReason = WaitReason::News;
 
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) -> bool {
-        *self.got = self.observable.take_or(caller, self.reader, |waiting| {
+        *self.got = self.observable.take_or(caller, self.cursor, |waiting| {
             if let Some(waiter) = waiter.take() {
                 // SAFETY: `entry` is idle, and stays where it is until it is ended or given up
                 // (this method's contract); the lock is held.
@@ -245,27 +245,27 @@ unsafe impl<R: Reader> Op for ReadNews<'_, R> {
     }
 }
 
-/// A wait of a reader as an arm of a select.
+/// A wait of a cursor as an arm of a select.
 #[must_use = "it does nothing unless it is an arm of a select"]
-pub(super) struct Reading<'a, R: Reader> {
+pub(super) struct Changed<'a, R: Cursor> {
     observable: Arc<Observable<R::Content>>,
-    reader: &'a mut R,
+    cursor: &'a mut R,
     entry: Entry<()>,
     won: Option<Result<R::Item, RecvError>>,
     _pinned: PhantomPinned,
 }
 
 // SAFETY: the entry is touched under the observable's lock, or by the holder.
-unsafe impl<R: Reader + Send> Send for Reading<'_, R>
+unsafe impl<R: Cursor + Send> Send for Changed<'_, R>
 where
     R::Content: Send,
     R::Item: Send,
 {
 }
 
-impl<'a, R: Reader> Reading<'a, R> {
-    pub(super) fn new(observable: &Arc<Observable<R::Content>>, reader: &'a mut R) -> Self {
-        Reading { observable: observable.clone(), reader, entry: Entry::new(), won: None, _pinned: PhantomPinned }
+impl<'a, R: Cursor> Changed<'a, R> {
+    pub(super) fn new(observable: &Arc<Observable<R::Content>>, cursor: &'a mut R) -> Self {
+        Changed { observable: observable.clone(), cursor, entry: Entry::new(), won: None, _pinned: PhantomPinned }
     }
 
     fn take_out(&mut self, caller: Caller) {
@@ -278,18 +278,18 @@ impl<'a, R: Reader> Reading<'a, R> {
 }
 
 // SAFETY: unlinked when `unlink` or the destructor returns.
-unsafe impl<R: Reader> Arm for Reading<'_, R> {
+unsafe impl<R: Cursor> Arm for Changed<'_, R> {
     type Output = Result<R::Item, RecvError>;
 
     unsafe fn attempt(&mut self, caller: Caller, _: Option<&Waker>) -> Option<Self::Output> {
-        self.observable.take_or(caller, self.reader, |_| ())
+        self.observable.take_or(caller, self.cursor, |_| ())
     }
 
     unsafe fn link(&mut self, caller: Caller, me: MultiWait) -> Link {
-        let Reading { observable, reader, entry, .. } = self;
+        let Changed { observable, cursor, entry, .. } = self;
         let at: *mut Entry<()> = entry;
         let (link, won) = observable.locked(caller, |state| {
-            if on("link-without-look") || !state.closed && !reader.has_news(&state.content) {
+            if on("link-unread") || !state.closed && !cursor.has_news(&state.content) {
                 // SAFETY: the lock is held, and the arm is in no list; its entry stays where it is
                 // until it is unlinked (this method's contract).
                 unsafe { state.waiting.push(at, me.waiter()) };
@@ -299,7 +299,7 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
             if unsafe { !me.claim() } {
                 return (Link::Over, None);
             }
-            (Link::Done, Some(reader.take(&state.content).ok_or(RecvError)))
+            (Link::Done, Some(cursor.take(&state.content).ok_or(RecvError)))
         });
         self.won = won;
         link
@@ -312,7 +312,7 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
             return Some(won);
         }
         // We were woken, by a change: what is new is ours. (Else the select attempts all again.)
-        if was == AGAIN { self.observable.take_or(caller, self.reader, |_| ()) } else { None }
+        if was == AGAIN { self.observable.take_or(caller, self.cursor, |_| ()) } else { None }
     }
 
     fn abandon(&mut self, caller: Caller) {
@@ -320,15 +320,15 @@ unsafe impl<R: Reader> Arm for Reading<'_, R> {
     }
 }
 
-impl<R: Reader> Drop for Reading<'_, R> {
+impl<R: Cursor> Drop for Changed<'_, R> {
     fn drop(&mut self) {
         self.take_out(Caller::get());
     }
 }
 
-impl<R: Reader> fmt::Debug for Reading<'_, R> {
+impl<R: Cursor> fmt::Debug for Changed<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reading(..)")
+        f.write_str("Changed(..)")
     }
 }
 
@@ -362,7 +362,7 @@ macro_rules! receiving {
             /// # Panics
             /// If it must wait and there is no memory for a stack.
             pub fn recv(&mut self) -> Result<$item, RecvError> {
-                self.observable.receive(&mut self.reader, None).expect("there is no time limit")
+                self.observable.receive(&mut self.cursor, None).expect("there is no time limit")
             }
             /// What is new, if something is there now.
             ///
@@ -374,7 +374,7 @@ macro_rules! receiving {
             /// Nothing is new, or the channel is closed.
             pub fn try_recv(&mut self) -> Result<$item, TryRecvError> {
                 self.observable
-                    .try_receive(&mut self.reader)
+                    .try_receive(&mut self.cursor)
                     .inspect_err(|_| $crate::channel::observable::tried_in_vain())
             }
             /// As [`recv`](Self::recv), for at most `timeout`.
@@ -389,7 +389,7 @@ macro_rules! receiving {
             /// # Errors
             /// The time has passed, or the channel is closed.
             pub fn recv_deadline(&mut self, deadline: Instant) -> Result<$item, RecvTimeoutError> {
-                match self.observable.receive(&mut self.reader, Some(deadline)) {
+                match self.observable.receive(&mut self.cursor, Some(deadline)) {
                     Some(received) => received.map_err(|RecvError| RecvTimeoutError::Closed),
                     None => Err(RecvTimeoutError::Timeout),
                 }
@@ -399,11 +399,11 @@ macro_rules! receiving {
             /// # Cancellation
             /// Dropped before it is ready, it has taken nothing.
             pub fn recv_async(&mut self) -> impl Future<Output = Result<$item, RecvError>> {
-                self.observable.receive_async(&mut self.reader)
+                self.observable.receive_async(&mut self.cursor)
             }
             /// An arm of a [select](mod@crate::select); `select!` writes it as `rx.recv()`.
             pub fn recv_arm(&mut self) -> impl Arm<Output = Result<$item, RecvError>> {
-                Reading::new(&self.observable, &mut self.reader)
+                Changed::new(&self.observable, &mut self.cursor)
             }
             /// Are all senders gone?
             pub fn is_closed(&self) -> bool {

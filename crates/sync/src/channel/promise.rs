@@ -1,7 +1,7 @@
 //! A value that is set once, and that every receiver gets.
 
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
-use super::observable::{Closer, Content, Observable, Reader, Reading, receiving};
+use super::observable::{Changed, Closer, Content, Cursor, Observable, receiving};
 use crate::select::Arm;
 use myriad_core::engine::user_code::UserValue;
 use myriad_core::time::{self, Instant};
@@ -32,7 +32,7 @@ pub fn promise<T>() -> (PromiseSender<T>, PromiseReceiver<T>) {
     let observable = Arc::new(Observable::new(None));
     (
         PromiseSender { closer: Arc::new(Closer(observable.clone())) },
-        PromiseReceiver { observable, reader: Whole(PhantomData) },
+        PromiseReceiver { observable, cursor: PromiseCursor(PhantomData) },
     )
 }
 
@@ -55,13 +55,13 @@ pub struct PromiseSender<T> {
 /// Gets the value of a [`promise`].
 pub struct PromiseReceiver<T> {
     observable: Arc<Observable<Value<T>>>,
-    reader: Whole<T>,
+    cursor: PromiseCursor<T>,
 }
 
 /// Takes the value, as often as it is asked.
-struct Whole<T>(PhantomData<fn() -> T>);
+struct PromiseCursor<T>(PhantomData<fn() -> T>);
 
-impl<T> Reader for Whole<T> {
+impl<T> Cursor for PromiseCursor<T> {
     type Content = Value<T>;
     type Item = Arc<T>;
     fn take(&mut self, content: &Value<T>) -> Option<Arc<T>> {
@@ -97,7 +97,7 @@ impl<T> PromiseSender<T> {
 impl<T> PromiseReceiver<T> {
     /// Is the value set?
     pub fn is_set(&self) -> bool {
-        self.observable.look(Option::is_some)
+        self.observable.read(Option::is_some)
     }
 }
 receiving!(PromiseReceiver<T>, Arc<T>);
@@ -109,7 +109,7 @@ impl<T> Clone for PromiseSender<T> {
 }
 impl<T> Clone for PromiseReceiver<T> {
     fn clone(&self) -> Self {
-        PromiseReceiver { observable: self.observable.clone(), reader: Whole(PhantomData) }
+        PromiseReceiver { observable: self.observable.clone(), cursor: PromiseCursor(PhantomData) }
     }
 }
 impl<T> fmt::Debug for PromiseSender<T> {

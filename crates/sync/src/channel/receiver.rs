@@ -66,9 +66,9 @@ impl<T> Receiver<T> {
         let caller = Caller::get();
         caller.spend();
         let mut state = self.chan().lock(caller);
-        if state.receives_quickly() {
-            // SAFETY: `receives_quickly` has said so, under the same lock.
-            return Ok(unsafe { state.quick_recv() });
+        if state.can_fast_recv() {
+            // SAFETY: `can_fast_recv` has said so, under the same lock.
+            return Ok(unsafe { state.fast_recv() });
         }
         let came = if state.has_nothing() && caller.is_prepared() {
             Self::recv_blocking(caller, self.chan(), state)
@@ -85,7 +85,7 @@ impl<T> Receiver<T> {
     #[inline(never)]
     fn recv_slow<'a>(&'a self, caller: Caller, mut state: Locked<'a, T>) -> Came<T> {
         let mut value = MaybeUninit::uninit();
-        // SAFETY: the place is empty, or holds a message if it is done. A waiter was claimed, and
+        // SAFETY: the slot is empty, or holds a message if it is done. A waiter was claimed, and
         // is woken once, without the lock.
         unsafe {
             match state.try_recv(value.as_mut_ptr()) {
@@ -138,15 +138,15 @@ impl<T> Receiver<T> {
     /// [`recv_async`](Self::recv_async).) No cancellation is found there.
     ///
     /// # Errors
-    /// Nothing is there now (or somebody [looks](Self::recv_if) at the first message, before which
+    /// Nothing is there now (or somebody [peeks](Self::recv_if) at the first message, before which
     /// nobody receives a later one), or the channel is closed and nothing is left in it.
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let caller = Caller::get();
         let mut state = self.chan().lock(caller);
-        if state.receives_quickly() {
-            // SAFETY: `receives_quickly` has said so, under the same lock.
-            return Ok(unsafe { state.quick_recv() });
+        if state.can_fast_recv() {
+            // SAFETY: `can_fast_recv` has said so, under the same lock.
+            return Ok(unsafe { state.fast_recv() });
         }
         if state.has_nothing() {
             drop(state);
@@ -159,11 +159,11 @@ impl<T> Receiver<T> {
     #[inline(never)]
     fn try_recv_slow<'a>(&'a self, caller: Caller, mut state: Locked<'a, T>) -> Result<T, TryRecvError> {
         let mut value = MaybeUninit::uninit();
-        let place = value.as_mut_ptr();
-        // SAFETY: the place is empty, or holds a message if it is done. A waiter was claimed, and
+        let slot = value.as_mut_ptr();
+        // SAFETY: the slot is empty, or holds a message if it is done. A waiter was claimed, and
         // is woken once, without the lock.
         unsafe {
-            let received = state.try_recv(place);
+            let received = state.try_recv(slot);
             drop(state);
             match received {
                 Received::Done(None) => {}
@@ -204,7 +204,7 @@ impl<T> Receiver<T> {
         let caller = Caller::get();
         caller.spend();
         let mut value = MaybeUninit::uninit();
-        // SAFETY: the place is empty, or holds a message if it is done.
+        // SAFETY: the slot is empty, or holds a message if it is done.
         unsafe {
             match self.wait(caller, Some(deadline), value.as_mut_ptr()) {
                 Waited::Done => Ok(value.assume_init()),
@@ -278,17 +278,17 @@ impl<T> Receiver<T> {
     /// Receives, and waits if it must.
     ///
     /// # Safety
-    /// `place` is valid, and empty; a message is moved in if it is done.
-    unsafe fn wait(&self, caller: Caller, deadline: Option<Instant>, place: *mut T) -> Waited {
+    /// `slot` is valid, and empty; a message is moved in if it is done.
+    unsafe fn wait(&self, caller: Caller, deadline: Option<Instant>, slot: *mut T) -> Waited {
         let blocked = BlockedEnd::until(deadline.is_some(), caller, self.chan(), Side::Receive);
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
-        // SAFETY: `place` is valid and empty (this function's contract). The entry stands in this
+        // SAFETY: `slot` is valid and empty (this function's contract). The entry stands in this
         // frame until the wait is over. A waiter was claimed, and is woken once. The wait is
         // prepared and published, of the kind that it is; when it is over the entry is ours again.
         unsafe {
             let received = self.chan().locked(caller, |state| {
-                let received = state.try_recv(place);
+                let received = state.try_recv(slot);
                 if let (Received::Empty, Ok(())) = (&received, &prepared) {
                     state.wait(Side::Receive, at, wait.waiter());
                 }
@@ -309,7 +309,7 @@ impl<T> Receiver<T> {
                     drop(self.chan().give_up(caller, at, Side::Receive));
                     return Waited::Cancelled;
                 }
-                return match self.chan().give_up_late(caller, at, Side::Receive, |state| state.try_recv(place)) {
+                return match self.chan().give_up_late(caller, at, Side::Receive, |state| state.try_recv(slot)) {
                     Received::Done(waiter) => {
                         waiter.into_iter().for_each(|waiter| caller.wake(waiter));
                         Waited::Done
@@ -321,7 +321,7 @@ impl<T> Receiver<T> {
             if entry.state() != DONE {
                 return if wait.was_cancelled() { Waited::Cancelled } else { Waited::Closed };
             }
-            place.copy_from_nonoverlapping(entry.place(), 1);
+            slot.copy_from_nonoverlapping(entry.slot(), 1);
             Waited::Done
         }
     }

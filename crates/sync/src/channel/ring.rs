@@ -1,7 +1,7 @@
 //! The buffer of a channel: a ring that grows as messages come, to both ends of use.
 //!
-//! But for the shortest paths messages are moved from place to place, not passed by value: a copy
-//! for each call would fill a small stack when they are large and the compiler does not optimise.
+//! But for the shortest paths messages are moved from slot to slot, not passed by value: a copy for
+//! each call would fill a small stack when they are large and the compiler does not optimise.
 
 use myriad_core::engine::user_code::UserValue;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     slots: NonNull<MaybeUninit<T>>,
-    /// Masked, the place of the first message. It counts: up with each message that is taken out,
+    /// Masked, the index of the first message. It counts: up with each message that is taken out,
     /// down with each that comes back.
     first: usize,
     len: usize,
@@ -66,16 +66,16 @@ impl<T> Ring<T> {
     /// Moves a message in, behind all others.
     ///
     /// # Safety
-    /// `place` holds a message, which is the caller's to move.
+    /// `src` holds a message, which is the caller's to move.
     #[inline(always)]
-    pub(super) unsafe fn push(&mut self, place: *const T) {
+    pub(super) unsafe fn push(&mut self, src: *const T) {
         if self.len == self.capacity {
             self.grow();
         }
         let len = self.len;
-        // SAFETY: `place` holds a message, which is moved once (this function's contract), into the
+        // SAFETY: `src` holds a message, which is moved once (this function's contract), into the
         // slot behind the last message: there is room, so that slot is empty.
-        unsafe { self.slot(len).copy_from_nonoverlapping(place, 1) };
+        unsafe { self.slot(len).copy_from_nonoverlapping(src, 1) };
         self.len += 1;
     }
 
@@ -95,28 +95,28 @@ impl<T> Ring<T> {
     /// Moves a message in, before all others.
     ///
     /// # Safety
-    /// `place` holds a message, which is the caller's to move.
-    pub(super) unsafe fn push_front(&mut self, place: *const T) {
+    /// `src` holds a message, which is the caller's to move.
+    pub(super) unsafe fn push_front(&mut self, src: *const T) {
         if self.len == self.capacity {
             self.grow();
         }
         self.first = self.first.wrapping_sub(1);
-        // SAFETY: `place` holds a message, which is moved once (this function's contract), into the
+        // SAFETY: `src` holds a message, which is moved once (this function's contract), into the
         // slot before the first message: there is room, so that slot is empty.
-        unsafe { self.slot(0).copy_from_nonoverlapping(place, 1) };
+        unsafe { self.slot(0).copy_from_nonoverlapping(src, 1) };
         self.len += 1;
     }
 
     /// Moves a message in, behind so many. O(`behind`).
     ///
     /// # Safety
-    /// `place` holds a message, which is the caller's to move; the ring holds `behind` messages or
+    /// `src` holds a message, which is the caller's to move; the ring holds `behind` messages or
     /// more.
-    pub(super) unsafe fn insert(&mut self, behind: usize, place: *const T) {
-        // SAFETY: `place` holds a message and the ring held `behind` messages (this function's
-        // contract), so the slots 0 to `behind` are full once that of `place` is in front.
+    pub(super) unsafe fn insert(&mut self, behind: usize, src: *const T) {
+        // SAFETY: `src` holds a message and the ring held `behind` messages (this function's
+        // contract), so the slots 0 to `behind` are full once that of `src` is in front.
         unsafe {
-            self.push_front(place);
+            self.push_front(src);
             for i in 0..behind {
                 self.slot(i).swap(self.slot(i + 1));
             }
@@ -126,12 +126,12 @@ impl<T> Ring<T> {
     /// Moves the first message out.
     ///
     /// # Safety
-    /// There is one; `place` is valid, and empty.
+    /// There is one; `dst` is valid, and empty.
     #[inline(always)]
-    pub(super) unsafe fn pop(&mut self, place: *mut T) {
-        // SAFETY: the ring holds a message, and `place` is valid and empty (this function's
+    pub(super) unsafe fn pop(&mut self, dst: *mut T) {
+        // SAFETY: the ring holds a message, and `dst` is valid and empty (this function's
         // contract); the message is no longer in the ring afterwards.
-        unsafe { place.copy_from_nonoverlapping(self.slot(0), 1) };
+        unsafe { dst.copy_from_nonoverlapping(self.slot(0), 1) };
         self.first = self.first.wrapping_add(1);
         self.len -= 1;
     }
@@ -150,22 +150,22 @@ impl<T> Ring<T> {
         unsafe { message.read() }
     }
 
-    /// Moves a message in, behind all others, and the first one out into its place.
+    /// Moves a message in, behind all others, and the first one out into the slot where it was.
     ///
     /// # Safety
-    /// There is one; `place` holds a message, which is the caller's to move.
-    pub(super) unsafe fn replace_first(&mut self, place: *mut T) {
-        // SAFETY: the ring holds a message, so it has memory, and `place` holds one too (this
+    /// There is one; `slot` holds a message, which is the caller's to move.
+    pub(super) unsafe fn replace_first(&mut self, slot: *mut T) {
+        // SAFETY: the ring holds a message, so it has memory, and `slot` holds one too (this
         // function's contract). The slot of the first becomes that behind the last if the memory is
         // full; else both are valid.
         unsafe {
             let first = self.slot(0);
             let behind = self.slot(self.len);
             if first == behind {
-                first.swap(place);
+                first.swap(slot);
             } else {
-                behind.copy_from_nonoverlapping(place, 1);
-                place.copy_from_nonoverlapping(first, 1);
+                behind.copy_from_nonoverlapping(slot, 1);
+                slot.copy_from_nonoverlapping(first, 1);
             }
         }
         self.first = self.first.wrapping_add(1);

@@ -55,33 +55,33 @@ impl<T> Sender<T> {
         let caller = Caller::get();
         caller.spend();
         let mut state = self.chan().lock(caller);
-        let mut value = match state.quick_send(ManuallyDrop::new(value)) {
+        let mut value = match state.fast_send(ManuallyDrop::new(value)) {
             Ok(()) => return Ok(()),
             Err(value) => value,
         };
-        let place = &raw mut *value;
-        // SAFETY: the message is in its place, and is moved out of it once.
+        let slot = &raw mut *value;
+        // SAFETY: the message is in its slot, and is moved out of it once.
         unsafe {
             if state.has_no_room() && caller.is_prepared() {
-                return Self::send_blocking(caller, self.chan(), state, place);
+                return Self::send_blocking(caller, self.chan(), state, slot);
             }
-            self.send_slow(caller, state, place)
+            self.send_slow(caller, state, slot)
         }
     }
 
     /// # Safety
-    /// `place` holds a message, which is moved out.
+    /// `slot` holds a message, which is moved out.
     #[inline(never)]
     unsafe fn send_slow<'a>(
         &'a self,
         caller: Caller,
         mut state: Locked<'a, T>,
-        place: *mut T,
+        slot: *mut T,
     ) -> Result<(), SendError<T>> {
-        // SAFETY: `place` holds a message, which is moved out once (this function's contract). A
+        // SAFETY: `slot` holds a message, which is moved out once (this function's contract). A
         // waiter was claimed, and is woken once, without the lock.
         unsafe {
-            match state.try_send(place) {
+            match state.try_send(slot) {
                 Sent::Done(None) => Ok(()),
                 Sent::Done(Some(waiter)) => {
                     drop(state);
@@ -90,28 +90,28 @@ impl<T> Sender<T> {
                 }
                 Sent::Dropped => {
                     drop(state);
-                    place.drop_in_place();
+                    slot.drop_in_place();
                     Ok(())
                 }
-                Sent::Closed => Err(SendError(place.read())),
+                Sent::Closed => Err(SendError(slot.read())),
                 Sent::Full => {
                     drop(state);
-                    self.send_unprepared(caller, place)
+                    self.send_unprepared(caller, slot)
                 }
             }
         }
     }
 
     /// # Safety
-    /// `place` holds a message, which is moved out.
+    /// `slot` holds a message, which is moved out.
     #[cold]
-    unsafe fn send_unprepared(&self, caller: Caller, place: *mut T) -> Result<(), SendError<T>> {
+    unsafe fn send_unprepared(&self, caller: Caller, slot: *mut T) -> Result<(), SendError<T>> {
         let blocked = BlockedEnd::new(caller, self.chan(), Side::Send);
-        // SAFETY: `place` holds a message (this function's contract); `blocked` is new, without a
+        // SAFETY: `slot` holds a message (this function's contract); `blocked` is new, without a
         // deadline, and stands in this frame. A send that is not done leaves the message in its
         // entry.
         unsafe {
-            match self.wait(caller, place, None, &blocked) {
+            match self.wait(caller, slot, None, &blocked) {
                 Waited::Done => Ok(()),
                 _ => Err(Self::not_sent(&blocked)),
             }
@@ -121,19 +121,19 @@ impl<T> Sender<T> {
     /// The channel, locked, was found full, and a wait can begin.
     ///
     /// # Safety
-    /// `place` holds a message, which is moved out; `state` is that of `chan`.
+    /// `slot` holds a message, which is moved out; `state` is that of `chan`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn send_blocking(
         caller: Caller,
         chan: &Chan<T>,
         mut state: Locked<'_, T>,
-        place: *mut T,
+        slot: *mut T,
     ) -> Result<(), SendError<T>> {
         let blocked = BlockedEnd::new(caller, chan, Side::Send);
         // SAFETY: the entry stands in this frame until the wait is over; it is prepared, and
         // published before the lock goes. Afterwards the entry is ours again.
         unsafe {
-            blocked.entry.put(place);
+            blocked.entry.put(slot);
             state.wait(Side::Send, blocked.at(), blocked.wait.waiter());
             drop(state);
             Wait::block(blocked.whole());
@@ -171,27 +171,27 @@ impl<T> Sender<T> {
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let caller = Caller::get();
         let mut value = ManuallyDrop::new(value);
-        let place = &raw mut *value;
-        // SAFETY: the message is in its place, and is moved out of it once. A waiter was claimed,
+        let slot = &raw mut *value;
+        // SAFETY: the message is in its slot, and is moved out of it once. A waiter was claimed,
         // and is woken once.
         unsafe {
-            match self.chan().locked(caller, |state| state.try_send(place)) {
+            match self.chan().locked(caller, |state| state.try_send(slot)) {
                 Sent::Done(None) => Ok(()),
                 Sent::Done(Some(waiter)) => {
                     caller.wake_next(waiter);
                     Ok(())
                 }
                 Sent::Dropped => {
-                    place.drop_in_place();
+                    slot.drop_in_place();
                     Ok(())
                 }
                 Sent::Closed => {
                     caller.spend_in_vain();
-                    Err(TrySendError::Closed(place.read()))
+                    Err(TrySendError::Closed(slot.read()))
                 }
                 Sent::Full => {
                     caller.spend_in_vain();
-                    Err(TrySendError::Full(place.read()))
+                    Err(TrySendError::Full(slot.read()))
                 }
             }
         }
@@ -220,7 +220,7 @@ impl<T> Sender<T> {
         caller.spend();
         let mut value = ManuallyDrop::new(value);
         let blocked = BlockedEnd::timed(caller, self.chan(), Side::Send);
-        // SAFETY: the message is in its place, and is moved out of it once; the entry stands in
+        // SAFETY: the message is in its slot, and is moved out of it once; the entry stands in
         // this frame.
         unsafe {
             match self.wait(caller, &raw mut *value, Some(deadline), &blocked) {
@@ -292,20 +292,20 @@ impl<T> Sender<T> {
     /// afterwards; also if a cancellation has ended the wait, which the caller asks.
     ///
     /// # Safety
-    /// `place` holds a message, which is moved out. `blocked` is new, of this deadline, and stays
+    /// `slot` holds a message, which is moved out. `blocked` is new, of this deadline, and stays
     /// where it is until this returns.
-    unsafe fn wait(&self, caller: Caller, place: *mut T, deadline: Option<Instant>, blocked: &BlockedEnd<T>) -> Waited {
+    unsafe fn wait(&self, caller: Caller, slot: *mut T, deadline: Option<Instant>, blocked: &BlockedEnd<T>) -> Waited {
         let (wait, entry) = (&blocked.wait, blocked.at());
         let prepared = wait.prepare();
-        // SAFETY: `place` holds a message, and `blocked` is new and stays where it is (this
+        // SAFETY: `slot` holds a message, and `blocked` is new and stays where it is (this
         // function's contract); its entry is ours until it is linked. A waiter was claimed, and is
         // woken once. The wait is prepared and published, of the kind that it is; when it is over
         // the entry is ours again.
         unsafe {
             let sent = self.chan().locked(caller, |state| {
-                let sent = state.try_send(place);
+                let sent = state.try_send(slot);
                 if matches!(sent, Sent::Full | Sent::Closed) {
-                    (*entry).put(place);
+                    (*entry).put(slot);
                 }
                 if matches!(sent, Sent::Full) && prepared.is_ok() {
                     state.wait(Side::Send, entry, wait.waiter());
@@ -319,7 +319,7 @@ impl<T> Sender<T> {
                     return Waited::Done;
                 }
                 (Sent::Dropped, _) => {
-                    place.drop_in_place();
+                    slot.drop_in_place();
                     return Waited::Done;
                 }
                 (Sent::Closed, _) => return Waited::Closed,
@@ -336,14 +336,14 @@ impl<T> Sender<T> {
                 }
                 return match self
                     .chan()
-                    .give_up_late(caller, entry, Side::Send, |state| state.try_send((*entry).place()))
+                    .give_up_late(caller, entry, Side::Send, |state| state.try_send((*entry).slot()))
                 {
                     Sent::Done(waiter) => {
                         waiter.into_iter().for_each(|waiter| caller.wake_next(waiter));
                         Waited::Done
                     }
                     Sent::Dropped => {
-                        (*entry).place().drop_in_place();
+                        (*entry).slot().drop_in_place();
                         Waited::Done
                     }
                     Sent::Closed => Waited::Closed,
@@ -355,11 +355,11 @@ impl<T> Sender<T> {
     }
 
     /// Sends a message at once; if the buffer is full its oldest message makes room, and comes
-    /// back. So the channel holds the newest, as a [`sliding`](super::sliding) one, but nothing is
-    /// dropped unseen.
+    /// back. So the channel holds the newest, as a
+    /// [`bounded_drop_oldest`](super::bounded_drop_oldest) one, but nothing is dropped unseen.
     ///
     /// Those who wait to send stay in line. At a rendezvous, which holds nothing, the message
-    /// itself comes back unless a receiver waits. (If somebody [looks at](super::Receiver::recv_if)
+    /// itself comes back unless a receiver waits. (If somebody [peeks at](super::Receiver::recv_if)
     /// the oldest message, that is dropped when they are done, unless they take it, and nothing
     /// comes back here.)
     ///
@@ -378,17 +378,17 @@ impl<T> Sender<T> {
     pub fn force_send(&self, value: T) -> Result<Option<T>, SendError<T>> {
         let caller = Caller::get();
         let mut value = ManuallyDrop::new(value);
-        let place = &raw mut *value;
-        // SAFETY: the message is in its place, and is moved out of it once. A waiter was claimed,
+        let slot = &raw mut *value;
+        // SAFETY: the message is in its slot, and is moved out of it once. A waiter was claimed,
         // and is woken once.
         unsafe {
-            match self.chan().locked(caller, |state| state.force_send(place)) {
+            match self.chan().locked(caller, |state| state.force_send(slot)) {
                 Sent::Done(waiter) => {
                     waiter.into_iter().for_each(|waiter| caller.wake_next(waiter));
                     Ok(None)
                 }
-                Sent::Dropped | Sent::Full => Ok(Some(place.read())),
-                Sent::Closed => Err(SendError(place.read())),
+                Sent::Dropped | Sent::Full => Ok(Some(slot.read())),
+                Sent::Closed => Err(SendError(slot.read())),
             }
         }
     }

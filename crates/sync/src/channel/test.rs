@@ -380,10 +380,10 @@ fn close_ends_all_waits() {
 
 /// The short way of a send is open only while it is the right one.
 #[test]
-fn quick_sends_keep_to_the_limit() {
+fn fast_sends_keep_to_the_limit() {
     for limit in [0, 1, 3, 20, usize::MAX] {
         let b = Bench::new(limit);
-        let quick = |value| b.chan.lock(Caller::get()).quick_send(ManuallyDrop::new(value)).is_ok();
+        let quick = |value| b.chan.lock(Caller::get()).fast_send(ManuallyDrop::new(value)).is_ok();
         assert!(!quick(0), "no memory yet");
         for i in 0..limit.min(40) {
             assert!(quick(i) || b.send(i) == "buffered");

@@ -1,7 +1,7 @@
 //! The latest value of something, and the news that it has changed.
 
 use super::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
-use super::observable::{Closer, Content, Observable, Reader, Reading, receiving};
+use super::observable::{Changed, Closer, Content, Cursor, Observable, receiving};
 use crate::select::Arm;
 use myriad_core::engine::user_code::UserValue;
 use myriad_core::time::{self, Instant};
@@ -30,7 +30,7 @@ use std::time::Duration;
 pub fn watch<T>(value: T) -> (WatchSender<T>, WatchReceiver<T>) {
     let observable = Arc::new(Observable::new(Latest { value: UserValue::new(Arc::new(value)), version: 0 }));
     let closer = Arc::new(Closer(observable.clone()));
-    (WatchSender { closer }, WatchReceiver { observable, reader: Seen { version: 0, of: PhantomData } })
+    (WatchSender { closer }, WatchReceiver { observable, cursor: WatchCursor { version: 0, of: PhantomData } })
 }
 
 struct Latest<T> {
@@ -56,16 +56,16 @@ pub struct WatchSender<T> {
 /// Looks at the value of a [`watch`]. A clone has seen what this one has.
 pub struct WatchReceiver<T> {
     observable: Arc<Observable<Latest<T>>>,
-    reader: Seen<T>,
+    cursor: WatchCursor<T>,
 }
 
 /// Has seen this version.
-struct Seen<T> {
+struct WatchCursor<T> {
     version: u64,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T> Reader for Seen<T> {
+impl<T> Cursor for WatchCursor<T> {
     type Content = Latest<T>;
     type Item = Arc<T>;
     fn take(&mut self, content: &Latest<T>) -> Option<Arc<T>> {
@@ -102,12 +102,12 @@ impl<T> WatchSender<T> {
     }
     /// The value.
     pub fn get(&self) -> Arc<T> {
-        self.closer.0.look(|latest| latest.value.peek().clone())
+        self.closer.0.read(|latest| latest.value.peek().clone())
     }
     /// A receiver that has seen the present value.
     pub fn subscribe(&self) -> WatchReceiver<T> {
-        let version = self.closer.0.look(|latest| latest.version);
-        WatchReceiver { observable: self.closer.0.clone(), reader: Seen { version, of: PhantomData } }
+        let version = self.closer.0.read(|latest| latest.version);
+        WatchReceiver { observable: self.closer.0.clone(), cursor: WatchCursor { version, of: PhantomData } }
     }
     /// Ends the watch for all: nothing changes any more. True: it was open.
     pub fn close(&self) -> bool {
@@ -118,11 +118,11 @@ impl<T> WatchSender<T> {
 impl<T> WatchReceiver<T> {
     /// The value, seen or not; also when the watch is closed.
     pub fn get(&self) -> Arc<T> {
-        self.observable.look(|latest| latest.value.peek().clone())
+        self.observable.read(|latest| latest.value.peek().clone())
     }
     /// Is the value another than the last one that was received?
     pub fn has_changed(&self) -> bool {
-        self.observable.look(|latest| self.reader.has_news(latest))
+        self.observable.read(|latest| self.cursor.has_news(latest))
     }
 }
 receiving!(WatchReceiver<T>, Arc<T>);
@@ -134,8 +134,8 @@ impl<T> Clone for WatchSender<T> {
 }
 impl<T> Clone for WatchReceiver<T> {
     fn clone(&self) -> Self {
-        let reader = Seen { version: self.reader.version, of: PhantomData };
-        WatchReceiver { observable: self.observable.clone(), reader }
+        let cursor = WatchCursor { version: self.cursor.version, of: PhantomData };
+        WatchReceiver { observable: self.observable.clone(), cursor }
     }
 }
 impl<T> fmt::Debug for WatchSender<T> {

@@ -4,19 +4,19 @@
 //! may become an end of its side as long as that has one.
 
 use super::chan::Side;
-use super::ends::Hold;
+use super::ends::WeakShare;
 use super::{Receiver, Sender};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// A sending end that does not keep the channel open: [`Sender::downgrade`].
 pub struct WeakSender<T> {
-    hold: Hold<T>,
+    share: WeakShare<T>,
 }
 
 /// A receiving end that does not keep the channel open: [`Receiver::downgrade`].
 pub struct WeakReceiver<T> {
-    hold: Hold<T>,
+    share: WeakShare<T>,
 }
 
 macro_rules! weak {
@@ -36,7 +36,7 @@ macro_rules! weak {
             /// assert!(weak_tx.upgrade().is_none() && rx.is_closed());
             /// ```
             pub fn downgrade(&self) -> $weak<T> {
-                $weak { hold: self.share().downgrade(Side::$side) }
+                $weak { share: self.share().downgrade(Side::$side) }
             }
         }
 
@@ -44,15 +44,15 @@ macro_rules! weak {
             /// An end as those that keep the channel open. `None`: the last of them has gone. Never
             /// waits. (The channel may be closed: as with a clone of an end.)
             pub fn upgrade(&self) -> Option<$strong<T>> {
-                self.hold.upgrade(Side::$side).map($strong::new)
+                self.share.upgrade(Side::$side).map($strong::new)
             }
             /// How many sending ends there are now, without weak ones.
             pub fn sender_count(&self) -> usize {
-                self.hold.chan().ends(Side::Send)
+                self.share.chan().ends(Side::Send)
             }
             /// How many receiving ends there are now, without weak ones.
             pub fn receiver_count(&self) -> usize {
-                self.hold.chan().ends(Side::Receive)
+                self.share.chan().ends(Side::Receive)
             }
         }
 
@@ -62,7 +62,7 @@ macro_rules! weak {
 
         impl<T> Clone for $weak<T> {
             fn clone(&self) -> Self {
-                $weak { hold: self.hold.clone() }
+                $weak { share: self.share.clone() }
             }
         }
 

@@ -152,7 +152,7 @@ impl<T> Condition<T> {
             // value is moved out of its place once, if somebody is met.
             unsafe {
                 let (entry, waiter) = state.claim(upto)?;
-                let slot = (*entry).place();
+                let slot = (*entry).slot();
                 (*slot).value.as_mut_ptr().copy_from_nonoverlapping(&raw const *value, 1);
                 if upto.is_none() {
                     (*slot).generation = ALONE;
@@ -172,7 +172,7 @@ impl<T> ConditionState<T> {
         // SAFETY: the state is reached under the lock only: linked entries are live, and their
         // generations written.
         unsafe {
-            while !entry.is_null() && upto.is_some_and(|upto| (*(*entry).place()).generation > upto) {
+            while !entry.is_null() && upto.is_some_and(|upto| (*(*entry).slot()).generation > upto) {
                 entry = self.list.behind(entry);
             }
         }

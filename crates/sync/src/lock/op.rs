@@ -90,7 +90,7 @@ unsafe fn give_up<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>)
     // its owner's, and `undo` hears what `withdraw` said.
     unsafe {
         match op.withdraw(caller, entry) {
-            outcome @ (DONE | AGAIN) => op.undo(outcome, (*entry).place()),
+            outcome @ (DONE | AGAIN) => op.undo(outcome, (*entry).slot()),
             _ => false,
         }
     }
@@ -107,7 +107,7 @@ unsafe fn run_out<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>,
         match op.withdraw(caller, entry) {
             DONE => {
                 if blocks {
-                    op.ended((*entry).place());
+                    op.ended((*entry).slot());
                 }
                 return true;
             }
@@ -197,7 +197,7 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
                 return done;
             }
             if entry.state() == DONE {
-                (*op).ended(entry.place());
+                (*op).ended(entry.slot());
                 return true;
             }
             (*op).again();
@@ -238,7 +238,7 @@ impl<O: Op> Waiting<O> {
     pub(crate) unsafe fn slot(&self) -> *mut O::Slot {
         // SAFETY: the future was ready after a wait (this function's contract), so the entry is our
         // own again.
-        unsafe { self.entry.place() }
+        unsafe { self.entry.slot() }
     }
 
     /// The operation itself.

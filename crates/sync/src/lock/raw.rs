@@ -1,20 +1,20 @@
 //! The mutex without its value: 16 bytes.
 //!
 //! ```text
-//!  state   FREE | LOCKED                                     taken by an exchange, given back by a plain store
-//!  watch   QUICK     nobody waits, and whoever begins to pays a heavy fence
-//!          CALM      nobody is to be woken: nobody waits, or one who was woken is on its way
-//!          WAITERS   some wait: who unlocks wakes the first, which tries its luck
-//!          STARVING  the first has had no luck too often: who unlocks hands the lock over to it
-//!  list    who waits, first come, first served; under a spin lock, as is what follows
+//!  state        FREE | LOCKED                       taken by an exchange, given back by a plain store
+//!  contention   UNCONTENDED  nobody waits, and whoever begins to pays a heavy fence
+//!               RECENT       nobody is to be woken: nobody waits, or one who was woken is on its way
+//!               WAITERS      some wait: who unlocks wakes the first, which tries its luck
+//!               STARVING     the first has had no luck too often: who unlocks hands the lock over to it
+//!  list         who waits, first come, first served; under a spin lock, as is what follows
 //! ```
 //! **Unlocking is a store, not a read-modify-write.** It must not miss one who begins to wait at
-//! that moment (Dekker's pattern: `state = FREE`, then a look at `watch`, against
-//! `watch = WAITERS`, then a look at `state`). While nobody has waited for some time, the
-//! unlocker's fence is a *light* one, and the first to wait pays the *heavy* one (`sys::fence`).
-//! From then on, `watch` is not `QUICK`, and unlocking is an exchange; after so many unlockings in
-//! a row that found nobody, it is quick again; twice as many each time, for a heavy fence costs as
-//! much as thousands of exchanges save.
+//! that moment (Dekker's pattern: `state = FREE`, then a read of `contention`, against `contention
+//! = WAITERS`, then a read of `state`). While nobody has waited for some time, the unlocker's fence
+//! is a *light* one, and the first to wait pays the *heavy* one (`sys::fence`). From then on,
+//! `contention` is not `UNCONTENDED`, and unlocking is an exchange; after so many unlockings in a
+//! row that found nobody, it is uncontended again; twice as many each time, for a heavy fence costs
+//! as much as thousands of exchanges save.
 //!
 //! **Fairness.** Whoever comes may take a free lock, before those who wait: with two threads that
 //! lock and unlock in turn, handing it over each time would cost a wake for each section. One who
@@ -24,25 +24,26 @@
 //! meanwhile wakes nobody.
 //!
 //! **Invariants**, under the spin lock. `woken`: one whose wait was ended with `AGAIN` has not yet
-//! taken the lock, waited again, or given up; each of these clears it. `watch` is `WAITERS` or
-//! `STARVING` exactly if some wait and not `woken`; `QUICK` only if nobody waits and not `woken`.
-//! `STARVING`: the first of the list has lost so often.
+//! taken the lock, waited again, or given up; each of these clears it. `contention` is `WAITERS` or
+//! `STARVING` exactly if some wait and not `woken`; `UNCONTENDED` only if nobody waits and not
+//! `woken`. `STARVING`: the first of the list has lost so often.
 //!
 //! **Ordering.** The sections: the Release of who unlocks with the Acquire of who locks; a
-//! hand-over goes by the entry. Unlocking against waiting: (quick) `state` | light | `watch`
-//! against `watch` | heavy | swap of `state`; (else) swap of `state`, `watch` against `watch`, swap
-//! of `state`: two read-modify-writes of one word, and the later sees what came before the earlier.
-//! An unlocker that began quickly and finds that it is not quick any more does not know whether its
-//! store was in time for one who waits without the heavy fence: so both also have a full fence.
+//! hand-over goes by the entry. Unlocking against waiting: (uncontended) `state` | light |
+//! `contention` against `contention` | heavy | swap of `state`; (else) swap of `state`,
+//! `contention` against `contention`, swap of `state`: two read-modify-writes of one word, and the
+//! later sees what came before the earlier. An unlocker that began so and finds that it is not
+//! uncontended any more does not know whether its store was in time for one who waits without the
+//! heavy fence: so both also have a full fence.
 //!
 //! **Rejected.** An exchange for unlocking too, as std and parking_lot have: 11 ns instead of 7.
 //! The biased lock for whole sections: what is inside may suspend, and lock others. One byte and a
 //! table of waiters by address: the table's locks are shared by locks that have nothing to do with
 //! each other.
 //!
-//! After the unlocking store another thread may have the lock, and this one still looks at `watch`:
-//! so memory of a mutex must not be freed because its value says so, but when no reference to it is
-//! left; as the compiler sees to in safe code.
+//! After the unlocking store another thread may have the lock, and this one still looks at
+//! `contention`: so memory of a mutex must not be freed because its value says so, but when no
+//! reference to it is left; as the compiler sees to in safe code.
 
 use super::op::{AGAIN, Op};
 use crate::entry::{DONE, Entry, LINKED, List};
@@ -59,26 +60,26 @@ use myriad_core::engine::wait::{Caller, InHand, WaitReason, Waiter};
 const FREE: u8 = 0;
 const LOCKED: u8 = 1;
 
-const QUICK: u8 = 0;
-const CALM: u8 = 1;
+const UNCONTENDED: u8 = 0;
+const RECENT: u8 = 1;
 const WAITERS: u8 = 2;
 const STARVING: u8 = 3;
 
 /// Wakes without luck after which a waiter is starving.
 const PATIENCE: u8 = 4;
-/// Unlockings in a row that make it quick again, as a power of two: at first, and at most.
-const FIRST_CALM: u8 = 6;
-const LAST_CALM: u8 = 15;
+/// Unlockings in a row that make it uncontended again, as a power of two: at first, and at most.
+const MIN_QUIET: u8 = 6;
+const MAX_QUIET: u8 = 15;
 /// Looks at the lock before a wait; each pause, of 1/8 µs at first, is twice as long as the one
 /// before.
 const SPINS: u32 = 4;
 
 pub(crate) struct RawMutex {
     state: AtomicU8,
-    watch: AtomicU8,
+    contention: AtomicU8,
     queue: SpinLock,
     /// Written by who holds the mutex, and by who begins to wait: only a measure.
-    calm_for: AtomicU16,
+    quiet_left: AtomicU16,
     /// Of the value; see `Poison`.
     pub(super) poisoned: AtomicBool,
     /// Under the spin lock, as is the list.
@@ -87,8 +88,8 @@ pub(crate) struct RawMutex {
 }
 
 struct Notes {
-    /// How many unlockings the next calm takes, as a power of two.
-    calm: u8,
+    /// How many unlockings the next quiet time takes, as a power of two.
+    quiet: u8,
     woken: bool,
 }
 
@@ -96,7 +97,7 @@ struct Notes {
 struct LockWait<'a> {
     notes: &'a mut Notes,
     list: &'a mut List<()>,
-    watch: &'a AtomicU8,
+    contention: &'a AtomicU8,
 }
 
 // SAFETY: `notes` and `list` are reached under `queue`.
@@ -112,11 +113,11 @@ impl RawMutex {
         pub(crate) const fn new() -> RawMutex {
             RawMutex {
                 state: AtomicU8::new(FREE),
-                watch: AtomicU8::new(QUICK),
+                contention: AtomicU8::new(UNCONTENDED),
                 queue: SpinLock::new(),
-                calm_for: AtomicU16::new(0),
+                quiet_left: AtomicU16::new(0),
                 poisoned: AtomicBool::new(false),
-                notes: UnsafeCell::new(Notes { calm: FIRST_CALM, woken: false }),
+                notes: UnsafeCell::new(Notes { quiet: MIN_QUIET, woken: false }),
                 list: UnsafeCell::new(List::new()),
             }
         }
@@ -154,16 +155,16 @@ impl RawMutex {
     /// The caller has the lock.
     #[inline(always)]
     unsafe fn unlock_only(&self) -> Option<Waiter> {
-        if self.watch.load(Relaxed) != QUICK {
+        if self.contention.load(Relaxed) != UNCONTENDED {
             // SAFETY: the lock is the caller's (this function's contract).
-            return unsafe { self.unlock_watched() };
+            return unsafe { self.unlock_contended() };
         }
         // Release: pairs with the Acquire of `try_lock`.
         self.state.overwrite(FREE, ord(Release, "mutex-release"));
         if !on("unlock-light") {
             light_any();
         }
-        if self.watch.load(Relaxed) != QUICK && !on("unlock-look") {
+        if self.contention.load(Relaxed) != UNCONTENDED && !on("unlock-unread") {
             return self.unlocked_late();
         }
         None
@@ -207,27 +208,27 @@ impl RawMutex {
     fn unlocked_late(&self) -> Option<Waiter> {
         // SeqCst: pairs with the fence in `begin`, for one who did not pay the heavy one.
         fence(SeqCst);
-        if self.watch.load(Relaxed) >= WAITERS { self.claim_first() } else { None }
+        if self.contention.load(Relaxed) >= WAITERS { self.claim_first() } else { None }
     }
 
     /// # Safety
     /// The caller has the lock.
     #[inline(never)]
-    unsafe fn unlock_watched(&self) -> Option<Waiter> {
-        match self.watch.load(Relaxed) {
+    unsafe fn unlock_contended(&self) -> Option<Waiter> {
+        match self.contention.load(Relaxed) {
             STARVING => {
                 let first = self.hand_over();
                 if first.is_some() {
                     return first;
                 }
             }
-            CALM => self.calm_down(),
+            RECENT => self.after_quiet_unlock(),
             _ => {}
         }
         // AcqRel: Release for `try_lock`; Acquire: pairs with the swap in `begin`: if that came
-        // first, we see its `watch`.
+        // first, we see its `contention`.
         self.state.swap(FREE, ord(AcqRel, "unlock-swap"));
-        if self.watch.load(Relaxed) >= WAITERS { self.claim_first() } else { None }
+        if self.contention.load(Relaxed) >= WAITERS { self.claim_first() } else { None }
     }
 
     /// Unlocks by giving the lock to the first that waits, who is to be woken. `None`: nobody does.
@@ -239,8 +240,8 @@ impl RawMutex {
             unsafe {
                 let first = waiting.list.claim_first();
                 waiting
-                    .watch
-                    .store(if waiting.list.is_empty() || waiting.notes.woken { CALM } else { WAITERS }, Relaxed);
+                    .contention
+                    .store(if waiting.list.is_empty() || waiting.notes.woken { RECENT } else { WAITERS }, Relaxed);
                 first.map(|(entry, waiter)| {
                     Entry::end(entry, DONE);
                     waiter
@@ -249,16 +250,16 @@ impl RawMutex {
         })
     }
 
-    /// By who has the lock: after so many unlockings without waiters they are quick again.
-    fn calm_down(&self) {
-        let left = self.calm_for.load(Relaxed);
+    /// By who has the lock: after so many unlockings without waiters the lock is uncontended again.
+    fn after_quiet_unlock(&self) {
+        let left = self.quiet_left.load(Relaxed);
         if left > 0 {
-            return self.calm_for.store(left - 1, Relaxed);
+            return self.quiet_left.store(left - 1, Relaxed);
         }
         self.locked(|waiting| {
-            if waiting.watch.load(Relaxed) == CALM && !waiting.notes.woken {
+            if waiting.contention.load(Relaxed) == RECENT && !waiting.notes.woken {
                 debug_assert!(waiting.list.is_empty());
-                waiting.watch.store(QUICK, Relaxed);
+                waiting.contention.store(UNCONTENDED, Relaxed);
             }
         });
     }
@@ -268,7 +269,7 @@ impl RawMutex {
     #[inline(never)]
     fn claim_first(&self) -> Option<Waiter> {
         self.locked(|waiting| {
-            if waiting.watch.load(Relaxed) < WAITERS {
+            if waiting.contention.load(Relaxed) < WAITERS {
                 return None;
             }
             // SAFETY: the spin lock is held, so linked entries are live; what is claimed is ours
@@ -276,7 +277,7 @@ impl RawMutex {
             unsafe {
                 let first = waiting.list.claim_first();
                 waiting.notes.woken = first.is_some();
-                waiting.watch.store(CALM, Relaxed);
+                waiting.contention.store(RECENT, Relaxed);
                 first.map(|(entry, waiter)| {
                     Entry::end(entry, AGAIN);
                     waiter
@@ -293,7 +294,7 @@ impl RawMutex {
             self.list.with_mut(|list| {
                 // SAFETY: the spin lock is held, and what it guards is reached under it only.
                 let (notes, list) = unsafe { (&mut *notes, &mut *list) };
-                f(LockWait { notes, list, watch: &self.watch })
+                f(LockWait { notes, list, contention: &self.contention })
             })
         })
     }
@@ -313,7 +314,7 @@ impl RawMutex {
             while ticks() - began < pause {
                 relax();
             }
-            if self.watch.load(Relaxed) == STARVING {
+            if self.contention.load(Relaxed) == STARVING {
                 return false;
             }
             if self.state.peek(Relaxed) == FREE && self.try_lock() {
@@ -381,7 +382,7 @@ impl<'a> Lock<'a> {
         // SAFETY: `entry` is idle and stays where it is, and the spin lock is held (this function's
         // contract); under that it stays linked until it is taken out here.
         unsafe {
-            let before = waiting.watch.load(Relaxed);
+            let before = waiting.contention.load(Relaxed);
             if self.competes {
                 waiting.notes.woken = false;
                 self.losses = self.losses.saturating_add(1);
@@ -390,12 +391,12 @@ impl<'a> Lock<'a> {
                 waiting.list.push(entry, mine);
             }
             if !waiting.notes.woken && before != STARVING {
-                waiting.watch.store(if self.losses >= PATIENCE { STARVING } else { WAITERS }, Relaxed);
+                waiting.contention.store(if self.losses >= PATIENCE { STARVING } else { WAITERS }, Relaxed);
             }
-            if before == QUICK {
-                let calm = 1 << waiting.notes.calm;
-                self.raw.calm_for.store(calm, Relaxed);
-                waiting.notes.calm = (waiting.notes.calm + 1).min(LAST_CALM);
+            if before == UNCONTENDED {
+                let quiet = 1 << waiting.notes.quiet;
+                self.raw.quiet_left.store(quiet, Relaxed);
+                waiting.notes.quiet = (waiting.notes.quiet + 1).min(MAX_QUIET);
                 if !on("begin-no-heavy") {
                     heavy_any();
                 }
@@ -405,7 +406,7 @@ impl<'a> Lock<'a> {
                 fence(SeqCst);
             }
             // A read-modify-write also if it changes nothing. AcqRel: Acquire as `try_lock`;
-            // Release: `watch`, for the swap of an unlocker that comes later.
+            // Release: `contention`, for the swap of an unlocker that comes later.
             if self.raw.state.swap(LOCKED, ord(AcqRel, "begin-swap")) == LOCKED {
                 return false;
             }
@@ -418,11 +419,11 @@ impl<'a> Lock<'a> {
 
     /// Under the spin lock: the entry of this operation is in the list no more.
     fn left(&self, waiting: &mut LockWait<'_>) {
-        let now = waiting.watch.load(Relaxed);
+        let now = waiting.contention.load(Relaxed);
         if waiting.list.is_empty() || waiting.notes.woken {
-            waiting.watch.store(CALM, Relaxed);
+            waiting.contention.store(RECENT, Relaxed);
         } else if now == STARVING && self.losses >= PATIENCE {
-            waiting.watch.store(WAITERS, Relaxed);
+            waiting.contention.store(WAITERS, Relaxed);
         }
     }
 }
@@ -501,7 +502,7 @@ impl LockWait<'_> {
     fn arrived(&mut self) {
         self.notes.woken = false;
         if !self.list.is_empty() {
-            self.watch.store(WAITERS, Relaxed);
+            self.contention.store(WAITERS, Relaxed);
         }
     }
 }

@@ -318,7 +318,7 @@ impl SemaphoreState {
         // walk ends at it; linked entries are live, and their slots full.
         unsafe {
             loop {
-                let Some(rest) = left.checked_sub(*(*at).place()) else { return false };
+                let Some(rest) = left.checked_sub(*(*at).slot()) else { return false };
                 if at == entry {
                     return true;
                 }
@@ -333,7 +333,7 @@ impl SemaphoreState {
             let entry = self.waiting.first();
             // SAFETY: under the lock; linked entries are live and their slots full.
             unsafe {
-                let n = *(*entry).place();
+                let n = *(*entry).slot();
                 if n > self.free {
                     return;
                 }

@@ -57,7 +57,7 @@ impl WaitQueue {
             let state = (*entry).state();
             let waiter = (state == LINKED).then(|| self.list.remove(entry));
             (*entry).reset();
-            let let_go = *(*entry).place() < self.generation && !on("let-go-forgotten");
+            let let_go = *(*entry).slot() < self.generation && !on("let-go-forgotten");
             (if let_go { DONE } else { state }, waiter)
         }
     }
@@ -86,7 +86,7 @@ impl WaitQueue {
             let entry = self.list.first();
             // SAFETY: under the lock; linked entries are live and their slots full.
             unsafe {
-                if *(*entry).place() > upto {
+                if *(*entry).slot() > upto {
                     return;
                 }
                 if let Some(waiter) = self.list.claim(entry) {

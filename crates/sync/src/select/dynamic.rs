@@ -38,14 +38,14 @@ pub struct Select<'a, R> {
     arms: Vec<Box<dyn Erased<R> + Send + 'a>>,
     order: Order,
     /// A future of this select was forgotten, so its arms may be linked.
-    lent: bool,
+    polled: bool,
 }
 
 impl<'a, R> Select<'a, R> {
     /// Without arms, which would wait for ever. Of several arms that are ready each wins with equal
     /// chances.
     pub fn new() -> Select<'a, R> {
-        Select { arms: Vec::new(), order: Order::Fair, lent: false }
+        Select { arms: Vec::new(), order: Order::Fair, polled: false }
     }
 
     /// Of several arms that are ready the one that was added first wins.
@@ -59,7 +59,7 @@ impl<'a, R> Select<'a, R> {
         A: Arm + Send + 'a,
         A::Output: Send,
     {
-        self.settle();
+        self.unlink_forgotten();
         self.arms.push(Box::new(ArmSlot { arm, f, won: None }));
         self
     }
@@ -84,15 +84,15 @@ impl<'a, R> Select<'a, R> {
         self.add(sender.send_arm(value), f)
     }
 
-    /// Adds an arm that sends a message, once. If the select goes before, the message is in `place`
+    /// Adds an arm that sends a message, once. If the select goes before, the message is in `slot`
     /// again.
     pub fn send_from<T: Send>(
         &mut self,
         sender: &'a Sender<T>,
-        place: &'a mut Option<T>,
+        slot: &'a mut Option<T>,
         f: impl FnMut(Result<(), SendError<T>>) -> R + Send + 'a,
     ) -> &mut Self {
-        self.add(sender.send_from_arm(place), f)
+        self.add(sender.send_from_arm(slot), f)
     }
 
     /// How many arms there are, also used ones.
@@ -115,7 +115,7 @@ impl<'a, R> Select<'a, R> {
     /// Does one of the arms if that is possible now. `None`: at one moment none of them was ready;
     /// see [`try_wait`](super::try_wait).
     pub fn try_wait(&mut self) -> Option<R> {
-        self.settle();
+        self.unlink_forgotten();
         let number = blocking::try_wait(self.order, ArmList(&mut self.arms))?;
         Some(self.arms[number].finish())
     }
@@ -133,7 +133,7 @@ impl<'a, R> Select<'a, R> {
     }
 
     fn until(&mut self, limit: Option<Instant>) -> Option<R> {
-        self.settle();
+        self.unlink_forgotten();
         // SAFETY: not linked; each stands in a box until it is dropped.
         let number = unsafe { blocking::until(&mut ArmList(&mut self.arms), self.order, limit) }?;
         Some(self.arms[number].finish())
@@ -144,20 +144,20 @@ impl<'a, R> Select<'a, R> {
     /// # Cancellation
     /// As of [`wait_async`](super::wait_async). The select may be used further.
     pub fn wait_async(&mut self) -> impl Future<Output = R> + use<'_, 'a, R> {
-        self.settle();
+        self.unlink_forgotten();
         let order = self.order;
-        let Select { arms, lent, .. } = self;
+        let Select { arms, polled, .. } = self;
         async move {
-            *lent = true;
+            *polled = true;
             let number = Polled::new(ArmList(arms), order, None).await.expect("there is no time limit");
-            *lent = false;
+            *polled = false;
             arms[number].finish()
         }
     }
 
     /// Unlinks what a forgotten future has left.
-    fn settle(&mut self) {
-        if std::mem::take(&mut self.lent) {
+    fn unlink_forgotten(&mut self) {
+        if std::mem::take(&mut self.polled) {
             ArmList(&mut self.arms).abandon(Caller::get());
         }
     }

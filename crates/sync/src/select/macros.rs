@@ -10,7 +10,7 @@
 ///     biased;                                       // optional: of several that are ready, the first
 ///     message = rx.recv() => ..,                    // Result<T, RecvError>
 ///     result = tx.send(value) => ..,                // Result<(), SendError<T>>; dropped if another arm wins
-///     result = tx.send_from(&mut place) => ..,      // from an Option, which keeps it if another arm wins
+///     result = tx.send_from(&mut slot) => ..,      // from an Option, which keeps it if another arm wins
 ///     result = handle.join() => ..,                 // Result<T, JoinError>; the handle must be `mut`
 ///     after(duration) => ..,
 ///     at(instant) => ..,

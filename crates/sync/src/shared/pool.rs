@@ -1,9 +1,9 @@
 //! Objects that are used again.
 //!
 //! ```text
-//!  thread -> its shelf: Mutex | up to `limit` objects       the others' shelves when it is empty
+//!  thread -> its shard: Mutex | up to `limit` objects       the others' shards when it is empty
 //! ```
-//! A shelf is locked to take one object or to put one back, never waited for: who finds a shelf
+//! A shard is locked to take one object or to put one back, never waited for: who finds a shard
 //! locked goes to the next, and at last makes an object, or drops it. No user code runs under the
 //! lock: objects are moved in and out.
 
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// [`get`](Self::get) takes one that was put back, of this thread if possible (its memory is warm),
 /// or makes a new one. The guard puts it back when it is dropped, also by a panic, and may be held
 /// over any wait. There are as many objects in use as are asked for; of those that are not, each
-/// shelf (one for each processor) keeps up to a [limit](Self::limit), and the rest is dropped.
+/// shard (one for each processor) keeps up to a [limit](Self::limit), and the rest is dropped.
 ///
 /// Nothing blocks, and there is no poisoning: what a panic may have left behind is the business of
 /// [`on_return`](Self::on_return).
@@ -51,7 +51,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// });
 /// ```
 pub struct Pool<T> {
-    shelves: Box<[Apart<Shelf<T>>]>,
+    shards: Box<[Apart<Shard<T>>]>,
     limit: usize,
     make: Box<dyn Fn() -> T + Send + Sync>,
     on_return: Option<OnReturn<T>>,
@@ -59,34 +59,34 @@ pub struct Pool<T> {
 
 type OnReturn<T> = Box<dyn Fn(&mut T) -> bool + Send + Sync>;
 
-/// An object on a shelf.
+/// An object in a shard.
 type Object<T> = UserValue<T>;
 
 const _: () = crate::values::no_drop_glue::<Object<String>>();
 
-struct Shelf<T> {
+struct Shard<T> {
     objects: Mutex<Vec<Object<T>>>,
     /// How many; a hint for who looks from outside.
     len: AtomicUsize,
 }
 
-impl<T> Drop for Shelf<T> {
+impl<T> Drop for Shard<T> {
     fn drop(&mut self) {
         drop_all(std::mem::take(self.objects.get_mut().unwrap_or_else(PoisonError::into_inner)));
     }
 }
 
-/// How many objects a shelf keeps if nothing else is said.
+/// How many objects a shard keeps if nothing else is said.
 const LIMIT: usize = 64;
 
 impl<T> Pool<T> {
     /// An empty pool, whose objects are made so.
     pub fn new(make: impl Fn() -> T + Send + Sync + 'static) -> Pool<T> {
-        let shelf = |_| Apart(Shelf { objects: Mutex::new(Vec::new()), len: AtomicUsize::new(0) });
-        Pool { shelves: (0..parts(1)).map(shelf).collect(), limit: LIMIT, make: Box::new(make), on_return: None }
+        let shard = |_| Apart(Shard { objects: Mutex::new(Vec::new()), len: AtomicUsize::new(0) });
+        Pool { shards: (0..parts(1)).map(shard).collect(), limit: LIMIT, make: Box::new(make), on_return: None }
     }
 
-    /// Each processor's shelf keeps up to so many objects that are not in use (64 if nothing is
+    /// Each processor's shard keeps up to so many objects that are not in use (64 if nothing is
     /// said).
     #[must_use]
     pub fn limit(mut self, objects: usize) -> Self {
@@ -129,7 +129,7 @@ impl<T> Pool<T> {
     /// How many objects are kept, now or a moment ago. O(processors).
     pub fn len(&self) -> usize {
         // Relaxed: a hint.
-        self.shelves.iter().map(|shelf| shelf.0.len.load(Relaxed)).sum()
+        self.shards.iter().map(|shard| shard.0.len.load(Relaxed)).sum()
     }
 
     /// Is none kept?
@@ -145,29 +145,29 @@ impl<T> Pool<T> {
     /// # Panics
     /// If a destructor does; the other objects are dropped all the same.
     pub fn clear(&self) {
-        let take = |Apart(shelf): &Apart<Shelf<T>>| {
-            let mut objects = shelf.objects.lock().unwrap_or_else(PoisonError::into_inner);
-            shelf.len.store(0, Relaxed);
+        let take = |Apart(shard): &Apart<Shard<T>>| {
+            let mut objects = shard.objects.lock().unwrap_or_else(PoisonError::into_inner);
+            shard.len.store(0, Relaxed);
             std::mem::take(&mut *objects)
         };
         // First all are taken out: if a destructor panics, none is left in the pool.
-        let objects: Vec<_> = self.shelves.iter().map(take).collect();
+        let objects: Vec<_> = self.shards.iter().map(take).collect();
         drop_all(objects.into_iter().flatten());
     }
 
     fn try_take(&self) -> Option<T> {
         let at = caller();
-        let n = self.shelves.len();
-        (at..at + n).find_map(|i| self.shelves[i & (n - 1)].0.take())
+        let n = self.shards.len();
+        (at..at + n).find_map(|i| self.shards[i & (n - 1)].0.take())
     }
 
     /// What is not kept comes back.
     fn keep(&self, object: T) -> Option<T> {
-        self.shelves[caller() & (self.shelves.len() - 1)].0.keep(object, self.limit)
+        self.shards[caller() & (self.shards.len() - 1)].0.keep(object, self.limit)
     }
 }
 
-impl<T> Shelf<T> {
+impl<T> Shard<T> {
     /// Runs `f` with the objects, if nobody else does at this moment. (None of the two panics.)
     fn locked<R>(&self, f: impl FnOnce(&mut Vec<Object<T>>) -> R) -> Option<R> {
         let mut objects = match self.objects.try_lock() {

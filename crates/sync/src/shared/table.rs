@@ -55,7 +55,7 @@ impl<K, V> Table<K, V> {
     pub(super) fn add(&mut self, hash: u64, key: Arc<K>, value: Arc<V>) {
         self.len += 1;
         match self.chains.entry(hash) {
-            hash_map::Entry::Vacant(place) => _ = place.insert(TableEntry { key, value, next: None }),
+            hash_map::Entry::Vacant(entry) => _ = entry.insert(TableEntry { key, value, next: None }),
             hash_map::Entry::Occupied(mut first) => {
                 let first = first.get_mut();
                 let next = first.next.take();

@@ -531,7 +531,7 @@ pub const SCRIPTS: &[Script] = &[
     script("channel.both_time_out", both_time_out, &[]),
     script("channel.who_times_out_is_skipped", who_times_out_is_skipped, &["claim-not-asked"]),
     script("channel.time_out_or_close", time_out_or_close, &[]),
-    script("channel.close_watched", close_watched, &["close-unwatched"]),
+    script("channel.close_watched", close_watched, &["close-untold"]),
     script("channel.upgraded_or_closed", upgraded_or_closed, &[]),
     script("channel.all_ends_go", all_ends_go, &["left-swap", "left-load"]),
     script("channel.nothing_is_sent_after_the_close", nothing_is_sent_after_the_close, &["served-though-closed"]),

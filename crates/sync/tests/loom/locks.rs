@@ -517,7 +517,7 @@ pub const SCRIPTS: &[Script] = &[
     script(
         "lock.mutex_two",
         mutex_two,
-        &["mutex-acquire", "mutex-release", "unlock-light", "unlock-look", "begin-no-heavy"],
+        &["mutex-acquire", "mutex-release", "unlock-light", "unlock-unread", "begin-no-heavy"],
     ),
     script("lock.mutex_two_calm", mutex_two_calm, &["unlock-swap", "begin-swap"]),
     script("lock.mutex_given_up_between", mutex_given_up_between, &[]),

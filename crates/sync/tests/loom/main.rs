@@ -3,7 +3,7 @@
 //! hand-made wakers. The lock below is never biased here: it has models of its own.
 //!
 //! ```text
-//! channels, locks  their scripts (select's and boards' with the channels'), without mutants    scripts/loom.sh
+//! channels, locks  their scripts (select's and observables' with the channels'), without mutants    scripts/loom.sh
 //! mutants::*       every (script, mutant, meaning), one process each                            scripts/mutants.sh
 //! ```
 
@@ -14,9 +14,9 @@ mod channel;
 #[path = "../../../core/tests/loom/harness.rs"]
 mod harness;
 mod locks;
-mod look;
 mod mutants;
 mod observable;
+mod peek;
 #[path = "../../../core/tests/loom/plant.rs"]
 mod plant;
 mod select;
@@ -28,13 +28,13 @@ use harness::*;
 const SYNC: Script = Script { owners: 2, spins: true, ..SCRIPT };
 
 fn scripts() -> impl Iterator<Item = &'static Script> {
-    [channel::SCRIPTS, look::SCRIPTS, select::SCRIPTS, observable::SCRIPTS, locks::SCRIPTS].into_iter().flatten()
+    [channel::SCRIPTS, peek::SCRIPTS, select::SCRIPTS, observable::SCRIPTS, locks::SCRIPTS].into_iter().flatten()
 }
 
 #[test]
 fn channels() {
     check(channel::SCRIPTS);
-    check(look::SCRIPTS);
+    check(peek::SCRIPTS);
     check(select::SCRIPTS);
     check(observable::SCRIPTS);
 }

@@ -254,7 +254,7 @@ fn reader_dropped() {
     assert!(poll(staying.as_mut(), &waker).is_pending());
     drop(counted);
     struct Going<F>(*mut F);
-    // SAFETY: futures of boards are Send.
+    // SAFETY: futures of observables are Send.
     unsafe impl<F: Send> Send for Going<F> {}
     let going = Going(going);
     let dropper = thread::spawn(move || {
@@ -330,19 +330,19 @@ const fn script(name: &'static str, run: fn(), mutants: &'static [&'static str])
 }
 
 pub const SCRIPTS: &[Script] = &[
-    script("board.write_and_end", write_and_end, &["close-calls-nobody"]),
-    script("board.given_up_promise", given_up_promise, &["close-calls-nobody"]),
-    script("board.write_or_close", write_or_close, &[]),
-    script("board.two_readers", two_readers, &["board-wakes-one"]),
-    script("board.two_writers", two_writers, &[]),
-    script("board.two_that_wake", two_that_wake, &[]),
-    script("board.waits_again", waits_again, &[]),
-    script("board.too_late", too_late, &[]),
-    script("board.times_out", times_out, &[]),
-    script("board.times_out_before_another", times_out_before_another, &[]),
-    script("board.polled_again", polled_again, &[]),
-    script("board.reader_dropped", reader_dropped, &["waking-forgotten", "board-give-up-unchecked"]),
-    script("board.in_a_select", in_a_select, &[]),
-    script("board.in_a_select_out_of_time", in_a_select_out_of_time, &[]),
-    script("board.closed_under_a_select", closed_under_a_select, &["link-without-look"]),
+    script("observable.write_and_end", write_and_end, &["close-calls-nobody"]),
+    script("observable.given_up_promise", given_up_promise, &["close-calls-nobody"]),
+    script("observable.write_or_close", write_or_close, &[]),
+    script("observable.two_readers", two_readers, &["observable-wakes-one"]),
+    script("observable.two_writers", two_writers, &[]),
+    script("observable.two_that_wake", two_that_wake, &[]),
+    script("observable.waits_again", waits_again, &[]),
+    script("observable.too_late", too_late, &[]),
+    script("observable.times_out", times_out, &[]),
+    script("observable.times_out_before_another", times_out_before_another, &[]),
+    script("observable.polled_again", polled_again, &[]),
+    script("observable.reader_dropped", reader_dropped, &["waking-forgotten", "observable-give-up-unchecked"]),
+    script("observable.in_a_select", in_a_select, &[]),
+    script("observable.in_a_select_out_of_time", in_a_select_out_of_time, &[]),
+    script("observable.closed_under_a_select", closed_under_a_select, &["link-unread"]),
 ];

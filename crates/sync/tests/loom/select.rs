@@ -91,11 +91,11 @@ fn send_against_a_timer() {
     let (_tx2, rx2) = rendezvous::<Message>();
     // So that it is not closed when one goes.
     let _ends = (tx.clone(), rx.clone());
-    let mut place = Some(book.message(7));
+    let mut slot = Some(book.message(7));
     let ((sent, left), got) = both(
         move || {
-            let sent = wait_deadline(BIASED, PAST, (tx.send_from_arm(&mut place), rx2.recv_arm())).map(outcome);
-            (sent, received(place.ok_or(RecvError)))
+            let sent = wait_deadline(BIASED, PAST, (tx.send_from_arm(&mut slot), rx2.recv_arm())).map(outcome);
+            (sent, received(slot.ok_or(RecvError)))
         },
         move || received(rx.try_recv()),
     );

@@ -16,9 +16,9 @@ struct Inside;
 
 impl Loop for Inside {
     fn each(&mut self, n: u64, body: impl Fn(u64) + Sync) {
-        par::each(0..n, body);
+        par::for_each_index(0..n, body);
     }
     fn nested(&mut self, n: u64, body: impl Fn(u64, u64) + Sync) {
-        par::each(0..n, |i| par::each(0..n, |k| body(i, k)));
+        par::for_each_index(0..n, |i| par::for_each_index(0..n, |k| body(i, k)));
     }
 }

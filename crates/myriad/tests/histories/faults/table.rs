@@ -23,8 +23,8 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
             SLOW_CLOSE,
             (
                 "sync/src/channel/receiver.rs",
-                "Side::Receive, |state| state.try_recv(place)) {",
-                "Side::Receive, |state| if FAULT { Received::Empty } else { state.try_recv(place) }) {",
+                "Side::Receive, |state| state.try_recv(slot)) {",
+                "Side::Receive, |state| if FAULT { Received::Empty } else { state.try_recv(slot) }) {",
             ),
         ],
     ),
@@ -99,10 +99,10 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
     ),
     ("not-given-back", "channel bounded", &[]),
     ("arm-not-given-back", "select", &[]),
-    ("loan-kept", "look", &[]),
-    ("not-served", "look", &[]),
+    ("loan-kept", "peek", &[]),
+    ("not-served", "peek", &[]),
     ("close-calls-nobody", "watch", &[]),
-    ("board-wakes-one", "promise", &[]),
+    ("observable-wakes-one", "promise", &[]),
     (
         "told-nobody",
         "condition",
@@ -129,17 +129,17 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "channel unbounded",
         &[(
             "sync/src/channel/chan.rs",
-            "state.buffer.push_front(place);\n                state.has_come_back();",
-            "if FAULT { state.buffer.push(place) } else { state.buffer.push_front(place) };\n                state.has_come_back();",
+            "state.buffer.push_front(slot);\n                state.has_come_back();",
+            "if FAULT { state.buffer.push(slot) } else { state.buffer.push_front(slot) };\n                state.has_come_back();",
         )],
     ),
     (
-        "slides-the-newest",
-        "sliding",
+        "drops-the-newest",
+        "drop-oldest",
         &[(
             "sync/src/channel/chan/state.rs",
-            "WhenFull::DropOldest => self.buffer.replace_first(place),",
-            "WhenFull::DropOldest if FAULT => {}\n                    WhenFull::DropOldest => self.buffer.replace_first(place),",
+            "WhenFull::DropOldest => self.buffer.replace_first(slot),",
+            "WhenFull::DropOldest if FAULT => {}\n                    WhenFull::DropOldest => self.buffer.replace_first(slot),",
         )],
     ),
     (

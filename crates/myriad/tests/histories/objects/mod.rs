@@ -31,7 +31,7 @@ pub(crate) use semaphore::{Op as SemaphoreOp, State as Semaphores};
 /// All of them.
 pub(crate) fn all() -> Vec<Box<dyn Subject>> {
     let mut all: Vec<Box<dyn Subject>> = Vec::new();
-    for mix in [Mix::Plain, Mix::Close, Mix::Look, Mix::Select] {
+    for mix in [Mix::Plain, Mix::Close, Mix::Peek, Mix::Select] {
         for capacity in [0, 1, 2, usize::MAX] {
             all.push(Box::new(Channel { mix, full: Full::Wait, capacity }));
         }

@@ -3,7 +3,9 @@
 use crate::behaviours::{Value, When};
 use crate::cell::{Cx, Seen, until};
 use futures_util::{Sink, Stream};
-use myriad::channel::{self, Receiver, Sender, bounded, dropping, oneshot, rendezvous, sliding, unbounded};
+use myriad::channel::{
+    self, Receiver, Sender, bounded, bounded_drop_newest, bounded_drop_oldest, oneshot, rendezvous, unbounded,
+};
 use myriad::select::Select;
 use myriad::time::timeout;
 use myriad::{block_on, spawn};
@@ -61,15 +63,15 @@ pub(crate) fn receivers_go_first(cx: &Cx) -> Seen {
 }
 
 /// A full channel that keeps the newest drops the oldest in a send.
-pub(crate) fn sliding_overflow(cx: &Cx) -> Seen {
-    let (tx, rx) = sliding(2);
+pub(crate) fn drop_oldest_overflow(cx: &Cx) -> Seen {
+    let (tx, rx) = bounded_drop_oldest(2);
     hostile_channel(cx, &tx, &rx);
     Seen::of(|| (0..4).for_each(|_| tx.send(cx.value()).unwrap()))
 }
 
 /// One that keeps the oldest drops what is sent.
-pub(crate) fn dropping_overflow(cx: &Cx) -> Seen {
-    let (tx, rx) = dropping(2);
+pub(crate) fn drop_newest_overflow(cx: &Cx) -> Seen {
+    let (tx, rx) = bounded_drop_newest(2);
     hostile_channel(cx, &tx, &rx);
     Seen::of(|| (0..4).for_each(|_| tx.send(cx.value()).unwrap()))
 }
@@ -257,7 +259,7 @@ pub(crate) fn peek_clone(cx: &Cx) -> Seen {
 
 /// A message that is pushed out while somebody looks at it.
 pub(crate) fn pushed_out(cx: &Cx) -> Seen {
-    let (tx, rx) = sliding(1);
+    let (tx, rx) = bounded_drop_oldest(1);
     hostile_channel(cx, &tx, &rx);
     tx.send(cx.value()).unwrap();
     Seen::of(|| _ = rx.peek_with(|_| (0..2).for_each(|_| tx.send(cx.value()).unwrap())))

@@ -85,10 +85,10 @@ pub(crate) fn sort_by_key(cx: &Cx) -> Seen {
 }
 
 /// A loop's body.
-pub(crate) fn each(cx: &Cx) -> Seen {
+pub(crate) fn for_each_index(cx: &Cx) -> Seen {
     again(cx);
     let wait = cx.last_sender();
-    let seen = Seen::of(|| par::each(0..N, |i| at(cx, i)));
+    let seen = Seen::of(|| par::for_each_index(0..N, |i| at(cx, i)));
     wait();
     seen
 }
@@ -105,11 +105,11 @@ pub(crate) fn for_each(cx: &Cx) -> Seen {
 }
 
 /// A loop over what an iterator gives.
-pub(crate) fn for_each_of(cx: &Cx) -> Seen {
+pub(crate) fn for_each_bridge(cx: &Cx) -> Seen {
     again(cx);
     let wait = cx.last_sender();
     let v = elements(cx, When::Drop);
-    let seen = Seen::of(|| par::for_each_of(v, drop));
+    let seen = Seen::of(|| par::for_each_bridge(v, drop));
     wait();
     seen
 }
@@ -158,12 +158,12 @@ pub(crate) fn filter(cx: &Cx) -> Seen {
 }
 
 /// What a reduction combines is dropped by it.
-pub(crate) fn map_reduce(cx: &Cx) -> Seen {
+pub(crate) fn map_reduce_index(cx: &Cx) -> Seen {
     again(cx);
     let wait = cx.last_sender();
     let seen = Seen::of(|| {
         let larger = |a: Value, b: Value| if a.key < b.key { b } else { a };
-        par::map_reduce(
+        par::map_reduce_index(
             0..N,
             |i| cx.value_when(When::Clone, i),
             cx.value_when(When::Clone, 0),
@@ -206,11 +206,11 @@ pub(crate) fn scan_elements(cx: &Cx) -> Seen {
 }
 
 /// The body of a loop that may fail.
-pub(crate) fn try_each(cx: &Cx) -> Seen {
+pub(crate) fn try_for_each_index(cx: &Cx) -> Seen {
     again(cx);
     let wait = cx.last_sender();
     let seen = Seen::of(|| {
-        let result = par::try_each(0..N, |i| {
+        let result = par::try_for_each_index(0..N, |i| {
             at(cx, i);
             if i < N - 1 { Ok(()) } else { Err(i) }
         });
@@ -221,12 +221,12 @@ pub(crate) fn try_each(cx: &Cx) -> Seen {
 }
 
 /// The errors: one is returned, and dropped here; the loop drops the others.
-pub(crate) fn try_each_errors(cx: &Cx) -> Seen {
+pub(crate) fn try_for_each_errors(cx: &Cx) -> Seen {
     again(cx);
     let wait = cx.last_sender();
     let fails = |i| if i < N / 2 { Ok(()) } else { Err(cx.value_when(When::Drop, i)) };
     let seen = Seen::of(|| {
-        let error = par::try_each(0..N, fails).unwrap_err();
+        let error = par::try_for_each_index(0..N, fails).unwrap_err();
         assert_eq!(error.key, N / 2);
     });
     wait();
@@ -234,12 +234,12 @@ pub(crate) fn try_each_errors(cx: &Cx) -> Seen {
 }
 
 /// What the body has captured, which is dropped when the result is there.
-pub(crate) fn try_each_captures(cx: &Cx) -> Seen {
+pub(crate) fn try_for_each_captures(cx: &Cx) -> Seen {
     again(cx);
     let wait = cx.last_sender();
     let captured = cx.value();
     let seen = Seen::of(move || {
-        let result = par::try_each(0..N, move |i| {
+        let result = par::try_for_each_index(0..N, move |i| {
             _ = &captured;
             if i < N / 2 { Ok(()) } else { Err(cx.value_when(When::Clone, i)) }
         });
@@ -250,12 +250,12 @@ pub(crate) fn try_each_captures(cx: &Cx) -> Seen {
 }
 
 /// The error beside a panic of a lower number, which goes on.
-pub(crate) fn try_each_panic_and_error(cx: &Cx) -> Seen {
+pub(crate) fn try_for_each_panic_error(cx: &Cx) -> Seen {
     cx.foe.strict();
     again(cx);
     let wait = cx.last_sender();
     let seen = Seen::of(|| {
-        let result = par::try_each(0..N, |i| match i {
+        let result = par::try_for_each_index(0..N, |i| match i {
             0 => crate::common::plan("hostile"),
             _ if i < N - 1 => Ok(()),
             _ => Err(cx.value()),
@@ -285,12 +285,12 @@ pub(crate) fn try_for_each(cx: &Cx) -> Seen {
 }
 
 /// The function of a map that may fail, beside errors of later numbers.
-pub(crate) fn try_collect(cx: &Cx) -> Seen {
+pub(crate) fn try_map_index(cx: &Cx) -> Seen {
     cx.foe.strict();
     again(cx);
     let wait = cx.last_sender();
     let seen = Seen::of(|| {
-        let result = par::try_collect(0..N, |i| {
+        let result = par::try_map_index(0..N, |i| {
             at(cx, i);
             if i <= N / 2 { Ok(cx.value_when(When::Clone, i)) } else { Err(cx.value_when(When::Drop, i)) }
         });

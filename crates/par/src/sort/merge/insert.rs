@@ -93,7 +93,7 @@ fn insert<T, F: Fn(&T, &T) -> Ordering>(v: &mut [T], mid: usize, cmp: &F) -> boo
     let end = mid + b.partition_point(|x| cmp(x, &a[mid - 1]) == Less);
     let (v, a, b) = (&mut v[start..end], mid - start, end - mid);
     let Some(mut buffer) = Buffer::<T>::new(a.min(b)) else { return false };
-    let short: *mut T = buffer.places().as_mut_ptr().cast();
+    let short: *mut T = buffer.slots().as_mut_ptr().cast();
     let slice = v.as_mut_ptr();
     // SAFETY: the shorter one's elements move to the buffer; from here on the hole is what they
     // left.

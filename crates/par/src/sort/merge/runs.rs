@@ -63,7 +63,7 @@ where
     let Some(mut buffer) = Buffer::<T>::new(len) else { return false };
     let mut home = Home {
         slice: v.as_mut_ptr(),
-        buffer: buffer.places().as_mut_ptr().cast(),
+        buffer: buffer.slots().as_mut_ptr().cast(),
         len,
         in_buffer: false,
         segments: Vec::new(),

@@ -76,7 +76,7 @@ impl<T> Progress<'_, T> {
             // SAFETY: neither is at its end.
             let takes_b = cmp(unsafe { &*self.b }, unsafe { &*self.a }) == Less;
             let from = if takes_b { self.b } else { self.a };
-            // SAFETY: an element that is left, to the next place of the room; whichever it is, one
+            // SAFETY: an element that is left, to the next slot of the room; whichever it is, one
             // step further is at most the end. An element is compared before it moves and never
             // after: so what a comparator changes in it is kept.
             unsafe {

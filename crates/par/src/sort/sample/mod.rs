@@ -106,14 +106,14 @@ pub(super) unsafe fn by_buckets<T, C, L>(
     let mut counts = vec![0; buckets * len.div_ceil(grain)];
     let mut chunks: Vec<Chunk<'_, T>> = elements
         .chunks(grain)
-        .zip(room.ids.places().chunks_mut(grain))
+        .zip(room.ids.slots().chunks_mut(grain))
         .zip(counts.chunks_mut(buckets))
         .map(|((elements, ids), counts)| Chunk { elements, ids, counts })
         .collect();
     fork::each(&mut chunks, &|chunk| classes.classify(chunk.elements, chunk.ids, chunk.counts));
 
     // 3. None of the caller's code runs.
-    let buffer = room.buffer.places().as_mut_ptr().cast::<T>();
+    let buffer = room.buffer.slots().as_mut_ptr().cast::<T>();
     let scatter = Scatter::new(chunks, buckets, buffer);
     let bounds = scatter.bounds();
     scatter.run();
@@ -121,9 +121,9 @@ pub(super) unsafe fn by_buckets<T, C, L>(
     // 4. The elements are in the buffer.
     let moved = Moved { from: buffer, to: slice, len };
     let in_order: Vec<bool> = (0..buckets).map(|bucket| classes.is_sorted(bucket)).collect();
-    // SAFETY: `scatter` has written each place of the buffer.
+    // SAFETY: `scatter` has written each slot of the buffer.
     let sorted: &mut [T] = unsafe { std::slice::from_raw_parts_mut(buffer, len) };
-    // SAFETY: `slice` has `len` places, to which nobody else has a reference any more, now that all
+    // SAFETY: `slice` has `len` slots, to which nobody else has a reference any more, now that all
     // are classified (this function's contract); its elements have moved.
     let back: &mut [MaybeUninit<T>] = unsafe { std::slice::from_raw_parts_mut(slice.cast(), len) };
     leaves(SamplePart { bounds: &bounds, in_order: &in_order, sorted, back, leaf });
@@ -168,14 +168,14 @@ fn leaves<T: Send, L: Fn(&mut [T]) + Sync>(part: SamplePart<'_, T, L>) {
         let (mut rest, mut back) = (sorted, back);
         for (ends, &in_order) in bounds.windows(2).zip(in_order) {
             let (one, more) = rest.split_at_mut(ends[1] - ends[0]);
-            let (place, places) = back.split_at_mut(one.len());
+            let (slots, left) = back.split_at_mut(one.len());
             if !in_order {
                 leaf(one);
             }
             // SAFETY: as long as each other, and in different memory; the elements move (see
             // `Moved` for both ends of it).
-            unsafe { one.as_ptr().copy_to_nonoverlapping(place.as_mut_ptr().cast(), one.len()) };
-            (rest, back) = (more, places);
+            unsafe { one.as_ptr().copy_to_nonoverlapping(slots.as_mut_ptr().cast(), one.len()) };
+            (rest, back) = (more, left);
         }
         return;
     }

@@ -7,8 +7,8 @@ use crate::sort::fork::{self, Shared};
 /// Bytes ahead of a bucket's end that will be written soon.
 const AHEAD: usize = 128;
 
-/// Where everything goes. All places are known before the first element moves, so the chunks do not
-/// meet.
+/// Where everything goes. All indices are known before the first element moves, so the chunks do
+/// not meet.
 pub(super) struct Scatter<'a, T> {
     chunks: Vec<Chunk<'a, T>>,
     bounds: Vec<usize>,
@@ -16,7 +16,7 @@ pub(super) struct Scatter<'a, T> {
 }
 
 impl<'a, T: Send + Sync> Scatter<'a, T> {
-    /// Turns the counts of each chunk into the places of its first element in each bucket: by
+    /// Turns the counts of each chunk into the indices of its first element in each bucket: by
     /// bucket, and within it in the order of the chunks, which makes the sort stable.
     pub(super) fn new(mut chunks: Vec<Chunk<'a, T>>, buckets: usize, buffer: *mut T) -> Self {
         let mut bounds = Vec::with_capacity(buckets + 1);
@@ -46,12 +46,12 @@ impl<'a, T: Send + Sync> Scatter<'a, T> {
             for (x, id) in chunk.elements.iter().zip(&*chunk.ids) {
                 // SAFETY: each chunk was classified to its end, or a panic would have gone on.
                 let id: Id = unsafe { id.assume_init_read() };
-                let place = &mut chunk.counts[usize::from(id)];
-                // SAFETY: each element has been counted for a place of its own in the buffer, this
+                let index = &mut chunk.counts[usize::from(id)];
+                // SAFETY: each element has been counted for a slot of its own in the buffer, this
                 // one for the next of its chunk in its bucket; buffer and slice do not overlap.
-                unsafe { buffer.get().add(*place).copy_from_nonoverlapping(x, 1) };
-                *place += 1;
-                soon_written(buffer.get().wrapping_add(*place).wrapping_byte_add(AHEAD));
+                unsafe { buffer.get().add(*index).copy_from_nonoverlapping(x, 1) };
+                *index += 1;
+                soon_written(buffer.get().wrapping_add(*index).wrapping_byte_add(AHEAD));
             }
         });
     }

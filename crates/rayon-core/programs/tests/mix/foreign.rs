@@ -90,16 +90,16 @@ impl Foreign {
     pub(crate) fn multiply(&self) {
         let blas = self.blas.as_ref().expect("in the tree only if it is there");
         let mut c = vec![0.0; ROWS * ROWS];
-        let (a, b, place) = (blas.a.as_ptr(), blas.b.as_ptr(), c.as_mut_ptr());
+        let (a, b, out) = (blas.a.as_ptr(), blas.b.as_ptr(), c.as_mut_ptr());
         // SAFETY: CBLAS's function, with the integers of this build, and three arrays of ROWS *
         // ROWS numbers.
         unsafe {
             if blas.blas.is_64_bit() {
                 let (gemm, n) = (std::mem::transmute::<unsafe extern "C" fn(), Gemm<i64>>(blas.gemm), ROWS as i64);
-                gemm(ROW_MAJOR, PLAIN, PLAIN, n, n, n, 1.0, a, n, b, n, 0.0, place, n);
+                gemm(ROW_MAJOR, PLAIN, PLAIN, n, n, n, 1.0, a, n, b, n, 0.0, out, n);
             } else {
                 let (gemm, n) = (std::mem::transmute::<unsafe extern "C" fn(), Gemm<i32>>(blas.gemm), ROWS as i32);
-                gemm(ROW_MAJOR, PLAIN, PLAIN, n, n, n, 1.0, a, n, b, n, 0.0, place, n);
+                gemm(ROW_MAJOR, PLAIN, PLAIN, n, n, n, 1.0, a, n, b, n, 0.0, out, n);
             }
         }
         assert!(c == blas.product, "a wrong product");

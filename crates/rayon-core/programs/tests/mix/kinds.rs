@@ -1,6 +1,6 @@
 //! The ways to compute the children of a node.
 
-use crate::tree::{Node, Place, Tree, weight};
+use crate::tree::{Node, Site, Tree, weight};
 use myriad::channel::{bounded, oneshot, rendezvous};
 use myriad::sync::{Condvar, Mutex};
 use rayon::prelude::*;
@@ -93,21 +93,21 @@ impl Kind {
     }
 
     /// Does it call rayon's global pool?
-    pub(crate) fn is_global_rayon(self, place: Place) -> bool {
-        matches!(self, Kind::RayonJoin | Kind::RayonScope | Kind::RayonIter | Kind::RayonSpawn) && place != Place::Own
+    pub(crate) fn is_global_rayon(self, site: Site) -> bool {
+        matches!(self, Kind::RayonJoin | Kind::RayonScope | Kind::RayonIter | Kind::RayonSpawn) && site != Site::Own
     }
 
-    pub(crate) fn place_of_children(self, place: Place) -> Place {
+    pub(crate) fn site_of_children(self, site: Site) -> Site {
         match self {
-            Kind::Sleep => place,
+            Kind::Sleep => site,
             // The caller takes part, as the job that it is.
-            Kind::Join | Kind::Loop if place == Place::Job => Place::Job,
-            Kind::Blocking if place == Place::Own => Place::Own,
-            Kind::Blocking | Kind::InTokio | Kind::Threads => Place::Thread,
-            Kind::RayonJoin | Kind::RayonScope | Kind::RayonIter if place == Place::Own => Place::Own,
-            Kind::RayonJoin | Kind::RayonScope | Kind::RayonIter | Kind::RayonSpawn => Place::Job,
-            Kind::Install => Place::Own,
-            _ => Place::Task,
+            Kind::Join | Kind::Loop if site == Site::Job => Site::Job,
+            Kind::Blocking if site == Site::Own => Site::Own,
+            Kind::Blocking | Kind::InTokio | Kind::Threads => Site::Thread,
+            Kind::RayonJoin | Kind::RayonScope | Kind::RayonIter if site == Site::Own => Site::Own,
+            Kind::RayonJoin | Kind::RayonScope | Kind::RayonIter | Kind::RayonSpawn => Site::Job,
+            Kind::Install => Site::Own,
+            _ => Site::Task,
         }
     }
 }
@@ -127,9 +127,9 @@ struct At {
     index: usize,
 }
 
-/// Computes a tree on each lane: on a plain thread, in a task, in a job of rayon's.
+/// Computes the trees: one on a plain thread, one in a task, one in a job of rayon's.
 pub(crate) fn round(trees: &[Arc<Tree>]) {
-    let root = |lane: usize| At { tree: trees[lane].clone(), index: 0 };
+    let root = |number: usize| At { tree: trees[number].clone(), index: 0 };
     let (plain, task, job) = (root(0), root(1), root(2));
     let threads = [
         std::thread::spawn(move || plain.compute()),
@@ -232,7 +232,7 @@ impl At {
             Kind::Blocking => myriad::blocking(|| total(self.children().map(|at| at.part()))),
             Kind::Loop => {
                 let children: Vec<_> = self.children().collect();
-                let parts = myriad::par::Loop::new(0..children.len()).grain(1).collect(|i| children[i].part());
+                let parts = myriad::par::Loop::new(0..children.len()).grain(1).map(|i| children[i].part());
                 total(parts.into_iter())
             }
             Kind::Chain => self.chain(),

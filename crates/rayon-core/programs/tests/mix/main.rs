@@ -27,7 +27,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tree::{Profile, Tree};
 
 /// Trees at a time.
-const LANES: usize = 3;
+const ROOTS: usize = 3;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -98,7 +98,7 @@ fn run(args: &[String]) {
     loop {
         let at = seed.wrapping_add(rounds);
         let profile = Profile::of(at);
-        let trees: Vec<_> = (0..LANES).map(|lane| Arc::new(Tree::new(at, lane, profile, foreign.clone()))).collect();
+        let trees: Vec<_> = (0..ROOTS).map(|root| Arc::new(Tree::new(at, root, profile, foreign.clone()))).collect();
         trees.iter().for_each(|tree| tree.count(&mut counts));
         nodes += trees.iter().map(|tree| tree.nodes.len()).sum::<usize>();
         bound.round(&trees);
@@ -114,7 +114,7 @@ fn run(args: &[String]) {
     }
     let (peak, bound) = (PEAK.load(SeqCst), bound.total());
     println!(
-        "mix: {mode}, {workers} workers, seed {seed:#x}: {rounds} rounds of {LANES} trees, {nodes} nodes, the longest round {:.1?} ({:#x}); \
+        "mix: {mode}, {workers} workers, seed {seed:#x}: {rounds} rounds of {ROOTS} trees, {nodes} nodes, the longest round {:.1?} ({:#x}); \
          {peak} threads of the system at most, bound {bound}",
         longest.0, longest.1
     );
@@ -142,8 +142,8 @@ fn watch(repeat: String, patience: Duration) {
                 continue;
             }
             eprintln!("mix: hangs (process {}); to repeat: {repeat} {:#x} 60 once", std::process::id(), now.seed);
-            for (lane, tree) in now.trees.iter().enumerate() {
-                eprintln!("lane {lane}:\n{tree}");
+            for (root, tree) in now.trees.iter().enumerate() {
+                eprintln!("root {root}:\n{tree}");
             }
             if std::env::var_os("MYRIAD_MIX_HOLD").is_none() {
                 std::process::abort();

@@ -2,7 +2,7 @@
 
 use crate::foreign::{GANG, PARTS};
 use crate::kinds::{Kind, TOKIO_WORKERS};
-use crate::{LANES, tree::Tree};
+use crate::{ROOTS, tree::Tree};
 use std::sync::Arc;
 
 /// Threads of this process; 0 where the system does not tell.
@@ -23,10 +23,10 @@ pub(crate) struct Bound {
 impl Bound {
     pub(crate) fn new(fibers: bool, workers: usize) -> Bound {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // The main thread, the watchdog, the lanes; workers, their monitor, spares beside those
+        // The main thread, the watchdog, the trees'; workers, their monitor, spares beside those
         // that compute (one more for each doubling of the time); tokio's; a gang; OpenBLAS's own,
         // which it starts when it is loaded.
-        let fixed = 2 + LANES + workers + 1 + 8 + TOKIO_WORKERS + GANG + cores;
+        let fixed = 2 + ROOTS + workers + 1 + 8 + TOKIO_WORKERS + GANG + cores;
         Bound { fibers, fixed, most: [0; 6] }
     }
 

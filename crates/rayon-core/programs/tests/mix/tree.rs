@@ -52,7 +52,7 @@ impl Profile {
 
 /// Where a node is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Site {
     /// In a task of Myriad.
     Task,
     /// In a job of rayon's, on Myriad's workers.
@@ -66,7 +66,7 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) kind: Kind,
-    pub(crate) place: Place,
+    pub(crate) site: Site,
     /// Its own number: what it adds, and what it takes by chance.
     pub(crate) number: u64,
     /// Which child of its parent it is.
@@ -92,30 +92,30 @@ pub(crate) fn weight(value: u64, turn: u64) -> u64 {
 }
 
 impl Tree {
-    pub(crate) fn new(seed: u64, lane: usize, profile: Profile, foreign: Arc<Foreign>) -> Tree {
-        let mut chance = Chance::new(seed.wrapping_mul(LANE_PRIME).wrapping_add(lane as u64));
+    pub(crate) fn new(seed: u64, root: usize, profile: Profile, foreign: Arc<Foreign>) -> Tree {
+        let mut chance = Chance::new(seed.wrapping_mul(SEED_PRIME).wrapping_add(root as u64));
         let mut tree = Tree { nodes: Vec::new(), foreign, profile, held: 0 };
-        let place = [Place::Thread, Place::Task, Place::Job][lane];
-        tree.grow(&mut chance, place, 0, 0);
+        let site = [Site::Thread, Site::Task, Site::Job][root];
+        tree.grow(&mut chance, site, 0, 0);
         tree
     }
 
-    fn grow(&mut self, chance: &mut Chance, place: Place, depth: usize, turn: u64) -> usize {
+    fn grow(&mut self, chance: &mut Chance, site: Site, depth: usize, turn: u64) -> usize {
         let kind = loop {
             // (One in so many more often: it is what is hard.)
             let kind = if chance.below(12) == 0 { Kind::SystemWait } else { ALL[chance.below(ALL.len())] };
-            if self.allows(kind, place, depth) {
+            if self.allows(kind, site, depth) {
                 break kind;
             }
         };
         let (index, number) = (self.nodes.len(), chance.next());
         let state = AtomicU8::new(0);
-        self.nodes.push(Node { kind, place, number, turn, children: Vec::new(), value: 0, depth, state });
+        self.nodes.push(Node { kind, site, number, turn, children: Vec::new(), value: 0, depth, state });
         self.held += usize::from(kind == Kind::SystemWait);
         let children = if kind.is_leaf() { 0 } else { 1 + chance.below(3) };
         let mut value = number;
         for turn in 0..children as u64 {
-            let child = self.grow(chance, kind.place_of_children(place), depth + 1, turn);
+            let child = self.grow(chance, kind.site_of_children(site), depth + 1, turn);
             value = value.wrapping_add(weight(self.nodes[child].value, turn));
             self.nodes[index].children.push(child);
         }
@@ -123,7 +123,7 @@ impl Tree {
         index
     }
 
-    fn allows(&self, kind: Kind, place: Place, depth: usize) -> bool {
+    fn allows(&self, kind: Kind, site: Site, depth: usize) -> bool {
         let is_full = depth == DEPTH - 1 || self.nodes.len() >= NODES;
         if kind.is_leaf() {
             // Few of them higher up, so that trees are deep.
@@ -134,15 +134,15 @@ impl Tree {
         }
         match kind {
             Kind::SystemWait => match self.profile {
-                Profile::Jobs => self.held < 5 && matches!(place, Place::Task | Place::Job),
-                Profile::Tasks => self.held < 3 && place == Place::Task,
+                Profile::Jobs => self.held < 5 && matches!(site, Site::Task | Site::Job),
+                Profile::Tasks => self.held < 3 && site == Site::Task,
                 Profile::Nobody => false,
             },
             // (A thread that polls takes a processor, for nothing.)
-            Kind::Poll => matches!(place, Place::Task | Place::Job),
+            Kind::Poll => matches!(site, Site::Task | Site::Job),
             // It would wait, with the pool's thread, for a job of the pool's.
-            Kind::RayonSpawn if place == Place::Own => false,
-            _ => !(self.profile == Profile::Jobs && place == Place::Thread && kind.is_global_rayon(place)),
+            Kind::RayonSpawn if site == Site::Own => false,
+            _ => !(self.profile == Profile::Jobs && site == Site::Thread && kind.is_global_rayon(site)),
         }
     }
 
@@ -153,13 +153,13 @@ impl Tree {
     fn write(&self, f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
         let node = &self.nodes[index];
         let state = ["not begun", "begun", "ended"][usize::from(node.state.load(SeqCst))];
-        writeln!(f, "{:1$}{2:?} ({3:?}): {state}", "", 2 * node.depth + 2, node.kind, node.place)?;
+        writeln!(f, "{:1$}{2:?} ({3:?}): {state}", "", 2 * node.depth + 2, node.kind, node.site)?;
         node.children.iter().try_for_each(|&child| self.write(f, child))
     }
 }
 
 /// So that the trees of a round, and of the next one, have nothing in common.
-const LANE_PRIME: u64 = 0x0001_0000_01b3;
+const SEED_PRIME: u64 = 0x0001_0000_01b3;
 
 impl fmt::Display for Tree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

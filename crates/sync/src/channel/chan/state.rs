@@ -3,7 +3,7 @@
 
 use super::lend::LENT;
 use super::{ChanState, Received, Sent, Side, WhenFull};
-use crate::channel::entry::{CLOSED, DONE, Entry, LINKED, LOOKS, Met};
+use crate::channel::entry::{CLOSED, ClaimWith, DONE, Entry, LINKED, PEEKS};
 use crate::channel::ring::{Messages, Ring};
 use crate::select::Link;
 use crate::wake_list::WakeList;
@@ -13,7 +13,7 @@ use std::mem::ManuallyDrop;
 
 impl<T> ChanState<T> {
     pub(super) fn nobody_waits(&self) -> bool {
-        self.waiting_receivers.is_empty() && self.waiting_senders.is_empty() && self.watching.is_empty()
+        self.waiting_receivers.is_empty() && self.waiting_senders.is_empty() && self.close_waiters.is_empty()
     }
 
     /// Begins to wait for the close, or waits on with another waiter; true: it is closed. The
@@ -21,17 +21,17 @@ impl<T> ChanState<T> {
     ///
     /// # Safety
     /// `entry` is the caller's own, live, stays where it is while linked, and is in no list but
-    /// `watching`; the channel is locked.
-    pub(in crate::channel) unsafe fn watch(&mut self, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
+    /// `close_waiters`; the channel is locked.
+    pub(in crate::channel) unsafe fn wait_closed(&mut self, entry: *mut Entry<T>, waiter: &mut Option<Waiter>) -> bool {
         if self.is_closed() {
             return true;
         }
-        // SAFETY: the channel is open and locked, so a linked `entry` is in `watching`; one that is
-        // not linked is live, in no list, and stays where it is (this function's contract).
+        // SAFETY: the channel is open and locked, so a linked `entry` is in `close_waiters`; one
+        // that is not linked is live, in no list, and stays where it is (this function's contract).
         unsafe {
             match waiter.take() {
                 Some(new) if (*entry).state() == LINKED => *waiter = Some((*entry).replace_waiter(new)),
-                Some(new) => self.watching.push(entry, new),
+                Some(new) => self.close_waiters.push(entry, new),
                 None => {}
             }
         }
@@ -41,26 +41,27 @@ impl<T> ChanState<T> {
     /// Waits for the close no longer.
     ///
     /// # Safety
-    /// `entry` is the caller's own, live, and in no list but `watching`; the channel is locked.
-    pub(in crate::channel) unsafe fn unwatch(&mut self, entry: *mut Entry<T>) -> Option<Waiter> {
-        // SAFETY: `entry` is live, and in no list but `watching` (this function's contract):
+    /// `entry` is the caller's own, live, and in no list but `close_waiters`; the channel is
+    /// locked.
+    pub(in crate::channel) unsafe fn leave_closed(&mut self, entry: *mut Entry<T>) -> Option<Waiter> {
+        // SAFETY: `entry` is live, and in no list but `close_waiters` (this function's contract):
         // linked, it is in that, and stays so under the lock.
-        unsafe { ((*entry).state() == LINKED).then(|| self.watching.remove(entry)) }
+        unsafe { ((*entry).state() == LINKED).then(|| self.close_waiters.remove(entry)) }
     }
 
     /// Sends, and if the buffer is full takes its oldest message out for that.
     ///
     /// # Safety
-    /// `place` holds a message; it is moved out if the answer is `Done`. (A rendezvous has nothing
+    /// `slot` holds a message; it is moved out if the answer is `Done`. (A rendezvous has nothing
     /// to take out: there this is [`try_send`](Self::try_send).)
-    pub(in crate::channel) unsafe fn force_send(&mut self, place: *mut T) -> Sent {
+    pub(in crate::channel) unsafe fn force_send(&mut self, slot: *mut T) -> Sent {
         let usual = self.when_full;
         if self.limit > 0 {
             self.when_full = WhenFull::DropOldest;
         }
-        // SAFETY: `place` holds a message (this function's contract). `DropOldest` is set here only
+        // SAFETY: `slot` holds a message (this function's contract). `DropOldest` is set here only
         // with a limit above 0, so a full buffer has an oldest message.
-        let sent = unsafe { self.try_send(place) };
+        let sent = unsafe { self.try_send(slot) };
         self.when_full = usual;
         sent
     }
@@ -74,7 +75,7 @@ impl<T> ChanState<T> {
         // SAFETY: `entry` is live (this function's contract). Linked, it is in the list of this
         // side, and stays there under the lock.
         unsafe {
-            if !matches!((*entry).state(), LINKED | LOOKS) && !on("give-up-unchecked") {
+            if !matches!((*entry).state(), LINKED | PEEKS) && !on("give-up-unchecked") {
                 return None;
             }
             let list = match of {
@@ -95,7 +96,7 @@ impl<T> ChanState<T> {
                 // What is lent may come back to a receiver.
                 let first = if self.is_lent() { None } else { self.waiting_receivers.claim_first() };
                 let next = first.or_else(|| self.waiting_senders.claim_first());
-                let next = next.or_else(|| if on("close-unwatched") { None } else { self.watching.claim_first() });
+                let next = next.or_else(|| if on("close-untold") { None } else { self.close_waiters.claim_first() });
                 let Some((entry, waiter)) = next else { return };
                 Entry::end(entry, CLOSED);
                 woken.push(waiter);
@@ -115,9 +116,9 @@ impl<T> ChanState<T> {
     /// Sends now, if that takes nothing but room in the buffer. (Small, to stand in the caller's
     /// code; by value, so that a message stays in registers.)
     #[inline]
-    pub(in crate::channel) fn quick_send(&mut self, value: ManuallyDrop<T>) -> Result<(), ManuallyDrop<T>> {
-        if self.buffer.len() < self.quick && self.waiting_receivers.is_empty() {
-            // SAFETY: `quick` is at most the ring's memory.
+    pub(in crate::channel) fn fast_send(&mut self, value: ManuallyDrop<T>) -> Result<(), ManuallyDrop<T>> {
+        if self.buffer.len() < self.fast_room && self.waiting_receivers.is_empty() {
+            // SAFETY: `fast_room` is at most the ring's memory.
             unsafe { self.buffer.push_value(value) };
             return Ok(());
         }
@@ -126,24 +127,24 @@ impl<T> ChanState<T> {
 
     /// Is a message buffered, and does no sender wait for its room?
     #[inline(always)]
-    pub(in crate::channel) fn receives_quickly(&self) -> bool {
+    pub(in crate::channel) fn can_fast_recv(&self) -> bool {
         self.buffer.len() > 0 && self.waiting_senders.is_empty()
     }
 
     /// # Safety
-    /// It [receives quickly](Self::receives_quickly).
+    /// It [receives on the fast path](Self::can_fast_recv).
     #[inline]
-    pub(in crate::channel) unsafe fn quick_recv(&mut self) -> T {
-        debug_assert!(self.receives_quickly());
-        // SAFETY: the channel receives quickly (this function's contract), so the buffer is not
-        // empty.
+    pub(in crate::channel) unsafe fn fast_recv(&mut self) -> T {
+        debug_assert!(self.can_fast_recv());
+        // SAFETY: the channel receives on the fast path (this function's contract), so the buffer
+        // is not empty.
         unsafe { self.buffer.pop_value() }
     }
 
     /// Must a receive wait? (False: perhaps.)
     #[inline(always)]
     pub(in crate::channel) fn has_nothing(&self) -> bool {
-        self.buffer.len() == 0 && self.waiting_senders.is_empty() && self.odd == 0
+        self.buffer.len() == 0 && self.waiting_senders.is_empty() && self.slow_flags == 0
     }
 
     /// Must a send wait? (False: perhaps.)
@@ -151,31 +152,31 @@ impl<T> ChanState<T> {
     pub(in crate::channel) fn has_no_room(&self) -> bool {
         self.buffer.len() >= self.limit
             && self.waiting_receivers.is_empty()
-            && self.odd == 0
+            && self.slow_flags == 0
             && self.when_full == WhenFull::Wait
     }
 
     /// Sends now, if that is possible.
     ///
     /// # Safety
-    /// `place` holds a message; it is moved out if the answer is `Done`.
+    /// `slot` holds a message; it is moved out if the answer is `Done`.
     #[inline(always)]
-    pub(in crate::channel) unsafe fn try_send(&mut self, place: *mut T) -> Sent {
-        // SAFETY: `place` holds a message, which is moved once (this function's contract). The
+    pub(in crate::channel) unsafe fn try_send(&mut self, slot: *mut T) -> Sent {
+        // SAFETY: `slot` holds a message, which is moved once (this function's contract). The
         // channel is locked, so a claimed receiver's entry is ours until `end`, and its slot is
         // empty.
         unsafe {
-            if self.odd != 0 {
-                return self.try_send_oddly(place);
+            if self.slow_flags != 0 {
+                return self.try_send_slow(slot);
             }
             if !self.waiting_receivers.is_empty()
                 && let Some((entry, waiter)) = self.waiting_receivers.claim_first()
             {
-                (*entry).put(place);
+                (*entry).put(slot);
                 Entry::end(entry, DONE);
                 return Sent::Done(Some(waiter));
             }
-            self.buffer_or_refuse(place)
+            self.buffer_or_refuse(slot)
         }
     }
 
@@ -183,35 +184,35 @@ impl<T> ChanState<T> {
     /// callers' code.)
     ///
     /// # Safety
-    /// `place` holds a message; it is moved out if the answer is `Done`.
-    pub(super) unsafe fn buffer_or_refuse(&mut self, place: *mut T) -> Sent {
-        // SAFETY: `place` holds a message, which is moved once (this function's contract). With
+    /// `slot` holds a message; it is moved out if the answer is `Done`.
+    pub(super) unsafe fn buffer_or_refuse(&mut self, slot: *mut T) -> Sent {
+        // SAFETY: `slot` holds a message, which is moved once (this function's contract). With
         // `DropOldest` the limit is above 0, so a full buffer has an oldest message.
         unsafe {
             if self.buffer.len() >= self.limit {
                 match self.when_full {
                     WhenFull::Wait => return Sent::Full,
                     WhenFull::DropNewest => {}
-                    WhenFull::DropOldest => self.buffer.replace_first(place),
+                    WhenFull::DropOldest => self.buffer.replace_first(slot),
                 }
                 return Sent::Dropped;
             }
-            self.buffer.push(place);
+            self.buffer.push(slot);
         }
-        self.quick = self.limit.min(self.buffer.capacity());
+        self.fast_room = self.limit.min(self.buffer.capacity());
         Sent::Done(None)
     }
 
     /// Receives now, if that is possible.
     ///
     /// # Safety
-    /// `place` is valid, and empty; a message is moved in if the answer is `Done`.
-    pub(in crate::channel) unsafe fn try_recv(&mut self, place: *mut T) -> Received {
-        // SAFETY: `place` is valid and empty (this function's contract), and filled once. The
+    /// `slot` is valid, and empty; a message is moved in if the answer is `Done`.
+    pub(in crate::channel) unsafe fn try_recv(&mut self, slot: *mut T) -> Received {
+        // SAFETY: `slot` is valid and empty (this function's contract), and filled once. The
         // channel is locked, so a claimed sender's entry is ours until `end`, and its slot is full.
         unsafe {
             if self.buffer.len() > 0 {
-                self.buffer.pop(place);
+                self.buffer.pop(slot);
                 // Senders that still wait at a closed channel are about to be told: others have
                 // heard of it, so theirs fail too.
                 if self.waiting_senders.is_empty()
@@ -221,33 +222,33 @@ impl<T> ChanState<T> {
                     return Received::Done(None);
                 }
                 let waiter = self.waiting_senders.claim_first().map(|(entry, waiter)| {
-                    self.buffer.push((*entry).place());
+                    self.buffer.push((*entry).slot());
                     Entry::end(entry, DONE);
                     waiter
                 });
                 return Received::Done(waiter);
             }
-            if self.odd != 0 {
-                return self.try_recv_oddly(place);
+            if self.slow_flags != 0 {
+                return self.try_recv_slow(slot);
             }
-            self.meet(place)
+            self.meet(slot)
         }
     }
 
     /// Receives from a sender that waits at a rendezvous.
     ///
     /// # Safety
-    /// `place` is valid, and empty; a message is moved in if the answer is `Done`. Nothing is
+    /// `slot` is valid, and empty; a message is moved in if the answer is `Done`. Nothing is
     /// buffered.
     #[inline(always)]
-    pub(super) unsafe fn meet(&mut self, place: *mut T) -> Received {
-        // SAFETY: `place` is valid and empty (this function's contract). The channel is locked, so
+    pub(super) unsafe fn meet(&mut self, slot: *mut T) -> Received {
+        // SAFETY: `slot` is valid and empty (this function's contract). The channel is locked, so
         // a claimed sender's entry is ours until `end`, and its slot is full.
         unsafe {
             if !self.waiting_senders.is_empty()
                 && let Some((entry, waiter)) = self.waiting_senders.claim_first()
             {
-                place.copy_from_nonoverlapping((*entry).place(), 1);
+                slot.copy_from_nonoverlapping((*entry).slot(), 1);
                 Entry::end(entry, DONE);
                 return Received::Done(Some(waiter));
             }
@@ -308,24 +309,24 @@ impl<T> ChanState<T> {
         // function's contract). The channel is locked, so a claimed receiver's entry is ours until
         // `end`, and its slot is empty.
         unsafe {
-            if self.odd != 0 {
-                return self.send_or_wait_oddly(entry, me);
+            if self.slow_flags != 0 {
+                return self.send_or_wait_slow(entry, me);
             }
             match self.waiting_receivers.claim_first_with(me) {
-                Met::Partner(receiver, waiter) => {
-                    (*receiver).put((*entry).place());
+                ClaimWith::Partner(receiver, waiter) => {
+                    (*receiver).put((*entry).slot());
                     Entry::end(receiver, DONE);
                     Entry::end(entry, DONE);
                     return (Link::Done, Some(waiter));
                 }
-                Met::Over => return (Link::Over, None),
-                Met::Nobody => {}
+                ClaimWith::SelfOver => return (Link::Over, None),
+                ClaimWith::Nobody => {}
             }
             if self.buffer.len() < self.limit {
                 let link = Self::end_alone(entry, DONE, me);
                 if link == Link::Done {
-                    self.buffer.push((*entry).place());
-                    self.quick = self.limit.min(self.buffer.capacity());
+                    self.buffer.push((*entry).slot());
+                    self.fast_room = self.limit.min(self.buffer.capacity());
                 }
                 return (link, None);
             }
@@ -350,13 +351,13 @@ impl<T> ChanState<T> {
         // function's contract). The channel is locked, so a claimed sender's entry is ours until
         // `end`, and its slot is full.
         unsafe {
-            if self.odd & LENT != 0 {
+            if self.slow_flags & LENT != 0 {
                 return self.receive_or_wait_lent(entry, me);
             }
             if self.buffer.len() > 0 {
                 let link = Self::end_alone(entry, DONE, me);
                 if link == Link::Done
-                    && let Received::Done(waiter) = self.try_recv((*entry).place())
+                    && let Received::Done(waiter) = self.try_recv((*entry).slot())
                 {
                     return (link, waiter);
                 }
@@ -367,14 +368,14 @@ impl<T> ChanState<T> {
                 return (Self::end_alone(entry, CLOSED, me), None);
             }
             match self.waiting_senders.claim_first_with(me) {
-                Met::Partner(sender, waiter) => {
-                    (*entry).put((*sender).place());
+                ClaimWith::Partner(sender, waiter) => {
+                    (*entry).put((*sender).slot());
                     Entry::end(sender, DONE);
                     Entry::end(entry, DONE);
                     return (Link::Done, Some(waiter));
                 }
-                Met::Over => return (Link::Over, None),
-                Met::Nobody => {}
+                ClaimWith::SelfOver => return (Link::Over, None),
+                ClaimWith::Nobody => {}
             }
             self.wait(Side::Receive, entry, me.waiter());
         }

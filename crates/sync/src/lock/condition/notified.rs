@@ -67,7 +67,7 @@ unsafe impl<T> Op for Notified<'_, T> {
             // SAFETY: `entry` is idle, and stays where it is until it is ended or given up (this
             // method's contract); the lock is held.
             unsafe {
-                (*entry).place().write(slot);
+                (*entry).slot().write(slot);
                 if self.first {
                     state.list.push_first(entry, waiter);
                 } else {

@@ -160,7 +160,7 @@ pub(in crate::wakers) fn in_line_behind_a_look(rt: &Runtime) -> Case {
     )
 }
 
-macro_rules! boards {
+macro_rules! observables {
     ($($name:ident: $make:expr, $go:expr;)*) => {
         $(pub(in crate::wakers) fn $name(_: &Runtime) -> Case {
             let (tx, rx) = $make;
@@ -174,7 +174,7 @@ macro_rules! boards {
         })*
     };
 }
-boards! {
+observables! {
     promise: channel::promise::<u32>(), |tx: channel::PromiseSender<u32>| _ = tx.send(1);
     promise_closed: channel::promise::<u32>(), drop;
     watch: channel::watch(1), |tx: channel::WatchSender<u32>| _ = tx.send(2);

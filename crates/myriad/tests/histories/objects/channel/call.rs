@@ -29,25 +29,25 @@ pub(super) fn blocking(ends: &mut Ends, call: &Call<Op>) -> Answer {
             let within = |limit| Some(rx.recv_timeout(limit)).filter(|got| *got != Err(Timeout)).map(|got| got.ok());
             either(waited(call.how, now, || rx.recv().ok(), within), received)
         }
-        Op::Look { at, take } => {
+        Op::Peek { at, take } => {
             use {RecvTimeoutError::Timeout, TryRecvError::Empty};
             let (rx, mut saw) = (&ends.rx[usize::from(at)], 0);
-            let mut look = |value: &i32| {
+            let mut peek = |value: &i32| {
                 saw = *value;
                 take
             };
-            let looked = match call.how {
-                How::Now => rx.try_recv_if(look).map_err(|error| (error == Empty).then_some(Answer::Nothing)),
+            let peeked = match call.how {
+                How::Now => rx.try_recv_if(peek).map_err(|error| (error == Empty).then_some(Answer::Nothing)),
                 How::Within(limit) => {
-                    let looked = rx.recv_if_timeout(nanos(limit), look);
-                    looked.map_err(|error| (error == Timeout).then_some(Answer::Timeout))
+                    let peeked = rx.recv_if_timeout(nanos(limit), peek);
+                    peeked.map_err(|error| (error == Timeout).then_some(Answer::Timeout))
                 }
-                how => match waited(how, || None, || rx.recv_if(&mut look), |_| None) {
-                    Ok(looked) => looked.map_err(|RecvError| None),
+                how => match waited(how, || None, || rx.recv_if(&mut peek), |_| None) {
+                    Ok(peeked) => peeked.map_err(|RecvError| None),
                     Err(why) => Err(Some(why)),
                 },
             };
-            match looked {
+            match peeked {
                 Ok(taken) if taken.is_some() == take => Answer::Value(saw),
                 Ok(_) => Answer::Panicked,
                 Err(why) => why.unwrap_or(Answer::Closed),
@@ -134,14 +134,14 @@ pub(super) async fn in_future(ends: &mut Ends, call: &Call<Op>) -> Answer {
             let receiving = || async { rx.recv_async().await.ok() };
             either(awaited_or(call.how, receiving, within).await, received)
         }
-        Op::Look { at, take } => {
+        Op::Peek { at, take } => {
             let mut saw = 0;
-            let looking = ends.rx[usize::from(at)].recv_if_async(|value| {
+            let peek = ends.rx[usize::from(at)].recv_if_async(|value| {
                 saw = *value;
                 take
             });
-            let looked = awaited(call.how, looking).await;
-            either(looked, |looked| looked.map_or(Answer::Closed, |_| Answer::Value(saw)))
+            let peeked = awaited(call.how, peek).await;
+            either(peeked, |peeked| peeked.map_or(Answer::Closed, |_| Answer::Value(saw)))
         }
         Op::Select(form, arms) => select::in_future(ends, form, arms, call.how).await,
         _ => blocking(ends, call),

@@ -1,4 +1,4 @@
-//! Channels of all kinds: sending and receiving in all forms, looking, closing, and selects over
+//! Channels of all kinds: sending and receiving in all forms, peeking, closing, and selects over
 //! two of them.
 
 mod call;
@@ -10,7 +10,8 @@ use crate::model::{Answer, Call, How};
 use crate::object::{Dice, Object};
 use model::{Channels, Full};
 use myriad::channel::{
-    IntoSink, IntoStream, OnceSender, Receiver, Sender, bounded, dropping, oneshot, sliding, unbounded,
+    IntoSink, IntoStream, OnceSender, Receiver, Sender, bounded, bounded_drop_newest, bounded_drop_oldest, oneshot,
+    unbounded,
 };
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -21,7 +22,7 @@ pub(crate) enum Op {
     Send(u8, i32),
     Recv(u8),
     /// `peek`, or `recv_if`.
-    Look {
+    Peek {
         at: u8,
         take: bool,
     },
@@ -78,7 +79,7 @@ impl Arm {
 pub(crate) enum Mix {
     Plain,
     Close,
-    Look,
+    Peek,
     Select,
     /// Messages that move from channel to channel, and selects with `default`.
     Default,
@@ -138,8 +139,8 @@ impl Channel {
 
     fn open(&self) -> (Sender<i32>, Receiver<i32>) {
         match self.full {
-            Full::DropOldest => sliding(self.capacity),
-            Full::DropNewest => dropping(self.capacity),
+            Full::DropOldest => bounded_drop_oldest(self.capacity),
+            Full::DropNewest => bounded_drop_newest(self.capacity),
             Full::Wait if self.capacity == usize::MAX => unbounded(),
             Full::Wait => bounded(self.capacity),
         }
@@ -165,14 +166,14 @@ impl Object for Channel {
 
     fn name(&self) -> String {
         let kind = match (self.full, self.capacity) {
-            (Full::DropOldest, n) => format!("sliding {n}"),
-            (Full::DropNewest, n) => format!("dropping {n}"),
+            (Full::DropOldest, n) => format!("drop-oldest {n}"),
+            (Full::DropNewest, n) => format!("drop-newest {n}"),
             (_, usize::MAX) => "unbounded".to_string(),
             (_, n) => format!("bounded {n}"),
         };
         format!(
             "{} {kind}",
-            ["channel", "close", "look", "select", "default", "oneshot", "stream", "closing", "kept"]
+            ["channel", "close", "peek", "select", "default", "oneshot", "stream", "closing", "kept"]
                 [self.mix as usize]
         )
     }
@@ -194,9 +195,9 @@ impl Object for Channel {
                 Call::new(Op::Feed(dice.value()), how)
             }
             (Mix::Stream, _) => Call { how: dice.future_how(), ..dice.waits(Op::Next) },
-            (Mix::Look, 2..=6) if self.receives(actor) => {
+            (Mix::Peek, 2..=6) if self.receives(actor) => {
                 let take = dice.below(2) == 0;
-                dice.waits(Op::Look { at, take })
+                dice.waits(Op::Peek { at, take })
             }
             (_, 0) => Call::now(Op::Len(at)),
             (_, 1) => Call::now(Op::IsClosed(at)),

@@ -1,4 +1,4 @@
-//! Channels as a sequential machine: a buffer, two lines of those who wait, and one who looks at
+//! Channels as a sequential machine: a buffer, two lines of those who wait, and one who peeks at
 //! the first message.
 //!
 //! A message goes straight to the receiver that waits longest; a receive from a full buffer moves
@@ -43,7 +43,7 @@ struct Waiter {
     arm: u8,
     /// What it sends.
     value: i32,
-    looks: bool,
+    peeks: bool,
 }
 
 /// What came to one that waited, by which arm.
@@ -82,10 +82,10 @@ impl Channels {
         }
     }
 
-    /// The first message is handed to one that waits: to keep, or to look at.
+    /// The first message is handed to one that waits: to keep, or to peek at.
     fn hand_over(&mut self, at: usize, waiter: Waiter, value: i32) {
         self.serve(waiter, Brought::Value(value));
-        if waiter.looks {
+        if waiter.peeks {
             self.lend(at, value);
         }
     }
@@ -166,7 +166,7 @@ impl Channels {
     }
 
     /// The lent message comes back, or is taken; all that waited meanwhile are served.
-    fn end_loan(&mut self, at: usize, taken: bool) {
+    fn end_peek(&mut self, at: usize, taken: bool) {
         let chan = &mut self.chans[at];
         if taken {
             chan.buffer.remove(chan.returned);
@@ -184,7 +184,7 @@ impl Channels {
             {
                 let value = if chan.buffer.is_empty() { self.meet(at).unwrap() } else { chan.buffer.remove(0) };
                 self.hand_over(at, receiver, value);
-                if receiver.looks {
+                if receiver.peeks {
                     return;
                 }
             } else {
@@ -216,7 +216,7 @@ impl Channels {
     fn give_back(&mut self, at: usize, value: i32) {
         let chan = &mut self.chans[at];
         match chan.waiting_receivers.first().copied() {
-            Some(first) if !(chan.lent && first.looks) => self.hand_over(at, first, value),
+            Some(first) if !(chan.lent && first.peeks) => self.hand_over(at, first, value),
             _ => {
                 chan.buffer.insert(0, value);
                 chan.returned += usize::from(chan.lent);
@@ -224,20 +224,20 @@ impl Channels {
         }
     }
 
-    fn attempt(&mut self, arm: Arm, looks: bool) -> Option<Brought> {
+    fn attempt(&mut self, arm: Arm, peeks: bool) -> Option<Brought> {
         match arm {
             Arm::Send(at, value) => self.send(at.into(), value),
-            Arm::Recv(at) if looks => self.borrow(at.into()),
+            Arm::Recv(at) if peeks => self.borrow(at.into()),
             Arm::Recv(at) => self.receive(at.into()),
         }
     }
 
     /// What is left to be done after an operation that has waited for one of these arms: an answer,
-    /// and a look goes on.
+    /// and a peek goes on.
     fn won(self, op: &Op, served: Served) -> Step<Self> {
         match (op, served.brought) {
             (Op::Select(..), brought) => Step::answer(self, Answer::Arm(served.arm, brought)),
-            (Op::Look { .. }, Brought::Value(_)) => Step::stage(self, LOOKING),
+            (Op::Peek { .. }, Brought::Value(_)) => Step::stage(self, PEEKING),
             (_, Brought::Sent) => Step::answer(self, Answer::Done),
             (_, Brought::Value(value)) => Step::answer(self, Answer::Value(value)),
             (_, Brought::Closed) => Step::answer(self, Answer::Closed),
@@ -253,7 +253,7 @@ impl Channels {
 
     /// The steps of an operation that waits for one of these arms.
     fn wait(&self, actor: usize, call: &Call<Op>, arms: &[Arm]) -> Vec<Step<Self>> {
-        let looks = matches!(call.op, Op::Look { .. });
+        let peeks = matches!(call.op, Op::Peek { .. });
         let timer_is_an_arm = matches!(call.op, Op::Select(Form::After, _));
         // A stream stands in line, and keeps what came to it, until it is dropped.
         let is_stream = matches!(call.op, Op::Next);
@@ -269,7 +269,7 @@ impl Channels {
                 let mut state = state.clone();
                 if let (Brought::Value(value), Arm::Recv(at)) = (served.brought, arms[usize::from(served.arm)]) {
                     let at = usize::from(at);
-                    if looks { state.end_loan(at, false) } else { state.give_back(at, value) }
+                    if peeks { state.end_peek(at, false) } else { state.give_back(at, value) }
                 }
                 steps.extend(call.give_up(state));
             }
@@ -281,12 +281,12 @@ impl Channels {
             let (mut state, arm_number) = (self.clone(), number as u8);
             // (One that stands in a line is served by others.)
             state.leave_lines(actor);
-            if let Some(brought) = state.attempt(arm, looks) {
+            if let Some(brought) = state.attempt(arm, peeks) {
                 possible = true;
                 steps.push(state.won(&call.op, Served { arm: arm_number, brought }));
             } else if call.how != How::Now && !self.stands(actor, arm) {
                 let mut state = self.clone();
-                let waiter = Waiter { actor, arm: arm_number, value: arm.value(), looks };
+                let waiter = Waiter { actor, arm: arm_number, value: arm.value(), peeks };
                 let chan = &mut state.chans[arm.channel()];
                 match arm {
                     Arm::Send(..) => chan.waiting_senders.push(waiter),
@@ -306,8 +306,8 @@ impl Channels {
     }
 }
 
-/// The stage of one who looks at a message.
-const LOOKING: u8 = 1;
+/// The stage of one who peeks at a message.
+const PEEKING: u8 = 1;
 /// Of one who has sent the only message, and not closed the channel yet.
 const SENT: u8 = 1;
 
@@ -317,20 +317,20 @@ impl Model for Channels {
     fn next(&self, actor: usize, call: &Call<Op>, stage: u8) -> Vec<Step<Self>> {
         let mut state = self.clone();
         match call.op {
-            Op::Look { at, take } if stage == LOOKING => {
+            Op::Peek { at, take } if stage == PEEKING => {
                 let chan = &self.chans[usize::from(at)];
                 let value = chan.buffer[chan.returned];
-                state.end_loan(at.into(), take);
+                state.end_peek(at.into(), take);
                 at_once(state, Answer::Value(value))
             }
             Op::Send(at, value) => self.wait(actor, call, &[Arm::Send(at, value)]),
-            Op::Recv(at) | Op::Look { at, .. } => self.wait(actor, call, &[Arm::Recv(at)]),
+            Op::Recv(at) | Op::Peek { at, .. } => self.wait(actor, call, &[Arm::Recv(at)]),
             Op::End(at, value) => self.wait(actor, call, &[Arm::Send(at, value)]),
             Op::Begin(at, value) => {
                 match state.send(at.into(), value) {
                     Some(brought) => state.served[actor] = Some(Served { arm: 0, brought }),
                     None => {
-                        state.chans[usize::from(at)].waiting_senders.push(Waiter { actor, arm: 0, value, looks: false })
+                        state.chans[usize::from(at)].waiting_senders.push(Waiter { actor, arm: 0, value, peeks: false })
                     }
                 }
                 at_once(state, Answer::Done)

@@ -4,21 +4,21 @@ use std::io::IsTerminal;
 
 /// Whether text is coloured.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct Style {
     colour: bool,
 }
 
-impl Look {
+impl Style {
     /// No colours.
     #[cfg(test)]
-    pub(crate) const PLAIN: Look = Look { colour: false };
+    pub(crate) const PLAIN: Style = Style { colour: false };
 
     /// Colours if standard output is a terminal that can, and nobody has set `NO_COLOR`
     /// (<https://no-color.org>).
     pub(crate) fn of_stdout() -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
-        Look { colour: std::io::stdout().is_terminal() && !refused && !dumb }
+        Style { colour: std::io::stdout().is_terminal() && !refused && !dumb }
     }
 
     fn paint(self, code: &str, text: &str) -> String {
@@ -117,7 +117,7 @@ mod test {
 
     #[test]
     fn plain_text_has_no_escapes() {
-        assert_eq!(Look::PLAIN.good("x"), "x");
-        assert_eq!(Look { colour: true }.good("x"), "\x1b[32mx\x1b[0m");
+        assert_eq!(Style::PLAIN.good("x"), "x");
+        assert_eq!(Style { colour: true }.good("x"), "\x1b[32mx\x1b[0m");
     }
 }

@@ -1,4 +1,4 @@
-//! Scripts of looks at a channel's first message, against sends, receives, time limits and ends:
+//! Scripts of peeks at a channel's first message, against sends, receives, time limits and ends:
 //! nobody receives a later one before it, nobody is forgotten, nothing is lost.
 
 use super::channel::{Book, Flag, Message, PAST, block_on, both, poll, received};
@@ -8,7 +8,7 @@ use myriad_sync::channel::*;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-/// It is looked at while another receives: in order.
+/// One peeks at it while another receives: in order.
 fn left_there() {
     let book = Arc::new(Book::default());
     let (tx, rx) = bounded(2);
@@ -48,7 +48,7 @@ fn taken_or_left() {
     book.assert_all_dropped();
 }
 
-/// Who looks waits for the message.
+/// A peeker waits for the message.
 fn waits() {
     let book = Arc::new(Book::default());
     let (tx, rx) = bounded(1);
@@ -62,20 +62,20 @@ fn waits() {
     book.assert_all_dropped();
 }
 
-/// A message comes, and a close: who looks hears of one of them.
+/// A message comes, and a close: the peeker hears of one of them.
 fn sent_or_closed() {
     let book = Arc::new(Book::default());
     let (tx, rx) = bounded(1);
     let (tx2, message) = (tx.clone(), book.message(7));
     let (flag, waker) = Flag::new();
-    let mut looking = Box::pin(rx.recv_if_async(|message: &Message| message.id() == 7));
-    assert!(poll(looking.as_mut(), &waker).is_pending());
+    let mut peek = Box::pin(rx.recv_if_async(|message: &Message| message.id() == 7));
+    assert!(poll(peek.as_mut(), &waker).is_pending());
     let sender = thread::spawn(move || tx2.try_send(message).is_ok());
     tx.close();
     flag.wait();
-    let Poll::Ready(got) = poll(looking.as_mut(), &waker) else { panic!("woken for nothing") };
+    let Poll::Ready(got) = poll(peek.as_mut(), &waker) else { panic!("woken for nothing") };
     assert_eq!(received(got.map(Option::unwrap)), sender.join().unwrap().then_some(7));
-    drop(looking);
+    drop(peek);
     drop((tx, rx));
     book.assert_all_dropped();
 }
@@ -114,7 +114,7 @@ fn times_out() {
     book.assert_all_dropped();
 }
 
-/// A sender waits for the room of what is looked at.
+/// A sender waits for the room of the message that is peeked at.
 fn full() {
     let book = Arc::new(Book::default());
     let (tx, rx) = bounded(1);
@@ -132,7 +132,7 @@ fn full() {
 }
 
 /// At a rendezvous a receiver waits, and another sender comes, while a message that came before is
-/// looked at.
+/// peeked at.
 fn meeting_behind() {
     let book = Arc::new(Book::default());
     let (tx, rx) = rendezvous();
@@ -161,12 +161,12 @@ const fn script(name: &'static str, run: fn(), mutants: &'static [&'static str])
 }
 
 pub const SCRIPTS: &[Script] = &[
-    script("look.left_there", left_there, &["not-served"]),
-    script("look.taken_or_left", taken_or_left, &["not-served"]),
-    script("look.waits", waits, &["not-sought"]),
-    script("look.sent_or_closed", sent_or_closed, &[]),
-    script("look.dropped", dropped, &["loan-kept"]),
-    script("look.times_out", times_out, &["claim-not-asked"]),
-    script("look.full", full, &[]),
-    script("look.meeting_behind", meeting_behind, &["not-served"]),
+    script("peek.left_there", left_there, &["not-served"]),
+    script("peek.taken_or_left", taken_or_left, &["not-served"]),
+    script("peek.waits", waits, &["peeker-unseen"]),
+    script("peek.sent_or_closed", sent_or_closed, &[]),
+    script("peek.dropped", dropped, &["loan-kept"]),
+    script("peek.times_out", times_out, &["claim-not-asked"]),
+    script("peek.full", full, &[]),
+    script("peek.meeting_behind", meeting_behind, &["not-served"]),
 ];

@@ -1,13 +1,13 @@
-//! Receivers that look at the first message before they take it, or leave it.
+//! Receivers that peek at the first message before they take it, or leave it.
 //!
-//! The message is *lent* to who looks: moved into its frame or its future ([`super::chan`] has the
+//! The message is *lent* to the peeker: moved into its frame or its future ([`super::chan`] has the
 //! protocol), so that the closure runs without the channel's lock, and may panic, wait or use the
 //! channel.
 
 use super::Receiver;
 use super::blocked::BlockedEnd;
 use super::chan::{Chan, Received, Side};
-use super::entry::{CLOSED, DONE, Entry, IDLE, LOOKS};
+use super::entry::{CLOSED, DONE, Entry, IDLE, PEEKS};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::future::IN_HAND;
 use myriad_base::sys::mutant::on;
@@ -20,24 +20,24 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A message that was lent. It goes back when this is dropped, also by a panic of who looks.
-struct Loan<'a, T> {
+/// A message that was lent. It goes back when this is dropped, also by a panic of the closure.
+struct Peeked<'a, T> {
     chan: &'a Chan<T>,
-    place: *mut T,
+    slot: *mut T,
 }
 
-impl<'a, T> Loan<'a, T> {
+impl<'a, T> Peeked<'a, T> {
     /// # Safety
-    /// The channel has lent the message in `place`, which stays there, and is not used otherwise,
+    /// The channel has lent the message in `slot`, which stays there, and is not used otherwise,
     /// as long as this lives.
-    unsafe fn new(chan: &'a Chan<T>, place: *mut T) -> Self {
-        Loan { chan, place }
+    unsafe fn new(chan: &'a Chan<T>, slot: *mut T) -> Self {
+        Peeked { chan, slot }
     }
 
-    /// Looks at it, and takes it if the closure says so.
-    fn look<R>(self, look: impl FnOnce(&T) -> (bool, R)) -> (Option<T>, R) {
-        // SAFETY: the message is in `place`, and this loan's alone (the contract of `new`).
-        let (take, result) = look(unsafe { &*self.place });
+    /// Shows it to the closure, and takes it if that says so.
+    fn decide<R>(self, decide: impl FnOnce(&T) -> (bool, R)) -> (Option<T>, R) {
+        // SAFETY: the message is in `slot`, and nobody else uses it (the contract of `new`).
+        let (take, result) = decide(unsafe { &*self.slot });
         if !take {
             drop(self);
             return (None, result);
@@ -45,23 +45,23 @@ impl<'a, T> Loan<'a, T> {
         let this = ManuallyDrop::new(self);
         // SAFETY: read out once: what is taken does not go back. Lent to us; ended once.
         unsafe {
-            let message = this.place.read();
-            this.chan.end_loan(Caller::get(), this.place, true);
+            let message = this.slot.read();
+            this.chan.end_peek(Caller::get(), this.slot, true);
             (Some(message), result)
         }
     }
 }
 
-impl<T> Drop for Loan<'_, T> {
+impl<T> Drop for Peeked<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: the message in `place` was lent to this, and the loan is ended once, here.
-        unsafe { self.chan.end_loan(Caller::get(), self.place, false) };
+        // SAFETY: the message in `slot` was lent to this, and the peek is ended once, here.
+        unsafe { self.chan.end_peek(Caller::get(), self.slot, false) };
     }
 }
 
 /// Always takes it, or never, or as the closure says: what all forms are made of.
-fn only<T, R>(look: impl FnOnce(&T) -> R) -> impl FnOnce(&T) -> (bool, R) {
-    |message| (false, look(message))
+fn only<T, R>(f: impl FnOnce(&T) -> R) -> impl FnOnce(&T) -> (bool, R) {
+    |message| (false, f(message))
 }
 fn take_if<T>(wanted: impl FnOnce(&T) -> bool) -> impl FnOnce(&T) -> (bool, ()) {
     |message| (wanted(message), ())
@@ -73,17 +73,17 @@ impl<T> Receiver<T> {
     ///
     /// The closure runs in the calling task, without any lock, and may do what it likes: wait, too.
     /// Meanwhile the message is *lent* to it. Sends go on as long as there is room (the message has
-    /// its place still). Nobody receives: who comes to receive, or to look, stands in line, and
+    /// its place still). Nobody receives: who comes to receive, or to peek, stands in line, and
     /// `try_recv` finds nothing; for no later message is received before this one. So it is also
     /// how to hold the receiving side of a channel for a while. The closure itself must not wait to
     /// receive from this channel: that would be for ever.
     ///
-    /// At a [rendezvous](super::rendezvous) looking ends the send. A message that is not taken
+    /// At a [rendezvous](super::rendezvous) peeking ends the send. A message that is not taken
     /// stays in the channel, as one that a cancelled receive gives back.
     ///
     /// # Blocking
     /// As [`recv`](Self::recv): while the channel is empty, in line with those that receive; and
-    /// while somebody else looks.
+    /// while somebody else peeks.
     ///
     /// # Cancellation
     /// A task that is cancelled while it waits unwinds, and has taken no message; cancelled at a
@@ -108,7 +108,7 @@ impl<T> Receiver<T> {
     /// assert_eq!((even, rx.recv()), (vec![2, 4], Ok(5)));
     /// ```
     pub fn recv_if(&self, wanted: impl FnOnce(&T) -> bool) -> Result<Option<T>, RecvError> {
-        self.look(take_if(wanted)).map(|(message, ())| message)
+        self.peek_then(take_if(wanted)).map(|(message, ())| message)
     }
 
     /// The same if a message is there.
@@ -118,16 +118,16 @@ impl<T> Receiver<T> {
     /// lets others go first, as that of [`try_recv`](Self::try_recv).
     ///
     /// # Errors
-    /// Nothing is there now, somebody else looks at it, or the channel is closed and nothing is
+    /// Nothing is there now, somebody else peeks at it, or the channel is closed and nothing is
     /// left in it.
     pub fn try_recv_if(&self, wanted: impl FnOnce(&T) -> bool) -> Result<Option<T>, TryRecvError> {
-        self.try_look(take_if(wanted)).map(|(message, ())| message)
+        self.try_peek_then(take_if(wanted)).map(|(message, ())| message)
     }
 
     /// The same, and waits for at most `timeout`. (The closure may take longer.)
     ///
     /// # Errors
-    /// The time has passed before there was a message to look at; or the channel is closed and
+    /// The time has passed before there was a message to peek at; or the channel is closed and
     /// nothing is left in it.
     pub fn recv_if_timeout(
         &self,
@@ -146,7 +146,7 @@ impl<T> Receiver<T> {
         deadline: Instant,
         wanted: impl FnOnce(&T) -> bool,
     ) -> Result<Option<T>, RecvTimeoutError> {
-        self.look_until(Some(deadline), take_if(wanted)).map(|(message, ())| message)
+        self.peek_then_until(Some(deadline), take_if(wanted)).map(|(message, ())| message)
     }
 
     /// A future of [`recv_if`](Self::recv_if). The closure runs when it is polled.
@@ -158,8 +158,8 @@ impl<T> Receiver<T> {
     where
         F: FnOnce(&T) -> bool,
     {
-        let looking = Looking::new(self.chan(), take_if(wanted));
-        async move { looking.await.map(|(message, ())| message) }
+        let peek = PeekThen::new(self.chan(), take_if(wanted));
+        async move { peek.await.map(|(message, ())| message) }
     }
 
     /// Looks at the next message, and leaves it where it is; what holds of
@@ -175,8 +175,8 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.peek_with(|message| message.len()), Ok(14));
     /// assert_eq!(rx.len(), 1);
     /// ```
-    pub fn peek_with<R>(&self, look: impl FnOnce(&T) -> R) -> Result<R, RecvError> {
-        self.look(only(look)).map(|(_, result)| result)
+    pub fn peek_with<R>(&self, f: impl FnOnce(&T) -> R) -> Result<R, RecvError> {
+        self.peek_then(only(f)).map(|(_, result)| result)
     }
 
     /// The same if a message is there.
@@ -186,36 +186,36 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// As [`try_recv_if`](Self::try_recv_if).
-    pub fn try_peek_with<R>(&self, look: impl FnOnce(&T) -> R) -> Result<R, TryRecvError> {
-        self.try_look(only(look)).map(|(_, result)| result)
+    pub fn try_peek_with<R>(&self, f: impl FnOnce(&T) -> R) -> Result<R, TryRecvError> {
+        self.try_peek_then(only(f)).map(|(_, result)| result)
     }
 
     /// The same, and waits for at most `timeout`.
     ///
     /// # Errors
     /// As [`recv_if_timeout`](Self::recv_if_timeout).
-    pub fn peek_with_timeout<R>(&self, timeout: Duration, look: impl FnOnce(&T) -> R) -> Result<R, RecvTimeoutError> {
-        self.peek_with_deadline(time::now() + timeout, look)
+    pub fn peek_with_timeout<R>(&self, timeout: Duration, f: impl FnOnce(&T) -> R) -> Result<R, RecvTimeoutError> {
+        self.peek_with_deadline(time::now() + timeout, f)
     }
 
     /// The same, and waits until `deadline` at the latest.
     ///
     /// # Errors
     /// As [`recv_if_timeout`](Self::recv_if_timeout).
-    pub fn peek_with_deadline<R>(&self, deadline: Instant, look: impl FnOnce(&T) -> R) -> Result<R, RecvTimeoutError> {
-        self.look_until(Some(deadline), only(look)).map(|(_, result)| result)
+    pub fn peek_with_deadline<R>(&self, deadline: Instant, f: impl FnOnce(&T) -> R) -> Result<R, RecvTimeoutError> {
+        self.peek_then_until(Some(deadline), only(f)).map(|(_, result)| result)
     }
 
     /// A future of [`peek_with`](Self::peek_with).
     ///
     /// # Cancellation
     /// As of [`recv_if_async`](Self::recv_if_async).
-    pub fn peek_with_async<R, F>(&self, look: F) -> impl Future<Output = Result<R, RecvError>>
+    pub fn peek_with_async<R, F>(&self, f: F) -> impl Future<Output = Result<R, RecvError>>
     where
         F: FnOnce(&T) -> R,
     {
-        let looking = Looking::new(self.chan(), only(look));
-        async move { looking.await.map(|(_, result)| result) }
+        let peek = PeekThen::new(self.chan(), only(f));
+        async move { peek.await.map(|(_, result)| result) }
     }
 
     /// A copy of the next message, which stays where it is: [`peek_with`](Self::peek_with) and
@@ -319,19 +319,19 @@ impl<T> Receiver<T> {
         self.peek_with_async(|_| ())
     }
 
-    fn look<R>(&self, look: impl FnOnce(&T) -> (bool, R)) -> Result<(Option<T>, R), RecvError> {
-        self.look_until(None, look).map_err(|_| RecvError)
+    fn peek_then<R>(&self, decide: impl FnOnce(&T) -> (bool, R)) -> Result<(Option<T>, R), RecvError> {
+        self.peek_then_until(None, decide).map_err(|_| RecvError)
     }
 
-    fn try_look<R>(&self, look: impl FnOnce(&T) -> (bool, R)) -> Result<(Option<T>, R), TryRecvError> {
+    fn try_peek_then<R>(&self, decide: impl FnOnce(&T) -> (bool, R)) -> Result<(Option<T>, R), TryRecvError> {
         let (caller, chan) = (Caller::get(), self.chan());
         let mut message = MaybeUninit::uninit();
-        let place = message.as_mut_ptr();
-        // SAFETY: the place is empty, in this frame, and holds the message that is lent if it is
+        let slot = message.as_mut_ptr();
+        // SAFETY: the slot is empty, in this frame, and holds the message that is lent if it is
         // done.
         unsafe {
-            match chan.locked(caller, |state| state.try_borrow(place)) {
-                Received::Done(waiter) => Ok(lent(caller, chan, place, waiter).look(look)),
+            match chan.locked(caller, |state| state.try_lend(slot)) {
+                Received::Done(waiter) => Ok(lent(caller, chan, slot, waiter).decide(decide)),
                 Received::Closed => {
                     caller.spend_in_vain();
                     Err(TryRecvError::Closed)
@@ -344,10 +344,10 @@ impl<T> Receiver<T> {
         }
     }
 
-    fn look_until<R>(
+    fn peek_then_until<R>(
         &self,
         deadline: Option<Instant>,
-        look: impl FnOnce(&T) -> (bool, R),
+        decide: impl FnOnce(&T) -> (bool, R),
     ) -> Result<(Option<T>, R), RecvTimeoutError> {
         let (caller, chan) = (Caller::get(), self.chan());
         caller.spend();
@@ -355,18 +355,18 @@ impl<T> Receiver<T> {
         let (wait, entry, at) = (&blocked.wait, &blocked.entry, blocked.at());
         let prepared = wait.prepare();
         // SAFETY: the entry stands in this frame until the wait is over, and then, ours again,
-        // until the loan is. The wait is prepared and published, of the kind that it is. The slot
+        // until the peek is. The wait is prepared and published, of the kind that it is. The slot
         // is empty, and holds the message that is lent if it is done.
         unsafe {
             let received = chan.locked(caller, |state| {
-                let received = state.try_borrow(entry.place());
+                let received = state.try_lend(entry.slot());
                 if let (Received::Empty, Ok(())) = (&received, &prepared) {
-                    state.wait_to_look(at, wait.waiter());
+                    state.wait_to_peek(at, wait.waiter());
                 }
                 received
             });
             match (received, prepared) {
-                (Received::Done(waiter), _) => return Ok(lent(caller, chan, entry.place(), waiter).look(look)),
+                (Received::Done(waiter), _) => return Ok(lent(caller, chan, entry.slot(), waiter).decide(decide)),
                 (Received::Closed, _) => return Err(RecvTimeoutError::Closed),
                 (Received::Empty, Err(error)) => panic!("{error}"),
                 (Received::Empty, Ok(())) => {}
@@ -376,8 +376,8 @@ impl<T> Receiver<T> {
                     drop(chan.give_up(caller, at, Side::Receive));
                     wait.arrive();
                 }
-                return match chan.give_up_late(caller, at, Side::Receive, |state| state.try_borrow(entry.place())) {
-                    Received::Done(waiter) => Ok(lent(caller, chan, entry.place(), waiter).look(look)),
+                return match chan.give_up_late(caller, at, Side::Receive, |state| state.try_lend(entry.slot())) {
+                    Received::Done(waiter) => Ok(lent(caller, chan, entry.slot(), waiter).decide(decide)),
                     Received::Closed => Err(RecvTimeoutError::Closed),
                     Received::Empty => Err(RecvTimeoutError::Timeout),
                 };
@@ -386,7 +386,7 @@ impl<T> Receiver<T> {
                 wait.arrive();
                 return Err(RecvTimeoutError::Closed);
             }
-            Ok(Loan::new(chan, entry.place()).look(look))
+            Ok(Peeked::new(chan, entry.slot()).decide(decide))
         }
     }
 }
@@ -394,40 +394,41 @@ impl<T> Receiver<T> {
 /// The message was lent just now; a sender is to be woken.
 ///
 /// # Safety
-/// The channel has lent the message in `place`, which stays there, and is not used otherwise, as
-/// long as the loan lives. The waiter, `sender`, was claimed, and is woken once, without the lock.
-unsafe fn lent<T>(caller: Caller, chan: &Chan<T>, place: *mut T, sender: Option<Waiter>) -> Loan<'_, T> {
-    // SAFETY: the message in `place` is lent, and `sender` was claimed (this function's contract);
+/// The channel has lent the message in `slot`, which stays there, and is not used otherwise, as
+/// long as the result lives. The waiter, `sender`, was claimed, and is woken once, without the
+/// lock.
+unsafe fn lent<T>(caller: Caller, chan: &Chan<T>, slot: *mut T, sender: Option<Waiter>) -> Peeked<'_, T> {
+    // SAFETY: the message in `slot` is lent, and `sender` was claimed (this function's contract);
     // `sender` is woken once, here.
     unsafe {
-        let loan = Loan::new(chan, place);
+        let peeked = Peeked::new(chan, slot);
         if let Some(waiter) = sender {
             caller.wake(waiter);
         }
-        loan
+        peeked
     }
 }
 
-/// Waits for a message, and looks at it when it is polled.
-struct Looking<'a, T, F> {
+/// Waits for a message, and runs the closure when it is polled.
+struct PeekThen<'a, T, F> {
     chan: &'a Chan<T>,
     entry: Entry<T>,
-    look: Option<F>,
+    decide: Option<F>,
     _pinned: PhantomPinned,
 }
 
 // SAFETY: the entry is touched under the channel's lock, or by the holder; messages are Send.
-unsafe impl<T: Send, F: Send> Send for Looking<'_, T, F> {}
-// SAFETY: nothing can be done with `&Looking`.
-unsafe impl<T: Send, F> Sync for Looking<'_, T, F> {}
+unsafe impl<T: Send, F: Send> Send for PeekThen<'_, T, F> {}
+// SAFETY: nothing can be done with `&PeekThen`.
+unsafe impl<T: Send, F> Sync for PeekThen<'_, T, F> {}
 
-impl<'a, T, F> Looking<'a, T, F> {
-    fn new(chan: &'a Chan<T>, look: F) -> Self {
-        Looking { chan, entry: Entry::new(), look: Some(look), _pinned: PhantomPinned }
+impl<'a, T, F> PeekThen<'a, T, F> {
+    fn new(chan: &'a Chan<T>, decide: F) -> Self {
+        PeekThen { chan, entry: Entry::new(), decide: Some(decide), _pinned: PhantomPinned }
     }
 }
 
-impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
+impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for PeekThen<'_, T, F> {
     type Output = Result<(Option<T>, R), RecvError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -440,19 +441,19 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
         // Cloned, and discarded when it is not needed, without the lock: wakers are user code.
         let mut waiter = InHand::future(cx.waker());
         // SAFETY: locked; the entry is ours to look at, and to link while it is pinned; its slot
-        // holds the message that is lent if it is done, until the loan is over.
+        // holds the message that is lent if it is done, until the peek is over.
         unsafe {
             let received = chan.locked(caller, |state| match (*at).state() {
                 DONE => Received::Done(None),
                 CLOSED => Received::Closed,
-                LOOKS => {
+                PEEKS => {
                     *waiter = waiter.take().map(|new| (*at).replace_waiter(new));
                     Received::Empty
                 }
                 _ => {
-                    let received = state.try_borrow((*at).place());
+                    let received = state.try_lend((*at).slot());
                     if matches!(received, Received::Empty) {
-                        state.wait_to_look(at, waiter.take().expect(IN_HAND));
+                        state.wait_to_peek(at, waiter.take().expect(IN_HAND));
                     }
                     received
                 }
@@ -461,18 +462,18 @@ impl<T, R, F: FnOnce(&T) -> (bool, R)> Future for Looking<'_, T, F> {
                 Received::Empty => Poll::Pending,
                 Received::Closed => Poll::Ready(Err(RecvError)),
                 Received::Done(sender) => {
-                    // No wait any more that the drop would end: the loan's own drop does.
+                    // No wait any more that the drop would end: that of `Peeked` does.
                     (*at).reset();
-                    let loan = lent(caller, chan, (*at).place(), sender);
-                    let Some(look) = this.look.take() else { panic!("a look that was done is polled again") };
-                    Poll::Ready(Ok(loan.look(look)))
+                    let peeked = lent(caller, chan, (*at).slot(), sender);
+                    let Some(decide) = this.decide.take() else { panic!("a peek that was done is polled again") };
+                    Poll::Ready(Ok(peeked.decide(decide)))
                 }
             }
         }
     }
 }
 
-impl<T, F> Drop for Looking<'_, T, F> {
+impl<T, F> Drop for PeekThen<'_, T, F> {
     fn drop(&mut self) {
         let state = self.entry.state();
         if state == IDLE || state == CLOSED {
@@ -484,7 +485,7 @@ impl<T, F> Drop for Looking<'_, T, F> {
         unsafe {
             let _target = self.chan.give_up(Caller::get(), at, Side::Receive);
             if (*at).state() == DONE && !on("loan-kept") {
-                drop(Loan::new(self.chan, (*at).place()));
+                drop(Peeked::new(self.chan, (*at).slot()));
             }
         }
     }

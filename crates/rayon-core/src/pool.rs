@@ -1,4 +1,4 @@
-//! Where the caller is, and which pool it means.
+//! A pool of either kind, and the caller's.
 //!
 //! There are two kinds of pools: [`shared`](crate::shared), the workers of Myriad, and
 //! [`own`](crate::own). Here is what they have in common; a function of the interface asks for the
@@ -24,8 +24,8 @@ pub(crate) enum Pool {
 impl Pool {
     /// The pool of the calling job; on other threads the global one.
     pub(crate) fn current() -> Pool {
-        if let Some(seat) = guest::worker() {
-            return Pool::Shared(seat.pool());
+        if let Some(worker) = guest::worker() {
+            return Pool::Shared(worker.pool());
         }
         match Worker::current() {
             Some(w) => Pool::Own(w.registry.clone()),
@@ -43,7 +43,7 @@ impl Pool {
     /// Which of the pool's workers the caller is.
     pub(crate) fn index(&self) -> Option<usize> {
         match self {
-            Pool::Shared(pool) => shared::seat_in(*pool).map(|seat| seat.index()),
+            Pool::Shared(pool) => shared::worker_in(*pool).map(|worker| worker.index()),
             Pool::Own(registry) => registry.worker().map(|w| w.index),
         }
     }
@@ -56,7 +56,7 @@ impl Pool {
         R: Send,
     {
         let is_inside = match self {
-            Pool::Shared(pool) => shared::seat_in(*pool).is_some(),
+            Pool::Shared(pool) => shared::worker_in(*pool).is_some(),
             Pool::Own(registry) => registry.worker().is_some(),
         };
         if is_inside {

@@ -1,6 +1,6 @@
-//! Looking at the first message of a channel before taking it: in line, with nothing held up but
-//! what must be; and nothing is lost, whatever becomes of who looks. (`channel_model.rs` has the
-//! looks against a model, operation by operation.)
+//! Peeking at the first message of a channel before taking it: in line, with nothing held up but
+//! what must be; and nothing is lost, whatever becomes of who peeks. (`channel_model.rs` has the
+//! peeks against a model, operation by operation.)
 
 use crate::channel_common::*;
 use myriad::channel::*;
@@ -47,22 +47,22 @@ fn waits_for_a_message() {
             for kind in KINDS {
                 let (tx, rx) = channel(capacity);
                 let (rx2, rx3) = (rx.clone(), rx.clone());
-                let looking = start(rt, kind, move || rx2.peek(), async move { rx3.peek_async().await });
+                let peek = start(rt, kind, move || rx2.peek(), async move { rx3.peek_async().await });
                 let (rx2, rx3) = (rx.clone(), rx.clone());
                 let ready = start(rt, kind, move || rx2.wait_ready(), async move { rx3.wait_ready_async().await });
                 tx.send(7).unwrap();
-                assert_eq!((looking.join(), ready.join()), (Ok(7), Ok(())));
+                assert_eq!((peek.join(), ready.join()), (Ok(7), Ok(())));
                 assert_eq!(rx.recv(), Ok(7), "it is there still");
                 let (rx2, rx3) = (rx.clone(), rx.clone());
-                let looking = start(rt, kind, move || rx2.peek(), async move { rx3.peek_async().await });
+                let peek = start(rt, kind, move || rx2.peek(), async move { rx3.peek_async().await });
                 drop(tx);
-                assert_eq!(looking.join(), Err(RecvError));
+                assert_eq!(peek.join(), Err(RecvError));
             }
         }
     });
 }
 
-/// While somebody looks: sends go on, receivers stand in line behind the look, and have the
+/// While somebody peeks: sends go on, receivers stand in line behind the peek, and have the
 /// messages in order.
 #[test]
 fn nobody_receives_a_later_one_first() {
@@ -70,19 +70,19 @@ fn nobody_receives_a_later_one_first() {
         for take in [false, true] {
             for kind in KINDS {
                 let (tx, rx) = bounded(3);
-                let (looks, go_on) = (Arc::new(Event::new()), Arc::new(Event::new()));
+                let (peeks, go_on) = (Arc::new(Event::new()), Arc::new(Event::new()));
                 tx.send(1).unwrap();
-                let (rx2, looks2, go_on2) = (rx.clone(), looks.clone(), go_on.clone());
+                let (rx2, peeks2, go_on2) = (rx.clone(), peeks.clone(), go_on.clone());
                 // Waits in the closure: other tasks run, also on this worker.
-                let looker = rt.spawn(move || {
+                let peeker = rt.spawn(move || {
                     rx2.recv_if(|n| {
-                        looks2.set();
+                        peeks2.set();
                         go_on2.wait();
                         assert_eq!(*n, 1);
                         take
                     })
                 });
-                looks.wait();
+                peeks.wait();
                 assert_eq!((tx.len(), rx.is_ready()), (1, false));
                 tx.send(2).unwrap();
                 tx.send(3).unwrap();
@@ -94,7 +94,7 @@ fn nobody_receives_a_later_one_first() {
                 let receiver = receive_all(rt, kind, rx.clone());
                 let sender = send_all(rt, kind, tx.clone(), 4..=6);
                 go_on.set();
-                assert_eq!(looker.join().unwrap(), Ok(take.then_some(1)));
+                assert_eq!(peeker.join().unwrap(), Ok(take.then_some(1)));
                 sender.join();
                 tx.close();
                 assert_eq!(receiver.join(), if take { vec![2, 3, 4, 5, 6] } else { vec![1, 2, 3, 4, 5, 6] });
@@ -103,7 +103,7 @@ fn nobody_receives_a_later_one_first() {
     });
 }
 
-/// Closed while somebody looks: those who wait for what may come back are told afterwards.
+/// Closed while somebody peeks: those who wait for what may come back are told afterwards.
 #[test]
 fn closed_meanwhile() {
     each_runtime(|rt| {
@@ -113,7 +113,7 @@ fn closed_meanwhile() {
                 tx.send(1).unwrap();
                 let (mut first, mut second) = (pin!(rx.recv_async()), pin!(rx.recv_async()));
                 let mut sending = pin!(tx.send_async(2));
-                let looked = rx.recv_if(|_| {
+                let peeked = rx.recv_if(|_| {
                     assert!(poll_once(first.as_mut()).is_pending());
                     assert!(poll_once(second.as_mut()).is_pending());
                     assert!(poll_once(sending.as_mut()).is_pending());
@@ -123,7 +123,7 @@ fn closed_meanwhile() {
                     assert!(poll_once(first.as_mut()).is_pending());
                     take
                 });
-                assert_eq!(looked, Ok(take.then_some(1)));
+                assert_eq!(peeked, Ok(take.then_some(1)));
                 let first = myriad::block_on(first);
                 assert_eq!(first, if take { Err(RecvError) } else { Ok(1) });
                 assert_eq!(myriad::block_on(second), Err(RecvError));
@@ -141,20 +141,20 @@ fn nothing_is_lost_by_a_panic_or_a_cancellation() {
         (1..=2).for_each(|id| assert!(tx.try_send(Counted::new(id, &count)).is_ok()));
         let panicked = catch_unwind(AssertUnwindSafe(|| rx.peek_with(|message| assert_eq!(message.id, 7))));
         assert!(panicked.is_err());
-        // Cancelled while it looks, and waits.
-        let (looks, rx2) = (Arc::new(Event::new()), rx.clone());
-        let looks2 = looks.clone();
-        let looker = rt.spawn(move || {
+        // Cancelled while it peeks, and waits.
+        let (peeks, rx2) = (Arc::new(Event::new()), rx.clone());
+        let peeks2 = peeks.clone();
+        let peeker = rt.spawn(move || {
             _ = rx2.recv_if(|_| {
-                looks2.set();
+                peeks2.set();
                 Event::new().wait();
                 true
             })
         });
-        looks.wait();
-        looker.cancel();
-        assert!(looker.join().unwrap_err().is_cancelled());
-        // Cancelled while it waits to look, behind another look.
+        peeks.wait();
+        peeker.cancel();
+        assert!(peeker.join().unwrap_err().is_cancelled());
+        // Cancelled while it waits to peek, behind another peek.
         let rx2 = rx.clone();
         rx.peek_with(|_| {
             let waits = rt.spawn(move || drop(rx2.recv_if(|_| true)));
@@ -168,15 +168,15 @@ fn nothing_is_lost_by_a_panic_or_a_cancellation() {
     });
 }
 
-/// The newest push the oldest out while somebody looks at it: it may still be taken, and is not put
+/// The newest push the oldest out while somebody peeks at it: it may still be taken, and is not put
 /// back.
 #[test]
-fn pushed_out_while_it_is_looked_at() {
+fn pushed_out_while_it_is_peeked_at() {
     each_runtime(|rt| {
         rt.run(|| {
             for take in [false, true] {
                 let count = Arc::new(Count::default());
-                let (tx, rx) = sliding(1);
+                let (tx, rx) = bounded_drop_oldest(1);
                 assert!(tx.try_send(Counted::new(1, &count)).is_ok());
                 let taken = rx.recv_if(|message| {
                     (2..=3).for_each(|id| assert!(tx.send(Counted::new(id, &count)).is_ok()));
@@ -190,7 +190,7 @@ fn pushed_out_while_it_is_looked_at() {
     });
 }
 
-/// At a rendezvous looking ends the send; what is not taken is the next receiver's.
+/// At a rendezvous peeking ends the send; what is not taken is the next receiver's.
 #[test]
 fn at_a_rendezvous() {
     each_runtime(|rt| {
@@ -207,25 +207,25 @@ fn at_a_rendezvous() {
     });
 }
 
-/// Who waits to look stands in line with those who receive, and each look is followed by the next.
+/// Who waits to peek stands in line with those who receive, and each peek is followed by the next.
 #[test]
 fn in_line() {
     each_runtime(|rt| {
         rt.run(|| {
             let (tx, rx) = unbounded();
             let mut first = pin!(rx.recv_async());
-            let mut looking = pin!(rx.peek_async());
-            let mut looking2 = pin!(rx.recv_if_async(|n| *n == 7));
+            let mut peek = pin!(rx.peek_async());
+            let mut peek2 = pin!(rx.recv_if_async(|n| *n == 7));
             let mut second = pin!(rx.recv_async());
             assert!(poll_once(first.as_mut()).is_pending());
-            assert!(poll_once(looking.as_mut()).is_pending());
-            assert!(poll_once(looking2.as_mut()).is_pending());
+            assert!(poll_once(peek.as_mut()).is_pending());
+            assert!(poll_once(peek2.as_mut()).is_pending());
             assert!(poll_once(second.as_mut()).is_pending());
             (1..=3).for_each(|n| tx.send(n).unwrap());
             assert!(poll_once(second.as_mut()).is_pending(), "it is lent to those before it");
             assert_eq!(ready(poll_once(first.as_mut())), 1);
-            assert_eq!(ready(poll_once(looking.as_mut())), 2);
-            assert_eq!(ready(poll_once(looking2.as_mut())), None);
+            assert_eq!(ready(poll_once(peek.as_mut())), 2);
+            assert_eq!(ready(poll_once(peek2.as_mut())), None);
             assert_eq!(ready(poll_once(second.as_mut())), 2);
             assert_eq!(rx.try_recv(), Ok(3));
         });
@@ -234,7 +234,7 @@ fn in_line() {
 
 /// A select whose both arms wait at a channel that is lent: it is served once, as ever.
 #[test]
-fn selects_wait_behind_a_look() {
+fn selects_wait_behind_a_peek() {
     each_runtime(|rt| {
         let ((tx, rx), (tx2, rx2)) = (bounded(1), bounded(1));
         tx.send(1).unwrap();
@@ -260,7 +260,7 @@ fn selects_wait_behind_a_look() {
     });
 }
 
-/// Many of all kinds: what is taken by looks and by receives is all that was sent, and each has its
+/// Many of all kinds: what is taken by peeks and by receives is all that was sent, and each has its
 /// part in order.
 #[test]
 fn many_at_once() {
@@ -327,33 +327,33 @@ fn a_panicking_destructor_does_not_stop_a_close() {
             assert!(!self.0, "a bad destructor");
         }
     }
-    let (tx, rx) = sliding(1);
+    let (tx, rx) = bounded_drop_oldest(1);
     let (mut first, mut second) = (pin!(rx.recv_async()), pin!(rx.recv_async()));
     tx.send(Bad(true)).unwrap();
-    let looked = catch_unwind(AssertUnwindSafe(|| {
+    let peeked = catch_unwind(AssertUnwindSafe(|| {
         rx.peek_with(|_| {
             tx.send(Bad(false)).unwrap();
             assert!(poll_once(first.as_mut()).is_pending() && poll_once(second.as_mut()).is_pending());
             tx.close();
         })
     }));
-    assert!(looked.is_err());
+    assert!(peeked.is_err());
     assert!(matches!(poll_once(first), Poll::Ready(Ok(Bad(false)))));
     assert!(matches!(poll_once(second), Poll::Ready(Err(RecvError))), "closed");
 }
 
 /// The message is lent to a future that was forgotten: the channel ends in order.
 #[test]
-fn a_forgotten_look() {
+fn a_forgotten_peek() {
     let (wakes, waker) = Wakes::new();
     let (tx, rx) = bounded(3);
-    let mut look = Box::pin(rx.peek_async());
-    assert!(poll_with(look.as_mut(), &waker).is_pending());
+    let mut peek = Box::pin(rx.peek_async());
+    assert!(poll_with(peek.as_mut(), &waker).is_pending());
     tx.send("lent".to_string()).unwrap();
     let mut behind = Box::pin(rx.recv_async());
     assert!(poll_with(behind.as_mut(), &waker).is_pending());
     tx.send("buffered".to_string()).unwrap();
-    std::mem::forget((look, behind));
+    std::mem::forget((peek, behind));
     drop(rx);
     assert_eq!(wakes.count(), 2);
     assert!(tx.is_closed() && tx.send(String::new()).is_err());
@@ -362,7 +362,7 @@ fn a_forgotten_look() {
 /// At a rendezvous a send ends when another receives: not by the receive that waits in the same
 /// select.
 #[test]
-fn a_rendezvous_after_a_look() {
+fn a_rendezvous_after_a_peek() {
     let (tx, rx) = rendezvous();
     let both = |n| {
         let (tx, rx) = (&tx, &rx);
@@ -385,8 +385,8 @@ fn a_rendezvous_after_a_look() {
     drop(two);
     assert!(poll_once(first.as_mut()).is_pending());
     let mut two = both(2);
-    let looked = rx.recv_if(|_| poll_once(two.as_mut()).is_pending() && poll_once(three.as_mut()).is_pending());
-    assert_eq!(looked, Ok(Some(1)));
+    let peeked = rx.recv_if(|_| poll_once(two.as_mut()).is_pending() && poll_once(three.as_mut()).is_pending());
+    assert_eq!(peeked, Ok(Some(1)));
     assert_eq!((poll_once(two.as_mut()), poll_once(three.as_mut())), (Poll::Ready(0), Poll::Ready(2)));
     assert_eq!((rx.len(), rx.try_recv()), (0, Err(TryRecvError::Empty)));
 }
