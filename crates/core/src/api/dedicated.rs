@@ -10,14 +10,14 @@
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
+use super::portable::Portable;
 use super::spawn;
 use crate::record::header::{DETACHED, Ended, Header, Kind};
 use crate::record::task::Runnable;
-use crate::record::{create, memory, payload as record};
 use crate::sched::context::inherit::Inherited;
 use crate::sched::pool::{DedicatedTask, Handle, Pool};
 use crate::sched::waker::wake_waiter;
-use crate::sched::{finish, lent, lifecycle, unhandled, unwind, worker};
+use crate::sched::{finish, lent, lifecycle, unhandled, unwind};
 use myriad_base::stack::overflow;
 use myriad_base::sys::map;
 use myriad_base::sys::passing::passing;
@@ -102,39 +102,32 @@ impl Builder {
             Ok(value) => value,
             Err(payload) => unwind::resume(payload),
         };
-        // SAFETY: the closure is 'static and Send.
-        unsafe { start(home, body, place, self) }
+        start(home, Portable::closure(body), place, self)
     }
 }
 
-/// # Safety
-/// What `f` and `T` borrow outlives the task.
-unsafe fn start<F, T>(home: Handle, f: F, place: &'static Location<'static>, with: Builder) -> io::Result<JoinHandle<T>>
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
+fn start<F: FnOnce() -> T, T>(
+    home: Handle,
+    f: Portable<F>,
+    place: &'static Location<'static>,
+    with: Builder,
+) -> io::Result<JoinHandle<T>> {
     let pool = home.inner();
     pool.expect_here();
-    let (w, class) = (worker::current(), const { record::class::<F, T>() });
-    let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
     let named = with.thread_name().unwrap_or_else(|| format!("{}-dedicated", pool.config().name));
-    // SAFETY: fresh memory of the right class, ours until the thread has it.
-    let handle = unsafe {
-        create::write_header(task, spawn::run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), pool.number, place);
-        record::put(task, f);
-        with.set_name(pool, &*task);
-        JoinHandle::new(task)
-    };
+    let task = spawn::unqueued_record(pool, f, Kind::CLOSURE, place);
+    with.set_name(pool, task.header());
+    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
+    let handle = unsafe { JoinHandle::new(task.address()) };
     pool.dedicated.join(false);
     let mut entries = pool.dedicated.locked();
     if !pool.lets_in(home.origin()) {
         drop(entries);
-        // SAFETY: nobody else has it, but for the handle, which is told.
-        finish::drop_unstarted(unsafe { Runnable::from_raw(task) });
+        finish::drop_unstarted(task.into());
         return Ok(handle);
     }
     let size = pool.config().stack_size.max(STACK);
+    let task = task.into_raw();
     let address = task.expose_provenance();
     let body = move || {
         crate::sched::unwind::never_unwinds("a dedicated task's thread", || {

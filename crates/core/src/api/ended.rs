@@ -13,6 +13,7 @@
 //!
 //! Results of scoped tasks stay: they may borrow, and the scope does not wait for others.
 
+use super::portable::Portable;
 use super::spawn;
 use crate::record::header::{Header, Kind, Outcome};
 use crate::sched::calls::{BLOCKING, CallJob};
@@ -94,8 +95,8 @@ unsafe fn hand_on(w: Option<Role>, task: *mut Header) {
         Some(w) => {
             // SAFETY: the record is not freed before the outcome is dropped.
             let place = unsafe { (*task).place };
-            // SAFETY: the closure is Send, and borrows nothing (this function's contract).
-            drop(unsafe { spawn::spawn_here(w, move || drop(ended), Kind::CLOSURE, place) });
+            // (What it holds borrows nothing: the task is not scoped.)
+            drop(spawn::spawn_here(w, Portable::closure(move || drop(ended)), Kind::CLOSURE, place));
         }
         None => {
             unsafe fn drop_it(task: *mut ()) {

@@ -7,10 +7,11 @@
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
+use super::portable::Portable;
 use super::spawn;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
-use crate::record::task::Runnable;
+use crate::record::task::{NewFuture, Runnable};
 use crate::record::{create, payload as record, state};
 use crate::sched::context::{self, inherit};
 use crate::sched::pool::Handle;
@@ -21,7 +22,6 @@ use crate::sched::{cancel, run_loop, waker};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::mutant::fault;
 use std::future::Future;
-use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -49,10 +49,8 @@ where
     F::Output: Send + 'static,
 {
     match worker::current() {
-        // SAFETY: the future is 'static and Send.
-        Some(w) => unsafe { spawn_here(w, future, Location::caller()) },
-        // SAFETY: the future is 'static and Send.
-        None => unsafe { spawn_from_outside(future, Location::caller()) },
+        Some(w) => spawn_here(w, Portable::future(future), Location::caller()),
+        None => spawn_from_outside(Portable::future(future), Location::caller()),
     }
 }
 
@@ -90,83 +88,64 @@ impl Queued for Anywhere {
 }
 
 /// A future on the calling worker.
-///
-/// # Safety
-/// `future` outlives the task, and may be polled on any thread.
 #[inline(always)]
-unsafe fn spawn_here<F: Future>(w: Role, future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
-    // Nobody drops it on the way: see `spawn::spawn_into`. (A future is often large, and little of
-    // it is written yet.)
-    let future = ManuallyDrop::new(future);
-    // SAFETY: fresh memory of the right class, which is ours until the task is queued. The future
-    // outlives the task, and may be polled on any thread (this function's contract).
-    unsafe {
-        let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
-        write_future::<F, Anywhere>(task, future, w.number, place);
-        if w.has_contexts() {
-            inherit::future(Some(&w), task, None);
-        }
-        w.push_future(Runnable::from_raw(task));
-        JoinHandle::new(task)
-    }
+fn spawn_here<F: Future>(w: Role, future: Portable<F>, place: &'static Location<'static>) -> JoinHandle<F::Output> {
+    let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
+    // SAFETY: fresh memory of the right class, which nobody else knows.
+    let task = unsafe { write_future::<F, Anywhere>(task, future, w.number, place) };
+    let task = if w.has_contexts() { inherit::future(Some(&w), task, None) } else { task.into() };
+    let record = task.address();
+    w.push_future(task.into());
+    // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
+    // handle.
+    unsafe { JoinHandle::new(record) }
 }
 
 /// A future into the global runtime, from a thread that is no worker.
-///
-/// # Safety
-/// `future` outlives the task, and may be polled on any thread.
 #[inline(always)]
-unsafe fn spawn_from_outside<F: Future>(future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
-    let future = ManuallyDrop::new(future);
+fn spawn_from_outside<F: Future>(future: Portable<F>, place: &'static Location<'static>) -> JoinHandle<F::Output> {
     let home = spawn::global_home();
-    // SAFETY: fresh memory of the right class, which is ours until the task is queued. The future
-    // outlives the task, and may be polled on any thread (this function's contract).
-    unsafe {
-        let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
-        write_future::<F, Anywhere>(task, future, spawn::number_of(&home), place);
-        let (home, runnable) = spawn::or_refuse(home, Runnable::from_raw(task));
-        inject(home, runnable, Builder::new());
-        JoinHandle::new(task)
-    }
+    let task = foreign_future::<F, Anywhere>(future, spawn::number_of(&home), place);
+    let (home, task) = spawn::or_refuse(home, task);
+    // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
+    // handle.
+    unsafe { JoinHandle::new(inject(home, task, Builder::new())) }
 }
 
 /// A future into this pool, from wherever, with what the builder says.
-///
-/// # Safety
-/// `future` outlives the task, and may be polled on any thread.
 #[inline(always)] // As that of closures.
-pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
+pub(super) fn spawn_with<F: Future, Q: Queued>(
     home: Handle,
-    future: F,
+    future: Portable<F>,
     place: &'static Location<'static>,
     with: Builder,
 ) -> JoinHandle<F::Output> {
-    let future = ManuallyDrop::new(future);
-    // SAFETY: fresh memory of the right class, which is ours until the task is queued. The future
-    // outlives the task, and may be polled on any thread (this function's contract).
-    unsafe {
-        let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
-        write_future::<F, Q>(task, future, home.inner().number, place);
-        inject(home, Runnable::from_raw(task), with);
-        JoinHandle::new(task)
-    }
+    let task = foreign_future::<F, Q>(future, home.inner().number, place);
+    // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
+    // handle.
+    unsafe { JoinHandle::new(inject(home, task, with)) }
 }
 
-/// # Safety
-/// `task` is a future of the pool of `home`, and known to nobody but the caller.
+/// Queues a future of the pool of `home`, with what the builder says. Returns its record.
 #[cold]
 #[inline(never)]
-unsafe fn inject(home: Handle, task: Runnable, with: Builder) {
+fn inject(home: Handle, task: NewFuture, with: Builder) -> *mut Header {
     let (w, lane) = (worker::current(), with.class().lane());
-    // SAFETY: the caller alone knows `task` (this function's contract), so it is equipped before it
-    // can run. `w` is the calling worker.
-    unsafe {
-        with.equip_future(w.as_deref(), home.inner(), task.address());
-        match w {
-            Some(w) if home.has(&w) && lane.is_none() => w.push_future(task),
-            _ => home.inject(lane, task),
-        }
+    let task = with.equip_future(w.as_deref(), home.inner(), task);
+    let record = task.address();
+    match w {
+        Some(w) if home.has(&w) && lane.is_none() => w.push_future(task.into()),
+        _ => home.inject(lane, task),
     }
+    record
+}
+
+/// A future in memory of whoever calls.
+#[inline(always)]
+fn foreign_future<F: Future, Q: Queued>(future: Portable<F>, pool: u8, place: &'static Location<'static>) -> NewFuture {
+    let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
+    // SAFETY: fresh memory of the right class, which nobody else knows.
+    unsafe { write_future::<F, Q>(task, future, pool, place) }
 }
 
 /// # Safety
@@ -174,17 +153,19 @@ unsafe fn inject(home: Handle, task: Runnable, with: Builder) {
 #[inline(always)]
 unsafe fn write_future<F: Future, Q: Queued>(
     task: *mut Header,
-    future: ManuallyDrop<F>,
+    future: Portable<F>,
     runtime: u8,
     place: &'static Location<'static>,
-) {
+) -> NewFuture {
     // SAFETY: nobody else knows `task`, which is memory of the future's class (this function's
-    // contract): there is room, and the payload is empty.
+    // contract): there is room, and the payload is empty. The future may be polled on any thread
+    // (`Portable`).
     unsafe {
         let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
         create::write_header(task, run_future::<F, Q>, kind, runtime, place);
         state::begin(&(*task).state);
-        record::put(task, future);
+        record::put(task, future.into_inner());
+        NewFuture::from_raw(task)
     }
 }
 
@@ -195,10 +176,8 @@ where
     F::Output: Send + 'static,
 {
     match worker::current() {
-        // SAFETY: the future is 'static and Send.
-        Some(w) if home.has(&w) => unsafe { spawn_here(w, future, place) },
-        // SAFETY: the future is 'static and Send.
-        _ => unsafe { spawn_with::<F, Anywhere>(home, future, place, Builder::new()) },
+        Some(w) if home.has(&w) => spawn_here(w, Portable::future(future), place),
+        _ => spawn_with::<F, Anywhere>(home, Portable::future(future), place, Builder::new()),
     }
 }
 

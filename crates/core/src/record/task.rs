@@ -52,6 +52,18 @@ pub(crate) struct Unstarted(Runnable);
 #[must_use = "a task that nobody queues or runs never ends"]
 pub(crate) struct Created(Unstarted);
 
+/// A future that was never queued, that nobody else knows yet, and that has inherited nothing.
+#[derive(Debug)]
+#[repr(transparent)]
+#[must_use = "a task that nobody queues or runs never ends"]
+pub(crate) struct NewFuture(Runnable);
+
+/// A task that nobody else knows yet, whatever it is: it has no handle, so nobody waits for it.
+#[derive(Debug)]
+#[repr(transparent)]
+#[must_use = "a task that nobody queues or runs never ends"]
+pub(crate) struct Unheld(Runnable);
+
 // SAFETY: a task may begin on any thread; the value is the only one that is about this.
 unsafe impl Send for Runnable {}
 
@@ -180,6 +192,67 @@ impl Created {
     #[inline(always)]
     pub(crate) fn into_raw(self) -> *mut Header {
         self.0.0.into_raw()
+    }
+}
+
+impl NewFuture {
+    /// The right to queue the future of this record, which nobody else knows.
+    ///
+    /// # Safety
+    /// As for [`Runnable::from_raw`]; the record is a future's, was never queued, has no context,
+    /// and no pointer to it is kept elsewhere.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(task: *mut Header) -> NewFuture {
+        // SAFETY: this function's contract contains that of `from_raw`.
+        let task = unsafe { Runnable::from_raw(task) };
+        debug_assert!(task.is_future());
+        NewFuture(task)
+    }
+}
+
+impl Unheld {
+    /// Its handle is given up before there was one: so who drops the task frees its record.
+    #[inline(always)]
+    pub(crate) fn into_detached(self) -> Runnable {
+        self.0.header().detach_alone();
+        self.0
+    }
+}
+
+impl From<Created> for Unheld {
+    #[inline(always)]
+    fn from(task: Created) -> Unheld {
+        Unheld(task.into())
+    }
+}
+
+impl From<NewFuture> for Unheld {
+    #[inline(always)]
+    fn from(task: NewFuture) -> Unheld {
+        Unheld(task.0)
+    }
+}
+
+impl From<Unheld> for Runnable {
+    #[inline(always)]
+    fn from(task: Unheld) -> Runnable {
+        task.0
+    }
+}
+
+impl std::ops::Deref for Unheld {
+    type Target = Runnable;
+    #[inline(always)]
+    fn deref(&self) -> &Runnable {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for NewFuture {
+    type Target = Runnable;
+    #[inline(always)]
+    fn deref(&self) -> &Runnable {
+        &self.0
     }
 }
 

@@ -16,7 +16,7 @@ use super::{Context, end, enter, find, future, with_own};
 use crate::record::create;
 use crate::record::header::{Ended, Header, Kind, Mode};
 use crate::record::memory::{self, CLASSES, UNIT};
-use crate::record::task::Created;
+use crate::record::task::{Created, NewFuture, Unheld};
 use crate::sched::unwind::Payload;
 use crate::sched::user_code;
 use crate::sched::worker::{self, Role, Worker};
@@ -174,20 +174,18 @@ unsafe fn begin(record: *mut Header, context: *mut Context, mode: Mode) -> Ended
 }
 
 /// Gives a future what it inherits from whatever calls; with a seed, a generator of its own.
-///
-/// # Safety
-/// `record` is a future's, without a context, complete, not queued, and known to nobody else.
 #[cold]
-pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) {
+pub(crate) fn future(w: Option<&Worker>, task: NewFuture, seed: Option<u64>) -> Unheld {
     let context = heir_with(w, seed);
     if !context.is_null() {
-        // SAFETY: the record is a future without a context, not queued yet and the caller's (this
-        // function's contract); the context is fresh.
+        // SAFETY: the future was never queued, is known to nobody but the caller, and has no
+        // context (`NewFuture`, which ends here); the context is fresh.
         unsafe {
-            (*context).set_record(record);
-            future::attach(record, context);
+            (*context).set_record(task.address());
+            future::attach(task.address(), context);
         }
     }
+    task.into()
 }
 
 /// What a call on a thread for blocking calls inherits from whatever makes it, and does not wait

@@ -2,8 +2,8 @@
 
 use super::{Admission, Injector, Origin, Pool, RunTask, locked};
 use crate::queue::policy::Arrival;
-use crate::record::header::{DETACHED, Header, Kind};
-use crate::record::task::Runnable;
+use crate::record::header::{Header, Kind};
+use crate::record::task::{Runnable, Unheld};
 use crate::sched::calls;
 use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Handle;
@@ -19,12 +19,8 @@ impl Handle {
     ///
     /// # Panics
     /// If the runtime is that of the process from which this one was forked. The task is dropped.
-    ///
-    /// # Safety
-    /// Nobody has a handle of the task yet.
-    pub(crate) unsafe fn inject(self, lane: Option<Lane>, task: Runnable) {
-        // SAFETY: nobody has a handle of the task (this function's contract).
-        let task = unsafe { self.refuse_elsewhere(task) };
+    pub(crate) fn inject(self, lane: Option<Lane>, task: Unheld) {
+        let task = self.refuse_elsewhere(task);
         self.inner().inject_into(lane, task, self.origin());
     }
 
@@ -38,26 +34,19 @@ impl Handle {
     ///
     /// # Panics
     /// As [`inject`](Self::inject).
-    ///
-    /// # Safety
-    /// Nobody has a handle of the task yet.
-    pub(crate) unsafe fn pin(self, task: Runnable, worker: usize) {
-        // SAFETY: nobody has a handle of the task (this function's contract).
-        let task = unsafe { self.refuse_elsewhere(task) };
+    pub(crate) fn pin(self, task: Unheld, worker: usize) {
+        let task = self.refuse_elsewhere(task);
         self.inner().pin(task, worker, self.origin());
     }
 
-    /// # Safety
-    /// Nobody has a handle of the task yet.
-    unsafe fn refuse_elsewhere(self, task: Runnable) -> Runnable {
+    /// The task, unless the runtime is another process's.
+    fn refuse_elsewhere(self, task: Unheld) -> Runnable {
         if self.inner().is_elsewhere() {
-            // Nobody has its handle (this function's contract), so nobody waits for it.
-            task.header().waiter.store(DETACHED, Relaxed);
-            finish::drop_unstarted(task);
+            finish::drop_unstarted(task.into_detached());
             self.inner().expect_here();
             unreachable!("a runtime of another process refuses");
         }
-        task
+        task.into()
     }
 }
 
