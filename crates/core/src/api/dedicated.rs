@@ -12,7 +12,8 @@ use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::portable::Portable;
 use super::spawn;
-use crate::record::header::{DETACHED, Ended, Header, Kind};
+use crate::record::header::{Header, Kind};
+use crate::record::held::{Ending, HeldTask};
 use crate::record::task::Runnable;
 use crate::sched::context::inherit::Inherited;
 use crate::sched::pool::{DedicatedTask, Handle, Pool};
@@ -118,7 +119,7 @@ fn start<F: FnOnce() -> T, T>(
     let task = spawn::unqueued_record(pool, f, Kind::CLOSURE, place);
     with.set_name(pool, task.header());
     // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    let handle = unsafe { JoinHandle::new(task.address()) };
+    let handle = JoinHandle::new(unsafe { HeldTask::from_raw(task.address()) });
     pool.dedicated.join(false);
     let mut entries = pool.dedicated.locked();
     if !pool.lets_in(home.origin()) {
@@ -161,23 +162,21 @@ fn run(pool: &'static Pool, task: *mut Header) {
     _ = thread::unpin(&processors().cpus);
     overflow::enter_thread();
     lent::ME.set(task);
-    // SAFETY: the record was made for us. After `complete` it is ours only if it was detached.
-    unsafe {
+    // SAFETY: the record was made for us, who run it to its end, once.
+    let ending = unsafe {
         let ended = lifecycle::begin(Runnable::from_raw(task));
-        let waiter = lifecycle::end(task, lifecycle::outcome_of(ended));
-        if waiter == DETACHED {
-            // What is left is the task's own code: it runs as the task.
-            if ended == Ended::Panicked {
-                _ = unhandled::report(None, task);
-            }
-            _ = finish::drop_outcome(None, task);
-            lent::ME.set(null_mut());
-        } else {
-            // The record may be another task's from here on.
-            lent::ME.set(null_mut());
-            if !waiter.is_null() {
-                _ = wake_waiter(None, waiter);
-            }
+        lifecycle::end(task, lifecycle::outcome_of(ended))
+    };
+    if let Ending::Detached(finished) = ending {
+        // What is left is the task's own code: it runs as the task.
+        _ = unhandled::report(None, &finished);
+        _ = finish::drop_outcome(None, finished);
+        lent::ME.set(null_mut());
+    } else {
+        // The record may be another task's from here on.
+        lent::ME.set(null_mut());
+        if let Ending::Awaited(waiter) = ending {
+            _ = wake_waiter(None, waiter);
         }
     }
     pool.dedicated.ended(task);

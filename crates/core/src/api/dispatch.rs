@@ -5,6 +5,7 @@ use super::handle::JoinHandle;
 use super::portable::Portable;
 use super::spawn;
 use crate::record::header::Kind;
+use crate::record::held::HeldTask;
 use crate::sched::pool::Handle;
 use crate::sched::worker::{self, Role};
 use std::panic::Location;
@@ -128,7 +129,7 @@ pub(super) fn dispatch_into<F: FnOnce() -> T, T>(
     let Some(w) = w else { return spawn::spawn_into(home, f, place, with, Kind::CLOSURE) };
     let task = with.equip(Some(&w), w.pool, spawn::unqueued_record(w.pool, f, Kind::CLOSURE, place));
     // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    let handle = unsafe { JoinHandle::new(task.address()) };
+    let handle = JoinHandle::new(unsafe { HeldTask::from_raw(task.address()) });
     _ = w.enter(task.into());
     handle
 }

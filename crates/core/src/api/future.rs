@@ -11,6 +11,7 @@ use super::portable::Portable;
 use super::spawn;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::held::HeldTask;
 use crate::record::task::{NewFuture, Runnable};
 use crate::record::{create, payload as record, state};
 use crate::sched::context::{self, inherit};
@@ -98,7 +99,7 @@ fn spawn_here<F: Future>(w: Role, future: Portable<F>, place: &'static Location<
     w.push_future(task.into());
     // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
     // handle.
-    unsafe { JoinHandle::new(record) }
+    JoinHandle::new(unsafe { HeldTask::from_raw(record) })
 }
 
 /// A future into the global runtime, from a thread that is no worker.
@@ -109,7 +110,7 @@ fn spawn_from_outside<F: Future>(future: Portable<F>, place: &'static Location<'
     let (home, task) = spawn::or_refuse(home, task);
     // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
     // handle.
-    unsafe { JoinHandle::new(inject(home, task, Builder::new())) }
+    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, Builder::new())) })
 }
 
 /// A future into this pool, from wherever, with what the builder says.
@@ -123,7 +124,7 @@ pub(super) fn spawn_with<F: Future, Q: Queued>(
     let task = foreign_future::<F, Q>(future, home.inner().number, place);
     // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
     // handle.
-    unsafe { JoinHandle::new(inject(home, task, with)) }
+    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, with)) })
 }
 
 /// Queues a future of the pool of `home`, with what the builder says. Returns its record.

@@ -120,7 +120,7 @@ impl WorkerRef {
     pub fn run_one(self, from: Queues) -> bool {
         // (The caller's role of this moment: it may have waited since it asked for this reference.)
         let Some(w) = worker::current() else { return false };
-        if w.task().is_null() || !w.has_room() || std::thread::panicking() {
+        if w.task().is_none() || !w.has_room() || std::thread::panicking() {
             return false;
         }
         let Some(task) = take(&w, from) else { return false };

@@ -5,6 +5,7 @@ use super::handle::JoinHandle;
 use super::portable::Portable;
 use crate::record::create::{flags, write_header, write_queued_header};
 use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::held::HeldTask;
 use crate::record::task::{Created, Unheld};
 use crate::record::{memory, payload as record};
 use crate::sched::pool::{Handle, Pool};
@@ -88,7 +89,7 @@ pub(crate) fn spawn_here<F: FnOnce() -> T, T>(
     unsafe {
         write_queued_header(task, run_closure::<F, T>, w.flags | flags(record::kind::<F, T>(kind), 0), place);
         record::put(task, f.into_inner());
-        JoinHandle::new(w.push_new(Created::from_raw(task)))
+        JoinHandle::new(HeldTask::from_raw(w.push_new(Created::from_raw(task))))
     }
 }
 
@@ -99,7 +100,7 @@ fn spawn_from_outside<F: FnOnce() -> T, T>(f: Portable<F>, place: &'static Locat
     let task = write_record(f, Kind::CLOSURE, number_of(&home), place);
     let (home, task) = or_refuse(home, task);
     // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    unsafe { JoinHandle::new(inject(home, task, Builder::new())) }
+    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, Builder::new())) })
 }
 
 /// Where a thread that is no worker spawns; or why there is none, for [`or_refuse`].
@@ -144,7 +145,7 @@ pub(crate) fn spawn_into<F: FnOnce() -> T, T>(
 ) -> JoinHandle<T> {
     let task = write_record(f, kind, home.inner().number, place);
     // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    unsafe { JoinHandle::new(inject(home, task, with)) }
+    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, with)) })
 }
 
 /// Spawns a task that only this worker of the pool begins, with what the builder says but for its
@@ -162,7 +163,7 @@ pub(crate) fn spawn_pinned<F: FnOnce() -> T, T>(
     let record = task.address();
     home.pin(task.into(), worker);
     // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    unsafe { JoinHandle::new(record) }
+    JoinHandle::new(unsafe { HeldTask::from_raw(record) })
 }
 
 /// The record of a task that is ready to run, in no queue.

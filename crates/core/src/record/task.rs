@@ -16,8 +16,9 @@
 //! other value is of the same task. Who makes a value ([`Runnable::from_raw`]) has to know that;
 //! all that takes one may rely on it.
 //!
-//! A [`TaskRef`] gives no such right: it says that the record lives, as a `&Header` does, and keeps
-//! the pointer through which all of the record may be reached, behind its header too.
+//! A [`TaskRef`] gives no such right: it says that the record is a task's and lives, and keeps the
+//! pointer through which all of the record may be reached, behind its header too. Who holds a task,
+//! and who has what it left, stands in [`held`](super::held).
 //!
 //! **Rejected.** A `Drop` that drops the task: a runnable task is never given up in silence, for
 //! its joiner would wait for ever; what refuses one says so (`sched::finish`). So it is `must_use`.
@@ -70,11 +71,37 @@ unsafe impl Send for Runnable {}
 // As cheap as the pointer that it is, with null for "none".
 const _: () = assert!(size_of::<Option<Runnable>>() == size_of::<usize>() && !mem::needs_drop::<Runnable>());
 
+/// The address of a record, for who comes later: its task may have ended by then, and not every
+/// record stands for ever.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RecordAddress {
+    /// In memory for records.
+    Heap(HeapRecord),
+    /// In a frame, where it is not looked at unless it is found there once more.
+    Frame(*const Header),
+}
+
+/// A record in memory for records, which may be looked at for ever: another task may be in it by
+/// now, or none, but its words are what they are.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct HeapRecord(NonNull<Header>);
+
+impl HeapRecord {
+    /// Its words: only those that are atomic mean something.
+    #[inline(always)]
+    pub(crate) fn header(self) -> &'static Header {
+        // SAFETY: memory for records is never used for anything else, nor unmapped (the type's
+        // invariant).
+        unsafe { self.0.as_ref() }
+    }
+}
+
 impl<'a> TaskRef<'a> {
     /// The task of this record.
     ///
     /// # Safety
-    /// The record lives as long as `'a`.
+    /// The record is a task's, and lives as long as `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_raw(task: *mut Header) -> TaskRef<'a> {
         // SAFETY: a record that lives is not at address 0.
@@ -85,6 +112,15 @@ impl<'a> TaskRef<'a> {
     #[inline(always)]
     pub(crate) fn as_ptr(self) -> *mut Header {
         self.0.as_ptr()
+    }
+
+    /// Where its record is, for who may come when it is over.
+    pub(crate) fn record_address(self) -> RecordAddress {
+        if self.header().kind.has(Kind::ON_STACK) {
+            RecordAddress::Frame(self.as_ptr())
+        } else {
+            RecordAddress::Heap(HeapRecord(self.0))
+        }
     }
 
     /// The record.
@@ -142,6 +178,12 @@ impl Runnable {
         // SAFETY: the record lives (the type's invariant), and its words that others write are
         // atomic.
         unsafe { self.0.as_ref() }
+    }
+
+    /// The task.
+    #[inline(always)]
+    pub(crate) fn task_ref(&self) -> TaskRef<'_> {
+        TaskRef(self.0, PhantomData)
     }
 
     /// Is it a future's?

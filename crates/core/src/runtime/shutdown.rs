@@ -203,7 +203,7 @@ fn drop_all(tasks: Vec<Runnable>, queued: usize, report: &mut Report) {
         let waits = i >= queued || task.is_future();
         let state = if waits { State::Waiting } else { State::Unstarted };
         // SAFETY: a `Runnable`'s record lives.
-        report.dropped.extend(unsafe { describe(Pool::of_task(&task), task.address(), state) });
+        report.dropped.extend(unsafe { describe(Pool::of_task(task.task_ref()), task.address(), state) });
         finish::drop_unstarted(task);
     }
 }

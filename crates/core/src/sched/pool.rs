@@ -29,7 +29,7 @@ use crate::queue::policy::Policy;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Header, Kind};
 use crate::record::position;
-use crate::record::task::Runnable;
+use crate::record::task::{Runnable, TaskRef};
 use crate::sched::fork;
 use crate::sched::idle::Workers;
 use crate::sched::rescue::stuck::OnStuck;
@@ -331,7 +331,7 @@ impl Pool {
 
     /// The pool of a task.
     #[inline]
-    pub(crate) fn of_task(task: &Runnable) -> &'static Pool {
+    pub(crate) fn of_task(task: TaskRef<'_>) -> &'static Pool {
         // SAFETY: the number stands in the record of a task.
         unsafe { Pool::of(task.header().runtime) }
     }
