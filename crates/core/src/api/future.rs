@@ -10,9 +10,9 @@ use super::handle::JoinHandle;
 use super::portable::Portable;
 use super::spawn;
 use crate::record::current::CurrentTask;
-use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::header::{Ended, Header, Kind, Marks, Mode};
 use crate::record::held::HeldTask;
-use crate::record::task::{NewFuture, Runnable};
+use crate::record::task::{HeapRecord, NewFuture, Runnable};
 use crate::record::{create, payload as record, state};
 use crate::sched::context::{self, inherit};
 use crate::sched::pool::Handle;
@@ -23,6 +23,7 @@ use crate::sched::{cancel, run_loop, waker};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::mutant::fault;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -57,17 +58,11 @@ where
 
 /// Where a future is queued when it is woken. Known at its spawn, so nobody asks when it is woken.
 pub(super) trait Queued {
-    /// The waker for a poll.
-    ///
-    /// # Safety
-    /// `task` is the record of a live future.
-    unsafe fn waker(task: *mut Header) -> Waker;
+    /// The waker for a poll of the future in this record.
+    fn waker(task: HeapRecord) -> Waker;
 
-    /// Queues it: it was woken while it was polled, most often by itself.
-    ///
-    /// # Safety
-    /// On a worker; `task` is the record of a live future in no queue, and the caller's to queue.
-    unsafe fn again(task: *mut Header);
+    /// Queues it: it was woken while it was polled, most often by itself. On a worker.
+    fn again(task: Runnable);
 }
 
 /// On whoever wakes it; behind all others, if it woke itself.
@@ -75,15 +70,12 @@ pub(super) struct Anywhere;
 
 impl Queued for Anywhere {
     #[inline(always)]
-    unsafe fn waker(task: *mut Header) -> Waker {
-        // SAFETY: `task` is a live future (the trait's contract).
-        unsafe { waker::waker_of(task) }
+    fn waker(task: HeapRecord) -> Waker {
+        waker::waker_of(task)
     }
 
     #[inline(always)]
-    unsafe fn again(task: *mut Header) {
-        // SAFETY: `task` is a live future in no queue, and ours to queue (the trait's contract).
-        let task = unsafe { Runnable::from_raw(task) };
+    fn again(task: Runnable) {
         worker::current().expect("polled on a worker").push_last(task);
     }
 }
@@ -192,7 +184,7 @@ unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> End
     // contract): the future, or the outcome.
     unsafe {
         match mode {
-            Mode::Run => poll::<F, Q>(task),
+            Mode::Run => poll::<F, Q>(Polled::from_raw(task)),
             Mode::DropUnstarted => {
                 state::end(&(*task).state);
                 record::drop_in_place::<F>(task);
@@ -206,138 +198,170 @@ unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> End
     }
 }
 
-/// # Safety
-/// `task` was taken out of a queue, or is claimed, so nobody else polls it. Its payload is an `F`.
-#[inline(always)]
-unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
-    // SAFETY: nobody else polls `task`, whose payload is the future (this function's contract)
-    // until the future is dropped here, once. It does not move while it is in the record, so it may
-    // be pinned. From the end of a pending poll on the record is used by its atomic words alone,
-    // unless that says that the task was woken meanwhile: then it is ours to queue.
-    unsafe {
-        let is_first = state::start_poll(&(*task).state);
-        if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
-            return cancelled::<F>(task);
+/// A future that is being polled.
+///
+/// **Invariant.** Nobody else polls it, and its payload is an `F`, which does not move.
+#[repr(transparent)]
+struct Polled<F>(*mut Header, PhantomData<F>);
+
+/// A future that is over, and whose task has not ended.
+///
+/// **Invariant.** Nobody else polls it, and its payload, that of an `F`, is empty.
+#[repr(transparent)]
+struct Over<F>(*mut Header, PhantomData<F>);
+
+impl<F: Future> Polled<F> {
+    /// # Safety
+    /// `task` was taken out of a queue, or is claimed, so nobody else polls it. Its payload is an
+    /// `F`.
+    #[inline(always)]
+    unsafe fn from_raw(task: *mut Header) -> Polled<F> {
+        Polled(task, PhantomData)
+    }
+
+    /// Its record.
+    #[inline(always)]
+    fn record(&self) -> HeapRecord {
+        // SAFETY: futures are in memory for records.
+        unsafe { HeapRecord::from_raw(self.0) }
+    }
+
+    /// The future.
+    #[inline(always)]
+    fn future(&mut self) -> Pin<&mut F> {
+        // SAFETY: the payload is an `F`, and nobody else polls it (the type's invariant). It does
+        // not move while it is in the record.
+        unsafe { Pin::new_unchecked(&mut *record::get::<F>(self.0)) }
+    }
+
+    /// The poll said "pending". Back, if it was woken meanwhile: it is the caller's to queue.
+    #[inline(always)]
+    fn pause(self, is_first: bool) -> Option<Runnable> {
+        let record = self.record();
+        // SAFETY: this poll is the caller's (the type's invariant), and ends here. From its end on
+        // the record is used by its atomic words alone, unless that says that the task was woken.
+        unsafe {
+            context::pause_future(self.0);
+            let woken = if is_first {
+                state::end_first_poll(record.state(), record.marks(), Marks::CANCELLED)
+            } else {
+                state::end_poll(record.state())
+            };
+            woken.then(|| Runnable::from_raw(self.0))
         }
-        let waker = Q::waker(task);
-        let future = Pin::new_unchecked(&mut *record::get::<F>(task));
-        let polled = user_code::body(|| future.poll(&mut Context::from_waker(&waker)));
-        match polled {
-            Ok(Poll::Pending) => {
-                context::pause_future(task);
-                // (References to the two words alone: the future may be another worker's before
-                // this is over.)
-                let woken = if is_first {
-                    state::end_first_poll(&(*task).state, &(*task).marks, Marks::CANCELLED)
-                } else {
-                    state::end_poll(&(*task).state)
-                };
-                if woken {
-                    // While it ran, most often by itself.
-                    Q::again(task);
-                }
-                return Ended::BySelf;
-            }
-            Ok(Poll::Ready(value)) => {
-                // No wake counts any more; the next use of the memory has another generation.
-                state::end(&(*task).state);
-                // Not through the door: that costs 145 instructions more than the 517 of a spawn
-                // and a join, and nothing is held here but the output. The destructor is the end
-                // of the task's own code, so a cancellation is meant for it too.
-                match user_code::body(|| record::drop_in_place::<F>(task)) {
-                    Ok(()) => {
-                        record::put(task, value);
-                        (*task).outcome.set(Outcome::Returned);
-                    }
-                    Err(payload) => {
-                        // Here, where a panic of the output's destructor ends, too.
-                        unwind::drop_quietly(value);
-                        set_panicked(task, payload);
-                    }
-                }
-            }
-            Err(payload) => {
-                state::end(&(*task).state);
-                // A second panic, of the destructor, gives way to the first.
-                if let Err(second) = drop_future::<F>(task) {
-                    unwind::discard(second);
-                }
-                set_panicked(task, payload);
-            }
+    }
+
+    /// It is ready, and is dropped.
+    ///
+    /// Not through the door: that costs 145 instructions more than the 517 of a spawn and a join,
+    /// and nothing is held here but the output. The destructor is the end of the task's own code,
+    /// so a cancellation is meant for it too.
+    #[inline(always)]
+    fn end(self) -> (Over<F>, Result<(), Payload>) {
+        // No wake counts any more; the next use of the memory has another generation.
+        state::end(self.record().state());
+        // SAFETY: the payload is an `F` (the type's invariant), which is dropped here, once.
+        let dropped = user_code::body(|| unsafe { record::drop_in_place::<F>(self.0) });
+        (Over(self.0, PhantomData), dropped)
+    }
+
+    /// It has panicked, or is cancelled, and is dropped: its destructor may block in peace.
+    #[cold]
+    #[inline(never)]
+    fn give_up(self) -> (Over<F>, Result<(), Payload>) {
+        state::end(self.record().state());
+        let over = Over(self.0, PhantomData);
+        if !std::mem::needs_drop::<F>() {
+            return (over, Ok(()));
         }
-        end::<F>(task)
+        // SAFETY: the payload is an `F` (the type's invariant), which is dropped here, once.
+        (over, user_code::call(|| unsafe { record::drop_in_place::<F>(self.0) }))
     }
 }
 
-/// Drops a future that has panicked, or is cancelled: its destructor may block in peace.
-///
-/// # Safety
-/// The caller polls `task`, alone. Its payload is an `F`, and is empty afterwards.
+impl<F: Future> Over<F> {
+    /// The task ends with this output.
+    #[inline(always)]
+    fn returned(self, value: F::Output) -> Ended {
+        let ended = if std::mem::needs_drop::<F::Output>() { Ended::Returned } else { Ended::ReturnedPlain };
+        // SAFETY: nobody else polls it, and its payload is empty (the type's invariant); its class
+        // has room for the output.
+        unsafe {
+            record::put(self.0, value);
+            end(self.0, ended)
+        }
+    }
+
+    /// The task ends with this panic, or because of a cancellation.
+    #[cold]
+    fn panicked(self, mut payload: Payload) -> Ended {
+        cancel::end_cancellation(&mut payload);
+        // SAFETY: nobody else polls it, and its payload is empty (the type's invariant); each class
+        // has room for a panic's payload.
+        unsafe {
+            record::put::<Payload>(self.0, payload);
+            end(self.0, Ended::Panicked)
+        }
+    }
+}
+
+#[inline(always)]
+fn poll<F: Future, Q: Queued>(mut task: Polled<F>) -> Ended {
+    let record = task.record();
+    let is_first = state::start_poll(record.state());
+    if record.marks().load(Relaxed) & Marks::CANCELLED != 0 {
+        return cancelled(task);
+    }
+    let waker = Q::waker(record);
+    match user_code::body(|| task.future().poll(&mut Context::from_waker(&waker))) {
+        Ok(Poll::Pending) => {
+            if let Some(task) = task.pause(is_first) {
+                // While it ran, most often by itself.
+                Q::again(task);
+            }
+            Ended::BySelf
+        }
+        Ok(Poll::Ready(value)) => match task.end() {
+            (over, Ok(())) => over.returned(value),
+            (over, Err(payload)) => {
+                // Here, where a panic of the output's destructor ends, too.
+                unwind::drop_quietly(value);
+                over.panicked(payload)
+            }
+        },
+        Err(payload) => {
+            let (over, second) = task.give_up();
+            // A second panic, of the destructor, gives way to the first.
+            _ = second.map_err(unwind::discard);
+            over.panicked(payload)
+        }
+    }
+}
+
+/// The task is cancelled: drops the future instead of polling it. The destructor is the task's own
+/// code: its panic is the task's.
 #[cold]
 #[inline(never)]
-unsafe fn drop_future<F>(task: *mut Header) -> Result<(), Payload> {
-    if !std::mem::needs_drop::<F>() {
-        return Ok(());
-    }
-    // SAFETY: the caller polls `task`, whose payload is an `F` that is dropped here, once (this
-    // function's contract).
-    user_code::call(|| unsafe { record::drop_in_place::<F>(task) })
+fn cancelled<F: Future>(task: Polled<F>) -> Ended {
+    let (over, dropped) = task.give_up();
+    over.panicked(dropped.err().unwrap_or_else(cancel::cancellation))
 }
 
-/// The task is cancelled: drops the future instead of polling it.
+/// After the last poll.
 ///
-/// # Safety
-/// `task` was taken out of a queue, or is claimed, so nobody else polls it. Its payload is an `F`.
-#[cold]
-#[inline(never)]
-unsafe fn cancelled<F: Future>(task: *mut Header) -> Ended {
-    // SAFETY: nobody else polls `task`, whose payload is the future (this function's contract)
-    // until it is dropped here, once; then the payload is empty. The destructor is the task's own
-    // code: its panic is the task's.
-    unsafe {
-        state::end(&(*task).state);
-        let dropped = drop_future::<F>(task);
-        set_panicked(task, dropped.err().unwrap_or_else(cancel::cancellation));
-        end::<F>(task)
-    }
-}
-
-/// After the last poll: the outcome is written.
-///
-/// # Safety
-/// The caller polls `task`, alone. `outcome` is written, and the payload is what it says: the
-/// output, or that of a panic.
+/// # Safety The caller polls `task`, alone. The payload is what `ended` says: the output, or that
+/// of a panic.
 #[inline(always)]
-unsafe fn end<F: Future>(task: *mut Header) -> Ended {
-    // SAFETY: the caller polls `task`, and has written its outcome (this function's contract).
-    // After `complete` the record is not touched.
-    unsafe {
-        context::finish_future();
-        let ended = match (*task).outcome.get() {
-            Outcome::Returned if std::mem::needs_drop::<F::Output>() => Ended::Returned,
-            Outcome::Returned => Ended::ReturnedPlain,
-            _ => Ended::Panicked,
-        };
-        let w = worker::current().expect("polled on a worker");
-        // From here on the record may be another task's: what runs until the loop goes on, a waker
-        // say, does not run as this one.
-        if !fault("future-runs-on") {
-            w.running.set(CurrentTask::NOTHING);
-        }
-        _ = run_loop::complete(w, task, ended);
-        Ended::BySelf
+unsafe fn end(task: *mut Header, ended: Ended) -> Ended {
+    context::finish_future();
+    let w = worker::current().expect("polled on a worker");
+    // From here on the record may be another task's: what runs until the loop goes on, a waker say,
+    // does not run as this one.
+    if !fault("future-runs-on") {
+        w.running.set(CurrentTask::NOTHING);
     }
-}
-
-/// # Safety
-/// `task` is the caller's, and its payload is empty.
-#[cold]
-unsafe fn set_panicked(task: *mut Header, mut payload: Payload) {
-    cancel::end_cancellation(&mut payload);
-    // SAFETY: `task` is the caller's, and its payload is empty (this function's contract); each
-    // class has room for a panic's payload.
-    unsafe {
-        record::put::<Payload>(task, payload);
-        (*task).outcome.set(Outcome::Panicked);
-    }
+    // SAFETY: the caller polls `task`, which is over, and has left its outcome (this function's
+    // contract).
+    _ = unsafe { run_loop::complete(w, task, ended) };
+    Ended::BySelf
 }

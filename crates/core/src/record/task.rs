@@ -24,6 +24,7 @@
 //! its joiner would wait for ever; what refuses one says so (`sched::finish`). So it is `must_use`.
 
 use super::header::{Header, Kind};
+use myriad_base::sys::atomic::{AtomicU8, AtomicU32};
 use std::marker::PhantomData;
 use std::mem;
 use std::ptr::NonNull;
@@ -88,12 +89,42 @@ pub(crate) enum RecordAddress {
 pub(crate) struct HeapRecord(NonNull<Header>);
 
 impl HeapRecord {
+    /// The record of this address.
+    ///
+    /// # Safety
+    /// It is one in memory for records.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(record: *mut Header) -> HeapRecord {
+        // SAFETY: a record is not at address 0.
+        HeapRecord(unsafe { NonNull::new_unchecked(record) })
+    }
+
+    /// Where it is.
+    #[inline(always)]
+    pub(crate) fn as_ptr(self) -> *mut Header {
+        self.0.as_ptr()
+    }
+
     /// Its words: only those that are atomic mean something.
     #[inline(always)]
     pub(crate) fn header(self) -> &'static Header {
         // SAFETY: memory for records is never used for anything else, nor unmapped (the type's
         // invariant).
         unsafe { self.0.as_ref() }
+    }
+
+    /// The state of the future in it, if any is.
+    #[inline(always)]
+    pub(crate) fn state(self) -> &'static AtomicU32 {
+        // SAFETY: as in `header`.
+        unsafe { &(*self.as_ptr()).state }
+    }
+
+    /// The marks of the task in it, if any is.
+    #[inline(always)]
+    pub(crate) fn marks(self) -> &'static AtomicU8 {
+        // SAFETY: as in `header`.
+        unsafe { &(*self.as_ptr()).marks }
     }
 }
 

@@ -39,7 +39,7 @@ use crate::queue::parked::Resumable;
 use crate::record::header::Header;
 use crate::record::held::EndWaiter;
 use crate::record::state;
-use crate::record::task::{Runnable, TaskRef};
+use crate::record::task::{HeapRecord, Runnable, TaskRef};
 use crate::sched::pool::{Origin, Pool};
 use crate::sched::priority::Lane;
 use crate::sched::user_code::StoredWaker;
@@ -152,38 +152,29 @@ pub(crate) fn is_ours(waker: &Waker) -> bool {
     table.wrapping_sub(TABLES.as_ptr().addr()) < size_of_val(&TABLES)
 }
 
-/// The waker of a future in this record, now.
-///
-/// # Safety
-/// The record is a live future.
+/// The waker of the future in this record, now. (Of no future it wakes nothing.)
 #[inline(always)]
-pub(crate) unsafe fn waker_of(record: *mut Header) -> Waker {
-    // SAFETY: the record is a live future (this function's contract).
-    unsafe { waker_with(record, OwnTable::Task) }
+pub(crate) fn waker_of(record: HeapRecord) -> Waker {
+    waker_with(record, None)
 }
 
 /// The same of a future with a priority.
-///
-/// # Safety
-/// The record is a live future.
-pub(crate) unsafe fn waker_into(record: *mut Header, lane: Lane) -> Waker {
-    let own = match lane {
-        Lane::Urgent => OwnTable::Urgent,
-        Lane::Deferred => OwnTable::Deferred,
-    };
-    // SAFETY: the record is a live future (this function's contract).
-    unsafe { waker_with(record, own) }
+pub(crate) fn waker_into(record: HeapRecord, lane: Lane) -> Waker {
+    waker_with(record, Some(lane))
 }
 
-/// # Safety
-/// The record is a live future, and `own` a table of futures.
 #[inline(always)]
-unsafe fn waker_with(record: *mut Header, own: OwnTable) -> Waker {
-    // SAFETY: the record is a live future (this function's contract), and `state` is atomic.
-    let generation = state::generation(unsafe { (*record).state.load(myriad_base::sys::atomic::Ordering::Relaxed) });
+fn waker_with(record: HeapRecord, lane: Option<Lane>) -> Waker {
+    let own = match lane {
+        None => OwnTable::Task,
+        Some(Lane::Urgent) => OwnTable::Urgent,
+        Some(Lane::Deferred) => OwnTable::Deferred,
+    };
+    let generation = state::generation(record.state().load(myriad_base::sys::atomic::Ordering::Relaxed));
     // SAFETY: the tables' functions keep the contract of `RawWaker`: thread-safe, nothing to free.
-    // The data is a packed word, as futures' tables want it.
-    unsafe { Waker::from_raw(RawWaker::new(pack(record, generation), own.table())) }
+    // The data is a packed word, as futures' tables want it, of a record that may be looked at for
+    // ever.
+    unsafe { Waker::from_raw(RawWaker::new(pack(record.as_ptr(), generation), own.table())) }
 }
 
 /// A waker with a signal of its own.
