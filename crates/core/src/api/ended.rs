@@ -39,7 +39,7 @@ thread_local! {
 pub(super) fn drop_ended(w: Option<Role>, task: Finished<Untyped>) {
     let first = FIRST.get();
     let is_deep = w.as_ref().map_or_else(|| first != 0 && first.abs_diff(stack_pointer()) > MOST, |w| !w.has_room());
-    if is_deep && !task.task_ref().kind.has(Kind::SCOPED) {
+    if is_deep && !task.task_ref().kind().has(Kind::SCOPED) {
         return hand_on(w, task);
     }
     let is_first = w.is_none() && first == 0;
@@ -80,7 +80,7 @@ impl Drop for LastHandle {
 fn hand_on(w: Option<Role>, task: Finished<Untyped>) {
     match w {
         Some(w) => {
-            let place = task.task_ref().place;
+            let place = task.task_ref().place();
             let ended = LastHandle(Some(task));
             drop(spawn::spawn_here(w, Portable::closure(move || drop(ended)), Kind::CLOSURE, place));
         }

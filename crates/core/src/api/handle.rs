@@ -196,7 +196,7 @@ impl<T> JoinHandle<T> {
 
     /// Where the task was spawned.
     pub fn place(&self) -> &'static Location<'static> {
-        self.task_ref().place
+        self.task_ref().place()
     }
 
     /// The task's number. The task itself learns it from [`task::current`](super::current).
@@ -293,7 +293,7 @@ fn wait_and_take<T>(w: Option<Role>, task: HeldTask<T>) -> Result<T, JoinError> 
         Ok(finished) => return take_result(w.as_deref(), finished),
         Err(task) => task,
     };
-    let place = task.task_ref().place;
+    let place = task.task_ref().place();
     if is_running(w.as_deref(), task.task_ref()) {
         drop(JoinHandle::new(task));
         return Err(JoinError::itself(place));
@@ -440,7 +440,7 @@ fn take_result<T>(w: Option<&Worker>, task: Finished<T>) -> Result<T, JoinError>
 /// Of a task that has ended otherwise than by returning.
 #[cold]
 fn take_error(w: Option<&Worker>, task: Finished<Untyped>) -> JoinError {
-    let place = task.task_ref().place;
+    let place = task.task_ref().place();
     let pool = Pool::of_task(task.task_ref());
     let name = pool.name_of(task.task_ref().as_ptr(), true).map(|name| name.to_string());
     match task.into_panic() {

@@ -390,7 +390,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }
             let is_ours = |task: &Header| {
                 // SAFETY: what is in a queue has not begun, so a scoped task's payload is its job.
-                task.kind.has(Kind::SCOPED)
+                task.kind().has(Kind::SCOPED)
                     && std::ptr::eq(
                         unsafe { scope_of(std::ptr::from_ref(task).cast_mut()) },
                         std::ptr::from_ref(self).cast(),

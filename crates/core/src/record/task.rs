@@ -147,7 +147,7 @@ impl<'a> TaskRef<'a> {
 
     /// Where its record is, for who may come when it is over.
     pub(crate) fn record_address(self) -> RecordAddress {
-        if self.header().kind.has(Kind::ON_STACK) {
+        if self.header().kind().has(Kind::ON_STACK) {
             RecordAddress::Frame(self.as_ptr())
         } else {
             RecordAddress::Heap(HeapRecord(self.0))
@@ -220,7 +220,7 @@ impl Runnable {
     /// Is it a future's?
     #[inline(always)]
     pub(crate) fn is_future(&self) -> bool {
-        self.header().kind.has(Kind::FUTURE)
+        self.header().kind().has(Kind::FUTURE)
     }
 
     /// As a closure that has not begun; back, if it is a future.

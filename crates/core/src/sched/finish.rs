@@ -45,7 +45,7 @@ fn drop_outcome_as(
     task: Finished<Untyped>,
     before_free: impl FnOnce(Option<Role>) -> Option<Role>,
 ) -> Option<Role> {
-    let (pool, place) = (Pool::of_task(task.task_ref()), task.task_ref().place);
+    let (pool, place) = (Pool::of_task(task.task_ref()), task.task_ref().place());
     if task.outcome() == Outcome::Left {
         pool.forget_left();
         return w;
@@ -73,7 +73,7 @@ pub(crate) fn drop_unstarted(task: Runnable) {
     let ending = unsafe {
         if let Err(payload) = user_code::call(|| _ = ((*task).run.get())(task, Mode::DropUnstarted)) {
             unwind::discard(payload);
-            say!("myriad: a task dropped at shutdown (spawned at {}) panicked in its destructor", (*task).place);
+            say!("myriad: a task dropped at shutdown (spawned at {}) panicked in its destructor", (*task).place());
         }
         lifecycle::end(task, Outcome::Dropped)
     };

@@ -333,7 +333,7 @@ impl Pool {
     #[inline]
     pub(crate) fn of_task(task: TaskRef<'_>) -> &'static Pool {
         // SAFETY: the number stands in the record of a task.
-        unsafe { Pool::of(task.header().runtime) }
+        unsafe { Pool::of(task.header().runtime()) }
     }
 
     /// Its threads, or one of them, are this process's.
@@ -605,7 +605,7 @@ impl Pool {
         let frames_stay = locked(&self.injector);
         let kind = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
-            unsafe { (&raw const (*task).kind).read_volatile() }
+            unsafe { (&raw const (*task).kind).cast::<Kind>().read_volatile() }
         });
         kind.is_some_and(|(_, kind)| !kind.has(Kind::GUEST))
     }

@@ -42,7 +42,7 @@ impl fmt::Debug for Unhandled {
 pub(crate) fn report(w: Option<Role>, finished: &Finished<Untyped>) -> Option<Role> {
     let Some(payload) = finished.panic() else { return w };
     let task = finished.task_ref();
-    let (pool, place) = (Pool::of_task(task), task.place);
+    let (pool, place) = (Pool::of_task(task), task.place());
     if cancel::is_cancellation(payload) {
         return w;
     }
@@ -71,7 +71,7 @@ pub(crate) unsafe fn report_destructor(
         w
     } else {
         // SAFETY: the record lives.
-        let (pool, place) = unsafe { (Pool::of((*task).runtime), (*task).place) };
+        let (pool, place) = unsafe { (Pool::of((*task).runtime()), (*task).place()) };
         let who = match pool.name_of(task, true) {
             Some(name) => format!("task '{name}' (spawned at {place})"),
             None => format!("the task spawned at {place}"),

@@ -512,7 +512,7 @@ pub(crate) unsafe fn block_thread(node: *const Parked) {
 #[inline]
 pub(crate) fn schedule(task: Runnable) {
     match current() {
-        Some(worker) if worker.pool.number == task.header().runtime => worker.push_any(task),
+        Some(worker) if worker.pool.number == task.header().runtime() => worker.push_any(task),
         _ => Pool::of_task(task.task_ref()).inject(task, Origin::Wake),
     }
 }
@@ -521,7 +521,7 @@ pub(crate) fn schedule(task: Runnable) {
 #[inline(always)]
 pub(crate) fn free_record(worker: Option<&Worker>, record: Emptied) {
     let task = record.task_ref();
-    let class = task.kind.class();
+    let class = task.kind().class();
     // SAFETY: the record came from an `alloc` of this class, which its `kind` says, and is used no
     // more (`Emptied`). Who has a `&Worker` has the worker's role.
     unsafe {

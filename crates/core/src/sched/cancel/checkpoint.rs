@@ -7,7 +7,8 @@
 //! task has blocked, in program order, and sees where; or before, and then the task sees the mark.
 //! So the blocking point needs no fence. In threads mode anybody looks, and both sides have one.
 
-use super::{Cancelled, cancel_scope, request, scoped_tasks};
+use super::scoped_tasks::{self, ScopedTasks};
+use super::{Cancelled, cancel_scope, request};
 use crate::queue::parked::Parked;
 use crate::record::current::{CurrentTask, RunsHere};
 use crate::record::header::{Header, Marks};
@@ -27,17 +28,19 @@ use std::sync::atomic::AtomicBool;
 /// when it goes on.
 #[derive(Debug)]
 #[must_use = "who goes on says so"]
-pub(crate) struct SetAside<'a>(RunsHere<'a>);
+pub(crate) struct SetAside<'a, const FIBER: bool>(RunsHere<'a>);
 
-impl SetAside<'_> {
+impl SetAside<'_, true> {
     /// It goes on, in fiber mode.
     #[inline(always)]
     pub(crate) fn goes_on(self) {
         leave_fiber(self.0.header());
     }
+}
 
+impl SetAside<'_, false> {
     /// It goes on, in threads mode.
-    pub(crate) fn goes_on_as_thread(self) {
+    pub(crate) fn goes_on(self) {
         leave_held(self.0.header());
     }
 }
@@ -49,7 +52,7 @@ impl SetAside<'_> {
 /// `task` is that of what runs on `w`; `node` is that of its wait, and stands until `task` has left
 /// it.
 #[inline(always)]
-pub(crate) unsafe fn enter<'a>(w: &Worker, task: RunsHere<'a>, node: *const Parked) -> Option<SetAside<'a>> {
+pub(crate) unsafe fn enter<'a>(w: &Worker, task: RunsHere<'a>, node: *const Parked) -> Option<SetAside<'a, true>> {
     // SAFETY: `enter_marked` has this function's contract.
     let ended = begin_wait(task.header(), position::at(w.here, node)) && unsafe { enter_marked(w, task, node) };
     (!ended).then_some(SetAside(task))
@@ -88,7 +91,11 @@ unsafe fn enter_marked(w: &Worker, task: RunsHere<'_>, node: *const Parked) -> b
 ///
 /// # Safety
 /// The conditions of [`enter`], on `w`, `task` and `node`.
-pub(crate) unsafe fn enter_thread<'a>(w: &Worker, task: RunsHere<'a>, node: *const Parked) -> Option<SetAside<'a>> {
+pub(crate) unsafe fn enter_thread<'a>(
+    w: &Worker,
+    task: RunsHere<'a>,
+    node: *const Parked,
+) -> Option<SetAside<'a, false>> {
     first_block(w, task);
     // SAFETY: `node` is that of the wait of what runs here, and stands (this function's contract).
     // Its `panicking` is read by whoever holds the place of the task, and that place is stored
@@ -195,10 +202,7 @@ fn first_block(w: &Worker, task: RunsHere<'_>) {
     let mut top = task;
     let mut chain = Vec::new();
     loop {
-        let mut word = top.header().idx.load(Relaxed);
-        if top.header().marks.load(Relaxed) & Marks::FRAMED != 0 {
-            word = w.scoped.link(w, top);
-        }
+        let word = ScopedTasks::link(w, top).unwrap_or_else(|| top.header().idx.load(Relaxed));
         let Position::On(below) = position::read(word) else { break };
         // SAFETY: `on` has written the word, of what waits on this stack for the end of `top`: so
         // it stands as long as that.

@@ -10,6 +10,7 @@
 //! record in a frame is looked up among the worker's [frames](super::scoped_tasks).
 
 use super::checkpoint::HeldPlace;
+use super::scoped_tasks::ScopedTasks;
 use super::{cancel_scope, checkpoint, sweep};
 use crate::queue::parked::{Parked, Resumable};
 use crate::record::header::{Header, Kind, Marks};
@@ -52,7 +53,7 @@ pub(crate) fn cancel(task: TaskRef<'_>) {
     if task.marks.fetch_or(Marks::CANCELLED, SeqCst) & Marks::CANCELLED != 0 {
         return;
     }
-    if task.kind.has(Kind::FUTURE) {
+    if task.kind().has(Kind::FUTURE) {
         waker::wake_cancelled(task);
     }
     ask(task);
@@ -249,8 +250,8 @@ fn answer_one(home: HomeAccess<'_>, what: What) {
     match (what, home.own()) {
         (What::Record(RecordAddress::Heap(task)), Some(w)) => look(w, task.header()),
         (What::Record(RecordAddress::Heap(task)), None) => look_anywhere(task.header()),
-        (What::Record(RecordAddress::Frame(task)), _) => scoped.look_at(home, task),
-        (What::ScopedTasks, None) => scoped.each_cancelled(home),
+        (What::Record(RecordAddress::Frame(task)), _) => ScopedTasks::look_at(home, task),
+        (What::ScopedTasks, None) => ScopedTasks::each_cancelled(home),
         (What::ScopedTasks, Some(w)) => {
             scoped.begin_sweep();
             if !scoped.sweep.asked.get() {
@@ -276,6 +277,9 @@ fn go_on_sweeping(w: &Worker) {
 /// Ends the wait of a task that is cancelled, if it is blocked on this worker, in fiber mode. (The
 /// record may be another task's by now.)
 pub(super) fn look(w: &Worker, mut task: &Header) {
+    if !w.are_fibers() {
+        return look_anywhere(task);
+    }
     loop {
         match position::read(task.idx.load(Relaxed)) {
             Position::Waits(home, node) if home == w.home_number => {

@@ -121,29 +121,33 @@ impl ScopedTasks {
     }
 
     /// A task that bears the mark `FRAMED` blocks for the first time: its frame comes into the
-    /// list, if the task is still in it. Returns what was in the task's place before the frame.
+    /// list, if the task is still in it. Returns what was in the task's place before the frame;
+    /// `None` for a task without the mark.
     #[cold]
-    pub(super) fn link(&self, w: &Worker, task: RunsHere<'_>) -> usize {
+    pub(super) fn link(w: &Worker, task: RunsHere<'_>) -> Option<usize> {
+        if task.header().marks.load(Relaxed) & Marks::FRAMED == 0 {
+            return None;
+        }
         let this = Frame::of(task);
-        let task = task.header();
+        let (list, task) = (&w.scoped, task.header());
         if this.is_null() {
             // Its frame was left, without a wait.
             task.marks.fetch_and(!Marks::FRAMED, Relaxed);
-            return position::RUNS;
+            return Some(position::RUNS);
         }
-        let _guard = self.lock(w);
+        let _guard = list.lock(w);
         // SAFETY: where the place of what runs here is a frame's, the frame stands, and is in no
         // list yet. The list is the calling worker's, or locked.
         unsafe {
-            let next = *self.first.get();
+            let next = *list.first.get();
             (*this).links.write(Links { next, prev: null_mut(), worker: w.as_static() });
             if !next.is_null() {
                 (*Frame::links(next)).prev = this;
             }
-            *self.first.get() = this;
+            *list.first.get() = this;
             task.marks.fetch_and(!Marks::FRAMED, Relaxed);
             (*this).mark_if_cancelled();
-            (*this).before
+            Some((*this).before)
         }
     }
 
@@ -216,11 +220,12 @@ impl ScopedTasks {
 
     /// Looks at a task whose record stands in a frame, if it is in the list, which is that of the
     /// home.
-    pub(super) fn look_at(&self, home: HomeAccess<'_>, task: *const Header) {
-        let guard = self.lock(home.peer());
+    pub(super) fn look_at(home: HomeAccess<'_>, task: *const Header) {
+        let list = &home.peer().scoped;
+        let guard = list.lock(home.peer());
         // SAFETY: the list is the calling worker's, or locked (`HomeAccess`), and nothing begins or
         // ends meanwhile.
-        let Some(frame) = unsafe { self.frames() }.find(|frame| std::ptr::eq(frame.task, task)) else { return };
+        let Some(frame) = unsafe { list.frames() }.find(|frame| std::ptr::eq(frame.task, task)) else { return };
         if let Some(w) = home.own() {
             return request::look(w, frame.task().header());
         }
@@ -237,12 +242,14 @@ impl ScopedTasks {
     /// Marks the tasks of cancelled scopes, and looks at all that are marked: in threads mode,
     /// where a wait costs microseconds anyway. In fiber mode it is the [sweep](super::sweep) that
     /// does it.
-    pub(super) fn each_cancelled(&self, home: HomeAccess<'_>) {
+    pub(super) fn each_cancelled(home: HomeAccess<'_>) {
+        let list = &home.peer().scoped;
         let mut found = Vec::new();
         {
-            let _guard = self.lock(home.peer());
-            // SAFETY: the list is locked.
-            let frames = unsafe { self.frames() }.filter(|frame| frame.mark_if_cancelled());
+            let _guard = list.lock(home.peer());
+            // SAFETY: the list is the calling worker's, or locked (`HomeAccess`), and nothing
+            // begins or ends meanwhile.
+            let frames = unsafe { list.frames() }.filter(|frame| frame.mark_if_cancelled());
             found.extend(frames.map(|frame| frame.task().record_address()));
         }
         for task in found {

@@ -65,7 +65,7 @@ fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> Option<UnusedContext> {
 unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
     // SAFETY: the record is live (this function's contract), and `kind` does not change while it
     // is.
-    let class = unsafe { (*record).kind.class() };
+    let class = unsafe { (*record).kind().class() };
     record.cast::<u8>().wrapping_add((class + 1) * UNIT - size_of::<*mut Context>()).cast()
 }
 
@@ -73,9 +73,9 @@ unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
 /// It may have another record now.
 #[cold]
 pub(crate) fn closure(w: Option<&Worker>, task: Created, seed: Option<u64>) -> Created {
-    assert!(!task.header().kind.has(Kind::ON_STACK), "a record in a frame cannot be moved");
+    assert!(!task.header().kind().has(Kind::ON_STACK), "a record in a frame cannot be moved");
     let Some(context) = heir_with(w, seed) else { return task };
-    let class = task.header().kind.class();
+    let class = task.header().kind().class();
     let old = task.into_raw();
     // SAFETY: nobody else knows the record (`Created`), so the closure may be moved; it is in
     // memory for records, not in a frame. The record has room for the word: it is one class larger
@@ -113,7 +113,7 @@ unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Hea
         let (before, after) = (std::mem::offset_of!(Header, kind), std::mem::offset_of!(Header, idx));
         let (from, to) = (old.cast::<u8>(), new.cast::<u8>());
         to.copy_from_nonoverlapping(from, before);
-        create::write_flags(new, create::flags((*old).kind.flags().of_class(class + 1), (*old).runtime));
+        create::write_flags(new, create::flags((*old).kind().flags().of_class(class + 1), (*old).runtime()));
         to.add(after).copy_from_nonoverlapping(from.add(after), (class + 1) * UNIT - after);
         memory.dealloc(old.cast(), class);
         new
@@ -209,14 +209,14 @@ fn run_here<T>(context: Option<UnusedContext>, w: Role, f: impl FnOnce() -> T) -
 /// Gives a closure in a frame what it inherits from whatever calls.
 #[cold]
 pub(crate) fn nested(w: Option<&Worker>, task: Created) -> Created {
-    assert!(task.header().kind.has(Kind::ON_STACK), "a record in a frame has a word for its context");
+    assert!(task.header().kind().has(Kind::ON_STACK), "a record in a frame has a word for its context");
     let Some(context) = heir(w) else { return task };
     let record = task.into_raw();
     // SAFETY: nobody else knows the record (`Created`); behind the header of a record in a frame, a
     // `StackTask`'s, there is a word for the context.
     unsafe {
         context.wait_for(TaskRef::from_raw(record), run_nested);
-        (*record).kind = (*record).kind.and(Kind::HEIR);
+        (*record).kind.set((*record).kind().and(Kind::HEIR));
         record.add(1).cast::<*mut Context>().write(context.into_raw());
         Created::from_raw(record)
     }
@@ -238,7 +238,7 @@ pub(crate) unsafe fn enter_nested(w: &Worker, record: *mut Header) {
     // SAFETY: the record is claimed and the caller's (this function's contract); the flag says that
     // `nested` has written the word behind the header, a context that has not begun.
     unsafe {
-        if (*record).kind.has(Kind::HEIR) {
+        if (*record).kind().has(Kind::HEIR) {
             enter(w, context_behind(record));
         }
     }

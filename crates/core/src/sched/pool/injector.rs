@@ -109,7 +109,7 @@ impl Pool {
 
     /// Back, if the pool does not let it in.
     fn try_inject_into(&self, lane: Option<Lane>, task: Runnable, origin: Origin) -> Result<(), Runnable> {
-        debug_assert_eq!(task.header().runtime, self.number);
+        debug_assert_eq!(task.header().runtime(), self.number);
         let mut injector = locked(&self.injector);
         if !self.admits(&injector, origin) {
             return Err(task);
@@ -261,7 +261,7 @@ impl Pool {
         shared.deque.any_from(from, |task| {
             // SAFETY: a record that was queued a moment ago: in memory for records, or in a frame,
             // which stays. Volatile, for its owner may begin and end it meanwhile, and write there.
-            let kind = unsafe { (&raw const (*task).kind).read_volatile() };
+            let kind = unsafe { (&raw const (*task).kind).cast::<Kind>().read_volatile() };
             !kind.has(Kind::GUEST)
         })
     }

@@ -247,7 +247,7 @@ impl Role {
             self.take_ready()
         };
         if ready.as_ref().is_some_and(|ready| std::ptr::eq(ready.address(), node)) {
-            set_aside.goes_on_as_thread();
+            set_aside.goes_on();
             return self;
         }
         let to = match ready {
@@ -260,7 +260,7 @@ impl Role {
         // switch comes back; the role goes to a thread of this worker's.
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(&self, saved, to)) };
         let w = self.refresh();
-        set_aside.goes_on_as_thread();
+        set_aside.goes_on();
         w.running.set(running);
         w.debug_assert_knows_context();
         w.budget.set(BUDGET);
@@ -328,7 +328,7 @@ impl Role {
         self.budget.set(BUDGET);
         // SAFETY: the word is that of what runs here, whose record lives; where no task runs, that
         // record is a static.
-        let is_closure = unsafe { (*self.running.get().record()).kind.has(Kind::CLOSURE) };
+        let is_closure = unsafe { (*self.running.get().record()).kind().has(Kind::CLOSURE) };
         if !is_closure || std::thread::panicking() { self } else { self.let_others_go_first() }
     }
 
