@@ -194,11 +194,17 @@ pub(super) fn hold(task: &Header) -> Option<HeldPlace<'_>> {
 
 /// A task that has a frame, or runs on top of others, blocks for the first time. Its frame is
 /// linked; and those below get to know it, and whether they are cancelled is its affair too. (Those
-/// further down know already, if one in between has blocked before.) Of any other task, nothing.
+/// further down know already, if one in between has blocked before.) For any other task, nothing.
+#[inline(always)]
 fn first_block(w: &Worker, task: RunsHere<'_>) {
-    if task.header().marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) == 0 {
-        return;
+    if task.header().marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
+        tell_those_below(w, task);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn tell_those_below(w: &Worker, task: RunsHere<'_>) {
     let mut top = task;
     let mut chain = Vec::new();
     loop {
