@@ -312,11 +312,13 @@ fn wait_and_take<T>(w: Option<Role>, task: HeldTask<T>) -> Result<T, JoinError> 
             return run_inline(w.expect("a worker claims"), claimed);
         }
     }
-    let pool = Pool::of_task(task.task_ref());
-    if w.is_none() && pool.is_elsewhere() {
-        drop(JoinHandle::new(task));
-        pool.expect_here();
-        unreachable!("a runtime of another process is not here");
+    if w.is_none() {
+        let pool = Pool::of_task(task.task_ref());
+        if pool.is_elsewhere() {
+            drop(JoinHandle::new(task));
+            pool.expect_here();
+            unreachable!("a runtime of another process is not here");
+        }
     }
     match wait_unwatched(w, task.awaited()) {
         Ok(w) => {

@@ -45,11 +45,11 @@ fn drop_outcome_as(
     task: Finished<Untyped>,
     before_free: impl FnOnce(Option<Role>) -> Option<Role>,
 ) -> Option<Role> {
-    let (pool, place) = (Pool::of_task(task.task_ref()), task.task_ref().place());
     if task.outcome() == Outcome::Left {
-        pool.forget_left();
+        Pool::of_task(task.task_ref()).forget_left();
         return w;
     }
+    let place = task.task_ref().place();
     let ((w, dropped), record) = task.drop_outcome(|drop| user_code::call_as(w, drop));
     let w = match dropped {
         Ok(()) => w,
@@ -78,7 +78,11 @@ pub(crate) fn drop_unstarted(task: Runnable) {
         lifecycle::end(task, Outcome::Dropped)
     };
     match ending {
-        Ending::Detached(task) => _ = drop_outcome(worker::current(), task),
+        Ending::Detached(task) => {
+            if let Ok(Some(record)) = task.into_nothing() {
+                free(worker::current().as_deref(), record);
+            }
+        }
         Ending::Awaited(waiter) => _ = wake_waiter(worker::current(), waiter),
         Ending::Held => {}
     }

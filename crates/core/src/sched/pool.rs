@@ -40,6 +40,7 @@ use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::{Clock, Instant};
 use myriad_base::sys::fence::Fence;
+use myriad_base::sys::thread::abort_with;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -332,8 +333,10 @@ impl Pool {
     /// The pool of a task.
     #[inline]
     pub(crate) fn of_task(task: TaskRef<'_>) -> &'static Pool {
-        // SAFETY: the number stands in the record of a task.
-        unsafe { Pool::of(task.header().runtime()) }
+        // (One that was never let into a pool, for there was none, has no number of a pool.)
+        // SAFETY: pools live for ever.
+        let pool = unsafe { POOLS[usize::from(task.runtime())].load(Acquire).as_ref() };
+        pool.unwrap_or_else(|| abort_with("a task without a pool was asked for it (a bug in Myriad)"))
     }
 
     /// Its threads, or one of them, are this process's.
