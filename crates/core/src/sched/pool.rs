@@ -318,6 +318,12 @@ fn home_numbers(fibers: bool, workers: usize) -> io::Result<u32> {
     })
 }
 
+#[cold]
+#[inline(never)]
+fn no_pool() -> ! {
+    abort_with("a task without a pool was asked for it (a bug in Myriad)")
+}
+
 impl Pool {
     /// The pool of this number.
     ///
@@ -336,7 +342,7 @@ impl Pool {
         // (One that was never let into a pool, for there was none, has no number of a pool.)
         // SAFETY: pools live for ever.
         let pool = unsafe { POOLS[usize::from(task.runtime())].load(Acquire).as_ref() };
-        pool.unwrap_or_else(|| abort_with("a task without a pool was asked for it (a bug in Myriad)"))
+        pool.unwrap_or_else(|| no_pool())
     }
 
     /// Its threads, or one of them, are this process's.
