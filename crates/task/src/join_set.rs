@@ -54,8 +54,8 @@ fn take() -> GiveBack {
     Box::new(move |_| drop(held))
 }
 
-/// Tasks were left blocked, and their records say so: sets are to find them. Without the lock: their
-/// takers' wakers may be foreign.
+/// Tasks were left blocked, and their records say so: sets are to find them. Without the lock:
+/// their takers' wakers may be foreign.
 fn tell_of_left() {
     let sets = LISTENERS.lock().clone();
     sets.iter().for_each(|set| set.push(FIND_ENDED));

@@ -46,7 +46,7 @@
 
 use super::registry::{self, Registered};
 use super::switch;
-use crate::sys::map::{self, Each};
+use crate::sys::map::{self, Each, UnusedRange};
 use std::io;
 use std::ptr::NonNull;
 
@@ -180,7 +180,8 @@ impl StackPool {
     fn add_slab(&mut self) -> Result<(), NoStack> {
         let stacks = (FIRST_SLAB << self.slabs.len().min(16)).min(MAX_SLAB);
         let len = stacks * self.size;
-        let start = map::reserve(len, self.size).map_err(|error| NoStack::os(self.made, error))?;
+        let range = map::reserve(len, self.size).map_err(|error| NoStack::os(self.made, error))?;
+        let start = range.into_start();
         let registered = registry::register(start.addr().get(), len, self.size, map::page_size());
         self.slabs.push(Slab { start, stacks, ready: 0, used: 0, registered });
         Ok(())
@@ -212,7 +213,7 @@ impl StackPool {
         batch.sort_unstable();
         for run in batch.chunk_by(|a, b| a.addr().get() + self.size == b.addr().get()) {
             // SAFETY: stacks that nobody has; guards stay.
-            unsafe { map::discard(run[0], run.len() * self.size) };
+            unsafe { UnusedRange::at(run[0], run.len() * self.size) }.discard();
         }
         self.cold.append(&mut batch);
         n
@@ -231,7 +232,7 @@ impl StackPool {
         if let (true, Some(start)) = (low < high, NonNull::new(sp.with_addr(low))) {
             // SAFETY: between the guard and the page of `sp`, which nobody uses while the stack is
             // suspended.
-            unsafe { map::discard(start, high - low) };
+            unsafe { UnusedRange::at(start, high - low) }.discard();
         }
     }
 
@@ -249,20 +250,21 @@ impl Slab {
     /// Makes the next stacks ready: `n` of them if that goes at one stroke, else one.
     fn make_ready(&mut self, n: usize, size: usize) -> io::Result<()> {
         let page = map::page_size();
-        // SAFETY: `ready` is less than `stacks`.
-        let first = unsafe { self.start.add(self.ready * size) };
-        // SAFETY: the lowest pages of stacks that nobody has yet.
-        if n > 1 && unsafe { map::each(Each::Guard, first, size, n) } {
-            // SAFETY: within the first of them.
-            let top = unsafe { first.add(size - page) };
-            // SAFETY: the highest pages of the same stacks. If it fails, the pages come when they
-            // are touched.
-            unsafe { map::each(Each::Touch, top, size, n) };
+        assert!(self.ready + n <= self.stacks, "within the slab");
+        // The page so many bytes above the low end of each of the stacks.
+        let pages = |at: usize| {
+            let first = self.ready;
+            (first..first + n).map(move |i| i * size + at)
+        };
+        // SAFETY: within the slab (checked above); nobody has these stacks yet.
+        let range = |at| unsafe { UnusedRange::at(self.start.add(at), page) };
+        let guards: Vec<_> = pages(0).map(range).collect();
+        if n > 1 && map::each(Each::Guard, &guards) {
+            // If it fails, the pages come when they are touched.
+            map::each(Each::Touch, &pages(size - page).map(range).collect::<Vec<_>>());
             self.ready += n;
         } else {
-            // SAFETY: the stack was mapped with the others, is in use by nobody, and begins with
-            // its guard page.
-            unsafe { map::guard(first, page) }?;
+            guards[0].guard()?;
             self.ready += 1;
         }
         Ok(())
@@ -275,7 +277,7 @@ impl Drop for StackPool {
             switch::forget(slab.start, slab.stacks * self.size);
             registry::unregister(slab.registered);
             // SAFETY: the pool's own; nobody is on its stacks, or the owner would have leaked it.
-            unsafe { map::release(slab.start, slab.stacks * self.size) };
+            unsafe { UnusedRange::at(slab.start, slab.stacks * self.size) }.release();
         }
         if map::guard_kind() == GuardKind::Mprotect {
             map::guards_released(self.made);

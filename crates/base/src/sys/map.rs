@@ -6,8 +6,8 @@
 //! **Guard pages** come in two kinds. `MADV_GUARD_INSTALL` (Linux 6.13) marks page-table entries:
 //! 0.4 µs, and a slab of stacks stays one mapping. `mprotect` splits the mapping: 1.6 µs, two
 //! mappings more for each guard, and a process may have only so many (`vm.max_map_count`, 65 530).
-//! [`guard`] uses the first kind until the kernel refuses it (too old, or locked memory) or if
-//! `MYRIAD_NO_GUARD_INSTALL=1`.
+//! [`UnusedRange::guard`] uses the first kind until the kernel refuses it (too old, or locked
+//! memory) or if `MYRIAD_NO_GUARD_INSTALL=1`.
 
 use std::io;
 use std::ptr::NonNull;
@@ -44,79 +44,104 @@ pub fn page_size() -> usize {
     }
 }
 
+/// A range of whole pages that was reserved here, and that nobody uses: so its pages may be taken
+/// away, or made to fault. Moved, and not copied: whoever begins to use it gives this up.
+///
+/// **Invariant.** It was reserved here, and is not unmapped; nobody uses it, nor what stands in it.
+#[derive(Debug)]
+#[must_use = "what nobody releases stays mapped"]
+pub struct UnusedRange {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+impl UnusedRange {
+    /// The range of these addresses.
+    ///
+    /// # Safety
+    /// It was reserved here and is not unmapped; nobody uses it while this value is, nor needs what
+    /// stands in it.
+    pub unsafe fn at(start: NonNull<u8>, len: usize) -> UnusedRange {
+        UnusedRange { start, len }
+    }
+
+    /// Where it begins. Who uses it gives this up.
+    pub fn into_start(self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Its first bytes, and the rest.
+    fn split_at(self, mid: usize) -> (UnusedRange, UnusedRange) {
+        let UnusedRange { start, len } = self;
+        assert!(mid <= len, "a part is within the whole");
+        // SAFETY: within the range (checked above).
+        let rest = unsafe { start.add(mid) };
+        (UnusedRange { start, len: mid }, UnusedRange { start: rest, len: len - mid })
+    }
+
+    /// Unmaps it.
+    pub fn release(self) {
+        if self.len > 0 {
+            imp::unmap(self);
+        }
+    }
+
+    /// Makes it fault at every access. `Err(OutOfMemory)` when the process has too many mappings
+    /// for more. Who unmaps it tells [`guards_released`].
+    pub fn guard(&self) -> io::Result<()> {
+        if let Some(result) = self.guard_without_mappings() {
+            return result;
+        }
+        if !take_mappings(2) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        imp::protect(self).inspect_err(|_| give_mappings(2))
+    }
+
+    /// As [`guard`](Self::guard) of its first `len` bytes, for what belongs to a thread:
+    /// [`thread_starts`] has counted its mappings, and [`thread_ended`] takes them off again.
+    pub fn guard_of_thread(&self, len: usize) -> io::Result<()> {
+        assert!(len <= self.len, "a part is within the whole");
+        let guard = UnusedRange { start: self.start, len };
+        guard.guard_without_mappings().unwrap_or_else(|| imp::protect(&guard))
+    }
+
+    /// `None`: not possible here.
+    fn guard_without_mappings(&self) -> Option<io::Result<()>> {
+        if guard_kind() != GuardKind::GuardInstall {
+            return None;
+        }
+        match imp::guard_install(self) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                GUARD_KIND.store(2, Relaxed);
+                None
+            }
+            other => Some(other),
+        }
+    }
+
+    /// Gives its memory back to the system, now; it reads as zeros afterwards. Guards in it stay.
+    pub fn discard(&self) {
+        imp::discard(self);
+    }
+}
+
 /// Reserves zeroed memory that is taken from the system page by page when touched. `len` and
 /// `align` are multiples of the page size, `align` is a power of two.
-pub fn reserve(len: usize, align: usize) -> io::Result<NonNull<u8>> {
+pub fn reserve(len: usize, align: usize) -> io::Result<UnusedRange> {
     debug_assert!(len > 0 && len.is_multiple_of(page_size()) && align.is_power_of_two());
     if align <= page_size() {
         return imp::map(len);
     }
-    let whole = len.checked_add(align).ok_or(io::ErrorKind::OutOfMemory)?;
-    let start = imp::map(whole)?;
-    let before = start.as_ptr().align_offset(align);
-    // SAFETY: `before` is less than `align`, so both ends and the middle lie within the mapping of
-    // `len + align` bytes.
-    unsafe {
-        if before > 0 {
-            release(start, before);
-        }
-        release(start.add(before + len), align - before);
-        Ok(start.add(before))
-    }
-}
-
-/// Unmaps.
-///
-/// # Safety
-/// The range was reserved here, and nobody uses it any more.
-pub unsafe fn release(start: NonNull<u8>, len: usize) {
-    // SAFETY: the range was reserved here, and nobody uses it any more (this function's contract).
-    unsafe { imp::unmap(start, len) };
-}
-
-/// Makes a range fault at every access. `Err(OutOfMemory)` when the process has too many mappings
-/// for more. Who unmaps it tells [`guards_released`].
-///
-/// # Safety
-/// The range was reserved here, and nobody uses it.
-pub unsafe fn guard(start: NonNull<u8>, len: usize) -> io::Result<()> {
-    // SAFETY: the range was reserved here, and nobody uses it (this function's contract).
-    if let Some(result) = unsafe { guard_without_mappings(start, len) } {
-        return result;
-    }
-    if !take_mappings(2) {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
-    // SAFETY: the range was reserved here, and nobody uses it (this function's contract).
-    unsafe { imp::protect(start, len) }.inspect_err(|_| give_mappings(2))
-}
-
-/// As [`guard`], for what belongs to a thread: [`thread_starts`] has counted its mappings, and
-/// [`thread_ended`] takes them off again.
-///
-/// # Safety
-/// The range was reserved here, and nobody uses it.
-pub unsafe fn guard_of_thread(start: NonNull<u8>, len: usize) -> io::Result<()> {
-    // SAFETY: the range was reserved here, and nobody uses it (this function's contract).
-    unsafe { guard_without_mappings(start, len).unwrap_or_else(|| imp::protect(start, len)) }
-}
-
-/// `None`: not possible here.
-///
-/// # Safety
-/// The range was reserved here, and nobody uses it.
-unsafe fn guard_without_mappings(start: NonNull<u8>, len: usize) -> Option<io::Result<()>> {
-    if guard_kind() != GuardKind::GuardInstall {
-        return None;
-    }
-    // SAFETY: the range was reserved here, and nobody uses it (this function's contract).
-    match unsafe { imp::guard_install(start, len) } {
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            GUARD_KIND.store(2, Relaxed);
-            None
-        }
-        other => Some(other),
-    }
+    let whole = imp::map(len.checked_add(align).ok_or(io::ErrorKind::OutOfMemory)?)?;
+    let (before, rest) = {
+        let before = whole.start.as_ptr().align_offset(align);
+        whole.split_at(before)
+    };
+    let (middle, after) = rest.split_at(len);
+    before.release();
+    after.release();
+    Ok(middle)
 }
 
 /// Counts mappings that are about to be made. False: too many, do not make them.
@@ -181,19 +206,14 @@ pub enum Each {
 /// At most so many ranges at a time: [`each`] has their list on the stack.
 pub const EACH_MAX: usize = 64;
 
-/// Does the same to one page in each of `n` places, `stride` bytes apart, with one system call.
-/// False: perhaps to none (the call is too new for this kernel, or something failed): then do it
-/// one by one, which is no harm where it was done.
-///
-/// # Safety
-/// The pages were reserved here, and nobody uses them.
-pub unsafe fn each(what: Each, first: NonNull<u8>, stride: usize, n: usize) -> bool {
-    // SAFETY: the pages were reserved here, and nobody uses them (this function's contract); there
-    // are at most `EACH_MAX`.
-    n <= EACH_MAX && guard_kind() == GuardKind::GuardInstall && unsafe { imp::each(what, first, stride, n) }
+/// Does the same to all these pages, at most [`EACH_MAX`], with one system call. False: perhaps to
+/// none (the call is too new for this kernel, or something failed): then do it one by one, which is
+/// no harm where it was done.
+pub fn each(what: Each, pages: &[UnusedRange]) -> bool {
+    pages.len() <= EACH_MAX && guard_kind() == GuardKind::GuardInstall && imp::each(what, pages)
 }
 
-/// `n` guards that [`guard`] made have been unmapped.
+/// `n` guards that [`UnusedRange::guard`] made have been unmapped.
 pub fn guards_released(n: usize) {
     give_mappings(2 * n);
 }
@@ -231,17 +251,6 @@ fn mappings_limit() -> usize {
 /// How many mappings a process may have; `None` where there is no such limit, or it cannot be read.
 pub fn max_map_count() -> Option<usize> {
     std::fs::read_to_string("/proc/sys/vm/max_map_count").ok()?.trim().parse().ok()
-}
-
-/// Gives the memory of a range back to the system, now; it reads as zeros afterwards. Guards in it
-/// stay.
-///
-/// # Safety
-/// The range was reserved here, and nobody needs what stands in it.
-pub unsafe fn discard(start: NonNull<u8>, len: usize) {
-    // SAFETY: the range was reserved here, and nobody needs what stands in it (this function's
-    // contract).
-    unsafe { imp::discard(start, len) };
 }
 
 #[cfg(unix)]

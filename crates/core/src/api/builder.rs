@@ -3,10 +3,11 @@
 use super::future::{self, Anywhere};
 use super::handle::JoinHandle;
 use super::lane::{Background, Interactive};
+use super::portable::Portable;
 use super::{dispatch, spawn};
 use crate::api::token::Token;
 use crate::record::header::{Header, Kind};
-use crate::record::task::Created;
+use crate::record::task::{Created, NewFuture, Unheld};
 use crate::runtime::pools;
 use crate::sched::cancel::checkpoint;
 use crate::sched::context::inherit;
@@ -141,12 +142,11 @@ impl Builder {
         T: Send + 'static,
     {
         let (home, place) = (self.home(), Location::caller());
-        // SAFETY: `f` is 'static and Send.
-        unsafe {
-            match self.token.take() {
-                Some(token) => spawn::spawn_into(home, move || token.run_task(f), place, self, Kind::CLOSURE),
-                None => spawn::spawn_into(home, f, place, self, Kind::CLOSURE),
+        match self.token.take() {
+            Some(token) => {
+                spawn::spawn_into(home, Portable::closure(move || token.run_task(f)), place, self, Kind::CLOSURE)
             }
+            None => spawn::spawn_into(home, Portable::closure(f), place, self, Kind::CLOSURE),
         }
     }
 
@@ -169,12 +169,9 @@ impl Builder {
         T: Send + 'static,
     {
         let (home, place) = (self.home(), Location::caller());
-        // SAFETY: `f` is 'static and Send.
-        unsafe {
-            match self.token.take() {
-                Some(token) => dispatch::dispatch_into(home, move || token.run_task(f), place, self),
-                None => dispatch::dispatch_into(home, f, place, self),
-            }
+        match self.token.take() {
+            Some(token) => dispatch::dispatch_into(home, Portable::closure(move || token.run_task(f)), place, self),
+            None => dispatch::dispatch_into(home, Portable::closure(f), place, self),
         }
     }
 
@@ -211,14 +208,11 @@ impl Builder {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let home = self.home();
-        // SAFETY: the future is 'static and Send.
-        unsafe {
-            match self.priority {
-                Priority::Default => future::spawn_with::<F, Anywhere>(home, future, place, self),
-                Priority::Interactive => future::spawn_with::<F, Interactive>(home, future, place, self),
-                Priority::Background => future::spawn_with::<F, Background>(home, future, place, self),
-            }
+        let (home, future) = (self.home(), Portable::future(future));
+        match self.priority {
+            Priority::Default => future::spawn_with::<F, Anywhere>(home, future, place, self),
+            Priority::Interactive => future::spawn_with::<F, Interactive>(home, future, place, self),
+            Priority::Background => future::spawn_with::<F, Background>(home, future, place, self),
         }
     }
 
@@ -257,18 +251,11 @@ impl Builder {
         task
     }
 
-    /// The same for a future, whose record stays.
-    ///
-    /// # Safety
-    /// `task` is the complete record of a future of `pool`, in no queue, and known to nobody else.
-    /// `w` is the calling worker.
-    pub(super) unsafe fn equip_future(self, w: Option<&Worker>, pool: &Pool, task: *mut Header) {
-        // SAFETY: `task` is complete, in no queue, and known to nobody else (this function's
-        // contract), so it lives.
-        unsafe {
-            inherit::future(w, task, self.seed);
-            self.set_name(pool, &*task);
-        }
+    /// The same for a future, whose record stays. `task` is one of `pool`.
+    pub(super) fn equip_future(self, w: Option<&Worker>, pool: &Pool, task: NewFuture) -> Unheld {
+        let task = inherit::future(w, task, self.seed);
+        self.set_name(pool, task.header());
+        task
     }
 
     /// `task` is one of `pool`.

@@ -10,14 +10,15 @@
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
+use super::portable::Portable;
 use super::spawn;
-use crate::record::header::{DETACHED, Ended, Header, Kind};
+use crate::record::header::{Header, Kind};
+use crate::record::held::{Ending, HeldTask};
 use crate::record::task::Runnable;
-use crate::record::{create, memory, payload as record};
 use crate::sched::context::inherit::Inherited;
 use crate::sched::pool::{DedicatedTask, Handle, Pool};
 use crate::sched::waker::wake_waiter;
-use crate::sched::{finish, lent, lifecycle, unhandled, unwind, worker};
+use crate::sched::{finish, lent, lifecycle, unhandled, unwind};
 use myriad_base::stack::overflow;
 use myriad_base::sys::map;
 use myriad_base::sys::passing::passing;
@@ -102,39 +103,32 @@ impl Builder {
             Ok(value) => value,
             Err(payload) => unwind::resume(payload),
         };
-        // SAFETY: the closure is 'static and Send.
-        unsafe { start(home, body, place, self) }
+        start(home, Portable::closure(body), place, self)
     }
 }
 
-/// # Safety
-/// What `f` and `T` borrow outlives the task.
-unsafe fn start<F, T>(home: Handle, f: F, place: &'static Location<'static>, with: Builder) -> io::Result<JoinHandle<T>>
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
+fn start<F: FnOnce() -> T, T>(
+    home: Handle,
+    f: Portable<F>,
+    place: &'static Location<'static>,
+    with: Builder,
+) -> io::Result<JoinHandle<T>> {
     let pool = home.inner();
     pool.expect_here();
-    let (w, class) = (worker::current(), const { record::class::<F, T>() });
-    let task = w.map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast::<Header>();
     let named = with.thread_name().unwrap_or_else(|| format!("{}-dedicated", pool.config().name));
-    // SAFETY: fresh memory of the right class, ours until the thread has it.
-    let handle = unsafe {
-        create::write_header(task, spawn::run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), pool.number, place);
-        record::put(task, f);
-        with.set_name(pool, &*task);
-        JoinHandle::new(task)
-    };
+    let task = spawn::unqueued_record(pool, f, Kind::CLOSURE, place);
+    with.set_name(pool, task.header());
+    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
+    let handle = JoinHandle::new(unsafe { HeldTask::from_raw(task.address()) });
     pool.dedicated.join(false);
     let mut entries = pool.dedicated.locked();
     if !pool.lets_in(home.origin()) {
         drop(entries);
-        // SAFETY: nobody else has it, but for the handle, which is told.
-        finish::drop_unstarted(unsafe { Runnable::from_raw(task) });
+        finish::drop_unstarted(task.into());
         return Ok(handle);
     }
     let size = pool.config().stack_size.max(STACK);
+    let task = task.into_raw();
     let address = task.expose_provenance();
     let body = move || {
         crate::sched::unwind::never_unwinds("a dedicated task's thread", || {
@@ -168,23 +162,21 @@ fn run(pool: &'static Pool, task: *mut Header) {
     _ = thread::unpin(&processors().cpus);
     overflow::enter_thread();
     lent::ME.set(task);
-    // SAFETY: the record was made for us. After `complete` it is ours only if it was detached.
-    unsafe {
+    // SAFETY: the record was made for us, who run it to its end, once.
+    let ending = unsafe {
         let ended = lifecycle::begin(Runnable::from_raw(task));
-        let waiter = lifecycle::end(task, lifecycle::outcome_of(ended));
-        if waiter == DETACHED {
-            // What is left is the task's own code: it runs as the task.
-            if ended == Ended::Panicked {
-                _ = unhandled::report(None, task);
-            }
-            _ = finish::drop_outcome(None, task);
-            lent::ME.set(null_mut());
-        } else {
-            // The record may be another task's from here on.
-            lent::ME.set(null_mut());
-            if !waiter.is_null() {
-                _ = wake_waiter(None, waiter);
-            }
+        lifecycle::end(task, lifecycle::outcome_of(ended))
+    };
+    if let Ending::Detached(finished) = ending {
+        // What is left is the task's own code: it runs as the task.
+        _ = unhandled::report(None, &finished);
+        _ = finish::drop_outcome(None, finished);
+        lent::ME.set(null_mut());
+    } else {
+        // The record may be another task's from here on.
+        lent::ME.set(null_mut());
+        if let Ending::Awaited(waiter) = ending {
+            _ = wake_waiter(None, waiter);
         }
     }
     pool.dedicated.ended(task);

@@ -2,8 +2,10 @@
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
+use super::portable::Portable;
 use super::spawn;
 use crate::record::header::Kind;
+use crate::record::held::HeldTask;
 use crate::sched::pool::Handle;
 use crate::sched::worker::{self, Role};
 use std::panic::Location;
@@ -117,28 +119,17 @@ impl<T> JoinHandle<T> {
 }
 
 /// As [`spawn::spawn_into`], and enters the task if the caller is one of this pool's.
-///
-/// # Safety
-/// What `f` and `T` borrow outlives the task.
-pub(super) unsafe fn dispatch_into<F, T>(
+pub(super) fn dispatch_into<F: FnOnce() -> T, T>(
     home: Handle,
-    f: F,
+    f: Portable<F>,
     place: &'static Location<'static>,
     with: Builder,
-) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
+) -> JoinHandle<T> {
     let w = worker::current().filter(|w| home.has(w)).and_then(Role::may_enter);
-    // SAFETY: what `f` and `T` borrow outlives the task (this function's contract). `w` is the
-    // calling worker and may enter; the record is a fresh one from its memory, known to nobody and
-    // in no queue.
-    unsafe {
-        let Some(w) = w else { return spawn::spawn_into(home, f, place, with, Kind::CLOSURE) };
-        let task = with.equip(Some(&w), w.pool, spawn::unqueued_record::<F, T>(w.pool, f, place));
-        let handle = JoinHandle::new(task.address());
-        _ = w.enter(task.into());
-        handle
-    }
+    let Some(w) = w else { return spawn::spawn_into(home, f, place, with, Kind::CLOSURE) };
+    let task = with.equip(Some(&w), w.pool, spawn::unqueued_record(w.pool, f, Kind::CLOSURE, place));
+    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
+    let handle = JoinHandle::new(unsafe { HeldTask::from_raw(task.address()) });
+    _ = w.enter(task.into());
+    handle
 }

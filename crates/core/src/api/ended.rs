@@ -13,8 +13,10 @@
 //!
 //! Results of scoped tasks stay: they may borrow, and the scope does not wait for others.
 
+use super::portable::Portable;
 use super::spawn;
-use crate::record::header::{Header, Kind, Outcome};
+use crate::record::header::{Kind, Outcome};
+use crate::record::held::{Finished, Untyped};
 use crate::sched::calls::{BLOCKING, CallJob};
 use crate::sched::worker::{self, Role};
 use crate::sched::{finish, unhandled};
@@ -32,44 +34,33 @@ thread_local! {
     static FIRST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Drops an outcome and frees its record; a panic in it is reported.
-///
-/// # Safety
-/// The task has ended, its handle is gone, and nobody else uses the record. `w` is the calling
-/// thread's role.
-pub(super) unsafe fn drop_ended(w: Option<Role>, task: *mut Header) {
+/// Drops an outcome and frees its record; a panic in it is reported. `w` is the calling thread's
+/// role.
+pub(super) fn drop_ended(w: Option<Role>, task: Finished<Untyped>) {
     let first = FIRST.get();
     let is_deep = w.as_ref().map_or_else(|| first != 0 && first.abs_diff(stack_pointer()) > MOST, |w| !w.has_room());
-    // SAFETY: the task has ended, and nobody else uses the record (this function's contract).
-    unsafe {
-        if is_deep && !(*task).kind.has(Kind::SCOPED) {
-            return hand_on(w, task);
-        }
-        let is_first = w.is_none() && first == 0;
-        if is_first {
-            FIRST.set(stack_pointer());
-        }
-        drop_here(w, task);
-        if is_first {
-            FIRST.set(0);
-        }
+    if is_deep && !task.task_ref().kind().has(Kind::SCOPED) {
+        return hand_on(w, task);
+    }
+    let is_first = w.is_none() && first == 0;
+    if is_first {
+        FIRST.set(stack_pointer());
+    }
+    drop_here(w, task);
+    if is_first {
+        FIRST.set(0);
     }
 }
 
-/// # Safety
-/// As [`drop_ended`].
-unsafe fn drop_here(mut w: Option<Role>, task: *mut Header) {
-    // SAFETY: the task has ended, and nobody else uses the record (this function's contract).
-    unsafe {
-        if (*task).outcome.get() == Outcome::Panicked {
-            w = unhandled::report(w, task);
-        }
-        _ = finish::drop_outcome(w, task);
+fn drop_here(mut w: Option<Role>, task: Finished<Untyped>) {
+    if task.outcome() == Outcome::Panicked {
+        w = unhandled::report(w, &task);
     }
+    _ = finish::drop_outcome(w, task);
 }
 
-/// An outcome on its way to another stack.
-struct LastHandle(*mut Header);
+/// An outcome on its way to another stack: of a task that is not scoped, so it borrows nothing.
+struct LastHandle(Option<Finished<Untyped>>);
 
 // SAFETY: the outcome is `Send`, as that of every task that a `JoinHandle` of may be sent; nobody
 // else uses the record.
@@ -77,35 +68,32 @@ unsafe impl Send for LastHandle {}
 
 impl Drop for LastHandle {
     fn drop(&mut self) {
-        // SAFETY: the record came from `hand_on`, which gives its right to this alone.
-        unsafe { drop_ended(worker::current(), self.0) };
+        if let Some(task) = self.0.take() {
+            drop_ended(worker::current(), task);
+        }
     }
 }
 
-/// Has the outcome dropped elsewhere.
-///
-/// # Safety
-/// As [`drop_ended`]; the task is not scoped, so its outcome borrows nothing.
+/// Has the outcome dropped elsewhere. The task is not scoped.
 #[cold]
 #[inline(never)]
-unsafe fn hand_on(w: Option<Role>, task: *mut Header) {
-    let ended = LastHandle(task);
+fn hand_on(w: Option<Role>, task: Finished<Untyped>) {
     match w {
         Some(w) => {
-            // SAFETY: the record is not freed before the outcome is dropped.
-            let place = unsafe { (*task).place };
-            // SAFETY: the closure is Send, and borrows nothing (this function's contract).
-            drop(unsafe { spawn::spawn_here(w, move || drop(ended), Kind::CLOSURE, place) });
+            let place = task.task_ref().place();
+            let ended = LastHandle(Some(task));
+            drop(spawn::spawn_here(w, Portable::closure(move || drop(ended)), Kind::CLOSURE, place));
         }
         None => {
             unsafe fn drop_it(task: *mut ()) {
-                drop(LastHandle(task.cast()));
+                // SAFETY: the job is run once, and its data is a `Finished`, below.
+                drop(LastHandle(Some(unsafe { Finished::from_raw(task.cast()) })));
             }
-            std::mem::forget(ended);
+            let task = task.task_ref().as_ptr();
             if BLOCKING.submit(CallJob { run: drop_it, data: task.cast() }).is_err() {
                 // (Deeper, then.)
                 // SAFETY: the job came back, so nobody else uses the record.
-                unsafe { drop_here(None, task) };
+                drop_here(None, unsafe { Finished::from_raw(task) });
             }
         }
     }

@@ -7,10 +7,12 @@
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
+use super::portable::Portable;
 use super::spawn;
 use crate::record::current::CurrentTask;
-use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
-use crate::record::task::Runnable;
+use crate::record::header::{Ended, Header, Kind, Marks, Mode};
+use crate::record::held::HeldTask;
+use crate::record::task::{HeapRecord, NewFuture, Runnable};
 use crate::record::{create, payload as record, state};
 use crate::sched::context::{self, inherit};
 use crate::sched::pool::Handle;
@@ -21,7 +23,7 @@ use crate::sched::{cancel, run_loop, waker};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::mutant::fault;
 use std::future::Future;
-use std::mem::ManuallyDrop;
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -49,26 +51,18 @@ where
     F::Output: Send + 'static,
 {
     match worker::current() {
-        // SAFETY: the future is 'static and Send.
-        Some(w) => unsafe { spawn_here(w, future, Location::caller()) },
-        // SAFETY: the future is 'static and Send.
-        None => unsafe { spawn_from_outside(future, Location::caller()) },
+        Some(w) => spawn_here(w, Portable::future(future), Location::caller()),
+        None => spawn_from_outside(Portable::future(future), Location::caller()),
     }
 }
 
 /// Where a future is queued when it is woken. Known at its spawn, so nobody asks when it is woken.
 pub(super) trait Queued {
-    /// The waker for a poll.
-    ///
-    /// # Safety
-    /// `task` is the record of a live future.
-    unsafe fn waker(task: *mut Header) -> Waker;
+    /// The waker for a poll of the future in this record.
+    fn waker(task: HeapRecord) -> Waker;
 
-    /// Queues it: it was woken while it was polled, most often by itself.
-    ///
-    /// # Safety
-    /// On a worker; `task` is the record of a live future in no queue, and the caller's to queue.
-    unsafe fn again(task: *mut Header);
+    /// Queues it: it was woken while it was polled, most often by itself. On a worker.
+    fn again(task: Runnable);
 }
 
 /// On whoever wakes it; behind all others, if it woke itself.
@@ -76,97 +70,75 @@ pub(super) struct Anywhere;
 
 impl Queued for Anywhere {
     #[inline(always)]
-    unsafe fn waker(task: *mut Header) -> Waker {
-        // SAFETY: `task` is a live future (the trait's contract).
-        unsafe { waker::waker_of(task) }
+    fn waker(task: HeapRecord) -> Waker {
+        waker::waker_of(task)
     }
 
     #[inline(always)]
-    unsafe fn again(task: *mut Header) {
-        // SAFETY: `task` is a live future in no queue, and ours to queue (the trait's contract).
-        let task = unsafe { Runnable::from_raw(task) };
+    fn again(task: Runnable) {
         worker::current().expect("polled on a worker").push_last(task);
     }
 }
 
 /// A future on the calling worker.
-///
-/// # Safety
-/// `future` outlives the task, and may be polled on any thread.
 #[inline(always)]
-unsafe fn spawn_here<F: Future>(w: Role, future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
-    // Nobody drops it on the way: see `spawn::spawn_into`. (A future is often large, and little of
-    // it is written yet.)
-    let future = ManuallyDrop::new(future);
-    // SAFETY: fresh memory of the right class, which is ours until the task is queued. The future
-    // outlives the task, and may be polled on any thread (this function's contract).
-    unsafe {
-        let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
-        write_future::<F, Anywhere>(task, future, w.number, place);
-        if w.has_contexts() {
-            inherit::future(Some(&w), task, None);
-        }
-        w.push_future(Runnable::from_raw(task));
-        JoinHandle::new(task)
-    }
+fn spawn_here<F: Future>(w: Role, future: Portable<F>, place: &'static Location<'static>) -> JoinHandle<F::Output> {
+    let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
+    // SAFETY: fresh memory of the right class, which nobody else knows.
+    let task = unsafe { write_future::<F, Anywhere>(task, future, w.number, place) };
+    let task = if w.has_contexts() { inherit::future(Some(&w), task, None) } else { task.into() };
+    let record = task.address();
+    w.push_future(task.into());
+    // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
+    // handle.
+    JoinHandle::new(unsafe { HeldTask::from_raw(record) })
 }
 
 /// A future into the global runtime, from a thread that is no worker.
-///
-/// # Safety
-/// `future` outlives the task, and may be polled on any thread.
 #[inline(always)]
-unsafe fn spawn_from_outside<F: Future>(future: F, place: &'static Location<'static>) -> JoinHandle<F::Output> {
-    let future = ManuallyDrop::new(future);
+fn spawn_from_outside<F: Future>(future: Portable<F>, place: &'static Location<'static>) -> JoinHandle<F::Output> {
     let home = spawn::global_home();
-    // SAFETY: fresh memory of the right class, which is ours until the task is queued. The future
-    // outlives the task, and may be polled on any thread (this function's contract).
-    unsafe {
-        let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
-        write_future::<F, Anywhere>(task, future, spawn::number_of(&home), place);
-        let (home, runnable) = spawn::or_refuse(home, Runnable::from_raw(task));
-        inject(home, runnable, Builder::new());
-        JoinHandle::new(task)
-    }
+    let task = foreign_future::<F, Anywhere>(future, spawn::number_of(&home), place);
+    let (home, task) = spawn::or_refuse(home, task);
+    // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
+    // handle.
+    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, Builder::new())) })
 }
 
 /// A future into this pool, from wherever, with what the builder says.
-///
-/// # Safety
-/// `future` outlives the task, and may be polled on any thread.
 #[inline(always)] // As that of closures.
-pub(super) unsafe fn spawn_with<F: Future, Q: Queued>(
+pub(super) fn spawn_with<F: Future, Q: Queued>(
     home: Handle,
-    future: F,
+    future: Portable<F>,
     place: &'static Location<'static>,
     with: Builder,
 ) -> JoinHandle<F::Output> {
-    let future = ManuallyDrop::new(future);
-    // SAFETY: fresh memory of the right class, which is ours until the task is queued. The future
-    // outlives the task, and may be polled on any thread (this function's contract).
-    unsafe {
-        let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
-        write_future::<F, Q>(task, future, home.inner().number, place);
-        inject(home, Runnable::from_raw(task), with);
-        JoinHandle::new(task)
-    }
+    let task = foreign_future::<F, Q>(future, home.inner().number, place);
+    // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
+    // handle.
+    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, with)) })
 }
 
-/// # Safety
-/// `task` is a future of the pool of `home`, and known to nobody but the caller.
+/// Queues a future of the pool of `home`, with what the builder says. Returns its record.
 #[cold]
 #[inline(never)]
-unsafe fn inject(home: Handle, task: Runnable, with: Builder) {
+fn inject(home: Handle, task: NewFuture, with: Builder) -> *mut Header {
     let (w, lane) = (worker::current(), with.class().lane());
-    // SAFETY: the caller alone knows `task` (this function's contract), so it is equipped before it
-    // can run. `w` is the calling worker.
-    unsafe {
-        with.equip_future(w.as_deref(), home.inner(), task.address());
-        match w {
-            Some(w) if home.has(&w) && lane.is_none() => w.push_future(task),
-            _ => home.inject(lane, task),
-        }
+    let task = with.equip_future(w.as_deref(), home.inner(), task);
+    let record = task.address();
+    match w {
+        Some(w) if home.has(&w) && lane.is_none() => w.push_future(task.into()),
+        _ => home.inject(lane, task),
     }
+    record
+}
+
+/// A future in memory of whoever calls.
+#[inline(always)]
+fn foreign_future<F: Future, Q: Queued>(future: Portable<F>, pool: u8, place: &'static Location<'static>) -> NewFuture {
+    let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
+    // SAFETY: fresh memory of the right class, which nobody else knows.
+    unsafe { write_future::<F, Q>(task, future, pool, place) }
 }
 
 /// # Safety
@@ -174,17 +146,19 @@ unsafe fn inject(home: Handle, task: Runnable, with: Builder) {
 #[inline(always)]
 unsafe fn write_future<F: Future, Q: Queued>(
     task: *mut Header,
-    future: ManuallyDrop<F>,
+    future: Portable<F>,
     runtime: u8,
     place: &'static Location<'static>,
-) {
+) -> NewFuture {
     // SAFETY: nobody else knows `task`, which is memory of the future's class (this function's
-    // contract): there is room, and the payload is empty.
+    // contract): there is room, and the payload is empty. The future may be polled on any thread
+    // (`Portable`).
     unsafe {
         let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
         create::write_header(task, run_future::<F, Q>, kind, runtime, place);
         state::begin(&(*task).state);
-        record::put(task, future);
+        record::put(task, future.into_inner());
+        NewFuture::from_raw(task)
     }
 }
 
@@ -195,10 +169,8 @@ where
     F::Output: Send + 'static,
 {
     match worker::current() {
-        // SAFETY: the future is 'static and Send.
-        Some(w) if home.has(&w) => unsafe { spawn_here(w, future, place) },
-        // SAFETY: the future is 'static and Send.
-        _ => unsafe { spawn_with::<F, Anywhere>(home, future, place, Builder::new()) },
+        Some(w) if home.has(&w) => spawn_here(w, Portable::future(future), place),
+        _ => spawn_with::<F, Anywhere>(home, Portable::future(future), place, Builder::new()),
     }
 }
 
@@ -212,7 +184,7 @@ unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> End
     // contract): the future, or the outcome.
     unsafe {
         match mode {
-            Mode::Run => poll::<F, Q>(task),
+            Mode::Run => poll::<F, Q>(Polled::from_raw(task)),
             Mode::DropUnstarted => {
                 state::end(&(*task).state);
                 record::drop_in_place::<F>(task);
@@ -226,138 +198,170 @@ unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> End
     }
 }
 
-/// # Safety
-/// `task` was taken out of a queue, or is claimed, so nobody else polls it. Its payload is an `F`.
-#[inline(always)]
-unsafe fn poll<F: Future, Q: Queued>(task: *mut Header) -> Ended {
-    // SAFETY: nobody else polls `task`, whose payload is the future (this function's contract)
-    // until the future is dropped here, once. It does not move while it is in the record, so it may
-    // be pinned. From the end of a pending poll on the record is used by its atomic words alone,
-    // unless that says that the task was woken meanwhile: then it is ours to queue.
-    unsafe {
-        let is_first = state::start_poll(&(*task).state);
-        if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
-            return cancelled::<F>(task);
+/// A future that is being polled.
+///
+/// **Invariant.** Nobody else polls it, and its payload is an `F`, which does not move.
+#[repr(transparent)]
+struct Polled<F>(*mut Header, PhantomData<F>);
+
+/// A future that is over, and whose task has not ended.
+///
+/// **Invariant.** Nobody else polls it, and its payload, that of an `F`, is empty.
+#[repr(transparent)]
+struct Over<F>(*mut Header, PhantomData<F>);
+
+impl<F: Future> Polled<F> {
+    /// # Safety
+    /// `task` was taken out of a queue, or is claimed, so nobody else polls it. Its payload is an
+    /// `F`.
+    #[inline(always)]
+    unsafe fn from_raw(task: *mut Header) -> Polled<F> {
+        Polled(task, PhantomData)
+    }
+
+    /// Its record.
+    #[inline(always)]
+    fn record(&self) -> HeapRecord {
+        // SAFETY: futures are in memory for records.
+        unsafe { HeapRecord::from_raw(self.0) }
+    }
+
+    /// The future.
+    #[inline(always)]
+    fn future(&mut self) -> Pin<&mut F> {
+        // SAFETY: the payload is an `F`, and nobody else polls it (the type's invariant). It does
+        // not move while it is in the record.
+        unsafe { Pin::new_unchecked(&mut *record::get::<F>(self.0)) }
+    }
+
+    /// The poll said "pending". Back, if it was woken meanwhile: it is the caller's to queue.
+    #[inline(always)]
+    fn pause(self, is_first: bool) -> Option<Runnable> {
+        let record = self.record();
+        // SAFETY: this poll is the caller's (the type's invariant), and ends here. From its end on
+        // the record is used by its atomic words alone, unless that says that the task was woken.
+        unsafe {
+            context::pause_future(self.0);
+            let woken = if is_first {
+                state::end_first_poll(record.state(), record.marks(), Marks::CANCELLED)
+            } else {
+                state::end_poll(record.state())
+            };
+            woken.then(|| Runnable::from_raw(self.0))
         }
-        let waker = Q::waker(task);
-        let future = Pin::new_unchecked(&mut *record::get::<F>(task));
-        let polled = user_code::body(|| future.poll(&mut Context::from_waker(&waker)));
-        match polled {
-            Ok(Poll::Pending) => {
-                context::pause_future(task);
-                // (References to the two words alone: the future may be another worker's before
-                // this is over.)
-                let woken = if is_first {
-                    state::end_first_poll(&(*task).state, &(*task).marks, Marks::CANCELLED)
-                } else {
-                    state::end_poll(&(*task).state)
-                };
-                if woken {
-                    // While it ran, most often by itself.
-                    Q::again(task);
-                }
-                return Ended::BySelf;
-            }
-            Ok(Poll::Ready(value)) => {
-                // No wake counts any more; the next use of the memory has another generation.
-                state::end(&(*task).state);
-                // Not through the door: that costs 145 instructions more than the 517 of a spawn
-                // and a join, and nothing is held here but the output. The destructor is the end
-                // of the task's own code, so a cancellation is meant for it too.
-                match user_code::body(|| record::drop_in_place::<F>(task)) {
-                    Ok(()) => {
-                        record::put(task, value);
-                        (*task).outcome.set(Outcome::Returned);
-                    }
-                    Err(payload) => {
-                        // Here, where a panic of the output's destructor ends, too.
-                        unwind::drop_quietly(value);
-                        set_panicked(task, payload);
-                    }
-                }
-            }
-            Err(payload) => {
-                state::end(&(*task).state);
-                // A second panic, of the destructor, gives way to the first.
-                if let Err(second) = drop_future::<F>(task) {
-                    unwind::discard(second);
-                }
-                set_panicked(task, payload);
-            }
+    }
+
+    /// It is ready, and is dropped.
+    ///
+    /// Not through the door: that costs 145 instructions more than the 517 of a spawn and a join,
+    /// and nothing is held here but the output. The destructor is the end of the task's own code,
+    /// so a cancellation is meant for it too.
+    #[inline(always)]
+    fn end(self) -> (Over<F>, Result<(), Payload>) {
+        // No wake counts any more; the next use of the memory has another generation.
+        state::end(self.record().state());
+        // SAFETY: the payload is an `F` (the type's invariant), which is dropped here, once.
+        let dropped = user_code::body(|| unsafe { record::drop_in_place::<F>(self.0) });
+        (Over(self.0, PhantomData), dropped)
+    }
+
+    /// It has panicked, or is cancelled, and is dropped: its destructor may block in peace.
+    #[cold]
+    #[inline(never)]
+    fn give_up(self) -> (Over<F>, Result<(), Payload>) {
+        state::end(self.record().state());
+        let over = Over(self.0, PhantomData);
+        if !std::mem::needs_drop::<F>() {
+            return (over, Ok(()));
         }
-        end::<F>(task)
+        // SAFETY: the payload is an `F` (the type's invariant), which is dropped here, once.
+        (over, user_code::call(|| unsafe { record::drop_in_place::<F>(self.0) }))
     }
 }
 
-/// Drops a future that has panicked, or is cancelled: its destructor may block in peace.
-///
-/// # Safety
-/// The caller polls `task`, alone. Its payload is an `F`, and is empty afterwards.
+impl<F: Future> Over<F> {
+    /// The task ends with this output.
+    #[inline(always)]
+    fn returned(self, value: F::Output) -> Ended {
+        let ended = if std::mem::needs_drop::<F::Output>() { Ended::Returned } else { Ended::ReturnedPlain };
+        // SAFETY: nobody else polls it, and its payload is empty (the type's invariant); its class
+        // has room for the output.
+        unsafe {
+            record::put(self.0, value);
+            end(self.0, ended)
+        }
+    }
+
+    /// The task ends with this panic, or because of a cancellation.
+    #[cold]
+    fn panicked(self, mut payload: Payload) -> Ended {
+        cancel::end_cancellation(&mut payload);
+        // SAFETY: nobody else polls it, and its payload is empty (the type's invariant); each class
+        // has room for a panic's payload.
+        unsafe {
+            record::put::<Payload>(self.0, payload);
+            end(self.0, Ended::Panicked)
+        }
+    }
+}
+
+#[inline(always)]
+fn poll<F: Future, Q: Queued>(mut task: Polled<F>) -> Ended {
+    let record = task.record();
+    let is_first = state::start_poll(record.state());
+    if record.marks().load(Relaxed) & Marks::CANCELLED != 0 {
+        return cancelled(task);
+    }
+    let waker = Q::waker(record);
+    match user_code::body(|| task.future().poll(&mut Context::from_waker(&waker))) {
+        Ok(Poll::Pending) => {
+            if let Some(task) = task.pause(is_first) {
+                // While it ran, most often by itself.
+                Q::again(task);
+            }
+            Ended::BySelf
+        }
+        Ok(Poll::Ready(value)) => match task.end() {
+            (over, Ok(())) => over.returned(value),
+            (over, Err(payload)) => {
+                // Here, where a panic of the output's destructor ends, too.
+                unwind::drop_quietly(value);
+                over.panicked(payload)
+            }
+        },
+        Err(payload) => {
+            let (over, second) = task.give_up();
+            // A second panic, of the destructor, gives way to the first.
+            _ = second.map_err(unwind::discard);
+            over.panicked(payload)
+        }
+    }
+}
+
+/// The task is cancelled: drops the future instead of polling it. The destructor is the task's own
+/// code: its panic is the task's.
 #[cold]
 #[inline(never)]
-unsafe fn drop_future<F>(task: *mut Header) -> Result<(), Payload> {
-    if !std::mem::needs_drop::<F>() {
-        return Ok(());
-    }
-    // SAFETY: the caller polls `task`, whose payload is an `F` that is dropped here, once (this
-    // function's contract).
-    user_code::call(|| unsafe { record::drop_in_place::<F>(task) })
+fn cancelled<F: Future>(task: Polled<F>) -> Ended {
+    let (over, dropped) = task.give_up();
+    over.panicked(dropped.err().unwrap_or_else(cancel::cancellation))
 }
 
-/// The task is cancelled: drops the future instead of polling it.
+/// After the last poll.
 ///
-/// # Safety
-/// `task` was taken out of a queue, or is claimed, so nobody else polls it. Its payload is an `F`.
-#[cold]
-#[inline(never)]
-unsafe fn cancelled<F: Future>(task: *mut Header) -> Ended {
-    // SAFETY: nobody else polls `task`, whose payload is the future (this function's contract)
-    // until it is dropped here, once; then the payload is empty. The destructor is the task's own
-    // code: its panic is the task's.
-    unsafe {
-        state::end(&(*task).state);
-        let dropped = drop_future::<F>(task);
-        set_panicked(task, dropped.err().unwrap_or_else(cancel::cancellation));
-        end::<F>(task)
-    }
-}
-
-/// After the last poll: the outcome is written.
-///
-/// # Safety
-/// The caller polls `task`, alone. `outcome` is written, and the payload is what it says: the
-/// output, or that of a panic.
+/// # Safety The caller polls `task`, alone. The payload is what `ended` says: the output, or that
+/// of a panic.
 #[inline(always)]
-unsafe fn end<F: Future>(task: *mut Header) -> Ended {
-    // SAFETY: the caller polls `task`, and has written its outcome (this function's contract).
-    // After `complete` the record is not touched.
-    unsafe {
-        context::finish_future();
-        let ended = match (*task).outcome.get() {
-            Outcome::Returned if std::mem::needs_drop::<F::Output>() => Ended::Returned,
-            Outcome::Returned => Ended::ReturnedPlain,
-            _ => Ended::Panicked,
-        };
-        let w = worker::current().expect("polled on a worker");
-        // From here on the record may be another task's: what runs until the loop goes on, a waker
-        // say, does not run as this one.
-        if !fault("future-runs-on") {
-            w.running.set(CurrentTask::NOTHING);
-        }
-        _ = run_loop::complete(w, task, ended);
-        Ended::BySelf
+unsafe fn end(task: *mut Header, ended: Ended) -> Ended {
+    context::finish_future();
+    let w = worker::current().expect("polled on a worker");
+    // From here on the record may be another task's: what runs until the loop goes on, a waker say,
+    // does not run as this one.
+    if !fault("future-runs-on") {
+        w.running.set(CurrentTask::NOTHING);
     }
-}
-
-/// # Safety
-/// `task` is the caller's, and its payload is empty.
-#[cold]
-unsafe fn set_panicked(task: *mut Header, mut payload: Payload) {
-    cancel::end_cancellation(&mut payload);
-    // SAFETY: `task` is the caller's, and its payload is empty (this function's contract); each
-    // class has room for a panic's payload.
-    unsafe {
-        record::put::<Payload>(task, payload);
-        (*task).outcome.set(Outcome::Panicked);
-    }
+    // SAFETY: the caller polls `task`, which is over, and has left its outcome (this function's
+    // contract).
+    _ = unsafe { run_loop::complete(w, task, ended) };
+    Ended::BySelf
 }

@@ -25,6 +25,7 @@
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
+use super::portable::Portable;
 use crate::runtime::pools;
 use crate::sched::pool::Handle;
 use crate::sched::worker;
@@ -162,8 +163,7 @@ impl<S: Send + 'static> Group<S> {
             }
         };
         let GroupShared { pool, home, .. } = *self.shared;
-        // SAFETY: the closure is 'static and Send.
-        unsafe { super::spawn::spawn_pinned(pool, home, task, Location::caller(), builder) }
+        super::spawn::spawn_pinned(pool, home, Portable::closure(task), Location::caller(), builder)
     }
 }
 

@@ -9,6 +9,7 @@
 pub use crate::sched::driver::when_idle;
 use crate::sched::lent;
 
+use crate::api::portable::Portable;
 use crate::api::run::run_on;
 use crate::api::{JoinHandle, Scope, blocking, pair, spawn};
 use crate::record::header::Kind;
@@ -119,7 +120,7 @@ impl WorkerRef {
     pub fn run_one(self, from: Queues) -> bool {
         // (The caller's role of this moment: it may have waited since it asked for this reference.)
         let Some(w) = worker::current() else { return false };
-        if w.task().is_null() || !w.has_room() || std::thread::panicking() {
+        if w.task().is_none() || !w.has_room() || std::thread::panicking() {
             return false;
         }
         let Some(task) = take(&w, from) else { return false };
@@ -175,7 +176,8 @@ where
     let workers = pool.workers();
     assert!(index < workers, "there is no worker {index}: the pool has {workers}");
     // SAFETY: what `f` and `T` borrow outlives the task (this function's contract).
-    unsafe { spawn::spawn_pinned(pool, index, f, Location::caller(), crate::api::Builder::new()) }
+    let f = unsafe { Portable::borrowing(f) };
+    spawn::spawn_pinned(pool, index, f, Location::caller(), crate::api::Builder::new())
 }
 
 /// There will be jobs among the pool's tasks: what [`join`], [`spawn_job`], [`spawn_job_in`] and

@@ -90,13 +90,13 @@ pub fn current() -> Option<Task> {
     // SAFETY: the record is that of the running task, or of this thread's own; kind, place and
     // runtime do not change.
     unsafe {
-        let (kind, place) = ((*record).kind, (*record).place);
+        let (kind, place) = ((*record).kind(), (*record).place());
         // With or without a record of its own: what runs on top of another task has its context, or
         // gets one here.
         let nested = kind.has(Kind::ON_STACK);
         let id = if nested { number_in_context() } else { TaskId::of(&*record) };
         let named = (*record).marks.load(Relaxed) & Marks::NAMED != 0;
-        let name = if named { Pool::of((*record).runtime).name_of(record, true) } else { None };
+        let name = if named { Pool::of((*record).runtime()).name_of(record, true) } else { None };
         Some(Task { id, name, place })
     }
 }

@@ -5,8 +5,7 @@
 //! be asked for theirs.
 
 use super::future::Queued;
-use crate::record::header::Header;
-use crate::record::task::Runnable;
+use crate::record::task::{HeapRecord, Runnable};
 use crate::sched::priority::Lane;
 use crate::sched::waker;
 use std::task::Waker;
@@ -17,23 +16,19 @@ pub(super) struct Interactive;
 pub(super) struct Background;
 
 impl Queued for Interactive {
-    unsafe fn waker(task: *mut Header) -> Waker {
-        // SAFETY: `task` is a live future (the trait's contract).
-        unsafe { waker::waker_into(task, Lane::Urgent) }
+    fn waker(task: HeapRecord) -> Waker {
+        waker::waker_into(task, Lane::Urgent)
     }
-    unsafe fn again(task: *mut Header) {
-        // SAFETY: `task` is a live future in no queue, and ours to queue (the trait's contract).
-        waker::queue_into(unsafe { Runnable::from_raw(task) }, Lane::Urgent);
+    fn again(task: Runnable) {
+        waker::queue_into(task, Lane::Urgent);
     }
 }
 
 impl Queued for Background {
-    unsafe fn waker(task: *mut Header) -> Waker {
-        // SAFETY: `task` is a live future (the trait's contract).
-        unsafe { waker::waker_into(task, Lane::Deferred) }
+    fn waker(task: HeapRecord) -> Waker {
+        waker::waker_into(task, Lane::Deferred)
     }
-    unsafe fn again(task: *mut Header) {
-        // SAFETY: `task` is a live future in no queue, and ours to queue (the trait's contract).
-        waker::queue_into(unsafe { Runnable::from_raw(task) }, Lane::Deferred);
+    fn again(task: Runnable) {
+        waker::queue_into(task, Lane::Deferred);
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod id;
 pub(crate) mod keep_thread;
 pub(crate) mod lane;
 pub(crate) mod pair;
+pub(crate) mod portable;
 pub(crate) mod run;
 pub(crate) mod scope;
 pub(crate) mod spawn;

@@ -8,6 +8,7 @@ use super::handle::wait_done;
 use crate::record::create::write_stack_header;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Marks, Mode, Outcome};
+use crate::record::held::{Awaited, Ending};
 use crate::record::position::UNCLAIMED;
 use crate::record::task::{Created, TaskRef};
 use crate::runtime::global;
@@ -94,6 +95,12 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
         unsafe { TaskRef::from_raw(self.record()) }
     }
 
+    /// Its end, for who has it in his frame.
+    fn awaited(&self) -> Awaited<'_> {
+        // SAFETY: the record is in a frame, has no handle, and no waker is ever left in it.
+        unsafe { Awaited::in_frame(self.task_ref()) }
+    }
+
     /// The closure, to call it here.
     ///
     /// # Safety
@@ -173,9 +180,9 @@ unsafe fn run_framed(task: *mut Header, body: &mut dyn FnMut(bool)) {
         }
         w.forget_frame();
         // (What has become of it is in the frame.)
-        let waiter = lifecycle::end(task, Outcome::Returned);
+        let ending = lifecycle::end(task, Outcome::Returned);
         // The frame may be gone now.
-        if !waiter.is_null() {
+        if let Ending::Awaited(waiter) = ending {
             _ = wake_waiter_as(w, waiter);
         }
     }
@@ -367,9 +374,7 @@ fn join_rest<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
 #[cold]
 #[inline(never)]
 fn join_stolen<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) -> RB {
-    // SAFETY: the task was queued, and stands in the frame of whoever calls, who keeps it as
-    // `task`.
-    _ = unsafe { wait_for_frame(w, task.header()) };
+    _ = wait_for_frame(w, task.awaited());
     // SAFETY: the task has ended, and this is the only taker.
     match unsafe { task.take_result() } {
         Ok(value) => value,
@@ -397,7 +402,7 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payloa
             let (w, _) = w.run(claimed.into());
             w.running.set(before);
         } else {
-            _ = wait_for_frame(w, task.header());
+            _ = wait_for_frame(w, task.awaited());
         }
         // Its own panic, if any, gives way to `a`'s; so does that of its result's destructor.
         unwind::drop_quietly(task.take_result());
@@ -418,27 +423,22 @@ fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
             let dropped = user_code::call(|| _ = (task.header().run.get())(task.record(), Mode::DropUnstarted));
             _ = dropped.map_err(unwind::discard);
         } else {
-            request::cancel(task.record());
-            _ = wait_for_frame(w, task.header());
+            request::cancel(task.task_ref());
+            _ = wait_for_frame(w, task.awaited());
             unwind::drop_quietly(task.take_result());
         }
     }
 }
 
 /// Waits for a task whose record is in the caller's frame, whatever happens.
-///
-/// # Safety
-/// `header` is that of a record in the caller's frame, whose task was queued, and which has no
-/// handle. `w` is the calling worker.
-unsafe fn wait_for_frame(w: Role, header: &Header) -> Role {
+fn wait_for_frame(w: Role, task: Awaited<'_>) -> Role {
     let stays = AbortOnUnwind::new(
         "a join was left by a panic while the task runs whose record and data are in its frame (a bug in Myriad)",
     );
-    // SAFETY: the record is the caller's own (this function's contract).
-    let w = match unsafe { wait_done(Some(w), header) } {
+    let w = match wait_done(Some(w), task) {
         Ok(w) => w.expect("a worker stays one"),
         // (Without a stack nothing has waited, and no waker was left in such a record.)
-        Err(_) => worker::current().expect("on a worker").wait_without_stack(|| header.is_done()),
+        Err(_) => worker::current().expect("on a worker").wait_without_stack(|| task.task_ref().is_done()),
     };
     stays.disarm();
     w

@@ -4,7 +4,7 @@
 use super::{JoinHandle, JoinWait, StackTask, block_on, spawn, spawn_async_on as start_future};
 use crate::record::create;
 use crate::record::header::Mode;
-use crate::record::task::Created;
+use crate::record::task::{Created, TaskRef};
 use crate::runtime::Runtime;
 use crate::runtime::global::home;
 use crate::runtime::pools::{here, inside};
@@ -273,31 +273,31 @@ where
 fn run_record(home: Handle, w: Option<Role>, task: Created) {
     let pool = home.inner();
     let record = task.address();
-    let wait = JoinWait::new(w.as_deref(), record);
-    // SAFETY: nobody else knows `record` (`Created`) before it is queued, and its frame stands
-    // until the task is done: it is waited for below, whatever happens. The node is left before the
-    // task can end, so its end wakes the node, once.
-    unsafe {
-        assert!((*record).wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
-        pool.begin_run(record);
-        if let Err(refused) = home.try_inject(None, task.into()) {
-            let record = refused.into_raw();
-            // Nobody else knows the record, and nobody waits: what is dropped here is the caller's,
-            // and may wait.
-            pool.end_run(record);
-            (*record).waiter.store(null_mut(), Relaxed);
-            if let Err(payload) = user_code::call(|| _ = ((*record).run.get())(record, Mode::DropUnstarted)) {
-                unwind::discard(payload);
-            }
-            panic!("{ENDED}");
-        }
-        let stays = AbortOnUnwind::new(
-            "a `run` was left by a panic while the task runs that is in its frame (a bug in Myriad)",
-        );
-        _ = wait.block(w);
-        stays.disarm();
+    // SAFETY: the record is in the caller's frame, which stands until the task is done: it is
+    // waited for below, whatever happens.
+    let begun = unsafe { TaskRef::from_raw(record) };
+    let wait = JoinWait::new(w.as_deref(), begun);
+    assert!(begun.wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
+    pool.begin_run(record);
+    if let Err(refused) = home.try_inject(None, task.into()) {
+        // Nobody else knows the record, and nobody waits: what is dropped here is the caller's, and
+        // may wait.
         pool.end_run(record);
+        begun.waiter.store(null_mut(), Relaxed);
+        let record = refused.into_raw();
+        // SAFETY: it was refused, so nobody runs it, and what is in it is dropped once.
+        if let Err(payload) = user_code::call(|| _ = unsafe { (begun.run.get())(record, Mode::DropUnstarted) }) {
+            unwind::discard(payload);
+        }
+        panic!("{ENDED}");
     }
+    let stays =
+        AbortOnUnwind::new("a `run` was left by a panic while the task runs that is in its frame (a bug in Myriad)");
+    // SAFETY: a stack is ensured; the node was left before the task can end, so its end wakes that,
+    // once.
+    _ = unsafe { worker::block(w, wait.node()) };
+    stays.disarm();
+    pool.end_run(record);
 }
 
 const ENDED: &str = "the runtime has been shut down: it cannot run anything any more";

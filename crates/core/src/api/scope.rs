@@ -21,7 +21,8 @@ use super::{JoinError, spawn};
 use crate::queue::parked::{Parked, Resumable};
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
-use crate::record::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::held::{Ending, Finished, HeldTask};
 use crate::record::task::Created;
 use crate::record::{create, memory, payload as record};
 use crate::runtime::global;
@@ -321,7 +322,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     record
                 }
             };
-            JoinHandle::new(record)
+            JoinHandle::new(HeldTask::from_raw(record))
         };
         ScopedJoinHandle { handle: ManuallyDrop::new(handle), panic: &self.panic }
     }
@@ -380,15 +381,16 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Runs the newest tasks of this worker's queue as long as they belong to this scope. (The
     /// inlining rule allows it: the scope's end cannot come before theirs.)
     fn run_own(&self, mut w: Role) -> Role {
-        let owner = checkpoint::running(&w);
+        // SAFETY: what runs here is in this call, and so its record stands, whatever runs on top of
+        // it meanwhile.
+        let owner = unsafe { w.running.get().runs_here() };
         while w.has_room() {
-            // SAFETY: what runs here, between the tasks on top of it.
-            if unsafe { checkpoint::is_cancelled(owner) } {
+            if checkpoint::is_cancelled(owner) {
                 self.cancel();
             }
             let is_ours = |task: &Header| {
                 // SAFETY: what is in a queue has not begun, so a scoped task's payload is its job.
-                task.kind.has(Kind::SCOPED)
+                task.kind().has(Kind::SCOPED)
                     && std::ptr::eq(
                         unsafe { scope_of(std::ptr::from_ref(task).cast_mut()) },
                         std::ptr::from_ref(self).cast(),
@@ -506,27 +508,39 @@ where
         if w.running.has_context() {
             w = context::end(w);
         }
-        let waiter = lifecycle::end_by_runner(task);
+        let ending = lifecycle::end_by_runner(task);
         // What is left of the task runs as the task until its record is freed, and is cancelled no
         // more. Once the end can be seen without that, nothing runs here as this task: the record
         // may be another one's.
-        if waiter == DETACHED {
-            // (As in `run_loop::end_detached`.)
-            (*task).waiter.store(DETACHED, Relaxed);
-            if (*task).outcome.get() == Outcome::Panicked {
-                cancel::keep_off_for_good(&*task);
-                w = finish::leave_task(keep(w, &(*scope).panic, record::take::<Payload>(task)));
-                finish::free(Some(&w), task);
-            } else if std::mem::needs_drop::<T>() {
-                cancel::keep_off_for_good(&*task);
-                // Before the count: the result may borrow from the scope.
-                w = finish::drop_own_outcome(w, task);
-            } else {
-                finish::free(Some(&w), task);
+        match ending {
+            Ending::Held => {}
+            Ending::Detached(task) => {
+                // (As in `run_loop::end_detached`.)
+                task.task_ref().drops_yet();
+                // (What has no destructor is forgotten.)
+                let returned = if std::mem::needs_drop::<T>() { Err(task) } else { task.into_value() };
+                w = match returned.map_err(Finished::into_panic) {
+                    Ok((_, record)) => {
+                        finish::free(Some(&w), record);
+                        w
+                    }
+                    Err(Ok((payload, record))) => {
+                        cancel::keep_off_for_good(record.task_ref().header());
+                        let w = finish::leave_task(keep(w, &(*scope).panic, payload));
+                        finish::free(Some(&w), record);
+                        w
+                    }
+                    Err(Err(task)) => {
+                        cancel::keep_off_for_good(task.task_ref().header());
+                        // Before the count: the result may borrow from the scope.
+                        finish::drop_own_outcome(w, task)
+                    }
+                };
             }
-        } else if !waiter.is_null() {
-            w.running.set(CurrentTask::NOTHING);
-            w = wake_waiter_as(w, waiter);
+            Ending::Awaited(waiter) => {
+                w.running.set(CurrentTask::NOTHING);
+                w = wake_waiter_as(w, waiter);
+            }
         }
         (*counts).down(Some(&w));
     }

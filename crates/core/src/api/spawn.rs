@@ -2,16 +2,17 @@
 
 use super::builder::Builder;
 use super::handle::JoinHandle;
+use super::portable::Portable;
 use crate::record::create::{flags, write_header, write_queued_header};
-use crate::record::header::{DETACHED, Ended, Header, Kind, Marks, Mode, Outcome};
-use crate::record::task::{Created, Runnable};
+use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::held::HeldTask;
+use crate::record::task::{Created, Unheld};
 use crate::record::{memory, payload as record};
 use crate::sched::pool::{Handle, Pool};
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
 use crate::sched::{cancel, finish, user_code};
 use myriad_base::sys::atomic::Ordering::Relaxed;
-use std::mem::ManuallyDrop;
 use std::panic::Location;
 
 /// Starts a task that runs `f`, and returns a handle to its result.
@@ -43,10 +44,8 @@ where
 {
     let place = Location::caller();
     match worker::current() {
-        // SAFETY: `f` is 'static and Send.
-        Some(w) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
-        // SAFETY: `f` is 'static and Send.
-        None => unsafe { spawn_from_outside(f, place) },
+        Some(w) => spawn_here(w, Portable::closure(f), Kind::CLOSURE, place),
+        None => spawn_from_outside(Portable::closure(f), place),
     }
 }
 
@@ -58,10 +57,8 @@ where
 {
     match worker::current() {
         // As `spawn`: also during a shutdown.
-        // SAFETY: `f` is 'static and Send.
-        Some(w) if home.has(&w) => unsafe { spawn_here(w, f, Kind::CLOSURE, place) },
-        // SAFETY: `f` is 'static and Send.
-        _ => unsafe { spawn_into(home, f, place, Builder::new(), Kind::CLOSURE) },
+        Some(w) if home.has(&w) => spawn_here(w, Portable::closure(f), Kind::CLOSURE, place),
+        _ => spawn_into(home, Portable::closure(f), place, Builder::new(), Kind::CLOSURE),
     }
 }
 
@@ -72,58 +69,38 @@ where
 {
     const JOB: Kind = Kind::CLOSURE.and(Kind::GUEST);
     match worker::current() {
-        // SAFETY: `f` is 'static and Send.
-        Some(w) if home.has(&w) => unsafe { spawn_here(w, f, JOB, place) },
-        // SAFETY: `f` is 'static and Send.
-        _ => unsafe { spawn_into(home, f, place, Builder::new(), JOB) },
+        Some(w) if home.has(&w) => spawn_here(w, Portable::closure(f), JOB, place),
+        _ => spawn_into(home, Portable::closure(f), place, Builder::new(), JOB),
     }
 }
 
 /// Spawns on the calling worker.
-///
-/// # Safety
-/// What `f` and `T` borrow outlives the task.
 #[inline(always)]
-pub(crate) unsafe fn spawn_here<F, T>(w: Role, f: F, kind: Kind, place: &'static Location<'static>) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
-    // Nobody drops it on the way: see `spawn_into`.
-    let f = ManuallyDrop::new(f);
+pub(crate) fn spawn_here<F: FnOnce() -> T, T>(
+    w: Role,
+    f: Portable<F>,
+    kind: Kind,
+    place: &'static Location<'static>,
+) -> JoinHandle<T> {
     let task = w.memory.alloc(const { record::class::<F, T>() }).cast::<Header>();
     // SAFETY: fresh memory of the right class, which is ours until the task is queued. `f` is put
-    // where `run_closure` takes it (a `ManuallyDrop` is as its content), and what it borrows
-    // outlives the task (this function's contract).
+    // where `run_closure` takes it (a `ManuallyDrop` is as its content), and may run anywhere
+    // (`Portable`).
     unsafe {
         write_queued_header(task, run_closure::<F, T>, w.flags | flags(record::kind::<F, T>(kind), 0), place);
-        record::put(task, f);
-        JoinHandle::new(w.push_new(Created::from_raw(task)))
+        record::put(task, f.into_inner());
+        JoinHandle::new(HeldTask::from_raw(w.push_new(Created::from_raw(task))))
     }
 }
 
 /// Spawns into the global runtime, on a thread that is no worker.
-///
-/// # Safety
-/// What `f` and `T` borrow outlives the task.
 #[inline(always)]
-unsafe fn spawn_from_outside<F, T>(f: F, place: &'static Location<'static>) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
-    let f = ManuallyDrop::new(f);
+fn spawn_from_outside<F: FnOnce() -> T, T>(f: Portable<F>, place: &'static Location<'static>) -> JoinHandle<T> {
     let home = global_home();
-    let task = foreign_record(record::class::<F, T>());
-    // SAFETY: fresh memory of the right class, which is ours until the task is queued. `f` is put
-    // where `run_closure` takes it (a `ManuallyDrop` is as its content), and what it borrows
-    // outlives the task (this function's contract).
-    unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), number_of(&home), place);
-        record::put(task, f);
-        let (home, task) = or_refuse(home, Created::from_raw(task));
-        JoinHandle::new(inject(home, task, Builder::new()))
-    }
+    let task = write_record(f, Kind::CLOSURE, number_of(&home), place);
+    let (home, task) = or_refuse(home, task);
+    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
+    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, Builder::new())) })
 }
 
 /// Where a thread that is no worker spawns; or why there is none, for [`or_refuse`].
@@ -138,19 +115,13 @@ pub(super) fn number_of(home: &Result<Handle, Payload>) -> u8 {
 }
 
 /// That place; or drops what was to be spawned, and panics.
-///
-/// # Safety
-/// Nobody has a handle of the task yet.
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn or_refuse<T: Into<Runnable>>(home: Result<Handle, Payload>, task: T) -> (Handle, T) {
+pub(super) fn or_refuse<T: Into<Unheld>>(home: Result<Handle, Payload>, task: T) -> (Handle, T) {
     match home {
         Ok(home) => (home, task),
         Err(payload) => {
-            // Without a handle (this function's contract) it is detached, so it is freed here.
-            let task = task.into();
-            task.header().waiter.store(DETACHED, Relaxed);
-            finish::drop_unstarted(task);
+            finish::drop_unstarted(task.into().into_detached());
             unwind::resume(payload)
         }
     }
@@ -164,76 +135,62 @@ pub(super) unsafe fn or_refuse<T: Into<Runnable>>(home: Result<Handle, Payload>,
 /// pairs of words, which a processor cannot forward from its store buffer. (That was a third of the
 /// time of a spawn with its join.) For the same reason it is never dropped on the way, which would
 /// take its address: what comes between does not panic, or comes when `f` is in the record.
-///
-/// # Safety
-/// What `f` and `T` borrow outlives the task.
 #[inline(always)]
-pub(crate) unsafe fn spawn_into<F, T>(
+pub(crate) fn spawn_into<F: FnOnce() -> T, T>(
     home: Handle,
-    f: F,
+    f: Portable<F>,
     place: &'static Location<'static>,
     with: Builder,
     kind: Kind,
-) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
-    let f = ManuallyDrop::new(f);
-    let task = foreign_record(record::class::<F, T>());
-    // SAFETY: fresh memory of the right class, which is ours until the task is queued. `f` is put
-    // where `run_closure` takes it (a `ManuallyDrop` is as its content), and what it borrows
-    // outlives the task (this function's contract).
-    unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), home.inner().number, place);
-        record::put(task, f);
-        JoinHandle::new(inject(home, Created::from_raw(task), with))
-    }
+) -> JoinHandle<T> {
+    let task = write_record(f, kind, home.inner().number, place);
+    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
+    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, with)) })
 }
 
 /// Spawns a task that only this worker of the pool begins, with what the builder says but for its
 /// place.
-///
-/// # Safety
-/// What `f` and `T` borrow outlives the task.
-pub(crate) unsafe fn spawn_pinned<F, T>(
+pub(crate) fn spawn_pinned<F: FnOnce() -> T, T>(
     home: Handle,
     worker: usize,
-    f: F,
+    f: Portable<F>,
     place: &'static Location<'static>,
     with: Builder,
-) -> JoinHandle<T>
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
+) -> JoinHandle<T> {
     let pool = home.inner();
-    // SAFETY: what `f` and `T` borrow outlives the task (this function's contract). The record is
-    // of this pool, from the memory of the calling thread, and known to nobody before it is queued.
-    unsafe {
-        let task = unqueued_record::<F, T>(pool, f, place);
-        let task = with.equip(worker::current().as_deref(), pool, task);
-        let record = task.address();
-        home.pin(task.into(), worker);
-        JoinHandle::new(record)
-    }
+    let task = unqueued_record(pool, f, Kind::CLOSURE, place);
+    let task = with.equip(worker::current().as_deref(), pool, task);
+    let record = task.address();
+    home.pin(task.into(), worker);
+    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
+    JoinHandle::new(unsafe { HeldTask::from_raw(record) })
 }
 
 /// The record of a task that is ready to run, in no queue.
-///
-/// # Safety
-/// What `f` and `T` borrow outlives the task.
-pub(crate) unsafe fn unqueued_record<F, T>(pool: &'static Pool, f: F, place: &'static Location<'static>) -> Created
-where
-    F: FnOnce() -> T + Send,
-    T: Send,
-{
+pub(crate) fn unqueued_record<F: FnOnce() -> T, T>(
+    pool: &'static Pool,
+    f: Portable<F>,
+    kind: Kind,
+    place: &'static Location<'static>,
+) -> Created {
+    write_record(f, kind, pool.number, place)
+}
+
+/// The same, for who knows the pool's number.
+#[inline(always)]
+fn write_record<F: FnOnce() -> T, T>(
+    f: Portable<F>,
+    kind: Kind,
+    pool: u8,
+    place: &'static Location<'static>,
+) -> Created {
     let task = foreign_record(record::class::<F, T>());
     // SAFETY: fresh memory of the right class, which nobody else knows. `f` is put where
-    // `run_closure` takes it, and what it borrows outlives the task (this function's contract).
+    // `run_closure` takes it (a `ManuallyDrop` is as its content), and may run anywhere
+    // (`Portable`).
     unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(Kind::CLOSURE), pool.number, place);
-        record::put(task, f);
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), pool, place);
+        record::put(task, f.into_inner());
         Created::from_raw(task)
     }
 }
@@ -252,11 +209,9 @@ fn inject(home: Handle, task: Created, with: Builder) -> *mut Header {
     let (w, lane) = (worker::current(), with.class().lane());
     let task = with.equip(w.as_deref(), home.inner(), task);
     let record = task.address();
-    let task = task.into_unstarted();
     match w {
-        Some(w) if home.has(&w) && lane.is_none() => w.push(task),
-        // SAFETY: the task was `Created`: nobody has a handle.
-        _ => unsafe { home.inject(lane, task.into()) },
+        Some(w) if home.has(&w) && lane.is_none() => w.push(task.into_unstarted()),
+        _ => home.inject(lane, task.into()),
     }
     record
 }

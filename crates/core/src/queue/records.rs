@@ -19,7 +19,7 @@ unsafe impl Sync for TestRecord {}
 
 impl TestRecord {
     pub(crate) fn set_kind(&mut self, kind: Kind) {
-        self.0.kind = kind;
+        self.0.kind.set(kind);
     }
 }
 
@@ -37,9 +37,9 @@ fn record() -> TestRecord {
     TestRecord(Header {
         run: Cell::new(run),
         waiter: AtomicPtr::new(null_mut()),
-        place: Location::caller(),
-        kind: Kind::CLOSURE,
-        runtime: 0,
+        place: Cell::new(Location::caller()),
+        kind: Cell::new(Kind::CLOSURE),
+        runtime: Cell::new(0),
         outcome: Cell::new(Outcome::Returned),
         marks: AtomicU8::new(0),
         state: AtomicU32::new(0),

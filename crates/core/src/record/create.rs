@@ -40,7 +40,7 @@ pub(crate) unsafe fn write_queued_header(task: *mut Header, run: Run, flags: u32
     unsafe {
         (&raw mut (*task).run).write(Cell::new(run));
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
-        (&raw mut (*task).place).write(place);
+        (&raw mut (*task).place).write(Cell::new(place));
         write_flags(task, flags);
         step::task(Step::Created, task);
         if cfg!(loom) {
@@ -77,8 +77,8 @@ pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
     unsafe {
         if cfg!(loom) {
             let [kind, runtime, _, marks] = flags.to_ne_bytes();
-            (&raw mut (*task).kind).write(Kind(kind));
-            (&raw mut (*task).runtime).write(runtime);
+            (&raw mut (*task).kind).write(Cell::new(Kind(kind)));
+            (&raw mut (*task).runtime).write(Cell::new(runtime));
             (&raw mut (*task).outcome).write(Cell::new(Outcome::Returned));
             (&raw mut (*task).marks).write(AtomicU8::new(marks));
         } else {
@@ -102,7 +102,7 @@ pub(crate) unsafe fn write_stack_header(task: *mut Header, run: Run, flags: u32,
     unsafe {
         (&raw mut (*task).run).write(Cell::new(run));
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
-        (&raw mut (*task).place).write(place);
+        (&raw mut (*task).place).write(Cell::new(place));
         if cfg!(loom) {
             write_flags(task, flags);
             (&raw mut (*task).state).write(AtomicU32::new(0));

@@ -1,10 +1,13 @@
 //! The word that says what a worker runs.
 
 use super::header::{Header, Run};
+use super::task::TaskRef;
 use myriad_base::sys::atomic::{AtomicPtr, Ordering::*};
 use std::cell::{Cell, UnsafeCell};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::Location;
+use std::ptr::NonNull;
 #[cfg(loom)]
 use std::ptr::null_mut;
 
@@ -122,6 +125,18 @@ impl CurrentTask {
         self.0.cast()
     }
 
+    /// The same, as a reference.
+    ///
+    /// # Safety
+    /// The word is that of what runs here, or of what stands below it on the same stack, and stays
+    /// there as long as `'a`.
+    #[inline(always)]
+    pub(crate) unsafe fn runs_here<'a>(self) -> RunsHere<'a> {
+        // SAFETY: the word is that of what runs here (this function's contract), so the record is
+        // its own, or a static, and lives as long.
+        unsafe { RunsHere(NonNull::new_unchecked(self.cancel_record().cast_mut()), PhantomData) }
+    }
+
     /// As an address, for `record::position`.
     #[inline(always)]
     pub(crate) fn expose(self) -> usize {
@@ -160,6 +175,35 @@ impl CurrentTask {
     /// As a number, to compare.
     pub(crate) fn addr(self) -> usize {
         self.0.addr()
+    }
+}
+
+/// The record that says where what runs here waits, and whether it is cancelled: a task's own, that
+/// of the stack on which it goes on for a while ([`CurrentTask::cancel_record`]), or nobody's.
+///
+/// **Invariant.** It lives as long as `'a`, which is no longer than what runs here does.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct RunsHere<'a>(NonNull<Header>, PhantomData<&'a Header>);
+
+impl<'a> RunsHere<'a> {
+    /// The record.
+    #[inline(always)]
+    pub(crate) fn header(self) -> &'a Header {
+        // SAFETY: it lives as long as `'a` (the type's invariant).
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Where it is, to compare, or to be stored while it lives.
+    #[inline(always)]
+    pub(crate) fn as_ptr(self) -> *const Header {
+        self.0.as_ptr()
+    }
+
+    /// The task, if one runs here.
+    pub(crate) fn task(self) -> Option<TaskRef<'a>> {
+        // SAFETY: it lives as long as `'a` (the type's invariant), and is a task's.
+        (!CurrentTask::is_nobody(self.as_ptr())).then(|| unsafe { TaskRef::from_raw(self.0.as_ptr()) })
     }
 }
 

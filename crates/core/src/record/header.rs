@@ -90,12 +90,13 @@ pub(crate) struct Header {
     pub run: Cell<Run>,
     /// Who waits for the end.
     pub waiter: AtomicPtr<()>,
-    /// Where it was spawned.
-    pub place: &'static Location<'static>,
+    /// Where it was spawned. (This and the next two are written when the record is made. They stand
+    /// in cells so that a late look at the words beside them says nothing about these.)
+    pub place: Cell<&'static Location<'static>>,
     /// What the record is, and its size class.
-    pub kind: Kind,
+    pub kind: Cell<Kind>,
     /// Number of the runtime that it belongs to.
-    pub runtime: u8,
+    pub runtime: Cell<u8>,
     /// How the task has ended; valid once it is done.
     pub outcome: Cell<Outcome>,
     /// What others have to say to the runner: see [`Marks`].
@@ -196,14 +197,32 @@ impl Header {
         Header {
             run: Cell::new(run_nobody),
             waiter: AtomicPtr::new(null_mut()),
-            place: Location::caller(),
-            kind: Kind::FREE,
-            runtime: 0,
+            place: Cell::new(Location::caller()),
+            kind: Cell::new(Kind::FREE),
+            runtime: Cell::new(0),
             outcome: Cell::new(Outcome::Returned),
             marks: AtomicU8::new(0),
             state: AtomicU32::new(0),
             idx: AtomicUsize::new(0),
         }
+    }
+
+    /// Where it was spawned.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> &'static Location<'static> {
+        self.place.get()
+    }
+
+    /// What the record is.
+    #[inline(always)]
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind.get()
+    }
+
+    /// Number of the runtime that it belongs to.
+    #[inline(always)]
+    pub(crate) fn runtime(&self) -> u8 {
+        self.runtime.get()
     }
 
     /// The runner's last step: says that the task has ended, and returns who waits.

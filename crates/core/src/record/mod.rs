@@ -4,6 +4,7 @@
 pub(crate) mod create;
 pub(crate) mod current;
 pub(crate) mod header;
+pub(crate) mod held;
 pub(crate) mod memory;
 pub(crate) mod payload;
 pub(crate) mod position;

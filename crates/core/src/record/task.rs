@@ -16,13 +16,15 @@
 //! other value is of the same task. Who makes a value ([`Runnable::from_raw`]) has to know that;
 //! all that takes one may rely on it.
 //!
-//! A [`TaskRef`] gives no such right: it says that the record lives, as a `&Header` does, and keeps
-//! the pointer through which all of the record may be reached, behind its header too.
+//! A [`TaskRef`] gives no such right: it says that the record is a task's and lives, and keeps the
+//! pointer through which all of the record may be reached, behind its header too. Who holds a task,
+//! and who has what it left, stands in [`held`](super::held).
 //!
 //! **Rejected.** A `Drop` that drops the task: a runnable task is never given up in silence, for
 //! its joiner would wait for ever; what refuses one says so (`sched::finish`). So it is `must_use`.
 
 use super::header::{Header, Kind};
+use myriad_base::sys::atomic::{AtomicU8, AtomicU32};
 use std::marker::PhantomData;
 use std::mem;
 use std::ptr::NonNull;
@@ -52,17 +54,85 @@ pub(crate) struct Unstarted(Runnable);
 #[must_use = "a task that nobody queues or runs never ends"]
 pub(crate) struct Created(Unstarted);
 
+/// A future that was never queued, that nobody else knows yet, and that has inherited nothing.
+#[derive(Debug)]
+#[repr(transparent)]
+#[must_use = "a task that nobody queues or runs never ends"]
+pub(crate) struct NewFuture(Runnable);
+
+/// A task that nobody else knows yet, whatever it is: it has no handle, so nobody waits for it.
+#[derive(Debug)]
+#[repr(transparent)]
+#[must_use = "a task that nobody queues or runs never ends"]
+pub(crate) struct Unheld(Runnable);
+
 // SAFETY: a task may begin on any thread; the value is the only one that is about this.
 unsafe impl Send for Runnable {}
 
 // As cheap as the pointer that it is, with null for "none".
 const _: () = assert!(size_of::<Option<Runnable>>() == size_of::<usize>() && !mem::needs_drop::<Runnable>());
 
+/// The address of a record, for who comes later: its task may have ended by then, and not every
+/// record stands for ever.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RecordAddress {
+    /// In memory for records.
+    Heap(HeapRecord),
+    /// In a frame, where it is not looked at unless it is found there once more.
+    Frame(*const Header),
+}
+
+/// A record in memory for records, which may be looked at for ever: another task may be in it by
+/// now, or none, but its words are what they are.
+#[derive(Debug, Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct HeapRecord(NonNull<Header>);
+
+impl HeapRecord {
+    /// The record of this address.
+    ///
+    /// # Safety
+    /// It is one in memory for records.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(record: *mut Header) -> HeapRecord {
+        // SAFETY: a record is not at address 0.
+        HeapRecord(unsafe { NonNull::new_unchecked(record) })
+    }
+
+    /// Where it is.
+    #[inline(always)]
+    pub(crate) fn as_ptr(self) -> *mut Header {
+        self.0.as_ptr()
+    }
+
+    /// Its words: only those that are atomic mean something.
+    #[inline(always)]
+    pub(crate) fn header(self) -> &'static Header {
+        // SAFETY: memory for records is never used for anything else, nor unmapped (the type's
+        // invariant).
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The state of the future in it, if any is.
+    #[inline(always)]
+    pub(crate) fn state(self) -> &'static AtomicU32 {
+        // SAFETY: as in `header`.
+        unsafe { &(*self.as_ptr()).state }
+    }
+
+    /// The marks of the task in it, if any is.
+    #[inline(always)]
+    pub(crate) fn marks(self) -> &'static AtomicU8 {
+        // SAFETY: as in `header`.
+        unsafe { &(*self.as_ptr()).marks }
+    }
+}
+
 impl<'a> TaskRef<'a> {
     /// The task of this record.
     ///
     /// # Safety
-    /// The record lives as long as `'a`.
+    /// The record is a task's, and lives as long as `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_raw(task: *mut Header) -> TaskRef<'a> {
         // SAFETY: a record that lives is not at address 0.
@@ -73,6 +143,15 @@ impl<'a> TaskRef<'a> {
     #[inline(always)]
     pub(crate) fn as_ptr(self) -> *mut Header {
         self.0.as_ptr()
+    }
+
+    /// Where its record is, for who may come when it is over.
+    pub(crate) fn record_address(self) -> RecordAddress {
+        if self.header().kind().has(Kind::ON_STACK) {
+            RecordAddress::Frame(self.as_ptr())
+        } else {
+            RecordAddress::Heap(HeapRecord(self.0))
+        }
     }
 
     /// The record.
@@ -132,10 +211,16 @@ impl Runnable {
         unsafe { self.0.as_ref() }
     }
 
+    /// The task.
+    #[inline(always)]
+    pub(crate) fn task_ref(&self) -> TaskRef<'_> {
+        TaskRef(self.0, PhantomData)
+    }
+
     /// Is it a future's?
     #[inline(always)]
     pub(crate) fn is_future(&self) -> bool {
-        self.header().kind.has(Kind::FUTURE)
+        self.header().kind().has(Kind::FUTURE)
     }
 
     /// As a closure that has not begun; back, if it is a future.
@@ -180,6 +265,67 @@ impl Created {
     #[inline(always)]
     pub(crate) fn into_raw(self) -> *mut Header {
         self.0.0.into_raw()
+    }
+}
+
+impl NewFuture {
+    /// The right to queue the future of this record, which nobody else knows.
+    ///
+    /// # Safety
+    /// As for [`Runnable::from_raw`]; the record is a future's, was never queued, has no context,
+    /// and no pointer to it is kept elsewhere.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(task: *mut Header) -> NewFuture {
+        // SAFETY: this function's contract contains that of `from_raw`.
+        let task = unsafe { Runnable::from_raw(task) };
+        debug_assert!(task.is_future());
+        NewFuture(task)
+    }
+}
+
+impl Unheld {
+    /// Its handle is given up before there was one: so who drops the task frees its record.
+    #[inline(always)]
+    pub(crate) fn into_detached(self) -> Runnable {
+        self.0.header().detach_alone();
+        self.0
+    }
+}
+
+impl From<Created> for Unheld {
+    #[inline(always)]
+    fn from(task: Created) -> Unheld {
+        Unheld(task.into())
+    }
+}
+
+impl From<NewFuture> for Unheld {
+    #[inline(always)]
+    fn from(task: NewFuture) -> Unheld {
+        Unheld(task.0)
+    }
+}
+
+impl From<Unheld> for Runnable {
+    #[inline(always)]
+    fn from(task: Unheld) -> Runnable {
+        task.0
+    }
+}
+
+impl std::ops::Deref for Unheld {
+    type Target = Runnable;
+    #[inline(always)]
+    fn deref(&self) -> &Runnable {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for NewFuture {
+    type Target = Runnable;
+    #[inline(always)]
+    fn deref(&self) -> &Runnable {
+        &self.0
     }
 }
 

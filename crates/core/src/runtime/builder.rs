@@ -446,7 +446,7 @@ fn describe_current(out: &mut dyn fmt::Write) {
         return;
     }
     // SAFETY: the current task's record is alive while it runs; these do not change.
-    let (place, pool) = unsafe { ((*task).place, Pool::of((*task).runtime)) };
+    let (place, pool) = unsafe { ((*task).place(), Pool::of((*task).runtime())) };
     // (Never dropped: were it the last one by then, its memory would be freed, in a signal
     // handler.)
     _ = match pool.name_of(task, false).map(ManuallyDrop::new) {

@@ -14,7 +14,8 @@
 //! about its wait stays so.
 
 use crate::queue::parked::Parked;
-use crate::record::header::{DETACHED, DONE, Header, Outcome};
+use crate::record::header::{DONE, Header, Outcome};
+use crate::record::held::Ending;
 use crate::record::position::Position;
 use crate::record::{memory, position};
 use crate::sched::lifecycle;
@@ -92,12 +93,10 @@ unsafe fn tell(pool: &'static Pool, task: *mut Header) {
     pool.keep_left();
     // SAFETY: `task` is blocked, and its workers have ended (this function's contract): who ran it
     // does not go on, so what is the runner's is ours.
-    let waiter = unsafe { lifecycle::end(task, Outcome::Left) };
-    if waiter == DETACHED {
-        pool.forget_left();
-    } else if !waiter.is_null() {
-        // SAFETY: taken out of the record, by its completion.
-        _ = unsafe { wake_waiter(worker::current(), waiter) };
+    match unsafe { lifecycle::end(task, Outcome::Left) } {
+        Ending::Detached(_) => pool.forget_left(),
+        Ending::Awaited(waiter) => _ = wake_waiter(worker::current(), waiter),
+        Ending::Held => {}
     }
 }
 
@@ -122,8 +121,8 @@ unsafe fn refuse_lent_frames(pool: &'static Pool) {
         for w in pool.all_workers() {
             w.scoped.for_each_scoped(|task, scope| {
                 // (What is read of the scope does not change.)
-                if waits((!(*scope).foreign).then(|| (*scope).home.inner())) {
-                    lent = Some((task, "the owner of its scope waits for it"));
+                if waits((!scope.foreign).then(|| scope.home.inner())) {
+                    lent = Some((task.as_ptr().cast_const(), "the owner of its scope waits for it"));
                 }
             });
         }
@@ -132,7 +131,7 @@ unsafe fn refuse_lent_frames(pool: &'static Pool) {
         let name = pool.name_of(task, true).map_or_else(|| "a task".into(), |name| format!("task '{name}'"));
         // SAFETY: the task has not ended (`waiter` was not `DONE`), and its workers have, so the
         // record stays.
-        let place = unsafe { (*task).place };
+        let place = unsafe { (*task).place() };
         abort_with(&format!(
             "{name} (spawned at {place}) was still blocked when its runtime ended, and {who}, with a frame that the task borrows \
              from: neither can go on. End such tasks first (cancel them, or close what they wait for), or give \

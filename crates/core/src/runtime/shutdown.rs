@@ -163,7 +163,7 @@ fn drop_left(pools: &[&'static Pool], report: &mut Report) {
             // no queue.
             unsafe {
                 memory::for_each_live(pool.number, |task| {
-                    if (*task).kind.has(Kind::FUTURE) && state::seize(&(*task).state) {
+                    if (*task).kind().has(Kind::FUTURE) && state::seize(&(*task).state) {
                         left.push(Runnable::from_raw(task));
                     }
                 });
@@ -189,7 +189,7 @@ fn drain_queues(pool: &'static Pool, some_run: bool) -> Vec<Runnable> {
     let mut runs = Vec::new();
     pool.for_each_run(|task| runs.push(task));
     let forked = |task: &Runnable| {
-        let kind = task.header().kind;
+        let kind = task.header().kind();
         kind.has(Kind::SCOPED) || kind.has(Kind::ON_STACK) && !runs.contains(&task.address().cast_const())
     };
     let (stay, left): (Vec<_>, Vec<_>) = left.into_iter().partition(forked);
@@ -203,7 +203,7 @@ fn drop_all(tasks: Vec<Runnable>, queued: usize, report: &mut Report) {
         let waits = i >= queued || task.is_future();
         let state = if waits { State::Waiting } else { State::Unstarted };
         // SAFETY: a `Runnable`'s record lives.
-        report.dropped.extend(unsafe { describe(Pool::of_task(&task), task.address(), state) });
+        report.dropped.extend(unsafe { describe(Pool::of_task(task.task_ref()), task.address(), state) });
         finish::drop_unstarted(task);
     }
 }

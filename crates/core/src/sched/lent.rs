@@ -29,7 +29,7 @@ pub(crate) fn home() -> Option<Handle> {
         return lent().pool;
     }
     // SAFETY: the running task's record lives; `runtime` is its pool's number, and does not change.
-    Some(Handle::of(unsafe { Pool::of((*task).runtime) }))
+    Some(Handle::of(unsafe { Pool::of((*task).runtime()) }))
 }
 
 thread_local! {

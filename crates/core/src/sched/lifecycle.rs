@@ -20,6 +20,7 @@
 
 use crate::queue::parked::Parked;
 use crate::record::header::{DETACHED, Ended, Header, Mode, Outcome};
+use crate::record::held::{EndWaiter, Ending, Finished};
 use crate::record::step::{self, Step};
 use crate::record::task::Runnable;
 use myriad_base::sys::atomic::Ordering::*;
@@ -59,19 +60,37 @@ pub(crate) fn begin(task: Runnable) -> Ended {
     unsafe { ((*task).run.get())(task, Mode::Run) }
 }
 
-/// Says how a task has ended, and that it has: returns who waits, as
-/// [`Header::complete`] does.
+/// Says how a task has ended, and that it has: returns whose the record is, and who waits.
 ///
 /// # Safety
 /// The caller has run the task to its end, or nobody ever does; the payload is what `outcome` says.
 #[inline(always)]
-pub(crate) unsafe fn end(task: *mut Header, outcome: Outcome) -> *mut () {
+pub(crate) unsafe fn end(task: *mut Header, outcome: Outcome) -> Ending {
     ends(task);
     // SAFETY: the caller is the runner or stands for it (this function's contract), so until
     // `complete` the record is the caller's.
     unsafe {
         (*task).outcome.set(outcome);
-        Header::complete(task)
+        ending(task, Header::complete(task))
+    }
+}
+
+/// # Safety
+/// The caller has ended the task, its outcome is written, and this word was in its `waiter`.
+#[inline(always)]
+unsafe fn ending(task: *mut Header, waiter: *mut ()) -> Ending {
+    if waiter.is_null() {
+        return Ending::Held;
+    }
+    // SAFETY: the task has ended, with its outcome written (this function's contract). If it was
+    // detached, nobody else uses the record; else the word was taken out by the end, so it is
+    // nowhere else.
+    unsafe {
+        if waiter == DETACHED {
+            Ending::Detached(Finished::from_raw(task))
+        } else {
+            Ending::Awaited(EndWaiter::from_raw(waiter))
+        }
     }
 }
 
@@ -82,13 +101,13 @@ pub(crate) unsafe fn end(task: *mut Header, outcome: Outcome) -> *mut () {
 /// # Safety
 /// The calling worker has run the task to its end; the payload is what the outcome says.
 #[inline(always)]
-pub(crate) unsafe fn end_by_runner(task: *mut Header) -> *mut () {
+pub(crate) unsafe fn end_by_runner(task: *mut Header) -> Ending {
     ends(task);
     // SAFETY: the caller has run the task (this function's contract), so until `complete` the
     // record is the caller's. Acquire: as in `complete`.
     unsafe {
         let before = (*task).waiter.load(Acquire);
-        if before == DETACHED { before } else { Header::complete(task) }
+        ending(task, if before == DETACHED { before } else { Header::complete(task) })
     }
 }
 

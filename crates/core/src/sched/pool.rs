@@ -29,7 +29,7 @@ use crate::queue::policy::Policy;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Header, Kind};
 use crate::record::position;
-use crate::record::task::Runnable;
+use crate::record::task::{Runnable, TaskRef};
 use crate::sched::fork;
 use crate::sched::idle::Workers;
 use crate::sched::rescue::stuck::OnStuck;
@@ -41,6 +41,7 @@ use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::clock::{Clock, Instant};
 use myriad_base::sys::fence::Fence;
 use myriad_base::sys::mutex::{Condvar, Mutex, MutexGuard};
+use myriad_base::sys::thread::abort_with;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -313,6 +314,12 @@ fn home_numbers(fibers: bool, workers: usize) -> io::Result<u32> {
     })
 }
 
+#[cold]
+#[inline(never)]
+fn no_pool() -> ! {
+    abort_with("a task without a pool was asked for it (a bug in Myriad)")
+}
+
 impl Pool {
     /// The pool of this number.
     ///
@@ -327,9 +334,11 @@ impl Pool {
 
     /// The pool of a task.
     #[inline]
-    pub(crate) fn of_task(task: &Runnable) -> &'static Pool {
-        // SAFETY: the number stands in the record of a task.
-        unsafe { Pool::of(task.header().runtime) }
+    pub(crate) fn of_task(task: TaskRef<'_>) -> &'static Pool {
+        // (One that was never let into a pool, for there was none, has no number of a pool.)
+        // SAFETY: pools live for ever.
+        let pool = unsafe { POOLS[usize::from(task.runtime())].load(Acquire).as_ref() };
+        pool.unwrap_or_else(|| no_pool())
     }
 
     /// Its threads, or one of them, are this process's.
@@ -601,7 +610,7 @@ impl Pool {
         let frames_stay = self.injector.lock();
         let kind = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
-            unsafe { (&raw const (*task).kind).read_volatile() }
+            unsafe { (&raw const (*task).kind).cast::<Kind>().read_volatile() }
         });
         kind.is_some_and(|(_, kind)| !kind.has(Kind::GUEST))
     }

@@ -26,7 +26,8 @@ use super::worker::{BUDGET, Peer, Role, Worker};
 use crate::queue::parked::{Parked, Resumable};
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
-use crate::record::header::{DETACHED, Ended, Header};
+use crate::record::header::{Ended, Header};
+use crate::record::held::{Ending, Finished, Untyped};
 use crate::record::task::Runnable;
 use crate::sched::rescue::monitor;
 use crate::sched::wait::foreign;
@@ -272,38 +273,37 @@ pub(crate) fn start(w: Role, task: Runnable) -> Role {
 #[inline(always)]
 pub(crate) unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role {
     // SAFETY: the task has run to its end (this function's contract): until that is said the record
-    // is ours; after it only if the task was detached.
-    unsafe {
+    // is ours.
+    let ending = unsafe {
         (*task).outcome.set(lifecycle::outcome_of(ended));
-        let waiter = lifecycle::end_by_runner(task);
-        if waiter == DETACHED {
-            if ended != Ended::ReturnedPlain {
-                return end_detached(w, task, ended);
+        lifecycle::end_by_runner(task)
+    };
+    match ending {
+        Ending::Held => w,
+        Ending::Detached(task) if ended == Ended::ReturnedPlain => match task.into_value() {
+            // (What it has returned is forgotten: it has no destructor.)
+            Ok((_, record)) => {
+                finish::free(Some(&w), record);
+                w
             }
-            finish::free(Some(&w), task);
-        } else if !waiter.is_null() {
-            return wake_waiter_as(w, waiter);
-        }
+            Err(task) => end_detached(w, task, ended),
+        },
+        Ending::Detached(task) => end_detached(w, task, ended),
+        Ending::Awaited(waiter) => wake_waiter_as(w, waiter),
     }
-    w
 }
 
-/// # Safety
-/// The caller has run `task` to its end, `ended` says how it ended, and
-/// [`lifecycle::end_by_runner`] has said that it is detached.
 #[inline(never)]
-unsafe fn end_detached(w: Role, task: *mut Header, ended: Ended) -> Role {
+fn end_detached(w: Role, finished: Finished<Untyped>, ended: Ended) -> Role {
+    let task = finished.task_ref();
     // What is left is the task's own code: its destructors run as the task, which is cancelled no
     // more.
-    w.running.set(CurrentTask::of_task(task));
-    // SAFETY: the task has ended and is detached, so the record is ours until it is freed.
-    unsafe {
-        // (The exchange in `complete` has said that it has ended.)
-        (*task).drops_yet();
-        cancel::keep_off_for_good(&*task);
-        let w = if ended == Ended::Panicked { unhandled::report(Some(w), task) } else { Some(w) };
-        finish::drop_own_outcome(w.expect("a worker stays one"), task)
-    }
+    w.running.set(CurrentTask::of_task(task.as_ptr()));
+    // (The exchange in `complete` has said that it has ended.)
+    task.drops_yet();
+    cancel::keep_off_for_good(task.header());
+    let w = if ended == Ended::Panicked { unhandled::report(Some(w), &finished) } else { Some(w) };
+    finish::drop_own_outcome(w.expect("a worker stays one"), finished)
 }
 
 /// The oldest unstarted task: of the injector, then of our own.

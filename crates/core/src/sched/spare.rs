@@ -70,7 +70,7 @@ use myriad_base::sys::thread::{relax, yield_now};
 
 /// Is it a job of a guest?
 pub(crate) fn is_job(task: &Runnable) -> bool {
-    task.header().kind.has(Kind::GUEST)
+    task.header().kind().has(Kind::GUEST)
 }
 
 /// As [`search`](super::run_loop) for others: looks around for as long as they do, then sleeps.

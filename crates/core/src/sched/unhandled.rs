@@ -3,7 +3,7 @@
 
 use crate::record::current::CurrentTask;
 use crate::record::header::Header;
-use crate::record::payload as record;
+use crate::record::held::{Finished, Untyped};
 use crate::sched::pool::Pool;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::Role;
@@ -37,18 +37,16 @@ impl fmt::Debug for Unhandled {
     }
 }
 
-/// Says that a detached task panicked, as the runtime's settings want it.
-///
-/// # Safety
-/// The task has panicked, its payload is still in the record, and nobody else uses the record.
+/// Says that a detached task panicked, if it did, as the runtime's settings want it.
 #[cold]
-pub(crate) unsafe fn report(w: Option<Role>, task: *mut Header) -> Option<Role> {
-    // SAFETY: the payload is in the record, and stays there.
-    let (pool, place, payload) = unsafe { (Pool::of((*task).runtime), (*task).place, &*record::get::<Payload>(task)) };
+pub(crate) fn report(w: Option<Role>, finished: &Finished<Untyped>) -> Option<Role> {
+    let Some(payload) = finished.panic() else { return w };
+    let task = finished.task_ref();
+    let (pool, place) = (Pool::of_task(task), task.place());
     if cancel::is_cancellation(payload) {
         return w;
     }
-    let who = match pool.name_of(task, true) {
+    let who = match pool.name_of(task.as_ptr(), true) {
         Some(name) => format!("detached task '{name}' (spawned at {place})"),
         None => format!("a detached task (spawned at {place})"),
     };
@@ -73,7 +71,7 @@ pub(crate) unsafe fn report_destructor(
         w
     } else {
         // SAFETY: the record lives.
-        let (pool, place) = unsafe { (Pool::of((*task).runtime), (*task).place) };
+        let (pool, place) = unsafe { (Pool::of((*task).runtime()), (*task).place()) };
         let who = match pool.name_of(task, true) {
             Some(name) => format!("task '{name}' (spawned at {place})"),
             None => format!("the task spawned at {place}"),

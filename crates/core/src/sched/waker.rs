@@ -37,8 +37,9 @@ pub(crate) use signal::Signal;
 
 use crate::queue::parked::Resumable;
 use crate::record::header::Header;
+use crate::record::held::EndWaiter;
 use crate::record::state;
-use crate::record::task::Runnable;
+use crate::record::task::{HeapRecord, Runnable, TaskRef};
 use crate::sched::pool::{Origin, Pool};
 use crate::sched::priority::Lane;
 use crate::sched::user_code::StoredWaker;
@@ -151,38 +152,29 @@ pub(crate) fn is_ours(waker: &Waker) -> bool {
     table.wrapping_sub(TABLES.as_ptr().addr()) < size_of_val(&TABLES)
 }
 
-/// The waker of a future in this record, now.
-///
-/// # Safety
-/// The record is a live future.
+/// The waker of the future in this record, now. (Of no future it wakes nothing.)
 #[inline(always)]
-pub(crate) unsafe fn waker_of(record: *mut Header) -> Waker {
-    // SAFETY: the record is a live future (this function's contract).
-    unsafe { waker_with(record, OwnTable::Task) }
+pub(crate) fn waker_of(record: HeapRecord) -> Waker {
+    waker_with(record, None)
 }
 
 /// The same of a future with a priority.
-///
-/// # Safety
-/// The record is a live future.
-pub(crate) unsafe fn waker_into(record: *mut Header, lane: Lane) -> Waker {
-    let own = match lane {
-        Lane::Urgent => OwnTable::Urgent,
-        Lane::Deferred => OwnTable::Deferred,
-    };
-    // SAFETY: the record is a live future (this function's contract).
-    unsafe { waker_with(record, own) }
+pub(crate) fn waker_into(record: HeapRecord, lane: Lane) -> Waker {
+    waker_with(record, Some(lane))
 }
 
-/// # Safety
-/// The record is a live future, and `own` a table of futures.
 #[inline(always)]
-unsafe fn waker_with(record: *mut Header, own: OwnTable) -> Waker {
-    // SAFETY: the record is a live future (this function's contract), and `state` is atomic.
-    let generation = state::generation(unsafe { (*record).state.load(myriad_base::sys::atomic::Ordering::Relaxed) });
+fn waker_with(record: HeapRecord, lane: Option<Lane>) -> Waker {
+    let own = match lane {
+        None => OwnTable::Task,
+        Some(Lane::Urgent) => OwnTable::Urgent,
+        Some(Lane::Deferred) => OwnTable::Deferred,
+    };
+    let generation = state::generation(record.state().load(myriad_base::sys::atomic::Ordering::Relaxed));
     // SAFETY: the tables' functions keep the contract of `RawWaker`: thread-safe, nothing to free.
-    // The data is a packed word, as futures' tables want it.
-    unsafe { Waker::from_raw(RawWaker::new(pack(record, generation), own.table())) }
+    // The data is a packed word, as futures' tables want it, of a record that may be looked at for
+    // ever.
+    unsafe { Waker::from_raw(RawWaker::new(pack(record.as_ptr(), generation), own.table())) }
 }
 
 /// A waker with a signal of its own.
@@ -234,7 +226,7 @@ unsafe fn wake_into(word: *const (), lane: Lane) {
 
 /// Queues a future that was woken in the lane of its priority.
 pub(crate) fn queue_into(task: Runnable, lane: Lane) {
-    Pool::of_task(&task).inject_into(Some(lane), task, Origin::Wake);
+    Pool::of_task(task.task_ref()).inject_into(Some(lane), task, Origin::Wake);
 }
 
 /// Wakes who waits in `block_on`.
@@ -247,15 +239,10 @@ fn notify(w: Option<&Worker>, signal: &Signal) {
 
 /// Wakes the future in this record, which the caller has just marked as cancelled by a SeqCst
 /// exchange.
-///
-/// # Safety
-/// The record is alive.
-pub(crate) unsafe fn wake_cancelled(record: *mut Header) {
-    // SAFETY: the record is alive; a wake that says so makes it ours to queue.
-    unsafe {
-        if state::for_cancellation(&(*record).state) {
-            worker::schedule(Runnable::from_raw(record));
-        }
+pub(crate) fn wake_cancelled(task: TaskRef<'_>) {
+    if state::for_cancellation(&task.state) {
+        // SAFETY: a wake that says so makes it the caller's to queue.
+        worker::schedule(unsafe { Runnable::from_raw(task.as_ptr()) });
     }
 }
 
@@ -272,105 +259,95 @@ fn plain_waiter(waker: &Waker) -> Option<*mut ()> {
     Some(waker.data().cast_mut().map_addr(|a| a | tag))
 }
 
-/// A clone of a waker as a word for `waiter`: those of futures and signals as they are, others in a
-/// box.
-pub(crate) fn to_waiter(waker: &Waker) -> *mut () {
-    match plain_waiter(waker) {
+/// A clone of a waker for `waiter`: those of futures and signals as they are, others in a box.
+pub(crate) fn to_waiter(waker: &Waker) -> EndWaiter {
+    let word = match plain_waiter(waker) {
         Some(word) => {
             // (The word has the reference. A future's waker has none.)
             _ = ManuallyDrop::new(waker.clone());
             word
         }
         None => Box::into_raw(Box::new(StoredWaker::clone_of(waker))).cast::<()>().map_addr(|a| a | BOXED),
-    }
+    };
+    // SAFETY: a fresh word with a tag, so it is no null, and not that of an end.
+    unsafe { EndWaiter::from_raw(word) }
 }
 
 /// Drops what `to_waiter` made.
-///
-/// # Safety
-/// `waiter` came from `to_waiter` and is nowhere else.
-pub(crate) unsafe fn drop_waiter(waiter: *mut ()) {
+pub(crate) fn drop_waiter(waiter: EndWaiter) {
     match waiter.addr() & TAG {
-        // SAFETY: a box of ours, untagged, which nobody else has.
+        // SAFETY: it has the tag of a box.
         BOXED => unsafe { from_box(waiter) }.discard(),
-        // SAFETY: the word has a signal's reference, and is nowhere else.
+        // SAFETY: it has the tag of a signal.
         SIGNAL => drop(unsafe { from_signal(waiter) }),
         _ => {}
     }
 }
 
 /// # Safety
-/// A word with the tag [`SIGNAL`] that came from `to_waiter` and is nowhere else.
-unsafe fn from_signal(waiter: *mut ()) -> Arc<Signal> {
-    // SAFETY: the word has the tag of a signal and is nowhere else (this function's contract):
-    // without the tag it is a reference of an `Arc`, which `to_waiter` took.
-    unsafe { Arc::from_raw(waiter.map_addr(|a| a & !TAG).cast::<Signal>()) }
+/// It has the tag [`SIGNAL`].
+unsafe fn from_signal(waiter: EndWaiter) -> Arc<Signal> {
+    // SAFETY: the word has the tag of a signal (this function's contract) and is nowhere else
+    // (`EndWaiter`): without the tag it is a reference of an `Arc`, which `to_waiter` took.
+    unsafe { Arc::from_raw(waiter.into_raw().map_addr(|a| a & !TAG).cast::<Signal>()) }
 }
 
 /// # Safety
-/// A word with the tag [`BOXED`] that came from `to_waiter` and is nowhere else.
-unsafe fn from_box(waiter: *mut ()) -> StoredWaker {
-    // SAFETY: the word has the tag of a box and is nowhere else (this function's contract): without
-    // the tag it is the address of the `StoredWaker` that `to_waiter` has put into a box.
-    *unsafe { Box::from_raw(waiter.map_addr(|a| a & !TAG).cast::<StoredWaker>()) }
+/// It has the tag [`BOXED`].
+unsafe fn from_box(waiter: EndWaiter) -> StoredWaker {
+    // SAFETY: the word has the tag of a box (this function's contract) and is nowhere else
+    // (`EndWaiter`): without the tag it is the address of the `StoredWaker` that `to_waiter` has
+    // put into a box.
+    *unsafe { Box::from_raw(waiter.into_raw().map_addr(|a| a & !TAG).cast::<StoredWaker>()) }
 }
 
 /// Does this waiter word wake what this waker wakes? (Boxes are not looked into: the runner may be
 /// taking one out. A signal that `waker` keeps is at no other's address.)
-pub(crate) fn is_same(waiter: *mut (), waker: &Waker) -> bool {
-    plain_waiter(waker).is_some_and(|word| word.addr() == waiter.addr())
+pub(crate) fn is_same(waiter: usize, waker: &Waker) -> bool {
+    plain_waiter(waker).is_some_and(|word| word.addr() == waiter)
 }
 
-/// Wakes whoever a `waiter` word stands for, and frees the word.
-///
-/// # Safety
-/// The word was taken out of a `waiter` by [`Header::complete`], so it is ours alone.
+/// Wakes whoever waits there, and frees the word.
 #[inline]
-pub(crate) unsafe fn wake_waiter_as(w: Role, waiter: *mut ()) -> Role {
+pub(crate) fn wake_waiter_as(w: Role, waiter: EndWaiter) -> Role {
     match waiter.addr() & TAG {
-        // SAFETY: tag 0 is a blocked node, and the word is ours alone.
-        0 => worker::wake_node(Some(&w), unsafe { Resumable::from_raw(waiter.cast()) }),
+        // SAFETY: tag 0 is a blocked node, and the word is ours alone (`EndWaiter`).
+        0 => worker::wake_node(Some(&w), unsafe { Resumable::from_raw(waiter.into_raw().cast()) }),
         // SAFETY: tag TASK is a packed word.
-        TASK => unsafe { wake(waiter.map_addr(|a| a & !TAG)) },
-        // SAFETY: the word is ours alone, with one of the two other tags.
-        _ => return unsafe { wake_counted(w, waiter) },
+        TASK => unsafe { wake(waiter.into_raw().map_addr(|a| a & !TAG)) },
+        _ => return wake_counted(w, waiter),
     }
     w
 }
 
-/// Apart, so that it costs the others nothing.
-///
-/// # Safety
-/// `waiter` has the tag [`SIGNAL`] or [`BOXED`], and was taken out of a record's `waiter` by
-/// [`Header::complete`], so it is the caller's alone.
+/// Apart, so that it costs the others nothing. It has the tag [`SIGNAL`] or [`BOXED`].
 #[inline(never)]
-unsafe fn wake_counted(w: Role, waiter: *mut ()) -> Role {
-    if waiter.addr() & TAG == SIGNAL {
-        // SAFETY: the word is ours alone, and has a signal's tag.
-        notify(Some(&w), &*unsafe { from_signal(waiter) });
-        return w;
+fn wake_counted(w: Role, waiter: EndWaiter) -> Role {
+    match waiter.addr() & TAG {
+        SIGNAL => {
+            // SAFETY: it has a signal's tag.
+            notify(Some(&w), &*unsafe { from_signal(waiter) });
+            w
+        }
+        // SAFETY: it has a box's tag.
+        BOXED => unsafe { from_box(waiter) }.wake_as(w),
+        _ => wake_waiter_as(w, waiter),
     }
-    // SAFETY: the word is ours alone, and has a box's tag.
-    unsafe { from_box(waiter) }.wake_as(w)
 }
 
-/// Wakes whoever a `waiter` word stands for, and frees the word, on any thread.
-///
-/// # Safety
-/// `waiter` was taken out of a record's `waiter` by [`Header::complete`], so it is the caller's
-/// alone.
-pub(crate) unsafe fn wake_waiter(w: Option<Role>, waiter: *mut ()) -> Option<Role> {
-    // SAFETY: the word is ours alone, and woken once; tag 0 is a blocked node, TASK a packed word,
+/// Wakes whoever waits there, and frees the word, on any thread.
+pub(crate) fn wake_waiter(w: Option<Role>, waiter: EndWaiter) -> Option<Role> {
+    if let Some(w) = w {
+        return Some(wake_waiter_as(w, waiter));
+    }
+    // SAFETY: the word is ours alone (`EndWaiter`); tag 0 is a blocked node, TASK a packed word,
     // SIGNAL a signal's reference, BOXED a box of ours.
     unsafe {
-        match w {
-            Some(w) => return Some(wake_waiter_as(w, waiter)),
-            None => match waiter.addr() & TAG {
-                0 => worker::wake_node(None, Resumable::from_raw(waiter.cast())),
-                TASK => wake(waiter.map_addr(|a| a & !TAG)),
-                SIGNAL => notify(None, &from_signal(waiter)),
-                _ => from_box(waiter).wake(),
-            },
+        match waiter.addr() & TAG {
+            0 => worker::wake_node(None, Resumable::from_raw(waiter.into_raw().cast())),
+            TASK => wake(waiter.into_raw().map_addr(|a| a & !TAG)),
+            SIGNAL => notify(None, &from_signal(waiter)),
+            _ => from_box(waiter).wake(),
         }
     }
     None

@@ -39,11 +39,12 @@ use super::idle::WorkerShared;
 use super::priority::LaneState;
 use super::stacks::Stacks;
 use crate::queue::parked::{Home, Parked, Resumable};
-use crate::record::current::{CurrentTask, Running};
+use crate::record::current::{CurrentTask, Running, RunsHere};
 use crate::record::header::{Header, Kind};
+use crate::record::held::Emptied;
 use crate::record::memory::{self, Memory};
 use crate::record::position;
-use crate::record::task::Runnable;
+use crate::record::task::{Runnable, TaskRef};
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::fork;
 use crate::sched::lifecycle;
@@ -411,12 +412,19 @@ impl Worker {
         unsafe { self.running.get().record() }
     }
 
-    /// The record whose cancellation counts for what runs now ([`CurrentTask::cancel_record`]);
-    /// null where no task runs.
-    pub(crate) fn task(&self) -> *const Header {
+    /// The record whose cancellation counts for what runs now.
+    ///
+    /// Valid while the role is not given away: who ends what runs here, or has something else run,
+    /// takes the role.
+    #[inline(always)]
+    pub(crate) fn runs_here(&self) -> RunsHere<'_> {
         // SAFETY: the word is that of what runs here, which has not ended.
-        let task = unsafe { self.running.get().cancel_record() };
-        if CurrentTask::is_nobody(task) { null() } else { task }
+        unsafe { self.running.get().runs_here() }
+    }
+
+    /// The task of that record, if one runs.
+    pub(crate) fn task(&self) -> Option<TaskRef<'_>> {
+        self.runs_here().task()
     }
 }
 
@@ -464,6 +472,25 @@ fn wake_elsewhere(worker: Option<&Worker>, node: Resumable) {
     }
 }
 
+/// Blocks what calls, a task of this worker or a foreign thread, until its node is woken. Returns
+/// the role with which a task goes on.
+///
+/// # Safety
+/// Of a task, the conditions of [`Role::suspend`]; of a thread, those of [`block_thread`].
+#[inline]
+pub(crate) unsafe fn block(w: Option<Role>, node: *const Parked) -> Option<Role> {
+    // SAFETY: this function's contract is that of either.
+    unsafe {
+        match w {
+            Some(w) => Some(w.suspend(node)),
+            None => {
+                block_thread(node);
+                None
+            }
+        }
+    }
+}
+
 /// Blocks the calling foreign thread until its node is woken.
 ///
 /// # Safety
@@ -485,27 +512,22 @@ pub(crate) unsafe fn block_thread(node: *const Parked) {
 #[inline]
 pub(crate) fn schedule(task: Runnable) {
     match current() {
-        Some(worker) if worker.pool.number == task.header().runtime => worker.push_any(task),
-        _ => Pool::of_task(&task).inject(task, Origin::Wake),
+        Some(worker) if worker.pool.number == task.header().runtime() => worker.push_any(task),
+        _ => Pool::of_task(task.task_ref()).inject(task, Origin::Wake),
     }
 }
 
-/// Frees a record's memory, on whatever thread.
-///
-/// # Safety
-/// The record came from [`Memory::alloc`], is the caller's, and its payload is gone. Nobody uses it
-/// afterwards, but for looks at `state`. `worker` is the calling thread's.
+/// Frees a record's memory, on whatever thread. `worker` is the calling thread's.
 #[inline(always)]
-pub(crate) unsafe fn free_record(worker: Option<&Worker>, task: *mut Header) {
-    // SAFETY: the record is the caller's (this function's contract), so `kind` is what its task was
-    // created with.
-    let class = unsafe { (*task).kind.class() };
-    match worker {
-        // SAFETY: `task` came from an `alloc` of this class, which its `kind` says, and is used no
-        // more (this function's contract); the calling thread has the worker's role.
-        Some(worker) => unsafe { worker.memory.dealloc(task.cast(), class) },
-        // SAFETY: `task` came from an `alloc` of this class, which its `kind` says, and is used no
-        // more (this function's contract).
-        None => unsafe { memory::foreign().dealloc(task.cast(), class) },
+pub(crate) fn free_record(worker: Option<&Worker>, record: Emptied) {
+    let task = record.task_ref();
+    let class = task.kind().class();
+    // SAFETY: the record came from an `alloc` of this class, which its `kind` says, and is used no
+    // more (`Emptied`). Who has a `&Worker` has the worker's role.
+    unsafe {
+        match worker {
+            Some(worker) => worker.memory.dealloc(task.as_ptr().cast(), class),
+            None => memory::foreign().dealloc(task.as_ptr().cast(), class),
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::Describe;
 use crate::stack::registry;
+use crate::sys::map::{self, UnusedRange};
 use crate::sys::mutex::{Mutex, MutexGuard};
-use crate::sys::{map, thread};
+use crate::sys::thread;
 use std::cell::Cell;
 use std::fmt::Write;
 use std::mem::{MaybeUninit, zeroed};
@@ -242,9 +243,10 @@ pub(super) fn enter_thread() {
     let made = small.and_then(|old| {
         let page = map::page_size();
         let len = ALT_STACK.next_multiple_of(page) + page;
-        let start = map::reserve(len, page).ok()?;
-        // SAFETY: a new mapping, in which nobody is yet. Without a guard it works as well.
-        _ = unsafe { map::guard_of_thread(start, page) };
+        let range = map::reserve(len, page).ok()?;
+        // (Without a guard it works as well.)
+        _ = range.guard_of_thread(page);
+        let start = range.into_start();
         // SAFETY: a plain C structure, for which all zeros is a value.
         let mut new: libc::stack_t = unsafe { zeroed() };
         new.ss_sp = start.as_ptr().wrapping_add(page).cast();
@@ -252,7 +254,7 @@ pub(super) fn enter_thread() {
         // SAFETY: the mapping lives until `leave_thread` has put the old stack back.
         if unsafe { libc::sigaltstack(&new, null_mut()) } != 0 {
             // SAFETY: the stack was reserved just now, and nobody has it.
-            unsafe { map::release(start, len) };
+            unsafe { UnusedRange::at(start, len) }.release();
             return None;
         }
         Some((start, len, old))
@@ -269,7 +271,7 @@ pub(super) fn leave_thread() {
         // SAFETY: what was set before us, whose owner outlives our stay.
         unsafe { libc::sigaltstack(&old, null_mut()) };
         // SAFETY: not the alternate stack any more, and we do not run on it.
-        unsafe { map::release(start, len) };
+        unsafe { UnusedRange::at(start, len) }.release();
     }
 }
 

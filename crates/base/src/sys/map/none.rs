@@ -7,18 +7,18 @@ pub(super) const MAPS: bool = false;
 pub(super) fn page_size() -> usize {
     4096
 }
-pub(super) fn map(_len: usize) -> io::Result<NonNull<u8>> {
+pub(super) fn map(_len: usize) -> io::Result<UnusedRange> {
     Err(io::ErrorKind::Unsupported.into())
 }
-pub(super) unsafe fn unmap(_start: NonNull<u8>, _len: usize) {}
-pub(super) unsafe fn each(_what: Each, _first: NonNull<u8>, _stride: usize, _n: usize) -> bool {
+pub(super) fn unmap(_range: UnusedRange) {}
+pub(super) fn each(_what: Each, _pages: &[UnusedRange]) -> bool {
     false
 }
-pub(super) unsafe fn protect(_start: NonNull<u8>, _len: usize) -> io::Result<()> {
+pub(super) fn protect(_range: &UnusedRange) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
-pub(super) unsafe fn discard(_start: NonNull<u8>, _len: usize) {}
-pub(super) unsafe fn guard_install(_start: NonNull<u8>, _len: usize) -> io::Result<()> {
+pub(super) fn discard(_range: &UnusedRange) {}
+pub(super) fn guard_install(_range: &UnusedRange) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 pub(super) fn guard_install_works() -> bool {

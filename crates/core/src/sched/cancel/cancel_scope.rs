@@ -22,7 +22,8 @@
 
 use super::request::request_home;
 use super::thread::{self, Thread};
-use crate::record::header::{Header, Kind, Marks};
+use crate::record::header::{Header, Marks};
+use crate::record::task::RecordAddress;
 use crate::sched::fork;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Peer};
@@ -46,11 +47,9 @@ impl Key {
 
     /// The running task's, or the thread's.
     pub(crate) fn current() -> Key {
-        match worker::current().map(|w| w.task()) {
-            // SAFETY: the record is that of what runs here, and not null.
-            Some(task) if !task.is_null() => Key::of(unsafe { &*task }),
-            _ => Key(thread::marks()),
-        }
+        worker::current()
+            .and_then(|w| w.task().map(|task| Key::of(task.header())))
+            .unwrap_or_else(|| Key(thread::marks()))
     }
 
     /// Is it marked as unwinding?
@@ -84,13 +83,13 @@ pub(crate) struct CancelScope {
 
 #[derive(Debug, Clone, Copy)]
 enum Owner {
-    Task { task: *const Header, on_stack: bool, home: &'static Peer },
+    Task { task: RecordAddress, home: &'static Peer },
     Thread(*const Thread),
 }
 
 /// Whom to ask once the lock is released under which a cancel scope was cancelled.
 #[derive(Debug)]
-pub(crate) struct Asked(Option<(*const Header, bool, &'static Peer)>);
+pub(crate) struct Asked(Option<(RecordAddress, &'static Peer)>);
 
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -289,18 +288,14 @@ impl CancelScope {
     /// A cancel scope of the caller, to be entered where it stands.
     pub(crate) fn new(shield: bool, deadline: Instant) -> CancelScope {
         let owner = match worker::current() {
-            Some(w) if !w.task().is_null() => {
-                let task = w.task();
-                // SAFETY: the record is that of what runs here, and not null.
-                let on_stack = unsafe { (*task).kind.has(Kind::ON_STACK) };
-                Owner::Task { task, on_stack, home: w.as_static() }
-            }
-            _ => {
-                // The table is also that of threads where there is no runtime.
-                fork::watch();
-                Owner::Thread(thread::current())
-            }
+            Some(w) => w.task().map(|task| Owner::Task { task: task.record_address(), home: w.as_static() }),
+            None => None,
         };
+        let owner = owner.unwrap_or_else(|| {
+            // The table is also that of threads where there is no runtime.
+            fork::watch();
+            Owner::Thread(thread::current())
+        });
         CancelScope {
             around: null(),
             shield,
@@ -359,7 +354,7 @@ impl CancelScope {
             // After it: who finds the mark looks for the cancel scope.
             (*this).key.marks().fetch_or(Marks::ASKED, AcqRel);
             match (*this).owner {
-                Owner::Task { task, on_stack, home } => Asked(Some((task, on_stack, home))),
+                Owner::Task { task, home } => Asked(Some((task, home))),
                 Owner::Thread(thread) => {
                     (*thread).poke();
                     Asked(None)
@@ -380,10 +375,8 @@ impl CancelScope {
 impl Asked {
     /// Makes the task's home look at it.
     pub(crate) fn ask(self) {
-        if let Some((task, on_stack, home)) = self.0 {
-            // SAFETY: the record is that of the task which entered the cancel scope, and `on_stack`
-            // was read from it: if not in a frame, it is of the heap.
-            unsafe { request_home(task, on_stack, home) };
+        if let Some((task, home)) = self.0 {
+            request_home(task, home);
         }
     }
 }

@@ -7,33 +7,55 @@
 //! task has blocked, in program order, and sees where; or before, and then the task sees the mark.
 //! So the blocking point needs no fence. In threads mode anybody looks, and both sides have one.
 
-use super::{Cancelled, cancel_scope, request, scoped_tasks};
+use super::scoped_tasks::{self, ScopedTasks};
+use super::{Cancelled, cancel_scope, request};
 use crate::queue::parked::Parked;
-use crate::record::current::CurrentTask;
+use crate::record::current::{CurrentTask, RunsHere};
 use crate::record::header::{Header, Marks};
 use crate::record::position;
 use crate::record::position::Position;
+use crate::record::task::TaskRef;
 use crate::sched::unwind::Payload;
 use crate::sched::worker::{self, Peer, Worker};
 use myriad_base::lock::bias_owner::pause;
-use myriad_base::sys::atomic::{Ordering::*, Peek, fence};
+use myriad_base::sys::atomic::{Ordering, Ordering::*, Peek, fence};
 use myriad_base::sys::mutant::{on, ord, ord_to};
 use myriad_base::sys::say::say;
 // Not through `sys`: nothing of a protocol.
 use std::sync::atomic::AtomicBool;
 
-/// The running task is about to be set aside, in fiber mode. True: it is not, because it is
+/// A task that is set aside: its place names the node of its wait. Who has this is the task itself,
+/// when it goes on.
+#[derive(Debug)]
+#[must_use = "who goes on says so"]
+pub(crate) struct SetAside<'a, const FIBER: bool>(RunsHere<'a>);
+
+impl SetAside<'_, true> {
+    /// It goes on, in fiber mode.
+    #[inline(always)]
+    pub(crate) fn goes_on(self) {
+        leave_fiber(self.0.header());
+    }
+}
+
+impl SetAside<'_, false> {
+    /// It goes on, in threads mode.
+    pub(crate) fn goes_on(self) {
+        leave_held(self.0.header());
+    }
+}
+
+/// The running task is about to be set aside, in fiber mode. `None`: it is not, because it is
 /// cancelled: the wait has ended.
 ///
 /// # Safety
-/// `task` is the [record whose cancellation counts](CurrentTask::cancel_record) for what runs on
-/// `w`, which is the calling worker; `node` is that of its wait, and stands until `task` has left
+/// `task` is that of what runs on `w`; `node` is that of its wait, and stands until `task` has left
 /// it.
 #[inline(always)]
-pub(crate) unsafe fn enter(w: &Worker, task: *const Header, node: *const Parked) -> bool {
-    // SAFETY: `task` is the record of what runs here, so it lives and its place is ours to write;
-    // `enter_marked` has this function's contract.
-    unsafe { begin_wait(&*task, position::at(w.here, node)) && enter_marked(w, task, node) }
+pub(crate) unsafe fn enter<'a>(w: &Worker, task: RunsHere<'a>, node: *const Parked) -> Option<SetAside<'a, true>> {
+    // SAFETY: `enter_marked` has this function's contract.
+    let ended = begin_wait(task.header(), position::at(w.here, node)) && unsafe { enter_marked(w, task, node) };
+    (!ended).then_some(SetAside(task))
 }
 
 /// Says in the record where its task waits; or (true) does not, for there is a mark to look at
@@ -52,39 +74,37 @@ pub(super) fn begin_wait(task: &Header, place: usize) -> bool {
 /// The conditions of [`enter`], on `w`, `task` and `node`.
 #[cold]
 #[inline(never)]
-unsafe fn enter_marked(w: &Worker, task: *const Header, node: *const Parked) -> bool {
-    // SAFETY: `task` is the record of what runs here, and `node` that of its wait (this function's
-    // contract): so the record lives, its place is ours to write, and the node stands while its
-    // `End` is called.
-    unsafe {
-        if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
-            first_block(w, task);
-        }
-        (*task).idx.store(position::at(w.here, node), Relaxed);
-        let ended = must_end(&*task, true) && end(node);
-        if ended {
-            leave_fiber(task);
-        }
-        ended
+unsafe fn enter_marked(w: &Worker, task: RunsHere<'_>, node: *const Parked) -> bool {
+    first_block(w, task);
+    let task = task.header();
+    task.idx.store(position::at(w.here, node), Relaxed);
+    // SAFETY: `node` is that of the wait of what runs here, and stands (this function's contract).
+    let ended = must_end(task, true) && unsafe { end(node) };
+    if ended {
+        leave_fiber(task);
     }
+    ended
 }
 
-/// A task is about to be set aside, in threads mode. True: it is not, because it is cancelled: the
-/// wait has ended.
+/// A task is about to be set aside, in threads mode. `None`: it is not, because it is cancelled:
+/// the wait has ended.
 ///
 /// # Safety
 /// The conditions of [`enter`], on `w`, `task` and `node`.
-pub(crate) unsafe fn enter_thread(w: &Worker, task: *const Header, node: *const Parked) -> bool {
-    // SAFETY: `task` is the record of what runs here, and `node` that of its wait (this function's
-    // contract): so the record lives, and the node stands. Its `panicking` is read by whoever holds
-    // the place of the task, and that place is stored afterwards.
-    unsafe {
-        if (*task).marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
-            first_block(w, task);
-        }
+pub(crate) unsafe fn enter_thread<'a>(
+    w: &Worker,
+    task: RunsHere<'a>,
+    node: *const Parked,
+) -> Option<SetAside<'a, false>> {
+    first_block(w, task);
+    // SAFETY: `node` is that of the wait of what runs here, and stands (this function's contract).
+    // Its `panicking` is read by whoever holds the place of the task, and that place is stored
+    // afterwards.
+    let ended = unsafe {
         (*node).panicking.set(std::thread::panicking().into());
-        enter_held(&*task, position::at(w.here, node), node)
-    }
+        enter_held(task.header(), position::at(w.here, node), node)
+    };
+    (!ended).then_some(SetAside(task))
 }
 
 /// The rest of it, once all know what stands on this stack.
@@ -103,23 +123,57 @@ pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Parked
         return false;
     }
     // Whoever holds it has seen the mark too.
-    let Some(word) = hold(task) else { return false };
+    let Some(held) = hold(task) else { return false };
     // A join passes the cancellation on; not while its own place is held, see there. (What it asks
     // about stands in frames of this task or is kept by its handles, so it stands afterwards too.)
     let put_off = request::put_off();
     // SAFETY: the node stands, because `task` has not left it (this function's contract), and
     // `task` is held by this thread: nobody else calls the node's `End`.
     let ended = unsafe { end(node) };
-    task.idx.store(if ended { position::RUNS } else { word }, Release);
+    if ended {
+        held.let_go(Release);
+    } else {
+        held.give_back(Release);
+    }
     if put_off {
         request::answer_later();
     }
     ended
 }
 
-/// Threads mode: keeps a task that is set aside from going on; returns its place. `None`: it runs,
-/// or its record is by now that of a task in fiber mode, whose place its home alone may touch.
-pub(super) fn hold(task: &Header) -> Option<usize> {
+/// A task that is set aside, in threads mode, and kept from going on: what its place names stands.
+#[derive(Debug)]
+#[must_use = "who goes on waits until the place is given back"]
+pub(super) struct HeldPlace<'a> {
+    task: &'a Header,
+    word: usize,
+}
+
+impl<'a> HeldPlace<'a> {
+    /// The record of the task.
+    pub(super) fn task(&self) -> &'a Header {
+        self.task
+    }
+
+    /// Its place.
+    pub(super) fn position(&self) -> Position {
+        position::read(self.word)
+    }
+
+    /// It may go on, when it is woken.
+    pub(super) fn give_back(self, order: Ordering) {
+        self.task.idx.store(self.word, order);
+    }
+
+    /// It goes on, for its wait has ended: it is the caller.
+    fn let_go(self, order: Ordering) {
+        self.task.idx.store(position::RUNS, order);
+    }
+}
+
+/// Threads mode: keeps a task that is set aside from going on. `None`: it runs, or its record is by
+/// now that of a task in fiber mode, whose place its home alone may touch.
+pub(super) fn hold(task: &Header) -> Option<HeldPlace<'_>> {
     let mut spins = 0;
     loop {
         let word = task.idx.peek(Relaxed);
@@ -133,45 +187,47 @@ pub(super) fn hold(task: &Header) -> Option<usize> {
         }
         // Acquire: what the task did before it blocked.
         if task.idx.compare_exchange(word, position::HELD, ord(Acquire, "hold-acquire"), Relaxed).is_ok() {
-            return Some(word);
+            return Some(HeldPlace { task, word });
         }
     }
 }
 
 /// A task that has a frame, or runs on top of others, blocks for the first time. Its frame is
 /// linked; and those below get to know it, and whether they are cancelled is its affair too. (Those
-/// further down know already, if one in between has blocked before.)
-///
-/// # Safety
-/// The conditions of [`enter`], on `w` and `task`.
-unsafe fn first_block(w: &Worker, task: *const Header) {
+/// further down know already, if one in between has blocked before.) For any other task, nothing.
+#[inline(always)]
+fn first_block(w: &Worker, task: RunsHere<'_>) {
+    if task.header().marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
+        tell_those_below(w, task);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn tell_those_below(w: &Worker, task: RunsHere<'_>) {
     let mut top = task;
     let mut chain = Vec::new();
-    // SAFETY: the tasks of this stack, each waiting in its join for the one above it.
-    unsafe {
-        loop {
-            let mut word = (*top).idx.load(Relaxed);
-            if (*top).marks.load(Relaxed) & Marks::FRAMED != 0 {
-                word = w.scoped.link(w, top);
-            }
-            let Position::On(below) = position::read(word) else { break };
-            let below = CurrentTask::exposed(below).cancel_record();
-            (*top).marks.fetch_and(!Marks::ON_TOP, Relaxed);
-            chain.push((below, top));
-            top = below;
-        }
-        for (below, top) in &chain {
-            (**below).idx.store(position::under(w.here, *top), Release);
-        }
-        if !w.are_fibers() {
-            // SeqCst: pairs with that in `look_anywhere`: the places against the marks.
-            fence(SeqCst);
-        }
-        // From the lowest: its cancellation goes all the way up.
-        for (below, top) in chain.into_iter().rev() {
-            if cancel_scope::is_cancelled(cancel_scope::Key::of(&*below)) {
-                (*top).marks.fetch_or(Marks::CANCELLED, AcqRel);
-            }
+    loop {
+        let word = ScopedTasks::link(w, top).unwrap_or_else(|| top.header().idx.load(Relaxed));
+        let Position::On(below) = position::read(word) else { break };
+        // SAFETY: `on` has written the word, of what waits on this stack for the end of `top`: so
+        // it stands as long as that.
+        let below = unsafe { CurrentTask::exposed(below).runs_here() };
+        top.header().marks.fetch_and(!Marks::ON_TOP, Relaxed);
+        chain.push((below, top));
+        top = below;
+    }
+    for (below, top) in &chain {
+        below.header().idx.store(position::under(w.here, top.as_ptr()), Release);
+    }
+    if !w.are_fibers() {
+        // SeqCst: pairs with that in `look_anywhere`: the places against the marks.
+        fence(SeqCst);
+    }
+    // From the lowest: its cancellation goes all the way up.
+    for (below, top) in chain.into_iter().rev() {
+        if cancel_scope::is_cancelled(cancel_scope::Key::of(below.header())) {
+            top.header().marks.fetch_or(Marks::CANCELLED, AcqRel);
         }
     }
 }
@@ -206,32 +262,18 @@ pub(crate) unsafe fn put_framed_on_top(below: CurrentTask, task: *const Header) 
 }
 
 /// It goes on, in fiber mode.
-///
-/// # Safety
-/// `task` is the record whose cancellation counts for what goes on here, on its home; it lives.
 #[inline(always)]
-pub(crate) unsafe fn leave_fiber(task: *const Header) {
+pub(super) fn leave_fiber(task: &Header) {
     if on("place-not-cleared") {
         return;
     }
-    // SAFETY: `task` lives and goes on here (this function's contract), so its place is ours to
-    // write. Relaxed: only the home follows it.
-    unsafe { (*task).idx.store(position::RUNS, Relaxed) };
+    // Relaxed: only the home follows it.
+    task.idx.store(position::RUNS, Relaxed);
 }
 
 /// It goes on, in either mode.
-///
-/// # Safety
-/// `task` is the record whose cancellation counts for what goes on on `w`, the calling worker; it
-/// lives.
-pub(crate) unsafe fn leave(w: &Peer, task: *const Header) {
-    if w.are_fibers() {
-        // SAFETY: `task` lives and goes on on this worker (this function's contract), as
-        // `leave_fiber` demands.
-        return unsafe { leave_fiber(task) };
-    }
-    // SAFETY: `task` lives and goes on on this worker (this function's contract).
-    leave_held(unsafe { &*task });
+fn leave(w: &Peer, task: RunsHere<'_>) {
+    if w.are_fibers() { leave_fiber(task.header()) } else { leave_held(task.header()) }
 }
 
 /// It goes on, in threads mode: when nobody holds its place any more.
@@ -256,15 +298,13 @@ pub(super) fn leave_held(task: &Header) {
 /// A task has ended that [was put on top](put_on_top) of this one.
 ///
 /// # Safety
-/// Both are the running one's: `below` goes on, and the record of `task` is still there.
+/// `below` is what goes on on `w`, the calling worker.
 #[inline(always)]
-pub(crate) unsafe fn take_off_top(w: &Worker, below: CurrentTask, task: *const Header) {
-    // SAFETY: the record of `task` is still there, and `below` is what goes on here (this
-    // function's contract). The mark has gone if `below` was told.
-    unsafe {
-        if (*task).marks.load(Relaxed) & Marks::ON_TOP == 0 {
-            forget_top(w, below);
-        }
+pub(crate) unsafe fn take_off_top(w: &Worker, below: CurrentTask, task: TaskRef<'_>) {
+    // The mark has gone if `below` was told.
+    if task.marks.load(Relaxed) & Marks::ON_TOP == 0 {
+        // SAFETY: `below` goes on here (this function's contract).
+        unsafe { forget_top(w, below) };
     }
 }
 
@@ -278,7 +318,7 @@ pub(crate) unsafe fn forget_top(w: &Peer, below: CurrentTask) {
     // SAFETY: `below` stands on the stack of what runs here (this function's contract), so
     // `cancel_record` may be asked; what stood on top of it has ended, so its record is that of
     // what goes on.
-    unsafe { leave(w, below.cancel_record()) };
+    leave(w, unsafe { below.runs_here() });
 }
 
 /// Ends a wait, if that is possible. True: nobody will wake it any more.
@@ -334,52 +374,24 @@ pub(super) fn nothing_unwinds() -> bool {
 /// A blocking point without a wait: unwinds if the running task is cancelled.
 #[inline(always)]
 pub(crate) fn check(w: &Worker) {
-    // SAFETY: `running` names the record of what runs here.
-    unsafe { check_of(running(w)) };
-}
-
-/// A blocking point without a wait, where the record of what runs is known: unwinds if that is
-/// cancelled.
-///
-/// # Safety
-/// `task` is the record whose cancellation counts for what runs here ([`running`]).
-#[inline(always)]
-pub(crate) unsafe fn check_of(task: *const Header) {
-    // SAFETY: `task` belongs to what runs here (this function's contract), which has not ended, so
-    // the record lives.
-    if unsafe { (*task).marks.load(Relaxed) } & Marks::LOOK != 0 {
+    let task = w.runs_here();
+    if task.header().marks.load(Relaxed) & Marks::LOOK != 0 {
         check_marked(task);
     }
 }
 
-/// The record whose cancellation counts for what runs on this worker.
-#[inline(always)]
-pub(crate) fn running(w: &Worker) -> *const Header {
-    // SAFETY: the word is that of what runs here, which has not ended.
-    unsafe { w.running.get().cancel_record() }
-}
-
 /// Is the running task cancelled?
-///
-/// # Safety
-/// `task` is the record whose cancellation counts for what runs here ([`running`]).
 #[inline(always)]
-pub(crate) unsafe fn is_cancelled(task: *const Header) -> bool {
-    // SAFETY: `task` belongs to what runs here (this function's contract), which has not ended, so
-    // the record lives.
-    unsafe {
-        (*task).marks.load(Relaxed) & (Marks::CANCELLED | Marks::ASKED) != 0
-            && cancel_scope::is_cancelled(cancel_scope::Key::of(&*task))
-    }
+pub(crate) fn is_cancelled(task: RunsHere<'_>) -> bool {
+    task.header().marks.load(Relaxed) & (Marks::CANCELLED | Marks::ASKED) != 0
+        && cancel_scope::is_cancelled(cancel_scope::Key::of(task.header()))
 }
 
 #[cold]
 #[inline(never)]
-fn check_marked(task: *const Header) {
-    // SAFETY: `check_of`, the only caller, was given the record of what runs here.
-    unsafe { scoped_tasks::look_at_scope(task) };
-    // SAFETY: `check_of`, the only caller, was given the record of what runs here.
-    if must_end(unsafe { &*task }, worker::current().is_some_and(|w| w.are_fibers())) {
+fn check_marked(task: RunsHere<'_>) {
+    scoped_tasks::look_at_scope(task);
+    if must_end(task.header(), worker::current().is_some_and(|w| w.are_fibers())) {
         arrive();
     }
 }
@@ -444,12 +456,12 @@ mod test {
         let fiber = position::here(position::numbers(1).expect("a few"));
         for word in [position::at(fiber, &node), position::under(fiber, &raw const **task), position::RUNS] {
             task.idx.store(word, Relaxed);
-            assert_eq!(hold(task), None);
+            assert!(hold(task).is_none());
             assert_eq!(task.idx.load(Relaxed), word);
         }
         let word = position::at(position::here(position::THREADS), &node);
         task.idx.store(word, Relaxed);
-        assert_eq!(hold(task), Some(word));
+        assert_eq!(hold(task).map(|held| held.word), Some(word));
         assert_eq!(task.idx.load(Relaxed), position::HELD);
     }
 }

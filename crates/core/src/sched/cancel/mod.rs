@@ -31,8 +31,7 @@ pub mod model {
     }
     /// As a task that goes on.
     pub fn leave(task: &Header) {
-        // SAFETY: a header of the model's.
-        unsafe { checkpoint::leave_fiber(task) }
+        checkpoint::leave_fiber(task);
     }
     /// As a task that blocks, in threads mode. True: its wait has ended, by a mark.
     ///
@@ -52,9 +51,7 @@ pub mod model {
     /// # Safety
     /// `task` is a header of the model's, whose waits stand until it has left them.
     pub unsafe fn look_anywhere(task: &Header) {
-        // SAFETY: `task` is a reference, so the record is alive, and each node that its place names
-        // stands while `task` is held (this function's contract).
-        unsafe { super::request::look_anywhere(task) };
+        super::request::look_anywhere(task);
     }
     /// As a canceller.
     pub fn mark(task: &Header) {
@@ -180,14 +177,15 @@ pub(crate) fn resume_cancellation(payload: &mut Payload) {
 /// ```
 pub fn is_cancelled() -> bool {
     match worker::current() {
-        Some(w) if !w.task().is_null() => {
+        Some(w) => {
+            if w.task().is_none() {
+                return false;
+            }
             // Requests of scopes are still in the inbox.
             request::serve_now(&w);
-            // SAFETY: `w.task()` is the record of what runs here, and not null.
-            unsafe { scoped_tasks::look_at_scope(w.task()) };
+            scoped_tasks::look_at_scope(w.runs_here());
             cancel_scope::is_cancelled(Key::current())
         }
-        Some(_) => false,
         None => thread::is_cancelled(),
     }
 }

@@ -9,12 +9,16 @@
 //! not a right: a record of the heap is type-stable, and another task in it has marks of its own; a
 //! record in a frame is looked up among the worker's [frames](super::scoped_tasks).
 
-use super::{cancel_scope, checkpoint};
+use super::checkpoint::HeldPlace;
+use super::scoped_tasks::ScopedTasks;
+use super::{cancel_scope, checkpoint, sweep};
 use crate::queue::parked::{Parked, Resumable};
 use crate::record::header::{Header, Kind, Marks};
 use crate::record::position;
 use crate::record::position::Position;
+use crate::record::task::{RecordAddress, TaskRef};
 use crate::sched::pool::Pool;
+use crate::sched::waker;
 use crate::sched::worker::{self, Peer, Worker};
 use myriad_base::sys::atomic::{Ordering::*, fence};
 use myriad_base::sys::fence::Fence;
@@ -24,10 +28,8 @@ use std::cell::RefCell;
 /// What a worker is asked.
 #[derive(Debug, Clone, Copy)]
 enum What {
-    /// To look at this record of the heap.
-    Record(*const Header),
-    /// To look at this record, if it is among the frames.
-    Frame(*const Header),
+    /// To look at this record; if it is in a frame, among its own.
+    Record(RecordAddress),
     /// To look at all frames.
     ScopedTasks,
     /// To look at more of them.
@@ -45,37 +47,23 @@ struct Request {
 const _: () = assert!(std::mem::offset_of!(Request, node) == 0);
 
 /// Cancels a task for good.
-///
-/// # Safety
-/// The record is alive until this returns.
-pub(crate) unsafe fn cancel(task: *const Header) {
-    // SAFETY: the record is alive until this returns (this function's contract), and a woken future
-    // is queued by `wake_cancelled` alone.
-    unsafe {
-        // Release: what the canceller did before is visible to the task that finds out. SeqCst:
-        // before the look at the state of a future that may be in its first poll: see
-        // `task::state`.
-        if (*task).marks.fetch_or(Marks::CANCELLED, SeqCst) & Marks::CANCELLED != 0 {
-            return;
-        }
-        if (*task).kind.has(Kind::FUTURE) {
-            crate::sched::waker::wake_cancelled(task.cast_mut());
-        }
-        ask(task, (*task).kind.has(Kind::ON_STACK), Pool::of((*task).runtime));
+pub(crate) fn cancel(task: TaskRef<'_>) {
+    // Release: what the canceller did before is visible to the task that finds out. SeqCst: before
+    // the look at the state of a future that may be in its first poll: see `task::state`.
+    if task.marks.fetch_or(Marks::CANCELLED, SeqCst) & Marks::CANCELLED != 0 {
+        return;
     }
+    if task.kind().has(Kind::FUTURE) {
+        waker::wake_cancelled(task);
+    }
+    ask(task);
 }
 
 /// Makes the home of a marked task look at it, wherever that is.
-///
-/// # Safety
-/// `task` is alive until this returns, is marked as cancelled, and is of this pool. `on_stack` says
-/// whether its record is in a frame.
-unsafe fn ask(task: *const Header, on_stack: bool, pool: &'static Pool) {
-    // SAFETY: `on_stack` says whether the record is in a frame (this function's contract); if not,
-    // it is of the heap.
-    let request = |home| unsafe { request_home(task, on_stack, home) };
-    // SAFETY: the record is alive (this function's contract), and `idx` is atomic.
-    match position::read(unsafe { (*task).idx.load(Relaxed) }) {
+fn ask(task: TaskRef<'_>) {
+    let pool = Pool::of_task(task);
+    let request = |home| request_home(task.record_address(), home);
+    match position::read(task.idx.load(Relaxed)) {
         _ if !pool.regular_workers()[0].are_fibers() => request(pool.regular_workers()[0]),
         // Once it is started it stays there. (Perhaps with a spare worker.)
         Position::Waits(home, _) | Position::Under(home, _) => {
@@ -92,17 +80,13 @@ unsafe fn ask(task: *const Header, on_stack: bool, pool: &'static Pool) {
 }
 
 /// Makes this worker look at a task that is marked, if it is one of its own.
-///
-/// # Safety
-/// Where `on_stack` is false, `task` is record memory of the heap. (A record in a frame is looked
-/// up among the frames, so its address may be stale.)
-pub(crate) unsafe fn request_home(task: *const Header, on_stack: bool, home: &'static Peer) {
-    let what = if on_stack { What::Frame(task) } else { What::Record(task) };
-    if on_stack && !home.are_fibers() {
+pub(crate) fn request_home(record: RecordAddress, home: &'static Peer) {
+    match record {
         // Its frame is in the list of the worker that it began with.
-        home.pool.all_workers().for_each(|w| send(w, what));
-    } else {
-        send(home, what);
+        RecordAddress::Frame(_) if !home.are_fibers() => {
+            home.pool.all_workers().for_each(|w| send(w, What::Record(record)));
+        }
+        _ => send(home, What::Record(record)),
     }
 }
 
@@ -127,18 +111,52 @@ pub(super) fn serve_now(w: &Worker) {
 
 fn send(to: &'static Peer, what: What) {
     let me = worker::current();
-    if let Some(w) = me.as_deref()
-        && std::ptr::eq(w.as_static(), to)
-        && !must_wait(w)
-    {
-        // SAFETY: we are the worker; what runs is not blocked.
-        return unsafe { answer(to, what) };
+    if let Some(home) = HomeAccess::threads(to) {
+        return answer(home, what);
     }
-    if !to.are_fibers() {
-        // SAFETY: threads mode: from anywhere.
-        return unsafe { answer(to, what) };
+    match me.as_deref() {
+        Some(w) if std::ptr::eq(w.as_static(), to) && !must_wait(w) => answer(HomeAccess::here(w), what),
+        w => post(to, what, w.map(|w| &**w)),
     }
-    post(to, what, me.as_deref().map(|w| &**w));
+}
+
+/// Where a task is looked at: in fiber mode on the calling worker, in threads mode on any one, for
+/// there who looks holds the places of the tasks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HomeAccess<'a>(Access<'a>);
+
+#[derive(Debug, Clone, Copy)]
+enum Access<'a> {
+    Fibers(&'a Worker),
+    Threads(&'static Peer),
+}
+
+impl<'a> HomeAccess<'a> {
+    /// The calling worker.
+    fn here(w: &'a Worker) -> HomeAccess<'a> {
+        HomeAccess(if w.are_fibers() { Access::Fibers(w) } else { Access::Threads(w.as_static()) })
+    }
+
+    /// Any worker, in threads mode.
+    fn threads(w: &'static Peer) -> Option<HomeAccess<'a>> {
+        (!w.are_fibers()).then_some(HomeAccess(Access::Threads(w)))
+    }
+
+    /// The worker, as others see it.
+    pub(super) fn peer(self) -> &'static Peer {
+        match self.0 {
+            Access::Fibers(w) => w.as_static(),
+            Access::Threads(w) => w,
+        }
+    }
+
+    /// The calling worker, in fiber mode.
+    pub(super) fn own(self) -> Option<&'a Worker> {
+        match self.0 {
+            Access::Fibers(w) => Some(w),
+            Access::Threads(_) => None,
+        }
+    }
 }
 
 /// Puts a request into a worker's inbox. `me` is the calling worker.
@@ -159,9 +177,7 @@ pub(crate) unsafe fn serve(w: &Worker, node: *mut Parked) {
     // SAFETY: `post` has sent this node (this function's contract), so it is the first field of a
     // boxed `Request`, which the inbox has given to us alone.
     let what = unsafe { Box::from_raw(node.cast::<Request>()) }.what;
-    // SAFETY: the worker `w` is calling (this function's contract); `what` was made by
-    // `request_home`, `request_all` or `sweep`, which know whether a record is of the heap.
-    unsafe { answer(w.as_static(), what) };
+    answer(HomeAccess::here(w), what);
 }
 
 thread_local! {
@@ -176,14 +192,10 @@ fn later<R>(f: impl FnOnce(&mut Option<Vec<(&'static Peer, What)>>) -> R) -> Opt
 
 /// Answers a request, and those that come of it one after the other: a join passes its cancellation
 /// on, and joins may be a hundred thousand deep, on as many stacks.
-///
-/// # Safety
-/// The caller is the worker `w`, or in threads mode anybody. A [`What::Record`] is record memory of
-/// the heap.
-unsafe fn answer(w: &'static Peer, what: What) {
+fn answer(home: HomeAccess<'_>, what: What) {
     let nested = later(|later| match later {
         Some(later) => {
-            later.push((w, what));
+            later.push((home.peer(), what));
             true
         }
         None => {
@@ -195,9 +207,7 @@ unsafe fn answer(w: &'static Peer, what: What) {
         return;
     }
     // (In a destructor of a thread-local there is no list any more: all is answered at once.)
-    // SAFETY: the worker is calling, or it is threads mode, and a record is of the heap: the
-    // contract of both functions.
-    unsafe { answer_one(w, what) };
+    answer_one(home, what);
     answer_later();
 }
 
@@ -222,154 +232,137 @@ pub(super) fn answer_later() {
             next
         });
         let Some(Some((w, what))) = next else { return };
-        // SAFETY: `answer` has put this on the list of the calling thread, under a contract that is
-        // this one's: in fiber mode the thread, which has one worker for good, is that worker.
-        unsafe { answer_one(w, what) };
-    }
-}
-
-/// # Safety
-/// The conditions of [`answer`], on `w` and `what`.
-unsafe fn answer_one(w: &'static Peer, what: What) {
-    // SAFETY: the worker is calling, or it is threads mode (this function's contract). A
-    // `Record` is of the heap; what `look_at` and `each_cancelled` look at stands in a frame that
-    // is in the worker's list, or is a record of the heap. A sweep is begun by the worker alone,
-    // for that arm is fiber mode's.
-    unsafe {
-        match what {
-            What::Record(task) => look(w, task),
-            What::Frame(task) => w.scoped.look_at(w, task),
-            What::ScopedTasks if !w.are_fibers() => w.scoped.each_cancelled(w, |task| look(w, task)),
-            What::ScopedTasks => {
-                w.scoped.begin_sweep();
-                if !w.scoped.sweep.asked.get() {
-                    sweep(w);
-                }
-            }
-            What::Sweep => sweep(w),
+        if let Some(home) = HomeAccess::threads(w) {
+            answer_one(home, what);
+            continue;
+        }
+        // (In fiber mode a thread has one worker for good: the one whose request `answer` has put
+        // on the list of the calling thread.)
+        match worker::current() {
+            Some(me) if std::ptr::eq(me.as_static(), w) => answer_one(HomeAccess::here(&me), what),
+            me => post(w, what, me.as_deref().map(|me| &**me)),
         }
     }
 }
 
-/// Goes on with the sweep; asks this worker for the rest, if there is any.
-///
-/// # Safety
-/// The caller is the worker `w`, or in threads mode anybody; no other request for a sweep of this
-/// worker is in its inbox.
-unsafe fn sweep(w: &'static Peer) {
-    // (In threads mode, what a runtime in fiber mode has left: there is nothing to be found.)
-    // SAFETY: the worker is calling (this function's contract), and it was asked first whether
-    // it is in fiber mode.
-    let more = w.are_fibers() && unsafe { w.scoped.sweep(w.own()) };
-    w.scoped.sweep.asked.set(more);
-    if more {
-        post(w, What::Sweep, Some(w));
+fn answer_one(home: HomeAccess<'_>, what: What) {
+    let scoped = &home.peer().scoped;
+    match (what, home.own()) {
+        (What::Record(RecordAddress::Heap(task)), Some(w)) => look(w, task.header()),
+        (What::Record(RecordAddress::Heap(task)), None) => look_anywhere(task.header()),
+        (What::Record(RecordAddress::Frame(task)), _) => ScopedTasks::look_at(home, task),
+        (What::ScopedTasks, None) => ScopedTasks::each_cancelled(home),
+        (What::ScopedTasks, Some(w)) => {
+            scoped.begin_sweep();
+            if !scoped.sweep.asked.get() {
+                go_on_sweeping(w);
+            }
+        }
+        (What::Sweep, Some(w)) => go_on_sweeping(w),
+        // What a runtime in fiber mode has left: there is nothing to be found.
+        (What::Sweep, None) => scoped.sweep.asked.set(false),
     }
 }
 
-/// Ends the wait of a task that is cancelled, if it is blocked on this worker.
-///
-/// # Safety
-/// The caller is the worker `w`, or in threads mode anybody. `task` is record memory of the heap,
-/// or, in fiber mode, a record in a frame of this worker that stands.
-pub(super) unsafe fn look(w: &'static Peer, mut task: *const Header) {
-    if !w.are_fibers() {
-        // SAFETY: `task` is record memory of the heap in threads mode (this function's contract).
-        return unsafe { look_anywhere(task) };
+/// Goes on with the sweep; asks this worker, in fiber mode, for the rest, if there is any. No other
+/// request for a sweep of it is in its inbox.
+fn go_on_sweeping(w: &Worker) {
+    let more = sweep::sweep(w);
+    w.scoped.sweep.asked.set(more);
+    if more {
+        post(w.as_static(), What::Sweep, Some(w));
     }
-    // SAFETY: `task` is record memory, or stands in a frame of this worker (this function's
-    // contract), so its words, which are atomic, may be read: the record may be another task's by
-    // now. If it says that its task is blocked here, then it is, for this worker alone writes its
-    // number, in fiber mode from one thread, which is the calling one; and it stays so until we
-    // return.
-    unsafe {
-        loop {
-            match position::read((*task).idx.load(Relaxed)) {
-                Position::Waits(home, node) if home == w.home_number => {
-                    let node: *const Parked = node.cast();
-                    debug_assert!((*node).home.is_some_and(|home| std::ptr::eq(home.shared(), &w.shared)));
-                    let key = cancel_scope::Key::of(&*task);
-                    if !cancel_scope::is_cancelled(key) || spares(&*task) {
-                        return;
-                    }
-                    if checkpoint::end(node) {
-                        w.own().make_ready(Resumable::from_raw(node.cast_mut()));
-                    }
+}
+
+/// Ends the wait of a task that is cancelled, if it is blocked on this worker, in fiber mode. (The
+/// record may be another task's by now.)
+pub(super) fn look(w: &Worker, mut task: &Header) {
+    if !w.are_fibers() {
+        return look_anywhere(task);
+    }
+    loop {
+        match position::read(task.idx.load(Relaxed)) {
+            Position::Waits(home, node) if home == w.home_number => {
+                let node: *const Parked = node.cast();
+                let key = cancel_scope::Key::of(task);
+                if !cancel_scope::is_cancelled(key) || spares(task) {
                     return;
                 }
-                // It waits for the end of the other one, which is what a join passes its
-                // cancellation on to.
-                Position::Under(home, other) if home == w.home_number => {
-                    if !cancel_scope::is_cancelled(cancel_scope::Key::of(&*task)) {
-                        return;
+                // SAFETY: the record says that its task is blocked here, so it is: this worker
+                // alone writes its number, in fiber mode from one thread, which is the calling one;
+                // and it stays so until we return. Who ends its wait is the one who wakes it.
+                unsafe {
+                    debug_assert!((*node).home.is_some_and(|home| std::ptr::eq(home.shared(), &w.shared)));
+                    if checkpoint::end(node) {
+                        w.make_ready(Resumable::from_raw(node.cast_mut()));
                     }
-                    (*other).marks.fetch_or(Marks::CANCELLED, AcqRel);
-                    task = other;
                 }
-                _ => return,
+                return;
             }
+            // It waits for the end of the other one, which is what a join passes its cancellation
+            // on to.
+            Position::Under(home, other) if home == w.home_number => {
+                if !cancel_scope::is_cancelled(cancel_scope::Key::of(task)) {
+                    return;
+                }
+                // SAFETY: as above, the task is set aside here until we return, and so is the one
+                // on top of it.
+                task = unsafe { &*other };
+                task.marks.fetch_or(Marks::CANCELLED, AcqRel);
+            }
+            _ => return,
         }
     }
 }
 
 /// Ends the wait of a task that is cancelled, in threads mode: from any thread.
-///
-/// # Safety
-/// `task` is record memory of the heap.
-pub(super) unsafe fn look_anywhere(task: *const Header) {
+pub(super) fn look_anywhere(task: &Header) {
     if !on("look-fence") {
         // SeqCst: pairs with those of a task that blocks: the mark against the place.
         fence(SeqCst);
     }
-    // SAFETY: `task` is record memory (this function's contract), which is never unmapped, and the
-    // words that `hold` touches are atomic.
-    if let Some(word) = checkpoint::hold(unsafe { &*task }) {
-        // SAFETY: `hold` has just taken the place of `task`, which was `word`.
-        unsafe { look_at_held(task, word) };
+    if let Some(held) = checkpoint::hold(task) {
+        look_at_held(held);
     }
 }
 
-/// # Safety
-/// `task` is held by the calling thread, and `word` is its place: it does not go on, nor does what
-/// its place names.
-pub(super) unsafe fn look_at_held(mut task: *const Header, mut word: usize) {
-    // SAFETY: `task` is held (this function's contract), so it is alive, and so is the node at
-    // which it waits, or the task on top of it, which cannot end before it takes this place back.
-    // After the last store to its place only a node is touched whose wait was ended here, and which
-    // therefore stands until it is woken below.
-    unsafe {
-        let ended = loop {
-            let Some(extent) = cancel_scope::cancelled(cancel_scope::Key::of(&*task)) else { break None };
-            match position::read(word) {
-                Position::Waits(_, node) => {
-                    let node: *const Parked = node.cast();
-                    break (!spares_thread(extent, node) && checkpoint::end(node)).then_some(node);
-                }
-                Position::Under(_, other) => {
-                    (*other).marks.fetch_or(Marks::CANCELLED, AcqRel);
-                    // SeqCst: as in `look_anywhere`.
-                    fence(SeqCst);
-                    // It cannot end meanwhile: what is below it takes its place back first.
-                    let Some(above) = checkpoint::hold(&*other) else { break None };
-                    // Release: we are through with the lower one.
-                    (*task).idx.store(word, Release);
-                    (task, word) = (other, above);
-                }
-                _ => break None,
+/// The same of a task that is held: it does not go on, nor does what its place names.
+pub(super) fn look_at_held(mut held: HeldPlace<'_>) {
+    let ended = loop {
+        let Some(extent) = cancel_scope::cancelled(cancel_scope::Key::of(held.task())) else { break None };
+        match held.position() {
+            Position::Waits(_, node) => {
+                let node: *const Parked = node.cast();
+                // SAFETY: the task is held, so it is alive, and so is the node at which it waits.
+                let ends = unsafe { !spares_thread(extent, &*node) && checkpoint::end(node) };
+                break ends.then_some(node);
             }
-        };
-        // Release: we are through.
-        (*task).idx.store(word, ord(Release, "held-release"));
-        if let Some(node) = ended {
-            worker::wake_node(worker::current().as_deref(), Resumable::from_raw(node.cast_mut()));
+            Position::Under(_, other) => {
+                // SAFETY: the task is held, so the one on top of it cannot end: what is below it
+                // takes its place back first.
+                let other = unsafe { &*other };
+                other.marks.fetch_or(Marks::CANCELLED, AcqRel);
+                // SeqCst: as in `look_anywhere`.
+                fence(SeqCst);
+                let Some(above) = checkpoint::hold(other) else { break None };
+                // Release: we are through with the lower one.
+                std::mem::replace(&mut held, above).give_back(Release);
+            }
+            _ => break None,
         }
+    };
+    // Release: we are through.
+    held.give_back(ord(Release, "held-release"));
+    if let Some(node) = ended {
+        // SAFETY: its wait was ended here, so it stands until it is woken, and nobody else wakes
+        // it.
+        worker::wake_node(worker::current().as_deref(), unsafe { Resumable::from_raw(node.cast_mut()) });
     }
 }
 
 /// As `spares`, in threads mode.
-unsafe fn spares_thread(extent: cancel_scope::Extent, node: *const Parked) -> bool {
-    // SAFETY: the wait stands.
-    checkpoint::nothing_unwinds() || extent.leaves_panic(unsafe { (*node).panicking.get() } != 0)
+fn spares_thread(extent: cancel_scope::Extent, node: &Parked) -> bool {
+    checkpoint::nothing_unwinds() || extent.leaves_panic(node.panicking.get() != 0)
 }
 
 /// Must this wait not be ended, because its thread is panicking? (A panic in a destructor then

@@ -11,12 +11,14 @@
 //! **Who may touch what.** The worker alone; a fiber ends on the worker on which it began. In
 //! threads mode under a lock, by anybody.
 
+use super::request::HomeAccess;
 use super::sweep::Sweep;
 use super::{checkpoint, request};
-use crate::record::current::CurrentTask;
+use crate::record::current::{CurrentTask, RunsHere};
 use crate::record::header::{Header, Marks};
 use crate::record::position;
 use crate::record::position::Position;
+use crate::record::task::{RecordAddress, TaskRef};
 use crate::sched::pool::Handle;
 use crate::sched::worker::{Peer, Role, Worker};
 use myriad_base::sys::atomic::{AtomicBool, Ordering::*, fence};
@@ -119,30 +121,33 @@ impl ScopedTasks {
     }
 
     /// A task that bears the mark `FRAMED` blocks for the first time: its frame comes into the
-    /// list, if the task is still in it. Returns what was in the task's place before the frame.
-    ///
-    /// # Safety
-    /// The task runs on this worker.
+    /// list, if the task is still in it. Returns what was in the task's place before the frame;
+    /// `None` for a task without the mark.
     #[cold]
-    pub(super) unsafe fn link(&self, w: &Worker, task: *const Header) -> usize {
-        // SAFETY: where the task's place is a frame's, the frame stands.
+    pub(super) fn link(w: &Worker, task: RunsHere<'_>) -> Option<usize> {
+        if task.header().marks.load(Relaxed) & Marks::FRAMED == 0 {
+            return None;
+        }
+        let this = Frame::of(task);
+        let (list, task) = (&w.scoped, task.header());
+        if this.is_null() {
+            // Its frame was left, without a wait.
+            task.marks.fetch_and(!Marks::FRAMED, Relaxed);
+            return Some(position::RUNS);
+        }
+        let _guard = list.lock(w);
+        // SAFETY: where the place of what runs here is a frame's, the frame stands, and is in no
+        // list yet. The list is the calling worker's, or locked.
         unsafe {
-            let this = Frame::of(task);
-            if this.is_null() {
-                // Its frame was left, without a wait.
-                (*task).marks.fetch_and(!Marks::FRAMED, Relaxed);
-                return position::RUNS;
-            }
-            let _guard = self.lock(w);
-            let next = *self.first.get();
+            let next = *list.first.get();
             (*this).links.write(Links { next, prev: null_mut(), worker: w.as_static() });
             if !next.is_null() {
                 (*Frame::links(next)).prev = this;
             }
-            *self.first.get() = this;
-            (*task).marks.fetch_and(!Marks::FRAMED, Relaxed);
-            Frame::mark_if_cancelled(this);
-            (*this).before
+            *list.first.get() = this;
+            task.marks.fetch_and(!Marks::FRAMED, Relaxed);
+            (*this).mark_if_cancelled();
+            Some((*this).before)
         }
     }
 
@@ -175,17 +180,31 @@ impl ScopedTasks {
     ///
     /// # Safety
     /// The worker has ended, so that nobody changes the list.
-    pub(crate) unsafe fn for_each_scoped(&self, mut each: impl FnMut(*const Header, *const ScopeHead)) {
-        let mut frame = self.first();
-        while !frame.is_null() {
-            // SAFETY: frames in the list stand; the worker has ended, so the list does not change.
-            unsafe {
-                if !(*frame).scope.is_null() {
-                    each((*frame).task, (*frame).scope);
-                }
-                frame = (*Frame::links(frame)).next;
+    pub(crate) unsafe fn for_each_scoped(&self, mut each: impl FnMut(TaskRef<'_>, &ScopeHead)) {
+        // SAFETY: the worker has ended (this function's contract), so the list does not change.
+        for frame in unsafe { self.frames() } {
+            if let Some(scope) = frame.scope() {
+                each(frame.task(), scope);
             }
         }
+    }
+
+    /// The frames of the list. They stand while they are in it, and so do their tasks and scopes.
+    ///
+    /// # Safety
+    /// The list is the calling worker's, or locked; it does not change while the frames are looked
+    /// at.
+    unsafe fn frames(&self) -> impl Iterator<Item = &Frame> {
+        let mut next = self.first();
+        std::iter::from_fn(move || {
+            // SAFETY: the list does not change meanwhile (this function's contract), and frames in
+            // it stand, with their links.
+            unsafe {
+                let frame = next.as_ref()?;
+                next = Frame::next(next);
+                Some(frame)
+            }
+        })
     }
 
     /// The first of the list.
@@ -199,56 +218,46 @@ impl ScopedTasks {
         if w.are_fibers() { None } else { Some(self.lock.lock()) }
     }
 
-    /// Looks at a task whose record stands in a frame, if it is in the list.
-    ///
-    /// # Safety
-    /// The caller is the worker, or anybody in threads mode.
-    pub(super) unsafe fn look_at(&self, w: &'static Peer, task: *const Header) {
-        let guard = self.lock(w);
-        // SAFETY: owner only, or under the lock; frames in the list stand.
-        unsafe {
-            let mut frame = *self.first.get();
-            while !frame.is_null() && !std::ptr::eq((*frame).task, task) {
-                frame = (*Frame::links(frame)).next;
-            }
-            if frame.is_null() {
-                return;
-            }
-            if guard.is_none() {
-                return request::look(w, task);
-            }
-            // SeqCst: as in `request::look`.
-            fence(SeqCst);
-            // Held under the lock: so it does not go before we have looked.
-            let held = checkpoint::hold(&*task);
-            drop(guard);
-            if let Some(word) = held {
-                request::look_at_held(task, word);
-            }
+    /// Looks at a task whose record stands in a frame, if it is in the list, which is that of the
+    /// home.
+    pub(super) fn look_at(home: HomeAccess<'_>, task: *const Header) {
+        let list = &home.peer().scoped;
+        let guard = list.lock(home.peer());
+        // SAFETY: the list is the calling worker's, or locked (`HomeAccess`), and nothing begins or
+        // ends meanwhile.
+        let Some(frame) = unsafe { list.frames() }.find(|frame| std::ptr::eq(frame.task, task)) else { return };
+        if let Some(w) = home.own() {
+            return request::look(w, frame.task().header());
+        }
+        // SeqCst: as in `request::look`.
+        fence(SeqCst);
+        // Held under the lock: so it does not go before we have looked.
+        let held = checkpoint::hold(frame.task().header());
+        drop(guard);
+        if let Some(held) = held {
+            request::look_at_held(held);
         }
     }
 
-    /// Marks the tasks of cancelled scopes, and shows all that are marked: in threads mode, where a
-    /// wait costs microseconds anyway. In fiber mode it is the [sweep](super::sweep) that does it.
-    ///
-    /// # Safety
-    /// Threads mode. `show` neither begins nor ends a task.
-    pub(super) unsafe fn each_cancelled(&self, w: &Peer, mut show: impl FnMut(*const Header)) {
+    /// Marks the tasks of cancelled scopes, and looks at all that are marked: in threads mode,
+    /// where a wait costs microseconds anyway. In fiber mode it is the [sweep](super::sweep) that
+    /// does it.
+    pub(super) fn each_cancelled(home: HomeAccess<'_>) {
+        let list = &home.peer().scoped;
         let mut found = Vec::new();
         {
-            let _guard = self.lock(w);
-            // SAFETY: under the lock; frames in the list stand, and what they point to.
-            unsafe {
-                let mut frame = *self.first.get();
-                while !frame.is_null() {
-                    if Frame::mark_if_cancelled(frame) {
-                        found.push((*frame).task.cast_const());
-                    }
-                    frame = (*Frame::links(frame)).next;
-                }
+            let _guard = list.lock(home.peer());
+            // SAFETY: the list is the calling worker's, or locked (`HomeAccess`), and nothing
+            // begins or ends meanwhile.
+            let frames = unsafe { list.frames() }.filter(|frame| frame.mark_if_cancelled());
+            found.extend(frames.map(|frame| frame.task().record_address()));
+        }
+        for task in found {
+            // (The record of a scope's task is of the heap.)
+            if let RecordAddress::Heap(task) = task {
+                request::look_anywhere(task.header());
             }
         }
-        found.into_iter().for_each(&mut show);
     }
 }
 
@@ -263,13 +272,10 @@ impl Frame {
         unsafe { (&raw mut (*this).links).cast() }
     }
 
-    /// The frame of a running task that is marked `FRAMED`; null once the frame was left.
-    ///
-    /// # Safety
-    /// `task` is the running task's record, on the calling thread.
-    unsafe fn of(task: *const Header) -> *mut Frame {
-        // SAFETY: `task` runs (this function's contract), so its record lives.
-        match position::read(unsafe { (*task).idx.load(Relaxed) }) {
+    /// The frame of a running task that is marked `FRAMED`; null once the frame was left. It stands
+    /// until the running task leaves it.
+    fn of(task: RunsHere<'_>) -> *mut Frame {
+        match position::read(task.header().idx.load(Relaxed)) {
             Position::On(frame) => std::ptr::with_exposed_provenance_mut(frame),
             Position::Unknown => null_mut(),
             other => unreachable!("a framed task is at {other:?}"),
@@ -289,52 +295,37 @@ impl Frame {
     }
 
     /// Its task.
-    ///
-    /// # Safety
-    /// The frame stands.
-    pub(super) unsafe fn task(this: *const Frame) -> *const Header {
-        // SAFETY: the frame stands (this function's contract), and `task` does not change.
-        unsafe { (*this).task }
+    pub(super) fn task(&self) -> TaskRef<'_> {
+        // SAFETY: a frame is made by `with`, whose caller has a record that stands as long.
+        unsafe { TaskRef::from_raw(self.task) }
+    }
+
+    /// What its scope says, if it has one.
+    fn scope(&self) -> Option<&ScopeHead> {
+        // SAFETY: a frame is made by `with`, whose caller has a scope, or null, that stands as
+        // long.
+        unsafe { self.scope.as_ref() }
     }
 
     /// Is its scope cancelled?
-    ///
-    /// # Safety
-    /// The frame stands.
-    pub(super) unsafe fn is_cancelled(this: *const Frame) -> bool {
-        // SAFETY: the frame stands (this function's contract), and so does the scope, which waits
-        // for its tasks. Acquire: pairs with `Scope::cancel`.
-        unsafe { !(*this).scope.is_null() && (*(*this).scope).cancelled.load(Acquire) }
+    pub(super) fn is_cancelled(&self) -> bool {
+        // Acquire: pairs with `Scope::cancel`.
+        self.scope().is_some_and(|scope| scope.cancelled.load(Acquire))
     }
 
     /// If its scope is cancelled, so is the task. True: it was not marked before.
-    ///
-    /// # Safety
-    /// The frame stands.
-    unsafe fn mark_if_cancelled(this: *const Frame) -> bool {
-        // SAFETY: the frame stands (this function's contract), and so does the record of the task
-        // whose frame it is.
-        unsafe {
-            Frame::is_cancelled(this)
-                && (*(*this).task).marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED == 0
-        }
+    fn mark_if_cancelled(&self) -> bool {
+        self.is_cancelled() && self.task().marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED == 0
     }
 }
 
 /// The running task looks whether it is cancelled: its scope may be, and is not asked about tasks
 /// that never blocked.
-///
-/// # Safety
-/// `task` is the record whose cancellation counts for what runs on the calling thread.
-pub(super) unsafe fn look_at_scope(task: *const Header) {
-    // SAFETY: `task` belongs to what runs here (this function's contract), so the record lives; a
-    // frame that its place names stands until the running task leaves it.
-    unsafe {
-        if (*task).marks.load(Relaxed) & Marks::FRAMED != 0 {
-            let frame = Frame::of(task);
-            if !frame.is_null() {
-                Frame::mark_if_cancelled(frame);
-            }
+pub(super) fn look_at_scope(task: RunsHere<'_>) {
+    if task.header().marks.load(Relaxed) & Marks::FRAMED != 0 {
+        // SAFETY: a frame that the place of what runs here names stands until that leaves it.
+        if let Some(frame) = unsafe { Frame::of(task).as_ref() } {
+            frame.mark_if_cancelled();
         }
     }
 }

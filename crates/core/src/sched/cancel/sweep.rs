@@ -24,7 +24,7 @@ use crate::sched::worker::{SELDOM, Worker};
 use myriad_base::stack::pool::{COLOURS, MIN_STACK};
 use myriad_base::sys::atomic::Ordering::*;
 use std::cell::Cell;
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 
 /// Tasks in a portion, at most.
 const MOST: usize = SELDOM as usize;
@@ -69,51 +69,12 @@ impl ScopedTasks {
         self.sweep.again.set(true);
     }
 
-    /// Ends the waits of the next portion of tasks whose scope is cancelled. True: there may be
-    /// more.
-    ///
-    /// # Safety
-    /// The caller is the worker, in fiber mode.
-    pub(super) unsafe fn sweep(&self, w: &Worker) -> bool {
-        let mut found = [null::<Header>(); MOST];
-        // SAFETY: the worker is calling, in fiber mode (this function's contract); nothing
-        // begins or ends meanwhile, so frames in the list stand.
-        let found = unsafe { self.find(&mut found[..MOST.min(w.tick_interval.get() as usize)]) };
-        for task in found.iter_mut() {
-            // SAFETY: `find` names tasks of frames in the list, which stand while nothing begins or
-            // ends here. Acquire, Release: as in `request::cancel`.
-            unsafe {
-                if (**task).marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED != 0 {
-                    *task = null();
-                } else if let Some(node) = waits_at(*task) {
-                    prefetch_line(node.cast::<u8>().cast_mut());
-                    prefetch_line(node.cast::<u8>().cast_mut().wrapping_add(LINE));
-                }
-            }
-        }
-        for &task in found.iter().filter(|task| !task.is_null()) {
-            // SAFETY: the tasks are those of `find`, whose frames stand; a task that waits has been
-            // set aside, and goes on later.
-            unsafe {
-                let node = waits_at(task);
-                request::look(w.as_static(), task);
-                if let Some(node) = node {
-                    let saved = (*node).saved.with(|saved| *saved);
-                    for at in (0..GOES_ON).step_by(LINE) {
-                        prefetch_line(saved.wrapping_add(at));
-                    }
-                }
-            }
-        }
-        self.sweep.again.get() || !self.sweep.next.get().is_null()
-    }
-
     /// The next tasks of cancelled scopes.
     ///
     /// # Safety
     /// The caller is the worker, in fiber mode. Nothing begins or ends on the worker until the
     /// caller is through with what was found.
-    unsafe fn find<'a>(&self, found: &'a mut [*const Header]) -> &'a mut [*const Header] {
+    unsafe fn find<'a, 't>(&'t self, found: &'a mut [Option<&'t Header>]) -> &'a mut [Option<&'t Header>] {
         let mut frame = self.sweep.next.get();
         let mut n = 0;
         let mut walk = WALK;
@@ -136,9 +97,10 @@ impl ScopedTasks {
                 // itself is known only one by one, as slowly as memory is.
                 let step = next.addr().wrapping_sub(frame.addr()).wrapping_add(MIN_STACK / 2) & !(MIN_STACK - 1);
                 prefetch_line(next.cast::<u8>().wrapping_add(step.wrapping_mul(AHEAD)));
-                if Frame::is_cancelled(frame) {
-                    found[n] = Frame::task(frame);
-                    prefetch_line(found[n].cast::<u8>().cast_mut());
+                if (*frame).is_cancelled() {
+                    let task = (*frame).task().as_ptr();
+                    found[n] = Some(&*task);
+                    prefetch_line(task.cast());
                     n += 1;
                 }
                 frame = next;
@@ -149,14 +111,43 @@ impl ScopedTasks {
     }
 }
 
+/// Ends the waits of the next portion of this worker's tasks whose scope is cancelled, in fiber
+/// mode. True: there may be more.
+pub(super) fn sweep(w: &Worker) -> bool {
+    if !w.are_fibers() {
+        return false;
+    }
+    let mut found = [None; MOST];
+    // SAFETY: the worker is calling, in fiber mode; nothing begins or ends before all that was
+    // found has been looked at.
+    let found = unsafe { w.scoped.find(&mut found[..MOST.min(w.tick_interval.get() as usize)]) };
+    for task in found.iter_mut() {
+        // Acquire, Release: as in `request::cancel`.
+        if task.is_some_and(|task| task.marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED != 0) {
+            *task = None;
+        } else if let Some(node) = task.and_then(waits_at) {
+            prefetch_line(node.cast::<u8>().cast_mut());
+            prefetch_line(node.cast::<u8>().cast_mut().wrapping_add(LINE));
+        }
+    }
+    for task in found.iter().flatten() {
+        let node = waits_at(task);
+        request::look(w, task);
+        if let Some(node) = node {
+            // SAFETY: the task has been set aside, and goes on later: so its node stands.
+            let saved = unsafe { (*node).saved.with(|saved| *saved) };
+            for at in (0..GOES_ON).step_by(LINE) {
+                prefetch_line(saved.wrapping_add(at));
+            }
+        }
+    }
+    w.scoped.sweep.again.get() || !w.scoped.sweep.next.get().is_null()
+}
+
 /// Where it waits, if it does.
-///
-/// # Safety
-/// `task` is the record of a frame that stands.
-unsafe fn waits_at(task: *const Header) -> Option<*const Parked> {
-    // SAFETY: the frame stands, and its record as long (this function's contract). Relaxed: its
-    // home has written it.
-    match position::read(unsafe { (*task).idx.load(Relaxed) }) {
+fn waits_at(task: &Header) -> Option<*const Parked> {
+    // Relaxed: its home has written it.
+    match position::read(task.idx.load(Relaxed)) {
         Position::Waits(_, node) => Some(node.cast()),
         _ => None,
     }

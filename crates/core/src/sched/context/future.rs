@@ -5,7 +5,7 @@
 //! the next poll by the queue and the state word, as the future itself is. During a poll the worker
 //! has it, as that of any task, and `idx` says where the poll waits ([`crate::record::position`]).
 
-use super::{Context, end, enter, whole};
+use super::{Context, UnusedContext, end, enter, whole};
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Mode};
 use crate::record::position::UNCLAIMED;
@@ -17,13 +17,13 @@ use myriad_base::sys::atomic::Ordering::Relaxed;
 /// # Safety
 /// The record is a future, without a context, and the caller's: polled by it, or not queued yet.
 /// The context is its own.
-pub(super) unsafe fn attach(record: *mut Header, context: *mut Context) {
+pub(super) unsafe fn attach(record: *mut Header, context: UnusedContext) {
     // SAFETY: the record is the caller's, and is not queued while its poll is not over (this
     // function's contract), so `run` and `idx` are ours to write; the context is the future's own.
     unsafe {
-        (*context).head.run.set(Some((*record).run.get()));
+        context.head.run.set(Some((*record).run.get()));
         (*record).run.set(run);
-        (*record).idx.store(context.expose_provenance().wrapping_neg(), Relaxed);
+        (*record).idx.store(context.into_raw().expose_provenance().wrapping_neg(), Relaxed);
     }
 }
 
@@ -32,14 +32,14 @@ pub(super) unsafe fn attach(record: *mut Header, context: *mut Context) {
 /// # Safety
 /// The record is a future with a context, and the caller's: taken out of its queue, or never to be
 /// polled again.
-unsafe fn detach(record: *mut Header) -> *mut Context {
+unsafe fn detach(record: *mut Header) -> UnusedContext {
     // SAFETY: the record is the caller's (this function's contract). `attach` has left the
     // context's address in `idx`, where nobody else writes between two polls, and the context
     // stands until it has ended.
     unsafe {
         let address = (*record).idx.load(Relaxed).wrapping_neg();
-        let context = std::ptr::with_exposed_provenance_mut::<Context>(address);
-        (*record).run.set((*context).head.run.get().expect("left by `attach`"));
+        let context = UnusedContext::from_raw(std::ptr::with_exposed_provenance_mut::<Context>(address));
+        (*record).run.set(context.head.run.get().expect("left by `attach`"));
         (*record).idx.store(UNCLAIMED, Relaxed);
         context
     }
@@ -60,7 +60,7 @@ unsafe fn run(record: *mut Header, mode: Mode) -> Ended {
         }
         // Never to be polled (again): dropped by a shutdown, on whatever thread.
         let ended = run(record, mode);
-        Context::end_unused(context, worker::current());
+        context.end(worker::current());
         ended
     }
 }
@@ -97,7 +97,7 @@ unsafe fn leave_with(record: *mut Header) {
     // which is the one that the worker runs. From here on the record has it.
     unsafe {
         let w = here();
-        attach(record, whole(w.running.get()));
+        attach(record, UnusedContext::from_raw(whole(w.running.get())));
         w.running.set(CurrentTask::of_task(record));
     }
 }

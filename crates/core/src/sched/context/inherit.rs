@@ -12,70 +12,50 @@
 //! So those that inherit nothing need no field for it, and no test when they begin.
 
 use super::generator::Generator;
-use super::{Context, end, enter, find, future, with_own};
+use super::{Context, UnusedContext, end, enter, find, future, with_own};
 use crate::record::create;
-use crate::record::header::{Ended, Header, Kind, Mode};
+use crate::record::header::{Ended, Header, Kind, Mode, Run};
 use crate::record::memory::{self, CLASSES, UNIT};
-use crate::record::task::Created;
+use crate::record::task::{Created, NewFuture, TaskRef, Unheld};
 use crate::sched::unwind::Payload;
 use crate::sched::user_code;
 use crate::sched::worker::{self, Role, Worker};
 use std::ptr::null_mut;
 
 impl Context {
-    /// The end of a context in which nothing runs (any more).
-    ///
-    /// # Safety
-    /// The context is nobody's, and is used no more.
-    pub(super) unsafe fn end_unused(this: *mut Context, w: Option<Role>) {
-        // SAFETY: the context is nobody's; it stands until its memory is freed.
-        unsafe {
-            let w = (*this).clear(w);
-            Context::free(this, w.as_deref());
+    /// A context for a child of this task; `None` if there is nothing to inherit.
+    fn heir(&self, w: Option<&Worker>) -> Option<UnusedContext> {
+        let bindings = self.with_bindings(|bindings| bindings.clone());
+        let fork = self.with_rng(|rng| rng.as_mut().map(Generator::fork));
+        if bindings.is_none() && fork.is_none() {
+            return None;
         }
+        let child = Context::fresh(w, null_mut());
+        child.with_rng(|rng| *rng = fork);
+        child.with_bindings(|b| *b = bindings);
+        Some(child)
     }
 
-    /// A context for a child of this task; null if there is nothing to inherit.
-    ///
-    /// # Safety
-    /// `this` is the context of the calling task or thread (C1).
-    unsafe fn heir(this: *mut Context, w: Option<&Worker>) -> *mut Context {
-        // SAFETY: the context is the caller's own (this function's contract), so it stands, and no
-        // other thread touches it.
-        let this = unsafe { &*this };
-        let bindings = this.with_bindings(|bindings| bindings.clone());
-        let fork = this.with_rng(|rng| rng.as_mut().map(Generator::fork));
-        if bindings.is_none() && fork.is_none() {
-            return null_mut();
-        }
-        let child = Context::new(w, null_mut());
-        // SAFETY: `new` has just made the context, and nobody else knows it.
-        unsafe {
-            (*child).with_rng(|rng| *rng = fork);
-            (*child).with_bindings(|b| *b = bindings);
-        }
-        child
+    /// It waits for this record to begin, whose `run` is this one meanwhile.
+    fn wait_for(&self, record: TaskRef<'_>, run: Run) {
+        self.set_record(record.as_ptr());
+        self.head.run.set(Some(record.run.replace(run)));
     }
 }
 
-/// A context for a child of whatever calls, if there is something to inherit; else null.
-fn heir(w: Option<&Worker>) -> *mut Context {
-    let parent = find();
-    // SAFETY: what `find` returns is the caller's own context.
-    if parent.is_null() { null_mut() } else { unsafe { Context::heir(parent, w) } }
+/// A context for a child of whatever calls, if there is something to inherit.
+fn heir(w: Option<&Worker>) -> Option<UnusedContext> {
+    // SAFETY: what `find` returns is the caller's own context, or null.
+    unsafe { find().as_ref() }?.heir(w)
 }
 
 /// A context for a child, as [`heir`] makes it; with a seed, one with a generator of that seed.
-fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> *mut Context {
-    let mut context = heir(w);
-    if let Some(seed) = seed {
-        if context.is_null() {
-            context = Context::new(w, null_mut());
-        }
-        // SAFETY: `new` or `heir` has just made the context, and nobody else knows it.
-        unsafe { (*context).with_rng(|rng| *rng = Some(Generator::from_seed(seed))) };
-    }
-    context
+fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> Option<UnusedContext> {
+    let context = heir(w);
+    let Some(seed) = seed else { return context };
+    let context = context.unwrap_or_else(|| Context::fresh(w, null_mut()));
+    context.with_rng(|rng| *rng = Some(Generator::from_seed(seed)));
+    Some(context)
 }
 
 /// The last word of a record.
@@ -85,7 +65,7 @@ fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> *mut Context {
 unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
     // SAFETY: the record is live (this function's contract), and `kind` does not change while it
     // is.
-    let class = unsafe { (*record).kind.class() };
+    let class = unsafe { (*record).kind().class() };
     record.cast::<u8>().wrapping_add((class + 1) * UNIT - size_of::<*mut Context>()).cast()
 }
 
@@ -93,22 +73,17 @@ unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
 /// It may have another record now.
 #[cold]
 pub(crate) fn closure(w: Option<&Worker>, task: Created, seed: Option<u64>) -> Created {
-    assert!(!task.header().kind.has(Kind::ON_STACK), "a record in a frame cannot be moved");
-    let context = heir_with(w, seed);
-    if context.is_null() {
-        return task;
-    }
-    let class = task.header().kind.class();
+    assert!(!task.header().kind().has(Kind::ON_STACK), "a record in a frame cannot be moved");
+    let Some(context) = heir_with(w, seed) else { return task };
+    let class = task.header().kind().class();
     let old = task.into_raw();
     // SAFETY: nobody else knows the record (`Created`), so the closure may be moved; it is in
     // memory for records, not in a frame. The record has room for the word: it is one class larger
     // now, or of the largest class, which keeps its last word free. The context is fresh.
     unsafe {
         let record = if class + 1 < CLASSES { larger(w, old, class) } else { old };
-        (*context).set_record(record);
-        (*context).head.run.set(Some((*record).run.get()));
-        (*record).run.set(run_closure);
-        last_word(record).write(context);
+        context.wait_for(TaskRef::from_raw(record), run_closure);
+        last_word(record).write(context.into_raw());
         Created::from_raw(record)
     }
 }
@@ -138,7 +113,7 @@ unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Hea
         let (before, after) = (std::mem::offset_of!(Header, kind), std::mem::offset_of!(Header, idx));
         let (from, to) = (old.cast::<u8>(), new.cast::<u8>());
         to.copy_from_nonoverlapping(from, before);
-        create::write_flags(new, create::flags((*old).kind.flags().of_class(class + 1), (*old).runtime));
+        create::write_flags(new, create::flags((*old).kind().flags().of_class(class + 1), (*old).runtime()));
         to.add(after).copy_from_nonoverlapping(from.add(after), (class + 1) * UNIT - after);
         memory.dealloc(old.cast(), class);
         new
@@ -149,50 +124,41 @@ unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Hea
 unsafe fn run_closure(record: *mut Header, mode: Mode) -> Ended {
     // SAFETY: whoever calls a record's `run` has the task, in the state that `mode` says.
     // `attach_closure`, which has written this `run`, has left the context in the last word.
-    unsafe {
-        let context = last_word(record).read();
-        begin(record, context, mode)
-    }
+    unsafe { begin(record, UnusedContext::from_raw(last_word(record).read()), mode) }
 }
 
 /// # Safety
-/// The caller has the task of `record`, in the state that `mode` says. The record has this context,
-/// which waits for its beginning.
-unsafe fn begin(record: *mut Header, context: *mut Context, mode: Mode) -> Ended {
-    // SAFETY: the task is the caller's, and the context waits for its beginning (this function's
-    // contract): so both are ours. `head.run` is the closure's own, whose contract is this
-    // function's.
+/// The caller has the task of `record`, in the state that `mode` says. This context waited for its
+/// beginning.
+unsafe fn begin(record: *mut Header, context: UnusedContext, mode: Mode) -> Ended {
+    let run = context.head.run.take().expect("left with the context");
+    // SAFETY: the task is the caller's (this function's contract). `run` is the closure's own,
+    // whose contract is this function's.
     unsafe {
-        let run = (*context).head.run.take().expect("left with the context");
         (*record).run.set(run);
         match worker::current() {
-            Some(w) if mode == Mode::Run => enter(&w, context),
-            w => Context::end_unused(context, w),
+            Some(w) if mode == Mode::Run => _ = enter(&w, context),
+            w => context.end(w),
         }
         run(record, mode)
     }
 }
 
 /// Gives a future what it inherits from whatever calls; with a seed, a generator of its own.
-///
-/// # Safety
-/// `record` is a future's, without a context, complete, not queued, and known to nobody else.
 #[cold]
-pub(crate) unsafe fn future(w: Option<&Worker>, record: *mut Header, seed: Option<u64>) {
-    let context = heir_with(w, seed);
-    if !context.is_null() {
-        // SAFETY: the record is a future without a context, not queued yet and the caller's (this
-        // function's contract); the context is fresh.
-        unsafe {
-            (*context).set_record(record);
-            future::attach(record, context);
-        }
+pub(crate) fn future(w: Option<&Worker>, task: NewFuture, seed: Option<u64>) -> Unheld {
+    if let Some(context) = heir_with(w, seed) {
+        context.set_record(task.address());
+        // SAFETY: the future was never queued, is known to nobody but the caller, and has no
+        // context (`NewFuture`, which ends here).
+        unsafe { future::attach(task.address(), context) };
     }
+    task.into()
 }
 
 /// What a call on a thread for blocking calls inherits from whatever makes it, and does not wait
 /// for it.
-pub(crate) struct Inherited(*mut Context);
+pub(crate) struct Inherited(Option<UnusedContext>);
 
 // SAFETY: until the call begins the context is nobody's, and what it holds may be sent.
 unsafe impl Send for Inherited {}
@@ -205,14 +171,13 @@ impl Inherited {
 
     /// Makes the call, there. Its task-locals are its own.
     pub(crate) fn run<T>(mut self, f: impl FnOnce() -> T) -> Result<T, Payload> {
-        let context = std::mem::replace(&mut self.0, null_mut());
+        let context = self.0.take();
         if let Some(w) = worker::current() {
             return run_here(context, w, f);
         }
         let (result, context) = with_own(context, f);
-        if !context.is_null() {
-            // SAFETY: the call's, which is over.
-            unsafe { Context::end_unused(context, None) };
+        if let Some(context) = context {
+            context.end(None);
         }
         result
     }
@@ -221,24 +186,20 @@ impl Inherited {
 /// The call never began.
 impl Drop for Inherited {
     fn drop(&mut self) {
-        if !self.0.is_null() {
-            // SAFETY: the call never began, so nobody but this value has the context.
-            unsafe { Context::end_unused(self.0, worker::current()) };
+        if let Some(context) = self.0.take() {
+            context.end(worker::current());
         }
     }
 }
 
 /// There was no thread: on top of a task.
 #[cold]
-fn run_here<T>(context: *mut Context, w: Role, f: impl FnOnce() -> T) -> Result<T, Payload> {
+fn run_here<T>(context: Option<UnusedContext>, w: Role, f: impl FnOnce() -> T) -> Result<T, Payload> {
     let before = w.running.get();
-    let context = if context.is_null() { Context::new(Some(&w), null_mut()) } else { context };
-    // SAFETY: nobody else's; the record is that of the running task, or nobody's.
-    unsafe {
-        (*context).set_record(before.record().cast_mut());
-        (*context).head.cancel_record.set(before.cancel_record());
-        (*context).keep();
-    }
+    let context = context.unwrap_or_else(|| Context::fresh(Some(&w), null_mut()));
+    context.set_record(w.running_record().cast_mut());
+    context.head.cancel_record.set(w.runs_here().as_ptr());
+    context.keep();
     enter(&w, context);
     let result = user_code::body(f);
     end(w.refresh()).running.set(before);
@@ -248,20 +209,15 @@ fn run_here<T>(context: *mut Context, w: Role, f: impl FnOnce() -> T) -> Result<
 /// Gives a closure in a frame what it inherits from whatever calls.
 #[cold]
 pub(crate) fn nested(w: Option<&Worker>, task: Created) -> Created {
-    assert!(task.header().kind.has(Kind::ON_STACK), "a record in a frame has a word for its context");
-    let context = heir(w);
-    if context.is_null() {
-        return task;
-    }
+    assert!(task.header().kind().has(Kind::ON_STACK), "a record in a frame has a word for its context");
+    let Some(context) = heir(w) else { return task };
     let record = task.into_raw();
     // SAFETY: nobody else knows the record (`Created`); behind the header of a record in a frame, a
     // `StackTask`'s, there is a word for the context.
     unsafe {
-        (*context).set_record(record);
-        (*context).head.run.set(Some((*record).run.get()));
-        (*record).run.set(run_nested);
-        (*record).kind = (*record).kind.and(Kind::HEIR);
-        record.add(1).cast::<*mut Context>().write(context);
+        context.wait_for(TaskRef::from_raw(record), run_nested);
+        (*record).kind.set((*record).kind().and(Kind::HEIR));
+        record.add(1).cast::<*mut Context>().write(context.into_raw());
         Created::from_raw(record)
     }
 }
@@ -270,7 +226,7 @@ pub(crate) fn nested(w: Option<&Worker>, task: Created) -> Created {
 unsafe fn run_nested(record: *mut Header, mode: Mode) -> Ended {
     // SAFETY: whoever calls a record's `run` has the task, in the state that `mode` says. `nested`,
     // which has written this `run`, has left the context in the word behind the header.
-    unsafe { begin(record, record.add(1).cast::<*mut Context>().read(), mode) }
+    unsafe { begin(record, context_behind(record), mode) }
 }
 
 /// A closure in a frame begins by being called, not by its `run`.
@@ -282,8 +238,18 @@ pub(crate) unsafe fn enter_nested(w: &Worker, record: *mut Header) {
     // SAFETY: the record is claimed and the caller's (this function's contract); the flag says that
     // `nested` has written the word behind the header, a context that has not begun.
     unsafe {
-        if (*record).kind.has(Kind::HEIR) {
-            enter(w, record.add(1).cast::<*mut Context>().read());
+        if (*record).kind().has(Kind::HEIR) {
+            enter(w, context_behind(record));
         }
     }
+}
+
+/// The context that waits for a closure in a frame.
+///
+/// # Safety
+/// `nested` has written the word behind the header of `record`, and the closure begins now.
+unsafe fn context_behind(record: *mut Header) -> UnusedContext {
+    // SAFETY: `nested` has left the context there (this function's contract), and it is taken once,
+    // at the beginning.
+    unsafe { UnusedContext::from_raw(record.add(1).cast::<*mut Context>().read()) }
 }

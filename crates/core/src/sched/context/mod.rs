@@ -59,7 +59,7 @@ use generator::Generator;
 use locals::Locals;
 use std::cell::{Cell, UnsafeCell};
 use std::panic::Location;
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 
 /// See the module's header.
 #[repr(C)]
@@ -90,6 +90,47 @@ impl std::fmt::Debug for Context {
     }
 }
 
+/// A context that nobody uses: of a task that has not begun, of a future between two polls, or
+/// anew. It is moved to where it is used, and from there to its end.
+///
+/// **Invariant.** It stands, and no other value, and no task, has it.
+#[repr(transparent)]
+pub(crate) struct UnusedContext(NonNull<Context>);
+
+impl UnusedContext {
+    /// The context of this address.
+    ///
+    /// # Safety
+    /// It stands, and nobody uses it: whoever had it has given it away here.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(context: *mut Context) -> UnusedContext {
+        // SAFETY: what stands is not at address 0.
+        UnusedContext(unsafe { NonNull::new_unchecked(context) })
+    }
+
+    /// Its address. The right to it goes with that.
+    #[inline(always)]
+    fn into_raw(self) -> *mut Context {
+        self.0.as_ptr()
+    }
+
+    /// It ends, and nothing runs in it any more.
+    fn end(self, w: Option<Role>) {
+        let w = self.clear(w);
+        // SAFETY: it has been cleared, and nobody uses it (the type's invariant), which ends here.
+        unsafe { Context::free(self.into_raw(), w.as_deref()) };
+    }
+}
+
+impl std::ops::Deref for UnusedContext {
+    type Target = Context;
+    #[inline(always)]
+    fn deref(&self) -> &Context {
+        // SAFETY: it stands, and nobody else uses it (the type's invariant).
+        unsafe { self.0.as_ref() }
+    }
+}
+
 /// The context of which this word has the head.
 #[inline(always)]
 fn whole(word: CurrentTask) -> *mut Context {
@@ -98,7 +139,7 @@ fn whole(word: CurrentTask) -> *mut Context {
 
 impl Context {
     /// An empty one.
-    fn new(w: Option<&Worker>, record: *mut Header) -> *mut Context {
+    fn fresh(w: Option<&Worker>, record: *mut Header) -> UnusedContext {
         let context = match w {
             Some(w) => w.memory.alloc(CLASS),
             None => memory::foreign().alloc(CLASS),
@@ -116,8 +157,8 @@ impl Context {
             (&raw mut (*context).rng).write(UnsafeCell::new(None));
             (&raw mut (*context).number).write(Cell::new(0));
             (&raw mut (*context).locals).write(UnsafeCell::new(Locals::default()));
+            UnusedContext::from_raw(context)
         }
-        context
     }
 
     /// Gives the memory back.
@@ -238,7 +279,7 @@ pub(crate) fn find_or_make() -> *mut Context {
                     // What is spawned here inherits, too.
                     w.meet_context();
                 }
-                own.0.set(Context::new(w.as_deref(), null_mut()));
+                own.0.set(Context::fresh(w.as_deref(), null_mut()).into_raw());
                 own.0.get()
             })
             .unwrap_or(null_mut()),
@@ -247,28 +288,22 @@ pub(crate) fn find_or_make() -> *mut Context {
 
 /// For the running task, which has none.
 fn make(w: &Worker) -> *mut Context {
-    let record = w.running_record().cast_mut();
-    let context = Context::new(Some(w), record);
-    // SAFETY: the record is that of what `w` runs, which has no context yet; the context is fresh.
-    unsafe { adopt(w, context) };
-    context
+    adopt(w, Context::fresh(Some(w), null_mut()))
 }
 
 /// The running task, which has none, gets this context.
-///
-/// # Safety
-/// `context` is nobody's yet, and the task that `w` runs has none.
-unsafe fn adopt(w: &Worker, context: *mut Context) {
-    // SAFETY: the context is nobody's (this function's contract).
-    unsafe { (*context).set_record(w.running_record().cast_mut()) };
-    enter(w, context);
+fn adopt(w: &Worker, context: UnusedContext) -> *mut Context {
+    context.set_record(w.running_record().cast_mut());
+    enter(w, context)
 }
 
 /// From here on this context's task runs.
 #[inline]
-pub(crate) fn enter(w: &Worker, context: *mut Context) {
+pub(crate) fn enter(w: &Worker, context: UnusedContext) -> *mut Context {
+    let context = context.into_raw();
     w.meet_context();
     w.running.set(CurrentTask::of_context(context.cast()));
+    context
 }
 
 /// The running task ends, or what ran as a task of its own: so does its context. Afterwards the
@@ -336,28 +371,31 @@ thread_local! {
 ///
 /// In a destructor of a thread-local the thread may have none any more: then `f` sees none, and the
 /// context comes back as it is.
-fn with_own<T>(context: *mut Context, f: impl FnOnce() -> T) -> (Result<T, unwind::Payload>, *mut Context) {
-    let before = OWN.try_with(|own| own.0.replace(context));
+fn with_own<T>(
+    context: Option<UnusedContext>,
+    f: impl FnOnce() -> T,
+) -> (Result<T, unwind::Payload>, Option<UnusedContext>) {
+    let mut context = context;
+    let give = |own: &Own| own.0.replace(context.take().map_or(null_mut(), UnusedContext::into_raw));
+    let before = OWN.try_with(give);
     let result = user_code::body(f).map_err(|mut payload| {
         // It goes to the task that waits.
         cancel::end_cancellation(&mut payload);
         payload
     });
-    let after = before.map_or(context, |before| OWN.try_with(|own| own.0.replace(before)).unwrap_or(null_mut()));
-    (result, after)
+    let Ok(before) = before else { return (result, context) };
+    let after = OWN.try_with(|own| own.0.replace(before)).unwrap_or(null_mut());
+    // SAFETY: what was the thread's own is nobody's now.
+    (result, (!after.is_null()).then(|| unsafe { UnusedContext::from_raw(after) }))
 }
 
 impl Drop for Own {
     fn drop(&mut self) {
         let context = self.0.get();
-        if context.is_null() {
-            return;
-        }
-        // SAFETY: this thread's own, which ends. From here on `try_with` says so, and destructors
-        // find nothing.
-        unsafe {
-            let w = (*context).clear(worker::current());
-            Context::free(context, w.as_deref());
+        if !context.is_null() {
+            // SAFETY: this thread's own, which ends. From here on `try_with` says so, and
+            // destructors find nothing.
+            unsafe { UnusedContext::from_raw(context) }.end(worker::current());
         }
     }
 }

@@ -7,7 +7,7 @@
 //! time.
 
 use super::generator::Generator;
-use super::{Context, adopt, end, end_if_empty, enter, make, whole, with_own};
+use super::{Context, UnusedContext, adopt, end, end_if_empty, enter, make, whole, with_own};
 use crate::record::current::CurrentTask;
 use crate::record::header::Header;
 use crate::sched::pool::number_in;
@@ -15,17 +15,17 @@ use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code;
 use crate::sched::worker::{self, Role};
 use std::cell::Cell;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 /// See the module's header.
 pub(crate) struct Relocated {
     /// What the task is, before and after.
     word: Cell<CurrentTask>,
     /// What stands for its context, in the exception, until it goes on; else null.
-    part: Cell<*mut Context>,
+    part: Cell<Option<UnusedContext>>,
     rng: Cell<Option<Generator>>,
     /// A context that it made on a thread, where it had none.
-    made: Cell<*mut Context>,
+    made: Cell<Option<UnusedContext>>,
 }
 
 // SAFETY: touched by the task that lends before and after, by the one that borrows in between.
@@ -43,14 +43,8 @@ impl Relocated {
         let word = w.running.get();
         // It waits as its bare record: the context is elsewhere meanwhile, and may say that it sits
         // there.
-        // SAFETY: the word is that of the running task, which has not ended.
-        w.running.set(CurrentTask::of_task(unsafe { word.cancel_record() }.cast_mut()));
-        Relocated {
-            word: Cell::new(word),
-            part: Cell::new(null_mut()),
-            rng: Cell::new(None),
-            made: Cell::new(null_mut()),
-        }
+        w.running.set(CurrentTask::of_task(w.runs_here().as_ptr().cast_mut()));
+        Relocated { word: Cell::new(word), part: Cell::new(None), rng: Cell::new(None), made: Cell::new(None) }
     }
 
     /// Of the running task, which is about to wait.
@@ -62,19 +56,14 @@ impl Relocated {
             // SAFETY: the context is that of the running task, which is the caller.
             let context = unsafe { &*whole(word) };
             if context.borrows.get() > 0 {
-                // SAFETY: the word is that of the running task, which has not ended.
-                let part = Context::new(Some(&w), unsafe { word.record() }.cast_mut());
+                let part = Context::fresh(Some(&w), context.head.record.get());
                 let rng = context.with_rng(|rng| rng.clone());
-                // SAFETY: `new` has just made the part, and nobody else knows it. (The part stands
-                // for the whole, a context of the same task: it has the number.)
-                unsafe { (*part).number().set(number_in(context.number()).as_u64()) };
-                // SAFETY: `new` has just made the part, and nobody else knows it.
-                unsafe {
-                    (*part).with_rng(|part| *part = rng);
-                    (*part).keep();
-                    (*part).with_bindings(|b| *b = context.with_bindings(|bindings| bindings.clone()));
-                }
-                loan.part.set(part);
+                // (The part stands for the whole, a context of the same task: it has the number.)
+                part.number().set(number_in(context.number()).as_u64());
+                part.with_rng(|part| *part = rng);
+                part.keep();
+                part.with_bindings(|b| *b = context.with_bindings(|bindings| bindings.clone()));
+                loan.part.set(Some(part));
             }
         }
         loan
@@ -82,18 +71,16 @@ impl Relocated {
 
     /// Runs `f` as that task, on top of what runs here.
     pub(crate) fn run<T>(&self, f: impl FnOnce() -> T) -> T {
-        let part = self.part.replace(null_mut());
         let own = here().running.get();
-        if !part.is_null() {
-            enter(&here(), part);
-        } else {
+        let part = self.part.take().map(|part| enter(&here(), part));
+        if part.is_none() {
             become_(self.word.get());
         }
         // Here it is found and cancelled by what runs here, for which its own stack waits.
         let before = sit(own);
         let result = user_code::body(f);
         get_up(before);
-        if !part.is_null() {
+        if let Some(part) = part {
             // SAFETY: the part was entered above, and is kept, so it stands until it is ended
             // below.
             self.rng.set(unsafe { (*part).with_rng(|rng| rng.take()) });
@@ -113,18 +100,19 @@ impl Relocated {
 
     /// Runs `f` as that task, on a thread that is no worker.
     pub(crate) fn run_on_thread<T>(&self, f: impl FnOnce() -> T) -> Result<T, Payload> {
-        let part = self.part.replace(null_mut());
         let word = self.word.get();
-        let whole = if word.has_context() { whole(word) } else { null_mut() };
-        let (result, after) = with_own(if part.is_null() { whole } else { part }, f);
-        if !part.is_null() {
-            // SAFETY: the part stands for the task during the call, which is over, and nobody else
-            // has it.
-            unsafe {
-                self.rng.set((*part).with_rng(|rng| rng.take()));
-                Context::end_unused(part, None);
+        let part = self.part.take();
+        let is_part = part.is_some();
+        // SAFETY: the task's own context, which nobody uses while its own stack waits.
+        let whole = word.has_context().then(|| unsafe { UnusedContext::from_raw(whole(word)) });
+        let has_whole = whole.is_some();
+        let (result, after) = with_own(part.or(whole), f);
+        if is_part {
+            if let Some(part) = after {
+                self.rng.set(part.with_rng(|rng| rng.take()));
+                part.end(None);
             }
-        } else if whole.is_null() {
+        } else if !has_whole {
             self.made.set(after);
         }
         result
@@ -141,20 +129,16 @@ impl Relocated {
         let word = self.word.get();
         let rng = self.rng.take();
         become_(word);
-        let made = self.made.replace(null_mut());
-        if !made.is_null() {
-            // SAFETY: the task has none, and nobody else has this one.
-            unsafe { adopt(&here(), made) };
+        if let Some(made) = self.made.take() {
+            adopt(&here(), made);
         }
         if rng.is_some() {
             // SAFETY: the running task's context, which had a generator before.
             unsafe { (*whole(word)).with_rng(|own| *own = rng) };
         }
-        let part = self.part.replace(null_mut());
-        if !part.is_null() {
+        if let Some(part) = self.part.take() {
             // It never began: the runtime was shut down.
-            // SAFETY: the part was never entered, so nobody else has it.
-            unsafe { Context::end_unused(part, worker::current()) };
+            part.end(worker::current());
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Admission, Injector, Origin, Pool, RunTask};
 use crate::queue::policy::Arrival;
-use crate::record::header::{DETACHED, Header, Kind};
-use crate::record::task::Runnable;
+use crate::record::header::{Header, Kind};
+use crate::record::task::{Runnable, Unheld};
 use crate::sched::calls;
 use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Handle;
@@ -19,12 +19,8 @@ impl Handle {
     ///
     /// # Panics
     /// If the runtime is that of the process from which this one was forked. The task is dropped.
-    ///
-    /// # Safety
-    /// Nobody has a handle of the task yet.
-    pub(crate) unsafe fn inject(self, lane: Option<Lane>, task: Runnable) {
-        // SAFETY: nobody has a handle of the task (this function's contract).
-        let task = unsafe { self.refuse_elsewhere(task) };
+    pub(crate) fn inject(self, lane: Option<Lane>, task: Unheld) {
+        let task = self.refuse_elsewhere(task);
         self.inner().inject_into(lane, task, self.origin());
     }
 
@@ -38,26 +34,19 @@ impl Handle {
     ///
     /// # Panics
     /// As [`inject`](Self::inject).
-    ///
-    /// # Safety
-    /// Nobody has a handle of the task yet.
-    pub(crate) unsafe fn pin(self, task: Runnable, worker: usize) {
-        // SAFETY: nobody has a handle of the task (this function's contract).
-        let task = unsafe { self.refuse_elsewhere(task) };
+    pub(crate) fn pin(self, task: Unheld, worker: usize) {
+        let task = self.refuse_elsewhere(task);
         self.inner().pin(task, worker, self.origin());
     }
 
-    /// # Safety
-    /// Nobody has a handle of the task yet.
-    unsafe fn refuse_elsewhere(self, task: Runnable) -> Runnable {
+    /// The task, unless the runtime is another process's.
+    fn refuse_elsewhere(self, task: Unheld) -> Runnable {
         if self.inner().is_elsewhere() {
-            // Nobody has its handle (this function's contract), so nobody waits for it.
-            task.header().waiter.store(DETACHED, Relaxed);
-            finish::drop_unstarted(task);
+            finish::drop_unstarted(task.into_detached());
             self.inner().expect_here();
             unreachable!("a runtime of another process refuses");
         }
-        task
+        task.into()
     }
 }
 
@@ -120,7 +109,7 @@ impl Pool {
 
     /// Back, if the pool does not let it in.
     fn try_inject_into(&self, lane: Option<Lane>, task: Runnable, origin: Origin) -> Result<(), Runnable> {
-        debug_assert_eq!(task.header().runtime, self.number);
+        debug_assert_eq!(task.header().runtime(), self.number);
         let mut injector = self.injector.lock();
         if !self.admits(&injector, origin) {
             return Err(task);
@@ -272,7 +261,7 @@ impl Pool {
         shared.deque.any_from(from, |task| {
             // SAFETY: a record that was queued a moment ago: in memory for records, or in a frame,
             // which stays. Volatile, for its owner may begin and end it meanwhile, and write there.
-            let kind = unsafe { (&raw const (*task).kind).read_volatile() };
+            let kind = unsafe { (&raw const (*task).kind).cast::<Kind>().read_volatile() };
             !kind.has(Kind::GUEST)
         })
     }

@@ -30,7 +30,7 @@ impl TaskId {
     /// The number of a task whose record is not in a frame.
     pub(crate) fn of(task: &Header) -> TaskId {
         // SAFETY: the number stands in the record of a task.
-        unsafe { Pool::of(task.runtime) }.id_of(task, TaskId::next)
+        unsafe { Pool::of(task.runtime()) }.id_of(task, TaskId::next)
     }
 }
 

@@ -195,13 +195,9 @@ impl Role {
             return unsafe { self.suspend_thread(node) };
         };
         let running = self.running.get();
-        // SAFETY: `running` is the word of what runs here, which has not ended.
-        let task = unsafe { running.cancel_record() };
-        // SAFETY: `task` is the record of what runs here, and `node` that of its wait, which stands
-        // (this function's contract).
-        if unsafe { checkpoint::enter(&self, task, node) } {
-            return self;
-        }
+        // SAFETY: `running` is the word of what runs here, which has not ended; `node` is that of
+        // its wait, which stands (this function's contract).
+        let Some(set_aside) = (unsafe { checkpoint::enter(&self, running.runs_here(), node) }) else { return self };
         // Through the loop every so often: it looks at inbox, timers and the oldest unstarted task.
         let left = self.tick_countdown.load(Relaxed);
         let ready = if left == 0 {
@@ -213,8 +209,7 @@ impl Role {
         };
         if ready.as_ref().is_some_and(|ready| std::ptr::eq(ready.address(), node)) {
             // Woken already, and first in the queue: its stack is this one.
-            // SAFETY: `task` is the record of what goes on here, and lives.
-            unsafe { checkpoint::leave_fiber(task) };
+            set_aside.goes_on();
             return self;
         }
         let to = match ready {
@@ -226,8 +221,7 @@ impl Role {
         // nobody else goes on with it; `node` stands until the switch comes back (this function's
         // contract).
         unsafe { (*node).saved.with_mut(|saved| switch(saved, to)) };
-        // SAFETY: `task` is the record of what goes on here, its home.
-        unsafe { checkpoint::leave_fiber(task) };
+        set_aside.goes_on();
         self.running.set(running);
         self.budget.set(BUDGET);
         self
@@ -241,13 +235,10 @@ impl Role {
     #[inline(never)]
     unsafe fn suspend_thread(self, node: *const Parked) -> Role {
         let running = self.running.get();
-        // SAFETY: `running` is the word of what runs here, which has not ended.
-        let task = unsafe { running.cancel_record() };
-        // SAFETY: `task` is the record of what runs here, and `node` that of its wait, which stands
-        // (this function's contract).
-        if unsafe { checkpoint::enter_thread(&self, task, node) } {
-            return self;
-        }
+        // SAFETY: `running` is the word of what runs here, which has not ended; `node` is that of
+        // its wait, which stands (this function's contract).
+        let entered = unsafe { checkpoint::enter_thread(&self, running.runs_here(), node) };
+        let Some(set_aside) = entered else { return self };
         let left = self.tick_countdown.load(Relaxed);
         let ready = if left == 0 {
             None
@@ -256,8 +247,7 @@ impl Role {
             self.take_ready()
         };
         if ready.as_ref().is_some_and(|ready| std::ptr::eq(ready.address(), node)) {
-            // SAFETY: `task` is the record of what goes on here, and lives.
-            unsafe { checkpoint::leave(&self, task) };
+            set_aside.goes_on();
             return self;
         }
         let to = match ready {
@@ -270,8 +260,7 @@ impl Role {
         // switch comes back; the role goes to a thread of this worker's.
         unsafe { (*node).saved.with_mut(|saved| self.stacks.switch(&self, saved, to)) };
         let w = self.refresh();
-        // SAFETY: `task` is the record of what goes on here, with the role `w`.
-        unsafe { checkpoint::leave(&w, task) };
+        set_aside.goes_on();
         w.running.set(running);
         w.debug_assert_knows_context();
         w.budget.set(BUDGET);
@@ -280,10 +269,8 @@ impl Role {
 
     /// Lets all ready tasks run first.
     pub(crate) fn yield_now(self) -> Role {
-        let task = checkpoint::running(&self);
         let w = self.let_others_go_first();
-        // SAFETY: `task` is the record of what ran here before the yield, and runs again.
-        unsafe { checkpoint::check_of(task) };
+        checkpoint::check(&w);
         w
     }
 
@@ -341,7 +328,7 @@ impl Role {
         self.budget.set(BUDGET);
         // SAFETY: the word is that of what runs here, whose record lives; where no task runs, that
         // record is a static.
-        let is_closure = unsafe { (*self.running.get().record()).kind.has(Kind::CLOSURE) };
+        let is_closure = unsafe { (*self.running.get().record()).kind().has(Kind::CLOSURE) };
         if !is_closure || std::thread::panicking() { self } else { self.let_others_go_first() }
     }
 

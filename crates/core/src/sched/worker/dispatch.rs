@@ -123,12 +123,10 @@ impl MayEnter {
     /// arrives at its cancellation then.
     pub(crate) fn enter(self, task: Runnable) -> Role {
         let MayEnter(w) = self;
-        let running = checkpoint::running(&w);
         w.run_next.task.set(Some(task));
         w.run_next.tick_countdown.set(w.tick_countdown.load(Relaxed));
         let w = w.set_aside();
-        // SAFETY: `running` is the record of what ran here before it was set aside, and runs again.
-        unsafe { checkpoint::check_of(running) };
+        checkpoint::check(&w);
         w
     }
 }

@@ -260,8 +260,8 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         "join handle",
         &[(
             "core/src/api/handle.rs",
-            "self.task.is_none_or(|task| unsafe { task.as_ref() }.is_done())",
-            "self.task.is_none_or(|task| FAULT || unsafe { task.as_ref() }.is_done())",
+            "is_none_or(|task| task.task_ref().is_done())",
+            "is_none_or(|task| FAULT || task.task_ref().is_done())",
         )],
     ),
 ];
