@@ -18,7 +18,7 @@ fn main() {
         let five = myriad::task::Builder::new().name("five").spawn(|| panic!("I am shy"));
         let error = five.join().unwrap_err();
         assert!(error.is_panic());
-        let error = error.to_string().replace(&format!("at {}", error.place()), "here");
+        let error = error.to_string().replace(&format!("at {}", error.spawned_at()), "here");
 
         format!("hello from {} and {last}; {error}", first.join(", "))
     });

@@ -74,7 +74,7 @@ const PACE: u64 = 1 << 14;
 /// .. and so many portions at once if `advance` is called less often.
 const ARREARS: u64 = 4;
 
-/// `place` of a node that was due and put back.
+/// `slot` of a node that was due and put back.
 const PUT_BACK: u16 = (LEVELS * SLOTS) as u16;
 
 /// The time `t` counted in slots of a level.
@@ -178,7 +178,7 @@ impl Wheel {
         // SAFETY: `node` is alive, in no wheel and in no chain (this function's contract), so
         // nobody else touches it.
         unsafe {
-            debug_assert!((*node).place == NOWHERE, "a timer is inserted twice");
+            debug_assert!((*node).slot == NOWHERE, "a timer is inserted twice");
             (*node).deadline = deadline;
             (*node).seq = self.seq;
         }
@@ -187,7 +187,7 @@ impl Wheel {
         self.next = self.next.min(deadline);
         // SAFETY: `node` is in no slot, and linked from now on: alive and in its place until it was
         // removed, or returned and fired (this function's contract).
-        unsafe { self.place(node) };
+        unsafe { self.put(node) };
     }
 
     /// Takes a timer out. False if it is in no wheel: never inserted, or taken by `advance`, and
@@ -197,21 +197,21 @@ impl Wheel {
     /// - `node` is alive, and if it is in a wheel, it is in this one.
     #[inline]
     pub unsafe fn remove(&mut self, node: *mut TimerNode) -> bool {
-        // SAFETY: alive; `place` is read under the wheel's lock.
-        let place = unsafe { (*node).place };
-        if place == NOWHERE {
+        // SAFETY: alive; `slot` is read under the wheel's lock.
+        let slot = unsafe { (*node).slot };
+        if slot == NOWHERE {
             return false;
         }
         self.len -= 1;
-        if place == PUT_BACK {
-            // SAFETY: its place says that it is linked there.
+        if slot == PUT_BACK {
+            // SAFETY: its slot says that it is linked there.
             unsafe { self.unlink_put_back(node) };
             return true;
         }
-        let (l, i) = (usize::from(place) / SLOTS, usize::from(place) % SLOTS);
+        let (l, i) = (usize::from(slot) / SLOTS, usize::from(slot) % SLOTS);
         let level = self.level(l);
         let min = level.min(i);
-        // SAFETY: its place says that it is linked there.
+        // SAFETY: its slot says that it is linked there.
         let emptied = unsafe { level.unlink(i, node) };
         if emptied {
             self.note_if_empty(l);
@@ -315,7 +315,7 @@ impl Wheel {
                 unsafe {
                     let next = std::mem::replace(&mut (*node).next, first);
                     (*node).prev = null_mut();
-                    (*node).place = NOWHERE;
+                    (*node).slot = NOWHERE;
                     (first, node) = (node, next);
                 }
             }
@@ -353,7 +353,7 @@ impl Wheel {
                 unsafe { slot.push(this) };
             } else {
                 // SAFETY: linked, and taken out of its slot.
-                unsafe { self.place(this) };
+                unsafe { self.put(this) };
             }
         }
         // SAFETY: each of its nodes was taken out of its slot, and is not fired before `advance`
@@ -369,7 +369,7 @@ impl Wheel {
             while let Some(u) = self.overfull(l).filter(|&u| may_lower(l, u) <= self.cursor) {
                 let node = self.level(l).pop_from_crowd(index(u));
                 // SAFETY: it was linked in a crowded slot, and was taken out of it.
-                unsafe { self.place(node) };
+                unsafe { self.put(node) };
                 portion -= 1;
                 if portion == 0 {
                     self.spread_at = self.cursor.saturating_add(PACE);
@@ -397,7 +397,7 @@ impl Wheel {
     /// # Safety
     /// - `node` is linked, but for being in no slot.
     #[inline]
-    unsafe fn place(&mut self, node: *mut TimerNode) {
+    unsafe fn put(&mut self, node: *mut TimerNode) {
         // SAFETY: `node` is linked.
         let key = unsafe { (*node).deadline }.max(self.cursor);
         // At most 2^(6l + 7) away: 128 units, of which the cursor's may be a part. Then it is one

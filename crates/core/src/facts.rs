@@ -68,7 +68,7 @@ fn facts() -> Vec<(String, &'static [&'static str])> {
     let header = size_of::<Header>();
     let ms = THRESHOLD.as_millis();
     assert_eq!(LONG.as_secs_f64(), 1.0, "documents say `a second`");
-    assert_eq!(priority::LOOKS, 4, "documents say `every fourth tick`");
+    assert_eq!(priority::BACKGROUND_EVERY, 4, "documents say `every fourth tick`");
     assert_eq!(grace::STEPS, 50, "documents say `fifty waits`");
     vec![
         // Turns, ticks, the budget.

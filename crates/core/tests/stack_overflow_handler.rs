@@ -196,9 +196,9 @@ fn a_wild_pointer_into_a_guard_is_no_overflow() {
         unsafe { overflow::install(describe) };
         overflow::enter_thread();
         let mut pool = StackPool::new(64 << 10, 4);
-        let place = registry::find(pool.take().unwrap().top.addr() - 1).unwrap();
+        let region = registry::find(pool.take().unwrap().top.addr() - 1).unwrap();
         // SAFETY: not at all.
-        unsafe { std::ptr::without_provenance_mut::<u8>(black_box(place.start)).write_volatile(1) };
+        unsafe { std::ptr::without_provenance_mut::<u8>(black_box(region.start)).write_volatile(1) };
     });
     if cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))) {
         assert_died(&output, libc::SIGSEGV, None);

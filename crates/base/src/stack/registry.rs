@@ -62,7 +62,7 @@ pub(super) struct Registered(&'static Entry);
 
 /// A stack that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Region {
     /// The lowest address, where the guard begins.
     pub start: usize,
     /// The size of the whole stack, guard included.
@@ -122,7 +122,7 @@ pub(super) fn unregister(slab: Registered) {
 }
 
 /// The stack that an address belongs to. Async-signal-safe.
-pub fn find(address: usize) -> Option<Place> {
+pub fn find(address: usize) -> Option<Region> {
     let mut chunk = &FIRST;
     loop {
         for entry in &chunk.entries {
@@ -139,7 +139,7 @@ pub fn find(address: usize) -> Option<Place> {
                 continue;
             }
             let inside = address & (size - 1);
-            return Some(Place { start: address - inside, size, in_guard: inside < guard });
+            return Some(Region { start: address - inside, size, in_guard: inside < guard });
         }
         // Acquire: pairs with the release in `next_or_new`.
         let next = chunk.next.load(Acquire);
@@ -164,9 +164,9 @@ mod test {
         let slabs: Vec<_> = (0..200).map(|i| register(BASE + i * 4 * size, 2 * size, size, 4096)).collect();
         for i in 0..200 {
             let slab = BASE + i * 4 * size;
-            assert_eq!(find(slab), Some(Place { start: slab, size, in_guard: true }));
+            assert_eq!(find(slab), Some(Region { start: slab, size, in_guard: true }));
             assert_eq!(find(slab + 4095).map(|p| p.in_guard), Some(true));
-            assert_eq!(find(slab + size + 4096), Some(Place { start: slab + size, size, in_guard: false }));
+            assert_eq!(find(slab + size + 4096), Some(Region { start: slab + size, size, in_guard: false }));
             assert_eq!(find(slab + 2 * size), None);
         }
         assert_eq!(find(BASE - 1), None);

@@ -81,12 +81,12 @@ pub const FIBERS_SUPPORTED: bool = arch::SUPPORTED;
 #[inline(always)]
 pub unsafe fn switch(save: *mut *mut u8, to: *mut u8) {
     #[cfg(myriad_asan)]
-    let place = asan::leave(to);
+    let suspended = asan::leave(to);
     // SAFETY: `to` and `save` are as this function's contract says, which is that of
     // `arch::switch`.
     unsafe { arch::switch(save, to) };
     #[cfg(myriad_asan)]
-    asan::arrive(place);
+    asan::arrive(suspended);
 }
 
 /// Goes on with `to`, and never comes back to the current stack.

@@ -156,8 +156,8 @@ mod touched {
     #[track_caller]
     fn note<V: std::fmt::Debug>(access: std::fmt::Arguments<'_>, value: V) -> V {
         if TRACED.get() {
-            let place = std::panic::Location::caller();
-            let line = format!("{} {}:{} {access} {value:?}", me(), place.file(), place.line());
+            let location = std::panic::Location::caller();
+            let line = format!("{} {}:{} {access} {value:?}", me(), location.file(), location.line());
             TRACE.with_borrow_mut(|trace| trace.push(line));
         }
         value

@@ -1,7 +1,7 @@
 //! Functions that floors above leave with a floor below, which cannot name them: what takes locks
 //! at a fork, what is told of tasks that were left blocked.
 //!
-//! A table has a fixed number of places. A place is empty at first; the first function that is put
+//! A table has a fixed number of slots. A slot is empty at first; the first function that is put
 //! there stays. So a function that was seen once is there for good, and may be called at any time.
 //!
 //! Nothing here locks, waits or allocates: the table is read while a process forks.
@@ -45,33 +45,33 @@ unsafe impl<A: ?Sized, R> Function for fn(&A) -> R {
 #[derive(Debug)]
 pub struct Hooks<F, const N: usize> {
     /// Each null, or the address of an `F`.
-    places: [AtomicPtr<()>; N],
+    slots: [AtomicPtr<()>; N],
     functions: PhantomData<F>,
 }
 
 impl<F: Function, const N: usize> Hooks<F, N> {
-    /// Each place is empty.
+    /// Each slot is empty.
     #[allow(clippy::new_without_default, reason = "for statics")]
     pub const fn new() -> Hooks<F, N> {
-        Hooks { places: [const { AtomicPtr::new(null_mut()) }; N], functions: PhantomData }
+        Hooks { slots: [const { AtomicPtr::new(null_mut()) }; N], functions: PhantomData }
     }
 
-    /// Puts a function into this place, if it is empty.
+    /// Puts a function into this slot, if it is empty.
     #[inline]
-    pub fn set(&self, place: usize, function: F) {
-        let place = &self.places[place];
-        if place.load(Relaxed).is_null() {
+    pub fn set(&self, slot: usize, function: F) {
+        let slot = &self.slots[slot];
+        if slot.load(Relaxed).is_null() {
             // Release: pairs with the Acquire in `get`. Relaxed: another one was faster, and stays.
-            _ = place.compare_exchange(null_mut(), function.address(), Release, Relaxed);
+            _ = slot.compare_exchange(null_mut(), function.address(), Release, Relaxed);
         }
     }
 
-    /// The function in this place.
+    /// The function in this slot.
     #[inline]
-    pub fn get(&self, place: usize) -> Option<F> {
+    pub fn get(&self, slot: usize) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<*mut ()>()) };
         // Acquire: pairs with the Release in `set`.
-        let address = self.places[place].load(Acquire);
+        let address = self.slots[slot].load(Acquire);
         // SAFETY: an address that is not null was put there by `set`, from an `F`, which is a
         // function pointer (the contract of `Function`) and of the same size.
         (!address.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut (), F>(&address) })
@@ -84,12 +84,12 @@ mod test {
     use std::thread;
 
     #[test]
-    fn the_first_function_of_a_place_stays() {
+    fn the_first_function_of_a_slot_stays() {
         static HOOKS: Hooks<fn() -> u32, 3> = Hooks::new();
         HOOKS.set(1, || 5);
         HOOKS.set(1, || 6);
         HOOKS.set(2, || 7);
-        assert_eq!([0, 1, 2].map(|place| HOOKS.get(place).map(|f| f())), [None, Some(5), Some(7)]);
+        assert_eq!([0, 1, 2].map(|slot| HOOKS.get(slot).map(|f| f())), [None, Some(5), Some(7)]);
     }
 
     #[test]

@@ -16,8 +16,8 @@
 use super::node::{NOWHERE, TimerNode};
 use std::ptr::null_mut;
 
-/// Runs are added up in this many places; what does not fit any more is merged into the last.
-const PLACES: usize = 24;
+/// Runs are added up in this many bins; what does not fit any more is merged into the last.
+const BINS: usize = 24;
 
 /// Nodes in order, linked through `next`; both null if there are none.
 #[derive(Debug, Clone, Copy)]
@@ -35,17 +35,17 @@ impl Chain {
 pub(super) struct Due {
     /// The run that is growing.
     run: Chain,
-    /// Place `i` holds `2^i` runs merged into one, or null.
-    merged: [*mut TimerNode; PLACES],
+    /// Bin `i` holds `2^i` runs merged into one, or null.
+    merged: [*mut TimerNode; BINS],
     /// Places in use: from here on all are null.
-    places: usize,
+    bins: usize,
     /// The last of all nodes in `merged`.
     last: *mut TimerNode,
 }
 
 impl Due {
     pub(super) const fn new() -> Due {
-        Due { run: Chain::EMPTY, merged: [null_mut(); PLACES], places: 0, last: null_mut() }
+        Due { run: Chain::EMPTY, merged: [null_mut(); BINS], bins: 0, last: null_mut() }
     }
 
     /// Adds a node.
@@ -58,7 +58,7 @@ impl Due {
         unsafe {
             (*node).next = null_mut();
             (*node).prev = null_mut();
-            (*node).place = NOWHERE;
+            (*node).slot = NOWHERE;
         }
         // SAFETY: `node` is taken, and a chain by itself.
         unsafe { self.push_chain(Chain { first: node, last: node }) };
@@ -95,26 +95,26 @@ impl Due {
             self.last = self.run.last;
         }
         let mut run = self.run.first;
-        let mut place = 0;
-        while place < self.places && !self.merged[place].is_null() {
+        let mut bin = 0;
+        while bin < self.bins && !self.merged[bin].is_null() {
             // SAFETY: all nodes in here are taken; each is in one run.
-            run = unsafe { merge(std::mem::replace(&mut self.merged[place], null_mut()), run) };
-            place += 1;
+            run = unsafe { merge(std::mem::replace(&mut self.merged[bin], null_mut()), run) };
+            bin += 1;
         }
-        let place = place.min(PLACES - 1);
-        self.merged[place] = run;
-        self.places = self.places.max(place + 1);
+        let bin = bin.min(BINS - 1);
+        self.merged[bin] = run;
+        self.bins = self.bins.max(bin + 1);
     }
 
     /// All nodes that were pushed, in order.
     #[inline]
     pub(super) fn finish(mut self) -> Chain {
-        if self.places == 0 {
+        if self.bins == 0 {
             return self.run;
         }
         self.end_run();
         let mut first = null_mut();
-        for &run in &self.merged[..self.places] {
+        for &run in &self.merged[..self.bins] {
             // SAFETY: all nodes in here are taken; each is in one run.
             first = unsafe { merge(run, first) };
         }

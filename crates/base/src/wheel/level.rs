@@ -48,13 +48,13 @@ impl Slot {
     /// # Safety
     /// - `node` is alive and in no slot, and from now on linked (see the module's header).
     #[inline(always)]
-    pub(super) unsafe fn push(&mut self, node: *mut TimerNode, place: u16) {
+    pub(super) unsafe fn push(&mut self, node: *mut TimerNode, number: u16) {
         // SAFETY: `node` is alive and in no slot (this function's contract): from here on it is
         // this level's.
         let deadline = unsafe {
             (*node).next = null_mut();
             (*node).prev = self.tail;
-            (*node).place = place;
+            (*node).slot = number;
             (*node).deadline
         };
         if self.tail.is_null() {
@@ -76,7 +76,7 @@ impl Slot {
     pub(super) unsafe fn unlink(&mut self, node: *mut TimerNode) {
         // SAFETY: `node` is linked.
         let (next, prev) = unsafe {
-            (*node).place = NOWHERE;
+            (*node).slot = NOWHERE;
             ((*node).next, (*node).prev)
         };
         if prev.is_null() {
@@ -179,11 +179,11 @@ impl Level {
     /// # Safety
     /// - `node` is alive and in no slot, and from now on linked (see the module's header).
     #[inline]
-    pub(super) unsafe fn push(&mut self, i: usize, node: *mut TimerNode, place: u16) -> bool {
+    pub(super) unsafe fn push(&mut self, i: usize, node: *mut TimerNode, number: u16) -> bool {
         let slot = &mut self.slots[i];
         // SAFETY: `node` is alive and in no slot, and from now on linked (this function's
         // contract).
-        unsafe { slot.push(node, place) };
+        unsafe { slot.push(node, number) };
         self.occupied |= 1 << i;
         let overfull = slot.count == CROWD + 1;
         if overfull {
@@ -222,7 +222,7 @@ impl Level {
         node
     }
 
-    /// Takes all nodes out of slot `i`, as a chain through `next`. Their `place` is left as it was.
+    /// Takes all nodes out of slot `i`, as a chain through `next`. Their `slot` is left as it was.
     #[inline]
     pub(super) fn take(&mut self, i: usize) -> *mut TimerNode {
         self.occupied &= !(1 << i);

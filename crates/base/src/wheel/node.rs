@@ -3,13 +3,13 @@
 //!
 //! ```text
 //!  0      8      16         24     32    36      38     40
-//!  next   prev   deadline   data   seq   place   fire
+//!  next   prev   deadline   data   seq   slot    fire
 //! ```
 
 use std::marker::PhantomPinned;
 use std::ptr::null_mut;
 
-/// In `place`: in no slot.
+/// In `slot`: in no slot.
 pub(super) const NOWHERE: u16 = u16::MAX;
 
 /// One timer. `data` and `fire` are the caller's words, which the wheel never looks at; the rest is
@@ -28,7 +28,7 @@ pub struct TimerNode {
     /// Number of the insertion: the order of equal deadlines.
     pub(super) seq: u32,
     /// Level and slot, or [`NOWHERE`].
-    pub(super) place: u16,
+    pub(super) slot: u16,
     /// How to wake it; the caller's.
     pub fire: u16,
     /// Others point to a node, so what contains it must not be moved.
@@ -42,12 +42,12 @@ impl TimerNode {
     /// A node in no wheel.
     pub const fn new(data: *mut (), fire: u16) -> TimerNode {
         let (next, prev) = (null_mut(), null_mut());
-        TimerNode { next, prev, deadline: 0, data, seq: 0, place: NOWHERE, fire, _pinned: PhantomPinned }
+        TimerNode { next, prev, deadline: 0, data, seq: 0, slot: NOWHERE, fire, _pinned: PhantomPinned }
     }
 
     /// Is it in no wheel? Under the lock of the wheel that it was put into.
     pub const fn is_nowhere(&self) -> bool {
-        self.place == NOWHERE
+        self.slot == NOWHERE
     }
 
     /// The node after `this` in the chain that [`Wheel::advance`](super::Wheel::advance) has

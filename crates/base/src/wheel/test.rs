@@ -31,8 +31,8 @@ impl Wheel {
                 count += nodes.len();
                 for node in nodes {
                     // SAFETY: linked; a test has one thread.
-                    let (place, deadline) = unsafe { ((*node).place, (*node).deadline) };
-                    assert_eq!(usize::from(place), l * SLOTS + i);
+                    let (slot, deadline) = unsafe { ((*node).slot, (*node).deadline) };
+                    assert_eq!(usize::from(slot), l * SLOTS + i);
                     let key = deadline.max(self.cursor);
                     assert!(unit(l, key) - unit(l, self.cursor) < SLOTS as u64, "invariant 2: too far");
                     assert_eq!(index(unit(l, key)), i, "invariant 2: wrong slot");
@@ -43,8 +43,8 @@ impl Wheel {
         for node in self.put_back.check() {
             count += 1;
             // SAFETY: linked; a test has one thread.
-            let (place, deadline) = unsafe { ((*node).place, (*node).deadline) };
-            assert_eq!(place, PUT_BACK);
+            let (slot, deadline) = unsafe { ((*node).slot, (*node).deadline) };
+            assert_eq!(slot, PUT_BACK);
             assert!(self.next <= self.put_back.min() && self.put_back.min() <= deadline);
         }
         assert_eq!(self.len, count);
@@ -97,11 +97,11 @@ impl Model {
         let mut fired = 0;
         while !node.is_null() {
             // SAFETY: in the chain.
-            let (i, place) = unsafe { ((*node).data.addr(), (*node).place) };
+            let (i, slot) = unsafe { ((*node).data.addr(), (*node).slot) };
             let (&key, &expected) = self.pending.first_key_value().expect("fired, but nothing is pending");
             assert!(key.0 <= now, "fired early: {} at {now}", key.0);
             assert_eq!(expected, i, "out of order");
-            assert_eq!(place, NOWHERE);
+            assert_eq!(slot, NOWHERE);
             self.pending.pop_first();
             self.keys[i] = None;
             fired += 1;
@@ -188,11 +188,11 @@ fn undisturbed_sleeper_stays_in_its_slot() {
     let slot = 5 << 30;
     model.insert(0, slot + 1_000);
     // SAFETY: alive; a test has one thread.
-    let place = |model: &Model| unsafe { (*model.nodes[0]).place };
-    let before = place(&model);
+    let slot_of = |model: &Model| unsafe { (*model.nodes[0]).slot };
+    let before = slot_of(&model);
     model.insert(1, slot - 1);
     assert_eq!(model.advance(slot + 999), 1);
-    assert_eq!(place(&model), before);
+    assert_eq!(slot_of(&model), before);
     assert_eq!(model.wheel.next_event(), Some(slot + 1_000));
 }
 
@@ -309,14 +309,14 @@ fn crowds_are_spread_in_portions() {
     // All in one slot, 1.07 s wide.
     let (width, start) = (1 << 30, 30 << 30);
     (0..N).for_each(|i| model.insert(i, start + rng.below(width)));
-    let places = |model: &Model| -> Vec<u16> {
+    let slots = |model: &Model| -> Vec<u16> {
         // SAFETY: alive; a test has one thread.
-        model.nodes.iter().map(|&node| unsafe { (*node).place }).collect()
+        model.nodes.iter().map(|&node| unsafe { (*node).slot }).collect()
     };
-    let (mut before, mut worst) = (places(&model), 0);
+    let (mut before, mut worst) = (slots(&model), 0);
     while let Some(next) = model.wheel.next_event() {
         let fired = model.advance(next);
-        let after = places(&model);
+        let after = slots(&model);
         let moved = before.iter().zip(&after).filter(|(a, b)| a != b).count() - fired;
         worst = worst.max(moved);
         before = after;

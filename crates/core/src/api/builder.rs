@@ -2,8 +2,8 @@
 
 use super::future::{self, Anywhere};
 use super::handle::JoinHandle;
-use super::lane::{Background, Interactive};
 use super::portable::Portable;
+use super::prioritized::{Background, Interactive};
 use super::{dispatch, spawn};
 use crate::api::token::Token;
 use crate::record::header::{Header, Kind};
@@ -141,12 +141,12 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (home, place) = (self.home(), Location::caller());
+        let (home, location) = (self.home(), Location::caller());
         match self.token.take() {
             Some(token) => {
-                spawn::spawn_into(home, Portable::closure(move || token.run_task(f)), place, self, Kind::CLOSURE)
+                spawn::spawn_into(home, Portable::closure(move || token.run_task(f)), location, self, Kind::CLOSURE)
             }
-            None => spawn::spawn_into(home, Portable::closure(f), place, self, Kind::CLOSURE),
+            None => spawn::spawn_into(home, Portable::closure(f), location, self, Kind::CLOSURE),
         }
     }
 
@@ -168,10 +168,10 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (home, place) = (self.home(), Location::caller());
+        let (home, location) = (self.home(), Location::caller());
         match self.token.take() {
-            Some(token) => dispatch::dispatch_into(home, Portable::closure(move || token.run_task(f)), place, self),
-            None => dispatch::dispatch_into(home, Portable::closure(f), place, self),
+            Some(token) => dispatch::dispatch_into(home, Portable::closure(move || token.run_task(f)), location, self),
+            None => dispatch::dispatch_into(home, Portable::closure(f), location, self),
         }
     }
 
@@ -192,27 +192,27 @@ impl Builder {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let place = Location::caller();
+        let location = Location::caller();
         match self.token.take() {
             Some(token) if !cfg!(panic = "abort") => {
                 let run = async move { token.run_async(future).await.unwrap_or_else(|_| checkpoint::arrive()) };
-                self.spawn_async_at(place, run)
+                self.spawn_async_at(location, run)
             }
-            _ => self.spawn_async_at(place, future),
+            _ => self.spawn_async_at(location, future),
         }
     }
 
     #[track_caller]
-    fn spawn_async_at<F>(self, place: &'static Location<'static>, future: F) -> JoinHandle<F::Output>
+    fn spawn_async_at<F>(self, location: &'static Location<'static>, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let (home, future) = (self.home(), Portable::future(future));
         match self.priority {
-            Priority::Default => future::spawn_with::<F, Anywhere>(home, future, place, self),
-            Priority::Interactive => future::spawn_with::<F, Interactive>(home, future, place, self),
-            Priority::Background => future::spawn_with::<F, Background>(home, future, place, self),
+            Priority::Default => future::spawn_with::<F, Anywhere>(home, future, location, self),
+            Priority::Interactive => future::spawn_with::<F, Interactive>(home, future, location, self),
+            Priority::Background => future::spawn_with::<F, Background>(home, future, location, self),
         }
     }
 

@@ -93,7 +93,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (home, place) = (self.home(), Location::caller());
+        let (home, location) = (self.home(), Location::caller());
         let (inherited, token) = (Inherited::new(self.seed()), self.take_token());
         let f = move || match token {
             Some(token) => token.run_task(f),
@@ -103,20 +103,20 @@ impl Builder {
             Ok(value) => value,
             Err(payload) => unwind::resume(payload),
         };
-        start(home, Portable::closure(body), place, self)
+        start(home, Portable::closure(body), location, self)
     }
 }
 
 fn start<F: FnOnce() -> T, T>(
     home: Handle,
     f: Portable<F>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     with: Builder,
 ) -> io::Result<JoinHandle<T>> {
     let pool = home.inner();
     pool.expect_here();
     let named = with.thread_name().unwrap_or_else(|| format!("{}-dedicated", pool.config().name));
-    let task = spawn::unqueued_record(pool, f, Kind::CLOSURE, place);
+    let task = spawn::unqueued_record(pool, f, Kind::CLOSURE, location);
     with.set_name(pool, task.header());
     // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
     let handle = JoinHandle::new(unsafe { HeldTask::from_raw(task.address()) });

@@ -122,12 +122,12 @@ impl<T> JoinHandle<T> {
 pub(super) fn dispatch_into<F: FnOnce() -> T, T>(
     home: Handle,
     f: Portable<F>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     with: Builder,
 ) -> JoinHandle<T> {
     let w = worker::current().filter(|w| home.has(w)).and_then(Role::may_enter);
-    let Some(w) = w else { return spawn::spawn_into(home, f, place, with, Kind::CLOSURE) };
-    let task = with.equip(Some(&w), w.pool, spawn::unqueued_record(w.pool, f, Kind::CLOSURE, place));
+    let Some(w) = w else { return spawn::spawn_into(home, f, location, with, Kind::CLOSURE) };
+    let task = with.equip(Some(&w), w.pool, spawn::unqueued_record(w.pool, f, Kind::CLOSURE, location));
     // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
     let handle = JoinHandle::new(unsafe { HeldTask::from_raw(task.address()) });
     _ = w.enter(task.into());

@@ -80,9 +80,9 @@ impl Drop for LastHandle {
 fn hand_on(w: Option<Role>, task: Finished<Untyped>) {
     match w {
         Some(w) => {
-            let place = task.task_ref().place();
+            let location = task.task_ref().location();
             let ended = LastHandle(Some(task));
-            drop(spawn::spawn_here(w, Portable::closure(move || drop(ended)), Kind::CLOSURE, place));
+            drop(spawn::spawn_here(w, Portable::closure(move || drop(ended)), Kind::CLOSURE, location));
         }
         None => {
             unsafe fn drop_it(task: *mut ()) {

@@ -10,7 +10,7 @@ pub struct JoinError(Box<JoinFailure>);
 
 struct JoinFailure {
     reason: Reason,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     name: Option<String>,
 }
 
@@ -39,30 +39,30 @@ enum Reason {
 
 impl JoinError {
     #[cold]
-    fn new(reason: Reason, place: &'static Location<'static>, name: Option<String>) -> JoinError {
-        JoinError(Box::new(JoinFailure { reason, place, name }))
+    fn new(reason: Reason, location: &'static Location<'static>, name: Option<String>) -> JoinError {
+        JoinError(Box::new(JoinFailure { reason, location, name }))
     }
     #[cold]
-    pub(crate) fn panicked(payload: Payload, place: &'static Location<'static>, name: Option<String>) -> JoinError {
+    pub(crate) fn panicked(payload: Payload, location: &'static Location<'static>, name: Option<String>) -> JoinError {
         let reason =
             if cancel::is_cancellation(&payload) { Reason::Cancelled } else { Reason::Panicked(Panic(payload)) };
-        JoinError::new(reason, place, name)
+        JoinError::new(reason, location, name)
     }
     #[cold]
-    pub(crate) fn shutdown(place: &'static Location<'static>, name: Option<String>) -> JoinError {
-        JoinError::new(Reason::Shutdown, place, name)
+    pub(crate) fn shutdown(location: &'static Location<'static>, name: Option<String>) -> JoinError {
+        JoinError::new(Reason::Shutdown, location, name)
     }
     #[cold]
-    pub(crate) fn left(place: &'static Location<'static>, name: Option<String>) -> JoinError {
-        JoinError::new(Reason::Left, place, name)
+    pub(crate) fn left(location: &'static Location<'static>, name: Option<String>) -> JoinError {
+        JoinError::new(Reason::Left, location, name)
     }
     #[cold]
-    pub(crate) fn itself(place: &'static Location<'static>) -> JoinError {
-        JoinError::new(Reason::Itself, place, None)
+    pub(crate) fn itself(location: &'static Location<'static>) -> JoinError {
+        JoinError::new(Reason::Itself, location, None)
     }
     #[cold]
-    pub(crate) fn no_stack(place: &'static Location<'static>, why: String) -> JoinError {
-        JoinError::new(Reason::NoStack(why), place, None)
+    pub(crate) fn no_stack(location: &'static Location<'static>, why: String) -> JoinError {
+        JoinError::new(Reason::NoStack(why), location, None)
     }
 
     /// Did the task panic?
@@ -113,8 +113,8 @@ impl JoinError {
         }
     }
     /// Where the task was spawned.
-    pub fn place(&self) -> &'static Location<'static> {
-        self.0.place
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.0.location
     }
     /// The task's name, if it has one.
     pub fn name(&self) -> Option<&str> {
@@ -124,10 +124,10 @@ impl JoinError {
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let JoinFailure { reason, place, name } = &*self.0;
+        let JoinFailure { reason, location, name } = &*self.0;
         match name {
-            Some(name) => write!(f, "task '{name}' spawned at {place} ")?,
-            None => write!(f, "the task spawned at {place} ")?,
+            Some(name) => write!(f, "task '{name}' spawned at {location} ")?,
+            None => write!(f, "the task spawned at {location} ")?,
         }
         match reason {
             Reason::Panicked(panic) => write!(f, "panicked: {}", panic.message()),
@@ -149,11 +149,11 @@ impl fmt::Debug for JoinError {
 impl std::error::Error for JoinError {}
 
 /// The error of a task that ended by this unwinding.
-pub fn panicked(payload: Payload, place: &'static Location<'static>) -> JoinError {
-    JoinError::panicked(payload, place, None)
+pub fn panicked(payload: Payload, location: &'static Location<'static>) -> JoinError {
+    JoinError::panicked(payload, location, None)
 }
 
 /// The error of a task that has joined itself.
-pub fn itself(place: &'static Location<'static>) -> JoinError {
-    JoinError::itself(place)
+pub fn itself(location: &'static Location<'static>) -> JoinError {
+    JoinError::itself(location)
 }

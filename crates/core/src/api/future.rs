@@ -10,7 +10,7 @@ use super::handle::JoinHandle;
 use super::portable::Portable;
 use super::spawn;
 use crate::record::current::CurrentTask;
-use crate::record::header::{Ended, Header, Kind, Marks, Mode};
+use crate::record::header::{Ended, Header, Kind, Mode, TaskFlags};
 use crate::record::held::HeldTask;
 use crate::record::task::{HeapRecord, NewFuture, Runnable};
 use crate::record::{create, payload as record, state};
@@ -82,10 +82,10 @@ impl Queued for Anywhere {
 
 /// A future on the calling worker.
 #[inline(always)]
-fn spawn_here<F: Future>(w: Role, future: Portable<F>, place: &'static Location<'static>) -> JoinHandle<F::Output> {
+fn spawn_here<F: Future>(w: Role, future: Portable<F>, location: &'static Location<'static>) -> JoinHandle<F::Output> {
     let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
     // SAFETY: fresh memory of the right class, which nobody else knows.
-    let task = unsafe { write_future::<F, Anywhere>(task, future, w.number, place) };
+    let task = unsafe { write_future::<F, Anywhere>(task, future, w.number, location) };
     let task = if w.has_contexts() { inherit::future(Some(&w), task, None) } else { task.into() };
     let record = task.address();
     w.push_future(task.into());
@@ -96,9 +96,9 @@ fn spawn_here<F: Future>(w: Role, future: Portable<F>, place: &'static Location<
 
 /// A future into the global runtime, from a thread that is no worker.
 #[inline(always)]
-fn spawn_from_outside<F: Future>(future: Portable<F>, place: &'static Location<'static>) -> JoinHandle<F::Output> {
+fn spawn_from_outside<F: Future>(future: Portable<F>, location: &'static Location<'static>) -> JoinHandle<F::Output> {
     let home = spawn::global_home();
-    let task = foreign_future::<F, Anywhere>(future, spawn::number_of(&home), place);
+    let task = foreign_future::<F, Anywhere>(future, spawn::number_of(&home), location);
     let (home, task) = spawn::or_refuse(home, task);
     // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
     // handle.
@@ -110,10 +110,10 @@ fn spawn_from_outside<F: Future>(future: Portable<F>, place: &'static Location<'
 pub(super) fn spawn_with<F: Future, Q: Queued>(
     home: Handle,
     future: Portable<F>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     with: Builder,
 ) -> JoinHandle<F::Output> {
-    let task = foreign_future::<F, Q>(future, home.inner().number, place);
+    let task = foreign_future::<F, Q>(future, home.inner().number, location);
     // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
     // handle.
     JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, with)) })
@@ -123,22 +123,26 @@ pub(super) fn spawn_with<F: Future, Q: Queued>(
 #[cold]
 #[inline(never)]
 fn inject(home: Handle, task: NewFuture, with: Builder) -> *mut Header {
-    let (w, lane) = (worker::current(), with.class().lane());
+    let (w, queue) = (worker::current(), with.class().queue());
     let task = with.equip_future(w.as_deref(), home.inner(), task);
     let record = task.address();
     match w {
-        Some(w) if home.has(&w) && lane.is_none() => w.push_future(task.into()),
-        _ => home.inject(lane, task),
+        Some(w) if home.has(&w) && queue.is_none() => w.push_future(task.into()),
+        _ => home.inject(queue, task),
     }
     record
 }
 
 /// A future in memory of whoever calls.
 #[inline(always)]
-fn foreign_future<F: Future, Q: Queued>(future: Portable<F>, pool: u8, place: &'static Location<'static>) -> NewFuture {
+fn foreign_future<F: Future, Q: Queued>(
+    future: Portable<F>,
+    pool: u8,
+    location: &'static Location<'static>,
+) -> NewFuture {
     let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
     // SAFETY: fresh memory of the right class, which nobody else knows.
-    unsafe { write_future::<F, Q>(task, future, pool, place) }
+    unsafe { write_future::<F, Q>(task, future, pool, location) }
 }
 
 /// # Safety
@@ -148,14 +152,14 @@ unsafe fn write_future<F: Future, Q: Queued>(
     task: *mut Header,
     future: Portable<F>,
     runtime: u8,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 ) -> NewFuture {
     // SAFETY: nobody else knows `task`, which is memory of the future's class (this function's
     // contract): there is room, and the payload is empty. The future may be polled on any thread
     // (`Portable`).
     unsafe {
         let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
-        create::write_header(task, run_future::<F, Q>, kind, runtime, place);
+        create::write_header(task, run_future::<F, Q>, kind, runtime, location);
         state::begin(&(*task).state);
         record::put(task, future.into_inner());
         NewFuture::from_raw(task)
@@ -163,14 +167,14 @@ unsafe fn write_future<F: Future, Q: Queued>(
 }
 
 /// A future as a task of this runtime, from anywhere.
-pub(crate) fn spawn_async_on<F>(home: Handle, future: F, place: &'static Location<'static>) -> JoinHandle<F::Output>
+pub(crate) fn spawn_async_on<F>(home: Handle, future: F, location: &'static Location<'static>) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
     match worker::current() {
-        Some(w) if home.has(&w) => spawn_here(w, Portable::future(future), place),
-        _ => spawn_with::<F, Anywhere>(home, Portable::future(future), place, Builder::new()),
+        Some(w) if home.has(&w) => spawn_here(w, Portable::future(future), location),
+        _ => spawn_with::<F, Anywhere>(home, Portable::future(future), location, Builder::new()),
     }
 }
 
@@ -243,7 +247,7 @@ impl<F: Future> Polled<F> {
         unsafe {
             context::pause_future(self.0);
             let woken = if is_first {
-                state::end_first_poll(record.state(), record.marks(), Marks::CANCELLED)
+                state::end_first_poll(record.state(), record.flags(), TaskFlags::CANCELLED)
             } else {
                 state::end_poll(record.state())
             };
@@ -309,7 +313,7 @@ impl<F: Future> Over<F> {
 fn poll<F: Future, Q: Queued>(mut task: Polled<F>) -> Ended {
     let record = task.record();
     let is_first = state::start_poll(record.state());
-    if record.marks().load(Relaxed) & Marks::CANCELLED != 0 {
+    if record.flags().load(Relaxed) & TaskFlags::CANCELLED != 0 {
         return cancelled(task);
     }
     let waker = Q::waker(record);

@@ -183,7 +183,7 @@ impl<T> JoinHandle<T> {
     /// If there is no memory for a stack.
     pub fn join_deadline(mut self, at: Instant) -> Result<Result<T, JoinError>, JoinHandle<T>> {
         if is_running(worker::current().as_deref(), self.task_ref()) {
-            let error = JoinError::itself(self.place());
+            let error = JoinError::itself(self.spawned_at());
             return Ok(Err(error));
         }
         super::block_on(time::deadline_async(at, &mut self)).map_err(|_| self)
@@ -195,8 +195,8 @@ impl<T> JoinHandle<T> {
     }
 
     /// Where the task was spawned.
-    pub fn place(&self) -> &'static Location<'static> {
-        self.task_ref().place()
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.task_ref().location()
     }
 
     /// The task's number. The task itself learns it from [`task::current`](super::current).
@@ -293,19 +293,19 @@ fn wait_and_take<T>(w: Option<Role>, task: HeldTask<T>) -> Result<T, JoinError> 
         Ok(finished) => return take_result(w.as_deref(), finished),
         Err(task) => task,
     };
-    let place = task.task_ref().place();
+    let location = task.task_ref().location();
     if is_running(w.as_deref(), task.task_ref()) {
         drop(JoinHandle::new(task));
-        return Err(JoinError::itself(place));
+        return Err(JoinError::itself(location));
     }
     // A waker goes before the claim: whoever runs the task on top of itself looks for none. With
     // none there, `join` has looked into the deque already.
-    let looks = !task.task_ref().is_unwatched();
-    let w = if looks { take_back_waiter(w, task.awaited()).0 } else { w };
+    let is_watched = !task.task_ref().is_unwatched();
+    let w = if is_watched { take_back_waiter(w, task.awaited()).0 } else { w };
     if let Some(here) = &w
         && here.has_room()
     {
-        let found = if looks { here.deque().claim(task.task_ref()) } else { None };
+        let found = if is_watched { here.deque().claim(task.task_ref()) } else { None };
         if let Some(claimed) = found.or_else(|| here.claim_queued(task.task_ref().header())) {
             // SAFETY: it was claimed here; what waited for its end, a waker, was taken out before.
             let claimed = unsafe { Claimed::new(claimed, task) };
@@ -327,7 +327,7 @@ fn wait_and_take<T>(w: Option<Role>, task: HeldTask<T>) -> Result<T, JoinError> 
         }
         Err(no_stack) => {
             drop(JoinHandle::new(task));
-            Err(JoinError::no_stack(place, no_stack.to_string()))
+            Err(JoinError::no_stack(location, no_stack.to_string()))
         }
     }
 }
@@ -443,22 +443,22 @@ fn take_result<T>(w: Option<&Worker>, task: Finished<T>) -> Result<T, JoinError>
 /// Of a task that has ended otherwise than by returning.
 #[cold]
 fn take_error(w: Option<&Worker>, task: Finished<Untyped>) -> JoinError {
-    let place = task.task_ref().place();
+    let location = task.task_ref().location();
     let pool = Pool::of_task(task.task_ref());
     let name = pool.name_of(task.task_ref().as_ptr(), true).map(|name| name.to_string());
     match task.into_panic() {
         Ok((payload, record)) => {
             finish::free(w, record);
-            JoinError::panicked(payload, place, name)
+            JoinError::panicked(payload, location, name)
         }
         Err(task) => match task.into_nothing() {
             Ok(Some(record)) => {
                 finish::free(w, record);
-                JoinError::shutdown(place, name)
+                JoinError::shutdown(location, name)
             }
             _ => {
                 pool.forget_left();
-                JoinError::left(place, name)
+                JoinError::left(location, name)
             }
         },
     }
@@ -535,7 +535,7 @@ impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut s = f.debug_struct("JoinHandle");
         if self.task.is_some() {
-            s.field("spawned_at", &self.place().to_string()).field("finished", &self.is_finished());
+            s.field("spawned_at", &self.spawned_at().to_string()).field("finished", &self.is_finished());
         }
         s.finish_non_exhaustive()
     }

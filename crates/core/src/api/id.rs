@@ -12,7 +12,7 @@
 //! so the number does, and a switch has nothing to save for it.
 
 use crate::record::current::CurrentTask;
-use crate::record::header::{Kind, Marks};
+use crate::record::header::{Kind, TaskFlags};
 use crate::sched::pool::Pool;
 pub use crate::sched::pool::TaskId;
 use crate::sched::pool::number_in;
@@ -35,7 +35,7 @@ thread_local! {
 pub struct Task {
     id: TaskId,
     name: Option<Arc<str>>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 }
 
 impl Task {
@@ -48,16 +48,16 @@ impl Task {
         self.name.as_deref()
     }
     /// Where it was spawned.
-    pub fn place(&self) -> &'static Location<'static> {
-        self.place
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.location
     }
 }
 
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
-            Some(name) => write!(f, "task '{name}' ({}) spawned at {}", self.id, self.place),
-            None => write!(f, "task {} spawned at {}", self.id, self.place),
+            Some(name) => write!(f, "task '{name}' ({}) spawned at {}", self.id, self.location),
+            None => write!(f, "task {} spawned at {}", self.id, self.location),
         }
     }
 }
@@ -90,14 +90,14 @@ pub fn current() -> Option<Task> {
     // SAFETY: the record is that of the running task, or of this thread's own; kind, place and
     // runtime do not change.
     unsafe {
-        let (kind, place) = ((*record).kind(), (*record).place());
+        let (kind, location) = ((*record).kind(), (*record).location());
         // With or without a record of its own: what runs on top of another task has its context, or
         // gets one here.
         let nested = kind.has(Kind::ON_STACK);
         let id = if nested { number_in_context() } else { TaskId::of(&*record) };
-        let named = (*record).marks.load(Relaxed) & Marks::NAMED != 0;
+        let named = (*record).flags.load(Relaxed) & TaskFlags::NAMED != 0;
         let name = if named { Pool::of((*record).runtime()).name_of(record, true) } else { None };
-        Some(Task { id, name, place })
+        Some(Task { id, name, location })
     }
 }
 

@@ -7,7 +7,7 @@
 use super::handle::wait_done;
 use crate::record::create::write_stack_header;
 use crate::record::current::CurrentTask;
-use crate::record::header::{Ended, Header, Marks, Mode, Outcome};
+use crate::record::header::{Ended, Header, Mode, Outcome, TaskFlags};
 use crate::record::held::{Awaited, Ending};
 use crate::record::position::UNCLAIMED;
 use crate::record::task::{Created, TaskRef};
@@ -53,11 +53,11 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     /// # Safety
     /// It is begun once, and stands where it is until it is claimed or has ended.
     #[inline(always)]
-    pub(crate) unsafe fn begin(&self, flags: u32, place: &'static Location<'static>) -> Created {
+    pub(crate) unsafe fn begin(&self, flags: u32, location: &'static Location<'static>) -> Created {
         // SAFETY: nobody else knows the record yet. It stands until the task is claimed or has
         // ended (this function's contract).
         unsafe {
-            write_stack_header(self.record(), run_stack_task::<F, T>, flags, place);
+            write_stack_header(self.record(), run_stack_task::<F, T>, flags, location);
             Created::from_raw(self.record())
         }
     }
@@ -66,10 +66,10 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     ///
     /// # Safety
     /// As for [`begin`](Self::begin).
-    pub(crate) unsafe fn begin_elsewhere(&self, flags: u32, place: &'static Location<'static>) -> Created {
+    pub(crate) unsafe fn begin_elsewhere(&self, flags: u32, location: &'static Location<'static>) -> Created {
         // SAFETY: this function's contract is that of `begin`. Nobody else knows the record yet.
         unsafe {
-            let task = self.begin(flags, place);
+            let task = self.begin(flags, location);
             (&raw mut (*task.address()).idx).write(AtomicUsize::new(UNCLAIMED));
             inherit::nested(worker::current().as_deref(), task)
         }
@@ -173,7 +173,7 @@ unsafe fn run_framed(task: *mut Header, body: &mut dyn FnMut(bool)) {
     unsafe {
         // Relaxed: as of any task that begins.
         let (mut w, ()) = ScopedTasks::with(w, task, std::ptr::null(), || {
-            body((*task).marks.load(Relaxed) & Marks::CANCELLED == 0);
+            body((*task).flags.load(Relaxed) & TaskFlags::CANCELLED == 0);
         });
         if w.running.has_context() {
             w = context::end(w);
@@ -226,7 +226,7 @@ where
 
 /// The same; `b`, and what the caller goes on in, are jobs of a [guest](Kind::GUEST), or not.
 #[inline]
-pub(crate) fn join_at<const GUEST: bool, A, B, RA, RB>(a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+pub(crate) fn join_at<const GUEST: bool, A, B, RA, RB>(a: A, b: B, location: &'static Location<'static>) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
@@ -234,8 +234,8 @@ where
     RB: Send,
 {
     match worker::current() {
-        Some(w) if w.has_room() => join_here::<GUEST, _, _, _, _>(w, a, b, place),
-        w => join_elsewhere::<GUEST, _, _, _, _>(w, a, b, place),
+        Some(w) if w.has_room() => join_here::<GUEST, _, _, _, _>(w, a, b, location),
+        w => join_elsewhere::<GUEST, _, _, _, _>(w, a, b, location),
     }
 }
 
@@ -252,7 +252,7 @@ fn join_elsewhere<const GUEST: bool, A, B, RA, RB>(
     w: Option<Role>,
     a: A,
     b: B,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 ) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -261,9 +261,9 @@ where
     RB: Send,
 {
     let (mut pair, mut results) = (Some((a, b)), None);
-    let called = call_elsewhere::<GUEST>(w, place, &mut || {
+    let called = call_elsewhere::<GUEST>(w, location, &mut || {
         let (a, b) = pair.take().expect("called once");
-        results = Some(join_at::<GUEST, _, _, _, _>(a, b, place));
+        results = Some(join_at::<GUEST, _, _, _, _>(a, b, location));
     });
     match called {
         Ok(()) => results.expect("called"),
@@ -276,17 +276,17 @@ where
 /// once: programs have many joins, and few of them come here.
 fn call_elsewhere<const GUEST: bool>(
     w: Option<Role>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     f: &mut (dyn FnMut() + Send),
 ) -> Result<(), Payload> {
     unwind::catch(|| match w {
-        Some(w) => on_fresh_stack::<GUEST>(w, place, f),
-        None => crate::api::run::run_on(global::home(), place, GUEST, f),
+        Some(w) => on_fresh_stack::<GUEST>(w, location, f),
+        None => crate::api::run::run_on(global::home(), location, GUEST, f),
     })
 }
 
 #[inline(always)]
-fn join_here<const GUEST: bool, A, B, RA, RB>(w: Role, a: A, b: B, place: &'static Location<'static>) -> (RA, RB)
+fn join_here<const GUEST: bool, A, B, RA, RB>(w: Role, a: A, b: B, location: &'static Location<'static>) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
@@ -295,7 +295,7 @@ where
 {
     let task = StackTask::new(b);
     // SAFETY: this frame does not end, by return or unwinding, before the task is claimed or done.
-    w.push_nested(unsafe { task.begin(flags_on::<GUEST>(&w), place) });
+    w.push_nested(unsafe { task.begin(flags_on::<GUEST>(&w), location) });
     // Caught, not cleaned up in a destructor: what waits for `b` must not do so while a panic is
     // under way on this thread.
     let ra = match user_code::body(a) {
@@ -320,7 +320,7 @@ where
         // Asked for again: `b` may have waited.
         // SAFETY: the thread still has a worker's role, if perhaps another one's.
         if unsafe { worker::current().unwrap_unchecked() }.has_contexts() {
-            nested::finish_unmarked();
+            nested::finish_unflagged();
         }
         (ra, rb)
     } else if needs_drop::<RA>() {
@@ -337,7 +337,7 @@ where
 #[cold]
 #[inline(never)]
 fn second_panicked<RA>(ra: RA, payload: Payload) -> ! {
-    nested::finish_unmarked();
+    nested::finish_unflagged();
     unwind::drop_and_resume(ra, payload)
 }
 
@@ -446,7 +446,7 @@ fn wait_for_frame(w: Role, task: Awaited<'_>) -> Role {
 
 /// Runs `f` on an empty stack of this worker (or on another worker), while the caller's is set
 /// aside: recursion is bounded by memory, not by the size of a stack.
-fn on_fresh_stack<const GUEST: bool>(w: Role, place: &'static Location<'static>, f: &mut (dyn FnMut() + Send)) {
+fn on_fresh_stack<const GUEST: bool>(w: Role, location: &'static Location<'static>, f: &mut (dyn FnMut() + Send)) {
     if let Err(error) = w.ensure_stack() {
         no_stack(&error);
     }
@@ -455,7 +455,7 @@ fn on_fresh_stack<const GUEST: bool>(w: Role, place: &'static Location<'static>,
     let task = StackTask::new(|| loan.run(f));
     // SAFETY: this frame stands until the task is done, for which `join_stolen` waits whatever
     // happens.
-    w.push_next(unsafe { task.begin(flags_on::<GUEST>(&w), place) }.into_unstarted());
+    w.push_next(unsafe { task.begin(flags_on::<GUEST>(&w), location) }.into_unstarted());
     let result = unwind::catch(|| join_stolen(w, &task));
     loan.give_back();
     result.unwrap_or_else(|payload| unwind::resume(payload));

@@ -174,11 +174,11 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
-    let place = Location::caller();
+    let location = Location::caller();
     match crate::sched::worker::current() {
         Some(_) => f(),
         None if lent::home().is_some() => f(),
-        None => run_on(home(), place, false, f),
+        None => run_on(home(), location, false, f),
     }
 }
 
@@ -239,7 +239,7 @@ where
 
 /// Runs `f` in this pool, as a job of a [guest](crate::record::header::Kind::GUEST) or not, and
 /// waits on whatever thread.
-pub(crate) fn run_on<F, T>(home: Handle, place: &'static Location<'static>, guest: bool, f: F) -> T
+pub(crate) fn run_on<F, T>(home: Handle, location: &'static Location<'static>, guest: bool, f: F) -> T
 where
     F: FnOnce() -> T + Send,
     T: Send,
@@ -257,7 +257,7 @@ where
     let number = home.inner().number;
     let flags = if guest { create::guest_stack_flags(number) } else { create::stack_flags(number) };
     // SAFETY: the task stands in this frame, which `run_record` leaves when it has ended.
-    let begun = unsafe { task.begin_elsewhere(flags, place) };
+    let begun = unsafe { task.begin_elsewhere(flags, location) };
     run_record(home, w, begun);
     // SAFETY: the task has ended, and this is the only taker.
     match unsafe { task.take_result() } {

@@ -21,7 +21,7 @@ use super::{JoinError, spawn};
 use crate::queue::parked::{Parked, Resumable};
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
-use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::header::{Ended, Header, Kind, Mode, Outcome, TaskFlags};
 use crate::record::held::{Ending, Finished, HeldTask};
 use crate::record::task::Created;
 use crate::record::{create, memory, payload as record};
@@ -289,7 +289,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let place = Location::caller();
+        let location = Location::caller();
         let w = worker::current();
         // Nobody drops it on the way: see `spawn::spawn_into`.
         let job = ManuallyDrop::new(Job { scope: std::ptr::from_ref(self).cast(), f });
@@ -310,7 +310,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 None => (memory::foreign().alloc(class), self.head.home.inner()),
             };
             let task = task.cast::<Header>();
-            create::write_header(task, run_job::<F, T>, kind, pool.number, place);
+            create::write_header(task, run_job::<F, T>, kind, pool.number, location);
             record::put(task, job);
             let task = Created::from_raw(task);
             let record = match &w {
@@ -486,9 +486,9 @@ where
         }
         let w = worker::current().expect("a task runs on a worker");
         let (mut w, result) = ScopedTasks::with(w, task, &raw const (*scope).head, || {
-            // Relaxed marks: whoever sets them for a task that has not begun has its handle.
+            // Relaxed flags: whoever sets them for a task that has not begun has its handle.
             // Acquire: pairs with `cancel`.
-            if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 || (*scope).head.cancelled.load(Acquire) {
+            if (*task).flags.load(Relaxed) & TaskFlags::CANCELLED != 0 || (*scope).head.cancelled.load(Acquire) {
                 cancel::never_start(f)
             } else {
                 user_code::body(f)

@@ -4,7 +4,7 @@ use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::portable::Portable;
 use crate::record::create::{flags, write_header, write_queued_header};
-use crate::record::header::{Ended, Header, Kind, Marks, Mode, Outcome};
+use crate::record::header::{Ended, Header, Kind, Mode, Outcome, TaskFlags};
 use crate::record::held::HeldTask;
 use crate::record::task::{Created, Unheld};
 use crate::record::{memory, payload as record};
@@ -42,35 +42,35 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    let place = Location::caller();
+    let location = Location::caller();
     match worker::current() {
-        Some(w) => spawn_here(w, Portable::closure(f), Kind::CLOSURE, place),
-        None => spawn_from_outside(Portable::closure(f), place),
+        Some(w) => spawn_here(w, Portable::closure(f), Kind::CLOSURE, location),
+        None => spawn_from_outside(Portable::closure(f), location),
     }
 }
 
 /// Spawns into this runtime, from anywhere.
-pub(crate) fn spawn_on<F, T>(home: Handle, f: F, place: &'static Location<'static>) -> JoinHandle<T>
+pub(crate) fn spawn_on<F, T>(home: Handle, f: F, location: &'static Location<'static>) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
     match worker::current() {
         // As `spawn`: also during a shutdown.
-        Some(w) if home.has(&w) => spawn_here(w, Portable::closure(f), Kind::CLOSURE, place),
-        _ => spawn_into(home, Portable::closure(f), place, Builder::new(), Kind::CLOSURE),
+        Some(w) if home.has(&w) => spawn_here(w, Portable::closure(f), Kind::CLOSURE, location),
+        _ => spawn_into(home, Portable::closure(f), location, Builder::new(), Kind::CLOSURE),
     }
 }
 
 /// Spawns a job of a [guest](Kind::GUEST) into this pool, from anywhere.
-pub(crate) fn spawn_guest<F>(home: Handle, f: F, place: &'static Location<'static>) -> JoinHandle<()>
+pub(crate) fn spawn_guest<F>(home: Handle, f: F, location: &'static Location<'static>) -> JoinHandle<()>
 where
     F: FnOnce() + Send + 'static,
 {
     const JOB: Kind = Kind::CLOSURE.and(Kind::GUEST);
     match worker::current() {
-        Some(w) if home.has(&w) => spawn_here(w, Portable::closure(f), JOB, place),
-        _ => spawn_into(home, Portable::closure(f), place, Builder::new(), JOB),
+        Some(w) if home.has(&w) => spawn_here(w, Portable::closure(f), JOB, location),
+        _ => spawn_into(home, Portable::closure(f), location, Builder::new(), JOB),
     }
 }
 
@@ -80,14 +80,14 @@ pub(crate) fn spawn_here<F: FnOnce() -> T, T>(
     w: Role,
     f: Portable<F>,
     kind: Kind,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 ) -> JoinHandle<T> {
     let task = w.memory.alloc(const { record::class::<F, T>() }).cast::<Header>();
     // SAFETY: fresh memory of the right class, which is ours until the task is queued. `f` is put
     // where `run_closure` takes it (a `ManuallyDrop` is as its content), and may run anywhere
     // (`Portable`).
     unsafe {
-        write_queued_header(task, run_closure::<F, T>, w.flags | flags(record::kind::<F, T>(kind), 0), place);
+        write_queued_header(task, run_closure::<F, T>, w.flags | flags(record::kind::<F, T>(kind), 0), location);
         record::put(task, f.into_inner());
         JoinHandle::new(HeldTask::from_raw(w.push_new(Created::from_raw(task))))
     }
@@ -95,9 +95,9 @@ pub(crate) fn spawn_here<F: FnOnce() -> T, T>(
 
 /// Spawns into the global runtime, on a thread that is no worker.
 #[inline(always)]
-fn spawn_from_outside<F: FnOnce() -> T, T>(f: Portable<F>, place: &'static Location<'static>) -> JoinHandle<T> {
+fn spawn_from_outside<F: FnOnce() -> T, T>(f: Portable<F>, location: &'static Location<'static>) -> JoinHandle<T> {
     let home = global_home();
-    let task = write_record(f, Kind::CLOSURE, number_of(&home), place);
+    let task = write_record(f, Kind::CLOSURE, number_of(&home), location);
     let (home, task) = or_refuse(home, task);
     // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
     JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, Builder::new())) })
@@ -139,11 +139,11 @@ pub(super) fn or_refuse<T: Into<Unheld>>(home: Result<Handle, Payload>, task: T)
 pub(crate) fn spawn_into<F: FnOnce() -> T, T>(
     home: Handle,
     f: Portable<F>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     with: Builder,
     kind: Kind,
 ) -> JoinHandle<T> {
-    let task = write_record(f, kind, home.inner().number, place);
+    let task = write_record(f, kind, home.inner().number, location);
     // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
     JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, with)) })
 }
@@ -154,11 +154,11 @@ pub(crate) fn spawn_pinned<F: FnOnce() -> T, T>(
     home: Handle,
     worker: usize,
     f: Portable<F>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     with: Builder,
 ) -> JoinHandle<T> {
     let pool = home.inner();
-    let task = unqueued_record(pool, f, Kind::CLOSURE, place);
+    let task = unqueued_record(pool, f, Kind::CLOSURE, location);
     let task = with.equip(worker::current().as_deref(), pool, task);
     let record = task.address();
     home.pin(task.into(), worker);
@@ -171,9 +171,9 @@ pub(crate) fn unqueued_record<F: FnOnce() -> T, T>(
     pool: &'static Pool,
     f: Portable<F>,
     kind: Kind,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 ) -> Created {
-    write_record(f, kind, pool.number, place)
+    write_record(f, kind, pool.number, location)
 }
 
 /// The same, for who knows the pool's number.
@@ -182,14 +182,14 @@ fn write_record<F: FnOnce() -> T, T>(
     f: Portable<F>,
     kind: Kind,
     pool: u8,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 ) -> Created {
     let task = foreign_record(record::class::<F, T>());
     // SAFETY: fresh memory of the right class, which nobody else knows. `f` is put where
     // `run_closure` takes it (a `ManuallyDrop` is as its content), and may run anywhere
     // (`Portable`).
     unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), pool, place);
+        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), pool, location);
         record::put(task, f.into_inner());
         Created::from_raw(task)
     }
@@ -206,12 +206,12 @@ pub(crate) fn foreign_record(class: usize) -> *mut Header {
 #[cold]
 #[inline(never)]
 fn inject(home: Handle, task: Created, with: Builder) -> *mut Header {
-    let (w, lane) = (worker::current(), with.class().lane());
+    let (w, queue) = (worker::current(), with.class().queue());
     let task = with.equip(w.as_deref(), home.inner(), task);
     let record = task.address();
     match w {
-        Some(w) if home.has(&w) && lane.is_none() => w.push(task.into_unstarted()),
-        _ => home.inject(lane, task.into()),
+        Some(w) if home.has(&w) && queue.is_none() => w.push(task.into_unstarted()),
+        _ => home.inject(queue, task.into()),
     }
     record
 }
@@ -231,7 +231,7 @@ where
     unsafe {
         match mode {
             Mode::Run => {
-                if (*task).marks.load(Relaxed) & Marks::CANCELLED != 0 {
+                if (*task).flags.load(Relaxed) & TaskFlags::CANCELLED != 0 {
                     return never_start::<F>(task);
                 }
                 let f = record::take::<F>(task);

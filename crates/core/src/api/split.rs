@@ -37,14 +37,14 @@ pub enum Hunger {
 #[inline(always)]
 pub fn hunger() -> Hunger {
     match worker::current() {
-        Some(w) if w.shared.deque.is_asked() => look(&w),
+        Some(w) if w.shared.deque.is_asked() => find_idle(&w),
         _ => Hunger::None,
     }
 }
 
 #[cold]
 #[inline(never)]
-fn look(w: &Worker) -> Hunger {
+fn find_idle(w: &Worker) -> Hunger {
     let workers = &w.pool.workers;
     if workers.queues().is_some() {
         if workers.all().len() == 1 || workers.has_injected() {

@@ -72,14 +72,14 @@ struct TokenState {
 /// What [`Token::on_cancel`] is given, and the runtime that it will run in.
 struct TokenCall {
     home: Handle,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     f: UserValue<Box<dyn FnOnce() + Send>>,
 }
 
 impl TokenCall {
     /// Starts it as a task.
     fn start(self) {
-        drop(crate::api::spawn::spawn_on(self.home, self.f.give(), self.place));
+        drop(crate::api::spawn::spawn_on(self.home, self.f.give(), self.location));
     }
 }
 
@@ -280,7 +280,8 @@ impl Token {
     #[track_caller]
     pub fn on_cancel(&self, f: impl FnOnce() + Send + 'static) -> OnCancel {
         let home = pools::here();
-        let (number, call) = (number(), TokenCall { home, place: Location::caller(), f: UserValue::new(Box::new(f)) });
+        let (number, call) =
+            (number(), TokenCall { home, location: Location::caller(), f: UserValue::new(Box::new(f)) });
         let mut state = self.lock();
         if self.is_cancelled() {
             drop(state);

@@ -24,7 +24,7 @@
 //! after the heavy fence: slots and records below. *Every* store, because a relaxed one ends the
 //! release sequence and the thief may read it. Owner's lowering of `top` against the forced thief's
 //! raising of `split`: light fence against heavy fence. Reuse of a slot against the thief's swap of
-//! it: `head` (Release) with the Acquire in `look_for_room`. Push against a sleeper: `top` | light
+//! it: `head` (Release) with the Acquire in `make_room`. Push against a sleeper: `top` | light
 //! | `attention` against `attention` | heavy | `top` (see [`crate::sched::idle`]).
 //!
 //! **Why the forced steal is right.** Let T be the `top` read after the heavy fence at P. While

@@ -37,11 +37,11 @@ fn record() -> TestRecord {
     TestRecord(Header {
         run: Cell::new(run),
         waiter: AtomicPtr::new(null_mut()),
-        place: Cell::new(Location::caller()),
+        location: Cell::new(Location::caller()),
         kind: Cell::new(Kind::CLOSURE),
         runtime: Cell::new(0),
         outcome: Cell::new(Outcome::Returned),
-        marks: AtomicU8::new(0),
+        flags: AtomicU8::new(0),
         state: AtomicU32::new(0),
         idx: AtomicUsize::new(UNCLAIMED),
     })

@@ -1,6 +1,6 @@
 //! Writing the header of a fresh record.
 
-use super::header::{Header, Kind, Marks, Outcome, Run};
+use super::header::{Header, Kind, Outcome, Run, TaskFlags};
 use super::position::UNCLAIMED;
 use super::step::{self, Step};
 use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -18,13 +18,13 @@ pub(crate) unsafe fn write_header(
     run: Run,
     kind: Kind,
     runtime: u8,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 ) {
     // SAFETY: nobody else uses `task` (this function's contract), so its words may be written; the
     // flags came from `flags`.
     unsafe {
         (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
-        write_queued_header(task, run, flags(kind, runtime), place);
+        write_queued_header(task, run, flags(kind, runtime), location);
     }
 }
 
@@ -34,13 +34,18 @@ pub(crate) unsafe fn write_header(
 /// `task` is record memory that nobody else uses; `flags` came from [`flags`], or is the bitwise or
 /// of two such words.
 #[inline(always)]
-pub(crate) unsafe fn write_queued_header(task: *mut Header, run: Run, flags: u32, place: &'static Location<'static>) {
+pub(crate) unsafe fn write_queued_header(
+    task: *mut Header,
+    run: Run,
+    flags: u32,
+    location: &'static Location<'static>,
+) {
     // SAFETY: nobody else uses `task` (this function's contract), so its words may be written; the
     // contract of `write_flags` is a part of this one.
     unsafe {
         (&raw mut (*task).run).write(Cell::new(run));
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
-        (&raw mut (*task).place).write(Cell::new(place));
+        (&raw mut (*task).location).write(Cell::new(location));
         write_flags(task, flags);
         step::task(Step::Created, task);
         if cfg!(loom) {
@@ -49,11 +54,11 @@ pub(crate) unsafe fn write_queued_header(task: *mut Header, run: Run, flags: u32
     }
 }
 
-/// Kind, runtime, outcome and marks of a fresh record as one word.
+/// Kind, runtime, outcome and flags of a fresh record as one word.
 #[inline(always)]
 pub(crate) const fn flags(kind: Kind, runtime: u8) -> u32 {
     let framed = kind.has(Kind::SCOPED) || kind.has(Kind::ON_STACK);
-    u32::from_ne_bytes([kind.0, runtime, Outcome::Returned as u8, if framed { Marks::FRAMED } else { 0 }])
+    u32::from_ne_bytes([kind.0, runtime, Outcome::Returned as u8, if framed { TaskFlags::UNLISTED } else { 0 }])
 }
 
 /// Writes the four at once: they stand side by side (checked below).
@@ -66,7 +71,7 @@ pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
     const {
         assert!(std::mem::offset_of!(Header, runtime) == std::mem::offset_of!(Header, kind) + 1 || cfg!(loom));
         assert!(std::mem::offset_of!(Header, outcome) == std::mem::offset_of!(Header, kind) + 2 || cfg!(loom));
-        assert!(std::mem::offset_of!(Header, marks) == std::mem::offset_of!(Header, kind) + 3 || cfg!(loom));
+        assert!(std::mem::offset_of!(Header, flags) == std::mem::offset_of!(Header, kind) + 3 || cfg!(loom));
         assert!(std::mem::offset_of!(Header, kind).is_multiple_of(4) || cfg!(loom));
         // So the bitwise or of two words has a valid outcome, too.
         assert!(Outcome::Returned as u8 == 0);
@@ -76,11 +81,11 @@ pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
     // writes `Returned` there, which is 0. (In a model the words are larger: field by field.)
     unsafe {
         if cfg!(loom) {
-            let [kind, runtime, _, marks] = flags.to_ne_bytes();
+            let [kind, runtime, _, task_flags] = flags.to_ne_bytes();
             (&raw mut (*task).kind).write(Cell::new(Kind(kind)));
             (&raw mut (*task).runtime).write(Cell::new(runtime));
             (&raw mut (*task).outcome).write(Cell::new(Outcome::Returned));
-            (&raw mut (*task).marks).write(AtomicU8::new(marks));
+            (&raw mut (*task).flags).write(AtomicU8::new(task_flags));
         } else {
             // Atomic for `memory::for_each_live`, which may look at any time.
             std::sync::atomic::AtomicU32::from_ptr((&raw mut (*task).kind).cast()).store(flags, Relaxed);
@@ -95,14 +100,14 @@ pub(crate) unsafe fn write_flags(task: *mut Header, flags: u32) {
 /// `task` is memory for a header that nobody else uses; `flags` came from [`flags`], or is the
 /// bitwise or of two such words.
 #[inline(always)]
-pub(crate) unsafe fn write_stack_header(task: *mut Header, run: Run, flags: u32, place: &'static Location<'static>) {
+pub(crate) unsafe fn write_stack_header(task: *mut Header, run: Run, flags: u32, location: &'static Location<'static>) {
     // SAFETY: nobody else uses `task` (this function's contract), so its words may be written. The
     // store of eight bytes is aligned, and covers the flags and `state` (checked beside it); the
     // flags have a valid outcome, as in `write_flags`.
     unsafe {
         (&raw mut (*task).run).write(Cell::new(run));
         (&raw mut (*task).waiter).write(AtomicPtr::new(null_mut()));
-        (&raw mut (*task).place).write(Cell::new(place));
+        (&raw mut (*task).location).write(Cell::new(location));
         if cfg!(loom) {
             write_flags(task, flags);
             (&raw mut (*task).state).write(AtomicU32::new(0));

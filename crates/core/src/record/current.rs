@@ -45,7 +45,7 @@ pub(crate) struct ContextHead {
     pub(crate) run: Cell<Option<Run>>,
     /// Any location: where a record has one, so that a late look at a record that was here finds
     /// one ([`crate::sched::pool`]).
-    pub(crate) place: &'static Location<'static>,
+    pub(crate) location: &'static Location<'static>,
     /// Kind and state of the record memory that this is.
     untouched: UnsafeCell<MaybeUninit<u64>>,
     /// See [`CurrentTask::cancel_record`].
@@ -54,10 +54,10 @@ pub(crate) struct ContextHead {
 
 const _: () = {
     use std::mem::offset_of;
-    assert!(offset_of!(ContextHead, place) == offset_of!(Header, place) || cfg!(loom));
+    assert!(offset_of!(ContextHead, location) == offset_of!(Header, location) || cfg!(loom));
     assert!(offset_of!(ContextHead, untouched) == offset_of!(Header, kind) || cfg!(loom));
     // A late look at where the record that was here waits (`idx`) finds an address, which is no
-    // place and no position that is in use.
+    // location and no position that is in use.
     assert!(offset_of!(ContextHead, cancel_record) == offset_of!(Header, idx) || cfg!(loom));
     // `CurrentTask` tags the address of either in its lowest bit.
     assert!(align_of::<ContextHead>() > 1 && align_of::<Header>() > 1);
@@ -219,7 +219,7 @@ impl Running {
     /// The word.
     #[inline(always)]
     pub(crate) fn get(&self) -> CurrentTask {
-        // Acquire: pairs with the Release in `set`: the record's place, for others.
+        // Acquire: pairs with the Release in `set`: the record's position, for others.
         CurrentTask(self.0.load(Acquire))
     }
     /// Something else runs.

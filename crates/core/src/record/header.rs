@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0        8        16       24   25      26      27     28     32     40
-//!  run      waiter   place    kind runtime outcome marks  state  idx    payload: closure | result | panic
+//!  run      waiter   location kind runtime outcome flags  state  idx    payload: closure | result | panic
 //! ```
 //! Records live in memory that is only ever used for records (`memory.rs`): a stale pointer may be
 //! *looked at* for ever, which is what lets wakers be copied freely (`state` holds a generation)
@@ -18,7 +18,7 @@
 //! (`run`) until the swap in [`Header::complete`]; after it the holder of the handle, or the runner
 //! itself if it read `DETACHED`. `idx` belongs to the owner of the deque that holds the task (under
 //! that deque's lock for a thief that moves it), then to the task's home; of a future between two
-//! polls to its next poller, for its context. `marks` is anybody's who knows that the task lives.
+//! polls to its next poller, for its context. `flags` is anybody's who knows that the task lives.
 //!
 //! **Ordering.** Completion against join, `complete` (release) with `wait` / `is_done` (acquire):
 //! the result. Join against completion, `wait` (release) with `complete` (acquire): the node.
@@ -92,15 +92,15 @@ pub(crate) struct Header {
     pub waiter: AtomicPtr<()>,
     /// Where it was spawned. (This and the next two are written when the record is made. They stand
     /// in cells so that a late look at the words beside them says nothing about these.)
-    pub place: Cell<&'static Location<'static>>,
+    pub location: Cell<&'static Location<'static>>,
     /// What the record is, and its size class.
     pub kind: Cell<Kind>,
     /// Number of the runtime that it belongs to.
     pub runtime: Cell<u8>,
     /// How the task has ended; valid once it is done.
     pub outcome: Cell<Outcome>,
-    /// What others have to say to the runner: see [`Marks`].
-    pub marks: AtomicU8,
+    /// What others have to say to the runner: see [`TaskFlags`].
+    pub flags: AtomicU8,
     /// Generation and state of a future; only the generation for a closure.
     pub state: AtomicU32,
     /// Position in the deque that holds the task; once it is started, what its stack waits at: see
@@ -108,17 +108,17 @@ pub(crate) struct Header {
     pub idx: AtomicUsize,
 }
 
-/// The bits of [`Header::marks`]. Set by whoever it may be, with a read-modify-write.
+/// The bits of [`Header::flags`]. Set by whoever it may be, with a read-modify-write.
 #[derive(Debug)]
-pub(crate) struct Marks;
+pub(crate) struct TaskFlags;
 
-impl Marks {
+impl TaskFlags {
     /// Taken out of a private position by a forced steal.
     pub(crate) const STOLEN: u8 = 1;
     /// The task is cancelled, for good.
     pub(crate) const CANCELLED: u8 = 2;
     /// A cancel scope of the task was cancelled: it looks for it at its next blocking point.
-    pub(crate) const ASKED: u8 = 4;
+    pub(crate) const SCOPE_CANCELLED: u8 = 4;
     /// It unwinds because of a cancellation, and is spared until that is over.
     pub(crate) const UNWINDING: u8 = 8;
     /// It runs on top of another task, which does not know it yet. (Of the runner alone, before the
@@ -126,13 +126,17 @@ impl Marks {
     pub(crate) const ON_TOP: u8 = 16;
     /// It has a frame (`cancel::scoped_tasks`), which is not in the worker's list yet. (From its
     /// spawn on.)
-    pub(crate) const FRAMED: u8 = 32;
+    pub(crate) const UNLISTED: u8 = 32;
     /// Its name is in the runtime's table.
     pub(crate) const NAMED: u8 = 64;
     /// Its number is in the runtime's table.
     pub(crate) const NUMBERED: u8 = 128;
     /// What makes a blocking point look closer.
-    pub(crate) const LOOK: u8 = Marks::CANCELLED | Marks::ASKED | Marks::UNWINDING | Marks::ON_TOP | Marks::FRAMED;
+    pub(crate) const SLOW_PATH: u8 = TaskFlags::CANCELLED
+        | TaskFlags::SCOPE_CANCELLED
+        | TaskFlags::UNWINDING
+        | TaskFlags::ON_TOP
+        | TaskFlags::UNLISTED;
 }
 
 /// What a record is: a bit set, with the size class in the upper three bits. 0 in free memory.
@@ -197,11 +201,11 @@ impl Header {
         Header {
             run: Cell::new(run_nobody),
             waiter: AtomicPtr::new(null_mut()),
-            place: Cell::new(Location::caller()),
+            location: Cell::new(Location::caller()),
             kind: Cell::new(Kind::FREE),
             runtime: Cell::new(0),
             outcome: Cell::new(Outcome::Returned),
-            marks: AtomicU8::new(0),
+            flags: AtomicU8::new(0),
             state: AtomicU32::new(0),
             idx: AtomicUsize::new(0),
         }
@@ -209,8 +213,8 @@ impl Header {
 
     /// Where it was spawned.
     #[inline(always)]
-    pub(crate) fn place(&self) -> &'static Location<'static> {
-        self.place.get()
+    pub(crate) fn location(&self) -> &'static Location<'static> {
+        self.location.get()
     }
 
     /// What the record is.
@@ -273,16 +277,16 @@ impl Header {
     #[inline(always)]
     pub(crate) fn is_known(&self) -> bool {
         // Relaxed: who asks has the record for itself.
-        self.marks.load(Relaxed) & (Marks::NAMED | Marks::NUMBERED) != 0
+        self.flags.load(Relaxed) & (TaskFlags::NAMED | TaskFlags::NUMBERED) != 0
     }
 
     /// Has it run on top of another task from begin to end, which was not told, and is nothing of
     /// it in a table? (One test for all.)
     #[inline(always)]
     pub(crate) fn is_plain_on_top(&self) -> bool {
-        const TOLD_OR_KNOWN: u8 = Marks::ON_TOP | Marks::NAMED | Marks::NUMBERED;
+        const TOLD_OR_KNOWN: u8 = TaskFlags::ON_TOP | TaskFlags::NAMED | TaskFlags::NUMBERED;
         // Relaxed: as in `is_known`.
-        self.marks.load(Relaxed) & TOLD_OR_KNOWN == Marks::ON_TOP
+        self.flags.load(Relaxed) & TOLD_OR_KNOWN == TaskFlags::ON_TOP
     }
 
     /// Leaves `waiter` to be woken at the end. False: the task has ended already, and the result is

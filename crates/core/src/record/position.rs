@@ -9,7 +9,7 @@
 //!                            context of a future that waits for its next poll
 //!  all ones: it runs, or is a future between two polls                    all ones but the last: held (threads mode)
 //! ```
-//! *On top*: a join that claims its task leaves where it came from, and a mark, and that is all
+//! *On top*: a join that claims its task leaves where it came from, and a flag, and that is all
 //! that it pays. When a task on top of others blocks for the first time, those below get to know
 //! who stands on them ([`crate::sched::cancel::checkpoint`]).
 //!
@@ -24,10 +24,10 @@
 //! address, and only while the task cannot go on.
 //!
 //! *In threads mode* a ready task may be taken over by another worker, so that the home's loop is
-//! no safe place to look from. There whoever looks *holds* the place, and a task that goes on takes
-//! it back with an exchange, and waits while it is held: so anybody may look, and no request is
-//! sent. (Blocking costs microseconds there.) All its workers have one number, [`THREADS`], so a
-//! word says by itself whether its place may be held.
+//! no safe place to look from. There whoever looks *holds* the position, and a task that goes on
+//! takes it back with an exchange, and waits while it is held: so anybody may look, and no request
+//! is sent. (Blocking costs microseconds there.) All its workers have one number, [`THREADS`], so a
+//! word says by itself whether its position may be held.
 //!
 //! **A word outlives its task** in the eyes of whoever holds an old address: the record may be
 //! another task's by now, of another runtime. So a worker of fiber mode has a number which no other

@@ -15,9 +15,9 @@
 //! its data in the store buffer while it reads SCHEDULED, and the poll would miss it: on x86 too.
 //!
 //! A *cancellation* marks the record, and then wakes. It may find NEW, in which there is nothing to
-//! wake, while the first poll, which begins with a store, has looked for the mark and not seen it.
-//! So the first poll looks once more when it is over ([`end_first_poll`]): state | SeqCst | mark
-//! against mark | SeqCst | state, in [`for_cancellation`]. Later polls need not.
+//! wake, while the first poll, which begins with a store, has looked for the flag and not seen it.
+//! So the first poll looks once more when it is over ([`end_first_poll`]): state | SeqCst | flag
+//! against flag | SeqCst | state, in [`for_cancellation`]. Later polls need not.
 //!
 //! Tests: `tests/loom/future.rs`.
 
@@ -96,15 +96,15 @@ pub(crate) fn end_poll(state: &AtomicU32) -> bool {
     end_poll_by(state, ord(Release, "pending-release"))
 }
 
-/// The same of the first poll, which may have missed one of these marks: if it is there, the future
-/// is woken. The future may be another worker's by now, and have ended: `marks` stands, as record
+/// The same of the first poll, which may have missed one of these flags: if it is there, the future
+/// is woken. The future may be another worker's by now, and have ended: `flags` stands, as record
 /// memory does.
 #[inline(always)]
-pub(crate) fn end_first_poll(state: &AtomicU32, marks: &AtomicU8, cancelled: u8) -> bool {
+pub(crate) fn end_first_poll(state: &AtomicU32, flags: &AtomicU8, cancelled: u8) -> bool {
     let of = generation(state.load(Relaxed));
-    // SeqCst: before the look at the marks. See the header.
+    // SeqCst: before the look at the flags. See the header.
     end_poll_by(state, SeqCst)
-        || !on("first-poll-looks-once") && marks.load_in_order() & cancelled != 0 && wake(state, of)
+        || !on("first-poll-checks-once") && flags.load_in_order() & cancelled != 0 && wake(state, of)
 }
 
 #[inline(always)]
@@ -124,7 +124,7 @@ fn end_poll_by(state: &AtomicU32, order: myriad_base::sys::atomic::Ordering) -> 
 /// A wake for whatever future is in the record, which the caller has just marked by a SeqCst
 /// exchange. True: the caller queues it.
 pub(crate) fn for_cancellation(state: &AtomicU32) -> bool {
-    // SeqCst: after the mark. See the header.
+    // SeqCst: after the flag. See the header.
     let of = generation(state.load(SeqCst));
     wake(state, of)
 }

@@ -8,7 +8,7 @@
 //!
 //! **What an observer may do.** It is called in the middle of a door, with the record or node in
 //! the state that its step says, on the thread that does the step: it reads what does not change
-//! (place, kind), waits for nothing, takes no lock that anybody holds over a door, and panics
+//! (location, kind), waits for nothing, takes no lock that anybody holds over a door, and panics
 //! never.
 
 use super::header::Header;

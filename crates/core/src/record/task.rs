@@ -120,11 +120,11 @@ impl HeapRecord {
         unsafe { &(*self.as_ptr()).state }
     }
 
-    /// The marks of the task in it, if any is.
+    /// The flags of the task in it, if any is.
     #[inline(always)]
-    pub(crate) fn marks(self) -> &'static AtomicU8 {
+    pub(crate) fn flags(self) -> &'static AtomicU8 {
         // SAFETY: as in `header`.
-        unsafe { &(*self.as_ptr()).marks }
+        unsafe { &(*self.as_ptr()).flags }
     }
 }
 

@@ -446,11 +446,11 @@ fn describe_current(out: &mut dyn fmt::Write) {
         return;
     }
     // SAFETY: the current task's record is alive while it runs; these do not change.
-    let (place, pool) = unsafe { ((*task).place(), Pool::of((*task).runtime())) };
+    let (location, pool) = unsafe { ((*task).location(), Pool::of((*task).runtime())) };
     // (Never dropped: were it the last one by then, its memory would be freed, in a signal
     // handler.)
     _ = match pool.name_of(task, false).map(ManuallyDrop::new) {
-        Some(name) => write!(out, "task '{}' spawned at {place}", *name),
-        None => write!(out, "the task spawned at {place}"),
+        Some(name) => write!(out, "task '{}' spawned at {location}", *name),
+        None => write!(out, "the task spawned at {location}"),
     };
 }

@@ -131,9 +131,9 @@ unsafe fn refuse_lent_frames(pool: &'static Pool) {
         let name = pool.name_of(task, true).map_or_else(|| "a task".into(), |name| format!("task '{name}'"));
         // SAFETY: the task has not ended (`waiter` was not `DONE`), and its workers have, so the
         // record stays.
-        let place = unsafe { (*task).place() };
+        let location = unsafe { (*task).location() };
         abort_with(&format!(
-            "{name} (spawned at {place}) was still blocked when its runtime ended, and {who}, with a frame that the task borrows \
+            "{name} (spawned at {location}) was still blocked when its runtime ended, and {who}, with a frame that the task borrows \
              from: neither can go on. End such tasks first (cancel them, or close what they wait for), or give \
              `Runtime::shutdown` more patience"
         ));

@@ -16,7 +16,7 @@ pub struct Report {
 #[derive(Debug, Clone)]
 pub struct Unfinished {
     pub(super) name: Option<String>,
-    pub(super) place: &'static Location<'static>,
+    pub(super) location: &'static Location<'static>,
     pub(super) state: State,
     pub(super) reason: Option<WaitReason>,
 }
@@ -61,8 +61,8 @@ impl Unfinished {
         self.name.as_deref()
     }
     /// Where it was spawned. (Of user code that is no task: a place in this library.)
-    pub fn place(&self) -> &'static Location<'static> {
-        self.place
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.location
     }
     /// Where the shutdown found it.
     pub fn state(&self) -> State {
@@ -81,8 +81,8 @@ impl fmt::Display for Unfinished {
             _ if self.state == State::UserCode => {
                 f.write_str("a waker, a hook or a destructor, called where no task ran: ")?
             }
-            Some(name) => write!(f, "task '{name}' spawned at {}: ", self.place)?,
-            None => write!(f, "task spawned at {}: ", self.place)?,
+            Some(name) => write!(f, "task '{name}' spawned at {}: ", self.location)?,
+            None => write!(f, "task spawned at {}: ", self.location)?,
         }
         f.write_str(match self.state {
             State::Blocked => "blocked",
@@ -130,9 +130,9 @@ mod test {
 
     #[test]
     fn what_a_report_says() {
-        let place = Location::caller();
+        let location = Location::caller();
         let text = |unfinished, dropped| {
-            let task = |state| Unfinished { name: Some("t".into()), place, state, reason: None };
+            let task = |state| Unfinished { name: Some("t".into()), location, state, reason: None };
             let report = Report {
                 unfinished: vec![task(State::Blocked); unfinished],
                 dropped: vec![task(State::Waiting); dropped],
@@ -141,8 +141,11 @@ mod test {
             report.to_string()
         };
         assert_eq!(text(0, 0), "all tasks have ended");
-        assert_eq!(text(1, 0), format!("1 task has not ended\n  task 't' spawned at {place}: blocked"));
-        assert_eq!(text(0, 1), format!("1 task was dropped\n  task 't' spawned at {place}: a waiting future, dropped"));
+        assert_eq!(text(1, 0), format!("1 task has not ended\n  task 't' spawned at {location}: blocked"));
+        assert_eq!(
+            text(0, 1),
+            format!("1 task was dropped\n  task 't' spawned at {location}: a waiting future, dropped")
+        );
         let first_line = |unfinished, dropped| text(unfinished, dropped).lines().next().unwrap().to_owned();
         assert_eq!(first_line(2, 0), "2 tasks have not ended");
         assert_eq!(first_line(0, 2), "2 tasks were dropped");

@@ -217,7 +217,7 @@ fn name_left(pool: &'static Pool, stopped: bool, report: &mut Report) {
         pool.all_workers().map(|w| w.running.get().record_elsewhere()).collect()
     };
     // (Of workers that have not come back the number is a guess.)
-    let user_code = Unfinished { name: None, place: Location::caller(), state: State::UserCode, reason: None };
+    let user_code = Unfinished { name: None, location: Location::caller(), state: State::UserCode, reason: None };
     report.unfinished.extend(std::iter::repeat_n(user_code, pool.user_code()));
     let mut name = |task: *const Header| {
         let state = match () {
@@ -257,11 +257,11 @@ unsafe fn describe(pool: &Pool, task: *const Header, state: State) -> Option<Unf
     let name = pool.name_of(task, true).map(|name| name.to_string());
     // SAFETY: readable, by the contract. Volatile, and as an address: the record may become another
     // task's meanwhile, whose place is not written yet.
-    let place = unsafe { (&raw const (*task).place).cast::<*const Location<'static>>().read_volatile() };
+    let location = unsafe { (&raw const (*task).location).cast::<*const Location<'static>>().read_volatile() };
     // SAFETY: null in memory that had no record yet; else the place of this task, or of another one
     // in the same memory. Places stay.
-    let place = unsafe { place.as_ref() }?;
-    Some(Unfinished { name, place, state, reason: None })
+    let location = unsafe { location.as_ref() }?;
+    Some(Unfinished { name, location, state, reason: None })
 }
 
 /// What a blocked task waits for; `None` where that is not known: another task stands on top of it.

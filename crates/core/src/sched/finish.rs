@@ -49,12 +49,12 @@ fn drop_outcome_as(
         Pool::of_task(task.task_ref()).forget_left();
         return w;
     }
-    let place = task.task_ref().place();
+    let location = task.task_ref().location();
     let ((w, dropped), record) = task.drop_outcome(|drop| user_code::call_as(w, drop));
     let w = match dropped {
         Ok(()) => w,
         Err(payload) => {
-            say!("myriad: the result of a detached task (spawned at {place}) panicked while it was dropped");
+            say!("myriad: the result of a detached task (spawned at {location}) panicked while it was dropped");
             unwind::discard_as(w, payload)
         }
     };
@@ -73,7 +73,7 @@ pub(crate) fn drop_unstarted(task: Runnable) {
     let ending = unsafe {
         if let Err(payload) = user_code::call(|| _ = ((*task).run.get())(task, Mode::DropUnstarted)) {
             unwind::discard(payload);
-            say!("myriad: a task dropped at shutdown (spawned at {}) panicked in its destructor", (*task).place());
+            say!("myriad: a task dropped at shutdown (spawned at {}) panicked in its destructor", (*task).location());
         }
         lifecycle::end(task, Outcome::Dropped)
     };

@@ -150,9 +150,9 @@ pub(crate) struct Workers {
     /// and they are to be looked at.
     injected: AtomicUsize,
     /// Interactive tasks that wait ...
-    urgent: AtomicUsize,
+    interactive: AtomicUsize,
     /// ... and background tasks: see [`super::priority`].
-    deferred: AtomicUsize,
+    background: AtomicUsize,
     /// Of another policy than work stealing.
     queues: OnceLock<Box<dyn PolicyQueues>>,
     /// The workers are to look up and end.
@@ -178,8 +178,8 @@ impl Default for Workers {
         Workers {
             counts: Line(AtomicU32::new(0)),
             injected: AtomicUsize::new(0),
-            urgent: AtomicUsize::new(0),
-            deferred: AtomicUsize::new(0),
+            interactive: AtomicUsize::new(0),
+            background: AtomicUsize::new(0),
             queues: OnceLock::new(),
             stop: AtomicBool::new(false),
             all: OnceLock::new(),
@@ -386,15 +386,15 @@ impl Workers {
         self.count_and_wake(&self.injected);
     }
 
-    /// An interactive task was put into its lane: counts it, and wakes a worker.
-    pub(crate) fn inject_urgent(&self) {
-        self.urgent.fetch_add(1, Relaxed);
+    /// An interactive task was put into its queue: counts it, and wakes a worker.
+    pub(crate) fn inject_interactive(&self) {
+        self.interactive.fetch_add(1, Relaxed);
         self.inject();
     }
 
-    /// A background task was put into its lane: counts it, and wakes a worker.
-    pub(crate) fn defer(&self) {
-        self.count_and_wake(&self.deferred);
+    /// A background task was put into its queue: counts it, and wakes a worker.
+    pub(crate) fn inject_background(&self) {
+        self.count_and_wake(&self.background);
     }
 
     fn count_and_wake(&self, count: &AtomicUsize) {
@@ -424,33 +424,33 @@ impl Workers {
     }
 
     /// So many interactive tasks were taken.
-    pub(crate) fn take_urgent(&self, tasks: usize) {
-        self.urgent.fetch_sub(tasks, Relaxed);
+    pub(crate) fn take_interactive(&self, tasks: usize) {
+        self.interactive.fetch_sub(tasks, Relaxed);
         self.uninject(tasks);
     }
 
     /// So many background tasks were taken.
-    pub(crate) fn take_deferred(&self, tasks: usize) {
-        self.deferred.fetch_sub(tasks, Relaxed);
+    pub(crate) fn take_background(&self, tasks: usize) {
+        self.background.fetch_sub(tasks, Relaxed);
     }
 
     /// Does an interactive task wait?
     #[inline(always)]
-    pub(crate) fn has_urgent(&self) -> bool {
-        self.urgent.load(Relaxed) > 0
+    pub(crate) fn has_interactive(&self) -> bool {
+        self.interactive.load(Relaxed) > 0
     }
 
     /// Does a background task wait?
     #[inline(always)]
-    pub(crate) fn has_deferred(&self) -> bool {
-        self.deferred.load(Relaxed) > 0
+    pub(crate) fn has_background(&self) -> bool {
+        self.background.load(Relaxed) > 0
     }
 
     /// Is there something in the injector, or in the policy's queues? True of the moment of a heavy
     /// fence before it.
     #[inline(always)]
     pub(crate) fn has_injected(&self) -> bool {
-        self.may_have_injected() && self.queues().is_none_or(|queues| self.has_urgent() || !queues.is_empty())
+        self.may_have_injected() && self.queues().is_none_or(|queues| self.has_interactive() || !queues.is_empty())
     }
 
     /// Is it worth while to look?
@@ -551,7 +551,7 @@ impl Workers {
         if !on("sleep-no-heavy") {
             heavy();
         }
-        let busy = !on("sleep-no-look") && busy();
+        let busy = !on("sleep-no-recheck") && busy();
         if busy {
             self.retract(me);
         }
@@ -564,7 +564,7 @@ impl Workers {
             || me.has_pinned() && !on("sleep-skips-pinned")
             || self.stop.load(Relaxed)
             || self.has_injected()
-            || self.has_deferred() && !on("sleep-skips-deferred")
+            || self.has_background() && !on("sleep-skips-background")
             || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.may_be_relieved())
     }
 

@@ -165,16 +165,16 @@ pub(crate) struct Pool {
     /// The clock of its tasks.
     pub clock: Clock,
     /// When the first of the sleepers looks up by itself, in nanoseconds.
-    pub next_look: AtomicU64,
+    pub next_wake: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Injector {
     queue: queue::InjectorQueue,
     /// Interactive tasks ...
-    urgent: VecDeque<Runnable>,
+    interactive: VecDeque<Runnable>,
     /// ... and background tasks.
-    deferred: VecDeque<Runnable>,
+    background: VecDeque<Runnable>,
     /// Tasks that only one worker may begin, by its number.
     pinned: HashMap<usize, VecDeque<Runnable>>,
     admission: Admission,
@@ -375,7 +375,7 @@ impl Pool {
         pool.begin_term();
         pool.is_here();
         pool.clock.begin(config.manual_clock);
-        pool.next_look.store(u64::MAX, Relaxed);
+        pool.next_wake.store(u64::MAX, Relaxed);
         pool.open.store(0, Relaxed);
         pool.any_stuck.store(false, Relaxed);
         pool.long_stuck.store(false, Relaxed);
@@ -416,7 +416,7 @@ impl Pool {
             names: Mutex::default(),
             ids: Mutex::default(),
             clock: Clock::real(),
-            next_look: AtomicU64::new(u64::MAX),
+            next_wake: AtomicU64::new(u64::MAX),
         }));
         if let Some(queues) = config.policy.queues(config.workers) {
             pool.workers.set_queues(queues);
@@ -595,14 +595,14 @@ impl Pool {
     /// worker.
     pub(crate) fn name_running(&self, w: &Peer) -> Option<(Option<Arc<str>>, &'static Location<'static>)> {
         let frames_stay = self.injector.lock();
-        let (task, place) = Pool::read_running(&frames_stay, w, |task| {
+        let (task, location) = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
-            unsafe { (&raw const (*task).place).cast::<*const Location<'static>>().read_volatile() }
+            unsafe { (&raw const (*task).location).cast::<*const Location<'static>>().read_volatile() }
         })?;
         let name = self.name_of(task, true);
         // SAFETY: see `read_running`: the place of this task, or of the next one in the same memory
         // for records.
-        Some((name, unsafe { &*place }))
+        Some((name, unsafe { &*location }))
     }
 
     /// Does this worker run a task that is no job of a guest? For whoever is not the worker.

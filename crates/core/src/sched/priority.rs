@@ -1,9 +1,9 @@
 //! Priorities: what is begun first, what last, and that nothing is forgotten.
 //!
 //! ```text
-//!  interactive ──> lane of the pool ── the next counted turn of any worker; all that are awake are told to count
+//!  interactive ──> queue of the pool ─ the next counted turn of any worker; all that are awake are told to count
 //!  default     ──> deques, injector ── as in `run_loop.rs`
-//!  background  ──> lane of the pool ── who finds nothing else, not even at others; and every so many looks
+//!  background  ──> queue of the pool ─ who finds nothing else, not even at others; and every so many looks
 //! ```
 //! Two queues beside the injector, under its lock. The default class pays nothing: a worker looks
 //! at the first queue in its counted turn only (each 61st, [`super::run_loop`]), and who puts a
@@ -13,8 +13,8 @@
 //!
 //! **Bounds.** Of [`IN_A_ROW`] + 1 turns of a worker one at least is for the default class, however
 //! many interactive tasks come; of two such turns one takes what is ready or newest, the other by
-//! turns the oldest and the newest. Of [`LOOKS`] counted turns without interactive tasks one begins
-//! a background task.
+//! turns the oldest and the newest. Of [`BACKGROUND_EVERY`] counted turns without interactive tasks
+//! one begins a background task.
 //!
 //! **Pinned.** Tasks that only one worker may begin, those of groups ([`crate::task::Group`]),
 //! wait in a queue of that worker, which it looks at in the same places. While there are any, every
@@ -23,9 +23,9 @@
 //! **What is ordered** is what has not begun: closures, and each poll of a future. A closure that
 //! has waited goes on in the order of wakes, before all that has not begun, whatever its class.
 //!
-//! **Sleeping.** A lane that is not empty is counted (in the pool) as an injected task is, and by
-//! the same protocol a worker that falls asleep sees the count, or is woken. The monitor knows
-//! nothing of background tasks: no spare worker begins for them.
+//! **Sleeping.** A priority queue that is not empty is counted (in the pool) as an injected task
+//! is, and by the same protocol a worker that falls asleep sees the count, or is woken. The monitor
+//! knows nothing of background tasks: no spare worker begins for them.
 //!
 //! **Rejected.** A queue for each class in each worker: thieves would look at three times as many
 //! places. A priority number: it begs the question what 7 means; and a total order starves. To let
@@ -41,7 +41,7 @@ use std::cell::Cell;
 /// So many interactive tasks begin on a worker before others have a turn.
 pub(crate) const IN_A_ROW: u32 = 8;
 /// One in so many counted turns begins a background task.
-pub(crate) const LOOKS: u32 = 4;
+pub(crate) const BACKGROUND_EVERY: u32 = 4;
 
 /// When a task begins, among those that wait in the same pool: see
 /// [`Builder::priority`](crate::task::Builder::priority).
@@ -61,27 +61,27 @@ pub enum Priority {
 
 /// One of the two queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lane {
+pub(crate) enum PriorityQueue {
     /// Of interactive tasks.
-    Urgent,
+    Interactive,
     /// Of background tasks.
-    Deferred,
+    Background,
 }
 
 impl Priority {
     /// Its queue; the default class has none.
-    pub(crate) fn lane(self) -> Option<Lane> {
+    pub(crate) fn queue(self) -> Option<PriorityQueue> {
         match self {
-            Priority::Interactive => Some(Lane::Urgent),
+            Priority::Interactive => Some(PriorityQueue::Interactive),
             Priority::Default => None,
-            Priority::Background => Some(Lane::Deferred),
+            Priority::Background => Some(PriorityQueue::Background),
         }
     }
 }
 
 /// What a worker remembers of its turns.
 #[derive(Debug, Default)]
-pub(crate) struct LaneState {
+pub(crate) struct PriorityState {
     /// Interactive tasks that it has begun since others had a turn.
     in_a_row: Cell<u32>,
     /// Turns that others had in between.
@@ -90,73 +90,73 @@ pub(crate) struct LaneState {
     tick_count: Cell<u32>,
 }
 
-/// Whose turn it is in a counted turn.
-pub(super) enum Whose {
-    /// That of this task.
-    This(Runnable),
-    /// What is ready, or newest.
-    Ordinary,
-    /// As always in a counted turn.
-    Usual,
+/// What a worker does in a counted turn.
+pub(super) enum NextTask {
+    /// It begins this task.
+    Task(Runnable),
+    /// It takes what is ready, or newest, as in other turns.
+    Skip,
+    /// It takes what it always takes in a counted turn.
+    Default,
 }
 
-impl LaneState {
+impl PriorityState {
     /// May it begin an interactive task?
-    pub(crate) fn may_be_urgent(&self) -> bool {
+    pub(crate) fn may_begin_interactive(&self) -> bool {
         self.in_a_row.get() < IN_A_ROW
     }
 
     /// It begins one, or another one.
-    pub(crate) fn begins(&self, urgent: bool) {
-        self.in_a_row.set(if urgent { self.in_a_row.get() + 1 } else { 0 });
+    pub(crate) fn begins(&self, interactive: bool) {
+        self.in_a_row.set(if interactive { self.in_a_row.get() + 1 } else { 0 });
     }
 }
 
 /// Decides in a counted turn of `w`.
-pub(super) fn whose(w: &Worker) -> Whose {
+pub(super) fn next_task(w: &Worker) -> NextTask {
     let workers = &w.pool.workers;
-    if workers.has_urgent() {
-        let task = if w.lanes.may_be_urgent() { w.pool.take_urgent(w) } else { None };
-        if workers.has_urgent() {
+    if workers.has_interactive() {
+        let task = if w.priority_state.may_begin_interactive() { w.pool.take_interactive(w) } else { None };
+        if workers.has_interactive() {
             // The next turn is a counted one too.
             w.request_tick();
         }
         if let Some(task) = task {
-            return Whose::This(task);
+            return NextTask::Task(task);
         }
-        w.lanes.begins(false);
-        let between = w.lanes.between.get();
-        w.lanes.between.set(between.wrapping_add(1));
+        w.priority_state.begins(false);
+        let between = w.priority_state.between.get();
+        w.priority_state.between.set(between.wrapping_add(1));
         let ways = if w.shared.has_pinned() { 3 } else { 2 };
         return match between % ways {
-            0 => Whose::Ordinary,
-            1 => Whose::Usual,
-            _ => whose_pinned(w),
+            0 => NextTask::Skip,
+            1 => NextTask::Default,
+            _ => next_pinned(w),
         };
     }
-    w.lanes.begins(false);
+    w.priority_state.begins(false);
     if w.shared.has_pinned() {
-        let between = w.lanes.between.get();
-        w.lanes.between.set(between.wrapping_add(1));
+        let between = w.priority_state.between.get();
+        w.priority_state.between.set(between.wrapping_add(1));
         // Then a turn for others, then the next counted one.
         w.tick_countdown.store(1, Relaxed);
-        return if between.is_multiple_of(2) { whose_pinned(w) } else { Whose::Usual };
+        return if between.is_multiple_of(2) { next_pinned(w) } else { NextTask::Default };
     }
-    if workers.has_deferred() {
-        let tick_count = w.lanes.tick_count.get().wrapping_add(1);
-        w.lanes.tick_count.set(tick_count);
-        if tick_count.is_multiple_of(LOOKS)
-            && let Some(task) = w.pool.take_deferred()
+    if workers.has_background() {
+        let tick_count = w.priority_state.tick_count.get().wrapping_add(1);
+        w.priority_state.tick_count.set(tick_count);
+        if tick_count.is_multiple_of(BACKGROUND_EVERY)
+            && let Some(task) = w.pool.take_background()
         {
-            return Whose::This(task);
+            return NextTask::Task(task);
         }
     }
-    Whose::Usual
+    NextTask::Default
 }
 
 /// A task that only this worker may begin.
-fn whose_pinned(w: &Worker) -> Whose {
-    w.pool.take_pinned(w).map_or(Whose::Usual, Whose::This)
+fn next_pinned(w: &Worker) -> NextTask {
+    w.pool.take_pinned(w).map_or(NextTask::Default, NextTask::Task)
 }
 
 impl Pool {

@@ -19,7 +19,7 @@
 //! worker.
 
 use super::idle::WorkerShared;
-use super::priority::{self, Whose};
+use super::priority::{self, NextTask};
 use super::spare;
 use super::stacks::LoopEnd;
 use super::worker::{BUDGET, Peer, Role, Worker};
@@ -143,10 +143,10 @@ fn tick(w: Role) -> (Role, bool) {
     if w.shared.deque.should_share() {
         w.pool.workers.answer(&w.shared, w.deque());
     }
-    match priority::whose(&w) {
-        Whose::Usual => {}
-        Whose::Ordinary => return (w, false),
-        Whose::This(task) => return start_taken(w, Some(task)),
+    match priority::next_task(&w) {
+        NextTask::Default => {}
+        NextTask::Skip => return (w, false),
+        NextTask::Task(task) => return start_taken(w, Some(task)),
     }
     let fairness_step = w.fairness_step.get();
     w.fairness_step.set((fairness_step + 1) % BETWEEN);
@@ -400,8 +400,8 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
                 return (w, task);
             }
         }
-        if workers.has_deferred() {
-            let task = w.pool.take_deferred();
+        if workers.has_background() {
+            let task = w.pool.take_background();
             if task.is_some() {
                 return (w, task);
             }
@@ -436,7 +436,7 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
                     return (w, task);
                 }
             }
-            w.pool.next_look.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+            w.pool.next_wake.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
             return (driver::poll_all(w).0, None);
         }
         if now - began > FORCE_US * per_us || foreign::was_called_lately(now) {

@@ -19,8 +19,8 @@
 //!
 //! **Jobs that were passed over** are taken by workers before all else that is injected, the last
 //! one first: that is the job which the innermost `join` waits for. They go into no deque again: a
-//! forced steal has marked some of them ([`Marks::STOLEN`]), and their owners may still decide by
-//! that mark.
+//! forced steal has flagged some of them ([`TaskFlags::STOLEN`]), and their owners may still decide
+//! by that.
 //!
 //! A spare does go on with what others have begun (`rescue::takeover`), and with what that spawns:
 //! in its own deque it passes nothing over. Else a job that holds a lock of std's, which all
@@ -55,7 +55,7 @@
 //! program with jobs of 10 ms indexes beyond its array. The number of the worker that is stuck: two
 //! jobs with one place.
 //!
-//! [`Marks::STOLEN`]: crate::record::header::Marks::STOLEN
+//! [`TaskFlags::STOLEN`]: crate::record::header::TaskFlags::STOLEN
 
 use super::idle::WorkerShared;
 use super::run_loop::{FORCE_US, SPIN_US, adopt, steal_one};
@@ -97,10 +97,10 @@ pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
         }
         if now - began > SPIN_US * per_us {
             w.stacks.trim(&w);
-            workers.sleep_unless(&w.shared, || last_look(&w), || driver::before_sleep(&w));
+            workers.sleep_unless(&w.shared, || last_search(&w), || driver::before_sleep(&w));
             // As others do, and for the same reasons.
             monitor::worker_awake();
-            w.pool.next_look.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+            w.pool.next_wake.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
             return (driver::poll_all(w).0, None);
         }
         if now - began > FORCE_US * per_us {
@@ -116,12 +116,12 @@ pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
 ///
 /// (Of a policy's queues nobody knows what is in them. A task that comes into one before all know
 /// that this spare sleeps is found by a worker, or by the monitor's next look.)
-fn last_look(w: &Worker) -> bool {
+fn last_search(w: &Worker) -> bool {
     let (workers, me) = (&w.pool.workers, &w.shared);
     me.has_ready()
         || workers.stops()
-        || workers.has_urgent()
-        || workers.has_deferred()
+        || workers.has_interactive()
+        || workers.has_background()
         || workers.queues().is_none() && w.pool.has_injected_for_spares()
         || workers.others(me).any(|other| has_task(w, other) || other.is_open() && other.may_be_relieved())
 }
@@ -139,7 +139,7 @@ fn find(w: &Worker) -> Option<Runnable> {
     if task.is_some() {
         return task;
     }
-    if workers.has_deferred() { w.pool.take_deferred() } else { None }
+    if workers.has_background() { w.pool.take_background() } else { None }
 }
 
 /// The oldest task of another worker that is no job.

@@ -117,7 +117,7 @@ impl Timers {
         // Light (a full fence for a foreign thread): pairs with the heavy fence in
         // `Workers::sleep`.
         me.map_or(Fence::foreign(), |w| w.shared.deque.fence).light();
-        if owner.pool.workers.has_sleepers() && deadline.as_nanos() < owner.pool.next_look.load(Relaxed) {
+        if owner.pool.workers.has_sleepers() && deadline.as_nanos() < owner.pool.next_wake.load(Relaxed) {
             owner.pool.workers.wake_one();
         }
     }
@@ -164,7 +164,7 @@ impl Timers {
             // The clock may have moved before all knew that we sleep.
             return (next <= w.pool.now().as_nanos()).then_some(Duration::ZERO);
         }
-        w.pool.next_look.fetch_min(next, Relaxed);
+        w.pool.next_wake.fetch_min(next, Relaxed);
         Some(Instant::from_nanos(next) - w.pool.now())
     }
 

@@ -42,13 +42,13 @@ impl fmt::Debug for Unhandled {
 pub(crate) fn report(w: Option<Role>, finished: &Finished<Untyped>) -> Option<Role> {
     let Some(payload) = finished.panic() else { return w };
     let task = finished.task_ref();
-    let (pool, place) = (Pool::of_task(task), task.place());
+    let (pool, location) = (Pool::of_task(task), task.location());
     if cancel::is_cancellation(payload) {
         return w;
     }
     let who = match pool.name_of(task.as_ptr(), true) {
-        Some(name) => format!("detached task '{name}' (spawned at {place})"),
-        None => format!("a detached task (spawned at {place})"),
+        Some(name) => format!("detached task '{name}' (spawned at {location})"),
+        None => format!("a detached task (spawned at {location})"),
     };
     tell(w, pool, &format!("{who} panicked: {}", unwind::message(&**payload)))
 }
@@ -71,10 +71,10 @@ pub(crate) unsafe fn report_destructor(
         w
     } else {
         // SAFETY: the record lives.
-        let (pool, place) = unsafe { (Pool::of((*task).runtime()), (*task).place()) };
+        let (pool, location) = unsafe { (Pool::of((*task).runtime()), (*task).location()) };
         let who = match pool.name_of(task, true) {
-            Some(name) => format!("task '{name}' (spawned at {place})"),
-            None => format!("the task spawned at {place}"),
+            Some(name) => format!("task '{name}' (spawned at {location})"),
+            None => format!("the task spawned at {location}"),
         };
         tell(w, pool, &format!("the destructor of {what} of {who} panicked: {text}"))
     };

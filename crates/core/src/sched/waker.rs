@@ -41,7 +41,7 @@ use crate::record::held::EndWaiter;
 use crate::record::state;
 use crate::record::task::{HeapRecord, Runnable, TaskRef};
 use crate::sched::pool::{Origin, Pool};
-use crate::sched::priority::Lane;
+use crate::sched::priority::PriorityQueue;
 use crate::sched::user_code::StoredWaker;
 use crate::sched::worker::{self, Role, Worker};
 use std::mem::ManuallyDrop;
@@ -80,10 +80,10 @@ fn unpack(word: *const ()) -> (*mut Header, u32) {
 enum OwnTable {
     /// Of a future: it goes to whoever wakes it.
     Task,
-    /// Of a future of [`Lane::Urgent`].
-    Urgent,
-    /// Of a future of [`Lane::Deferred`].
-    Deferred,
+    /// Of a future of [`PriorityQueue::Interactive`].
+    Interactive,
+    /// Of a future of [`PriorityQueue::Background`].
+    Background,
     /// Of `block_on`.
     Signal,
 }
@@ -99,19 +99,19 @@ static TABLES: [RawWakerVTable; 4] = [
         |_| (),
     ),
     RawWakerVTable::new(
-        |word| RawWaker::new(word, OwnTable::Urgent.table()),
+        |word| RawWaker::new(word, OwnTable::Interactive.table()),
         // SAFETY: the data of this table's wakers is a packed word.
-        |word| unsafe { wake_into(word, Lane::Urgent) },
+        |word| unsafe { wake_into(word, PriorityQueue::Interactive) },
         // SAFETY: the data of this table's wakers is a packed word.
-        |word| unsafe { wake_into(word, Lane::Urgent) },
+        |word| unsafe { wake_into(word, PriorityQueue::Interactive) },
         |_| (),
     ),
     RawWakerVTable::new(
-        |word| RawWaker::new(word, OwnTable::Deferred.table()),
+        |word| RawWaker::new(word, OwnTable::Background.table()),
         // SAFETY: the data of this table's wakers is a packed word.
-        |word| unsafe { wake_into(word, Lane::Deferred) },
+        |word| unsafe { wake_into(word, PriorityQueue::Background) },
         // SAFETY: the data of this table's wakers is a packed word.
-        |word| unsafe { wake_into(word, Lane::Deferred) },
+        |word| unsafe { wake_into(word, PriorityQueue::Background) },
         |_| (),
     ),
     RawWakerVTable::new(
@@ -159,16 +159,16 @@ pub(crate) fn waker_of(record: HeapRecord) -> Waker {
 }
 
 /// The same of a future with a priority.
-pub(crate) fn waker_into(record: HeapRecord, lane: Lane) -> Waker {
-    waker_with(record, Some(lane))
+pub(crate) fn waker_into(record: HeapRecord, queue: PriorityQueue) -> Waker {
+    waker_with(record, Some(queue))
 }
 
 #[inline(always)]
-fn waker_with(record: HeapRecord, lane: Option<Lane>) -> Waker {
-    let own = match lane {
+fn waker_with(record: HeapRecord, queue: Option<PriorityQueue>) -> Waker {
+    let own = match queue {
         None => OwnTable::Task,
-        Some(Lane::Urgent) => OwnTable::Urgent,
-        Some(Lane::Deferred) => OwnTable::Deferred,
+        Some(PriorityQueue::Interactive) => OwnTable::Interactive,
+        Some(PriorityQueue::Background) => OwnTable::Background,
     };
     let generation = state::generation(record.state().load(myriad_base::sys::atomic::Ordering::Relaxed));
     // SAFETY: the tables' functions keep the contract of `RawWaker`: thread-safe, nothing to free.
@@ -217,16 +217,16 @@ unsafe fn wake(word: *const ()) {
 
 /// # Safety
 /// `word` was made by `pack`.
-unsafe fn wake_into(word: *const (), lane: Lane) {
+unsafe fn wake_into(word: *const (), queue: PriorityQueue) {
     // SAFETY: `pack` has made the word (this function's contract).
     if let Some(task) = unsafe { woken(word) } {
-        queue_into(task, lane);
+        queue_into(task, queue);
     }
 }
 
-/// Queues a future that was woken in the lane of its priority.
-pub(crate) fn queue_into(task: Runnable, lane: Lane) {
-    Pool::of_task(task.task_ref()).inject_into(Some(lane), task, Origin::Wake);
+/// Queues a future that was woken in the queue of its priority.
+pub(crate) fn queue_into(task: Runnable, queue: PriorityQueue) {
+    Pool::of_task(task.task_ref()).inject_into(Some(queue), task, Origin::Wake);
 }
 
 /// Wakes who waits in `block_on`.

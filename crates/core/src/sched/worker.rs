@@ -36,7 +36,7 @@ use crate::record::create;
 pub(crate) use role::Role;
 
 use super::idle::WorkerShared;
-use super::priority::LaneState;
+use super::priority::PriorityState;
 use super::stacks::Stacks;
 use crate::queue::parked::{Home, Parked, Resumable};
 use crate::record::current::{CurrentTask, Running, RunsHere};
@@ -132,7 +132,7 @@ pub(crate) struct Worker {
     /// Counts looks: which task the next one is for.
     pub fairness_step: Cell<u8>,
     /// Whose turn it was, where there are priorities.
-    pub lanes: LaneState,
+    pub priority_state: PriorityState,
     /// It forces no steal before this time, in ticks.
     pub force_at: Cell<u64>,
     /// Operations left to the running task.
@@ -320,7 +320,7 @@ impl Worker {
             tick_interval: Cell::new(SELDOM),
             run_next: dispatch::RunNext::default(),
             fairness_step: Cell::new(0),
-            lanes: LaneState::default(),
+            priority_state: PriorityState::default(),
             force_at: Cell::new(0),
             budget: Cell::new(BUDGET),
             bias_owner: Cell::new(None),

@@ -77,7 +77,7 @@ impl World {
         }
     }
     fn cancel(&self) {
-        if on("ask-before-mark") {
+        if on("ask-before-flag") {
             self.ask();
             return model::mark(&self.task.header);
         }
@@ -110,7 +110,7 @@ impl World {
                 return;
             }
             if let Some(at) = model::waits_at(&self.task.header)
-                && model::is_marked(&self.task.header)
+                && model::is_flagged(&self.task.header)
             {
                 let wait = self.wait_of(at);
                 assert_eq!(running, Some(wait), "a wait is looked at that is gone");
@@ -188,7 +188,7 @@ pub static SCRIPTS: &[Script] = &[
         run: || run(false),
         threads: 3,
         bound: (Some(3), None),
-        mutants: &["ask-before-mark", "end-unchecked", "inbox-acquire"],
+        mutants: &["ask-before-flag", "end-unchecked", "inbox-acquire"],
         ..SCRIPT
     },
     Script {
@@ -196,7 +196,7 @@ pub static SCRIPTS: &[Script] = &[
         run: || run(true),
         threads: 3,
         bound: (Some(2), Some(4)),
-        mutants: &["mark-not-seen", "place-not-cleared", "end-unchecked"],
+        mutants: &["flag-not-seen", "position-not-cleared", "end-unchecked"],
         ..SCRIPT
     },
 ];

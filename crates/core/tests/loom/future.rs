@@ -113,30 +113,30 @@ fn first_poll() {
     waker.join().unwrap();
 }
 
-/// A cancellation meets the first poll, which is pending: the mark is seen by a poll.
+/// A cancellation meets the first poll, which is pending: the flag is seen by a poll.
 fn cancelled_at_first() {
     let w = World::new(0);
-    let marks = Arc::new(AtomicU8::new(0));
+    let flags = Arc::new(AtomicU8::new(0));
     state::begin(&w.state);
     let canceller = thread::spawn({
-        let (w, marks) = (w.clone(), marks.clone());
+        let (w, flags) = (w.clone(), flags.clone());
         move || {
-            marks.fetch_or(1, SeqCst);
+            flags.fetch_or(1, SeqCst);
             if state::for_cancellation(&w.state) {
                 w.queued.store(1, Relaxed);
             }
         }
     });
     assert!(state::start_poll(&w.state));
-    if marks.load(Relaxed) == 0 {
-        if !state::end_first_poll(&w.state, &marks, 1) {
+    if flags.load(Relaxed) == 0 {
+        if !state::end_first_poll(&w.state, &flags, 1) {
             // A cancellation that is lost leaves us here for ever.
             while w.queued.peek(Relaxed) == 0 {
                 thread::yield_now();
             }
         }
         assert!(!state::start_poll(&w.state));
-        assert_eq!(marks.load(Relaxed), 1, "the poll after the wake does not see the mark");
+        assert_eq!(flags.load(Relaxed), 1, "the poll after the wake does not see the flag");
     }
     canceller.join().unwrap();
 }
@@ -172,7 +172,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "async.cancelled_at_first",
         run: cancelled_at_first,
         bound: (Some(4), Some(5)),
-        mutants: &["first-poll-looks-once"],
+        mutants: &["first-poll-checks-once"],
         ..SCRIPT
     },
     Script { name: "async.stale_wake", run: stale_wake, mutants: &["wake-any-generation"], ..SCRIPT },

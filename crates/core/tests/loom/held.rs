@@ -108,7 +108,7 @@ impl World {
     fn cancel(&self) {
         model::mark(&self.task.header);
         // SAFETY: the waits stand until the task has left them.
-        unsafe { model::look_anywhere(&self.task.header) };
+        unsafe { model::deliver_anywhere(&self.task.header) };
     }
     fn run(&self) {
         let (mut got, mut cancelled) = (0, false);
@@ -179,7 +179,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "held.while_it_blocks",
         run: while_it_blocks,
         bound: (Some(3), None),
-        mutants: &["place-fence", "look-fence", "place-release", "hold-acquire"],
+        mutants: &["position-fence", "deliver-fence", "position-release", "hold-acquire"],
         ..SCRIPT
     },
     Script {

@@ -62,13 +62,13 @@ mod future;
 mod handoff;
 mod harness;
 mod held;
-mod lanes;
 mod monitor;
 mod multi;
 mod mutants;
 mod plant;
 mod policy;
 mod pool;
+mod priority_queues;
 mod relief;
 mod sleep;
 mod tasks;
@@ -89,7 +89,7 @@ fn scripts() -> impl Iterator<Item = &'static Script> {
         multi::SCRIPTS,
         cancel::SCRIPTS,
         held::SCRIPTS,
-        lanes::SCRIPTS,
+        priority_queues::SCRIPTS,
         monitor::SCRIPTS,
     ]
     .into_iter()
@@ -137,8 +137,8 @@ fn held() {
 }
 
 #[test]
-fn lanes() {
-    check(lanes::SCRIPTS);
+fn priority_queues() {
+    check(priority_queues::SCRIPTS);
 }
 
 #[test]

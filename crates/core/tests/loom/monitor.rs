@@ -27,7 +27,7 @@ fn looks(asleep: bool) {
         if slept {
             workers.stay_asleep(me, None);
         }
-        if (slept || !on("retract-not-told")) && world.parking.look() {
+        if (slept || !on("retract-not-told")) && world.parking.is_asleep() {
             world.parking.take();
         }
     });

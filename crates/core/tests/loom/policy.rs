@@ -70,7 +70,7 @@ fn claim_or_take(policy: Policy) {
     assert!(queues.is_empty() && queues.claim(&task.header).is_none());
 }
 
-const SLEEP: &[&str] = &["put-light", "sleep-no-heavy", "sleep-no-look"];
+const SLEEP: &[&str] = &["put-light", "sleep-no-heavy", "sleep-no-recheck"];
 const LOCK: &[&str] = &["spin-acquire", "spin-release"];
 
 pub static SCRIPTS: &[Script] = &[

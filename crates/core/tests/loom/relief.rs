@@ -60,8 +60,8 @@ impl Ward {
     }
     /// Worker 1 goes on with a ready task of worker 0. False: there is none.
     fn help(&self) -> bool {
-        let Some((whose, node)) = self.w.workers.adopt(self.w.shared(1)) else { return false };
-        assert!(std::ptr::eq(whose, self.w.shared(0)));
+        let Some((next_task, node)) = self.w.workers.adopt(self.w.shared(1)) else { return false };
+        assert!(std::ptr::eq(next_task, self.w.shared(0)));
         self.go_on(node);
         true
     }

@@ -274,7 +274,7 @@ pub static SCRIPTS: &[Script] = &[
         run: lone_task,
         owners: 2,
         bound: (Some(4), Some(6)),
-        mutants: &["push-light", "sleep-no-heavy", "sleep-no-look"],
+        mutants: &["push-light", "sleep-no-heavy", "sleep-no-recheck"],
         ..SCRIPT
     },
     Script {
@@ -289,14 +289,14 @@ pub static SCRIPTS: &[Script] = &[
         name: "sleep.remote_wake",
         run: remote_wake,
         owners: 2,
-        mutants: &["inbox-light", "sleep-no-heavy", "sleep-no-look"],
+        mutants: &["inbox-light", "sleep-no-heavy", "sleep-no-recheck"],
         ..SCRIPT
     },
     Script {
         name: "sleep.injected",
         run: injected,
         foreign: true,
-        mutants: &["inject-light", "sleep-no-heavy", "sleep-no-look"],
+        mutants: &["inject-light", "sleep-no-heavy", "sleep-no-recheck"],
         ..SCRIPT
     },
     Script {
@@ -313,7 +313,7 @@ pub static SCRIPTS: &[Script] = &[
         name: "sleep.stopped",
         run: stopped,
         foreign: true,
-        mutants: &["stop-light", "sleep-no-heavy", "sleep-no-look"],
+        mutants: &["stop-light", "sleep-no-heavy", "sleep-no-recheck"],
         ..SCRIPT
     },
     Script {

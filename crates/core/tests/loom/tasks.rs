@@ -45,12 +45,12 @@ impl Task {
             run: Cell::new(run),
             waiter: AtomicPtr::new(null_mut()),
             idx: AtomicUsize::new(0),
-            place: Cell::new(Location::caller()),
+            location: Cell::new(Location::caller()),
             state: AtomicU32::new(0),
             kind: Cell::new(Kind::CLOSURE),
             runtime: Cell::new(0),
             outcome: Cell::new(Outcome::Returned),
-            marks: AtomicU8::new(0),
+            flags: AtomicU8::new(0),
         };
         Task { header, life: UnsafeCell::new(Life::Unused) }
     }

@@ -62,7 +62,7 @@ fn it_is_the_calling_task() {
         for call in [blocking::<fn() -> Option<task::Task>, _>, compute] {
             let h = task::Builder::new().on(rt.handle()).name("caller").spawn(move || {
                 let (me, there) = (task::current().unwrap(), call(task::current).expect("the caller"));
-                assert_eq!(me.place(), there.place());
+                assert_eq!(me.spawned_at(), there.spawned_at());
                 (me.id(), there.id(), there.name().map(str::to_string))
             });
             let (me, there, name) = h.join().unwrap();

@@ -107,7 +107,7 @@ fn states() {
         wait_until(|| task.is_finished());
         assert!(task.join().unwrap().is_ok());
         let error = rt.run(move || failing.join().map(|(): ()| ())).unwrap_err();
-        assert!(error.is_panic() && error.place().file().ends_with("julia_tasks.rs"));
+        assert!(error.is_panic() && error.spawned_at().file().ends_with("julia_tasks.rs"));
     });
 }
 

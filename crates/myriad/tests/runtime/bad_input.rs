@@ -112,11 +112,11 @@ fn a_task_that_joins_itself() {
             error_tx.send(me.join().unwrap_err()).unwrap();
             counted
         });
-        let place = h.place().line();
+        let place = h.spawned_at().line();
         tx.send(h).unwrap();
         let error = error_rx.recv().unwrap();
         assert!(error.is_self_join() && !error.is_panic() && !error.is_shutdown());
-        assert_eq!(error.place().line(), place);
+        assert_eq!(error.spawned_at().line(), place);
         assert!(error.to_string().ends_with("cannot join itself: it would wait for ever"), "{error}");
         drops.wait_all(1);
     });

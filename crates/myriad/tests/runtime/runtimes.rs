@@ -149,7 +149,7 @@ fn what_is_spawned_after_a_shutdown_is_dropped() {
         drops.assert_all(1);
         assert!(h.is_finished());
         let error = h.join().unwrap_err();
-        assert!(error.is_shutdown() && error.place().line() == line, "{error}");
+        assert!(error.is_shutdown() && error.spawned_at().line() == line, "{error}");
         assert!(error.to_string().ends_with("was dropped: its runtime has been shut down"), "{error}");
         // Awaited, and detached.
         assert!(myriad::block_on(handle.spawn(|| 1)).unwrap_err().is_shutdown());

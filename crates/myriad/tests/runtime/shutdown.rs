@@ -90,7 +90,7 @@ fn blocked_tasks_are_named() {
         assert!(said.iter().all(|s| s.contains("shutdown.rs:") && s.contains(": blocked, ")), "{said:?}");
         let named: Vec<_> = report.unfinished().iter().filter_map(|task| task.name()).collect();
         assert_eq!(named, ["waits"]);
-        assert!(report.unfinished().iter().all(|task| task.place().file().ends_with("shutdown.rs")));
+        assert!(report.unfinished().iter().all(|task| task.spawned_at().file().ends_with("shutdown.rs")));
         assert!(report.to_string().starts_with("2 tasks have not ended\n  task"), "{report}");
     });
 }

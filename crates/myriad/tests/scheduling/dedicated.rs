@@ -28,12 +28,12 @@ fn results_names_and_places() {
             .dedicated(|| (std::thread::current().name().map(String::from), current().unwrap()))
             .unwrap();
         assert_eq!(h.name().as_deref(), Some("device"));
-        let place = h.place();
+        let place = h.spawned_at();
         assert!(place.file().ends_with("dedicated.rs"));
         let id = h.id();
         let (thread, me) = h.join().unwrap();
         assert_eq!(thread.as_deref(), Some("device"));
-        assert_eq!((me.id(), me.name(), me.place()), (id, Some("device"), place));
+        assert_eq!((me.id(), me.name(), me.spawned_at()), (id, Some("device"), place));
         // Large results, and none.
         let large = on(rt).dedicated(|| [7_u64; 500]).unwrap();
         assert_eq!(large.join().unwrap(), [7; 500]);

@@ -78,7 +78,7 @@ fn a_shutdown_while_stuck() {
         let report = rt.shutdown(Duration::from_millis(100));
         assert_eq!(report.unfinished().len(), 1, "{report}");
         assert_eq!(report.unfinished()[0].state(), State::Running, "{report}");
-        assert_eq!(report.unfinished()[0].place().file(), file!(), "{report}");
+        assert_eq!(report.unfinished()[0].spawned_at().file(), file!(), "{report}");
         assert!(report.dropped().is_empty(), "{report}");
         drop(guard);
         stuck.join().unwrap();

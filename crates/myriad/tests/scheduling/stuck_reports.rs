@@ -50,7 +50,7 @@ fn a_stuck_task_is_named() {
                 wait_until(|| !slow().is_empty());
                 let stuck = slow()[0].clone();
                 assert_eq!(stuck.worker(), 0, "{stuck}");
-                let place = stuck.place();
+                let place = stuck.spawned_at();
                 assert_eq!((place.file(), place.line()), (file!(), line), "{stuck}");
                 assert!(stuck.duration() >= Duration::from_millis(30), "{stuck}");
                 let text = stuck.to_string();
@@ -89,7 +89,7 @@ fn a_stuck_task_in_a_frame_is_named() {
                         || (both.wait(), compute_until(|| seen() >= 2)),
                     );
                 });
-                assert!(all.lock().unwrap().iter().all(|s| s.place().file() == file!()));
+                assert!(all.lock().unwrap().iter().all(|s| s.spawned_at().file() == file!()));
             },
         );
     }

@@ -47,7 +47,7 @@ fn what_an_error_says() {
         rt.run(|| {
             let error = spawn(|| plan("a text")).join().unwrap_err();
             let line = line!() - 1;
-            assert_eq!(error.place().line(), line);
+            assert_eq!(error.spawned_at().line(), line);
             assert!(!error.is_shutdown() && !error.is_self_join() && error.name().is_none());
             assert!(error.to_string().starts_with("the task spawned at "), "{error}");
             assert!(format!("{error:?}").contains("panicked: planned: a text"));

@@ -318,12 +318,12 @@ fn names_and_places() {
             let h = myriad::task::Builder::new().name("relay").spawn(|| 1);
             let line = line!() - 1;
             assert_eq!(h.name().as_deref(), Some("relay"));
-            assert_eq!((h.place().file(), h.place().line()), (file!(), line));
+            assert_eq!((h.spawned_at().file(), h.spawned_at().line()), (file!(), line));
             assert_eq!(h.join().unwrap(), 1);
             // The record is used again by one without a name.
             let h = spawn(|| 2);
             let line = line!() - 1;
-            assert_eq!((h.name(), h.place().line()), (None, line));
+            assert_eq!((h.name(), h.spawned_at().line()), (None, line));
             assert_eq!(h.join().unwrap(), 2);
             let h = myriad::task::Builder::new().spawn(|| 3);
             assert_eq!((h.name(), h.join().unwrap()), (None, 3));

@@ -60,8 +60,8 @@ fn names_and_places() {
             let h = Builder::new().name("relay").spawn(|| current().unwrap());
             let line = line!() - 1;
             let task = h.join().unwrap();
-            assert_eq!((task.name(), task.place().line()), (Some("relay"), line));
-            assert_eq!(task.to_string(), format!("task 'relay' ({}) spawned at {}", task.id(), task.place()));
+            assert_eq!((task.name(), task.spawned_at().line()), (Some("relay"), line));
+            assert_eq!(task.to_string(), format!("task 'relay' ({}) spawned at {}", task.id(), task.spawned_at()));
             assert_eq!(spawn(|| current().unwrap().name().map(str::to_owned)).join().unwrap(), None);
         });
     });

@@ -109,10 +109,10 @@ extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut lib
 /// If the fault at `address` is the overflow of the stack at `sp`: the stack's size.
 fn overflowed(address: usize, sp: Option<usize>) -> Option<usize> {
     let near = sp.is_none_or(|sp| address < sp.saturating_add(REACH) && sp < address.saturating_add(REACH));
-    if let Some(place) = registry::find(address) {
+    if let Some(region) = registry::find(address) {
         // A probe of a big frame may have moved sp to below the guard already, or not at all yet.
-        let on_it = sp.is_some_and(|sp| sp.wrapping_sub(place.start) < place.size);
-        return (place.in_guard && (near || on_it)).then_some(place.size);
+        let on_it = sp.is_some_and(|sp| sp.wrapping_sub(region.start) < region.size);
+        return (region.in_guard && (near || on_it)).then_some(region.size);
     }
     let own = OWN.get();
     let on_it = sp.is_some_and(|sp| (own.guard..own.high).contains(&sp));

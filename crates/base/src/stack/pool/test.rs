@@ -40,8 +40,8 @@ fn stacks_are_apart_and_aligned_and_coloured() {
             let start = (top - 1) / size * size;
             assert!(starts.insert(start));
             colours.insert(start + size - top);
-            let place = registry::find(top - 1).unwrap();
-            assert_eq!((place.start, place.size, place.in_guard), (start, size, false));
+            let region = registry::find(top - 1).unwrap();
+            assert_eq!((region.start, region.size, region.in_guard), (start, size, false));
             assert!(registry::find(start).unwrap().in_guard);
             assert!(!registry::find(start + map::page_size()).unwrap().in_guard);
         }
@@ -51,7 +51,7 @@ fn stacks_are_apart_and_aligned_and_coloured() {
         assert!(registry::find(slab).is_some());
         drop(pool);
         // (Another test may have mapped a slab at the same place in between.)
-        assert!(registry::find(slab).is_none_or(|place| place.start == slab));
+        assert!(registry::find(slab).is_none_or(|region| region.start == slab));
     }
 }
 

@@ -63,13 +63,13 @@ thread_local! {
 /// The usable part of the stack that holds an address.
 fn bounds(address: usize) -> Range<usize> {
     match registry::find(address) {
-        Some(place) => place.start + map::page_size()..place.start + place.size,
+        Some(suspended) => suspended.start + map::page_size()..suspended.start + suspended.size,
         None => thread::current_stack_bounds().expect("where AddressSanitizer is, the system tells a stack's bounds"),
     }
 }
 
 /// The place of a stack, which stays where it is until [`forget`].
-fn place_of(stack: &Range<usize>) -> *mut Suspended {
+fn suspended_of(stack: &Range<usize>) -> *mut Suspended {
     let new = || Box::new(UnsafeCell::new(Suspended { fake: null_mut(), root: 0..0 }));
     STACKS.with_borrow_mut(|stacks| stacks.entry(stack.start).or_insert_with(new).get())
 }
@@ -79,26 +79,26 @@ fn place_of(stack: &Range<usize>) -> *mut Suspended {
 pub(super) fn leave(to: *mut u8) -> *mut Suspended {
     let sp = super::stack_pointer();
     let from = bounds(sp);
-    let place = place_of(&from);
+    let suspended = suspended_of(&from);
     // SAFETY: the place is this stack's own, and this thread's. The region is mapped until it is no
     // root any more.
     unsafe {
         __lsan_register_root_region(sp as *const c_void, from.end - sp);
-        (*place).root = sp..from.end;
+        (*suspended).root = sp..from.end;
         let to = bounds(to.addr());
-        __sanitizer_start_switch_fiber(&raw mut (*place).fake, to.start as *const c_void, to.len());
+        __sanitizer_start_switch_fiber(&raw mut (*suspended).fake, to.start as *const c_void, to.len());
     }
-    place
+    suspended
 }
 
 /// A stack that was left with [`leave`] is gone on with.
-pub(super) fn arrive(place: *mut Suspended) {
+pub(super) fn arrive(suspended: *mut Suspended) {
     // SAFETY: from `leave` on this stack, which nobody has forgotten, since it runs; the null
     // pointers ask for nothing.
     unsafe {
-        __sanitizer_finish_switch_fiber((*place).fake, null_mut(), null_mut());
-        (*place).fake = null_mut();
-        (*place).no_root();
+        __sanitizer_finish_switch_fiber((*suspended).fake, null_mut(), null_mut());
+        (*suspended).fake = null_mut();
+        (*suspended).no_root();
     }
 }
 

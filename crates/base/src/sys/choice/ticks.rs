@@ -115,9 +115,9 @@ pub fn ticks_per_us() -> u64 {
 /// Two who find out at the same time may differ by a tick: the first counts for all. Nobody waits,
 /// for the other thread may be one of the process from which this one was forked.
 #[cold]
-fn find_rate(place: &AtomicU64) -> u64 {
+fn find_rate(rate: &AtomicU64) -> u64 {
     let found = imp::rate();
-    place.compare_exchange(0, found, Relaxed, Relaxed).map_or_else(|first| first, |_| found)
+    rate.compare_exchange(0, found, Relaxed, Relaxed).map_or_else(|first| first, |_| found)
 }
 
 #[cfg(all(test, not(loom)))]

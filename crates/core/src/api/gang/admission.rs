@@ -83,22 +83,22 @@ fn locked() -> Lock {
 
 /// Places that a gang has; given back when dropped.
 #[derive(Debug)]
-pub(super) struct Places(usize);
+pub(super) struct GangPermits(usize);
 
-impl Places {
+impl GangPermits {
     /// Waits until there are places for `n` jobs, and takes them. A task that is cancelled while it
     /// waits unwinds.
     ///
     /// # Errors
     /// There is no memory for a stack on which the worker could go on meanwhile.
-    pub(super) fn take(n: usize) -> Result<Places, NoStack> {
+    pub(super) fn take(n: usize) -> Result<GangPermits, NoStack> {
         let wait = Wait::new(WaitReason::Gang);
         {
             let mut state = locked();
             let want = n.min(state.most);
             if state.line.is_empty() && state.free >= want {
                 state.free -= want;
-                return Ok(Places(want));
+                return Ok(GangPermits(want));
             }
         }
         wait.prepare()?;
@@ -121,11 +121,11 @@ impl Places {
             wake(admitted);
             wait.arrive();
         }
-        Ok(Places(want))
+        Ok(GangPermits(want))
     }
 }
 
-impl Drop for Places {
+impl Drop for GangPermits {
     fn drop(&mut self) {
         let mut state = locked();
         state.free = (state.free + self.0).min(state.most);
@@ -179,6 +179,6 @@ fn address(wait: &Wait) -> usize {
 /// the node's address alone.)
 fn leave(node: *const Parked) -> bool {
     let mut state = locked();
-    let place = state.line.iter().position(|waiter| waiter.node == node.addr());
-    place.map(|i| state.line.remove(i)).is_some()
+    let index = state.line.iter().position(|waiter| waiter.node == node.addr());
+    index.map(|i| state.line.remove(i)).is_some()
 }

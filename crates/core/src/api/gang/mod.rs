@@ -41,7 +41,7 @@ use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
 use crate::sched::user_code::UserValue;
 use crate::sched::wait::foreign;
-use admission::Places;
+use admission::GangPermits;
 use helpers::Helper;
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::{AtomicUsize, Ordering::*};
@@ -216,7 +216,7 @@ where
     }
     fork::hold(Rank::Gangs, take);
     when_left(Told::Gangs, admission::leave_all);
-    let places = Places::take(n)?;
+    let places = GangPermits::take(n)?;
     let result = keep_thread(|| run(n, &f));
     drop(places);
     match result? {

@@ -2,7 +2,7 @@
 //! from the public part.
 
 use super::{OwnDeque, OwnerHalf, TOMBSTONES};
-use crate::record::header::{Header, Marks};
+use crate::record::header::{Header, TaskFlags};
 use crate::record::task::{Runnable, TaskRef, Unstarted};
 use myriad_base::sys::atomic::{Ordering::*, compiler_fence};
 use myriad_base::sys::mutant::on;
@@ -177,7 +177,7 @@ impl OwnDeque<'_> {
     #[inline(never)]
     fn conflict_older(&self, task: &Header) -> bool {
         drop(self.lock());
-        task.marks.load(Relaxed) & Marks::STOLEN == 0
+        task.flags.load(Relaxed) & TaskFlags::STOLEN == 0
     }
 
     #[cold]

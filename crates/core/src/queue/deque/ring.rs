@@ -49,7 +49,7 @@ impl OwnDeque<'_> {
     pub(super) fn make_room(&self) -> usize {
         let top = self.top.load(Relaxed);
         if top == self.half().full_at.get() {
-            self.look_for_room(top);
+            self.compact_or_grow(top);
         }
         top
     }
@@ -57,7 +57,7 @@ impl OwnDeque<'_> {
     /// The ring may be full: looks again, and doubles it if it is.
     #[cold]
     #[inline(never)]
-    fn look_for_room(&self, top: usize) {
+    fn compact_or_grow(&self, top: usize) {
         let capacity = self.capacity();
         // Acquire: pairs with the Release of head in a steal: the thief's swap of the slot comes
         // before our reuse.

@@ -5,7 +5,7 @@
 use super::fairness::SWEEP;
 use super::*;
 use crate::queue::records::{Random, TestRecord, pointer, records, runnable, taken, task_ref, unstarted};
-use crate::record::header::Marks;
+use crate::record::header::TaskFlags;
 use crate::record::position::UNCLAIMED;
 use myriad_base::sys::atomic::AtomicBool;
 use std::collections::VecDeque;
@@ -40,7 +40,7 @@ impl<'a> Both<'a> {
             return;
         }
         let record = self.free.swap_remove(random.below(self.free.len()));
-        record.marks.store(0, Relaxed);
+        record.flags.store(0, Relaxed);
         match random.below(8) {
             0 => {
                 record.idx.store(UNCLAIMED, Relaxed);
@@ -112,7 +112,7 @@ impl<'a> Both<'a> {
         let public = self.deque.head.load(Relaxed) < self.deque.split.load(Relaxed);
         let expected = if public { None } else { self.list.pop_front() };
         let task = self.deque.steal_forced();
-        assert!(task.as_ref().is_none_or(|task| task.header().marks.load(Relaxed) & Marks::STOLEN != 0));
+        assert!(task.as_ref().is_none_or(|task| task.header().flags.load(Relaxed) & TaskFlags::STOLEN != 0));
         self.taken(expected, taken(task));
     }
 

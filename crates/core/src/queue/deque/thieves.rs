@@ -1,7 +1,7 @@
 //! The thieves' side of the deque: asking, stealing, stealing by force.
 
 use super::Deque;
-use crate::record::header::{Header, Marks};
+use crate::record::header::{Header, TaskFlags};
 use crate::record::task::Runnable;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::fence::heavy;
@@ -77,7 +77,7 @@ impl Deque {
                 taken += 1;
             }
         }
-        // Release: pairs with the owner's Acquire in `look_for_room`.
+        // Release: pairs with the owner's Acquire in `make_room`.
         self.head.store(head, ord(Release, "head-release"));
         taken
     }
@@ -112,7 +112,7 @@ impl Deque {
                 // caller alone. Null is a tombstone.
                 if let Some(task) = unsafe { Runnable::from_slot(guard.slot(i).swap(null_mut(), Relaxed)) } {
                     if !on("forced-no-stolen-flag") {
-                        task.header().marks.fetch_or(Marks::STOLEN, Relaxed);
+                        task.header().flags.fetch_or(TaskFlags::STOLEN, Relaxed);
                     }
                     self.head.store(i + 1, ord(Release, "head-release"));
                     self.split.store(i + 1, Relaxed);

@@ -13,7 +13,7 @@ use myriad_base::sys::atomic::Ordering::Relaxed;
 pub(super) const NONE: u32 = u32::MAX;
 /// In `idx`: a place in a queue. No position of a deque is so high; and the topmost bit is for
 /// tasks that have begun (`record/position.rs`).
-const PLACE: usize = 1 << 62;
+const IN_CLAIM_LIST: usize = 1 << 62;
 
 #[derive(Debug)]
 struct ClaimSlot {
@@ -46,7 +46,7 @@ impl ClaimSlot {
     }
 }
 
-fn is_place(idx: usize) -> bool {
+fn is_in_claim_list(idx: usize) -> bool {
     idx >> 62 == 1
 }
 
@@ -54,7 +54,7 @@ fn is_place(idx: usize) -> bool {
 pub(super) fn queue_of(task: &Header) -> Option<usize> {
     // Relaxed: a hint; `ClaimList::find` looks again under the lock.
     let idx = task.idx.load(Relaxed);
-    is_place(idx).then_some(idx >> 32 & 0x3fff_ffff)
+    is_in_claim_list(idx).then_some(idx >> 32 & 0x3fff_ffff)
 }
 
 impl ClaimList {
@@ -97,7 +97,7 @@ impl ClaimList {
         if claimable && let Some(task) = &self.slots[at as usize].task {
             // Relaxed: who finds another word here, or an old one, does not find the task in the
             // slot.
-            task.header().idx.store(PLACE | (self.queue as usize) << 32 | at as usize, Relaxed);
+            task.header().idx.store(IN_CLAIM_LIST | (self.queue as usize) << 32 | at as usize, Relaxed);
         }
         at
     }
@@ -106,7 +106,7 @@ impl ClaimList {
     pub(super) fn find(&self, task: &Header) -> Option<u32> {
         let idx = task.idx.load(Relaxed);
         let at = idx as u32;
-        let here = is_place(idx) && (idx >> 32 & 0x3fff_ffff) as u32 == self.queue;
+        let here = is_in_claim_list(idx) && (idx >> 32 & 0x3fff_ffff) as u32 == self.queue;
         // By identity: what is in a slot is queued, so a word that is stale, or none of ours, finds
         // something else there.
         (here && self.slots.get(at as usize).is_some_and(|slot| slot.holds(task))).then_some(at)

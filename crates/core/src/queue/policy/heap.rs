@@ -28,8 +28,8 @@ impl Heap {
         self.entries.first()
     }
 
-    pub(super) fn entry(&self, place: usize) -> &HeapEntry {
-        &self.entries[place]
+    pub(super) fn entry(&self, index: usize) -> &HeapEntry {
+        &self.entries[index]
     }
 
     pub(super) fn push(&mut self, claim_list: &mut ClaimList, entry: HeapEntry) {
@@ -38,46 +38,46 @@ impl Heap {
     }
 
     /// Takes out the entry at this place of the heap.
-    pub(super) fn remove(&mut self, claim_list: &mut ClaimList, place: usize) -> HeapEntry {
-        let removed = self.entries[place];
+    pub(super) fn remove(&mut self, claim_list: &mut ClaimList, index: usize) -> HeapEntry {
+        let removed = self.entries[index];
         let last = self.entries.pop().expect("not empty: it has this place");
-        if place < self.entries.len() {
-            if place > 0 && last < self.entries[(place - 1) / ARITY] {
-                self.up(claim_list, place, last);
+        if index < self.entries.len() {
+            if index > 0 && last < self.entries[(index - 1) / ARITY] {
+                self.up(claim_list, index, last);
             } else {
-                self.down(claim_list, place, last);
+                self.down(claim_list, index, last);
             }
         }
         removed
     }
 
-    fn set(&mut self, claim_list: &mut ClaimList, place: usize, entry: HeapEntry) {
-        self.entries[place] = entry;
-        claim_list.set_note(entry.at, place as u32);
+    fn set(&mut self, claim_list: &mut ClaimList, index: usize, entry: HeapEntry) {
+        self.entries[index] = entry;
+        claim_list.set_note(entry.at, index as u32);
     }
 
-    fn up(&mut self, claim_list: &mut ClaimList, mut place: usize, entry: HeapEntry) {
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
+    fn up(&mut self, claim_list: &mut ClaimList, mut index: usize, entry: HeapEntry) {
+        while index > 0 {
+            let parent = (index - 1) / ARITY;
             if self.entries[parent] <= entry {
                 break;
             }
-            self.set(claim_list, place, self.entries[parent]);
-            place = parent;
+            self.set(claim_list, index, self.entries[parent]);
+            index = parent;
         }
-        self.set(claim_list, place, entry);
+        self.set(claim_list, index, entry);
     }
 
-    fn down(&mut self, claim_list: &mut ClaimList, mut place: usize, entry: HeapEntry) {
+    fn down(&mut self, claim_list: &mut ClaimList, mut index: usize, entry: HeapEntry) {
         loop {
-            let children = place * ARITY + 1..(place * ARITY + 1 + ARITY).min(self.entries.len());
+            let children = index * ARITY + 1..(index * ARITY + 1 + ARITY).min(self.entries.len());
             let Some(least) = children.min_by_key(|&child| self.entries[child]) else { break };
             if entry <= self.entries[least] {
                 break;
             }
-            self.set(claim_list, place, self.entries[least]);
-            place = least;
+            self.set(claim_list, index, self.entries[least]);
+            index = least;
         }
-        self.set(claim_list, place, entry);
+        self.set(claim_list, index, entry);
     }
 }

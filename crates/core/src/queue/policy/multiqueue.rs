@@ -90,8 +90,8 @@ impl HeapQueue {
 
     /// Takes a fresh one, and leaves its label.
     fn take_fresh(&mut self, at: u32) -> Option<Runnable> {
-        let place = self.fresh.note(at) as usize;
-        let entry = self.heap.remove(&mut self.fresh, place);
+        let index = self.fresh.note(at) as usize;
+        let entry = self.heap.remove(&mut self.fresh, index);
         debug_assert_eq!(entry.at, at);
         let task = self.fresh.take(at)?;
         self.labels.set(task.address(), Label::of(entry.rank));

@@ -9,7 +9,7 @@
 //! nothing.
 //!
 //! *Is the task cancelled?* From the innermost cancel scope outwards: a cancelled one says yes, a
-//! shield says no; at the end the task's own mark says it.
+//! shield says no; at the end the task's own flag says it.
 //!
 //! **Unwinding.** While a task unwinds because of a cancellation, what runs are destructors. They
 //! may block, and must not be cancelled again, as that would be a panic in a destructor. So the
@@ -22,7 +22,7 @@
 
 use super::request::request_home;
 use super::thread::{self, Thread};
-use crate::record::header::{Header, Marks};
+use crate::record::header::{Header, TaskFlags};
 use crate::record::task::RecordAddress;
 use crate::sched::fork;
 use crate::sched::unwind::{self, Payload};
@@ -36,31 +36,31 @@ use std::ptr::null;
 use myriad_base::sys::atomic::AtomicU8;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 
-/// Who has cancel scopes: a task or a foreign thread, by the address of its marks.
+/// Who has cancel scopes: a task or a foreign thread, by the address of its flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key(*const AtomicU8);
 
 impl Key {
     pub(crate) fn of(task: &Header) -> Key {
-        Key(&task.marks)
+        Key(&task.flags)
     }
 
     /// The running task's, or the thread's.
     pub(crate) fn current() -> Key {
         worker::current()
             .and_then(|w| w.task().map(|task| Key::of(task.header())))
-            .unwrap_or_else(|| Key(thread::marks()))
+            .unwrap_or_else(|| Key(thread::flags()))
     }
 
     /// Is it marked as unwinding?
     fn unwinds(&self) -> bool {
         // Relaxed: asked by itself; or by its home while it is blocked, and then it is ordered as
-        // its place is.
-        self.marks().load(Relaxed) & Marks::UNWINDING != 0
+        // its position is.
+        self.flags().load(Relaxed) & TaskFlags::UNWINDING != 0
     }
 
-    fn marks(&self) -> &AtomicU8 {
-        // SAFETY: keys are made of marks that stand as long as the key is used.
+    fn flags(&self) -> &AtomicU8 {
+        // SAFETY: keys are made of flags that stand as long as the key is used.
         unsafe { &*self.0 }
     }
 }
@@ -118,7 +118,7 @@ pub(super) struct Unwinding {
     number: u64,
 }
 
-/// Who has no entry is in no cancel scope, and has no unwinding of a cancellation: if its mark says
+/// Who has no entry is in no cancel scope, and has no unwinding of a cancellation: if its flag says
 /// that it unwinds, it is kept off once.
 pub(crate) type Table = Numbers<usize, Entry>;
 const SHARDS: usize = 64;
@@ -181,7 +181,7 @@ fn change<R>(key: Key, f: impl FnOnce(&mut Entry) -> R) -> R {
     result
 }
 
-fn look<R>(key: Key, f: impl Fn(&Entry) -> R) -> R {
+fn read<R>(key: Key, f: impl Fn(&Entry) -> R) -> R {
     let none = || f(&Entry::new(key.unwinds()));
     Shard::of(key).entry(key, &f).unwrap_or_else(none)
 }
@@ -218,12 +218,12 @@ pub(crate) fn is_cancelled(key: Key) -> bool {
 
 /// How much of this task, or thread, is to be cancelled where it is now; `None`: nothing.
 pub(super) fn cancelled(key: Key) -> Option<Extent> {
-    let marks = key.marks().load(Acquire);
-    if marks & (Marks::CANCELLED | Marks::ASKED) == 0 {
+    let flags = key.flags().load(Acquire);
+    if flags & (TaskFlags::CANCELLED | TaskFlags::SCOPE_CANCELLED) == 0 {
         return None;
     }
-    let (innermost, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
-    let unwindings = if marks & Marks::UNWINDING == 0 { 0 } else { unwindings };
+    let (innermost, unwindings) = read(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
+    let unwindings = if flags & TaskFlags::UNWINDING == 0 { 0 } else { unwindings };
     let mut cancel_scope = innermost;
     // SAFETY: cancel scopes of the chain stand, and do not change: see the header.
     while let Some(inner) = unsafe { cancel_scope.as_ref() } {
@@ -242,18 +242,18 @@ pub(super) fn cancelled(key: Key) -> Option<Extent> {
     if unwindings > 0 {
         return None;
     }
-    if marks & Marks::CANCELLED == 0 && innermost.is_null() {
-        // Nothing is left that this could be about. (A cancel scope is cancelled before the mark is
+    if flags & TaskFlags::CANCELLED == 0 && innermost.is_null() {
+        // Nothing is left that this could be about. (A cancel scope is cancelled before the flag is
         // set.)
-        key.marks().fetch_and(!Marks::ASKED, AcqRel);
+        key.flags().fetch_and(!TaskFlags::SCOPE_CANCELLED, AcqRel);
     }
-    (marks & Marks::CANCELLED != 0).then_some(Extent::Task)
+    (flags & TaskFlags::CANCELLED != 0).then_some(Extent::Task)
 }
 
 /// When the innermost cancel scopes of this foreign thread that count are over.
 pub(super) fn next_deadline() -> Instant {
     let key = Key::current();
-    let (mut cancel_scope, unwindings) = look(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
+    let (mut cancel_scope, unwindings) = read(key, |entry| (entry.innermost.unwrap_or(null()), entry.unwindings));
     let mut first = Instant::NEVER;
     // SAFETY: the innermost cancel scope and those around it stand in frames of the calling thread,
     // below this one.
@@ -272,13 +272,13 @@ pub(super) fn next_deadline() -> Instant {
 
 /// Cancels those cancel scopes of this foreign thread whose time is over.
 pub(super) fn expire(now: Instant) {
-    let mut cancel_scope = look(Key::current(), |entry| entry.innermost.unwrap_or(null()));
+    let mut cancel_scope = read(Key::current(), |entry| entry.innermost.unwrap_or(null()));
     // SAFETY: the innermost cancel scope and those around it stand in frames of the calling thread,
     // below this one.
     while let Some(inner) = unsafe { cancel_scope.as_ref() } {
         if inner.deadline <= now {
             inner.cancelled.store(true, Release);
-            inner.key.marks().fetch_or(Marks::ASKED, AcqRel);
+            inner.key.flags().fetch_or(TaskFlags::SCOPE_CANCELLED, AcqRel);
         }
         cancel_scope = inner.around;
     }
@@ -351,8 +351,8 @@ impl CancelScope {
         unsafe {
             // Release: pairs with the Acquire in `is_cancelled`.
             (*this).cancelled.store(true, Release);
-            // After it: who finds the mark looks for the cancel scope.
-            (*this).key.marks().fetch_or(Marks::ASKED, AcqRel);
+            // After it: who finds the flag looks for the cancel scope.
+            (*this).key.flags().fetch_or(TaskFlags::SCOPE_CANCELLED, AcqRel);
             match (*this).owner {
                 Owner::Task { task, home } => Asked(Some((task, home))),
                 Owner::Thread(thread) => {
@@ -429,7 +429,7 @@ pub(super) fn begin_unwinding() -> Unwinding {
     change(key, |entry| {
         entry.unwindings += 1;
         entry.live.push(number);
-        key.marks().fetch_or(Marks::UNWINDING, AcqRel);
+        key.flags().fetch_or(TaskFlags::UNWINDING, AcqRel);
     });
     // If the thread does not panic, those before are over, wherever their payloads are.
     let before = |here: &Cell<u32>| if std::thread::panicking() { here.get() } else { 0 };
@@ -444,10 +444,10 @@ pub(super) fn keep_off() -> Key {
     if key.unwinds() || has_entry(key) {
         change(key, |entry| {
             entry.unwindings += 1;
-            key.marks().fetch_or(Marks::UNWINDING, AcqRel);
+            key.flags().fetch_or(TaskFlags::UNWINDING, AcqRel);
         });
     } else {
-        key.marks().fetch_or(Marks::UNWINDING, AcqRel);
+        key.flags().fetch_or(TaskFlags::UNWINDING, AcqRel);
     }
     key
 }
@@ -461,19 +461,19 @@ pub(super) fn end_unwinding(unwinding: Unwinding) {
         return;
     }
     let ended = change(key, |entry| {
-        let place = entry.live.iter().rposition(|live| *live == number);
-        if let Some(place) = place {
-            entry.live.swap_remove(place);
+        let index = entry.live.iter().rposition(|live| *live == number);
+        if let Some(index) = index {
+            entry.live.swap_remove(index);
             entry.end_one(key);
         }
-        place.is_some()
+        index.is_some()
     });
     if ended {
         _ = HERE.try_with(|here| here.set(here.get().saturating_sub(1)));
     }
 }
 
-/// The task at this address is kept off for good from now on, by its mark alone: what an earlier
+/// The task at this address is kept off for good from now on, by its flag alone: what an earlier
 /// task has left here is not its own.
 pub(super) fn forget_earlier(key: Key) {
     if !key.unwinds() && has_entry(key) {
@@ -485,7 +485,7 @@ pub(super) fn forget_earlier(key: Key) {
 /// The contrary of [`keep_off`], by the same task or thread.
 pub(super) fn let_come(key: Key) {
     if !has_entry(key) {
-        key.marks().fetch_and(!Marks::UNWINDING, AcqRel);
+        key.flags().fetch_and(!TaskFlags::UNWINDING, AcqRel);
         return;
     }
     change(key, |entry| entry.end_one(key));
@@ -496,7 +496,7 @@ impl Entry {
     fn end_one(&mut self, key: Key) {
         self.unwindings = self.unwindings.saturating_sub(1);
         if self.unwindings == 0 {
-            key.marks().fetch_and(!Marks::UNWINDING, AcqRel);
+            key.flags().fetch_and(!TaskFlags::UNWINDING, AcqRel);
         }
     }
 }

@@ -1,17 +1,17 @@
 //! Blocking points: what a task does about its own cancellation.
 //!
-//! The usual way is two stores and one look at the record's marks, which others set. All else is
+//! The usual way is two stores and one look at the record's flags, which others set. All else is
 //! here, and cold.
 //!
 //! **Ordering.** A canceller marks a task, then asks its home to look. The home does so after the
-//! task has blocked, in program order, and sees where; or before, and then the task sees the mark.
+//! task has blocked, in program order, and sees where; or before, and then the task sees the flag.
 //! So the blocking point needs no fence. In threads mode anybody looks, and both sides have one.
 
 use super::scoped_tasks::{self, ScopedTasks};
 use super::{Cancelled, cancel_scope, request};
 use crate::queue::parked::Parked;
 use crate::record::current::{CurrentTask, RunsHere};
-use crate::record::header::{Header, Marks};
+use crate::record::header::{Header, TaskFlags};
 use crate::record::position;
 use crate::record::position::Position;
 use crate::record::task::TaskRef;
@@ -24,8 +24,8 @@ use myriad_base::sys::say::say;
 // Not through `sys`: nothing of a protocol.
 use std::sync::atomic::AtomicBool;
 
-/// A task that is set aside: its place names the node of its wait. Who has this is the task itself,
-/// when it goes on.
+/// A task that is set aside: its position names the node of its wait. Who has this is the task
+/// itself, when it goes on.
 #[derive(Debug)]
 #[must_use = "who goes on says so"]
 pub(crate) struct SetAside<'a, const FIBER: bool>(RunsHere<'a>);
@@ -53,20 +53,20 @@ impl SetAside<'_, false> {
 /// it.
 #[inline(always)]
 pub(crate) unsafe fn enter<'a>(w: &Worker, task: RunsHere<'a>, node: *const Parked) -> Option<SetAside<'a, true>> {
-    // SAFETY: `enter_marked` has this function's contract.
-    let ended = begin_wait(task.header(), position::at(w.here, node)) && unsafe { enter_marked(w, task, node) };
+    // SAFETY: `enter_slow` has this function's contract.
+    let ended = begin_wait(task.header(), position::at(w.here, node)) && unsafe { enter_slow(w, task, node) };
     (!ended).then_some(SetAside(task))
 }
 
-/// Says in the record where its task waits; or (true) does not, for there is a mark to look at
+/// Says in the record where its task waits; or (true) does not, for there is a flag to look at
 /// first.
 #[inline(always)]
-pub(super) fn begin_wait(task: &Header, place: usize) -> bool {
+pub(super) fn begin_wait(task: &Header, position: usize) -> bool {
     // Relaxed, both: see the header.
-    if task.marks.load(Relaxed) & Marks::LOOK != 0 && !on("mark-not-seen") {
+    if task.flags.load(Relaxed) & TaskFlags::SLOW_PATH != 0 && !on("flag-not-seen") {
         return true;
     }
-    task.idx.store(place, Relaxed);
+    task.idx.store(position, Relaxed);
     false
 }
 
@@ -74,7 +74,7 @@ pub(super) fn begin_wait(task: &Header, place: usize) -> bool {
 /// The conditions of [`enter`], on `w`, `task` and `node`.
 #[cold]
 #[inline(never)]
-unsafe fn enter_marked(w: &Worker, task: RunsHere<'_>, node: *const Parked) -> bool {
+unsafe fn enter_slow(w: &Worker, task: RunsHere<'_>, node: *const Parked) -> bool {
     first_block(w, task);
     let task = task.header();
     task.idx.store(position::at(w.here, node), Relaxed);
@@ -98,8 +98,8 @@ pub(crate) unsafe fn enter_thread<'a>(
 ) -> Option<SetAside<'a, false>> {
     first_block(w, task);
     // SAFETY: `node` is that of the wait of what runs here, and stands (this function's contract).
-    // Its `panicking` is read by whoever holds the place of the task, and that place is stored
-    // afterwards.
+    // Its `panicking` is read by whoever holds the position of the task, and that position is
+    // stored afterwards.
     let ended = unsafe {
         (*node).panicking.set(std::thread::panicking().into());
         enter_held(task.header(), position::at(w.here, node), node)
@@ -111,21 +111,22 @@ pub(crate) unsafe fn enter_thread<'a>(
 ///
 /// # Safety
 /// `task` is that of what runs on the calling thread; `node` is that of its wait, and stands until
-/// `task` has left it; `place` names that node.
-pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Parked) -> bool {
-    // Release: the node, for who holds the place.
-    task.idx.store(place, ord(Release, "place-release"));
-    if !on("place-fence") {
-        // SeqCst: pairs with that in `look_anywhere`: the place against the mark.
+/// `task` has left it; `position` names that node.
+pub(super) unsafe fn enter_held(task: &Header, position: usize, node: *const Parked) -> bool {
+    // Release: the node, for who holds the position.
+    task.idx.store(position, ord(Release, "position-release"));
+    if !on("position-fence") {
+        // SeqCst: pairs with that in `deliver_anywhere`: the position against the flag.
         fence(SeqCst);
     }
-    if task.marks.load(Relaxed) & Marks::LOOK == 0 || !must_end(task, false) {
+    if task.flags.load(Relaxed) & TaskFlags::SLOW_PATH == 0 || !must_end(task, false) {
         return false;
     }
-    // Whoever holds it has seen the mark too.
+    // Whoever holds it has seen the flag too.
     let Some(held) = hold(task) else { return false };
-    // A join passes the cancellation on; not while its own place is held, see there. (What it asks
-    // about stands in frames of this task or is kept by its handles, so it stands afterwards too.)
+    // A join passes the cancellation on; not while its own position is held, see there. (What it
+    // asks about stands in frames of this task or is kept by its handles, so it stands afterwards
+    // too.)
     let put_off = request::put_off();
     // SAFETY: the node stands, because `task` has not left it (this function's contract), and
     // `task` is held by this thread: nobody else calls the node's `End`.
@@ -141,7 +142,8 @@ pub(super) unsafe fn enter_held(task: &Header, place: usize, node: *const Parked
     ended
 }
 
-/// A task that is set aside, in threads mode, and kept from going on: what its place names stands.
+/// A task that is set aside, in threads mode, and kept from going on: what its position names
+/// stands.
 #[derive(Debug)]
 #[must_use = "who goes on waits until the place is given back"]
 pub(super) struct HeldPlace<'a> {
@@ -155,7 +157,7 @@ impl<'a> HeldPlace<'a> {
         self.task
     }
 
-    /// Its place.
+    /// Its position.
     pub(super) fn position(&self) -> Position {
         position::read(self.word)
     }
@@ -172,7 +174,7 @@ impl<'a> HeldPlace<'a> {
 }
 
 /// Threads mode: keeps a task that is set aside from going on. `None`: it runs, or its record is by
-/// now that of a task in fiber mode, whose place its home alone may touch.
+/// now that of a task in fiber mode, whose position its home alone may touch.
 pub(super) fn hold(task: &Header) -> Option<HeldPlace<'_>> {
     let mut spins = 0;
     loop {
@@ -197,7 +199,7 @@ pub(super) fn hold(task: &Header) -> Option<HeldPlace<'_>> {
 /// further down know already, if one in between has blocked before.) For any other task, nothing.
 #[inline(always)]
 fn first_block(w: &Worker, task: RunsHere<'_>) {
-    if task.header().marks.load(Relaxed) & (Marks::ON_TOP | Marks::FRAMED) != 0 {
+    if task.header().flags.load(Relaxed) & (TaskFlags::ON_TOP | TaskFlags::UNLISTED) != 0 {
         tell_those_below(w, task);
     }
 }
@@ -213,7 +215,7 @@ fn tell_those_below(w: &Worker, task: RunsHere<'_>) {
         // SAFETY: `on` has written the word, of what waits on this stack for the end of `top`: so
         // it stands as long as that.
         let below = unsafe { CurrentTask::exposed(below).runs_here() };
-        top.header().marks.fetch_and(!Marks::ON_TOP, Relaxed);
+        top.header().flags.fetch_and(!TaskFlags::ON_TOP, Relaxed);
         chain.push((below, top));
         top = below;
     }
@@ -221,13 +223,13 @@ fn tell_those_below(w: &Worker, task: RunsHere<'_>) {
         below.header().idx.store(position::under(w.here, top.as_ptr()), Release);
     }
     if !w.are_fibers() {
-        // SeqCst: pairs with that in `look_anywhere`: the places against the marks.
+        // SeqCst: pairs with that in `deliver_anywhere`: the positions against the flags.
         fence(SeqCst);
     }
     // From the lowest: its cancellation goes all the way up.
     for (below, top) in chain.into_iter().rev() {
         if cancel_scope::is_cancelled(cancel_scope::Key::of(below.header())) {
-            top.header().marks.fetch_or(Marks::CANCELLED, AcqRel);
+            top.header().flags.fetch_or(TaskFlags::CANCELLED, AcqRel);
         }
     }
 }
@@ -240,16 +242,16 @@ fn tell_those_below(w: &Worker, task: RunsHere<'_>) {
 #[inline(always)]
 pub(crate) unsafe fn put_on_top(below: CurrentTask, task: *const Header) {
     // SAFETY: `task` is live and was claimed (this function's contract). Relaxed: nobody else has
-    // the record: its handle is the caller's, and it is in no queue. (So the mark needs no
+    // the record: its handle is the caller's, and it is in no queue. (So the flag needs no
     // read-modify-write either.)
     unsafe {
         (*task).idx.store(position::on(below), Relaxed);
-        (*task).marks.store((*task).marks.load(Relaxed) | Marks::ON_TOP, Relaxed);
+        (*task).flags.store((*task).flags.load(Relaxed) | TaskFlags::ON_TOP, Relaxed);
     }
 }
 
 /// A task of a scope, at its end, is about to run on top of what ran here until now; others may
-/// have the task's handle. The task has a frame, so it needs no mark.
+/// have the task's handle. The task has a frame, so it needs no flag.
 ///
 /// # Safety
 /// `below` is what ran on this worker until now. `task` is a live record, was taken out of its
@@ -257,14 +259,14 @@ pub(crate) unsafe fn put_on_top(below: CurrentTask, task: *const Header) {
 #[inline(always)]
 pub(crate) unsafe fn put_framed_on_top(below: CurrentTask, task: *const Header) {
     // SAFETY: `task` is live, and runs next on this worker (this function's contract), which is
-    // therefore the one that writes its place. Relaxed: only the home follows it.
+    // therefore the one that writes its position. Relaxed: only the home follows it.
     unsafe { (*task).idx.store(position::on(below), Relaxed) };
 }
 
 /// It goes on, in fiber mode.
 #[inline(always)]
 pub(super) fn leave_fiber(task: &Header) {
-    if on("place-not-cleared") {
+    if on("position-not-cleared") {
         return;
     }
     // Relaxed: only the home follows it.
@@ -276,12 +278,12 @@ fn leave(w: &Peer, task: RunsHere<'_>) {
     if w.are_fibers() { leave_fiber(task.header()) } else { leave_held(task.header()) }
 }
 
-/// It goes on, in threads mode: when nobody holds its place any more.
+/// It goes on, in threads mode: when nobody holds its position any more.
 pub(super) fn leave_held(task: &Header) {
     let mut spins = 0;
     loop {
         let word = task.idx.peek(Relaxed);
-        // Acquire: those who held the place are through with what it names.
+        // Acquire: those who held the position are through with what it names.
         let free = word != position::HELD || on("leave-while-held");
         if free
             && task
@@ -301,8 +303,8 @@ pub(super) fn leave_held(task: &Header) {
 /// `below` is what goes on on `w`, the calling worker.
 #[inline(always)]
 pub(crate) unsafe fn take_off_top(w: &Worker, below: CurrentTask, task: TaskRef<'_>) {
-    // The mark has gone if `below` was told.
-    if task.marks.load(Relaxed) & Marks::ON_TOP == 0 {
+    // The flag has gone if `below` was told.
+    if task.flags.load(Relaxed) & TaskFlags::ON_TOP == 0 {
         // SAFETY: `below` goes on here (this function's contract).
         unsafe { forget_top(w, below) };
     }
@@ -325,7 +327,7 @@ pub(crate) unsafe fn forget_top(w: &Peer, below: CurrentTask) {
 ///
 /// # Safety
 /// The wait of `node` stands. The caller is its home (or the foreign thread that waits, or holds
-/// the task's place in threads mode), and the owner of the wait cannot go on meanwhile.
+/// the task's position in threads mode), and the owner of the wait cannot go on meanwhile.
 pub(super) unsafe fn end(node: *const Parked) -> bool {
     // SAFETY: the wait stands, and its owner cannot go on (this function's contract), which is when
     // an `End` may be called; `end_by` vouches for the rest.
@@ -348,7 +350,7 @@ fn must_end(task: &Header, fibers: bool) -> bool {
     // While the thread panics an unwinding that leaves the destructor would abort.
     if fibers {
         // Perhaps it is another task's panic: see `cancel_scope`.
-        return task.marks.load(Relaxed) & Marks::UNWINDING != 0 || !cancel_scope::panics_here();
+        return task.flags.load(Relaxed) & TaskFlags::UNWINDING != 0 || !cancel_scope::panics_here();
     }
     !extent.leaves_panic(std::thread::panicking())
 }
@@ -375,22 +377,22 @@ pub(super) fn nothing_unwinds() -> bool {
 #[inline(always)]
 pub(crate) fn check(w: &Worker) {
     let task = w.runs_here();
-    if task.header().marks.load(Relaxed) & Marks::LOOK != 0 {
-        check_marked(task);
+    if task.header().flags.load(Relaxed) & TaskFlags::SLOW_PATH != 0 {
+        check_slow(task);
     }
 }
 
 /// Is the running task cancelled?
 #[inline(always)]
 pub(crate) fn is_cancelled(task: RunsHere<'_>) -> bool {
-    task.header().marks.load(Relaxed) & (Marks::CANCELLED | Marks::ASKED) != 0
+    task.header().flags.load(Relaxed) & (TaskFlags::CANCELLED | TaskFlags::SCOPE_CANCELLED) != 0
         && cancel_scope::is_cancelled(cancel_scope::Key::of(task.header()))
 }
 
 #[cold]
 #[inline(never)]
-fn check_marked(task: RunsHere<'_>) {
-    scoped_tasks::look_at_scope(task);
+fn check_slow(task: RunsHere<'_>) {
+    scoped_tasks::check_scope(task);
     if must_end(task.header(), worker::current().is_some_and(|w| w.are_fibers())) {
         arrive();
     }
@@ -448,7 +450,7 @@ mod test {
     use crate::queue::records::records;
 
     /// A record that is looked at late may be that of a task in fiber mode by now. Whoever held its
-    /// place would follow the place of a task that goes on meanwhile.
+    /// position would follow the position of a task that goes on meanwhile.
     #[test]
     fn only_places_of_threads_mode_are_held() {
         let node = 0u64;

@@ -8,7 +8,7 @@ pub(crate) mod scoped_tasks;
 mod sweep;
 pub(crate) mod thread;
 
-use crate::record::header::{Header, Marks};
+use crate::record::header::{Header, TaskFlags};
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code;
 use crate::sched::worker;
@@ -21,11 +21,11 @@ use std::sync::atomic::Ordering::Relaxed;
 pub mod model {
     use super::checkpoint;
     use crate::queue::parked::Parked;
-    use crate::record::header::{Header, Marks};
+    use crate::record::header::{Header, TaskFlags};
     use crate::record::position;
     use myriad_base::sys::atomic::Ordering::*;
 
-    /// As a task that blocks. True: there is a mark.
+    /// As a task that blocks. True: there is a flag.
     pub fn begin_wait(task: &Header, node: *const Parked) -> bool {
         checkpoint::begin_wait(task, position::at(position::here(0), node))
     }
@@ -33,7 +33,7 @@ pub mod model {
     pub fn leave(task: &Header) {
         checkpoint::leave_fiber(task);
     }
-    /// As a task that blocks, in threads mode. True: its wait has ended, by a mark.
+    /// As a task that blocks, in threads mode. True: its wait has ended, by a flag.
     ///
     /// # Safety
     /// The node is its wait's, and stands until it has left.
@@ -50,16 +50,16 @@ pub mod model {
     ///
     /// # Safety
     /// `task` is a header of the model's, whose waits stand until it has left them.
-    pub unsafe fn look_anywhere(task: &Header) {
-        super::request::look_anywhere(task);
+    pub unsafe fn deliver_anywhere(task: &Header) {
+        super::request::deliver_anywhere(task);
     }
     /// As a canceller.
     pub fn mark(task: &Header) {
-        task.marks.fetch_or(Marks::CANCELLED, AcqRel);
+        task.flags.fetch_or(TaskFlags::CANCELLED, AcqRel);
     }
     /// Is it marked?
-    pub fn is_marked(task: &Header) -> bool {
-        task.marks.load(Acquire) & Marks::CANCELLED != 0
+    pub fn is_flagged(task: &Header) -> bool {
+        task.flags.load(Acquire) & TaskFlags::CANCELLED != 0
     }
     /// Where it waits, as its home sees it.
     pub fn waits_at(task: &Header) -> Option<*const Parked> {
@@ -183,7 +183,7 @@ pub fn is_cancelled() -> bool {
             }
             // Requests of scopes are still in the inbox.
             request::serve_now(&w);
-            scoped_tasks::look_at_scope(w.runs_here());
+            scoped_tasks::check_scope(w.runs_here());
             cancel_scope::is_cancelled(Key::current())
         }
         None => thread::is_cancelled(),
@@ -206,7 +206,7 @@ pub fn check() {
 pub(crate) fn keep_off_for_good(task: &Header) {
     cancel_scope::forget_earlier(Key::of(task));
     // Relaxed: asked by the task itself, or by its home while it is blocked.
-    task.marks.fetch_or(Marks::UNWINDING, Relaxed);
+    task.flags.fetch_or(TaskFlags::UNWINDING, Relaxed);
 }
 
 /// As [`shield`], for user code that runs in the middle of something: no cancel scope, only a

@@ -6,14 +6,14 @@
 //! inbox, as a node without a home, and so by the protocol that wakes sleepers.
 //!
 //! **Lifetime.** A request may arrive when its task has ended. So it brings an address to look at,
-//! not a right: a record of the heap is type-stable, and another task in it has marks of its own; a
+//! not a right: a record of the heap is type-stable, and another task in it has flags of its own; a
 //! record in a frame is looked up among the worker's [frames](super::scoped_tasks).
 
 use super::checkpoint::HeldPlace;
 use super::scoped_tasks::ScopedTasks;
 use super::{cancel_scope, checkpoint, sweep};
 use crate::queue::parked::{Parked, Resumable};
-use crate::record::header::{Header, Kind, Marks};
+use crate::record::header::{Header, Kind, TaskFlags};
 use crate::record::position;
 use crate::record::position::Position;
 use crate::record::task::{RecordAddress, TaskRef};
@@ -50,7 +50,7 @@ const _: () = assert!(std::mem::offset_of!(Request, node) == 0);
 pub(crate) fn cancel(task: TaskRef<'_>) {
     // Release: what the canceller did before is visible to the task that finds out. SeqCst: before
     // the look at the state of a future that may be in its first poll: see `task::state`.
-    if task.marks.fetch_or(Marks::CANCELLED, SeqCst) & Marks::CANCELLED != 0 {
+    if task.flags.fetch_or(TaskFlags::CANCELLED, SeqCst) & TaskFlags::CANCELLED != 0 {
         return;
     }
     if task.kind().has(Kind::FUTURE) {
@@ -74,7 +74,7 @@ fn ask(task: TaskRef<'_>) {
             }
         }
         // It runs, or is about to begin or to block: its home looks when it comes to its loop. (Or
-        // it finds the mark itself, but nothing orders the two.)
+        // it finds the flag itself, but nothing orders the two.)
         Position::Unknown | Position::On(_) => pool.all_workers().for_each(request),
     }
 }
@@ -121,7 +121,7 @@ fn send(to: &'static Peer, what: What) {
 }
 
 /// Where a task is looked at: in fiber mode on the calling worker, in threads mode on any one, for
-/// there who looks holds the places of the tasks.
+/// there who looks holds the positions of the tasks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HomeAccess<'a>(Access<'a>);
 
@@ -214,8 +214,8 @@ fn answer(home: HomeAccess<'_>, what: What) {
 /// What is asked from now on is answered by [`answer_later`], if the result is true; if not,
 /// somebody further up does it.
 ///
-/// For who holds a task's place: to answer takes the lock of a list of frames, and who has that
-/// waits for places.
+/// For who holds a task's position: to answer takes the lock of a list of frames, and who has that
+/// waits for positions.
 pub(super) fn put_off() -> bool {
     // (Not in a model: all its threads are one, and nobody asks there.)
     !cfg!(loom) && later(|later| later.is_none() && later.insert(Vec::new()).is_empty()) == Some(true)
@@ -248,9 +248,9 @@ pub(super) fn answer_later() {
 fn answer_one(home: HomeAccess<'_>, what: What) {
     let scoped = &home.peer().scoped;
     match (what, home.own()) {
-        (What::Record(RecordAddress::Heap(task)), Some(w)) => look(w, task.header()),
-        (What::Record(RecordAddress::Heap(task)), None) => look_anywhere(task.header()),
-        (What::Record(RecordAddress::Frame(task)), _) => ScopedTasks::look_at(home, task),
+        (What::Record(RecordAddress::Heap(task)), Some(w)) => deliver(w, task.header()),
+        (What::Record(RecordAddress::Heap(task)), None) => deliver_anywhere(task.header()),
+        (What::Record(RecordAddress::Frame(task)), _) => ScopedTasks::deliver_to(home, task),
         (What::ScopedTasks, None) => ScopedTasks::each_cancelled(home),
         (What::ScopedTasks, Some(w)) => {
             scoped.begin_sweep();
@@ -276,9 +276,9 @@ fn go_on_sweeping(w: &Worker) {
 
 /// Ends the wait of a task that is cancelled, if it is blocked on this worker, in fiber mode. (The
 /// record may be another task's by now.)
-pub(super) fn look(w: &Worker, mut task: &Header) {
+pub(super) fn deliver(w: &Worker, mut task: &Header) {
     if !w.are_fibers() {
-        return look_anywhere(task);
+        return deliver_anywhere(task);
     }
     loop {
         match position::read(task.idx.load(Relaxed)) {
@@ -308,7 +308,7 @@ pub(super) fn look(w: &Worker, mut task: &Header) {
                 // SAFETY: as above, the task is set aside here until we return, and so is the one
                 // on top of it.
                 task = unsafe { &*other };
-                task.marks.fetch_or(Marks::CANCELLED, AcqRel);
+                task.flags.fetch_or(TaskFlags::CANCELLED, AcqRel);
             }
             _ => return,
         }
@@ -316,18 +316,18 @@ pub(super) fn look(w: &Worker, mut task: &Header) {
 }
 
 /// Ends the wait of a task that is cancelled, in threads mode: from any thread.
-pub(super) fn look_anywhere(task: &Header) {
-    if !on("look-fence") {
-        // SeqCst: pairs with those of a task that blocks: the mark against the place.
+pub(super) fn deliver_anywhere(task: &Header) {
+    if !on("deliver-fence") {
+        // SeqCst: pairs with those of a task that blocks: the flag against the position.
         fence(SeqCst);
     }
     if let Some(held) = checkpoint::hold(task) {
-        look_at_held(held);
+        deliver_held(held);
     }
 }
 
-/// The same of a task that is held: it does not go on, nor does what its place names.
-pub(super) fn look_at_held(mut held: HeldPlace<'_>) {
+/// The same of a task that is held: it does not go on, nor does what its position names.
+pub(super) fn deliver_held(mut held: HeldPlace<'_>) {
     let ended = loop {
         let Some(extent) = cancel_scope::cancelled(cancel_scope::Key::of(held.task())) else { break None };
         match held.position() {
@@ -339,10 +339,10 @@ pub(super) fn look_at_held(mut held: HeldPlace<'_>) {
             }
             Position::Under(_, other) => {
                 // SAFETY: the task is held, so the one on top of it cannot end: what is below it
-                // takes its place back first.
+                // takes its position back first.
                 let other = unsafe { &*other };
-                other.marks.fetch_or(Marks::CANCELLED, AcqRel);
-                // SeqCst: as in `look_anywhere`.
+                other.flags.fetch_or(TaskFlags::CANCELLED, AcqRel);
+                // SeqCst: as in `deliver_anywhere`.
                 fence(SeqCst);
                 let Some(above) = checkpoint::hold(other) else { break None };
                 // Release: we are through with the lower one.
@@ -371,7 +371,7 @@ fn spares(task: &Header) -> bool {
     if checkpoint::nothing_unwinds() {
         return true;
     }
-    if task.marks.load(Relaxed) & Marks::UNWINDING != 0 {
+    if task.flags.load(Relaxed) & TaskFlags::UNWINDING != 0 {
         // Because of a cancellation: that is known exactly, see `cancel_scope`.
         return false;
     }

@@ -15,7 +15,7 @@ use super::request::HomeAccess;
 use super::sweep::Sweep;
 use super::{checkpoint, request};
 use crate::record::current::{CurrentTask, RunsHere};
-use crate::record::header::{Header, Marks};
+use crate::record::header::{Header, TaskFlags};
 use crate::record::position;
 use crate::record::position::Position;
 use crate::record::task::{RecordAddress, TaskRef};
@@ -58,7 +58,7 @@ pub(crate) struct ScopeHead {
 
 /// A task that has begun; stands on its stack.
 ///
-/// It is in the list once the record's mark `FRAMED` has gone; until then its links mean nothing.
+/// It is in the list once the record's flag `UNLISTED` has gone; until then its links mean nothing.
 #[derive(Debug)]
 pub(crate) struct Frame {
     links: MaybeUninit<Links>,
@@ -83,8 +83,8 @@ impl ScopedTasks {
     ///
     /// Afterwards nothing says any more that the task has a frame: what else the task runs, a
     /// destructor say, may block as any task does. Where the task never blocked, that takes one
-    /// store: its place says that it runs, and the mark [`Marks::FRAMED`] alone means nothing. (To
-    /// take the mark back would be a read-modify-write for each task of a scope.)
+    /// store: its position says that it runs, and the flag [`TaskFlags::UNLISTED`] alone means
+    /// nothing. (To take the flag back would be a read-modify-write for each task of a scope.)
     ///
     /// # Safety
     /// The task has begun on this worker; `scope` and the record stand until this returns; `f` does
@@ -96,9 +96,9 @@ impl ScopedTasks {
         scope: *const ScopeHead,
         f: impl FnOnce() -> R,
     ) -> (Role, R) {
-        // SAFETY: the task's place is its runner's. The frame names the list that it is in: that of
-        // the worker on which the task blocked for the first time. (That need not be the worker on
-        // which it began: what ran on top of it may have blocked before, and gone on elsewhere.)
+        // SAFETY: the task's position is its runner's. The frame names the list that it is in: that
+        // of the worker on which the task blocked for the first time. (That need not be the worker
+        // on which it began: what ran on top of it may have blocked before, and gone on elsewhere.)
         unsafe {
             let began = w.as_static();
             let before = (*task).idx.load(Relaxed);
@@ -107,7 +107,7 @@ impl ScopedTasks {
             (*task).idx.store(position::framed(this), Relaxed);
             let result = f();
             // Relaxed: of our own.
-            if (*task).marks.load(Relaxed) & Marks::FRAMED == 0 {
+            if (*task).flags.load(Relaxed) & TaskFlags::UNLISTED == 0 {
                 ScopedTasks::unlink(this);
                 // Those below forget the task before its record may go.
                 if let Position::On(below) = position::read(before) {
@@ -120,23 +120,23 @@ impl ScopedTasks {
         }
     }
 
-    /// A task that bears the mark `FRAMED` blocks for the first time: its frame comes into the
-    /// list, if the task is still in it. Returns what was in the task's place before the frame;
-    /// `None` for a task without the mark.
+    /// A task that bears the flag `UNLISTED` blocks for the first time: its frame comes into the
+    /// list, if the task is still in it. Returns what was in the task's position before the frame;
+    /// `None` for a task without the flag.
     #[cold]
     pub(super) fn link(w: &Worker, task: RunsHere<'_>) -> Option<usize> {
-        if task.header().marks.load(Relaxed) & Marks::FRAMED == 0 {
+        if task.header().flags.load(Relaxed) & TaskFlags::UNLISTED == 0 {
             return None;
         }
         let this = Frame::of(task);
         let (list, task) = (&w.scoped, task.header());
         if this.is_null() {
             // Its frame was left, without a wait.
-            task.marks.fetch_and(!Marks::FRAMED, Relaxed);
+            task.flags.fetch_and(!TaskFlags::UNLISTED, Relaxed);
             return Some(position::RUNS);
         }
         let _guard = list.lock(w);
-        // SAFETY: where the place of what runs here is a frame's, the frame stands, and is in no
+        // SAFETY: where the position of what runs here is a frame's, the frame stands, and is in no
         // list yet. The list is the calling worker's, or locked.
         unsafe {
             let next = *list.first.get();
@@ -145,8 +145,8 @@ impl ScopedTasks {
                 (*Frame::links(next)).prev = this;
             }
             *list.first.get() = this;
-            task.marks.fetch_and(!Marks::FRAMED, Relaxed);
-            (*this).mark_if_cancelled();
+            task.flags.fetch_and(!TaskFlags::UNLISTED, Relaxed);
+            (*this).flag_if_cancelled();
             Some((*this).before)
         }
     }
@@ -220,22 +220,22 @@ impl ScopedTasks {
 
     /// Looks at a task whose record stands in a frame, if it is in the list, which is that of the
     /// home.
-    pub(super) fn look_at(home: HomeAccess<'_>, task: *const Header) {
+    pub(super) fn deliver_to(home: HomeAccess<'_>, task: *const Header) {
         let list = &home.peer().scoped;
         let guard = list.lock(home.peer());
         // SAFETY: the list is the calling worker's, or locked (`HomeAccess`), and nothing begins or
         // ends meanwhile.
         let Some(frame) = unsafe { list.frames() }.find(|frame| std::ptr::eq(frame.task, task)) else { return };
         if let Some(w) = home.own() {
-            return request::look(w, frame.task().header());
+            return request::deliver(w, frame.task().header());
         }
-        // SeqCst: as in `request::look`.
+        // SeqCst: as in `request::deliver`.
         fence(SeqCst);
         // Held under the lock: so it does not go before we have looked.
         let held = checkpoint::hold(frame.task().header());
         drop(guard);
         if let Some(held) = held {
-            request::look_at_held(held);
+            request::deliver_held(held);
         }
     }
 
@@ -249,13 +249,13 @@ impl ScopedTasks {
             let _guard = list.lock(home.peer());
             // SAFETY: the list is the calling worker's, or locked (`HomeAccess`), and nothing
             // begins or ends meanwhile.
-            let frames = unsafe { list.frames() }.filter(|frame| frame.mark_if_cancelled());
+            let frames = unsafe { list.frames() }.filter(|frame| frame.flag_if_cancelled());
             found.extend(frames.map(|frame| frame.task().record_address()));
         }
         for task in found {
             // (The record of a scope's task is of the heap.)
             if let RecordAddress::Heap(task) = task {
-                request::look_anywhere(task.header());
+                request::deliver_anywhere(task.header());
             }
         }
     }
@@ -272,7 +272,7 @@ impl Frame {
         unsafe { (&raw mut (*this).links).cast() }
     }
 
-    /// The frame of a running task that is marked `FRAMED`; null once the frame was left. It stands
+    /// The frame of a running task that is `UNLISTED`; null once the frame was left. It stands
     /// until the running task leaves it.
     fn of(task: RunsHere<'_>) -> *mut Frame {
         match position::read(task.header().idx.load(Relaxed)) {
@@ -314,18 +314,18 @@ impl Frame {
     }
 
     /// If its scope is cancelled, so is the task. True: it was not marked before.
-    fn mark_if_cancelled(&self) -> bool {
-        self.is_cancelled() && self.task().marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED == 0
+    fn flag_if_cancelled(&self) -> bool {
+        self.is_cancelled() && self.task().flags.fetch_or(TaskFlags::CANCELLED, AcqRel) & TaskFlags::CANCELLED == 0
     }
 }
 
 /// The running task looks whether it is cancelled: its scope may be, and is not asked about tasks
 /// that never blocked.
-pub(super) fn look_at_scope(task: RunsHere<'_>) {
-    if task.header().marks.load(Relaxed) & Marks::FRAMED != 0 {
-        // SAFETY: a frame that the place of what runs here names stands until that leaves it.
+pub(super) fn check_scope(task: RunsHere<'_>) {
+    if task.header().flags.load(Relaxed) & TaskFlags::UNLISTED != 0 {
+        // SAFETY: a frame that the position of what runs here names stands until that leaves it.
         if let Some(frame) = unsafe { Frame::of(task).as_ref() } {
-            frame.mark_if_cancelled();
+            frame.flag_if_cancelled();
         }
     }
 }

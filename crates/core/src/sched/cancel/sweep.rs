@@ -17,7 +17,7 @@ use super::request;
 use super::scoped_tasks::{Frame, ScopedTasks};
 use crate::queue::parked::Parked;
 use crate::queue::ready::prefetch_line;
-use crate::record::header::{Header, Marks};
+use crate::record::header::{Header, TaskFlags};
 use crate::record::position;
 use crate::record::position::Position;
 use crate::sched::worker::{SELDOM, Worker};
@@ -123,7 +123,7 @@ pub(super) fn sweep(w: &Worker) -> bool {
     let found = unsafe { w.scoped.find(&mut found[..MOST.min(w.tick_interval.get() as usize)]) };
     for task in found.iter_mut() {
         // Acquire, Release: as in `request::cancel`.
-        if task.is_some_and(|task| task.marks.fetch_or(Marks::CANCELLED, AcqRel) & Marks::CANCELLED != 0) {
+        if task.is_some_and(|task| task.flags.fetch_or(TaskFlags::CANCELLED, AcqRel) & TaskFlags::CANCELLED != 0) {
             *task = None;
         } else if let Some(node) = task.and_then(waits_at) {
             prefetch_line(node.cast::<u8>().cast_mut());
@@ -132,7 +132,7 @@ pub(super) fn sweep(w: &Worker) -> bool {
     }
     for task in found.iter().flatten() {
         let node = waits_at(task);
-        request::look(w, task);
+        request::deliver(w, task);
         if let Some(node) = node {
             // SAFETY: the task has been set aside, and goes on later: so its node stands.
             let saved = unsafe { (*node).saved.with(|saved| *saved) };

@@ -16,7 +16,7 @@ use std::ptr::null;
 /// What others know of a foreign thread.
 #[derive(Debug)]
 pub(super) struct Thread {
-    marks: AtomicU8,
+    flags: AtomicU8,
     /// How many cancel scopes it is in.
     pub(super) regions: Cell<u32>,
     /// What it sleeps on; its address.
@@ -25,7 +25,7 @@ pub(super) struct Thread {
 
 thread_local! {
     #[allow(clippy::missing_const_for_thread_local, reason = "in a model atomics have no const constructor")]
-    static THREAD: Thread = Thread { marks: AtomicU8::new(0), regions: Cell::new(0), parker: Mutex::new(0) };
+    static THREAD: Thread = Thread { flags: AtomicU8::new(0), regions: Cell::new(0), parker: Mutex::new(0) };
 }
 
 /// The calling thread's. It lives as long as any cancel scope of the thread.
@@ -33,9 +33,9 @@ pub(super) fn current() -> *const Thread {
     THREAD.with(std::ptr::from_ref)
 }
 
-pub(super) fn marks() -> *const AtomicU8 {
+pub(super) fn flags() -> *const AtomicU8 {
     // A thread whose thread-locals are gone is never cancelled.
-    THREAD.try_with(|thread| &raw const thread.marks).unwrap_or_else(|_| gone())
+    THREAD.try_with(|thread| &raw const thread.flags).unwrap_or_else(|_| gone())
 }
 
 #[cfg(not(loom))]

@@ -151,7 +151,7 @@ impl Context {
             (&raw mut (*context).head.record).write(Cell::new(record));
             (&raw mut (*context).head.cancel_record).write(Cell::new(record));
             (&raw mut (*context).head.run).write(Cell::new(None));
-            (&raw mut (*context).head.place).write(const { Location::caller() });
+            (&raw mut (*context).head.location).write(const { Location::caller() });
             (&raw mut (*context).borrows).write(Cell::new(0));
             (&raw mut (*context).bindings).write(UnsafeCell::new(None));
             (&raw mut (*context).rng).write(UnsafeCell::new(None));

@@ -34,7 +34,7 @@ pub(crate) fn finish(w: Role, before: CurrentTask) {
 /// A closure has ended that has not begun by [`begin`], on top of a task without a context.
 #[cold]
 #[inline(never)]
-pub(crate) fn finish_unmarked() {
+pub(crate) fn finish_unflagged() {
     let w = worker::current().expect("on a worker");
     if w.running.has_context() {
         _ = end(w);
@@ -45,6 +45,6 @@ pub(crate) fn finish_unmarked() {
 #[cold]
 #[inline(never)]
 pub(crate) fn panicked(payload: Payload) -> ! {
-    finish_unmarked();
+    finish_unflagged();
     unwind::resume(payload)
 }

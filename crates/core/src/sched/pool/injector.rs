@@ -7,27 +7,27 @@ use crate::record::task::{Runnable, Unheld};
 use crate::sched::calls;
 use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Handle;
-use crate::sched::priority::Lane;
+use crate::sched::priority::PriorityQueue;
 use crate::sched::worker::Worker;
 use crate::sched::{finish, spare};
 use myriad_base::sys::atomic::Ordering::*;
 use std::collections::VecDeque;
 
 impl Handle {
-    /// Queues a task for any worker of this pool, in the lane of a priority. If the runtime has
+    /// Queues a task for any worker of this pool, in the queue of a priority. If the runtime has
     /// been shut down, the task is dropped, and its joiner told.
     ///
     /// # Panics
     /// If the runtime is that of the process from which this one was forked. The task is dropped.
-    pub(crate) fn inject(self, lane: Option<Lane>, task: Unheld) {
+    pub(crate) fn inject(self, queue: Option<PriorityQueue>, task: Unheld) {
         let task = self.refuse_elsewhere(task);
-        self.inner().inject_into(lane, task, self.origin());
+        self.inner().inject_into(queue, task, self.origin());
     }
 
     /// Queues a task as [`inject`](Self::inject) does, but a task that has come too late stays the
     /// caller's: nothing is dropped.
-    pub(crate) fn try_inject(self, lane: Option<Lane>, task: Runnable) -> Result<(), Runnable> {
-        self.inner().try_inject_into(lane, task, self.origin())
+    pub(crate) fn try_inject(self, queue: Option<PriorityQueue>, task: Runnable) -> Result<(), Runnable> {
+        self.inner().try_inject_into(queue, task, self.origin())
     }
 
     /// Queues a task that only this worker, which is no spare, may begin.
@@ -100,22 +100,22 @@ impl Pool {
         self.inject_into(None, task, origin);
     }
 
-    /// Queues a task for any worker, in the lane of a priority, as [`inject`](Self::inject) does.
-    pub(crate) fn inject_into(&self, lane: Option<Lane>, task: Runnable, origin: Origin) {
-        if let Err(task) = self.try_inject_into(lane, task, origin) {
+    /// Queues a task for any worker, in the queue of a priority, as [`inject`](Self::inject) does.
+    pub(crate) fn inject_into(&self, queue: Option<PriorityQueue>, task: Runnable, origin: Origin) {
+        if let Err(task) = self.try_inject_into(queue, task, origin) {
             refuse(task, origin);
         }
     }
 
     /// Back, if the pool does not let it in.
-    fn try_inject_into(&self, lane: Option<Lane>, task: Runnable, origin: Origin) -> Result<(), Runnable> {
+    fn try_inject_into(&self, queue: Option<PriorityQueue>, task: Runnable, origin: Origin) -> Result<(), Runnable> {
         debug_assert_eq!(task.header().runtime(), self.number);
         let mut injector = self.injector.lock();
         if !self.admits(&injector, origin) {
             return Err(task);
         }
         // Counted under the lock, so that a pool in use is meant.
-        match lane {
+        match queue {
             None => {
                 if let Some(queues) = self.workers.queues() {
                     let arrival = if origin == Origin::Wake { Arrival::Woken } else { Arrival::Outside };
@@ -125,15 +125,15 @@ impl Pool {
                     self.workers.inject();
                 }
             }
-            Some(Lane::Urgent) => {
-                injector.urgent.push_back(task);
-                self.workers.inject_urgent();
+            Some(PriorityQueue::Interactive) => {
+                injector.interactive.push_back(task);
+                self.workers.inject_interactive();
                 drop(injector);
                 self.hurry();
             }
-            Some(Lane::Deferred) => {
-                injector.deferred.push_back(task);
-                self.workers.defer();
+            Some(PriorityQueue::Background) => {
+                injector.background.push_back(task);
+                self.workers.inject_background();
             }
         }
         Ok(())
@@ -170,52 +170,59 @@ impl Pool {
     }
 
     /// Takes the interactive task that has waited longest.
-    pub(crate) fn take_urgent(&self, w: &Worker) -> Option<Runnable> {
-        let task = self.injector.lock().urgent.pop_front()?;
-        self.workers.take_urgent(1);
-        w.lanes.begins(true);
+    pub(crate) fn take_interactive(&self, w: &Worker) -> Option<Runnable> {
+        let task = self.injector.lock().interactive.pop_front()?;
+        self.workers.take_interactive(1);
+        w.priority_state.begins(true);
         Some(task)
     }
 
     /// Takes the background task that has waited longest.
-    pub(crate) fn take_deferred(&self) -> Option<Runnable> {
-        let task = self.injector.lock().deferred.pop_front()?;
-        self.workers.take_deferred(1);
+    pub(crate) fn take_background(&self) -> Option<Runnable> {
+        let task = self.injector.lock().background.pop_front()?;
+        self.workers.take_background(1);
         Some(task)
     }
 
-    /// Takes one injected task to run, and some more into the deque of `w`. If it `may_be_urgent`,
-    /// an interactive one, unless these have had their turns and there is another.
+    /// Takes one injected task to run, and some more into the deque of `w`. If it
+    /// `may_begin_interactive`, an interactive one, unless these have had their turns and there is
+    /// another.
     ///
     /// Under another policy: the one that its queues say.
     ///
     /// A spare gets no jobs of guests, but for a rescue ([`crate::sched::spare`]).
-    pub(crate) fn take_injected(&self, w: &Worker, may_be_urgent: bool) -> Option<Runnable> {
+    pub(crate) fn take_injected(&self, w: &Worker, may_begin_interactive: bool) -> Option<Runnable> {
         let with_jobs = !w.passes_jobs_over() || self.is_rescue();
         if let Some(queues) = self.workers.queues() {
-            if may_be_urgent && self.workers.has_urgent() && (w.lanes.may_be_urgent() || queues.is_empty()) {
-                let task = self.take_urgent(w);
+            if may_begin_interactive
+                && self.workers.has_interactive()
+                && (w.priority_state.may_begin_interactive() || queues.is_empty())
+            {
+                let task = self.take_interactive(w);
                 if task.is_some() {
                     return task;
                 }
             }
-            w.lanes.begins(false);
+            w.priority_state.begins(false);
             return if with_jobs { queues.take(w.shared.index, None) } else { spare::take_queued(w, queues) };
         }
         let mut injector = self.injector.lock();
         if with_jobs && let Some(job) = injector.queue.take_aside() {
             drop(injector);
             self.workers.uninject(1);
-            w.lanes.begins(false);
+            w.priority_state.begins(false);
             return Some(job);
         }
         let others = injector.queue.len(with_jobs) > 0;
-        if may_be_urgent && !injector.urgent.is_empty() && (!others || w.lanes.may_be_urgent()) {
+        if may_begin_interactive
+            && !injector.interactive.is_empty()
+            && (!others || w.priority_state.may_begin_interactive())
+        {
             drop(injector);
-            return self.take_urgent(w);
+            return self.take_interactive(w);
         }
         if others {
-            w.lanes.begins(false);
+            w.priority_state.begins(false);
         }
         // A spare holds nothing back.
         let most = if w.spare { 1 } else { 32 };
@@ -245,7 +252,7 @@ impl Pool {
             && (!self.has_guests()
                 || self.is_rescue()
                 || self.workers.queues().is_some()
-                || self.workers.has_urgent()
+                || self.workers.has_interactive()
                 || { self.injector.lock().queue.len(false) > 0 })
     }
 
@@ -269,13 +276,14 @@ impl Pool {
     /// Takes all that is left in the injector.
     pub(crate) fn drain_injector(&self) -> Vec<Runnable> {
         let mut injector = self.injector.lock();
-        let Injector { queue, urgent, deferred, pinned, .. } = &mut *injector;
+        let Injector { queue, interactive, background, pinned, .. } = &mut *injector;
         let queue = queue.drain();
         self.workers.uninject(queue.len());
-        self.workers.take_urgent(urgent.len());
-        self.workers.take_deferred(deferred.len());
+        self.workers.take_interactive(interactive.len());
+        self.workers.take_background(background.len());
         self.regular_workers().iter().for_each(|w| w.shared.remote.pinned.store(0, Relaxed));
-        let others = urgent.drain(..).chain(deferred.drain(..)).chain(pinned.drain().flat_map(|(_, queue)| queue));
+        let others =
+            interactive.drain(..).chain(background.drain(..)).chain(pinned.drain().flat_map(|(_, queue)| queue));
         queue.into_iter().chain(others).collect()
     }
 

@@ -1,6 +1,6 @@
 //! What few tasks have, by their address: names and numbers.
 
-use crate::record::header::{Header, Marks};
+use crate::record::header::{Header, TaskFlags};
 use crate::sched::pool::Pool;
 use std::cell::Cell;
 use std::fmt;
@@ -35,10 +35,10 @@ impl TaskId {
 }
 
 /// The number in this place, which is 0 before the first question.
-pub(crate) fn number_in(place: &Cell<u64>) -> TaskId {
-    TaskId(NonZeroU64::new(place.get()).unwrap_or_else(|| {
+pub(crate) fn number_in(cell: &Cell<u64>) -> TaskId {
+    TaskId(NonZeroU64::new(cell.get()).unwrap_or_else(|| {
         let id = TaskId::next();
-        place.set(id.as_u64());
+        cell.set(id.as_u64());
         id.0
     }))
 }
@@ -54,7 +54,7 @@ impl Pool {
     pub(crate) fn set_name(&self, task: &Header, name: Arc<str>) {
         self.names.lock().insert(std::ptr::from_ref(task).addr(), name);
         // Relaxed: as in `id_of`.
-        task.marks.fetch_or(Marks::NAMED, Relaxed);
+        task.flags.fetch_or(TaskFlags::NAMED, Relaxed);
     }
 
     /// A task's number; `next` makes one if it has none.
@@ -63,9 +63,9 @@ impl Pool {
         let address = std::ptr::from_ref(task).addr();
         // Relaxed, here and at the free, which comes after every use of the record: the table is
         // under the lock.
-        if task.marks.load(Relaxed) & Marks::NUMBERED == 0 {
+        if task.flags.load(Relaxed) & TaskFlags::NUMBERED == 0 {
             ids.insert(address, next());
-            task.marks.fetch_or(Marks::NUMBERED, Relaxed);
+            task.flags.fetch_or(TaskFlags::NUMBERED, Relaxed);
         }
         ids[&address]
     }

@@ -104,8 +104,8 @@ pub(crate) fn watch(pool: &'static Pool) {
 /// worker.
 pub(crate) fn forget(pool: &'static Pool) {
     let mut monitor = monitor();
-    let place = monitor.watched.iter().position(|watch| watch.is_of(pool));
-    let mut ended_watch = place.map(|i| monitor.watched.swap_remove(i));
+    let index = monitor.watched.iter().position(|watch| watch.is_of(pool));
+    let mut ended_watch = index.map(|i| monitor.watched.swap_remove(i));
     ended_watch.iter_mut().for_each(Watch::end);
     if !monitor.watched.is_empty() {
         drop(monitor);
@@ -130,7 +130,7 @@ pub(crate) fn forget(pool: &'static Pool) {
 /// A worker has woken up, or has not fallen asleep; or a thread ends (and is listed).
 #[inline]
 pub(crate) fn worker_awake() {
-    if PARKING.look() {
+    if PARKING.is_asleep() {
         wake();
     }
 }
@@ -145,7 +145,7 @@ fn wake() {
 }
 
 /// The newest monitor, if it waits for its next look, takes that look now.
-pub(super) fn look() {
+pub(super) fn scan_now() {
     if let Some(thread) = &*THREAD.lock() {
         thread.unpark();
     }

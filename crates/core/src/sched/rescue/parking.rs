@@ -43,7 +43,7 @@ impl Parking {
 
     /// The caller is awake, as others see in its own word: is there a monitor to be woken?
     #[inline]
-    pub(crate) fn look(&self) -> bool {
+    pub(crate) fn is_asleep(&self) -> bool {
         if !on("awake-fence") {
             // SeqCst: the caller's word against `asleep`.
             fence(SeqCst);

@@ -58,8 +58,8 @@ mod test {
     use std::time::Duration;
 
     fn report(worker: usize) -> Stuck {
-        let place = Location::caller();
-        Stuck { runtime: String::new(), worker, name: None, place, duration: Duration::ZERO, blocked: None, lost: 0 }
+        let location = Location::caller();
+        Stuck { runtime: String::new(), worker, name: None, location, duration: Duration::ZERO, blocked: None, lost: 0 }
     }
 
     fn next(reports: &mut Reports) -> Option<(usize, usize)> {

@@ -77,7 +77,7 @@ pub struct Stuck {
     pub(super) runtime: String,
     pub(super) worker: usize,
     pub(super) name: Option<String>,
-    pub(super) place: &'static Location<'static>,
+    pub(super) location: &'static Location<'static>,
     pub(super) duration: Duration,
     pub(super) blocked: Option<bool>,
     pub(super) lost: usize,
@@ -94,8 +94,8 @@ impl Stuck {
     }
     /// Where the task was spawned. A task that runs on top of another, which joins it, is meant,
     /// not the other.
-    pub fn place(&self) -> &'static Location<'static> {
-        self.place
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.location
     }
     /// For how long at least.
     pub fn duration(&self) -> Duration {
@@ -117,8 +117,8 @@ impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "worker {} of '{}' has been stuck for {:?} ", self.worker, self.runtime, self.duration)?;
         match &self.name {
-            Some(name) => write!(f, "in task '{name}' spawned at {}", self.place)?,
-            None => write!(f, "in the task spawned at {}", self.place)?,
+            Some(name) => write!(f, "in task '{name}' spawned at {}", self.location)?,
+            None => write!(f, "in the task spawned at {}", self.location)?,
         }
         f.write_str(match self.blocked {
             Some(true) => ": it waits in the system (a foreign lock, a system call)",

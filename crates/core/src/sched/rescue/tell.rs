@@ -104,6 +104,6 @@ fn name(number: u64, pool: &'static Pool, index: usize) {
     let name = pool.name_spare(index);
     if fork::era() == era {
         _ = monitor::with_watch(number, |watch| watch.set_name(Some((index, name))));
-        monitor::look();
+        monitor::scan_now();
     }
 }

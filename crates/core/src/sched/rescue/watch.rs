@@ -80,7 +80,7 @@ pub(super) struct Watch {
     /// When a worker that moved was found stuck last.
     newly_stuck: Option<Instant>,
     /// When a ready task waited last for a worker that was stuck.
-    last_urgent: Option<Instant>,
+    last_ready: Option<Instant>,
     /// Workers that run beside those that compute.
     extras: usize,
     /// Until the next look, while all who are awake wait in the system.
@@ -150,7 +150,7 @@ impl Watch {
             seen: Vec::new(),
             last_stuck: None,
             newly_stuck: None,
-            last_urgent: None,
+            last_ready: None,
             extras: 0,
             pause: THRESHOLD,
             named: None,
@@ -217,7 +217,7 @@ impl Watch {
     /// wakes up.
     pub(super) fn scan(&mut self, now: Instant) -> Option<Duration> {
         let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM);
-        let threshold = if recent(self.last_urgent) { QUICK } else { THRESHOLD };
+        let threshold = if recent(self.last_ready) { QUICK } else { THRESHOLD };
         let mut found = ScanResult::default();
         for (i, &shared) in self.pool.workers.all().iter().enumerate() {
             if self.seen.len() == i {
@@ -246,7 +246,7 @@ impl Watch {
         }
         if found.waits {
             if found.ready {
-                self.last_urgent = Some(now);
+                self.last_ready = Some(now);
             }
             self.help(now, &found);
         }
@@ -262,7 +262,7 @@ impl Watch {
         let quiet = found.running == 0 && !found.waits;
         self.pause = if quiet { (self.pause * 2).min(LONGEST) } else { THRESHOLD };
         self.pool.reap();
-        (!self.sleeps()).then_some(if recent(self.last_urgent) { QUICK } else { self.pause })
+        (!self.sleeps()).then_some(if recent(self.last_ready) { QUICK } else { self.pause })
     }
 
     fn scan_worker(
@@ -330,7 +330,7 @@ impl Watch {
             let running = self.pool.name_running(w);
             // If it has moved meanwhile this is another task. And between tasks it is the system
             // that does not let it run.
-            if let Some((name, place)) = running
+            if let Some((name, location)) = running
                 && w.tick_count.load(Acquire) == tick_count
             {
                 seen.told = true;
@@ -338,7 +338,7 @@ impl Watch {
                     runtime: self.pool.config().name.clone(),
                     worker: shared.index,
                     name: name.map(|name| name.to_string()),
-                    place,
+                    location,
                     duration,
                     blocked: thread::is_blocked(w.thread.load(Relaxed)),
                     lost: 0,

@@ -5,8 +5,8 @@
 //!         WAITS -> ASLEEP -> 0       woken in its sleep: the waker, who sees that, calls the kernel
 //! ```
 //! *Poked:* a thread that may have been cancelled (`cancel::thread`) is told to look: `WAITS` or
-//! `ASLEEP -> LOOK`, and is called if it was asleep. It sleeps no more before it has [looked],
-//! `LOOK -> WAITS`.
+//! `ASLEEP -> CHECK`, and is called if it was asleep. It sleeps no more before it has [looked],
+//! `CHECK -> WAITS`.
 //!
 //! Before it sleeps it yields its processor some times: for about as long as falling asleep and
 //! being woken would take, some microseconds. If its partner stands behind it on the same
@@ -41,7 +41,7 @@ pub(super) const WAITS: u32 = PARKER_WAITS;
 /// It sleeps, or is about to.
 const ASLEEP: u32 = 2;
 /// It is to look whether it is cancelled.
-const LOOK: u32 = 3;
+const CHECK: u32 = 3;
 
 /// How often it yields before it sleeps.
 pub(crate) const YIELDS: u32 = 16;
@@ -132,7 +132,7 @@ pub(crate) fn poke(parker: &Parker) {
     let mut was = parker.word.load(Relaxed);
     while was == WAITS || was == ASLEEP {
         // Release: the cancellation, for the Acquire in `looked`.
-        match parker.word.compare_exchange(was, LOOK, Release, Relaxed) {
+        match parker.word.compare_exchange(was, CHECK, Release, Relaxed) {
             Ok(_) => break,
             Err(now) => was = now,
         }
@@ -146,7 +146,7 @@ pub(crate) fn poke(parker: &Parker) {
 /// The waiting thread is about to look whether it is cancelled, and sleeps again if it is not.
 pub(crate) fn looked(parker: &Parker) {
     // Acquire: pairs with the Release in `poke`. If it is open, we see that next.
-    _ = parker.word.compare_exchange(LOOK, WAITS, Acquire, Relaxed);
+    _ = parker.word.compare_exchange(CHECK, WAITS, Acquire, Relaxed);
 }
 
 /// Yields for a while. True: it is open.

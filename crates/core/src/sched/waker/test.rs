@@ -30,8 +30,8 @@ fn wakers_of_ours_are_known() {
     for (waker, own) in [
         (crate::run(|| crate::spawn_async(own_waker()).join().unwrap()), OwnTable::Task),
         (spawned(Priority::Default), OwnTable::Task),
-        (spawned(Priority::Interactive), OwnTable::Urgent),
-        (spawned(Priority::Background), OwnTable::Deferred),
+        (spawned(Priority::Interactive), OwnTable::Interactive),
+        (spawned(Priority::Background), OwnTable::Background),
         (crate::run(|| crate::block_on(own_waker())), OwnTable::Signal),
         (crate::block_on(own_waker()), OwnTable::Signal),
     ] {

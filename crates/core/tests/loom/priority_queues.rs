@@ -10,13 +10,13 @@ use crate::sched::idle::Workers;
 use loom::thread;
 use std::sync::{Arc, Mutex};
 
-/// How many tasks wait in the injector, in the lane of the interactive, and in that of the
+/// How many tasks wait in the injector, in the queue of the interactive, and in that of the
 /// background.
 #[derive(Default)]
 struct Queues {
     injected: usize,
-    urgent: usize,
-    deferred: usize,
+    interactive: usize,
+    background: usize,
 }
 
 struct World {
@@ -39,13 +39,13 @@ impl World {
     fn take(&self) -> bool {
         let workers = self.w.workers;
         let mut queues = self.queues.lock().unwrap();
-        let Queues { injected, urgent, deferred } = &mut *queues;
-        let (from, uncount): (_, fn(&Workers)) = if *urgent > 0 && workers.has_urgent() {
-            (urgent, |workers| workers.take_urgent(1))
+        let Queues { injected, interactive, background } = &mut *queues;
+        let (from, uncount): (_, fn(&Workers)) = if *interactive > 0 && workers.has_interactive() {
+            (interactive, |workers| workers.take_interactive(1))
         } else if *injected > 0 && workers.may_have_injected() {
             (injected, |workers| workers.uninject(1))
-        } else if *deferred > 0 && workers.has_deferred() {
-            (deferred, |workers| workers.take_deferred(1))
+        } else if *background > 0 && workers.has_background() {
+            (background, |workers| workers.take_background(1))
         } else {
             return false;
         };
@@ -65,21 +65,21 @@ impl World {
 }
 
 /// A background task comes while the only worker is going to sleep.
-fn deferred() {
+fn background() {
     let world = world(1);
     let worker = spawn_part(&world, |world| world.take_one(0));
-    world.put(|queues| &mut queues.deferred, Workers::defer);
+    world.put(|queues| &mut queues.background, Workers::inject_background);
     worker.join().unwrap();
-    assert!(!world.w.workers.has_deferred());
+    assert!(!world.w.workers.has_background());
 }
 
 /// The same of an interactive task.
-fn urgent() {
+fn interactive() {
     let world = world(1);
     let worker = spawn_part(&world, |world| world.take_one(0));
-    world.put(|queues| &mut queues.urgent, Workers::inject_urgent);
+    world.put(|queues| &mut queues.interactive, Workers::inject_interactive);
     worker.join().unwrap();
-    assert!(!world.w.workers.has_urgent() && !world.w.workers.may_have_injected());
+    assert!(!world.w.workers.has_interactive() && !world.w.workers.may_have_injected());
 }
 
 /// A task that only worker 0 may begin comes while that is going to sleep; worker 1 sleeps already,
@@ -102,16 +102,22 @@ fn pinned() {
 
 pub static SCRIPTS: &[Script] = &[
     Script {
-        name: "lanes.deferred",
-        run: deferred,
+        name: "priority.background",
+        run: background,
         foreign: true,
         bound: (Some(4), None),
-        mutants: &["inject-light", "sleep-skips-deferred", "sleep-no-heavy"],
+        mutants: &["inject-light", "sleep-skips-background", "sleep-no-heavy"],
         ..SCRIPT
     },
-    Script { name: "lanes.urgent", run: urgent, foreign: true, mutants: &["inject-light", "sleep-no-heavy"], ..SCRIPT },
     Script {
-        name: "lanes.pinned",
+        name: "priority.interactive",
+        run: interactive,
+        foreign: true,
+        mutants: &["inject-light", "sleep-no-heavy"],
+        ..SCRIPT
+    },
+    Script {
+        name: "priority.pinned",
         run: pinned,
         owners: 2,
         foreign: true,

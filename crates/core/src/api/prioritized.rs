@@ -1,4 +1,4 @@
-//! Futures with a priority: each time that they are woken they go into the lane of their class
+//! Futures with a priority: each time that they are woken they go into the queue of their class
 //! ([`crate::sched::priority`]).
 //!
 //! The class is in the type of the record's functions, and in the waker's table: so others need not
@@ -6,7 +6,7 @@
 
 use super::future::Queued;
 use crate::record::task::{HeapRecord, Runnable};
-use crate::sched::priority::Lane;
+use crate::sched::priority::PriorityQueue;
 use crate::sched::waker;
 use std::task::Waker;
 
@@ -17,18 +17,18 @@ pub(super) struct Background;
 
 impl Queued for Interactive {
     fn waker(task: HeapRecord) -> Waker {
-        waker::waker_into(task, Lane::Urgent)
+        waker::waker_into(task, PriorityQueue::Interactive)
     }
     fn again(task: Runnable) {
-        waker::queue_into(task, Lane::Urgent);
+        waker::queue_into(task, PriorityQueue::Interactive);
     }
 }
 
 impl Queued for Background {
     fn waker(task: HeapRecord) -> Waker {
-        waker::waker_into(task, Lane::Deferred)
+        waker::waker_into(task, PriorityQueue::Background)
     }
     fn again(task: Runnable) {
-        waker::queue_into(task, Lane::Deferred);
+        waker::queue_into(task, PriorityQueue::Background);
     }
 }
