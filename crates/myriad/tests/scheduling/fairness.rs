@@ -1,6 +1,6 @@
 //! Nothing that is ready waits for ever: whatever the others do.
 
-use crate::common::{each, in_both_modes, wait_until};
+use crate::common::{each, each_with, in_both_modes, wait_until};
 use myriad::channel::{bounded, rendezvous, unbounded};
 use myriad::{join, spawn, spawn_async, yield_now};
 use std::future::poll_fn;
@@ -94,25 +94,31 @@ fn a_yield_loop_of_futures() {
 
 #[test]
 fn futures_that_yield_take_turns() {
-    each(&[1], |rt| {
-        rt.run(|| {
-            let counts: Arc<Vec<AtomicUsize>> = Arc::new((0..4).map(|_| AtomicUsize::new(0)).collect());
-            let handles: Vec<_> = (0..4)
-                .map(|i| {
-                    let counts = counts.clone();
-                    spawn_async(async move {
-                        while counts.iter().all(|n| n.load(Relaxed) < 3000) {
-                            counts[i].fetch_add(1, Relaxed);
-                            yield_async().await;
-                        }
+    // (A spare beside a worker that does not come to run takes one of them, which has no turns to
+    // take there.)
+    each_with(
+        &[1],
+        |b| b.spare_workers(0),
+        |_, rt| {
+            rt.run(|| {
+                let counts: Arc<Vec<AtomicUsize>> = Arc::new((0..4).map(|_| AtomicUsize::new(0)).collect());
+                let handles: Vec<_> = (0..4)
+                    .map(|i| {
+                        let counts = counts.clone();
+                        spawn_async(async move {
+                            while counts.iter().all(|n| n.load(Relaxed) < 3000) {
+                                counts[i].fetch_add(1, Relaxed);
+                                yield_async().await;
+                            }
+                        })
                     })
-                })
-                .collect();
-            handles.into_iter().for_each(|h| h.join().unwrap());
-            let least = counts.iter().map(|n| n.load(Relaxed)).min().unwrap();
-            assert!(least > 1000, "{counts:?}");
-        });
-    });
+                    .collect();
+                handles.into_iter().for_each(|h| h.join().unwrap());
+                let least = counts.iter().map(|n| n.load(Relaxed)).min().unwrap();
+                assert!(least > 1000, "{counts:?}");
+            });
+        },
+    );
 }
 
 /// Two tasks that wake each other all the time, and a third one: ready, unstarted, or from outside.

@@ -63,7 +63,8 @@ impl OwnDeque<'_> {
 
     /// Takes a task from anywhere in the deque but its newest end: each call goes on where the last
     /// one stopped, upwards. A pass ends where the newest task was at its beginning (else it would
-    /// follow one that spawns its successor, for ever); the next one begins at the oldest end.
+    /// follow one that spawns its successor, for ever), or is now; the next one begins at the
+    /// oldest end.
     /// `None`: there is none in the next few places. Dearer than `pop`: for fairness, every so many
     /// turns. For what lies between two busy ends: futures that wake themselves, and tasks that
     /// spawn their successors.
@@ -95,8 +96,6 @@ impl OwnerHalf {
     /// What the next call of [`pop_between`](OwnDeque::pop_between) looks at, at most.
     pub(super) fn sweep_from(&self, head: usize, top: usize) -> (usize, usize) {
         let (from, end) = self.sweep.get();
-        // (At the newest task it waits: there is nothing else left in this pass, unless more is
-        // pushed.)
-        if head <= from && from < end.min(top) { (from, end) } else { (head, top - 1) }
+        if head <= from && from < end.min(top - 1) { (from, end) } else { (head, top - 1) }
     }
 }

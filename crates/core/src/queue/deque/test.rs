@@ -277,6 +277,25 @@ fn between_busy_ends() {
 }
 
 /// An owner that does all it may, and thieves of both kinds: each task is taken once.
+/// A pass that has come to the newest task begins anew. It waited there for more, and what had been
+/// pushed at the oldest end meanwhile, behind a task that is always the oldest, was never found.
+#[test]
+fn a_pass_that_has_come_to_the_newest() {
+    let records = records(6);
+    let deque = Deque::new(Fence::new(0), 2);
+    // SAFETY: this thread is the owner.
+    let owner = unsafe { deque.owner() };
+    let [behind, oldest, others @ ..] = &records[..] else { unreachable!() };
+    others.iter().for_each(|record| _ = owner.push(unstarted(record)));
+    // Two are passed, and then the end comes down to where the pass is.
+    (0..2).for_each(|i| assert_eq!(taken(owner.pop_between()), pointer(&others[i])));
+    assert_eq!(taken(owner.pop()), pointer(&others[3]));
+    owner.push_oldest(runnable(behind));
+    owner.push_oldest(runnable(oldest));
+    let found: Vec<_> = (0..4).map(|_| taken(owner.pop_between())).filter(|task| !task.is_null()).collect();
+    assert_eq!(found, [pointer(oldest), pointer(behind)]);
+}
+
 #[test]
 fn each_task_is_taken_once() {
     let (tasks, thieves) = if cfg!(miri) { (400, 2) } else { (200_000, 3) };
