@@ -145,13 +145,13 @@ pub(super) unsafe fn enter_held(task: &Header, position: usize, node: *const Par
 /// A task that is set aside, in threads mode, and kept from going on: what its position names
 /// stands.
 #[derive(Debug)]
-#[must_use = "who goes on waits until the place is given back"]
-pub(super) struct HeldPlace<'a> {
+#[must_use = "who goes on waits until the position is given back"]
+pub(super) struct HeldPosition<'a> {
     task: &'a Header,
     word: usize,
 }
 
-impl<'a> HeldPlace<'a> {
+impl<'a> HeldPosition<'a> {
     /// The record of the task.
     pub(super) fn task(&self) -> &'a Header {
         self.task
@@ -175,7 +175,7 @@ impl<'a> HeldPlace<'a> {
 
 /// Threads mode: keeps a task that is set aside from going on. `None`: it runs, or its record is by
 /// now that of a task in fiber mode, whose position its home alone may touch.
-pub(super) fn hold(task: &Header) -> Option<HeldPlace<'_>> {
+pub(super) fn hold(task: &Header) -> Option<HeldPosition<'_>> {
     let mut spins = 0;
     loop {
         let word = task.idx.peek(Relaxed);
@@ -189,7 +189,7 @@ pub(super) fn hold(task: &Header) -> Option<HeldPlace<'_>> {
         }
         // Acquire: what the task did before it blocked.
         if task.idx.compare_exchange(word, position::HELD, ord(Acquire, "hold-acquire"), Relaxed).is_ok() {
-            return Some(HeldPlace { task, word });
+            return Some(HeldPosition { task, word });
         }
     }
 }

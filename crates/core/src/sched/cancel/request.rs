@@ -9,7 +9,7 @@
 //! not a right: a record of the heap is type-stable, and another task in it has flags of its own; a
 //! record in a frame is looked up among the worker's [frames](super::scoped_tasks).
 
-use super::checkpoint::HeldPlace;
+use super::checkpoint::HeldPosition;
 use super::scoped_tasks::ScopedTasks;
 use super::{cancel_scope, checkpoint, sweep};
 use crate::queue::parked::{Parked, Resumable};
@@ -327,7 +327,7 @@ pub(super) fn deliver_anywhere(task: &Header) {
 }
 
 /// The same of a task that is held: it does not go on, nor does what its position names.
-pub(super) fn deliver_held(mut held: HeldPlace<'_>) {
+pub(super) fn deliver_held(mut held: HeldPosition<'_>) {
     let ended = loop {
         let Some(extent) = cancel_scope::cancelled(cancel_scope::Key::of(held.task())) else { break None };
         match held.position() {
