@@ -43,7 +43,8 @@
 //!
 //! **Rejected.** Chase-Lev: a fence or read-modify-write in each pop, and no way to take a joined
 //! task out of the middle. Private deque with steal requests only: a computing owner answers none.
-//! Holding back a lone task: its spawner may compute for long; it is shared when somebody sleeps.
+//! Holding back each lone task: its spawner may compute for long. So it is shared when somebody
+//! sleeps, but for a woken one of an owner whose turns are short ([`OwnDeque::push_woken`]).
 //!
 //! Tests: `tests/loom/deque.rs` (all of the above, with each ordering as a mutant), `deque/test.rs`
 //! (larger ones).
@@ -55,7 +56,7 @@ mod thieves;
 
 use crate::record::header::Header;
 use crate::record::task::{Runnable, Unstarted};
-use myriad_base::sys::atomic::{AtomicU32, AtomicUsize, Ordering::*, Peek, compiler_fence};
+use myriad_base::sys::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*, Peek, compiler_fence};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::fence::Fence;
 use myriad_base::sys::mutant::{on, ord};
@@ -101,6 +102,9 @@ pub(crate) struct Deque {
     lock: Line<AtomicU32>,
     /// Written under the lock.
     head: AtomicUsize,
+    /// The newest task is a lone one that its owner will run next, in a moment
+    /// ([`OwnDeque::push_woken`]). Only while somebody asks for work.
+    kept: AtomicBool,
 }
 
 /// What only the owner touches.
@@ -108,6 +112,8 @@ pub(crate) struct Deque {
 struct OwnerHalf {
     /// The value of `top` at which the ring may be full.
     full_at: Cell<usize>,
+    /// The owner's turns are short: see [`OwnDeque::push_woken`].
+    short_turns: Cell<bool>,
     /// What is out of the ordinary, a bit set. The shortest paths ask for all of it at once.
     special: Cell<u8>,
     /// Where [`Deque::pop_between`] goes on, and up to where.
@@ -192,12 +198,14 @@ impl Deque {
                 full_at: Cell::new(FIRST + capacity),
                 special: Cell::new(if fence.is_soft() { 0 } else { HARD }),
                 sweep: Cell::new((FIRST, FIRST)),
+                short_turns: Cell::new(false),
             }),
             fence,
             attention: Line(AtomicU32::new(0)),
             split: Line(AtomicUsize::new(FIRST)),
             lock: Line(AtomicU32::new(0)),
             head: AtomicUsize::new(FIRST),
+            kept: AtomicBool::new(false),
         }
     }
 
@@ -232,7 +240,12 @@ impl Deque {
 
     /// Does somebody ask for work, and is there some to publish? For the owner.
     pub(crate) fn should_share(&self) -> bool {
-        self.top.load(Relaxed) > self.split.load(Relaxed) + 1 && self.attention.load(Relaxed) != 0
+        self.has_two() && self.attention.load(Relaxed) != 0
+    }
+
+    /// Are there two private tasks? For the owner.
+    fn has_two(&self) -> bool {
+        self.top.load(Relaxed) > self.split.load(Relaxed) + 1
     }
 
     // -------------------------------------------------------------------------------------------------
@@ -294,6 +307,34 @@ impl OwnDeque<'_> {
     pub(crate) fn push_unclaimed(&self, task: Runnable) -> bool {
         let top = self.make_room();
         self.push_at(top, task)
+    }
+
+    /// The same for a future that the running task wakes. As long as the owner's turns are short, a
+    /// lone one is not for others: its owner runs it next, sooner than another worker could, and
+    /// without moving what it works on.
+    ///
+    /// (Not so what is spawned: its spawner may wait for it only after a long computation. And where
+    /// turns are long, a waker may go on for long: two that work by turns would never work at a
+    /// time.)
+    #[inline(always)]
+    pub(crate) fn push_woken(&self, task: Runnable) -> bool {
+        self.push_unclaimed(task) && !self.keeps_newest()
+    }
+
+    /// Somebody asks for work, and the newest task was woken.
+    #[cold]
+    #[inline(never)]
+    fn keeps_newest(&self) -> bool {
+        let keeps = self.half().short_turns.get() && !self.has_public() && !self.has_two();
+        if keeps && !self.kept.load(Relaxed) && !on("kept-not-said") {
+            self.kept.store(true, Relaxed);
+        }
+        keeps
+    }
+
+    /// The owner's turns are short, or are not.
+    pub(crate) fn set_short_turns(&self, short: bool) {
+        self.half().short_turns.set(short);
     }
 
     /// The same as [`push`](Self::push) while [`is_plain`](Self::is_plain): then the fence is one

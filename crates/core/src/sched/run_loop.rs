@@ -104,6 +104,7 @@ pub(crate) fn run(w: Role) -> LoopEnd {
         }
         let (now, task) = search(w);
         w = now;
+        w.window_began.set(ticks());
         if let Some(task) = task {
             w = start(w, task);
         }
@@ -130,6 +131,7 @@ fn tick(w: Role) -> (Role, bool) {
     // Only we write it.
     w.tick_count.store(w.tick_count.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();
+    measure_turns(&w);
     let mut w = driver::poll(w);
     let others_stuck = w.pool.any_stuck.load(Relaxed);
     if others_stuck {
@@ -175,6 +177,14 @@ fn tick(w: Role) -> (Role, bool) {
         task = take_from_stuck(&w);
     }
     start_taken(w, task)
+}
+
+/// Finds out whether turns are short of late: shorter than another worker needs to come for a task.
+fn measure_turns(w: &Worker) {
+    let now = ticks();
+    let turns = now - w.window_began.replace(now);
+    let short = turns < u64::from(w.tick_interval.get()) * FORCE_US * ticks_per_us();
+    w.deque().set_short_turns(short && w.pool.workers.queues().is_none());
 }
 
 /// A task that waits behind a stuck worker.
@@ -422,7 +432,7 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
         // Who must not yet force a steal does not sleep either, if there is something that only
         // force can take.
         if now - began > SPIN_US * per_us
-            && (now >= w.force_at.get() || !workers.others(me).any(|m| m.deque.looks_busy()))
+            && (now >= w.force_at.get() || !workers.others(me).any(|m| m.deque.looks_stealable()))
         {
             w.stacks.trim(&w);
             let slept = workers.sleep(me, || driver::before_sleep(&w));
@@ -497,7 +507,7 @@ fn steal_forced(w: &Worker) -> Option<Runnable> {
         return None;
     }
     pause_force(w);
-    for victim in w.pool.workers.others(&w.shared) {
+    for victim in w.pool.workers.others(&w.shared).filter(|victim| victim.deque.looks_stealable()) {
         let task = victim.deque.steal_forced();
         if task.is_some() {
             w.pool.workers.found(victim);

@@ -131,6 +131,8 @@ pub(crate) struct Worker {
     pub run_next: dispatch::RunNext,
     /// Counts looks: which task the next one is for.
     pub fairness_step: Cell<u8>,
+    /// When the turns began that the next tick measures, in ticks of the processor's clock.
+    pub window_began: Cell<u64>,
     /// Whose turn it was, where there are priorities.
     pub priority_state: PriorityState,
     /// It forces no steal before this time, in ticks.
@@ -320,6 +322,7 @@ impl Worker {
             tick_interval: Cell::new(SELDOM),
             run_next: dispatch::RunNext::default(),
             fairness_step: Cell::new(0),
+            window_began: Cell::new(0),
             priority_state: PriorityState::default(),
             force_at: Cell::new(0),
             budget: Cell::new(BUDGET),
@@ -512,7 +515,7 @@ pub(crate) unsafe fn block_thread(node: *const Parked) {
 #[inline]
 pub(crate) fn schedule(task: Runnable) {
     match current() {
-        Some(worker) if worker.pool.number == task.header().runtime() => worker.push_any(task),
+        Some(worker) if worker.pool.number == task.header().runtime() => worker.push_woken(task),
         _ => Pool::of_task(task.task_ref()).inject(task, Origin::Wake),
     }
 }

@@ -36,6 +36,10 @@ impl Deque {
 
     /// The owner clears the request, to look for sleepers next.
     pub(crate) fn take_request(&self) {
+        // First: who asks from now on finds that nothing is kept.
+        if self.kept.load(Relaxed) && !on("kept-for-good") {
+            self.kept.store(false, Relaxed);
+        }
         if on("clear-by-store") {
             self.attention.store(0, Relaxed);
         } else {
@@ -137,6 +141,24 @@ impl Deque {
         self.top.load(Relaxed)
     }
 
+    /// Is there perhaps a task for a thief? Not if there is but one, which the owner keeps for a
+    /// moment.
+    pub(crate) fn looks_stealable(&self) -> bool {
+        let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
+        top > head && (top > head + 1 || !self.kept.load(Relaxed))
+    }
+
+    /// Does the owner keep a task for itself, which it will run in a moment? A hint.
+    pub(crate) fn keeps_task(&self) -> bool {
+        self.kept.load(Relaxed) && self.looks_busy()
+    }
+
+    /// The owner does not come by: the task that it keeps is for others after all. True: there is
+    /// one.
+    pub(crate) fn release_kept(&self) -> bool {
+        self.kept.swap(false, Relaxed) && self.looks_busy()
+    }
+
     /// Is there perhaps a task? Indices only: the ring would need the lock.
     pub(crate) fn looks_busy(&self) -> bool {
         self.top.load(Relaxed) > self.head.load(Relaxed)
@@ -162,8 +184,8 @@ impl Deque {
     /// if there is nothing but tombstones, which the owner may leave for long: a sleeper that took
     /// them for tasks would never sleep.
     pub(crate) fn is_busy(&self) -> bool {
-        if !self.looks_busy() || on("tombstones-are-tasks") {
-            return self.looks_busy();
+        if !self.looks_stealable() || on("tombstones-are-tasks") {
+            return self.looks_stealable();
         }
         // Who holds the lock may give something back: look again.
         let Some(guard) = self.try_lock() else { return true };

@@ -31,6 +31,11 @@
 //! When nobody has been stuck for [`CALM`] all spares go off duty: they run what they have begun
 //! and rest. If more run than should, because some came back, as many spares go off duty at once.
 //!
+//! **Kept tasks.** A worker whose turns are short keeps a lone task that it has woken
+//! (`OwnDeque::push_woken`), and nobody is woken for it. If the worker has not come to its loop at
+//! the next look ([`QUICK`] later, where others sleep), the task is for others, and one of them is
+//! woken.
+//!
 //! **Open for a while.** A worker that has got out of a lock is likely to be in the next one soon:
 //! it stays open for [`CALM`], in which wakers tell helpers at once. A thousand tasks that each
 //! block with the same lock held so take milliseconds and not a threshold for each.
@@ -129,6 +134,10 @@ struct ScanResult {
     waits: bool,
     /// A task that is ready.
     ready: bool,
+    /// A worker keeps a lone task, which it is to run in a moment.
+    kept: bool,
+    /// One that did so has not come by since the last look: its task is for others now.
+    released: bool,
 }
 
 impl Seen {
@@ -238,6 +247,9 @@ impl Watch {
             let rescue = self.stands_still(now);
             self.pool.set_rescue(rescue);
         }
+        if found.released && found.sleepers > 0 {
+            self.pool.workers.wake_one();
+        }
         if found.stuck > 0 {
             self.last_stuck = Some(now);
             // Others look at the timers of all only when they have nothing else to do.
@@ -262,7 +274,8 @@ impl Watch {
         let quiet = found.running == 0 && !found.waits;
         self.pause = if quiet { (self.pause * 2).min(LONGEST) } else { THRESHOLD };
         self.pool.reap();
-        (!self.sleeps()).then_some(if recent(self.last_ready) { QUICK } else { self.pause })
+        let soon = recent(self.last_ready) || found.kept && found.sleepers > 0;
+        (!self.sleeps()).then_some(if soon { QUICK } else { self.pause })
     }
 
     fn scan_worker(
@@ -281,10 +294,14 @@ impl Watch {
         let tick_count = w.tick_count.load(Relaxed);
         let at = (shared.deque.position(), w.running.get().addr());
         if sleeping != 0 || tick_count != seen.tick_count {
+            found.kept |= sleeping == 0 && shared.deque.keeps_task();
             *seen = Seen::new(tick_count, at, now, seen.open);
-        } else if at != seen.at {
-            (seen.at, seen.at_since, seen.told) = (at, now, false);
-            seen.stuck &= now - seen.since >= LONG;
+        } else {
+            found.released |= shared.deque.release_kept();
+            if at != seen.at {
+                (seen.at, seen.at_since, seen.told) = (at, now, false);
+                seen.stuck &= now - seen.since >= LONG;
+            }
         }
         if sleeping == 0 {
             // Its next turn is one that counts.

@@ -89,6 +89,15 @@ impl Worker {
         }
     }
 
+    /// Queues a future that the running task, or whatever runs here, wakes.
+    #[inline(always)]
+    pub(crate) fn push_woken(&self, task: Runnable) {
+        debug_assert!(task.is_future());
+        if self.deque().push_woken(task) {
+            self.answer();
+        }
+    }
+
     /// Queues a task of either kind.
     pub(crate) fn push_any(&self, task: Runnable) {
         match task.into_unstarted() {
