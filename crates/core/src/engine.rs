@@ -10,7 +10,9 @@ use myriad_base::sys::hooks::Hooks;
 /// Waiting: [`Wait`](wait::Wait) for a caller that blocks, [`Waiter`](wait::Waiter) for whoever
 /// wakes it.
 pub mod wait {
-    pub use crate::sched::wait::{Both, Caller, End, InHand, MultiWait, Parked, PollWait, Wait, WaitReason, Waiter};
+    pub use crate::sched::wait::{
+        Caller, CancelFn, InHand, MultiWait, PairClaim, Parked, PollWait, Wait, WaitReason, Waiter,
+    };
 }
 
 /// The door through which code of users runs: their wakers, destructors and hooks.
@@ -51,11 +53,11 @@ pub mod guest {
 
 /// Lazy splitting of loops.
 ///
-/// [`hunger`](split::hunger) says who else wants work, [`share`](split::share) and
-/// [`offer`](split::offer) give of it, [`on_worker`](split::on_worker) brings a caller among the
-/// [`workers`](split::workers).
+/// [`idle_workers`](split::idle_workers) says who else wants work, [`publish`](split::publish) and
+/// [`publish_one`](split::publish_one) give of it, [`on_worker`](split::on_worker) brings a caller
+/// among the [`workers`](split::workers).
 pub mod split {
-    pub use crate::api::split::{Hunger, hunger, offer, on_worker, share, workers};
+    pub use crate::api::split::{IdleWorkers, idle_workers, on_worker, publish, publish_one, workers};
 }
 
 /// Errors of joins that are no task's of the engine.

@@ -7,7 +7,7 @@ use crate::record::header::Header;
 use crate::record::memory::{CLASSES, UNIT};
 use crate::runtime::builder::{LEAST_FIBER, LEAST_THREAD, MOST_STACK, MOST_WORKERS, SPARES, THREAD_STACK};
 use crate::runtime::grace;
-use crate::sched::rescue::watch::{CALM, LONG, THRESHOLD};
+use crate::sched::rescue::watch::{BUSY_THRESHOLD, CALM_AFTER, THRESHOLD};
 use crate::sched::run_loop::{FORCE_PAUSE, FORCE_US, SPIN_US};
 use crate::sched::wait::foreign::YIELDS;
 use crate::sched::worker::{BUDGET, OFTEN, SELDOM, dispatch};
@@ -67,7 +67,7 @@ fn facts() -> Vec<(String, &'static [&'static str])> {
     let (seldom, often) = (ordinal(SELDOM), ordinal(OFTEN));
     let header = size_of::<Header>();
     let ms = THRESHOLD.as_millis();
-    assert_eq!(LONG.as_secs_f64(), 1.0, "documents say `a second`");
+    assert_eq!(BUSY_THRESHOLD.as_secs_f64(), 1.0, "documents say `a second`");
     assert_eq!(priority::BACKGROUND_EVERY, 4, "documents say `every fourth tick`");
     assert_eq!(grace::STEPS, 50, "documents say `fifty waits`");
     vec![
@@ -91,7 +91,7 @@ fn facts() -> Vec<(String, &'static [&'static str])> {
         (format!("after some {ms} ms"), &[SOUNDNESS, RAYON, COMPARE]),
         ("stuck after a second".into(), &[ARCHITECTURE]),
         ("the next after a second".into(), &[DECISIONS]),
-        (format!("stuck for {} s", CALM.as_secs_f64()), &[ARCHITECTURE]),
+        (format!("stuck for {} s", CALM_AFTER.as_secs_f64()), &[ARCHITECTURE]),
         (format!("up to {SPARES} spares by default"), &[ARCHITECTURE]),
         (format!("(default {SPARES};"), &[BUILDER]),
         // Idle workers.

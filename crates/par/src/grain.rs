@@ -15,7 +15,7 @@
 //! size: a division of 64 bits is 20 ns on older processors.
 
 use myriad_base::sys::choice::{ticks, ticks_per_us};
-use myriad_core::engine::split::{Hunger, hunger};
+use myriad_core::engine::split::{IdleWorkers, idle_workers};
 
 /// A piece takes about so long: between half and twice that.
 const PIECE_US: u64 = 1;
@@ -84,7 +84,7 @@ impl Grain {
     /// it is worth.
     #[inline]
     pub(crate) fn is_split_due_at_once(self, left: usize) -> bool {
-        self.is_given && left > self.size && hunger() != Hunger::None
+        self.is_given && left > self.size && idle_workers() != IdleWorkers::None
     }
 
     /// Begins the next piece of what is left.
@@ -115,10 +115,10 @@ impl Grain {
         }
         // (One that is left is no two halves.)
         left > 1
-            && match hunger() {
-                Hunger::None => false,
-                Hunger::Awake => is_worth(WORTH_US, took, piece.len, left),
-                Hunger::Asleep => is_worth(self.worth_a_wake_us, took, piece.len, left),
+            && match idle_workers() {
+                IdleWorkers::None => false,
+                IdleWorkers::Awake => is_worth(WORTH_US, took, piece.len, left),
+                IdleWorkers::Asleep => is_worth(self.worth_a_wake_us, took, piece.len, left),
             }
     }
 }

@@ -91,7 +91,7 @@ where
     if guest::worker().is_some() {
         return guest::join(
             || {
-                split::offer();
+                split::publish_one();
                 oper_a()
             },
             oper_b,
@@ -129,7 +129,7 @@ where
         let moved = move || guest::worker().is_none_or(|there| there.id() != here);
         return guest::join(
             || {
-                split::offer();
+                split::publish_one();
                 oper_a(FnContext::new(false))
             },
             move || oper_b(FnContext::new(moved())),
@@ -166,7 +166,7 @@ where
         Some(w) if guest::worker().is_none() => own::join(w, injected, a, b),
         _ => guest::join(
             || {
-                split::offer();
+                split::publish_one();
                 a(injected)
             },
             || b(injected),

@@ -140,7 +140,7 @@ impl<'scope> Base<'scope> {
                 // lifetimes are those of what the jobs borrow, which outlives it.
                 let inner = unsafe { &*scope.load(Acquire).cast::<myriad_core::Scope<'scope, 'scope>>() };
                 guest::spawn_job_in(inner, job);
-                split::offer();
+                split::publish_one();
             }
             Kind::Own { registry, .. } => {
                 // SAFETY: the scope waits for the job.

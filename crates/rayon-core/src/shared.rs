@@ -27,7 +27,7 @@ pub(crate) fn worker_in(pool: Handle) -> Option<WorkerRef> {
 pub(crate) fn spawn(pool: Handle, f: impl FnOnce() + Send + 'static) {
     guest::expect_jobs(pool);
     guest::spawn_job(pool, || detached(f));
-    split::offer();
+    split::publish_one();
 }
 
 /// Runs it, and says what becomes of its panic.

@@ -11,7 +11,7 @@
 use myriad_base::sys::atomic::{AtomicU8, Ordering::*};
 use myriad_base::sys::cell::UnsafeCell;
 use myriad_base::sys::mutant::{on, ord};
-use myriad_core::engine::wait::{Both, MultiWait, Waiter};
+use myriad_core::engine::wait::{MultiWait, PairClaim, Waiter};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -148,7 +148,7 @@ impl<T> Entry<T> {
     ///
     /// # Safety
     /// The entry is live, and in a list of the locked primitive or in none.
-    pub(crate) unsafe fn retarget(this: *const Entry<T>, waiter: &mut Option<Waiter>) {
+    pub(crate) unsafe fn set_waiter(this: *const Entry<T>, waiter: &mut Option<Waiter>) {
         // SAFETY: `this` is live, and if it is linked the primitive that it waits at is locked
         // (this function's contract).
         unsafe {
@@ -355,9 +355,11 @@ impl<T> List<T> {
                     });
                     match both {
                         None => {}
-                        Some(Both::Claimed) => return Some([(mine, self.remove(mine)), (other, others.remove(other))]),
-                        Some(Both::Over) => others.skip(other),
-                        Some(Both::MineOver) => {
+                        Some(PairClaim::Both) => {
+                            return Some([(mine, self.remove(mine)), (other, others.remove(other))]);
+                        }
+                        Some(PairClaim::OtherOver) => others.skip(other),
+                        Some(PairClaim::SelfOver) => {
                             self.skip(mine);
                             break;
                         }
@@ -386,9 +388,9 @@ impl<T> List<T> {
                 let is_last = next == self.first;
                 if on("meets-itself") || !Entry::with_links(entry, |links| links.waiter.is_of(me)) {
                     match Entry::with_links(entry, |links| links.waiter.claim_with(me)) {
-                        Both::Claimed => return ClaimWith::Partner(entry, self.remove(entry)),
-                        Both::MineOver => return ClaimWith::SelfOver,
-                        Both::Over => self.skip(entry),
+                        PairClaim::Both => return ClaimWith::Partner(entry, self.remove(entry)),
+                        PairClaim::SelfOver => return ClaimWith::SelfOver,
+                        PairClaim::OtherOver => self.skip(entry),
                     }
                 }
                 entry = if is_last { null_mut() } else { next };

@@ -4,28 +4,28 @@
 //! A lock is biased to a *key*: a worker's number and how often all biases of that number have been
 //! ended. To end one bias takes a heavy fence, which costs from 1 to 20 µs (dear in virtual
 //! machines, whose processors interrupt each other by way of the host). To end *all* biases of a
-//! worker takes one heavy fence too (a *sweep*): its key changes, and locks that bear an old key
-//! are taken by their word alone. A million channels that one worker filled and another empties
+//! worker takes one heavy fence too (it *revokes all*): its key changes, and locks that bear an old
+//! key are taken by their word alone. A million channels that one worker filled and another empties
 //! cost one fence instead of a million (14 s of them, on such a machine).
 //!
 //! **What it may cost.** Each fence is timed. As long as a worker's fences took more than a
 //! sixteenth of the time, no lock becomes biased to it; and if they come so fast that it is deep in
-//! debt, the next one sweeps. So the worst case costs a few per cent, whatever a fence costs and
-//! whatever the program does; and who never shares a lock pays nothing.
+//! debt, the next one revokes all. So the worst case costs a few per cent, whatever a fence costs
+//! and whatever the program does; and who never shares a lock pays nothing.
 //!
-//! **Invariants.** (B1) `key` changes only under `sweeping`, or by its own worker. (B2) No lock
+//! **Invariants.** (B1) `key` changes only under `revoking_all`, or by its own worker. (B2) No lock
 //! becomes biased to a key that is not settled: so from the change of `key` until it is settled its
 //! worker is in no lock by a bias, or on its way out. (B3) `settled` goes to a new key only after
 //! the worker was seen out of all locks since a heavy fence after the change of `key`: whoever
 //! acquires it sees what was done under older keys.
 //!
-//! **Ordering.** Sweep against entering: `key` | heavy | `in_op` against `in_op` | light | `key`:
-//! as for one lock's bias. `settled` (Release) with the Acquire of who finds an older key in a
-//! lock: the worker's operations under that key.
+//! **Ordering.** Revoking all against entering: `key` | heavy | `in_op` against `in_op` | light |
+//! `key`: as for one lock's bias. `settled` (Release) with the Acquire of who finds an older key in
+//! a lock: the worker's operations under that key.
 //!
-//! **The end of a number's epochs.** A lock that bears a key of 4 million sweeps ago may be taken
-//! for one that is biased now, rightly so: nobody has had it in the meantime, for taking it wipes
-//! the key out.
+//! **The end of a number's epochs.** A lock that bears a key that has changed 4 million times since
+//! may be taken for one that is biased now, rightly so: nobody has had it in the meantime, for
+//! taking it wipes the key out.
 
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, Peek};
 use crate::sys::choice::ticks;
@@ -39,7 +39,7 @@ pub(super) const NOBODY: u32 = 0;
 pub const NUMBER: u32 = (1 << 10) - 1;
 /// Fences may take this part of the time.
 const SHARE: u64 = 16;
-/// So many fences at once are not yet a debt that a sweep should end.
+/// So many fences at once are not yet a debt that should end all biases.
 #[cfg(not(loom))]
 const PATIENCE: u64 = 4;
 
@@ -57,7 +57,7 @@ pub struct BiasOwner {
     /// All biases of older keys have ended.
     settled: AtomicU32,
     /// Somebody changes the key.
-    sweeping: AtomicBool,
+    revoking_all: AtomicBool,
     /// Until then, in [`ticks`], its fences have taken more than their share of the time.
     in_debt_until: AtomicU64,
 }
@@ -73,7 +73,7 @@ impl BiasOwner {
             fence,
             biases,
             settled: AtomicU32::new(number),
-            sweeping: AtomicBool::new(false),
+            revoking_all: AtomicBool::new(false),
             in_debt_until: AtomicU64::new(0),
         }
     }
@@ -106,7 +106,7 @@ impl BiasOwner {
 
     /// Is the worker out of all locks that bear this older key?
     pub(super) fn has_settled(&self, key: u32) -> bool {
-        // Acquire: pairs with the Release in `sweep`: what the worker did inside.
+        // Acquire: pairs with the Release in `revoke_all`: what the worker did inside.
         self.settled.load(ord(Acquire, "settled-acquire")) != key || on("settled-always")
     }
 
@@ -115,7 +115,7 @@ impl BiasOwner {
     /// waits of late.
     pub(super) fn evict(&self, address: *mut ()) {
         let began = if cfg!(loom) { 0 } else { ticks() };
-        if !(self.is_deep_in_debt(began) && self.sweep()) {
+        if !(self.is_deep_in_debt(began) && self.revoke_all()) {
             if !on("revoke-no-heavy") {
                 heavy();
             }
@@ -134,7 +134,7 @@ impl BiasOwner {
 
     fn is_deep_in_debt(&self, _now: u64) -> bool {
         #[cfg(loom)]
-        return SWEEPS.get();
+        return REVOKES_ALL.get();
         #[cfg(not(loom))]
         {
             let debt = self.in_debt_until.load(Relaxed).saturating_sub(_now);
@@ -143,25 +143,25 @@ impl BiasOwner {
     }
 
     /// Ends all biases to this worker. False: somebody else is at it.
-    fn sweep(&self) -> bool {
+    fn revoke_all(&self) -> bool {
         // Acquire: pairs with the Release below: the key that the last one left.
-        if self.sweeping.compare_exchange(false, true, Acquire, Relaxed).is_err() {
+        if self.revoking_all.compare_exchange(false, true, Acquire, Relaxed).is_err() {
             return false;
         }
         let key = self.key.load(Relaxed).wrapping_add(NUMBER + 1);
         self.key.store(key, Relaxed);
-        if !on("sweep-no-heavy") {
+        if !on("revoke-all-no-heavy") {
             heavy();
         }
         let mut spins = 0;
         // Null, not only another address: it may be in any lock. It comes to an end, for nothing is
         // biased to the new key (B2). Acquire: what the worker did inside, in this lock or any
         // other one before.
-        while !on("sweep-no-wait") && !self.in_op.peek(ord(Acquire, "sweep-acquire")).is_null() {
+        while !on("revoke-all-no-wait") && !self.in_op.peek(ord(Acquire, "revoke-all-acquire")).is_null() {
             pause(&mut spins);
         }
         self.settled.store(key, ord(Release, "settled-release"));
-        self.sweeping.store(false, Release);
+        self.revoking_all.store(false, Release);
         true
     }
 
@@ -173,12 +173,12 @@ impl BiasOwner {
     #[cfg(not(loom))]
     unsafe fn renounce(&self) {
         debug_assert!(self.in_op.load(Relaxed).is_null());
-        if self.sweeping.compare_exchange(false, true, Acquire, Relaxed).is_ok() {
+        if self.revoking_all.compare_exchange(false, true, Acquire, Relaxed).is_ok() {
             let key = self.key.load(Relaxed).wrapping_add(NUMBER + 1);
             self.key.store(key, Relaxed);
             // Release: what the worker did inside, which is this thread.
             self.settled.store(key, Release);
-            self.sweeping.store(false, Release);
+            self.revoking_all.store(false, Release);
         }
     }
 }
@@ -196,13 +196,13 @@ pub fn pause(spins: &mut u32) {
 
 #[cfg(loom)]
 thread_local! {
-    static SWEEPS: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    static REVOKES_ALL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// In a model: from now on each eviction sweeps, or none.
+/// In a model: from now on each eviction revokes all, or none.
 #[cfg(loom)]
-pub fn set_sweeps(sweeps: bool) {
-    SWEEPS.set(sweeps);
+pub fn set_revoke_all(yes: bool) {
+    REVOKES_ALL.set(yes);
 }
 
 #[cfg(not(loom))]

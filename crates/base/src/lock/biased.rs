@@ -18,7 +18,7 @@
 //! What the owner did inside: `in_op` (Release at leaving, and at *entering* the next lock, since a
 //! revoker that reads another lock's address concludes that we have left this one) with the
 //! revoker's Acquire. `bias` needs no acquire: a worker set it itself. A bias with an old key has
-//! been ended by a sweep: see [`super::bias_owner`].
+//! been ended with all others: see [`super::bias_owner`].
 //!
 //! **Reuse.** `in_op` holds an address that is never dereferenced: a lock's memory may be freed
 //! after its last unlock. The words of workers live for ever ([`BiasOwner`]), so a lock that is

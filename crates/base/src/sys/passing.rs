@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Whoever has this lets no thread pass. A leaf: a thread that has it takes no other lock.
-static GATE: Mutex<()> = Mutex::new(());
+static LOCK: Mutex<()> = Mutex::new(());
 
 /// How many threads are passing. Grows under the gate only.
 static PASSING: AtomicU32 = AtomicU32::new(0);
@@ -27,7 +27,7 @@ struct Passing;
 
 impl Passing {
     fn new() -> Passing {
-        let _gate = GATE.lock();
+        let _gate = LOCK.lock();
         // Relaxed: `close` reads it under the same gate.
         PASSING.fetch_add(1, Relaxed);
         Passing
@@ -65,8 +65,8 @@ impl Drop for Ends {
 /// or ends. To be given to std at once.
 pub fn passing<T>(body: impl FnOnce() -> T) -> impl FnOnce() -> T {
     fork::hold(Rank::Threads, || {
-        let gate = close();
-        Box::new(|_| drop(gate))
+        let lock = close();
+        Box::new(|_| drop(lock))
     });
     let begins = Passing::new();
     move || {
@@ -78,11 +78,11 @@ pub fn passing<T>(body: impl FnOnce() -> T) -> impl FnOnce() -> T {
 
 /// Lets no thread pass as long as the guard lives, and waits until none does.
 fn close() -> MutexGuard<'static, ()> {
-    let gate = GATE.lock();
+    let lock = LOCK.lock();
     while PASSING.load(Acquire) > 0 {
         std::thread::yield_now();
     }
-    gate
+    lock
 }
 
 #[cfg(all(test, not(loom)))]

@@ -73,7 +73,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             node: w.as_ref().map_or_else(|| Parked::foreign(WaitReason::Future), |w| w.node(WaitReason::Future)),
             signal,
         };
-        wait.node.end.set(Some(SignalWait::end));
+        wait.node.cancel_fn.set(Some(SignalWait::end));
         // (Of the whole wait: `end` looks behind the node.)
         let node = (&raw const wait).cast::<Parked>();
         if signal.publish(node) {
@@ -85,7 +85,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
                 None => unsafe { block_thread(node) },
             }
             if wait.node.was_cancelled() {
-                checkpoint::arrive();
+                checkpoint::unwind_cancelled();
             }
         }
     }

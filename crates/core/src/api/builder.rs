@@ -195,7 +195,8 @@ impl Builder {
         let location = Location::caller();
         match self.token.take() {
             Some(token) if !cfg!(panic = "abort") => {
-                let run = async move { token.run_async(future).await.unwrap_or_else(|_| checkpoint::arrive()) };
+                let run =
+                    async move { token.run_async(future).await.unwrap_or_else(|_| checkpoint::unwind_cancelled()) };
                 self.spawn_async_at(location, run)
             }
             _ => self.spawn_async_at(location, future),

@@ -18,7 +18,7 @@ use crate::record::task::Runnable;
 use crate::sched::context::inherit::Inherited;
 use crate::sched::pool::{DedicatedTask, Handle, Pool};
 use crate::sched::waker::wake_waiter;
-use crate::sched::{finish, lent, lifecycle, unhandled, unwind};
+use crate::sched::{borrower, finish, lifecycle, unhandled, unwind};
 use myriad_base::stack::overflow;
 use myriad_base::sys::map;
 use myriad_base::sys::passing::passing;
@@ -58,11 +58,9 @@ const STACK: usize = 2 << 20;
 ///
 /// # Examples
 /// ```
-/// let (tx, rx) = std::sync::mpsc::channel();
-/// let h = myriad::task::dedicated(move || rx.iter().sum::<u32>());  // blocks its thread, and nobody else
-/// (0..10).for_each(|i| tx.send(i).unwrap());
-/// drop(tx);
-/// assert_eq!(h.join().unwrap(), 45);
+/// let (tx, rx) = std::sync::mpsc::channel(); let h = myriad::task::dedicated(move ||
+/// rx.iter().sum::<u32>());  // blocks its thread, and nobody else (0..10).for_each(|i|
+/// tx.send(i).unwrap()); drop(tx); assert_eq!(h.join().unwrap(), 45);
 /// ```
 #[track_caller]
 pub fn dedicated<F, T>(f: F) -> JoinHandle<T>
@@ -161,7 +159,7 @@ fn run(pool: &'static Pool, task: *mut Header) {
     // A worker that has a core of its own may have started us.
     _ = thread::unpin(&processors().cpus);
     overflow::enter_thread();
-    lent::ME.set(task);
+    borrower::ME.set(task);
     // SAFETY: the record was made for us, who run it to its end, once.
     let ending = unsafe {
         let ended = lifecycle::begin(Runnable::from_raw(task));
@@ -171,10 +169,10 @@ fn run(pool: &'static Pool, task: *mut Header) {
         // What is left is the task's own code: it runs as the task.
         _ = unhandled::report(None, &finished);
         _ = finish::drop_outcome(None, finished);
-        lent::ME.set(null_mut());
+        borrower::ME.set(null_mut());
     } else {
         // The record may be another task's from here on.
-        lent::ME.set(null_mut());
+        borrower::ME.set(null_mut());
         if let Ending::Awaited(waiter) = ending {
             _ = wake_waiter(None, waiter);
         }

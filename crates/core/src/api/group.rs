@@ -218,12 +218,12 @@ impl ThreadHold {
             shared.pool.has(&w) && w.shared.index == shared.home,
             "a task of a group runs on another worker than the group's (a bug in Myriad)"
         );
-        ThreadHold(w.stacks.hold(true))
+        ThreadHold(w.stacks.set_pinned(true))
     }
 }
 
 impl Drop for ThreadHold {
     fn drop(&mut self) {
-        worker::current().expect("a task of a group runs on a worker").stacks.hold(self.0);
+        worker::current().expect("a task of a group runs on a worker").stacks.set_pinned(self.0);
     }
 }

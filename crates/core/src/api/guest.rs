@@ -6,8 +6,8 @@
 //! and `spawn` know nothing of them. What such a library begins is marked as a *job* ([`join`],
 //! [`spawn_job`], [`spawn_job_in`], [`run`]), so that spares can pass it over (`sched::spare`).
 
+use crate::sched::borrower;
 pub use crate::sched::driver::when_idle;
-use crate::sched::lent;
 
 use crate::api::portable::Portable;
 use crate::api::run::run_on;
@@ -53,7 +53,7 @@ pub fn outside() -> Handle {
 /// ended? It is a worker's, keeps a task ([`keep_thread`](crate::task::keep_thread), a task with a
 /// thread of its own), or is there for calls that block.
 pub fn is_own_thread() -> bool {
-    worker::current().is_some() || lent::home().is_some() || blocking::works_here()
+    worker::current().is_some() || borrower::home().is_some() || blocking::works_here()
 }
 
 /// Does the global runtime run already?

@@ -16,7 +16,7 @@ use crate::sched::lifecycle;
 use crate::sched::pool::Pool;
 use crate::sched::unwind::Payload;
 use crate::sched::worker::{self, Role, Worker};
-use crate::sched::{context, finish, lent, waker};
+use crate::sched::{borrower, context, finish, waker};
 use myriad_base::stack::pool::NoStack;
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use myriad_base::sys::thread;
@@ -336,7 +336,7 @@ const TOO_EARLY: &str = "a join was woken before its task has ended (a bug in My
 
 /// Is it the caller itself?
 fn is_running(w: Option<&Worker>, task: TaskRef<'_>) -> bool {
-    let me = w.map_or_else(|| lent::me().cast_const(), Worker::running_record);
+    let me = w.map_or_else(|| borrower::me().cast_const(), Worker::running_record);
     std::ptr::eq(me, task.as_ptr())
 }
 
@@ -365,7 +365,7 @@ impl<'a> JoinWait<'a> {
     pub(crate) fn new(w: Option<&Worker>, task: TaskRef<'a>) -> JoinWait<'a> {
         let wait =
             JoinWait { node: w.map_or_else(|| Parked::foreign(WaitReason::Join), |w| w.node(WaitReason::Join)), task };
-        wait.node.end.set(Some(pass_on));
+        wait.node.cancel_fn.set(Some(pass_on));
         wait
     }
 

@@ -16,7 +16,7 @@ use crate::record::header::{Kind, TaskFlags};
 use crate::sched::pool::Pool;
 pub use crate::sched::pool::TaskId;
 use crate::sched::pool::number_in;
-use crate::sched::{context, lent, worker};
+use crate::sched::{borrower, context, worker};
 use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -82,7 +82,7 @@ pub fn current() -> Option<Task> {
     let record = match worker::current() {
         Some(w) if w.running.get() == CurrentTask::NOTHING => return None,
         Some(w) => w.running_record(),
-        None => lent::me().cast_const(),
+        None => borrower::me().cast_const(),
     };
     if record.is_null() {
         return None;

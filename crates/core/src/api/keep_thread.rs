@@ -2,15 +2,15 @@
 //!
 //! The thread's worker is hidden meanwhile ([`set_current`]): so all that waits finds a thread that
 //! is no worker ([`crate::sched::wait::foreign`]), and waits like one. What it spawns and runs
-//! still goes to the worker's pool ([`lent`]). It is still the task that runs, with its
-//! task-locals.
+//! still goes to the worker's pool ([`borrower`](crate::sched::borrower)). It is still the task
+//! that runs, with its task-locals.
 //!
 //! **Invariant.** While the worker is hidden nothing suspends on this stack, and nothing else runs
 //! on this worker: to the engine the task computes. So the worker is the same one afterwards, also
 //! in threads mode.
 
+use crate::sched::borrower::{Borrower, with_borrower};
 use crate::sched::context::Relocated;
-use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind;
 use crate::sched::worker::{self, set_current};
 
@@ -58,12 +58,12 @@ where
     F: FnOnce() -> T,
 {
     let Some(w) = worker::current() else { return f() };
-    let to = Lent::to_running(&w);
+    let to = Borrower::to_running(&w);
     let loan = Relocated::on_this_thread();
     // SAFETY: nothing below asks for a role, or suspends on this stack, before the worker is back.
     unsafe { set_current(None) };
     // Nothing unwinds through here before the worker is back: `run_on_thread` catches.
-    let result = lend(to, || loan.run_on_thread(f));
+    let result = with_borrower(to, || loan.run_on_thread(f));
     // SAFETY: nobody else was given the role: only a wait gives it away, and the thread had none.
     unsafe { set_current(Some(w.as_static())) };
     loan.give_back();

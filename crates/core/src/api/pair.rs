@@ -5,7 +5,7 @@
 //! a thief does).
 
 use super::handle::wait_done;
-use crate::record::create::write_stack_header;
+use crate::record::create::{KindWord, write_stack_header};
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Mode, Outcome, TaskFlags};
 use crate::record::held::{Awaited, Ending};
@@ -53,11 +53,11 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     /// # Safety
     /// It is begun once, and stands where it is until it is claimed or has ended.
     #[inline(always)]
-    pub(crate) unsafe fn begin(&self, flags: u32, location: &'static Location<'static>) -> Created {
+    pub(crate) unsafe fn begin(&self, word: KindWord, location: &'static Location<'static>) -> Created {
         // SAFETY: nobody else knows the record yet. It stands until the task is claimed or has
         // ended (this function's contract).
         unsafe {
-            write_stack_header(self.record(), run_stack_task::<F, T>, flags, location);
+            write_stack_header(self.record(), run_stack_task::<F, T>, word, location);
             Created::from_raw(self.record())
         }
     }
@@ -66,10 +66,10 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     ///
     /// # Safety
     /// As for [`begin`](Self::begin).
-    pub(crate) unsafe fn begin_elsewhere(&self, flags: u32, location: &'static Location<'static>) -> Created {
+    pub(crate) unsafe fn begin_elsewhere(&self, word: KindWord, location: &'static Location<'static>) -> Created {
         // SAFETY: this function's contract is that of `begin`. Nobody else knows the record yet.
         unsafe {
-            let task = self.begin(flags, location);
+            let task = self.begin(word, location);
             (&raw mut (*task.address()).idx).write(AtomicUsize::new(UNCLAIMED));
             inherit::nested(worker::current().as_deref(), task)
         }
@@ -241,8 +241,8 @@ where
 
 /// Of a record on a stack of this worker.
 #[inline(always)]
-fn flags_on<const GUEST: bool>(w: &Worker) -> u32 {
-    if GUEST { w.guest_stack_flags } else { w.stack_flags }
+fn kind_word<const GUEST: bool>(w: &Worker) -> KindWord {
+    if GUEST { w.guest_stack_kind_word } else { w.stack_kind_word }
 }
 
 /// Without a worker, or without room on the current stack.
@@ -295,7 +295,7 @@ where
 {
     let task = StackTask::new(b);
     // SAFETY: this frame does not end, by return or unwinding, before the task is claimed or done.
-    w.push_nested(unsafe { task.begin(flags_on::<GUEST>(&w), location) });
+    w.push_nested(unsafe { task.begin(kind_word::<GUEST>(&w), location) });
     // Caught, not cleaned up in a destructor: what waits for `b` must not do so while a panic is
     // under way on this thread.
     let ra = match user_code::body(a) {
@@ -455,7 +455,7 @@ fn on_fresh_stack<const GUEST: bool>(w: Role, location: &'static Location<'stati
     let task = StackTask::new(|| loan.run(f));
     // SAFETY: this frame stands until the task is done, for which `join_stolen` waits whatever
     // happens.
-    w.push_next(unsafe { task.begin(flags_on::<GUEST>(&w), location) }.into_unstarted());
+    w.push_next(unsafe { task.begin(kind_word::<GUEST>(&w), location) }.into_unstarted());
     let result = unwind::catch(|| join_stolen(w, &task));
     loan.give_back();
     result.unwrap_or_else(|payload| unwind::resume(payload));

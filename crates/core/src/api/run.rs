@@ -2,7 +2,7 @@
 //! offer of that.
 
 use super::{JoinHandle, JoinWait, StackTask, block_on, spawn, spawn_async_on as start_future};
-use crate::record::create;
+use crate::record::create::KindWord;
 use crate::record::header::Mode;
 use crate::record::task::{Created, TaskRef};
 use crate::runtime::Runtime;
@@ -11,7 +11,7 @@ use crate::runtime::pools::{here, inside};
 use crate::sched::pool::Handle;
 use crate::sched::unwind::{self, AbortOnUnwind};
 use crate::sched::worker::{self, Role};
-use crate::sched::{lent, user_code};
+use crate::sched::{borrower, user_code};
 use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::panic::Location;
 use std::ptr::null_mut;
@@ -177,7 +177,7 @@ where
     let location = Location::caller();
     match crate::sched::worker::current() {
         Some(_) => f(),
-        None if lent::home().is_some() => f(),
+        None if borrower::home().is_some() => f(),
         None => run_on(home(), location, false, f),
     }
 }
@@ -255,9 +255,9 @@ where
     }
     let task = StackTask::new(f);
     let number = home.inner().number;
-    let flags = if guest { create::guest_stack_flags(number) } else { create::stack_flags(number) };
+    let word = if guest { KindWord::guest_on_stack(number) } else { KindWord::on_stack(number) };
     // SAFETY: the task stands in this frame, which `run_record` leaves when it has ended.
-    let begun = unsafe { task.begin_elsewhere(flags, location) };
+    let begun = unsafe { task.begin_elsewhere(word, location) };
     run_record(home, w, begun);
     // SAFETY: the task has ended, and this is the only taker.
     match unsafe { task.take_result() } {

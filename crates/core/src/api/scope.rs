@@ -310,7 +310,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                     }
                     (w.memory.alloc(class), w.pool)
                 }
-                None => (memory::foreign().alloc(class), self.head.home.inner()),
+                None => (memory::global_free_list().alloc(class), self.head.home.inner()),
             };
             let task = task.cast::<Header>();
             create::write_header(task, run_job::<F, T>, kind, pool.number, location);
@@ -349,7 +349,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             w.as_ref().map_or_else(|| Parked::foreign(reason), |w| w.node(reason))
         };
         let wait = ScopeWait { node, scope: std::ptr::from_ref(self).cast() };
-        wait.node.end.set(Some(ScopeWait::pass_on));
+        wait.node.cancel_fn.set(Some(ScopeWait::pass_on));
         // (Of the whole wait: `pass_on` looks behind the node.)
         let node = (&raw const wait).cast::<Parked>();
         counts.waiter.with_mut(|waiter| {

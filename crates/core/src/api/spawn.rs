@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::portable::Portable;
-use crate::record::create::{flags, write_header, write_queued_header};
+use crate::record::create::{write_header, write_queued_header};
 use crate::record::header::{Ended, Header, Kind, Mode, Outcome, TaskFlags};
 use crate::record::held::HeldTask;
 use crate::record::task::{Created, Unheld};
@@ -87,7 +87,7 @@ pub(crate) fn spawn_here<F: FnOnce() -> T, T>(
     // where `run_closure` takes it (a `ManuallyDrop` is as its content), and may run anywhere
     // (`Portable`).
     unsafe {
-        write_queued_header(task, run_closure::<F, T>, w.flags | flags(record::kind::<F, T>(kind), 0), location);
+        write_queued_header(task, run_closure::<F, T>, w.kind_word.with(record::kind::<F, T>(kind)), location);
         record::put(task, f.into_inner());
         JoinHandle::new(HeldTask::from_raw(w.push_new(Created::from_raw(task))))
     }
@@ -199,7 +199,7 @@ fn write_record<F: FnOnce() -> T, T>(
 #[cold]
 #[inline(never)]
 pub(crate) fn foreign_record(class: usize) -> *mut Header {
-    worker::current().map_or_else(|| memory::foreign().alloc(class), |w| w.memory.alloc(class)).cast()
+    worker::current().map_or_else(|| memory::global_free_list().alloc(class), |w| w.memory.alloc(class)).cast()
 }
 
 /// Queues a task of the pool of `home`, with what the builder says. Returns its record.

@@ -1,10 +1,11 @@
 //! For those who split work lazily: does anybody want some, and here it is.
 //!
 //! A loop over a range need not be cut into tasks beforehand. It runs a few iterations, asks
-//! [`hunger`], and only where somebody has nothing to do (and this worker nothing to give) forks
-//! what is left in two halves, with [`join`](crate::join), and [`share`]s the far one at once.
-//! (Lazy binary splitting: Tzannes, Caragea, Barua, Vishkin, PPoPP 2010; there the deque being
-//! empty is the sign.) All of this is safe code, and hints: whatever is answered, no task is lost.
+//! [`idle_workers`], and only where somebody has nothing to do (and this worker nothing to give)
+//! forks what is left in two halves, with [`join`](crate::join), and [`publish`]s the far one at
+//! once. (Lazy binary splitting: Tzannes, Caragea, Barua, Vishkin, PPoPP 2010; there the deque
+//! being empty is the sign.) All of this is safe code, and hints: whatever is answered, no task is
+//! lost.
 //!
 //! The default paths of spawn and join know nothing of this. Asking is one load of a word that the
 //! owner reads at each push anyway; only a thief that has found nothing, or a sleeper, writes it.
@@ -18,7 +19,7 @@ use std::panic::Location;
 
 /// Who waits for work that the caller could split off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hunger {
+pub enum IdleWorkers {
     /// Nobody, or there are tasks to take already.
     None,
     /// A worker that is awake: it costs some hundred nanoseconds to give it something.
@@ -35,27 +36,27 @@ pub enum Hunger {
 /// # Blocking
 /// Never blocks.
 #[inline(always)]
-pub fn hunger() -> Hunger {
+pub fn idle_workers() -> IdleWorkers {
     match worker::current() {
-        Some(w) if w.shared.deque.is_asked() => find_idle(&w),
-        _ => Hunger::None,
+        Some(w) if w.shared.deque.is_requested() => find_idle(&w),
+        _ => IdleWorkers::None,
     }
 }
 
 #[cold]
 #[inline(never)]
-fn find_idle(w: &Worker) -> Hunger {
+fn find_idle(w: &Worker) -> IdleWorkers {
     let workers = &w.pool.workers;
     if workers.queues().is_some() {
         if workers.all().len() == 1 || workers.has_injected() {
-            return Hunger::None;
+            return IdleWorkers::None;
         }
     } else if w.shared.deque.is_busy() {
         // SAFETY: `w` is the calling worker, the owner of the deque.
-        workers.answer_fully(&w.shared, w.deque());
-        return Hunger::None;
+        workers.serve_requests_fully(&w.shared, w.deque());
+        return IdleWorkers::None;
     }
-    if workers.has_sleepers() { Hunger::Asleep } else { Hunger::Awake }
+    if workers.has_sleepers() { IdleWorkers::Asleep } else { IdleWorkers::Awake }
 }
 
 /// Lets others see the newest task of this worker at once, even if it is the only one: for a first
@@ -64,7 +65,7 @@ fn find_idle(w: &Worker) -> Hunger {
 /// # Blocking
 /// Never blocks.
 #[inline]
-pub fn share() {
+pub fn publish() {
     if let Some(w) = worker::current()
         && w.pool.workers.queues().is_none()
     {
@@ -74,8 +75,8 @@ pub fn share() {
 }
 
 /// Sees to it that others can take the oldest task of this worker at once, asked or not: for who
-/// has just pushed one, and cuts its work without a look at [`hunger`], so that what it does next
-/// may be the long leaf of a tree.
+/// has just pushed one, and cuts its work without a look at [`idle_workers`], so that what it does
+/// next may be the long leaf of a tree.
 ///
 /// Without it a lone task waits for the next push, or for a thief that takes it by force, tens of
 /// microseconds later. It costs two loads as long as one is to be taken already. In a recursion
@@ -85,7 +86,7 @@ pub fn share() {
 /// # Blocking
 /// Never blocks.
 #[inline(always)]
-pub fn offer() {
+pub fn publish_one() {
     if let Some(w) = worker::current()
         && !w.shared.deque.has_public()
     {

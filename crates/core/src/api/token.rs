@@ -2,7 +2,7 @@
 
 use super::until::Until;
 use crate::runtime::pools;
-use crate::sched::cancel::cancel_scope::{self, Asked, CancelScope};
+use crate::sched::cancel::cancel_scope::{self, CancelScope, DueRequest};
 use crate::sched::pool::Handle;
 use crate::sched::unwind;
 use crate::sched::user_code::{self, StoredWaker, UserValue};
@@ -248,9 +248,9 @@ impl Token {
         let mut told = std::mem::take(&mut *state);
         // SAFETY: under the lock that its task takes before it leaves the cancel scope.
         let cancel = |region: Entered| unsafe { CancelScope::cancel(region.0) };
-        let asked: Vec<Asked> = std::mem::take(&mut told.regions).into_values().map(cancel).collect();
+        let requests: Vec<DueRequest> = std::mem::take(&mut told.regions).into_values().map(cancel).collect();
         drop(state);
-        asked.into_iter().for_each(Asked::ask);
+        requests.into_iter().for_each(DueRequest::send);
         told
     }
 
@@ -345,7 +345,7 @@ impl Token {
         } else {
             self.run(f)
         };
-        result.unwrap_or_else(|_| crate::sched::cancel::checkpoint::arrive())
+        result.unwrap_or_else(|_| crate::sched::cancel::checkpoint::unwind_cancelled())
     }
 
     /// Runs a future until it is ready, or until the token is cancelled: then it is dropped.

@@ -232,10 +232,10 @@ impl<'scope, 'env, E: Send> TryScope<'scope, 'env, E> {
         self.scope.cancel();
         let failures = self.failures.lock();
         // SAFETY: under the lock under which the owner takes it out.
-        let asked = failures.body.as_ref().map(|body| unsafe { CancelScope::cancel(body.0) });
+        let request = failures.body.as_ref().map(|body| unsafe { CancelScope::cancel(body.0) });
         drop(failures);
-        if let Some(asked) = asked {
-            asked.ask();
+        if let Some(request) = request {
+            request.send();
         }
     }
 

@@ -6,10 +6,10 @@
 //! ```
 //! The owner pushes and pops at `top` without a fence and without a read-modify-write, and takes a
 //! joined task out of *any* private position, leaving a tombstone (null). Thieves take the oldest
-//! public tasks under a try-lock. A thief that finds nothing public sets `attention`; the owner's
-//! next push then publishes the older half. An owner that does not come by (a long computation)
-//! cannot hoard: [`Deque::steal_forced`] takes its oldest private task, with the heavy fence paid
-//! by the thief.
+//! public tasks under a try-lock. A thief that finds nothing public sets `steal_request`; the
+//! owner's next push then publishes the older half. An owner that does not come by (a long
+//! computation) cannot hoard: [`Deque::steal_forced`] takes its oldest private task, with the heavy
+//! fence paid by the thief.
 //!
 //! **Words.** *position*: an index that only grows (but for [`Deque::push_oldest`]), masked when
 //! used. *private*: `split..top`. *public*: `head..split`.
@@ -25,7 +25,7 @@
 //! release sequence and the thief may read it. Owner's lowering of `top` against the forced thief's
 //! raising of `split`: light fence against heavy fence. Reuse of a slot against the thief's swap of
 //! it: `head` (Release) with the Acquire in `make_room`. Push against a sleeper: `top` | light
-//! | `attention` against `attention` | heavy | `top` (see [`crate::sched::idle`]).
+//! | `steal_request` against `steal_request` | heavy | `top` (see [`crate::sched::idle`]).
 //!
 //! **Why the forced steal is right.** Let T be the `top` read after the heavy fence at P. While
 //! `split` is `j + 1`, an owner that would lower `top` to `j` or below after P sees it and waits
@@ -95,8 +95,8 @@ pub(crate) struct Deque {
     own: OwnerCell,
     /// The owner's side of the asymmetric fence.
     pub fence: Fence,
-    /// Written by hungry thieves and sleepers, read by the owner at each push.
-    attention: Line<AtomicU32>,
+    /// Written by thieves that find nothing, and by sleepers, read by the owner at each push.
+    steal_request: Line<AtomicU32>,
     /// Written under the lock; on the owner's way at each claim.
     split: Line<AtomicUsize>,
     lock: Line<AtomicU32>,
@@ -117,7 +117,7 @@ struct OwnerHalf {
     /// What is out of the ordinary, a bit set. The shortest paths ask for all of it at once.
     special: Cell<u8>,
     /// Where [`Deque::pop_between`] goes on, and up to where.
-    sweep: Cell<(usize, usize)>,
+    cursor: Cell<(usize, usize)>,
 }
 
 /// The owner's half, which is reached by [`OwnDeque::half`] alone.
@@ -197,11 +197,11 @@ impl Deque {
             own: OwnerCell(OwnerHalf {
                 full_at: Cell::new(FIRST + capacity),
                 special: Cell::new(if fence.is_soft() { 0 } else { HARD }),
-                sweep: Cell::new((FIRST, FIRST)),
+                cursor: Cell::new((FIRST, FIRST)),
                 short_turns: Cell::new(false),
             }),
             fence,
-            attention: Line(AtomicU32::new(0)),
+            steal_request: Line(AtomicU32::new(0)),
             split: Line(AtomicUsize::new(FIRST)),
             lock: Line(AtomicU32::new(0)),
             head: AtomicUsize::new(FIRST),
@@ -234,13 +234,13 @@ impl Deque {
 
     /// Does somebody ask for work? One plain load; a hint.
     #[inline(always)]
-    pub(crate) fn is_asked(&self) -> bool {
-        self.attention.load(Relaxed) != 0
+    pub(crate) fn is_requested(&self) -> bool {
+        self.steal_request.load(Relaxed) != 0
     }
 
     /// Does somebody ask for work, and is there some to publish? For the owner.
     pub(crate) fn should_share(&self) -> bool {
-        self.has_two() && self.attention.load(Relaxed) != 0
+        self.has_two() && self.steal_request.load(Relaxed) != 0
     }
 
     /// Are there two private tasks? For the owner.
@@ -347,7 +347,7 @@ impl OwnDeque<'_> {
         self.slot(top).store(Runnable::from(task).into_raw(), Relaxed);
         self.set_top(top + 1, "push-top-release");
         compiler_fence(SeqCst);
-        self.attention.load(Relaxed) != 0
+        self.steal_request.load(Relaxed) != 0
     }
 
     /// Are the fences soft, and has no task of the owner had a context? (One test for both: at each
@@ -376,7 +376,7 @@ impl OwnDeque<'_> {
         self.set_top(top + 1, "push-top-release");
         // Light: pairs with a sleeper's heavy fence; one of us sees the other.
         self.light("push-light");
-        self.attention.load(Relaxed) != 0
+        self.steal_request.load(Relaxed) != 0
     }
 
     /// Takes the newest task.

@@ -61,7 +61,7 @@ pub struct Parked {
     /// What it waits for. (A byte, so that one store sets this, the two above and the parker.)
     pub(crate) reason: WaitReason,
     /// How a cancellation ends the wait; `None`: it does not.
-    pub(crate) end: Cell<Option<End>>,
+    pub(crate) cancel_fn: Cell<Option<CancelFn>>,
 }
 
 /// A blocked task or thread that goes on: the right to bring its node to where it is resumed, and
@@ -140,9 +140,9 @@ impl Resumable {
 /// Called by the home of a blocked task, without any lock, while the task cannot go on.
 ///
 /// # Safety
-/// The argument is the node of a wait that has this `End`, and the pointer was made of the whole
-/// wait. Who waits is blocked, and does not go on before this returns.
-pub type End = unsafe fn(*const Parked) -> bool;
+/// The argument is the node of a wait that has this `CancelFn`, and the pointer was made of the
+/// whole wait. Who waits is blocked, and does not go on before this returns.
+pub type CancelFn = unsafe fn(*const Parked) -> bool;
 
 impl Parked {
     /// Has a cancellation ended the wait?
@@ -174,7 +174,7 @@ impl Parked {
             cancelled: Cell::new(0),
             panicking: Cell::new(0),
             reason,
-            end: Cell::new(None),
+            cancel_fn: Cell::new(None),
         }
     }
 }

@@ -159,7 +159,7 @@ impl Kind {
     /// Lives on the stack of the task that waits for it (`join(a, b)`, `run`).
     pub(crate) const ON_STACK: Kind = Kind(16);
     /// Of a record on a stack, which has no size class: a context waits behind the header.
-    pub(crate) const HEIR: Kind = Kind(32);
+    pub(crate) const INHERITED: Kind = Kind(32);
 
     /// Are all these bits set?
     #[inline(always)]
@@ -178,7 +178,7 @@ impl Kind {
     }
     /// Without the size class.
     #[inline(always)]
-    pub(crate) const fn flags(self) -> Kind {
+    pub(crate) const fn without_class(self) -> Kind {
         Kind(self.0 & 31)
     }
     /// The size class.

@@ -97,19 +97,19 @@ unsafe impl Send for RecordPool {}
 static POOL: Mutex<RecordPool> =
     Mutex::new(RecordPool { magazines: [const { Vec::new() }; CLASSES], chunks: Vec::new() });
 /// For threads that are no workers.
-static FOREIGN: Mutex<Memory> = Mutex::new(Memory::new());
+static GLOBAL_FREE_LIST: Mutex<Memory> = Mutex::new(Memory::new());
 
 /// For `fork`.
 pub(crate) type Locks = (MutexGuard<'static, Memory>, MutexGuard<'static, RecordPool>);
 
 /// For `fork`: nobody else changes a list meanwhile.
 pub(crate) fn lock_all() -> Locks {
-    (foreign(), POOL.lock())
+    (global_free_list(), POOL.lock())
 }
 
 /// The free lists that foreign threads share.
-pub(crate) fn foreign() -> MutexGuard<'static, Memory> {
-    FOREIGN.lock()
+pub(crate) fn global_free_list() -> MutexGuard<'static, Memory> {
+    GLOBAL_FREE_LIST.lock()
 }
 
 impl Default for Memory {

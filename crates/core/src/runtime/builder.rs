@@ -3,8 +3,8 @@
 use super::{Runtime, global, pools};
 use crate::queue::policy::{Policy, UnknownPolicy};
 use crate::record::current::CurrentTask;
+use crate::sched::borrower;
 use crate::sched::fork;
-use crate::sched::lent;
 use crate::sched::pool::{Config, MOST_SPARES, Pool, ThreadHooks};
 use crate::sched::rescue::stuck::OnStuck;
 use crate::sched::unhandled::Unhandled;
@@ -440,7 +440,7 @@ fn cores() -> Cores {
 fn describe_current(out: &mut dyn fmt::Write) {
     let task = match worker::current() {
         Some(w) => w.running_record(),
-        None => lent::me().cast_const(),
+        None => borrower::me().cast_const(),
     };
     if task.is_null() || CurrentTask::is_nobody(task) {
         return;

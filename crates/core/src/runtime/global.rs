@@ -1,7 +1,7 @@
 //! The global runtime: started at the first use, never shut down.
 
 use super::{Builder, Runtime};
-use crate::sched::lent;
+use crate::sched::borrower;
 use crate::sched::pool::{Handle, Pool, is_in_hook_of_global};
 use myriad_base::sys::fork::{self, GiveBack, Rank};
 use myriad_base::sys::mutex::{Condvar, Mutex};
@@ -89,7 +89,7 @@ pub(super) fn install(builder: Builder) -> io::Result<()> {
 /// # Panics
 /// If the global runtime cannot be started.
 pub(crate) fn home() -> Handle {
-    lent::home().unwrap_or_else(|| Handle::of(own_pool()))
+    borrower::home().unwrap_or_else(|| Handle::of(own_pool()))
 }
 
 /// Does it run?

@@ -17,7 +17,7 @@
 
 use super::global;
 use super::shutdown::shutdown;
-use crate::sched::lent;
+use crate::sched::borrower;
 use crate::sched::pool::{Config, Handle, Origin, Pool, RuntimePools};
 use crate::sched::rescue::monitor;
 use crate::sched::worker;
@@ -70,7 +70,7 @@ pub fn here() -> Handle {
 
 /// The pool of the calling task, which may have a thread of its own.
 pub(crate) fn inside() -> Option<Handle> {
-    worker::current().map_or_else(lent::home, |w| Some(Handle::of(w.pool)))
+    worker::current().map_or_else(borrower::home, |w| Some(Handle::of(w.pool)))
 }
 
 impl Handle {
@@ -143,10 +143,11 @@ impl Handle {
     ///
     /// # Examples
     /// ```
-    /// let rt = myriad::Builder::new().workers(2).pool("interactive", 1).build()?;
-    /// let interactive = rt.handle().pool("interactive").unwrap();
-    /// assert_eq!(interactive.spawn(|| 6 * 7).join().unwrap(), 42);
-    /// assert!(rt.handle().pool("inactive").unwrap_err().to_string().contains("'default', 'interactive'"));
+    /// let rt = myriad::Builder::new().workers(2).pool("interactive", 1).build()?; let interactive
+    /// = rt.handle().pool("interactive").unwrap(); assert_eq!(interactive.spawn(|| 6 *
+    /// 7).join().unwrap(), 42);
+    /// assert!(rt.handle().pool("inactive").unwrap_err().to_string().contains("'default',
+    /// 'interactive'"));
     /// # std::io::Result::Ok(())
     /// ```
     pub fn pool(&self, name: &str) -> Result<Handle, NoPool> {

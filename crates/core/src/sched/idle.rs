@@ -11,7 +11,7 @@
 //! other; off duty it *rests*, a sleep from which only its own inbox, a stop or new duty wakes it.
 //!
 //! **Invariant.** If only sleepers are left, no task is unstarted, no inbox filled and nothing
-//! injected. `attention` stays set while `sleepers > 0`.
+//! injected. `steal_request` stays set while `sleepers > 0`.
 //!
 //! **Lifetime.** A pool and its workers are never freed, only used again by a later runtime: a
 //! waker may still look at a worker's `sleeping` flag after the task that it woke has ended the
@@ -65,7 +65,7 @@ pub(crate) struct Remote {
     /// The word is not 0 while it sleeps or is about to: [`ASLEEP`] or [`RESTING`].
     pub sleeping: Parker,
     /// It is stuck: others may go on with its ready tasks (in threads mode), and wakers tell them.
-    pub open: AtomicBool,
+    pub allows_takeover: AtomicBool,
     /// Tasks that have not begun, and that only it may begin.
     pub pinned: AtomicUsize,
     /// A spare that could not begin to work.
@@ -114,7 +114,7 @@ impl WorkerShared {
             remote: Line(Remote {
                 inbox: Inbox::default(),
                 sleeping: Parker::new(0),
-                open: AtomicBool::new(false),
+                allows_takeover: AtomicBool::new(false),
                 pinned: AtomicUsize::new(0),
                 dead: AtomicBool::new(false),
                 stuck: AtomicBool::new(false),
@@ -312,23 +312,23 @@ impl Workers {
     /// The owner's answer when a push says that somebody asks for work.
     #[cold]
     #[inline(never)]
-    pub(crate) fn answer(&self, me: &WorkerShared, deque: OwnDeque<'_>) {
-        if !deque.publish() && on("answer-gives-up") {
+    pub(crate) fn serve_requests(&self, me: &WorkerShared, deque: OwnDeque<'_>) {
+        if !deque.publish() && on("serve-gives-up") {
             return;
         }
-        self.have_answered(me);
+        self.have_served(me);
     }
 
     /// The owner's answer at any time, while it is in no hurry to come to its next push: also a
     /// lone task is published.
     #[cold]
     #[inline(never)]
-    pub(crate) fn answer_fully(&self, me: &WorkerShared, deque: OwnDeque<'_>) {
+    pub(crate) fn serve_requests_fully(&self, me: &WorkerShared, deque: OwnDeque<'_>) {
         deque.publish_lone();
-        self.have_answered(me);
+        self.have_served(me);
     }
 
-    fn have_answered(&self, me: &WorkerShared) {
+    fn have_served(&self, me: &WorkerShared) {
         // Clear the request, then look for sleepers: a sleeper's request that we clear shows us its
         // count, one that comes later stays. While anybody sleeps the request stands. All this also
         // when `publish` found the lock taken.
@@ -360,7 +360,7 @@ impl Workers {
         }
         if to.remote.sleeping.word.load(Relaxed) != 0 {
             self.unpark(to);
-        } else if to.remote.open.load(Relaxed) {
+        } else if to.remote.allows_takeover.load(Relaxed) {
             self.tell_helper();
         }
     }
@@ -546,7 +546,7 @@ impl Workers {
     fn fall_asleep_unless(&self, me: &WorkerShared, busy: impl FnOnce() -> bool) -> bool {
         self.announce(me);
         for other in self.others(me) {
-            other.deque.demand();
+            other.deque.request_reliably();
         }
         if !on("sleep-no-heavy") {
             heavy();
@@ -565,7 +565,7 @@ impl Workers {
             || self.stop.load(Relaxed)
             || self.has_injected()
             || self.has_background() && !on("sleep-skips-background")
-            || self.others(me).any(|other| other.deque.is_busy() || other.is_open() && other.may_be_relieved())
+            || self.others(me).any(|other| other.deque.is_busy() || other.allows_takeover() && other.has_free_ready())
     }
 
     /// Until somebody wakes `me`, which has fallen asleep, or for a time.

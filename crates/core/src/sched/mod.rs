@@ -2,6 +2,7 @@
 //!
 //! One knot, for to block is to say where one waits, and to be cancelled is to be woken there.
 //! Begin with [`run_loop`].
+pub(crate) mod borrower;
 pub(crate) mod calls;
 pub(crate) mod cancel;
 pub(crate) mod context;
@@ -9,7 +10,6 @@ pub(crate) mod driver;
 pub(crate) mod finish;
 pub(crate) mod fork;
 pub(crate) mod idle;
-pub(crate) mod lent;
 pub(crate) mod lifecycle;
 pub(crate) mod pool;
 pub(crate) mod priority;

@@ -140,7 +140,7 @@ pub(crate) struct Pool {
     /// the pool.
     spares: Mutex<Vec<&'static Peer>>,
     /// How many workers are open (see `rescue::takeover`): a hint for those who look for work.
-    pub open: AtomicUsize,
+    pub takeovers: AtomicUsize,
     /// Is a worker stuck? By the monitor, for those who move (see `rescue::takeover`).
     pub any_stuck: AtomicBool,
     /// Is a worker stuck, and has no other come to be stuck for a while? Then those who move also
@@ -376,7 +376,7 @@ impl Pool {
         pool.is_here();
         pool.clock.begin(config.manual_clock);
         pool.next_wake.store(u64::MAX, Relaxed);
-        pool.open.store(0, Relaxed);
+        pool.takeovers.store(0, Relaxed);
         pool.any_stuck.store(false, Relaxed);
         pool.long_stuck.store(false, Relaxed);
         pool.has_guests.store(false, Relaxed);
@@ -401,7 +401,7 @@ impl Pool {
             fibers: config.fibers,
             regular: OnceLock::new(),
             spares: Mutex::default(),
-            open: AtomicUsize::new(0),
+            takeovers: AtomicUsize::new(0),
             any_stuck: AtomicBool::new(false),
             long_stuck: AtomicBool::new(false),
             has_guests: AtomicBool::new(false),
@@ -538,10 +538,10 @@ impl Pool {
         self.rescue.load(Relaxed)
     }
 
-    /// Is a worker open?
+    /// May the ready tasks of any worker be taken over?
     #[inline(always)]
-    pub(crate) fn any_open(&self) -> bool {
-        self.open.load(Relaxed) > 0
+    pub(crate) fn any_takeover(&self) -> bool {
+        self.takeovers.load(Relaxed) > 0
     }
 
     /// The number of the next spare worker; `None` if there are as many as the settings allow.
@@ -577,18 +577,18 @@ impl Pool {
         w: &Peer,
         read: impl FnOnce(*const Header) -> T,
     ) -> Option<(*const Header, T)> {
-        let frames = w.frames.load(Acquire);
+        let version = w.frame_version.load(Acquire);
         let task = w.running.get().record_elsewhere();
         // Acquire: as below. What was a context then was one when we read in it.
         fence(Acquire);
-        if CurrentTask::is_nobody(task) || w.frames.load(Relaxed) != frames {
+        if CurrentTask::is_nobody(task) || w.frame_version.load(Relaxed) != version {
             return None;
         }
         let found = read(task);
         // Acquire: the reading comes before the second look; pairs with the Release in
         // `forget_frame`.
         fence(Acquire);
-        (w.frames.load(Relaxed) == frames).then_some((task, found))
+        (w.frame_version.load(Relaxed) == version).then_some((task, found))
     }
 
     /// What the worker runs, by name and place; `None` between tasks. For whoever is not the

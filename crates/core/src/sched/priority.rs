@@ -9,7 +9,7 @@
 //! at the first queue in its counted turn only (each 61st, [`super::run_loop`]), and who puts a
 //! task there makes the next turn of every worker a counted one, by the word that counts them, as
 //! the monitor does. (An owner may overwrite that; then it is the 61st after all.) It looks at the
-//! second queue where it would go hungry, and in a counted turn.
+//! second queue where it would find nothing else, and in a counted turn.
 //!
 //! **Bounds.** Of [`IN_A_ROW`] + 1 turns of a worker one at least is for the default class, however
 //! many interactive tasks come; of two such turns one takes what is ready or newest, the other by

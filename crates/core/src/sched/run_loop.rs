@@ -40,7 +40,7 @@ use myriad_base::sys::thread::relax;
 
 /// An idle worker looks around for so long before it sleeps.
 pub(crate) const SPIN_US: u64 = 50;
-/// It forces a steal when it has been hungry for so long.
+/// It forces a steal when it has found nothing for so long.
 pub(crate) const FORCE_US: u64 = 10;
 /// One look in so many is for tasks between the ends of the queue. Seldom, for each opens a subtree
 /// before its time: one in three took 40 % more memory in a tree of tasks that wait for messages,
@@ -139,11 +139,11 @@ fn tick(w: Role) -> (Role, bool) {
         if w.tick_count.load(Relaxed).is_multiple_of(4) {
             w = driver::poll_all(w).0;
         }
-        adopt(&w);
+        take_over(&w);
     }
     let long_stuck = others_stuck && w.pool.long_stuck.load(Relaxed);
     if w.shared.deque.should_share() {
-        w.pool.workers.answer(&w.shared, w.deque());
+        w.pool.workers.serve_requests(&w.shared, w.deque());
     }
     match priority::next_task(&w) {
         NextTask::Default => {}
@@ -359,19 +359,19 @@ fn spare_turn(w: Role) -> (Role, bool) {
         monitor::worker_awake();
         return (w, true);
     }
-    let adopted = adopt(&w);
-    (w, adopted)
+    let taken_over = take_over(&w);
+    (w, taken_over)
 }
 
 /// Takes over a ready task of a worker that is stuck (threads mode): it goes on next, as ours.
-pub(super) fn adopt(w: &Worker) -> bool {
-    if !w.shared.ready.is_shared() || !w.pool.any_open() {
+pub(super) fn take_over(w: &Worker) -> bool {
+    if !w.shared.ready.is_shared() || !w.pool.any_takeover() {
         return false;
     }
-    let Some((other, node)) = w.pool.workers.adopt(&w.shared) else { return false };
+    let Some((other, node)) = w.pool.workers.take_over(&w.shared) else { return false };
     Peer::of(other).count_stacks(-1);
     w.count_stacks(1);
-    // SAFETY: `adopt` has taken the node out of the other's queue, for this worker.
+    // SAFETY: `take_over` has taken the node out of the other's queue, for this worker.
     unsafe { w.make_ready(node) };
     true
 }
@@ -401,7 +401,7 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
                 return (w, task);
             }
         }
-        if adopt(&w) {
+        if take_over(&w) {
             return (w, None);
         }
         for victim in workers.others(me) {
@@ -477,7 +477,7 @@ pub(crate) fn steal(w: &Worker, victim: &WorkerShared) -> Option<Runnable> {
     let most = if w.spare { 1 } else { tasks.len() };
     let taken = victim.deque.steal(&mut tasks[..most]);
     if taken == 0 {
-        victim.deque.ask();
+        victim.deque.request();
         return None;
     }
     // Each push looks at our own request: a sleeper that scanned while they were in flight hears of

@@ -58,7 +58,7 @@
 //! [`TaskFlags::STOLEN`]: crate::record::header::TaskFlags::STOLEN
 
 use super::idle::WorkerShared;
-use super::run_loop::{FORCE_US, SPIN_US, adopt, steal_one};
+use super::run_loop::{FORCE_US, SPIN_US, steal_one, take_over};
 use super::worker::{Role, Worker};
 use crate::queue::policy::{Arrival, PolicyQueues};
 use crate::record::header::Kind;
@@ -79,7 +79,7 @@ pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
     let (mut w, mut polled) = (w, false);
     loop {
         let workers = &w.pool.workers;
-        if !w.shared.remote.inbox.is_empty() || workers.stops() || adopt(&w) {
+        if !w.shared.remote.inbox.is_empty() || workers.stops() || take_over(&w) {
             return (w, None);
         }
         let task = find(&w);
@@ -123,7 +123,7 @@ fn last_search(w: &Worker) -> bool {
         || workers.has_interactive()
         || workers.has_background()
         || workers.queues().is_none() && w.pool.has_injected_for_spares()
-        || workers.others(me).any(|other| has_task(w, other) || other.is_open() && other.may_be_relieved())
+        || workers.others(me).any(|other| has_task(w, other) || other.allows_takeover() && other.has_free_ready())
 }
 
 /// Takes a task that is no job from where it may wait.

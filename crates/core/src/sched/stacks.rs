@@ -50,7 +50,7 @@ pub(crate) struct Stacks {
 /// A thread of threads mode, on its own stack.
 #[derive(Debug)]
 pub(crate) struct OsStack {
-    turn: Baton,
+    baton: Baton,
     /// Its place in the idle list before it first runs.
     fresh: Parked,
     /// Above this address there is room.
@@ -58,7 +58,7 @@ pub(crate) struct OsStack {
     /// The system's number of the thread.
     tid: Cell<u32>,
     /// A task of a group runs on it: only its own worker goes on with it.
-    held: AtomicBool,
+    pinned: AtomicBool,
     /// A task on it has had a context, and may have it yet: any worker that goes on with it has to
     /// know.
     contexts: Cell<bool>,
@@ -69,18 +69,18 @@ pub(crate) struct OsStack {
 impl OsStack {
     fn new(w: &Worker) -> OsStack {
         OsStack {
-            turn: Baton::default(),
+            baton: Baton::default(),
             fresh: Parked::new(None),
             floor: Cell::new(usize::MAX),
             tid: Cell::new(0),
-            held: AtomicBool::new(false),
+            pinned: AtomicBool::new(false),
             contexts: Cell::new(false),
             worker: Cell::new(w),
         }
     }
 
     /// On the thread itself, first.
-    fn settle(&self) {
+    fn set_thread(&self) {
         self.floor.set(floor());
         self.tid.set(thread::id());
     }
@@ -174,9 +174,9 @@ impl Stacks {
     /// In threads mode: only its own worker goes on with the calling thread from now on (or, with
     /// `false`, any may). Returns what held before: a task of a group may run on top of another
     /// one, which goes on behind it.
-    pub(crate) fn hold(&self, yes: bool) -> bool {
+    pub(crate) fn set_pinned(&self, yes: bool) -> bool {
         // Relaxed: who looks has found the thread in a queue, which it got into later.
-        self.thread().is_some_and(|me| me.held.swap(yes, Relaxed))
+        self.thread().is_some_and(|me| me.pinned.swap(yes, Relaxed))
     }
 
     /// A task on the running stack has a context. (A fiber has the same worker always.)
@@ -325,9 +325,9 @@ impl Stacks {
         // so it stands. `me` is this thread's own.
         unsafe {
             (*to).worker.set(w);
-            Baton::give(&raw const (*to).turn, Order::Go);
+            Baton::give(&raw const (*to).baton, Order::Go);
             // From here on the worker is another thread's.
-            if (*me).turn.wait() == Order::Exit {
+            if (*me).baton.wait() == Order::Exit {
                 return false;
             }
             (*me).take_role(w);
@@ -389,7 +389,7 @@ impl Stacks {
         let stack = unsafe { self.pop_idle() }.cast::<OsStack>();
         w.count_stacks(-1);
         // SAFETY: an idle thread of ours, which waits.
-        unsafe { Baton::give(&raw const (*stack).turn, Order::Exit) };
+        unsafe { Baton::give(&raw const (*stack).baton, Order::Exit) };
     }
 
     /// Runs the worker's loop until the runtime stops, in fiber mode: from the worker's thread.
@@ -420,10 +420,10 @@ impl Stacks {
 ///
 /// # Safety
 /// `saved` was found in a ready ring that is shared, and the ring's lock is held.
-pub(crate) unsafe fn is_held(saved: *mut u8) -> bool {
+pub(crate) unsafe fn is_pinned(saved: *mut u8) -> bool {
     // SAFETY: the node is in the ring, whose lock is held (this function's contract), so its thread
     // waits to go on, and its `OsStack` is there. (The nodes of models are no threads'.)
-    !cfg!(loom) && unsafe { (*saved.cast::<OsStack>()).held.load(Relaxed) }
+    !cfg!(loom) && unsafe { (*saved.cast::<OsStack>()).pinned.load(Relaxed) }
 }
 
 /// The role of the calling thread, which is one of the runtime.
@@ -448,8 +448,8 @@ fn os_stack_main(w: &'static Peer, stack: *const OsStack) {
     // then, and no box: others write to it meanwhile, by pointers.
     let me = unsafe { &*stack };
     w.pool.enter_thread(w);
-    me.settle();
-    if me.turn.wait() == Order::Go {
+    me.set_thread();
+    if me.baton.wait() == Order::Go {
         me.take_role(w);
         work();
     }
@@ -529,7 +529,7 @@ pub(crate) fn worker_main(w: &'static Peer, run_loop: RunLoop) {
         }
     } else {
         let stack = OsStack::new(w);
-        stack.settle();
+        stack.set_thread();
         w.set_stacks(1);
         stack.take_role(w);
         w.pool.worker_started(Ok(()));

@@ -26,8 +26,8 @@ pub(crate) use locked::{Locked, Supplied, Timers};
 pub(crate) use sleep::SleepState;
 
 use crate::queue::parked::{Parked, Resumable};
-use crate::sched::cancel::cancel_scope::Asked;
 use crate::sched::cancel::cancel_scope::CancelScope;
+use crate::sched::cancel::cancel_scope::DueRequest;
 use crate::sched::pool::Pool;
 use crate::sched::user_code::StoredWaker;
 use crate::sched::wait::Wait;
@@ -197,7 +197,7 @@ impl Timers {
         loop {
             let mut blocked = Blocked::new();
             let locked = self.lock(Some(&w));
-            let more = self.settle(&locked, now, &mut blocked, &mut wakers);
+            let more = self.take_due(&locked, now, &mut blocked, &mut wakers);
             locked.publish_next();
             drop(locked);
             any |= blocked.wake_all(&w);
@@ -210,7 +210,7 @@ impl Timers {
     }
 
     /// Takes out what is due, as long as there is room for wakers. True: there is more.
-    fn settle(&self, locked: &Locked<'_>, now: Instant, blocked: &mut Blocked, wakers: &mut Wakers) -> bool {
+    fn take_due(&self, locked: &Locked<'_>, now: Instant, blocked: &mut Blocked, wakers: &mut Wakers) -> bool {
         let wheel = locked.wheel();
         let mut advanced = false;
         // What is left of the chain that `advance` has returned; what was put back comes before it.
@@ -250,7 +250,7 @@ impl Timers {
                 } else if (*this).fire == FIRE_CANCEL_SCOPE {
                     // Its task removes the timer, under this lock, before it leaves the cancel
                     // scope.
-                    wakers.ask(CancelScope::cancel((*this).data.cast::<CancelScope>()));
+                    wakers.add_request(CancelScope::cancel((*this).data.cast::<CancelScope>()));
                 } else {
                     wakers.add(SleepState::fire((*this).data.cast::<SleepState>()));
                 }
@@ -307,13 +307,13 @@ struct Wakers {
     wakers: [Option<StoredWaker>; BATCH],
     n: usize,
     /// Tasks with a cancel scope whose time is over.
-    asked: [Option<Asked>; BATCH],
+    requests: [Option<DueRequest>; BATCH],
     tasks: usize,
 }
 
 impl Wakers {
     fn new() -> Wakers {
-        Wakers { wakers: [const { None }; BATCH], n: 0, asked: [const { None }; BATCH], tasks: 0 }
+        Wakers { wakers: [const { None }; BATCH], n: 0, requests: [const { None }; BATCH], tasks: 0 }
     }
 
     fn is_full(&self) -> bool {
@@ -329,8 +329,8 @@ impl Wakers {
     }
 
     /// Not while it is full.
-    fn ask(&mut self, asked: Asked) {
-        self.asked[self.tasks] = Some(asked);
+    fn add_request(&mut self, request: DueRequest) {
+        self.requests[self.tasks] = Some(request);
         self.tasks += 1;
     }
 
@@ -341,7 +341,7 @@ impl Wakers {
 
     /// Without the lock: wakers are user code.
     fn wake_all(&mut self, w: Role) -> Role {
-        self.ask_all();
+        self.send_requests();
         let n = std::mem::take(&mut self.n);
         self.wakers[..n].iter_mut().filter_map(Option::take).fold(w, |w, waker| waker.wake_as(w))
     }
@@ -349,14 +349,14 @@ impl Wakers {
     /// Wakes all at the end of a runtime, on whatever thread. True: there were some.
     fn wake_all_at_end(&mut self) -> bool {
         let any = self.any();
-        self.ask_all();
+        self.send_requests();
         let n = std::mem::take(&mut self.n);
         self.wakers[..n].iter_mut().filter_map(Option::take).for_each(StoredWaker::wake);
         any
     }
 
-    fn ask_all(&mut self) {
-        self.asked[..self.tasks].iter_mut().filter_map(Option::take).for_each(Asked::ask);
+    fn send_requests(&mut self) {
+        self.requests[..self.tasks].iter_mut().filter_map(Option::take).for_each(DueRequest::send);
         self.tasks = 0;
     }
 }

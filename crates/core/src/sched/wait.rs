@@ -32,7 +32,7 @@
 //! claims it (Acquire).
 
 use crate::queue::parked::Resumable;
-pub use crate::queue::parked::{End, Parked};
+pub use crate::queue::parked::{CancelFn, Parked};
 pub use crate::queue::reason::WaitReason;
 use crate::sched::cancel::{checkpoint, thread};
 use crate::sched::timers::FIRE_WAIT;
@@ -55,7 +55,7 @@ mod multi;
 #[cfg(all(test, not(loom)))]
 mod test;
 pub use caller::Caller;
-pub use multi::{Both, MultiWait, PollWait};
+pub use multi::{MultiWait, PairClaim, PollWait};
 
 const OPEN: u8 = 0;
 const WOKEN: u8 = 1;
@@ -77,7 +77,7 @@ pub struct Wait {
     polled: bool,
 }
 
-// A wait is known by its node's address: `end_timed`, `end_by`, `node`.
+// A wait is known by its node's address: `end_timed`, `on_cancel`, `node`.
 const _: () = assert!(offset_of!(Wait, node) == 0);
 
 impl Wait {
@@ -94,8 +94,8 @@ impl Wait {
     }
 
     /// Lets a cancellation end the wait, which has no time limit, by taking it off its list: see
-    /// [`End`]. After the wait, [`was_cancelled`](Self::was_cancelled) says so, and the caller, who
-    /// is in no list any more, calls [`arrive`](Self::arrive).
+    /// [`CancelFn`]. After the wait, [`was_cancelled`](Self::was_cancelled) says so, and the
+    /// caller, who is in no list any more, calls [`unwind_if_cancelled`](Self::arrive).
     ///
     /// `end` gets the address of the node, which is that of the wait. What it finds there may be
     /// larger, with the wait first.
@@ -106,9 +106,9 @@ impl Wait {
     /// to, if `end` casts it, and all that `end` reaches from there is alive. The wait has no time
     /// limit, or `end` claims it as the timer does.
     #[inline(always)]
-    pub unsafe fn end_by(&self, end: End) {
+    pub unsafe fn on_cancel(&self, end: CancelFn) {
         debug_assert!(!self.timed);
-        self.node.end.set(Some(end));
+        self.node.cancel_fn.set(Some(end));
     }
 
     /// Lets a cancellation end a timed wait, like its timer: it is over, and its owner takes it off
@@ -117,17 +117,17 @@ impl Wait {
     #[inline]
     pub fn cancellable(self) -> Wait {
         if self.timed {
-            self.node.end.set(Some(Wait::end_timed));
+            self.node.cancel_fn.set(Some(Wait::end_timed));
         }
         self
     }
 
     /// # Safety
-    /// `node` is the first field of a timed [`Wait`] that stands: an [`End`] is called by the home
-    /// of a blocked task, while the task cannot go on.
+    /// `node` is the first field of a timed [`Wait`] that stands: a [`CancelFn`] is called by the
+    /// home of a blocked task, while the task cannot go on.
     unsafe fn end_timed(node: *const Parked) -> bool {
         // SAFETY: set by `cancellable` alone, in the node that is a wait's first field (checked
-        // above); an `End` is called while its wait stands.
+        // above); a `CancelFn` is called while its wait stands.
         unsafe { (*node.cast::<Wait>()).try_claim(CANCELLED) }
     }
 
@@ -140,19 +140,19 @@ impl Wait {
     /// For the end of an operation that waited, when it is off all lists: unwinds if a cancellation
     /// has ended the wait.
     #[inline(always)]
-    pub fn arrive(&self) {
+    pub fn unwind_if_cancelled(&self) {
         if self.was_cancelled() {
-            checkpoint::arrive();
+            checkpoint::unwind_cancelled();
         }
     }
 
-    /// The end of [`arrive`](Self::arrive), for an operation that has left the frame of its wait,
-    /// having found that it [was cancelled](Self::was_cancelled): the higher up the unwinder
-    /// begins, the less it costs (some 0.2 µs for each frame), and the less of the stack it
-    /// touches.
+    /// The end of [`unwind_if_cancelled`](Self::arrive), for an operation that has left the frame
+    /// of its wait, having found that it [was cancelled](Self::was_cancelled): the higher up the
+    /// unwinder begins, the less it costs (some 0.2 µs for each frame), and the less of the stack
+    /// it touches.
     #[inline(always)]
-    pub fn arrive_above() -> ! {
-        checkpoint::arrive()
+    pub fn unwind_cancelled() -> ! {
+        checkpoint::unwind_cancelled()
     }
 
     /// Makes sure that the worker can go on meanwhile. Before anything is published.
@@ -183,14 +183,14 @@ impl Wait {
 
     /// Blocks until woken.
     ///
-    /// A pointer, for an [`End`] reaches what stands behind the wait, which no reference to the
+    /// A pointer, for a [`CancelFn`] reaches what stands behind the wait, which no reference to the
     /// wait covers.
     ///
     /// # Safety
     /// It stands, is prepared, its waiter is published (or will be woken by who has it), it is not
     /// timed, and it is blocked on once, by the task or thread that made it, where that made it:
-    /// not inside a `keep_thread` or a hook that has begun since. If it has an `End`, the pointer
-    /// was made of all that the `End` reaches: `(&raw const whole).cast()`.
+    /// not inside a `keep_thread` or a hook that has begun since. If it has a `CancelFn`, the
+    /// pointer was made of all that the `CancelFn` reaches: `(&raw const whole).cast()`.
     #[inline(always)]
     pub unsafe fn block(this: *const Wait) {
         // SAFETY: it stands, as this function's contract says; what is prepared and published is
@@ -206,7 +206,7 @@ impl Wait {
 
     /// Blocks until woken (true) or until the deadline or a cancellation (false). If false nobody
     /// will wake it, and the caller takes it off the list if it is still there; then calls
-    /// [`arrive`](Self::arrive).
+    /// [`unwind_if_cancelled`](Self::arrive).
     ///
     /// # Safety
     /// The conditions of [`block`](Self::block), on `this`; but the wait is timed.
@@ -277,7 +277,7 @@ impl Wait {
     /// made.
     unsafe fn block_thread_until(this: *const Wait, deadline: Instant) -> bool {
         // SAFETY: it stands in a frame of the caller's; others write what is atomic or in a cell,
-        // or by the caller's own `End`.
+        // or by the caller's own `CancelFn`.
         let wait = unsafe { &*this };
         // SAFETY: the wait is the calling thread's.
         if let Some(woken) = unsafe { thread::block(this.cast(), deadline) } {

@@ -32,7 +32,7 @@ pub(crate) mod dispatch;
 mod role;
 mod unstarted;
 
-use crate::record::create;
+use crate::record::create::KindWord;
 pub(crate) use role::Role;
 
 use super::idle::WorkerShared;
@@ -85,7 +85,7 @@ pub(crate) struct Peer {
     pub tick_count: AtomicU32,
     /// How many tasks have ended on it whose records are in others' frames, and how many contexts.
     /// Written by the worker, read by whoever reads in the record of what it runs.
-    pub frames: AtomicU32,
+    pub frame_version: AtomicU32,
     /// The system's number of the thread that has the role. Written by that thread, read by the
     /// monitor.
     pub thread: std::sync::atomic::AtomicU32,
@@ -145,12 +145,12 @@ pub(crate) struct Worker {
     pub stacks: Stacks,
     /// Free records.
     pub memory: Memory,
-    /// What the [flags](create::flags) of its tasks have in common.
-    pub(crate) flags: u32,
-    /// The flags of records on this worker's stacks.
-    pub stack_flags: u32,
-    /// The flags of records of a [guest's](Kind::GUEST) jobs on this worker's stacks.
-    pub guest_stack_flags: u32,
+    /// What the kind words of its tasks have in common.
+    pub(crate) kind_word: KindWord,
+    /// Of records on this worker's stacks.
+    pub stack_kind_word: KindWord,
+    /// Of records of a [guest's](Kind::GUEST) jobs on this worker's stacks.
+    pub guest_stack_kind_word: KindWord,
     /// Says in a record that its task is blocked here: see `record::position`.
     pub here: usize,
 }
@@ -304,7 +304,7 @@ impl Worker {
             running: Running::nothing(),
             tick_countdown: AtomicU32::new(SELDOM),
             tick_count: AtomicU32::new(0),
-            frames: AtomicU32::new(0),
+            frame_version: AtomicU32::new(0),
             thread: std::sync::atomic::AtomicU32::new(0),
             on_duty: std::sync::atomic::AtomicBool::new(false),
             alone: std::sync::atomic::AtomicIsize::new(0),
@@ -329,9 +329,9 @@ impl Worker {
             bias_owner: Cell::new(None),
             stacks: Stacks::default(),
             memory: Memory::new(),
-            flags: create::flags(Kind(0), pool.number),
-            stack_flags: create::stack_flags(pool.number),
-            guest_stack_flags: create::guest_stack_flags(pool.number),
+            kind_word: KindWord::new(Kind(0), pool.number),
+            stack_kind_word: KindWord::on_stack(pool.number),
+            guest_stack_kind_word: KindWord::guest_on_stack(pool.number),
             here: position::here(home_number),
         };
         Box::leak(Box::new(worker))
@@ -351,7 +351,7 @@ impl Worker {
     pub(crate) fn forget(&self) {
         // Release: `running`, for the Acquire in `name_running`; and before all that becomes of the
         // memory.
-        self.frames.store(self.frames.load(Relaxed).wrapping_add(1), Release);
+        self.frame_version.store(self.frame_version.load(Relaxed).wrapping_add(1), Release);
     }
 
     /// What runs here, or is about to, has a context: from now on tasks are pushed, joined and
@@ -498,7 +498,7 @@ pub(crate) unsafe fn block(w: Option<Role>, node: *const Parked) -> Option<Role>
 ///
 /// # Safety
 /// The node is that of a wait of the calling thread's, which stands. The pointer was made of the
-/// whole wait, which its [`End`](crate::queue::parked::End) looks at.
+/// whole wait, which its [`CancelFn`](crate::queue::parked::CancelFn) looks at.
 pub(crate) unsafe fn block_thread(node: *const Parked) {
     // SAFETY: what `block` asks for is this function's contract.
     if unsafe { crate::sched::cancel::thread::block(node, myriad_base::sys::clock::Instant::NEVER) }.is_some() {
@@ -530,7 +530,7 @@ pub(crate) fn free_record(worker: Option<&Worker>, record: Emptied) {
     unsafe {
         match worker {
             Some(worker) => worker.memory.dealloc(task.as_ptr().cast(), class),
-            None => memory::foreign().dealloc(task.as_ptr().cast(), class),
+            None => memory::global_free_list().dealloc(task.as_ptr().cast(), class),
         }
     }
 }

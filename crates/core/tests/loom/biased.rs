@@ -5,7 +5,7 @@
 
 use super::{SCRIPT, Script};
 use loom::thread;
-use myriad_base::lock::bias_owner::{find, set_sweeps};
+use myriad_base::lock::bias_owner::{find, set_revoke_all};
 use myriad_base::lock::biased::BiasedLock;
 use myriad_base::lock::spin::SpinLock;
 use myriad_base::sys::cell::UnsafeCell;
@@ -27,7 +27,7 @@ impl World {
     /// Both locks biased to this worker (from 1), to bias again after `1 << threshold` acquisitions
     /// in a row.
     fn new(bias: u16, threshold: u8) -> Arc<World> {
-        set_sweeps(false);
+        set_revoke_all(false);
         Arc::new(World {
             locks: std::array::from_fn(|_| BiasedLock::biased_to(bias, threshold)),
             counts: std::array::from_fn(|_| UnsafeCell::new(0)),
@@ -126,9 +126,9 @@ fn rebias() {
 
 /// The owner is inside one lock or the other while another worker, for the one, ends all its
 /// biases, and then finds the other one free.
-fn sweep() {
+fn revoke_all() {
     let w = World::new(1, 4);
-    set_sweeps(true);
+    set_revoke_all(true);
     let other = with(&w, |w| {
         w.count(2, 0);
         w.count(2, 1);
@@ -141,7 +141,7 @@ fn sweep() {
 
 /// One worker ends all biases of the owner, and a third finds an old key in another lock. (Only
 /// then it takes part: two that wait for the owner would not come to an end.)
-fn sweep_seen_by_a_third() {
+fn revoke_all_seen_by_a_third() {
     let w = World::new(1, 4);
     third_party(&w, |w| w.count(1, 1), 1);
 }
@@ -162,7 +162,7 @@ fn bias_while_swept() {
 }
 
 fn third_party(w: &Arc<World>, owner: fn(&World), counts: u32) {
-    set_sweeps(true);
+    set_revoke_all(true);
     let other = with(w, |w| w.count(2, 0));
     let third = {
         let w = w.clone();
@@ -249,17 +249,17 @@ pub static SCRIPTS: &[Script] = &[
         ..SCRIPT
     },
     Script {
-        name: "biased.sweep",
-        run: sweep,
+        name: "biased.revoke_all",
+        run: revoke_all,
         owners: 2,
         bound: (Some(4), Some(5)),
-        mutants: &["sweep-no-heavy", "sweep-no-wait", "settled-always", "sweep-acquire"],
+        mutants: &["revoke-all-no-heavy", "revoke-all-no-wait", "settled-always", "revoke-all-acquire"],
         ..SCRIPT
     },
     Script {
-        name: "biased.sweep_seen_by_a_third",
+        name: "biased.revoke_all_seen_by_a_third",
         threads: 3,
-        run: sweep_seen_by_a_third,
+        run: revoke_all_seen_by_a_third,
         owners: 2,
         foreign: true,
         bound: (Some(3), Some(4)),

@@ -88,7 +88,7 @@ impl World {
         // SAFETY: a node of its own, sent once.
         self.inbox.push(unsafe { Resumable::from_raw(std::ptr::from_ref(&*self.request).cast_mut()) });
     }
-    /// As a primitive's `End`.
+    /// As a primitive's `CancelFn`.
     fn end(&self, wait: usize) -> bool {
         self.locked(|state| {
             let linked = state.linked == Some(wait);

@@ -155,7 +155,7 @@ fn foreign_join() {
     if !header.is_done() {
         let node = Parked::new(None);
         if header.wait((&raw const node).cast_mut().cast()) {
-            // SAFETY: the node stands in this frame, and has no `End`.
+            // SAFETY: the node stands in this frame, and has no `CancelFn`.
             unsafe { block_thread(&raw const node) };
         }
     }

@@ -7,8 +7,9 @@
 //! script itself. Each script names the mutants that it has to catch.
 //!
 //! ```text
-//! deque, sleep, ...   every script of one protocol, without mutants                   scripts/loom.sh
-//! mutants::*          every (script, mutant, meaning), one process each (`plant`)     scripts/mutants.sh
+//! deque, sleep, ...   every script of one protocol, without mutants
+//! scripts/loom.sh mutants::*          every (script, mutant, meaning), one process each (`plant`)
+//! scripts/mutants.sh
 //! ```
 //!
 //! # Rules for scripts
@@ -61,7 +62,7 @@ mod deque;
 mod future;
 mod handoff;
 mod harness;
-mod held;
+mod held_positions;
 mod monitor;
 mod multi;
 mod mutants;
@@ -69,8 +70,8 @@ mod plant;
 mod policy;
 mod pool;
 mod priority_queues;
-mod relief;
 mod sleep;
+mod takeover;
 mod tasks;
 
 use harness::*;
@@ -83,12 +84,12 @@ fn scripts() -> impl Iterator<Item = &'static Script> {
         biased::SCRIPTS,
         completion::SCRIPTS,
         handoff::SCRIPTS,
-        relief::SCRIPTS,
+        takeover::SCRIPTS,
         policy::SCRIPTS,
         future::SCRIPTS,
         multi::SCRIPTS,
         cancel::SCRIPTS,
-        held::SCRIPTS,
+        held_positions::SCRIPTS,
         priority_queues::SCRIPTS,
         monitor::SCRIPTS,
     ]
@@ -132,8 +133,8 @@ fn handoff() {
 }
 
 #[test]
-fn held() {
-    check(held::SCRIPTS);
+fn held_positions() {
+    check(held_positions::SCRIPTS);
 }
 
 #[test]
@@ -152,8 +153,8 @@ fn policies() {
 }
 
 #[test]
-fn relief() {
-    check(relief::SCRIPTS);
+fn takeover() {
+    check(takeover::SCRIPTS);
 }
 
 #[test]

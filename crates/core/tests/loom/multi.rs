@@ -4,7 +4,7 @@ use super::{SCRIPT, Script};
 use crate::api::time::Instant;
 use crate::queue::reason::WaitReason;
 use crate::sched::user_code::StoredWaker;
-use crate::sched::wait::{Both, Caller, MultiWait, PollWait, Wait, Waiter};
+use crate::sched::wait::{Caller, MultiWait, PairClaim, PollWait, Wait, Waiter};
 use loom::thread;
 use myriad_base::lock::biased::BiasedLock;
 use myriad_base::sys::cell::UnsafeCell;
@@ -43,9 +43,9 @@ impl List {
             // SAFETY: it is in the list, under the lock; another's.
             let both = place.as_mut().map(|waiter| unsafe { waiter.claim_with(me) });
             match both {
-                Some(Both::Claimed) => Some(place.take()),
-                Some(Both::MineOver) => Some(None),
-                Some(Both::Over) | None => {
+                Some(PairClaim::Both) => Some(place.take()),
+                Some(PairClaim::SelfOver) => Some(None),
+                Some(PairClaim::OtherOver) | None => {
                     *place = Some(me.waiter());
                     None
                 }
@@ -233,7 +233,7 @@ fn waker_handed_down() {
         if flags2[0].load(SeqCst) {
             // SAFETY: both are alive.
             let both = unsafe { waits2[0].group().waiter().claim_with(waits2[1].group()) };
-            assert_eq!(both, Both::MineOver);
+            assert_eq!(both, PairClaim::SelfOver);
             flags2[1].store(true, SeqCst);
         }
     });

@@ -42,7 +42,7 @@ impl TestPool {
         let (shared, task) = (self.shared(w), self.tasks.get(number));
         task.write();
         if self.deque(w).push(task.unstarted()) {
-            self.workers.answer(shared, self.deque(w));
+            self.workers.serve_requests(shared, self.deque(w));
         }
     }
     /// The same behind all other tasks.
@@ -50,7 +50,7 @@ impl TestPool {
         let (shared, task) = (self.shared(w), self.tasks.get(number));
         task.write();
         if self.deque(w).push_oldest(task.unstarted().into()) {
-            self.workers.answer(shared, self.deque(w));
+            self.workers.serve_requests(shared, self.deque(w));
         }
     }
     /// Pushes without a look at who asks.

@@ -102,13 +102,13 @@ fn stopped() {
 /// takes everything back, and spawns again.
 fn request_cleared() {
     let w = TestPool::new(2, 2);
-    w.shared(0).deque.demand(); // somebody was hungry before
+    w.shared(0).deque.request_reliably(); // somebody asked before
     w.push(0, 1);
     let sleeper = spawn_part(&w, |w| {
         w.workers.sleep(w.shared(1), || None);
         w.find_and_run(1);
     });
-    w.workers.answer(w.shared(0), w.deque(0));
+    w.workers.serve_requests(w.shared(0), w.deque(0));
     while w.pop_and_run(0) {}
     w.spawn(0, 2);
     sleeper.join().unwrap();
@@ -116,13 +116,13 @@ fn request_cleared() {
     w.tasks.assert_all_ran();
 }
 
-/// The same while a hungry thief asks: its request may come after the sleeper's, and must not hide
-/// that one from the spawner who clears both.
+/// The same while a thief that finds nothing asks: its request may come after the sleeper's, and
+/// must not hide that one from the spawner who clears both.
 fn asked_meanwhile() {
     let w = TestPool::new(2, 1);
     let sleeper = spawn_part(&w, |w| _ = w.workers.fall_asleep(w.shared(1)));
-    let thief = spawn_part(&w, |w| w.shared(0).deque.ask());
-    w.workers.answer(w.shared(0), w.deque(0));
+    let thief = spawn_part(&w, |w| w.shared(0).deque.request());
+    w.workers.serve_requests(w.shared(0), w.deque(0));
     w.spawn(0, 1);
     sleeper.join().unwrap();
     thief.join().unwrap();
@@ -218,7 +218,7 @@ fn batch_in_flight() {
         if let Some(task) = room[0].take() {
             let task = task.into_unstarted().expect("a closure");
             if w.deque(2).push(task) && !on("batch-not-asked") {
-                w.workers.answer(w.shared(2), w.deque(2));
+                w.workers.serve_requests(w.shared(2), w.deque(2));
             }
         }
     });
@@ -330,7 +330,7 @@ pub static SCRIPTS: &[Script] = &[
         threads: 3,
         owners: 2,
         bound: (Some(3), Some(4)),
-        mutants: &["ask-by-store"],
+        mutants: &["request-by-store"],
         ..SCRIPT
     },
     Script {
@@ -346,7 +346,7 @@ pub static SCRIPTS: &[Script] = &[
         run: lock_taken,
         owners: 3,
         bound: (Some(3), Some(4)),
-        mutants: &["answer-gives-up"],
+        mutants: &["serve-gives-up"],
         ..SCRIPT
     },
     Script {

@@ -2,7 +2,7 @@
 
 use crate::grain::Grain;
 use crate::unwind::Stop;
-use myriad_core::engine::split::share;
+use myriad_core::engine::split::publish;
 use myriad_core::{cancel, join};
 use std::ops::ControlFlow;
 
@@ -44,7 +44,7 @@ fn go(
     debug_assert!(at < middle, "nothing is split but two numbers or more");
     let grain = grain.for_a_part();
     let near = || {
-        share();
+        publish();
         go(at, middle, grain, piece, stop);
     };
     join(near, || go(middle, to, grain, piece, stop));

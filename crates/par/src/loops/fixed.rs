@@ -1,7 +1,7 @@
 //! Schedules with a fixed number of tasks.
 
 use crate::unwind::Stop;
-use myriad_core::engine::split::share;
+use myriad_core::engine::split::publish;
 use myriad_core::{cancel, join};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -57,7 +57,7 @@ fn fan_out_from(from: usize, to: usize, task: &(impl Fn(usize, &Stop) + Sync), s
     }
     let middle = from + (to - from) / 2;
     let near = || {
-        share();
+        publish();
         fan_out_from(from, middle, task, stop);
     };
     join(near, || fan_out_from(middle, to, task, stop));

@@ -16,7 +16,7 @@
 
 use crate::grain::Grain;
 use crate::unwind::Stop;
-use myriad_core::engine::split::{on_worker, share};
+use myriad_core::engine::split::{on_worker, publish};
 use myriad_core::{cancel, join};
 
 /// Combines the values of leaves `0..count`, at least one.
@@ -86,7 +86,7 @@ where
             return Some((self.op)(left, right?));
         }
         let near = || {
-            share();
+            publish();
             self.go_on(done, at, lo, middle, grain)
         };
         let (left, right) = join(near, || self.node(middle, hi, grain));

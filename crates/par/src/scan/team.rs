@@ -11,7 +11,7 @@ use super::lines::elements_in;
 use crate::grain::Grain;
 use myriad_base::sys::choice::{ticks, ticks_per_us};
 use myriad_base::sys::thread::relax;
-use myriad_core::engine::split::{Hunger, hunger, share, workers};
+use myriad_core::engine::split::{IdleWorkers, idle_workers, publish, workers};
 use myriad_core::engine::wait::Caller;
 use myriad_core::{cancel, join};
 use std::collections::VecDeque;
@@ -132,10 +132,10 @@ pub(super) fn scan_strictly<K: Kernel>(kernel: &K, len: usize) {
 /// Does anybody want some of so many blocks, and is it worth it? For a sleeper, if there are as
 /// many as `for_a_wake`.
 fn is_worth(left: usize, for_a_wake: usize) -> bool {
-    match hunger() {
-        Hunger::None => false,
-        Hunger::Awake => left >= 2,
-        Hunger::Asleep => left >= for_a_wake,
+    match idle_workers() {
+        IdleWorkers::None => false,
+        IdleWorkers::Awake => left >= 2,
+        IdleWorkers::Asleep => left >= for_a_wake,
     }
 }
 
@@ -206,7 +206,7 @@ impl<'a, K: Kernel> Team<'a, K> {
             if self.may_ask() && is_worth(self.blocks - self.next.load(Relaxed).min(self.blocks), WORTH_A_WAKE) {
                 self.asked.fetch_add(1, Relaxed);
                 let near = || {
-                    share();
+                    publish();
                     self.work(state);
                 };
                 join(near, || self.come());

@@ -5,7 +5,7 @@ use super::chan::{Chan, Side};
 use super::entry::Entry;
 use myriad_core::engine::wait::{Caller, Parked, Wait, WaitReason};
 
-/// Stands on the stack of who waits. The wait comes first: see [`Wait::end_by`].
+/// Stands on the stack of who waits. The wait comes first: see [`Wait::on_cancel`].
 #[repr(C)]
 pub(super) struct BlockedEnd<T> {
     pub(super) wait: Wait,
@@ -32,7 +32,7 @@ impl<T> BlockedEnd<T> {
         };
         // SAFETY: the wait is the first field of a `BlockedEnd` for good (checked in `end`), at
         // this side of its channel, which its owner keeps while it waits.
-        unsafe { blocked.wait.end_by(ends) };
+        unsafe { blocked.wait.on_cancel(ends) };
         blocked
     }
 

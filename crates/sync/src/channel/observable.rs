@@ -13,7 +13,7 @@
 use super::entry::{Entry, LINKED, List};
 use super::error::{RecvError, TryRecvError};
 use crate::guarded::Guarded;
-use crate::lock::op::{self, AGAIN, Op, Waiting};
+use crate::lock::op::{self, Op, RETRY, Waiting};
 use crate::select::{Arm, Link};
 use crate::wake_list::WakeList;
 use myriad_base::sys::mutant::on;
@@ -128,7 +128,7 @@ impl<S: Content> Observable<S> {
                     && let Some((entry, waiter)) = unsafe { state.waking.claim_first() }
                 {
                     // SAFETY: the lock is held; what was claimed is ours until `end`.
-                    unsafe { Entry::end(entry, AGAIN) };
+                    unsafe { Entry::end(entry, RETRY) };
                     woken.push(waiter);
                     if on("observable-wakes-one") {
                         state.waking = List::new();
@@ -227,13 +227,13 @@ unsafe impl<R: Cursor> Op for ReadNews<'_, R> {
         self.got.is_some()
     }
 
-    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
+    unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this
         // observable, which is locked.
-        self.observable.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
+        self.observable.locked(caller, |_| unsafe { Entry::set_waiter(entry, waiter) });
     }
 
-    /// Always `AGAIN`: the content says whether there is something.
+    /// Always `RETRY`: the content says whether there is something.
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<()>) -> u8 {
         // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this
         // observable; out of it, it is its owner's, who calls.
@@ -241,7 +241,7 @@ unsafe impl<R: Cursor> Op for ReadNews<'_, R> {
             drop(self.observable.give_up(caller, entry));
             (*entry).reset();
         }
-        AGAIN
+        RETRY
     }
 }
 
@@ -312,7 +312,7 @@ unsafe impl<R: Cursor> Arm for Changed<'_, R> {
             return Some(won);
         }
         // We were woken, by a change: what is new is ours. (Else the select attempts all again.)
-        if was == AGAIN { self.observable.take_or(caller, self.cursor, |_| ()) } else { None }
+        if was == RETRY { self.observable.take_or(caller, self.cursor, |_| ()) } else { None }
     }
 
     fn abandon(&mut self, caller: Caller) {

@@ -374,7 +374,7 @@ impl<T> Receiver<T> {
             if !Wait::block_by(blocked.whole(), deadline) {
                 if wait.was_cancelled() {
                     drop(chan.give_up(caller, at, Side::Receive));
-                    wait.arrive();
+                    wait.unwind_if_cancelled();
                 }
                 return match chan.give_up_late(caller, at, Side::Receive, |state| state.try_lend(entry.slot())) {
                     Received::Done(waiter) => Ok(lent(caller, chan, entry.slot(), waiter).decide(decide)),
@@ -383,7 +383,7 @@ impl<T> Receiver<T> {
                 };
             }
             if entry.state() != DONE {
-                wait.arrive();
+                wait.unwind_if_cancelled();
                 return Err(RecvTimeoutError::Closed);
             }
             Ok(Peeked::new(chan, entry.slot()).decide(decide))

@@ -78,7 +78,7 @@ impl<T> Receiver<T> {
         match came {
             Came::Message(value) => Ok(value),
             Came::Closed => Err(RecvError),
-            Came::Cancelled => Wait::arrive_above(),
+            Came::Cancelled => Wait::unwind_cancelled(),
         }
     }
 
@@ -210,7 +210,7 @@ impl<T> Receiver<T> {
                 Waited::Done => Ok(value.assume_init()),
                 Waited::Timeout => Err(RecvTimeoutError::Timeout),
                 Waited::Closed => Err(RecvTimeoutError::Closed),
-                Waited::Cancelled => Wait::arrive_above(),
+                Waited::Cancelled => Wait::unwind_cancelled(),
             }
         }
     }

@@ -151,7 +151,7 @@ impl<T> Sender<T> {
         // SAFETY: the wait is over and the slot is full (this function's contract), so the entry is
         // its owner's.
         let message = SendError(unsafe { blocked.entry.take() });
-        blocked.wait.arrive();
+        blocked.wait.unwind_if_cancelled();
         message
     }
 

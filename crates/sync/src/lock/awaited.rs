@@ -6,7 +6,7 @@
 //! an entry that is linked stays known to its queue, whatever an attempt does.
 
 use super::op::Op;
-use super::wait_queue::{ALONE, WaitQueue, let_go};
+use super::wait_queue::{ALONE, WaitQueue, release_all};
 use crate::entry::Entry;
 use crate::guarded::Guarded;
 use myriad_base::sys::const_fn;
@@ -37,9 +37,9 @@ impl<S> Awaited<S> {
     }
 
     /// Wakes those whom [`Queued::all`] let go, without the lock.
-    pub(super) fn let_go(&self, all: Option<u64>, outcome: u8) {
+    pub(super) fn release_all(&self, all: Option<u64>, outcome: u8) {
         if let Some(generation) = all {
-            let_go(&self.0, |queued| &mut queued.wait_queue, generation, outcome);
+            release_all(&self.0, |queued| &mut queued.wait_queue, generation, outcome);
         }
     }
 }
@@ -50,7 +50,7 @@ impl<S> Queued<S> {
         self.wait_queue.one()
     }
 
-    /// Those who wait now are to go on: to be followed by [`Awaited::let_go`].
+    /// Those who wait now are to go on: to be followed by [`Awaited::release_all`].
     pub(super) fn all(&mut self) -> Option<u64> {
         (!self.wait_queue.is_empty()).then(|| self.wait_queue.all())
     }
@@ -141,10 +141,10 @@ unsafe impl<A: Attempt> Op for InQueue<'_, A> {
         over
     }
 
-    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
+    unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in this queue, whose lock
         // is held.
-        self.awaited.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
+        self.awaited.locked(caller, |_| unsafe { Entry::set_waiter(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {

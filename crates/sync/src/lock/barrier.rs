@@ -175,7 +175,7 @@ impl Attempt for Arrive {
     }
 
     fn over(&mut self, barrier: &Awaited<BarrierState>) {
-        barrier.let_go(self.all.take(), DONE);
+        barrier.release_all(self.all.take(), DONE);
     }
 
     fn begin(&mut self, state: &mut BarrierState) {

@@ -3,7 +3,7 @@
 use super::mutex::{LockFuture, MutexGuard};
 use super::op::{self, Op, Waiting};
 use super::raw::RawMutex;
-use super::wait_queue::{ALONE, WaitQueue, let_go};
+use super::wait_queue::{ALONE, WaitQueue, release_all};
 use crate::entry::{DONE, Entry};
 use crate::guarded::Guarded;
 use crate::impls::impls;
@@ -222,7 +222,7 @@ impl Condvar {
         let generation =
             self.inner.locked(Caller::get(), |wait_queue| (!wait_queue.is_empty()).then(|| wait_queue.all()));
         if let Some(generation) = generation {
-            let_go(&self.inner, |wait_queue| wait_queue, generation, DONE);
+            release_all(&self.inner, |wait_queue| wait_queue, generation, DONE);
         }
     }
 
@@ -303,10 +303,10 @@ unsafe impl Op for NotifiedWait<'_> {
         self.alone = unsafe { *slot == ALONE };
     }
 
-    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
+    unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in this queue, whose lock
         // is held.
-        self.condvar.inner.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
+        self.condvar.inner.locked(caller, |_| unsafe { Entry::set_waiter(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<u64>) -> u8 {

@@ -40,7 +40,7 @@ impl Countdown {
             **count = count.checked_sub(n).ok_or(**count)?;
             Ok::<_, usize>(if **count == 0 { count.all() } else { None })
         })?;
-        self.0.let_go(all, DONE);
+        self.0.release_all(all, DONE);
         Ok(())
     }
 

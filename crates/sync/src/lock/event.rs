@@ -164,7 +164,7 @@ impl Awaited<EventState> {
             // SAFETY: the waiter was claimed, and is woken once.
             unsafe { caller.wake(waiter) };
         }
-        self.let_go(all, DONE);
+        self.release_all(all, DONE);
     }
 }
 

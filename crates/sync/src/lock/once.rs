@@ -2,7 +2,7 @@
 
 use super::awaited::{Attempt, Awaited, InQueue, Queued};
 use super::error::TimeoutError;
-use super::op::{self, AGAIN, Waiting};
+use super::op::{self, RETRY, Waiting};
 use crate::entry::DONE;
 use crate::impls::impls;
 use crate::limit::Limited;
@@ -79,7 +79,7 @@ impl Drop for Running<'_> {
             runner.all()
         });
         // Not done: each looks again, and one of them may try.
-        once.runner.let_go(all, if then == COMPLETE { DONE } else { AGAIN });
+        once.runner.release_all(all, if then == COMPLETE { DONE } else { RETRY });
     }
 }
 
@@ -353,9 +353,9 @@ impl Attempt for Turn<'_> {
         outcome.is_some()
     }
 
-    /// Always `AGAIN`: what has become of it says the state.
+    /// Always `RETRY`: what has become of it says the state.
     fn give_up(&mut self, _: &mut u64, _: u8) -> u8 {
-        AGAIN
+        RETRY
     }
 }
 

@@ -20,13 +20,13 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 /// Ended by a partner, who has not done it: the owner tries once more.
-pub(crate) const AGAIN: u8 = crate::entry::CLOSED;
+pub(crate) const RETRY: u8 = crate::entry::CLOSED;
 
 /// An operation that may have to wait.
 ///
 /// # Safety
 /// `start` links the entry in the primitive's list, or does not touch it. Whoever takes it out ends
-/// it with [`DONE`] or [`AGAIN`] under the primitive's lock, and wakes its waiter without the lock.
+/// it with [`DONE`] or [`RETRY`] under the primitive's lock, and wakes its waiter without the lock.
 /// After `withdraw` nobody knows it. Once the entry of one who blocks is linked, `start` runs no
 /// user code any more, and does not unwind.
 pub(crate) unsafe trait Op {
@@ -44,8 +44,8 @@ pub(crate) unsafe trait Op {
     /// owner's.
     unsafe fn start(&mut self, caller: Caller, entry: *mut Entry<Self::Slot>, waiter: &mut Option<Waiter>) -> bool;
 
-    /// The wait was ended with `AGAIN`: the next `start` follows.
-    fn again(&mut self) {}
+    /// The wait was ended with `RETRY`: the next `start` follows.
+    fn retry(&mut self) {}
 
     /// A blocking wait was ended with `DONE`; what stands in the entry.
     ///
@@ -60,18 +60,18 @@ pub(crate) unsafe trait Op {
     ///
     /// # Safety
     /// The entry was linked by `start`.
-    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<Self::Slot>, waiter: &mut Option<Waiter>);
+    unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<Self::Slot>, waiter: &mut Option<Waiter>);
 
     /// Ends a wait that was begun: takes the entry out if it is still linked. What has become of
     /// the wait: [`DONE`], also if a partner has decided so and has not come to this entry yet;
-    /// [`AGAIN`]; anything else: nothing was done, and nothing will be. The entry is idle
+    /// [`RETRY`]; anything else: nothing was done, and nothing will be. The entry is idle
     /// afterwards; its slot stays as it is.
     ///
     /// # Safety
     /// The entry was linked by `start`.
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<Self::Slot>) -> u8;
 
-    /// What has become of a wait that was withdrawn, `DONE` or `AGAIN`, is undone or passed on.
+    /// What has become of a wait that was withdrawn, `DONE` or `RETRY`, is undone or passed on.
     /// True: it cannot be, and is done.
     ///
     /// # Safety
@@ -90,7 +90,7 @@ unsafe fn give_up<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>)
     // its owner's, and `undo` hears what `withdraw` said.
     unsafe {
         match op.withdraw(caller, entry) {
-            outcome @ (DONE | AGAIN) => op.undo(outcome, (*entry).slot()),
+            outcome @ (DONE | RETRY) => op.undo(outcome, (*entry).slot()),
             _ => false,
         }
     }
@@ -111,7 +111,7 @@ unsafe fn run_out<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>,
                 }
                 return true;
             }
-            AGAIN => op.again(),
+            RETRY => op.retry(),
             _ => {}
         }
         !fault("no-last-try") && op.start(caller, entry, &mut None)
@@ -119,7 +119,7 @@ unsafe fn run_out<O: Op>(op: &mut O, caller: Caller, entry: *mut Entry<O::Slot>,
 }
 
 /// A wait, its entry and its operation, side by side, so that a cancellation finds all. The wait
-/// comes first: see [`Wait::end_by`].
+/// comes first: see [`Wait::on_cancel`].
 #[repr(C)]
 struct Blocked<O: Op> {
     wait: Wait,
@@ -144,7 +144,7 @@ impl<O: Op> Blocked<O> {
         // SAFETY: the task does not go on before this returns (this function's contract): so the
         // `Blocked` in its frame stands, and the primitive, which the task keeps. The entry was
         // linked by `start`.
-        unsafe { (*(*blocked).op).retarget(Caller::get(), (&raw const (*blocked).entry).cast_mut(), &mut waiter) };
+        unsafe { (*(*blocked).op).set_waiter(Caller::get(), (&raw const (*blocked).entry).cast_mut(), &mut waiter) };
         // The one that came back was the task's.
         waiter.is_some_and(|waiter| !waiter.is_future())
     }
@@ -170,7 +170,7 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
             // SAFETY: the wait is the first field of this `Blocked` (checked in `end`), which
             // stands in this frame until the wait is over; the operation is the caller's, who keeps
             // the primitive.
-            unsafe { wait.end_by(Blocked::<O>::end) };
+            unsafe { wait.on_cancel(Blocked::<O>::end) };
         }
         let prepared = wait.prepare();
         let at = (&raw const blocked.entry).cast_mut();
@@ -192,7 +192,7 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
                 }
                 let done = give_up(&mut *op, caller, at);
                 if !done {
-                    wait.arrive();
+                    wait.unwind_if_cancelled();
                 }
                 return done;
             }
@@ -200,7 +200,7 @@ pub(crate) fn wait<O: Op>(op: &mut O, deadline: Option<Instant>) -> bool {
                 (*op).ended(entry.slot());
                 return true;
             }
-            (*op).again();
+            (*op).retry();
         }
     }
 }
@@ -301,7 +301,7 @@ impl<O: Op> Future for Waiting<O> {
                 IDLE => {}
                 LINKED => {
                     // SAFETY: our own entry, linked by `start`.
-                    unsafe { this.op.retarget(caller, at, &mut waiter) };
+                    unsafe { this.op.set_waiter(caller, at, &mut waiter) };
                     if this.entry.state() == LINKED {
                         return Poll::Pending;
                     }
@@ -311,7 +311,7 @@ impl<O: Op> Future for Waiting<O> {
                 _ => {
                     debug_assert_ne!(state, SKIPPED, "a future has no time limit");
                     this.entry.reset();
-                    this.op.again();
+                    this.op.retry();
                 }
             }
             // SAFETY: the entry is idle; the future is pinned, so it stays where it is, and its

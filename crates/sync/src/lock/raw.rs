@@ -23,7 +23,7 @@
 //! that one before it, each of which a section ends. There is one on its way at a time; unlocking
 //! meanwhile wakes nobody.
 //!
-//! **Invariants**, under the spin lock. `woken`: one whose wait was ended with `AGAIN` has not yet
+//! **Invariants**, under the spin lock. `woken`: one whose wait was ended with `RETRY` has not yet
 //! taken the lock, waited again, or given up; each of these clears it. `contention` is `WAITERS` or
 //! `STARVING` exactly if some wait and not `woken`; `UNCONTENDED` only if nobody waits and not
 //! `woken`. `STARVING`: the first of the list has lost so often.
@@ -45,7 +45,7 @@
 //! `contention`: so memory of a mutex must not be freed because its value says so, but when no
 //! reference to it is left; as the compiler sees to in safe code.
 
-use super::op::{AGAIN, Op};
+use super::op::{Op, RETRY};
 use crate::entry::{DONE, Entry, LINKED, List};
 use myriad_base::lock::spin::SpinLock;
 use myriad_base::sys::atomic::{AtomicBool, AtomicU8, AtomicU16, Ordering::*, Overwrite, Peek, fence};
@@ -279,7 +279,7 @@ impl RawMutex {
                 waiting.notes.woken = first.is_some();
                 waiting.contention.store(RECENT, Relaxed);
                 first.map(|(entry, waiter)| {
-                    Entry::end(entry, AGAIN);
+                    Entry::end(entry, RETRY);
                     waiter
                 })
             }
@@ -453,11 +453,11 @@ unsafe impl Op for Lock<'_> {
         taken
     }
 
-    fn again(&mut self) {
+    fn retry(&mut self) {
         self.competes = true;
     }
 
-    unsafe fn retarget(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
+    unsafe fn set_waiter(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
         self.raw.locked(|_| {
             // SAFETY: `entry` was linked by `start` (this method's contract); if it is linked
             // still, it stays so under the spin lock.

@@ -142,7 +142,7 @@ impl RawRwLock {
         let next = self.locked(|lists| {
             self.word.fetch_add(1, Relaxed);
             self.word.fetch_and(!WRITER, AcqRel);
-            if lists.writers.is_empty() { self.let_in(lists) } else { Next::Nothing }
+            if lists.writers.is_empty() { self.admit(lists) } else { Next::Nothing }
         });
         self.follow(next);
     }
@@ -160,7 +160,7 @@ impl RawRwLock {
                 return Next::Nothing;
             }
             if wrote && lists.outside > 0 {
-                return self.let_in(lists);
+                return self.admit(lists);
             }
             // SAFETY: the spin lock is held.
             if let Some((entry, waiter)) = unsafe { lists.writers.claim_first() } {
@@ -170,7 +170,7 @@ impl RawRwLock {
                 unsafe { Entry::end(entry, DONE) };
                 return Next::Wake(waiter);
             }
-            self.let_in(lists)
+            self.admit(lists)
         });
         self.follow(next);
     }
@@ -183,9 +183,9 @@ impl RawRwLock {
     }
 
     /// Under the spin lock, nobody writes: the readers that wait read from now on.
-    fn let_in(&self, lists: &mut Lists) -> Next {
+    fn admit(&self, lists: &mut Lists) -> Next {
         let n = std::mem::take(&mut lists.outside);
-        self.word.fetch_add(if on("place-held") && n > 0 { n + 1 } else { n }, AcqRel);
+        self.word.fetch_add(if on("writer-entry-held") && n > 0 { n + 1 } else { n }, AcqRel);
         self.still_waiting(lists);
         if n == 0 { Next::Nothing } else { Next::LetIn(lists.readers.all()) }
     }
@@ -197,8 +197,8 @@ impl RawRwLock {
             Next::Wake(waiter) => unsafe { Caller::get().wake(waiter) },
             Next::LetIn(upto) => {
                 WakeList::wake_all(|woken| self.locked(|lists| lists.readers.take(upto, DONE, woken)));
-                if on("place-held") {
-                    // SAFETY: this place was counted in `let_in`.
+                if on("writer-entry-held") {
+                    // SAFETY: this place was counted in `admit`.
                     unsafe { self.leave_read() };
                 }
             }
@@ -237,7 +237,7 @@ impl RawRwLock {
         let word = self.word.load(Acquire);
         // With no reader and no writer, somebody is on the way to hand over.
         let may_read = lists.writers.is_empty() && word & WRITER == 0 && word & READERS != 0;
-        if may_read { self.let_in(lists) } else { Next::Nothing }
+        if may_read { self.admit(lists) } else { Next::Nothing }
     }
 }
 
@@ -264,10 +264,10 @@ unsafe impl Op for Read<'_> {
             })
     }
 
-    unsafe fn retarget(&self, _: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
+    unsafe fn set_waiter(&self, _: Caller, entry: *mut Entry<u64>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this lock,
         // whose spin lock is held.
-        self.0.locked(|_| unsafe { Entry::retarget(entry, waiter) });
+        self.0.locked(|_| unsafe { Entry::set_waiter(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<u64>) -> u8 {
@@ -314,10 +314,10 @@ unsafe impl Op for Write<'_> {
             })
     }
 
-    unsafe fn retarget(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
+    unsafe fn set_waiter(&self, _: Caller, entry: *mut Entry<()>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this lock,
         // whose spin lock is held.
-        self.0.locked(|_| unsafe { Entry::retarget(entry, waiter) });
+        self.0.locked(|_| unsafe { Entry::set_waiter(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, _: Caller, entry: *mut Entry<()>) -> u8 {

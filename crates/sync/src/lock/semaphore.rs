@@ -399,10 +399,10 @@ unsafe impl Op for Acquire<'_> {
         }
     }
 
-    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) {
+    unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<usize>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in a list of this
         // semaphore, whose lock is held.
-        self.semaphore.inner.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
+        self.semaphore.inner.locked(caller, |_| unsafe { Entry::set_waiter(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<usize>) -> u8 {

@@ -156,13 +156,13 @@ impl<K: Hash + Eq, V: Clone> SingleFlight<K, V> {
 /// The works under way, by the hashes of their keys and their own addresses.
 type Works<K, V> = BTreeMap<(u64, usize), UnderWay<K, V>>;
 
-fn place<K, V>(hash: u64, work: &Arc<Work<K, V>>) -> (u64, usize) {
+fn key<K, V>(hash: u64, work: &Arc<Work<K, V>>) -> (u64, usize) {
     (hash, Arc::as_ptr(work).addr())
 }
 
 /// One more caller of some work, if that is still there.
 fn join<K, V>(works: &mut Works<K, V>, hash: u64, work: &Arc<Work<K, V>>) -> Option<Arc<Work<K, V>>> {
-    works.get_mut(&place(hash, work))?.callers += 1;
+    works.get_mut(&key(hash, work))?.callers += 1;
     Some(work.clone())
 }
 
@@ -173,11 +173,11 @@ fn begin<K, V>(
     work: &Arc<Work<K, V>>,
     known: &[Arc<Work<K, V>>],
 ) -> Option<Arc<Work<K, V>>> {
-    let is_known = |there: &(u64, usize)| known.iter().any(|work| place(hash, work) == *there);
+    let is_known = |there: &(u64, usize)| known.iter().any(|work| key(hash, work) == *there);
     if !works.range(of(hash)).all(|(there, _)| is_known(there)) {
         return None;
     }
-    works.insert(place(hash, work), UnderWay { work: UserValue::new(work.clone()), callers: 1 });
+    works.insert(key(hash, work), UnderWay { work: UserValue::new(work.clone()), callers: 1 });
     Some(work.clone())
 }
 
@@ -188,7 +188,7 @@ fn take<K, V>(
     work: &Arc<Work<K, V>>,
     goes: impl FnOnce(&mut UnderWay<K, V>) -> bool,
 ) -> Option<UserValue<Arc<Work<K, V>>>> {
-    let Entry::Occupied(mut there) = works.entry(place(hash, work)) else { return None };
+    let Entry::Occupied(mut there) = works.entry(key(hash, work)) else { return None };
     goes(there.get_mut()).then(|| there.remove().work)
 }
 

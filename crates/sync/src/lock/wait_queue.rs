@@ -45,7 +45,8 @@ impl WaitQueue {
     }
 
     /// For [`Op::withdraw`](super::op::Op::withdraw): takes an entry out that is still linked, with
-    /// its waiter. `DONE` also if its generation was let go, and [`let_go`] has not come to it yet.
+    /// its waiter. `DONE` also if its generation was let go, and [`release_all`] has not come to it
+    /// yet.
     ///
     /// # Safety
     /// `entry` was linked by `join`, in this queue, and is its owner's, who calls; the lock is
@@ -57,8 +58,8 @@ impl WaitQueue {
             let state = (*entry).state();
             let waiter = (state == LINKED).then(|| self.list.remove(entry));
             (*entry).reset();
-            let let_go = *(*entry).slot() < self.generation && !on("let-go-forgotten");
-            (if let_go { DONE } else { state }, waiter)
+            let released = *(*entry).slot() < self.generation && !on("let-go-forgotten");
+            (if released { DONE } else { state }, waiter)
         }
     }
 
@@ -74,7 +75,7 @@ impl WaitQueue {
         }
     }
 
-    /// Those who wait now are to go on: to be followed by [`let_go`], without the lock.
+    /// Those who wait now are to go on: to be followed by [`release_all`], without the lock.
     pub(super) fn all(&mut self) -> u64 {
         self.generation += 1;
         self.generation - 1
@@ -100,6 +101,6 @@ impl WaitQueue {
 
 /// Lets all go who came up to this generation.
 #[cold]
-pub(super) fn let_go<S>(guarded: &Guarded<S>, wait_queue: fn(&mut S) -> &mut WaitQueue, upto: u64, outcome: u8) {
+pub(super) fn release_all<S>(guarded: &Guarded<S>, wait_queue: fn(&mut S) -> &mut WaitQueue, upto: u64, outcome: u8) {
     WakeList::wake_all(|woken| guarded.locked(Caller::get(), |state| wait_queue(state).take(upto, outcome, woken)));
 }

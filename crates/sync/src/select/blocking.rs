@@ -154,7 +154,7 @@ unsafe fn block<A: Arms>(arms: &mut A, order: Order, limit: Option<Instant>) -> 
             return Some(output);
         }
         // Unlinked, and nothing was done.
-        wait.arrive();
+        wait.unwind_if_cancelled();
         // A time has come; perhaps not ours. What is ready now is better than none. (And a channel
         // that was closed before may not have told us yet.) SAFETY: unlinked; no waker.
         if let Some(output) = unsafe { arms.attempt_all(order, caller, None) } {

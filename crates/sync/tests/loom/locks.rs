@@ -540,7 +540,7 @@ pub const SCRIPTS: &[Script] = &[
     script("lock.rwlock_two", rwlock_two, &["read-acquire", "write-acquire", "leave-write"]),
     script("lock.rwlock_reader_leaves", rwlock_reader_leaves, &["leave-read"]),
     script("lock.rwlock_writer_leaves", rwlock_writer_leaves, &["leave-write-slow"]),
-    script("lock.rwlock_writer_holds_nothing", rwlock_writer_holds_nothing, &["place-held"]),
+    script("lock.rwlock_writer_holds_nothing", rwlock_writer_holds_nothing, &["writer-entry-held"]),
     script("lock.rwlock_let_in_and_given_up", rwlock_let_in_and_given_up, &["let-go-forgotten"]),
     script("lock.rwlock_given_up", rwlock_given_up, &[]),
     script("lock.rwlock_times_out", rwlock_times_out, &[]),

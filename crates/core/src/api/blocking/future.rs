@@ -1,10 +1,10 @@
 //! The same as a future.
 
 use crate::runtime::pools;
+use crate::sched::borrower::{Borrower, with_borrower};
 use crate::sched::calls::CallJob;
 use crate::sched::calls::{BLOCKING, ThreadPool};
 use crate::sched::context::inherit::Inherited;
-use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code::{StoredWaker, UserValue};
 use myriad_base::sys::mutex::Mutex;
@@ -66,7 +66,7 @@ where
     T: Send + 'static,
 {
     let shared = Arc::new(SharedCall(Mutex::new(AsyncCall::Running(None))));
-    let to = Lent::to_pool(pools::inside());
+    let to = Borrower::to_pool(pools::inside());
     let data = Box::into_raw(Box::new((f, to, Inherited::new(None), shared.clone()))).cast();
     if let Err(job) = pool.submit(CallJob { run: run_boxed::<F, T>, data }) {
         job.run();
@@ -79,9 +79,10 @@ where
 unsafe fn run_boxed<F: FnOnce() -> T, T>(data: *mut ()) {
     // SAFETY: `data` is the box that `begin_on` has made, and nobody else's (this function's
     // contract).
-    let (f, to, heirloom, shared) = *unsafe { Box::from_raw(data.cast::<(F, Lent, Inherited, Arc<SharedCall<T>>)>()) };
-    lend(to, || {
-        let result = heirloom.run(f);
+    let (f, to, inherited, shared) =
+        *unsafe { Box::from_raw(data.cast::<(F, Borrower, Inherited, Arc<SharedCall<T>>)>()) };
+    with_borrower(to, || {
+        let result = inherited.run(f);
         let before = std::mem::replace(&mut *shared.0.lock(), AsyncCall::Ended(UserValue::new(result)));
         if let AsyncCall::Running(Some(waker)) = before {
             waker.wake();

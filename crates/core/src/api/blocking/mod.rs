@@ -25,11 +25,11 @@ pub(crate) use future::AsyncCall;
 pub use future::{Blocking, blocking_async};
 
 use crate::queue::reason::WaitReason;
+use crate::sched::borrower::{Borrower, with_borrower};
 pub(crate) use crate::sched::calls::works_here;
 use crate::sched::calls::{BLOCKING, CallJob, ThreadPool};
 use crate::sched::cancel::cancel_scope::CancelScope;
 use crate::sched::context::Relocated;
-use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
 use crate::sched::user_code::{self, UserValue};
 use crate::sched::wait::{Parked, Wait, Waiter};
@@ -39,7 +39,7 @@ use myriad_base::sys::mutex::Mutex;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 
-/// A call whose caller waits. The wait comes first: see [`Wait::end_by`].
+/// A call whose caller waits. The wait comes first: see [`Wait::on_cancel`].
 #[repr(C)]
 struct Call<F, T> {
     wait: Wait,
@@ -50,7 +50,7 @@ struct Call<F, T> {
     /// The caller goes on there, with what belongs to it ...
     loan: Relocated,
     /// ... and as itself.
-    caller: Lent,
+    caller: Borrower,
     waiter: UnsafeCell<Option<Waiter>>,
 }
 
@@ -163,13 +163,13 @@ where
     let Some(w) = worker::current() else { return f() };
     // SAFETY: the wait is moved into the `Call` below, as its first field (checked in `pass_on`),
     // before anybody knows it; the call stands in this frame until the wait is over.
-    unsafe { wait.end_by(Call::<F, T>::pass_on) };
+    unsafe { wait.on_cancel(Call::<F, T>::pass_on) };
     let mut call = Call {
         wait,
         asked: Mutex::default(),
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
         result: UnsafeCell::new(None),
-        caller: Lent::to_running(&w),
+        caller: Borrower::to_running(&w),
         loan: Relocated::new(),
         waiter: UnsafeCell::new(None),
     };
@@ -205,7 +205,7 @@ unsafe fn run_call<F: FnOnce() -> T, T>(data: *mut ()) {
     let waiter = unsafe {
         let f = ManuallyDrop::take(&mut *(*call).closure.get());
         let call = &*call;
-        let result = lend(call.caller, || call.loan.run_on_thread(|| call.run_in_region(f)));
+        let result = with_borrower(call.caller, || call.loan.run_on_thread(|| call.run_in_region(f)));
         *call.result.get() = Some(UserValue::new(result.and_then(|result| result)));
         (*call.waiter.get()).take()
     };

@@ -103,7 +103,7 @@ impl GangPermits {
         }
         wait.prepare()?;
         // SAFETY: `leave` compares the address, and reads nothing there.
-        unsafe { wait.end_by(leave) };
+        unsafe { wait.on_cancel(leave) };
         let mut state = locked();
         let want = n.min(state.most);
         let home = worker::current().map(|w| home_of(&w));
@@ -119,7 +119,7 @@ impl GangPermits {
         if wait.was_cancelled() {
             let admitted = locked().admit();
             wake(admitted);
-            wait.arrive();
+            wait.unwind_if_cancelled();
         }
         Ok(GangPermits(want))
     }
@@ -175,8 +175,8 @@ fn address(wait: &Wait) -> usize {
     std::ptr::from_ref(wait).addr()
 }
 
-/// Takes a wait that is cancelled out of the line. (An [`End`](crate::sched::wait::End), which uses
-/// the node's address alone.)
+/// Takes a wait that is cancelled out of the line. (A [`CancelFn`](crate::sched::wait::CancelFn),
+/// which uses the node's address alone.)
 fn leave(node: *const Parked) -> bool {
     let mut state = locked();
     let index = state.line.iter().position(|waiter| waiter.node == node.addr());

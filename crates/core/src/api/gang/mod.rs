@@ -36,8 +36,8 @@ mod test;
 use super::keep_thread::keep_thread;
 use crate::runtime::left::{Told, when_left};
 use crate::runtime::pools;
+use crate::sched::borrower::{Borrower, with_borrower};
 use crate::sched::context::inherit::Inherited;
-use crate::sched::lent::{Lent, lend};
 use crate::sched::unwind::{self, AbortOnUnwind, Payload};
 use crate::sched::user_code::UserValue;
 use crate::sched::wait::foreign;
@@ -240,7 +240,7 @@ fn run(n: usize, f: &(dyn Fn(usize) + Sync)) -> Result<First, GangError> {
         helper.run(Box::new(move || {
             let f = f;
             // SAFETY: this job has not counted itself off.
-            lend(Lent::to_pool(pool), || unsafe { job(i, f.0, inherited, &shared) });
+            with_borrower(Borrower::to_pool(pool), || unsafe { job(i, f.0, inherited, &shared) });
         }));
     }
     // SAFETY: job 0 is this thread's, and has not counted itself off; what it borrows is in this

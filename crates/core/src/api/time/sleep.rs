@@ -52,7 +52,7 @@ pub fn sleep(duration: Duration) {
 #[inline]
 pub fn sleep_until(deadline: Instant) {
     if block_until(deadline) {
-        Wait::arrive_above();
+        Wait::unwind_cancelled();
     }
 }
 

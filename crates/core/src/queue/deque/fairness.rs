@@ -9,7 +9,7 @@ use myriad_base::sys::mutant::on;
 use std::ptr::null_mut;
 
 /// Places that one call of `pop_between` looks at.
-pub(super) const SWEEP: usize = 64;
+pub(super) const PORTION: usize = 64;
 
 impl OwnDeque<'_> {
     /// Adds the *oldest* task, one that nobody claims: a future that lets all others go first.
@@ -35,7 +35,7 @@ impl OwnDeque<'_> {
             break;
         }
         self.light("push-light");
-        self.attention.load(Relaxed) != 0
+        self.steal_request.load(Relaxed) != 0
     }
 
     /// Takes the oldest task. Dearer than `pop`: for fairness, every so many
@@ -75,9 +75,9 @@ impl OwnDeque<'_> {
         let _guard = self.lock();
         let (head, top) = (self.head.load(Relaxed), self.top.load(Relaxed));
         let own = self.half();
-        let (from, end) = own.sweep_from(head, top);
-        for position in from..end.min(from + SWEEP).min(top - 1) {
-            own.sweep.set((position + 1, end));
+        let (from, end) = own.next_range(head, top);
+        for position in from..end.min(from + PORTION).min(top - 1) {
+            own.cursor.set((position + 1, end));
             // As a claim of an older task: under the lock no thief is at work, whatever part the
             // place is in.
             let task = self.slot(position).swap(null_mut(), Relaxed);
@@ -94,8 +94,8 @@ impl OwnDeque<'_> {
 
 impl OwnerHalf {
     /// What the next call of [`pop_between`](OwnDeque::pop_between) looks at, at most.
-    pub(super) fn sweep_from(&self, head: usize, top: usize) -> (usize, usize) {
-        let (from, end) = self.sweep.get();
+    pub(super) fn next_range(&self, head: usize, top: usize) -> (usize, usize) {
+        let (from, end) = self.cursor.get();
         if head <= from && from < end.min(top - 1) { (from, end) } else { (head, top - 1) }
     }
 }

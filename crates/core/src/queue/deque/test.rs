@@ -2,7 +2,7 @@
 //! steals of many tasks, long lives of records. One thread against a simple list; then many
 //! threads, counting.
 
-use super::fairness::SWEEP;
+use super::fairness::PORTION;
 use super::*;
 use crate::queue::records::{Random, TestRecord, pointer, records, runnable, taken, task_ref, unstarted};
 use crate::record::header::TaskFlags;
@@ -73,8 +73,8 @@ impl<'a> Both<'a> {
     fn pop_between(&mut self) {
         let d = self.owner();
         let (head, top) = (d.head.load(Relaxed), d.top.load(Relaxed));
-        let (from, end) = if head < top { d.half().sweep_from(head, top) } else { (0, 0) };
-        let places = (from..end.min(from + SWEEP).min(top.wrapping_sub(1))).map(|i| d.slot(i).load(Relaxed));
+        let (from, end) = if head < top { d.half().next_range(head, top) } else { (0, 0) };
+        let places = (from..end.min(from + PORTION).min(top.wrapping_sub(1))).map(|i| d.slot(i).load(Relaxed));
         let expected = places.filter(|task| !task.is_null()).min_by_key(|&t| self.list.iter().position(|&l| l == t));
         let task = taken(d.pop_between());
         self.list.retain(|&t| t != task);
@@ -138,8 +138,8 @@ impl<'a> Both<'a> {
     }
 }
 
-/// What [`offer`](crate::api::split::offer) asks before it takes the lock, and what it brings
-/// about.
+/// What [`publish_one`](crate::api::split::publish_one) asks before it takes the lock, and what it
+/// brings about.
 #[test]
 fn a_task_is_public_until_it_is_stolen() {
     let records = records(2);
@@ -313,7 +313,7 @@ fn each_task_is_taken_once() {
             s.spawn(move || {
                 let mut room = [const { None }; BATCH];
                 while !drained.load(Relaxed) {
-                    deque.ask();
+                    deque.request();
                     let n = deque.steal(&mut room[..1 + thief * 60]);
                     room[..n].iter_mut().filter_map(Option::take).for_each(take);
                     if n == 0 {

@@ -14,24 +14,24 @@ const SOME: usize = 1024;
 impl Deque {
     /// Asks the owner to publish at its next push.
     #[inline]
-    pub(crate) fn ask(&self) {
-        // A hint only: who relies on being heard (a sleeper) uses `demand`.
-        if self.attention.load(Relaxed) == 0 {
-            if on("ask-by-store") {
-                self.attention.store(1, Relaxed);
+    pub(crate) fn request(&self) {
+        // A hint only: who relies on being heard (a sleeper) uses `request_reliably`.
+        if self.steal_request.load(Relaxed) == 0 {
+            if on("request-by-store") {
+                self.steal_request.store(1, Relaxed);
             } else {
                 // A swap: a store would end the release sequence of a sleeper's demand made since,
                 // and the owner that clears the request would not see that somebody sleeps.
-                self.attention.swap(1, Relaxed);
+                self.steal_request.swap(1, Relaxed);
             }
         }
     }
 
     /// A sleeper's request, which the owner's next push cannot miss.
-    pub(crate) fn demand(&self) {
+    pub(crate) fn request_reliably(&self) {
         // AcqRel read-modify-write: it continues the release sequence of another sleeper's request,
         // and pairs with the Acquire in `take_request`.
-        self.attention.swap(1, ord(AcqRel, "request-release"));
+        self.steal_request.swap(1, ord(AcqRel, "request-release"));
     }
 
     /// The owner clears the request, to look for sleepers next.
@@ -41,16 +41,16 @@ impl Deque {
             self.kept.store(false, Relaxed);
         }
         if on("clear-by-store") {
-            self.attention.store(0, Relaxed);
+            self.steal_request.store(0, Relaxed);
         } else {
             // Acquire: a sleeper's request that we clear shows us its count.
-            self.attention.swap(0, ord(Acquire, "clear-acquire"));
+            self.steal_request.swap(0, ord(Acquire, "clear-acquire"));
         }
     }
 
     /// While anybody sleeps the request stands.
     pub(crate) fn keep_request(&self) {
-        self.attention.swap(1, Relaxed);
+        self.steal_request.swap(1, Relaxed);
     }
 
     /// The ordinary steal: takes the oldest public tasks, at most half of them and at most

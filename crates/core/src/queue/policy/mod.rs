@@ -8,11 +8,11 @@
 //! **Where the seam lies.** Only unstarted tasks and woken futures are concerned. A blocked closure
 //! has a stack, and goes on on its own worker, first come, first served, under every policy.
 //!
-//! **What it costs who does not use it:** nothing. Each push looks at `attention` of its own deque
-//! anyway: does somebody ask for work? Under another policy that word is set for good, so the slow
-//! path of the push (`Worker::answer`) takes the task out of the deque again, at once, and puts it
-//! into the queues. All other steps are in slow paths as well: a deque that is empty (for a pop, a
-//! claim, a thief) and an injector that always says that there may be something
+//! **What it costs who does not use it:** nothing. Each push looks at `steal_request` of its own
+//! deque anyway: does somebody ask for work? Under another policy that word is set for good, so the
+//! slow path of the push (`Worker::answer`) takes the task out of the deque again, at once, and
+//! puts it into the queues. All other steps are in slow paths as well: a deque that is empty (for a
+//! pop, a claim, a thief) and an injector that always says that there may be something
 //! (`Workers::has_injected`).
 //!
 //! **Invariants.** (P1) Between two operations the deque of each worker is empty, and nobody steals

@@ -89,7 +89,7 @@ enum Owner {
 
 /// Whom to ask once the lock is released under which a cancel scope was cancelled.
 #[derive(Debug)]
-pub(crate) struct Asked(Option<(RecordAddress, &'static Peer)>);
+pub(crate) struct DueRequest(Option<(RecordAddress, &'static Peer)>);
 
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -344,7 +344,7 @@ impl CancelScope {
     ///
     /// # Safety
     /// It is alive, by a lock that its task takes before it leaves it.
-    pub(crate) unsafe fn cancel(this: *const CancelScope) -> Asked {
+    pub(crate) unsafe fn cancel(this: *const CancelScope) -> DueRequest {
         // SAFETY: a task leaves the cancel scope under a lock that is held now (this function's
         // contract), so the scope is alive, and the record of its task too, because the task is in
         // it.
@@ -354,10 +354,10 @@ impl CancelScope {
             // After it: who finds the flag looks for the cancel scope.
             (*this).key.flags().fetch_or(TaskFlags::SCOPE_CANCELLED, AcqRel);
             match (*this).owner {
-                Owner::Task { task, home } => Asked(Some((task, home))),
+                Owner::Task { task, home } => DueRequest(Some((task, home))),
                 Owner::Thread(thread) => {
                     (*thread).poke();
-                    Asked(None)
+                    DueRequest(None)
                 }
             }
         }
@@ -372,9 +372,9 @@ impl CancelScope {
     }
 }
 
-impl Asked {
+impl DueRequest {
     /// Makes the task's home look at it.
-    pub(crate) fn ask(self) {
+    pub(crate) fn send(self) {
         if let Some((task, home)) = self.0 {
             request_home(task, home);
         }

@@ -129,7 +129,7 @@ pub(super) unsafe fn enter_held(task: &Header, position: usize, node: *const Par
     // too.)
     let put_off = request::put_off();
     // SAFETY: the node stands, because `task` has not left it (this function's contract), and
-    // `task` is held by this thread: nobody else calls the node's `End`.
+    // `task` is held by this thread: nobody else calls the node's `CancelFn`.
     let ended = unsafe { end(node) };
     if ended {
         held.let_go(Release);
@@ -137,7 +137,7 @@ pub(super) unsafe fn enter_held(task: &Header, position: usize, node: *const Par
         held.give_back(Release);
     }
     if put_off {
-        request::answer_later();
+        request::serve_later();
     }
     ended
 }
@@ -330,9 +330,9 @@ pub(crate) unsafe fn forget_top(w: &Peer, below: CurrentTask) {
 /// the task's position in threads mode), and the owner of the wait cannot go on meanwhile.
 pub(super) unsafe fn end(node: *const Parked) -> bool {
     // SAFETY: the wait stands, and its owner cannot go on (this function's contract), which is when
-    // an `End` may be called; `end_by` vouches for the rest.
+    // a `CancelFn` may be called; `on_cancel` vouches for the rest.
     unsafe {
-        let Some(end) = (*node).end.get() else { return false };
+        let Some(end) = (*node).cancel_fn.get() else { return false };
         let over = end(node);
         if over {
             (*node).cancelled.set(1);
@@ -394,7 +394,7 @@ pub(crate) fn is_cancelled(task: RunsHere<'_>) -> bool {
 fn check_slow(task: RunsHere<'_>) {
     scoped_tasks::check_scope(task);
     if must_end(task.header(), worker::current().is_some_and(|w| w.are_fibers())) {
-        arrive();
+        unwind_cancelled();
     }
 }
 
@@ -402,7 +402,7 @@ fn check_slow(task: RunsHere<'_>) {
 pub(crate) fn check_anywhere() {
     match worker::current() {
         Some(w) => check(&w),
-        None if super::thread::must_end() => arrive(),
+        None if super::thread::must_end() => unwind_cancelled(),
         None => {}
     }
 }
@@ -410,7 +410,7 @@ pub(crate) fn check_anywhere() {
 /// A cancellation arrives: unwinds to whoever catches it. (No frame of its own: the unwinder goes
 /// through each of them twice.)
 #[inline(always)]
-pub(crate) fn arrive() -> ! {
+pub(crate) fn unwind_cancelled() -> ! {
     std::panic::resume_unwind(begin())
 }
 

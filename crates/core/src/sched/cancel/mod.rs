@@ -3,9 +3,9 @@
 pub(crate) mod cancel_scope;
 pub(crate) mod checkpoint;
 pub(crate) mod request;
+mod scan;
 #[allow(unreachable_pub)] // as `sched`
 pub(crate) mod scoped_tasks;
-mod sweep;
 pub(crate) mod thread;
 
 use crate::record::header::{Header, TaskFlags};

@@ -1,5 +1,5 @@
-//! Asking a task's home to look at it; in threads mode, looking at it (see
-//! [`crate::record::position`]).
+//! Requests to a task's home, which deliver a cancellation; in threads mode anybody delivers it
+//! (see [`crate::record::position`]).
 //!
 //! A blocked task goes on only through its home, so only the home can look at a wait without a
 //! race: what it finds blocked stays so until it is done. The request goes through the worker's
@@ -11,7 +11,7 @@
 
 use super::checkpoint::HeldPosition;
 use super::scoped_tasks::ScopedTasks;
-use super::{cancel_scope, checkpoint, sweep};
+use super::{cancel_scope, checkpoint, scan};
 use crate::queue::parked::{Parked, Resumable};
 use crate::record::header::{Header, Kind, TaskFlags};
 use crate::record::position;
@@ -25,25 +25,25 @@ use myriad_base::sys::fence::Fence;
 use myriad_base::sys::mutant::{on, ord};
 use std::cell::RefCell;
 
-/// What a worker is asked.
+/// What a worker is to do.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum RequestKind {
     /// To look at this record; if it is in a frame, among its own.
     Record(RecordAddress),
     /// To look at all frames.
     ScopedTasks,
     /// To look at more of them.
-    Sweep,
+    Scan,
 }
 
 /// A request on its way. The node comes first: the inbox knows it by that.
 #[repr(C)]
 struct Request {
     node: Parked,
-    what: What,
+    kind: RequestKind,
 }
 
-// `serve` finds the whole by the node's address.
+// `receive` finds the whole by the node's address.
 const _: () = assert!(std::mem::offset_of!(Request, node) == 0);
 
 /// Cancels a task for good.
@@ -56,11 +56,11 @@ pub(crate) fn cancel(task: TaskRef<'_>) {
     if task.kind().has(Kind::FUTURE) {
         waker::wake_cancelled(task);
     }
-    ask(task);
+    send_to_home(task);
 }
 
 /// Makes the home of a marked task look at it, wherever that is.
-fn ask(task: TaskRef<'_>) {
+fn send_to_home(task: TaskRef<'_>) {
     let pool = Pool::of_task(task);
     let request = |home| request_home(task.record_address(), home);
     match position::read(task.idx.load(Relaxed)) {
@@ -84,20 +84,20 @@ pub(crate) fn request_home(record: RecordAddress, home: &'static Peer) {
     match record {
         // Its frame is in the list of the worker that it began with.
         RecordAddress::Frame(_) if !home.are_fibers() => {
-            home.pool.all_workers().for_each(|w| send(w, What::Record(record)));
+            home.pool.all_workers().for_each(|w| send(w, RequestKind::Record(record)));
         }
-        _ => send(home, What::Record(record)),
+        _ => send(home, RequestKind::Record(record)),
     }
 }
 
 /// Makes all workers of a runtime look for tasks of cancelled scopes.
 pub(crate) fn request_all(pool: &'static Pool) {
-    pool.all_workers().for_each(|w| send(w, What::ScopedTasks));
+    pool.all_workers().for_each(|w| send(w, RequestKind::ScopedTasks));
 }
 
-/// Are requests to wait? While the caller panics no wait can be ended ([`spares`]), and nobody
-/// would look a second time. The inbox is looked at when the destructors are through (which do not
-/// wait: the contract of fiber mode).
+/// Are requests to wait? While the caller panics no wait can be ended ([`must_not_cancel`]), and
+/// nobody would look a second time. The inbox is looked at when the destructors are through (which
+/// do not wait: the contract of fiber mode).
 fn must_wait(w: &Worker) -> bool {
     w.are_fibers() && cancel_scope::panics_here()
 }
@@ -109,14 +109,14 @@ pub(super) fn serve_now(w: &Worker) {
     }
 }
 
-fn send(to: &'static Peer, what: What) {
+fn send(to: &'static Peer, kind: RequestKind) {
     let me = worker::current();
     if let Some(home) = HomeAccess::threads(to) {
-        return answer(home, what);
+        return serve(home, kind);
     }
     match me.as_deref() {
-        Some(w) if std::ptr::eq(w.as_static(), to) && !must_wait(w) => answer(HomeAccess::here(w), what),
-        w => post(to, what, w.map(|w| &**w)),
+        Some(w) if std::ptr::eq(w.as_static(), to) && !must_wait(w) => serve(HomeAccess::here(w), kind),
+        w => post(to, kind, w.map(|w| &**w)),
     }
 }
 
@@ -160,8 +160,8 @@ impl<'a> HomeAccess<'a> {
 }
 
 /// Puts a request into a worker's inbox. `me` is the calling worker.
-fn post(to: &'static Peer, what: What, me: Option<&Peer>) {
-    let request = Box::into_raw(Box::new(Request { node: Parked::new(None), what }));
+fn post(to: &'static Peer, kind: RequestKind, me: Option<&Peer>) {
+    let request = Box::into_raw(Box::new(Request { node: Parked::new(None), kind }));
     let fence = me.map_or(Fence::foreign(), |w| w.shared.deque.fence);
     // SAFETY: a request's node of our own, in no list, for that worker, which frees it.
     unsafe { to.shared.workers.send(&to.shared, Resumable::from_raw(request.cast()), &fence) };
@@ -173,29 +173,29 @@ fn post(to: &'static Peer, what: What, me: Option<&Peer>) {
 /// `node` is one that [`post`] has sent, and has come out of the inbox once; the caller is the
 /// worker `w`.
 #[cold]
-pub(crate) unsafe fn serve(w: &Worker, node: *mut Parked) {
+pub(crate) unsafe fn receive(w: &Worker, node: *mut Parked) {
     // SAFETY: `post` has sent this node (this function's contract), so it is the first field of a
     // boxed `Request`, which the inbox has given to us alone.
-    let what = unsafe { Box::from_raw(node.cast::<Request>()) }.what;
-    answer(HomeAccess::here(w), what);
+    let kind = unsafe { Box::from_raw(node.cast::<Request>()) }.kind;
+    serve(HomeAccess::here(w), kind);
 }
 
 thread_local! {
-    /// What is to be answered after what is being answered on this thread.
-    static LATER: RefCell<Option<Vec<(&'static Peer, What)>>> = const { RefCell::new(None) };
+    /// What is to be served after what is being served on this thread.
+    static LATER: RefCell<Option<Vec<(&'static Peer, RequestKind)>>> = const { RefCell::new(None) };
 }
 
 /// Looks at the list. `None`: the thread is about to end, and has none any more.
-fn later<R>(f: impl FnOnce(&mut Option<Vec<(&'static Peer, What)>>) -> R) -> Option<R> {
+fn later<R>(f: impl FnOnce(&mut Option<Vec<(&'static Peer, RequestKind)>>) -> R) -> Option<R> {
     LATER.try_with(|later| f(&mut later.borrow_mut())).ok()
 }
 
-/// Answers a request, and those that come of it one after the other: a join passes its cancellation
+/// Serves a request, and those that come of it one after the other: a join passes its cancellation
 /// on, and joins may be a hundred thousand deep, on as many stacks.
-fn answer(home: HomeAccess<'_>, what: What) {
+fn serve(home: HomeAccess<'_>, kind: RequestKind) {
     let nested = later(|later| match later {
         Some(later) => {
-            later.push((home.peer(), what));
+            later.push((home.peer(), kind));
             true
         }
         None => {
@@ -206,23 +206,23 @@ fn answer(home: HomeAccess<'_>, what: What) {
     if nested == Some(true) {
         return;
     }
-    // (In a destructor of a thread-local there is no list any more: all is answered at once.)
-    answer_one(home, what);
-    answer_later();
+    // (In a destructor of a thread-local there is no list any more: all is served at once.)
+    serve_one(home, kind);
+    serve_later();
 }
 
-/// What is asked from now on is answered by [`answer_later`], if the result is true; if not,
+/// What is sent from now on is served by [`serve_later`], if the result is true; if not,
 /// somebody further up does it.
 ///
-/// For who holds a task's position: to answer takes the lock of a list of frames, and who has that
-/// waits for positions.
+/// For who holds a task's position: to serve a request takes the lock of a list of frames, and who
+/// has that waits for positions.
 pub(super) fn put_off() -> bool {
-    // (Not in a model: all its threads are one, and nobody asks there.)
+    // (Not in a model: all its threads are one, and nobody sends one there.)
     !cfg!(loom) && later(|later| later.is_none() && later.insert(Vec::new()).is_empty()) == Some(true)
 }
 
-/// Answers what was put off, until there is nothing more.
-pub(super) fn answer_later() {
+/// Serves what was put off, until there is nothing more.
+pub(super) fn serve_later() {
     loop {
         let next = later(|later| {
             let next = later.as_mut().and_then(Vec::pop);
@@ -231,46 +231,46 @@ pub(super) fn answer_later() {
             }
             next
         });
-        let Some(Some((w, what))) = next else { return };
+        let Some(Some((w, kind))) = next else { return };
         if let Some(home) = HomeAccess::threads(w) {
-            answer_one(home, what);
+            serve_one(home, kind);
             continue;
         }
-        // (In fiber mode a thread has one worker for good: the one whose request `answer` has put
+        // (In fiber mode a thread has one worker for good: the one whose request `serve` has put
         // on the list of the calling thread.)
         match worker::current() {
-            Some(me) if std::ptr::eq(me.as_static(), w) => answer_one(HomeAccess::here(&me), what),
-            me => post(w, what, me.as_deref().map(|me| &**me)),
+            Some(me) if std::ptr::eq(me.as_static(), w) => serve_one(HomeAccess::here(&me), kind),
+            me => post(w, kind, me.as_deref().map(|me| &**me)),
         }
     }
 }
 
-fn answer_one(home: HomeAccess<'_>, what: What) {
+fn serve_one(home: HomeAccess<'_>, kind: RequestKind) {
     let scoped = &home.peer().scoped;
-    match (what, home.own()) {
-        (What::Record(RecordAddress::Heap(task)), Some(w)) => deliver(w, task.header()),
-        (What::Record(RecordAddress::Heap(task)), None) => deliver_anywhere(task.header()),
-        (What::Record(RecordAddress::Frame(task)), _) => ScopedTasks::deliver_to(home, task),
-        (What::ScopedTasks, None) => ScopedTasks::each_cancelled(home),
-        (What::ScopedTasks, Some(w)) => {
-            scoped.begin_sweep();
-            if !scoped.sweep.asked.get() {
-                go_on_sweeping(w);
+    match (kind, home.own()) {
+        (RequestKind::Record(RecordAddress::Heap(task)), Some(w)) => deliver(w, task.header()),
+        (RequestKind::Record(RecordAddress::Heap(task)), None) => deliver_anywhere(task.header()),
+        (RequestKind::Record(RecordAddress::Frame(task)), _) => ScopedTasks::deliver_to(home, task),
+        (RequestKind::ScopedTasks, None) => ScopedTasks::each_cancelled(home),
+        (RequestKind::ScopedTasks, Some(w)) => {
+            scoped.begin_scan();
+            if !scoped.scan.requested.get() {
+                continue_scan(w);
             }
         }
-        (What::Sweep, Some(w)) => go_on_sweeping(w),
+        (RequestKind::Scan, Some(w)) => continue_scan(w),
         // What a runtime in fiber mode has left: there is nothing to be found.
-        (What::Sweep, None) => scoped.sweep.asked.set(false),
+        (RequestKind::Scan, None) => scoped.scan.requested.set(false),
     }
 }
 
-/// Goes on with the sweep; asks this worker, in fiber mode, for the rest, if there is any. No other
-/// request for a sweep of it is in its inbox.
-fn go_on_sweeping(w: &Worker) {
-    let more = sweep::sweep(w);
-    w.scoped.sweep.asked.set(more);
+/// Goes on with the scan; sends this worker, in fiber mode, a request for the rest, if there is
+/// any. No other request for a scan of it is in its inbox.
+fn continue_scan(w: &Worker) {
+    let more = scan::scan(w);
+    w.scoped.scan.requested.set(more);
     if more {
-        post(w.as_static(), What::Sweep, Some(w));
+        post(w.as_static(), RequestKind::Scan, Some(w));
     }
 }
 
@@ -285,7 +285,7 @@ pub(super) fn deliver(w: &Worker, mut task: &Header) {
             Position::Waits(home, node) if home == w.home_number => {
                 let node: *const Parked = node.cast();
                 let key = cancel_scope::Key::of(task);
-                if !cancel_scope::is_cancelled(key) || spares(task) {
+                if !cancel_scope::is_cancelled(key) || must_not_cancel(task) {
                     return;
                 }
                 // SAFETY: the record says that its task is blocked here, so it is: this worker
@@ -334,7 +334,7 @@ pub(super) fn deliver_held(mut held: HeldPosition<'_>) {
             Position::Waits(_, node) => {
                 let node: *const Parked = node.cast();
                 // SAFETY: the task is held, so it is alive, and so is the node at which it waits.
-                let ends = unsafe { !spares_thread(extent, &*node) && checkpoint::end(node) };
+                let ends = unsafe { !must_not_cancel_thread(extent, &*node) && checkpoint::end(node) };
                 break ends.then_some(node);
             }
             Position::Under(_, other) => {
@@ -360,14 +360,14 @@ pub(super) fn deliver_held(mut held: HeldPosition<'_>) {
     }
 }
 
-/// As `spares`, in threads mode.
-fn spares_thread(extent: cancel_scope::Extent, node: &Parked) -> bool {
+/// As `must_not_cancel`, in threads mode.
+fn must_not_cancel_thread(extent: cancel_scope::Extent, node: &Parked) -> bool {
     checkpoint::nothing_unwinds() || extent.leaves_panic(node.panicking.get() != 0)
 }
 
 /// Must this wait not be ended, because its thread is panicking? (A panic in a destructor then
 /// would abort.)
-fn spares(task: &Header) -> bool {
+fn must_not_cancel(task: &Header) -> bool {
     if checkpoint::nothing_unwinds() {
         return true;
     }

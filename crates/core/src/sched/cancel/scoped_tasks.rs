@@ -12,7 +12,7 @@
 //! threads mode under a lock, by anybody.
 
 use super::request::HomeAccess;
-use super::sweep::Sweep;
+use super::scan::Scan;
 use super::{checkpoint, request};
 use crate::record::current::{CurrentTask, RunsHere};
 use crate::record::header::{Header, TaskFlags};
@@ -33,7 +33,7 @@ use std::ptr::null_mut;
 pub struct ScopedTasks {
     first: UnsafeCell<*mut Frame>,
     lock: Mutex<()>,
-    pub(super) sweep: Sweep,
+    pub(super) scan: Scan,
 }
 
 // SAFETY: owner only, or under the lock.
@@ -41,7 +41,7 @@ unsafe impl Sync for ScopedTasks {}
 
 impl Default for ScopedTasks {
     fn default() -> Self {
-        ScopedTasks { first: UnsafeCell::new(null_mut()), lock: Mutex::new(()), sweep: Sweep::default() }
+        ScopedTasks { first: UnsafeCell::new(null_mut()), lock: Mutex::new(()), scan: Scan::default() }
     }
 }
 
@@ -162,7 +162,7 @@ impl ScopedTasks {
             let list = &w.scoped;
             let _guard = list.lock(w);
             let Links { next, prev, .. } = *Frame::links(this);
-            list.sweep.leaves(this, next);
+            list.scan.leaves(this, next);
             if !next.is_null() {
                 (*Frame::links(next)).prev = prev;
             }
@@ -240,7 +240,7 @@ impl ScopedTasks {
     }
 
     /// Marks the tasks of cancelled scopes, and looks at all that are marked: in threads mode,
-    /// where a wait costs microseconds anyway. In fiber mode it is the [sweep](super::sweep) that
+    /// where a wait costs microseconds anyway. In fiber mode it is the [scan](super::scan) that
     /// does it.
     pub(super) fn each_cancelled(home: HomeAccess<'_>) {
         let list = &home.peer().scoped;

@@ -84,7 +84,7 @@ impl Thread {
 ///
 /// # Safety
 /// The node is that of a wait of the calling thread's, which stands. The pointer was made of the
-/// whole wait, which its [`End`](crate::queue::parked::End) looks at.
+/// whole wait, which its [`CancelFn`](crate::queue::parked::CancelFn) looks at.
 pub(crate) unsafe fn block(node: *const Parked, deadline: Instant) -> Option<bool> {
     if cfg!(loom) || THREAD.try_with(|thread| thread.regions.get()).unwrap_or(0) == 0 {
         return None;
@@ -102,7 +102,7 @@ pub(crate) unsafe fn block(node: *const Parked, deadline: Instant) -> Option<boo
 
 /// # Safety
 /// The node is that of a wait of the calling thread's, which stands. The pointer was made of the
-/// whole wait, which its [`End`](crate::queue::parked::End) looks at.
+/// whole wait, which its [`CancelFn`](crate::queue::parked::CancelFn) looks at.
 unsafe fn sleep(node: *const Parked, deadline: Instant) -> bool {
     // SAFETY: the wait stands.
     let parker = unsafe { &(*node).parker };

@@ -6,14 +6,14 @@
 //! | the child is | it waits | and is found by |
 //! |---|---|---|
 //! | a closure | in the last word of the record, which is one class larger for it | `run`, which is [`run_closure`] |
-//! | a closure in a frame | in a word of the frame behind the header | the same, and the flag `HEIR` |
+//! | a closure in a frame | in a word of the frame behind the header | the same, and the flag `INHERITED` |
 //! | a future | as between two polls | the same: [`super::future`] |
 //!
 //! So those that inherit nothing need no field for it, and no test when they begin.
 
 use super::generator::Generator;
 use super::{Context, UnusedContext, end, enter, find, future, with_own};
-use crate::record::create;
+use crate::record::create::{self, KindWord};
 use crate::record::header::{Ended, Header, Kind, Mode, Run};
 use crate::record::memory::{self, CLASSES, UNIT};
 use crate::record::task::{Created, NewFuture, TaskRef, Unheld};
@@ -24,7 +24,7 @@ use std::ptr::null_mut;
 
 impl Context {
     /// A context for a child of this task; `None` if there is nothing to inherit.
-    fn heir(&self, w: Option<&Worker>) -> Option<UnusedContext> {
+    fn for_child(&self, w: Option<&Worker>) -> Option<UnusedContext> {
         let bindings = self.with_bindings(|bindings| bindings.clone());
         let fork = self.with_rng(|rng| rng.as_mut().map(Generator::fork));
         if bindings.is_none() && fork.is_none() {
@@ -44,14 +44,15 @@ impl Context {
 }
 
 /// A context for a child of whatever calls, if there is something to inherit.
-fn heir(w: Option<&Worker>) -> Option<UnusedContext> {
+fn inherited(w: Option<&Worker>) -> Option<UnusedContext> {
     // SAFETY: what `find` returns is the caller's own context, or null.
-    unsafe { find().as_ref() }?.heir(w)
+    unsafe { find().as_ref() }?.for_child(w)
 }
 
-/// A context for a child, as [`heir`] makes it; with a seed, one with a generator of that seed.
-fn heir_with(w: Option<&Worker>, seed: Option<u64>) -> Option<UnusedContext> {
-    let context = heir(w);
+/// A context for a child, as [`inherited`] makes it; with a seed, one with a generator of that
+/// seed.
+fn inherited_with(w: Option<&Worker>, seed: Option<u64>) -> Option<UnusedContext> {
+    let context = inherited(w);
     let Some(seed) = seed else { return context };
     let context = context.unwrap_or_else(|| Context::fresh(w, null_mut()));
     context.with_rng(|rng| *rng = Some(Generator::from_seed(seed)));
@@ -74,7 +75,7 @@ unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
 #[cold]
 pub(crate) fn closure(w: Option<&Worker>, task: Created, seed: Option<u64>) -> Created {
     assert!(!task.header().kind().has(Kind::ON_STACK), "a record in a frame cannot be moved");
-    let Some(context) = heir_with(w, seed) else { return task };
+    let Some(context) = inherited_with(w, seed) else { return task };
     let class = task.header().kind().class();
     let old = task.into_raw();
     // SAFETY: nobody else knows the record (`Created`), so the closure may be moved; it is in
@@ -105,7 +106,7 @@ unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Hea
                 &here.memory
             }
             None => {
-                foreign = memory::foreign();
+                foreign = memory::global_free_list();
                 &*foreign
             }
         };
@@ -113,7 +114,10 @@ unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Hea
         let (before, after) = (std::mem::offset_of!(Header, kind), std::mem::offset_of!(Header, idx));
         let (from, to) = (old.cast::<u8>(), new.cast::<u8>());
         to.copy_from_nonoverlapping(from, before);
-        create::write_flags(new, create::flags((*old).kind().flags().of_class(class + 1), (*old).runtime()));
+        create::write_kind_word(
+            new,
+            KindWord::new((*old).kind().without_class().of_class(class + 1), (*old).runtime()),
+        );
         to.add(after).copy_from_nonoverlapping(from.add(after), (class + 1) * UNIT - after);
         memory.dealloc(old.cast(), class);
         new
@@ -147,7 +151,7 @@ unsafe fn begin(record: *mut Header, context: UnusedContext, mode: Mode) -> Ende
 /// Gives a future what it inherits from whatever calls; with a seed, a generator of its own.
 #[cold]
 pub(crate) fn future(w: Option<&Worker>, task: NewFuture, seed: Option<u64>) -> Unheld {
-    if let Some(context) = heir_with(w, seed) {
+    if let Some(context) = inherited_with(w, seed) {
         context.set_record(task.address());
         // SAFETY: the future was never queued, is known to nobody but the caller, and has no
         // context (`NewFuture`, which ends here).
@@ -166,7 +170,7 @@ unsafe impl Send for Inherited {}
 impl Inherited {
     /// With a seed, there is a generator of its own too.
     pub(crate) fn new(seed: Option<u64>) -> Inherited {
-        Inherited(heir_with(worker::current().as_deref(), seed))
+        Inherited(inherited_with(worker::current().as_deref(), seed))
     }
 
     /// Makes the call, there. Its task-locals are its own.
@@ -210,13 +214,13 @@ fn run_here<T>(context: Option<UnusedContext>, w: Role, f: impl FnOnce() -> T) -
 #[cold]
 pub(crate) fn nested(w: Option<&Worker>, task: Created) -> Created {
     assert!(task.header().kind().has(Kind::ON_STACK), "a record in a frame has a word for its context");
-    let Some(context) = heir(w) else { return task };
+    let Some(context) = inherited(w) else { return task };
     let record = task.into_raw();
     // SAFETY: nobody else knows the record (`Created`); behind the header of a record in a frame, a
     // `StackTask`'s, there is a word for the context.
     unsafe {
         context.wait_for(TaskRef::from_raw(record), run_nested);
-        (*record).kind.set((*record).kind().and(Kind::HEIR));
+        (*record).kind.set((*record).kind().and(Kind::INHERITED));
         record.add(1).cast::<*mut Context>().write(context.into_raw());
         Created::from_raw(record)
     }
@@ -238,7 +242,7 @@ pub(crate) unsafe fn enter_nested(w: &Worker, record: *mut Header) {
     // SAFETY: the record is claimed and the caller's (this function's contract); the flag says that
     // `nested` has written the word behind the header, a context that has not begun.
     unsafe {
-        if (*record).kind().has(Kind::HEIR) {
+        if (*record).kind().has(Kind::INHERITED) {
             enter(w, context_behind(record));
         }
     }

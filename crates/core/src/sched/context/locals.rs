@@ -4,7 +4,7 @@ use std::any::Any;
 use std::mem::{ManuallyDrop, needs_drop};
 
 /// What a key finds.
-pub(super) enum Found<T> {
+pub(super) enum Lookup<T> {
     /// The value. It stands still until the task's end.
     Value(*const T),
     /// It has been dropped: the task is at its end.
@@ -32,18 +32,18 @@ impl Locals {
     /// The value of this key. (Its type is asked for too: addresses of what is no `static` are not
     /// unique.)
     #[inline]
-    pub(super) fn find<T: 'static>(&self, key: usize) -> Found<T> {
+    pub(super) fn find<T: 'static>(&self, key: usize) -> Lookup<T> {
         for slot in self.0.iter().filter(|slot| slot.key == key) {
             match &slot.value {
-                None => return Found::Buried,
+                None => return Lookup::Buried,
                 Some(value) => {
                     if let Some(value) = value.downcast_ref::<T>() {
-                        return Found::Value(value);
+                        return Lookup::Value(value);
                     }
                 }
             }
         }
-        Found::Nothing
+        Lookup::Nothing
     }
 
     /// The value's address is taken when its box is in the list: to move a box says that nobody

@@ -142,7 +142,7 @@ impl Context {
     fn fresh(w: Option<&Worker>, record: *mut Header) -> UnusedContext {
         let context = match w {
             Some(w) => w.memory.alloc(CLASS),
-            None => memory::foreign().alloc(CLASS),
+            None => memory::global_free_list().alloc(CLASS),
         };
         let context = context.cast::<Context>();
         // SAFETY: fresh memory of this size. Not a value as a whole: `head.untouched` stays as it
@@ -172,7 +172,7 @@ impl Context {
             (&raw mut (*this).locals).drop_in_place();
             match w {
                 Some(w) => w.memory.dealloc(this.cast(), CLASS),
-                None => memory::foreign().dealloc(this.cast(), CLASS),
+                None => memory::global_free_list().dealloc(this.cast(), CLASS),
             }
         }
     }
@@ -288,11 +288,11 @@ pub(crate) fn find_or_make() -> *mut Context {
 
 /// For the running task, which has none.
 fn make(w: &Worker) -> *mut Context {
-    adopt(w, Context::fresh(Some(w), null_mut()))
+    attach(w, Context::fresh(Some(w), null_mut()))
 }
 
 /// The running task, which has none, gets this context.
-fn adopt(w: &Worker, context: UnusedContext) -> *mut Context {
+fn attach(w: &Worker, context: UnusedContext) -> *mut Context {
     context.set_record(w.running_record().cast_mut());
     enter(w, context)
 }

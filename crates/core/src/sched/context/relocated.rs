@@ -7,7 +7,7 @@
 //! time.
 
 use super::generator::Generator;
-use super::{Context, UnusedContext, adopt, end, end_if_empty, enter, make, whole, with_own};
+use super::{Context, UnusedContext, attach, end, end_if_empty, enter, make, whole, with_own};
 use crate::record::current::CurrentTask;
 use crate::record::header::Header;
 use crate::sched::pool::number_in;
@@ -130,7 +130,7 @@ impl Relocated {
         let rng = self.rng.take();
         become_(word);
         if let Some(made) = self.made.take() {
-            adopt(&here(), made);
+            attach(&here(), made);
         }
         if rng.is_some() {
             // SAFETY: the running task's context, which had a generator before.

@@ -1,6 +1,6 @@
 //! Task-locals.
 
-use super::locals::Found;
+use super::locals::Lookup;
 use super::{Context, find, find_or_make};
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -152,9 +152,9 @@ impl<T: Send + 'static> LocalKey<T> {
         if !context.is_null() {
             // SAFETY: what `find` returns is the caller's own context.
             match unsafe { (*context).with_locals(|locals| locals.find::<T>(self.key())) } {
-                Found::Value(value) => return Ok((context, value)),
-                Found::Buried => return Err(AccessError),
-                Found::Nothing => {}
+                Lookup::Value(value) => return Ok((context, value)),
+                Lookup::Buried => return Err(AccessError),
+                Lookup::Nothing => {}
             }
         }
         self.first_use(init)
@@ -173,9 +173,9 @@ impl<T: Send + 'static> LocalKey<T> {
         let context_ref = unsafe { &*context };
         match context_ref.with_locals(|locals| locals.find::<T>(key)) {
             // The first one made stays, for it may be in use.
-            Found::Value(first) => Ok((context, first)),
-            Found::Buried => Err(AccessError),
-            Found::Nothing => {
+            Lookup::Value(first) => Ok((context, first)),
+            Lookup::Buried => Err(AccessError),
+            Lookup::Nothing => {
                 let inserted = context_ref.with_locals(|locals| locals.insert(key, value));
                 Ok((context, inserted.expect("it was put there")))
             }

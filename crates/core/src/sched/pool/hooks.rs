@@ -5,7 +5,7 @@
 //! of them is to unwind, or to be set aside, because of a name: what is called waits as a thread
 //! that is no worker does, and a panic stops here.
 
-use crate::sched::lent::{Lent, lend};
+use crate::sched::borrower::{Borrower, with_borrower};
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code;
 use crate::sched::worker::{self, set_current};
@@ -53,7 +53,7 @@ impl ThreadHooks {
         unsafe { set_current(None) };
         IN_HOOK_OF_GLOBAL.set(before || self.global);
         // What it spawns goes to the global runtime.
-        let result = lend(Lent::NOTHING, || user_code::call(f));
+        let result = with_borrower(Borrower::NOTHING, || user_code::call(f));
         IN_HOOK_OF_GLOBAL.set(before);
         // SAFETY: the role that the thread had. Only a wait gives a role away, and the thread had
         // none.

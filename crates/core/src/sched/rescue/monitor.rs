@@ -2,7 +2,7 @@
 //! ([`crate::sched::rescue::watch`]).
 //!
 //! ```text
-//!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `relief` says
+//!  every 10 ms while a worker is awake (2 ms while ready tasks wait): what each runtime's `Watch` says
 //!  all workers of all runtimes sleep: sleeps without a time limit, until one wakes up, or a thread
 //!  ends and is to be joined
 //! ```

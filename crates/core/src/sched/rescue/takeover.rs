@@ -1,20 +1,20 @@
-//! Relief: going on with the ready tasks of a worker that is stuck in a task. Threads mode only.
+//! Takeover: going on with the ready tasks of a worker that is stuck in a task. Threads mode only.
 //!
 //! ```text
-//!  monitor: open = true; HEAVY; ready tasks? -> wake a helper
-//!  helper (any worker with nothing to do): open? -> under the ring's lock: inbox into the ring,
+//!  monitor: allows_takeover = true; HEAVY; ready tasks? -> wake a helper
+//!  helper (any worker with nothing to do): allows_takeover? -> under the ring's lock: inbox into the ring,
 //!          take one; give it *its own* role
-//!  waker:   push on the inbox; LIGHT (or on the ring, under its lock); open? sleepers? -> wake one
-//!  sleeper: sleepers+1; sleeping=1; HEAVY; anybody open and ready? -> do not sleep
+//!  waker:   push on the inbox; LIGHT (or on the ring, under its lock); allows_takeover? sleepers? -> wake one
+//!  sleeper: sleepers+1; sleeping=1; HEAVY; a takeover, and a task ready? -> do not sleep
 //! ```
 //! In threads mode a blocked task is a parked OS thread, and a worker is a role that threads hand
 //! to each other. So a helper gives such a thread its own role: the task goes on, on its own
 //! thread, as the helper's; the stuck thread keeps the role of the stuck worker. In fiber mode a
-//! blocked task is a stack that only its home's thread may run: nothing is opened there.
+//! blocked task is a stack that only its home's thread may run: there are no takeovers.
 //!
 //! **Invariants.** Each ready node is taken once: by the swap of the inbox, or under the ring's
-//! lock. Whoever is opened need not *be* stuck: all this is right at any time, opening only says
-//! when it is worth while.
+//! lock. Whose tasks are taken over need not *be* stuck: all this is right at any time; the flag
+//! only says when it is worth while.
 //!
 //! **Taken before its thread has parked.** A helper may take a node whose task is still on its way
 //! to hand its worker's role over. The node has the thread's address from the start
@@ -22,11 +22,11 @@
 //! ([`myriad_base::stack::threads`]): it hands over the old role, finds its turn, and goes on with
 //! the new one.
 //!
-//! Tests: `tests/loom/relief.rs`.
+//! Tests: `tests/loom/takeover.rs`.
 
 use crate::queue::parked::Resumable;
 use crate::sched::idle::{WorkerShared, Workers};
-use crate::sched::stacks::is_held;
+use crate::sched::stacks::is_pinned;
 use myriad_base::sys::atomic::Ordering::*;
 use myriad_base::sys::fence::{Fence, heavy};
 use myriad_base::sys::mutant::on;
@@ -35,8 +35,8 @@ use std::time::Duration;
 impl WorkerShared {
     /// May others go on with its ready tasks?
     #[inline(always)]
-    pub(crate) fn is_open(&self) -> bool {
-        self.remote.open.load(Relaxed)
+    pub(crate) fn allows_takeover(&self) -> bool {
+        self.remote.allows_takeover.load(Relaxed)
     }
 
     /// Is a blocked task of it ready? For its own last look before it sleeps.
@@ -50,36 +50,36 @@ impl WorkerShared {
 
     /// Could another worker go on with one? (Perhaps, if the inbox is not empty; who tries moves it
     /// to the ring.)
-    pub(crate) fn may_be_relieved(&self) -> bool {
+    pub(crate) fn has_free_ready(&self) -> bool {
         !self.remote.inbox.is_empty()
-            || self.ready.is_shared() && !on("sleep-no-ring") && self.ready.locked(|ring| ring.has_free(is_held))
+            || self.ready.is_shared() && !on("sleep-no-ring") && self.ready.locked(|ring| ring.has_free(is_pinned))
     }
 
     /// Takes a ready task of this worker, for another one; those of groups
     /// stay ([`crate::task::Group`]).
     pub(crate) fn take_ready(&self) -> Option<Resumable> {
-        if !self.may_be_relieved() {
+        if !self.has_free_ready() {
             return None;
         }
         self.ready.locked(|ring| {
-            let node = ring.pop_free(is_held);
+            let node = ring.pop_free(is_pinned);
             if node.is_some() {
                 return node;
             }
             self.remote.inbox.take(|node| ring.push(node));
-            ring.pop_free(is_held)
+            ring.pop_free(is_pinned)
         })
     }
 
     /// In threads mode: one of this worker's tasks is ready.
     ///
-    /// No fence: a monitor that opens us, or a sleeper, looks at the ring under its lock, before
-    /// our push (then the lock shows us what it did before) or after it.
+    /// No fence: a monitor that sets our flag, or a sleeper, looks at the ring under its lock,
+    /// before our push (then the lock shows us what it did before) or after it.
     ///
     /// The worker goes on with it, or lets another do so.
     pub(crate) fn push_ready(&self, node: Resumable) {
         self.ready.locked(|ring| ring.push(node));
-        if self.is_open() {
+        if self.allows_takeover() {
             self.workers.tell_helper();
         }
     }
@@ -87,14 +87,14 @@ impl WorkerShared {
 
 impl Workers {
     /// A worker is stuck: its ready tasks are for all from now on. True: it has some.
-    pub(crate) fn open(&self, shared: &WorkerShared) -> bool {
-        shared.remote.open.store(true, Relaxed);
-        if !on("open-no-heavy") {
-            // Pairs with a waker's light fence: its push against our look, its look at `open`
+    pub(crate) fn allow_takeover(&self, shared: &WorkerShared) -> bool {
+        shared.remote.allows_takeover.store(true, Relaxed);
+        if !on("takeover-no-heavy") {
+            // Pairs with a waker's light fence: its push against our look, its look at the flag
             // against our store.
             heavy();
         }
-        let ready = shared.may_be_relieved();
+        let ready = shared.has_free_ready();
         if ready {
             self.tell_helper();
         }
@@ -102,11 +102,11 @@ impl Workers {
     }
 
     /// It is well again.
-    pub(crate) fn close(&self, shared: &WorkerShared) {
-        shared.remote.open.store(false, Relaxed);
+    pub(crate) fn end_takeover(&self, shared: &WorkerShared) {
+        shared.remote.allows_takeover.store(false, Relaxed);
     }
 
-    /// A task of an open worker is ready: somebody goes on with it.
+    /// A task is ready of a worker that allows takeovers: somebody goes on with it.
     #[cold]
     #[inline(never)]
     pub(crate) fn tell_helper(&self) {
@@ -118,8 +118,8 @@ impl Workers {
     /// Takes a ready task of a worker that is stuck, and says whose it was.
     #[cold]
     #[inline(never)]
-    pub(crate) fn adopt(&self, me: &WorkerShared) -> Option<(&'static WorkerShared, Resumable)> {
-        self.others(me).filter(|other| other.is_open()).find_map(|other| {
+    pub(crate) fn take_over(&self, me: &WorkerShared) -> Option<(&'static WorkerShared, Resumable)> {
+        self.others(me).filter(|other| other.allows_takeover()).find_map(|other| {
             let node = other.take_ready()?;
             Some((other, node))
         })
@@ -140,8 +140,8 @@ impl Workers {
         heavy();
         let stays = !me.has_ready() && !self.stops() && !on_duty();
         // It may have been woken, as a sleeper, for something that it does not do any more.
-        let busy =
-            self.has_injected() || self.others(me).any(|m| m.deque.is_busy() || m.is_open() && m.may_be_relieved());
+        let busy = self.has_injected()
+            || self.others(me).any(|m| m.deque.is_busy() || m.allows_takeover() && m.has_free_ready());
         if busy && self.has_sleepers() {
             self.wake_one();
         }

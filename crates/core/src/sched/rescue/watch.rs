@@ -5,40 +5,43 @@
 //! awake and has not moved for [`THRESHOLD`] is *stuck*: it computes, or it waits in the system. A
 //! worker that recurses through `join`, or runs the tasks of a scope at its end, comes to no loop
 //! for long either. But its deque moves, or the task on top of its stack is another one each time,
-//! and what is in the deque is its own business: it counts as stuck after [`LONG`] only.
+//! and what is in the deque is its own business: it counts as stuck after [`BUSY_THRESHOLD`] only.
 //!
 //! **Who moves helps.** At each look of its own, as long as somebody is stuck, a worker takes from
 //! those who are (`sched::run_loop`): a ready task in threads mode, timers that are due, and, once
-//! no worker has come to be stuck for [`CALM`], one task that has not begun. (Each such task may
-//! block in the same lock, and take a thread: where a thousand did, and each who moved began one
-//! more, all 256 spares stood in that lock and none was left for the lock's owner.) Also a spare
-//! that is off duty, and one that has something to do: a task that polls with `yield_now` may be
-//! all that it ever does, and what it polls for may wait behind a worker that is stuck. Such a
+//! no worker has come to be stuck for [`CALM_AFTER`], one task that has not begun. (Each such task
+//! may block in the same lock, and take a thread: where a thousand did, and each who moved began
+//! one more, all 256 spares stood in that lock and none was left for the lock's owner.) Also a
+//! spare that is off duty, and one that has something to do: a task that polls with `yield_now` may
+//! be all that it ever does, and what it polls for may wait behind a worker that is stuck. Such a
 //! worker moves, so it counts as one that runs here, and no spare comes. (Only jobs of guests wait
 //! for one that may begin them.)
 //!
-//! **What is done.** In threads mode a stuck worker is *opened*: others go on with its ready tasks
-//! (`rescue::takeover`). Everything else that waits behind it (unstarted tasks, timers) any worker
-//! takes that has nothing to do. If there is none, and something waits, *spare* workers go on duty:
+//! **What is done.** In threads mode the ready tasks of a stuck worker are *taken over*: others go
+//! on with them (`rescue::takeover`). Everything else that waits behind it (unstarted tasks,
+//! timers) any worker takes that has nothing to do. If there is none, and something waits, *spare*
+//! workers go on duty:
 //!
 //! - for each worker that waits in the system one, so that as many run as the runtime has workers;
 //! - beside workers that compute, one more at once, the next when all that are awake have been in
-//!   one task for [`LONG`], then for twice as long each time. More running threads than workers are
-//!   not what was asked for; none at all may let what waits wait for ever. Where there are jobs of
-//!   guests (`sched::spare`), the first of them comes after [`LONG`] too: a task that it begins may
-//!   call the guest, and then has a number above the others.
+//!   one task for [`BUSY_THRESHOLD`], then for twice as long each time. More running threads than
+//!   workers are not what was asked for; none at all may let what waits wait for ever. Where there
+//!   are jobs of guests (`sched::spare`), the first of them comes after [`BUSY_THRESHOLD`] too: a
+//!   task that it begins may call the guest, and then has a number above the others.
 //!
-//! When nobody has been stuck for [`CALM`] all spares go off duty: they run what they have begun
-//! and rest. If more run than should, because some came back, as many spares go off duty at once.
+//! When nobody has been stuck for [`CALM_AFTER`] all spares go off duty: they run what they have
+//! begun and rest. If more run than should, because some came back, as many spares go off duty at
+//! once.
 //!
 //! **Kept tasks.** A worker whose turns are short keeps a lone task that it has woken
 //! (`OwnDeque::push_woken`), and nobody is woken for it. If the worker has not come to its loop at
-//! the next look ([`QUICK`] later, where others sleep), the task is for others, and one of them is
-//! woken.
+//! the next look ([`READY_THRESHOLD`] later, where others sleep), the task is for others, and one
+//! of them is woken.
 //!
-//! **Open for a while.** A worker that has got out of a lock is likely to be in the next one soon:
-//! it stays open for [`CALM`], in which wakers tell helpers at once. A thousand tasks that each
-//! block with the same lock held so take milliseconds and not a threshold for each.
+//! **Takeovers last for a while.** A worker that has got out of a lock is likely to be in the next
+//! one soon: for [`CALM_AFTER`] more its tasks may be taken over, and wakers tell helpers at once.
+//! A thousand tasks that each block with the same lock held so take milliseconds and not a
+//! threshold for each.
 //!
 //! **Errors in judgement** are harmless: a worker that the system has not let run looks stuck;
 //! helping it is right at any time.
@@ -61,13 +64,13 @@ pub(crate) const THRESHOLD: Duration = Duration::from_millis(10);
 /// Both, while workers are stuck and blocked tasks of theirs are ready: one of them may be the
 /// owner of the lock. (Not for tasks that have not begun, of which each might be stuck in its turn:
 /// 150 threads for a lock that is only contended.)
-const QUICK: Duration = Duration::from_millis(2);
+const READY_THRESHOLD: Duration = Duration::from_millis(2);
 /// So long after the last one was stuck all is well again.
-pub(crate) const CALM: Duration = Duration::from_millis(100);
+pub(crate) const CALM_AFTER: Duration = Duration::from_millis(100);
 /// One whose deque moves is stuck after so long; and between the first two extra workers.
-pub(crate) const LONG: Duration = Duration::from_secs(1);
+pub(crate) const BUSY_THRESHOLD: Duration = Duration::from_secs(1);
 /// Between two looks, if all who are awake have been waiting in the system for long.
-const LONGEST: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// Spares that begin at one look, at most: each is a thread to start.
 const AT_ONCE: usize = 16;
 
@@ -79,7 +82,7 @@ pub(super) struct Watch {
     workers: usize,
     on_stuck: OnStuck,
     reports: Reports,
-    seen: Vec<Seen>,
+    histories: Vec<WorkerHistory>,
     /// When a worker was stuck last.
     last_stuck: Option<Instant>,
     /// When a worker that moved was found stuck last.
@@ -101,7 +104,7 @@ pub(super) struct Watch {
 
 /// What it knows of a worker.
 #[derive(Clone, Copy)]
-struct Seen {
+struct WorkerHistory {
     tick_count: u32,
     /// It has not moved since.
     since: Instant,
@@ -113,8 +116,8 @@ struct Seen {
     /// It is stuck, and waits in the system.
     blocked: bool,
     told: bool,
-    /// When it was stuck last, if it is open.
-    open: Option<Instant>,
+    /// When it was stuck last, if it allows takeovers.
+    takeover: Option<Instant>,
     /// Where the search in its deque goes on, for a task that a spare may begin.
     looked: usize,
 }
@@ -140,10 +143,20 @@ struct ScanResult {
     released: bool,
 }
 
-impl Seen {
+impl WorkerHistory {
     /// It has moved.
-    fn new(tick_count: u32, at: (usize, usize), now: Instant, open: Option<Instant>) -> Seen {
-        Seen { tick_count, since: now, at, at_since: now, stuck: false, blocked: false, told: false, open, looked: 0 }
+    fn new(tick_count: u32, at: (usize, usize), now: Instant, takeover: Option<Instant>) -> WorkerHistory {
+        WorkerHistory {
+            tick_count,
+            since: now,
+            at,
+            at_since: now,
+            stuck: false,
+            blocked: false,
+            told: false,
+            takeover,
+            looked: 0,
+        }
     }
 }
 
@@ -156,7 +169,7 @@ impl Watch {
             workers: config.workers,
             on_stuck: config.stuck.clone(),
             reports: Reports::default(),
-            seen: Vec::new(),
+            histories: Vec::new(),
             last_stuck: None,
             newly_stuck: None,
             last_ready: None,
@@ -206,16 +219,16 @@ impl Watch {
     ///
     /// Spares are on duty only after somebody was stuck; off duty they give up their idle threads.
     pub(super) fn sleeps(&self) -> bool {
-        let all_closed = self.seen.iter().all(|seen| seen.open.is_none());
-        self.pool.workers.all_sleep() && self.last_stuck.is_none() && all_closed && !self.pool.threads_leave()
+        let none_taken_over = self.histories.iter().all(|history| history.takeover.is_none());
+        self.pool.workers.all_sleep() && self.last_stuck.is_none() && none_taken_over && !self.pool.threads_leave()
     }
 
     /// The runtime ends. (What is left of it may hold functions of the user: it is dropped under no
     /// lock.)
     pub(super) fn end(&mut self) {
         let all = self.pool.workers.all();
-        for (seen, shared) in self.seen.iter_mut().zip(all) {
-            Self::close(self.pool, seen, shared);
+        for (history, shared) in self.histories.iter_mut().zip(all) {
+            Self::end_takeover(self.pool, history, shared);
             shared.remote.stuck.store(false, Relaxed);
         }
         self.pool.any_stuck.store(false, Relaxed);
@@ -225,17 +238,17 @@ impl Watch {
     /// Looks at all workers, and does what is to be done. When to look again; `None`: when a worker
     /// wakes up.
     pub(super) fn scan(&mut self, now: Instant) -> Option<Duration> {
-        let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM);
-        let threshold = if recent(self.last_ready) { QUICK } else { THRESHOLD };
+        let recent = |last: Option<Instant>| last.is_some_and(|last| now - last < CALM_AFTER);
+        let threshold = if recent(self.last_ready) { READY_THRESHOLD } else { THRESHOLD };
         let mut found = ScanResult::default();
         for (i, &shared) in self.pool.workers.all().iter().enumerate() {
-            if self.seen.len() == i {
-                self.seen.push(Seen::new(0, (0, 0), now, None));
+            if self.histories.len() == i {
+                self.histories.push(WorkerHistory::new(0, (0, 0), now, None));
             }
             self.scan_worker(i, shared, now, threshold, &mut found);
         }
-        // Who moves takes from those at its next look: `Workers::open` has a fence for the ready
-        // tasks; what has not begun needs none.
+        // Who moves takes from those at its next look: `Workers::allow_takeover` has a fence for
+        // the ready tasks; what has not begun needs none.
         self.pool.any_stuck.store(found.stuck > 0, Relaxed);
         if found.newly {
             self.newly_stuck = Some(now);
@@ -260,7 +273,7 @@ impl Watch {
             if found.ready {
                 self.last_ready = Some(now);
             }
-            self.help(now, &found);
+            self.send_help(now, &found);
         }
         if recent(self.last_stuck) {
             self.take_off_duty(found.running.saturating_sub(self.workers + self.extras));
@@ -272,10 +285,10 @@ impl Watch {
         // Nobody runs, and nothing waits: what comes now comes from outside, and a sleeper or the
         // next look finds it.
         let quiet = found.running == 0 && !found.waits;
-        self.pause = if quiet { (self.pause * 2).min(LONGEST) } else { THRESHOLD };
+        self.pause = if quiet { (self.pause * 2).min(LONGEST_PAUSE) } else { THRESHOLD };
         self.pool.reap();
         let soon = recent(self.last_ready) || found.kept && found.sleepers > 0;
-        (!self.sleeps()).then_some(if soon { QUICK } else { self.pause })
+        (!self.sleeps()).then_some(if soon { READY_THRESHOLD } else { self.pause })
     }
 
     fn scan_worker(
@@ -286,21 +299,21 @@ impl Watch {
         threshold: Duration,
         found: &mut ScanResult,
     ) {
-        let (seen, w) = (&mut self.seen[i], Peer::of(shared));
+        let (history, w) = (&mut self.histories[i], Peer::of(shared));
         if shared.remote.dead.load(Relaxed) {
             return;
         }
         let sleeping = shared.remote.sleeping.word.load(Acquire);
         let tick_count = w.tick_count.load(Relaxed);
         let at = (shared.deque.position(), w.running.get().addr());
-        if sleeping != 0 || tick_count != seen.tick_count {
+        if sleeping != 0 || tick_count != history.tick_count {
             found.kept |= sleeping == 0 && shared.deque.keeps_task();
-            *seen = Seen::new(tick_count, at, now, seen.open);
+            *history = WorkerHistory::new(tick_count, at, now, history.takeover);
         } else {
             found.released |= shared.deque.release_kept();
-            if at != seen.at {
-                (seen.at, seen.at_since, seen.told) = (at, now, false);
-                seen.stuck &= now - seen.since >= LONG;
+            if at != history.at {
+                (history.at, history.at_since, history.told) = (at, now, false);
+                history.stuck &= now - history.since >= BUSY_THRESHOLD;
             }
         }
         if sleeping == 0 {
@@ -308,18 +321,18 @@ impl Watch {
             w.request_tick();
         }
         found.sleepers += usize::from(sleeping == ASLEEP);
-        let duration = now - seen.at_since;
-        let stands = |seen: &Seen| duration >= threshold && (seen.stuck || !moves(shared));
-        let before = seen.stuck;
-        seen.stuck = sleeping == 0 && (now - seen.since >= LONG || stands(seen));
-        found.newly |= seen.stuck && !before;
-        if shared.remote.stuck.load(Relaxed) != seen.stuck {
-            shared.remote.stuck.store(seen.stuck, Relaxed);
+        let duration = now - history.at_since;
+        let stands = |history: &WorkerHistory| duration >= threshold && (history.stuck || !moves(shared));
+        let before = history.stuck;
+        history.stuck = sleeping == 0 && (now - history.since >= BUSY_THRESHOLD || stands(history));
+        found.newly |= history.stuck && !before;
+        if shared.remote.stuck.load(Relaxed) != history.stuck {
+            shared.remote.stuck.store(history.stuck, Relaxed);
         }
-        seen.blocked = false;
-        if !seen.stuck {
-            if seen.open.is_some_and(|last| now - last >= CALM) {
-                Self::close(self.pool, seen, shared);
+        history.blocked = false;
+        if !history.stuck {
+            if history.takeover.is_some_and(|last| now - last >= CALM_AFTER) {
+                Self::end_takeover(self.pool, history, shared);
             }
             found.running += usize::from(sleeping == 0);
         } else {
@@ -327,30 +340,31 @@ impl Watch {
             // Where the system does not say, it is worse to let work wait than to run too much at a
             // time.
             let blocked = thread::is_blocked(w.thread.load(Relaxed)).unwrap_or(true);
-            seen.blocked = blocked;
+            history.blocked = blocked;
             found.blocked += usize::from(blocked);
             found.running += usize::from(!blocked);
-            found.waits |= self.pool.waits_behind(shared, &mut seen.looked);
+            found.waits |= self.pool.waits_behind(shared, &mut history.looked);
             if shared.ready.is_shared() {
-                let ready = if seen.open.is_none() {
-                    self.pool.open.fetch_add(1, Relaxed);
-                    self.pool.workers.open(shared)
+                let ready = if history.takeover.is_none() {
+                    self.pool.takeovers.fetch_add(1, Relaxed);
+                    self.pool.workers.allow_takeover(shared)
                 } else {
-                    shared.may_be_relieved()
+                    shared.has_free_ready()
                 };
-                seen.open = Some(now);
+                history.takeover = Some(now);
                 found.waits |= ready;
                 found.ready |= ready;
             }
         }
-        if sleeping == 0 && !seen.told && self.on_stuck.after().is_some_and(|after| duration >= after.max(THRESHOLD)) {
+        if sleeping == 0 && !history.told && self.on_stuck.after().is_some_and(|after| duration >= after.max(THRESHOLD))
+        {
             let running = self.pool.name_running(w);
             // If it has moved meanwhile this is another task. And between tasks it is the system
             // that does not let it run.
             if let Some((name, location)) = running
                 && w.tick_count.load(Acquire) == tick_count
             {
-                seen.told = true;
+                history.told = true;
                 self.reports.push(Stuck {
                     runtime: self.pool.config().name.clone(),
                     worker: shared.index,
@@ -364,24 +378,24 @@ impl Watch {
         }
     }
 
-    /// Have all workers stood still in the system for [`LONG`], one of them in a task that is no
-    /// job of a guest? (Whatever spares do: a task that one of them has begun may run until the
-    /// rescue has come.)
+    /// Have all workers stood still in the system for [`BUSY_THRESHOLD`], one of them in a task
+    /// that is no job of a guest? (Whatever spares do: a task that one of them has begun may run
+    /// until the rescue has come.)
     fn stands_still(&self, now: Instant) -> bool {
-        let workers = self.seen.iter().zip(self.pool.regular_workers());
-        workers.clone().all(|(seen, _)| seen.blocked && now - seen.at_since >= LONG)
+        let workers = self.histories.iter().zip(self.pool.regular_workers());
+        workers.clone().all(|(history, _)| history.blocked && now - history.at_since >= BUSY_THRESHOLD)
             && workers.into_iter().any(|(_, w)| self.pool.runs_task(w))
     }
 
-    fn close(pool: &Pool, seen: &mut Seen, shared: &WorkerShared) {
-        if seen.open.take().is_some() {
-            pool.workers.close(shared);
-            pool.open.fetch_sub(1, Relaxed);
+    fn end_takeover(pool: &Pool, history: &mut WorkerHistory, shared: &WorkerShared) {
+        if history.takeover.take().is_some() {
+            pool.workers.end_takeover(shared);
+            pool.takeovers.fetch_sub(1, Relaxed);
         }
     }
 
     /// Something waits behind a stuck worker.
-    fn help(&mut self, now: Instant, found: &ScanResult) {
+    fn send_help(&mut self, now: Instant, found: &ScanResult) {
         if found.sleepers > 0 {
             self.pool.workers.wake_one();
             return;
@@ -393,10 +407,10 @@ impl Watch {
         }
         // None of those who could come back has done so for so long.
         let extras = if self.pool.has_guests() { self.extras + 1 } else { self.extras };
-        let long = if extras == 0 { Duration::ZERO } else { LONG * (1 << (extras - 1).min(20)) };
+        let long = if extras == 0 { Duration::ZERO } else { BUSY_THRESHOLD * (1 << (extras - 1).min(20)) };
         let all = self.pool.workers.all().iter();
-        let awake = all.zip(&self.seen).filter(|(shared, _)| shared.remote.sleeping.word.load(Relaxed) == 0);
-        if awake.into_iter().all(|(_, seen)| now - seen.since >= long) && self.call_spare(now) {
+        let awake = all.zip(&self.histories).filter(|(shared, _)| shared.remote.sleeping.word.load(Relaxed) == 0);
+        if awake.into_iter().all(|(_, history)| now - history.since >= long) && self.call_spare(now) {
             self.extras += 1;
         }
     }
@@ -428,13 +442,13 @@ impl Watch {
     }
 
     /// The name of this spare; `None`: it is to be asked for, or has not been said yet. What is
-    /// asked for [`LONG`] is not waited for: the user's function may wait for what this spare is
-    /// to begin.
+    /// asked for [`BUSY_THRESHOLD`] is not waited for: the user's function may wait for what this
+    /// spare is to begin.
     fn name_for(&mut self, index: usize, now: Instant) -> Option<String> {
         match self.named.take() {
             Some((named, name)) if named == index => Some(name),
             _ => {
-                let waits = self.asked.is_none_or(|asked| now - asked < LONG);
+                let waits = self.asked.is_none_or(|asked| now - asked < BUSY_THRESHOLD);
                 let known = !self.pool.config().threads.has_names();
                 (known || !waits).then(|| self.pool.usual_name(index))
             }
@@ -448,7 +462,8 @@ impl Watch {
         let on_duty = all.filter(|(i, shared)| {
             let sleeps = shared.remote.sleeping.word.load(Relaxed) == ASLEEP;
             // (One that has gone to sleep just when it went off duty must look up.)
-            (Peer::of(shared).on_duty.load(Relaxed) || sleeps) && !self.seen.get(*i).is_none_or(|seen| seen.stuck)
+            (Peer::of(shared).on_duty.load(Relaxed) || sleeps)
+                && !self.histories.get(*i).is_none_or(|history| history.stuck)
         });
         for (_, shared) in on_duty.take(most) {
             Peer::of(shared).on_duty.store(false, Relaxed);

@@ -55,7 +55,7 @@ fn call_erased(w: Role, f: &mut dyn FnMut()) -> (Role, Result<(), Payload>) {
     let task: *mut Header = (&raw mut record).cast();
     // SAFETY: memory of this frame, which nobody else knows; the position says that the task runs.
     unsafe {
-        create::write_stack_header(task, never_run, w.stack_flags, Location::caller());
+        create::write_stack_header(task, never_run, w.stack_kind_word, Location::caller());
         (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
     }
     w.running.set(CurrentTask::of_task(task));

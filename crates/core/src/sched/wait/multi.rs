@@ -13,13 +13,13 @@ pub struct MultiWait(*const Wait);
 
 /// What became of two claims at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Both {
+pub enum PairClaim {
     /// Both waits are ended by the caller, who wakes the other's owner.
-    Claimed,
+    Both,
     /// The other's wait is over: skip it.
-    Over,
+    OtherOver,
     /// The caller's own wait was ended by somebody else, and the other's is as it was.
-    MineOver,
+    SelfOver,
 }
 
 impl MultiWait {
@@ -59,14 +59,14 @@ impl Waiter {
     /// # Safety
     /// The lock of the list that the waiter is in, or was taken off just now, is held: so the owner
     /// of its wait is still there. `me` is another wait, the caller's own, and alive.
-    pub unsafe fn claim_with(&mut self, me: MultiWait) -> Both {
+    pub unsafe fn claim_with(&mut self, me: MultiWait) -> PairClaim {
         let other = match self.0 {
             // SAFETY: the waiter's wait is alive, because its owner cannot leave before it has
             // locked the list (this function's contract); `timed` does not change.
             WaiterKind::Blocked(wait) if unsafe { (*wait).timed } => wait,
             // Nobody else can end it.
             // SAFETY: the wait of `me` is alive (this function's contract).
-            _ => return if unsafe { me.claim() } { Both::Claimed } else { Both::MineOver },
+            _ => return if unsafe { me.claim() } { PairClaim::Both } else { PairClaim::SelfOver },
         };
         debug_assert!(!std::ptr::eq(other, me.0));
         let mine_first = me.0 < other || on("hold-mine-first");
@@ -76,7 +76,7 @@ impl Waiter {
         // caller has claimed gives up its waker.
         unsafe {
             if !(*first).try_claim(HELD) {
-                return if mine_first { Both::MineOver } else { Both::Over };
+                return if mine_first { PairClaim::SelfOver } else { PairClaim::OtherOver };
             }
             let both = (*second).try_claim(WOKEN);
             let settled = if both || on("hold-not-undone") { WOKEN } else { OPEN };
@@ -87,10 +87,10 @@ impl Waiter {
                     if (*other).polled {
                         self.take_waker(other);
                     }
-                    Both::Claimed
+                    PairClaim::Both
                 }
-                (false, true) => Both::Over,
-                (false, false) => Both::MineOver,
+                (false, true) => PairClaim::OtherOver,
+                (false, false) => PairClaim::SelfOver,
             }
         }
     }
@@ -102,12 +102,12 @@ impl Waiter {
     }
 
     /// Ends this wait and another one at once, or neither, for two that meet by the hands of a
-    /// third. `MineOver`: this one is over. Both waiters are woken by the caller.
+    /// third. `SelfOver`: this one is over. Both waiters are woken by the caller.
     ///
     /// # Safety
     /// The locks of the lists that the two waiters are in, or were taken off just now, are held: so
     /// the owners of both waits are still there. The two are of different waits.
-    pub unsafe fn claim_both(&mut self, other: &mut Waiter) -> Both {
+    pub unsafe fn claim_both(&mut self, other: &mut Waiter) -> PairClaim {
         // SAFETY: both waits are alive, because their owners cannot leave before they have locked
         // the lists, and they are two waits (this function's contract). `mine`, claimed with the
         // other, gives up its waker.
@@ -115,10 +115,10 @@ impl Waiter {
             let mine = match self.0 {
                 WaiterKind::Blocked(wait) if (*wait).timed => wait,
                 // Nobody else can end it.
-                _ => return if other.claim() { Both::Claimed } else { Both::Over },
+                _ => return if other.claim() { PairClaim::Both } else { PairClaim::OtherOver },
             };
             let both = other.claim_with(MultiWait(mine));
-            if both == Both::Claimed && (*mine).polled {
+            if both == PairClaim::Both && (*mine).polled {
                 self.take_waker(mine);
             }
             both

@@ -12,6 +12,6 @@ fn a_wait_without_a_limit_is_not_retracted() {
 
 #[test]
 fn a_wait_without_a_limit_does_not_become_cancellable_like_a_timed_one() {
-    assert!(Wait::new(WaitReason::Other).cancellable().node.end.get().is_none());
-    assert!(Wait::timed(WaitReason::Other).cancellable().node.end.get().is_some());
+    assert!(Wait::new(WaitReason::Other).cancellable().node.cancel_fn.get().is_none());
+    assert!(Wait::timed(WaitReason::Other).cancellable().node.cancel_fn.get().is_some());
 }

@@ -145,7 +145,7 @@ impl Worker {
             } else {
                 // SAFETY: a node without a home is a message here, because the nodes of foreign
                 // threads come into no inbox; this worker is calling.
-                unsafe { request::serve(self, node.into_raw()) };
+                unsafe { request::receive(self, node.into_raw()) };
             }
         });
         true

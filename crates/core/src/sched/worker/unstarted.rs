@@ -23,18 +23,18 @@ impl Worker {
     pub(crate) fn push_new(&self, task: Created) -> *mut Header {
         self.debug_assert_knows_context();
         if !self.is_plain() {
-            return self.push_heir(task);
+            return self.push_inheriting(task);
         }
         let record = task.address();
         if self.deque().push_plain(task.into_unstarted()) {
-            self.answer();
+            self.serve_requests();
         }
         record
     }
 
     #[cold]
     #[inline(never)]
-    fn push_heir(&self, task: Created) -> *mut Header {
+    fn push_inheriting(&self, task: Created) -> *mut Header {
         let task = inherit::closure(Some(self), task, None);
         let record = task.address();
         self.push(task.into_unstarted());
@@ -47,16 +47,16 @@ impl Worker {
     pub(crate) fn push_nested(&self, task: Created) {
         self.debug_assert_knows_context();
         if !self.is_plain() {
-            return self.push_nested_heir(task);
+            return self.push_nested_inheriting(task);
         }
         if self.deque().push_plain(task.into_unstarted()) {
-            self.answer();
+            self.serve_requests();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn push_nested_heir(&self, task: Created) {
+    fn push_nested_inheriting(&self, task: Created) {
         let task = inherit::nested(Some(self), task);
         self.push(task.into_unstarted());
     }
@@ -65,9 +65,9 @@ impl Worker {
     /// it. False: it was not called. `change` queues nothing.
     #[inline(always)]
     pub(crate) fn change_newest(&self, task: TaskRef<'_>, change: impl FnOnce()) -> bool {
-        let Some(asked) = self.deque().change_newest(task, change) else { return false };
-        if asked {
-            self.answer();
+        let Some(requested) = self.deque().change_newest(task, change) else { return false };
+        if requested {
+            self.serve_requests();
         }
         true
     }
@@ -76,7 +76,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn push(&self, task: Unstarted) {
         if self.deque().push(task) {
-            self.answer();
+            self.serve_requests();
         }
     }
 
@@ -85,7 +85,7 @@ impl Worker {
     pub(crate) fn push_future(&self, task: Runnable) {
         debug_assert!(task.is_future());
         if self.deque().push_unclaimed(task) {
-            self.answer();
+            self.serve_requests();
         }
     }
 
@@ -110,7 +110,7 @@ impl Worker {
     pub(crate) fn push_last(&self, task: Runnable) {
         debug_assert!(task.is_future());
         if self.deque().push_oldest(task) {
-            self.answer_for(Some(Arrival::Last));
+            self.serve_requests_for(Some(Arrival::Last));
         }
     }
 
@@ -118,7 +118,7 @@ impl Worker {
     /// nobody claims it.
     pub(crate) fn push_next(&self, task: Unstarted) {
         if self.deque().push(task) {
-            self.answer_for(Some(Arrival::Next));
+            self.serve_requests_for(Some(Arrival::Next));
         }
     }
 
@@ -126,14 +126,14 @@ impl Worker {
     /// have the task.
     #[cold]
     #[inline(never)]
-    fn answer(&self) {
-        self.answer_for(None);
+    fn serve_requests(&self) {
+        self.serve_requests_for(None);
     }
 
     /// The worker has just pushed.
-    fn answer_for(&self, arrival: Option<Arrival>) {
+    fn serve_requests_for(&self, arrival: Option<Arrival>) {
         let workers = &self.pool.workers;
-        let Some(queues) = workers.queues() else { return workers.answer(&self.shared, self.deque()) };
+        let Some(queues) = workers.queues() else { return workers.serve_requests(&self.shared, self.deque()) };
         // Where there are a policy's queues, nobody steals, and each push is passed on at once: so
         // the deque holds this one task.
         let Some(task) = self.deque().pass_on() else { return };

@@ -76,7 +76,7 @@ pub(super) const FAULTS: &[(&str, &str, &[Edit])] = &[
         ],
     ),
     ("no-last-try", "mutex", &[]),
-    ("place-held", "rwlock", &[]),
+    ("writer-entry-held", "rwlock", &[]),
     // (The models' step, with more time between its two looks.)
     (
         "default-at-once",

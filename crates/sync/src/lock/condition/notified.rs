@@ -89,10 +89,10 @@ unsafe impl<T> Op for Notified<'_, T> {
         unsafe { self.receive(slot) };
     }
 
-    unsafe fn retarget(&self, caller: Caller, entry: *mut Entry<ConditionSlot<T>>, waiter: &mut Option<Waiter>) {
+    unsafe fn set_waiter(&self, caller: Caller, entry: *mut Entry<ConditionSlot<T>>, waiter: &mut Option<Waiter>) {
         // SAFETY: `entry` was linked by `start` (this method's contract), in this condition's list,
         // whose lock is held.
-        self.condition.inner.locked(caller, |_| unsafe { Entry::retarget(entry, waiter) });
+        self.condition.inner.locked(caller, |_| unsafe { Entry::set_waiter(entry, waiter) });
     }
 
     unsafe fn withdraw(&mut self, caller: Caller, entry: *mut Entry<ConditionSlot<T>>) -> u8 {

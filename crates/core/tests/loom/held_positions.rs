@@ -76,7 +76,7 @@ impl World {
         let at = Arc::as_ptr(&world);
         let wait = |number| {
             let node = Parked::new(None);
-            node.end.set(Some(end));
+            node.cancel_fn.set(Some(end));
             Box::new(Wait { node, world: at, number, stands: UnsafeCell::new(false) })
         };
         Arc::get_mut(&mut world).expect("nobody else has it").waits = (0..waits).map(wait).collect();

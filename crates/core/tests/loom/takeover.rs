@@ -1,4 +1,4 @@
-//! Scripts of relief: ready tasks of a worker that is stuck go on elsewhere, once, and none is
+//! Scripts of takeovers: ready tasks of a worker that is stuck go on elsewhere, once, and none is
 //! forgotten.
 
 use super::pool::{TestPool, spawn_part};
@@ -60,7 +60,7 @@ impl Ward {
     }
     /// Worker 1 goes on with a ready task of worker 0. False: there is none.
     fn help(&self) -> bool {
-        let Some((next_task, node)) = self.w.workers.adopt(self.w.shared(1)) else { return false };
+        let Some((next_task, node)) = self.w.workers.take_over(self.w.shared(1)) else { return false };
         assert!(std::ptr::eq(next_task, self.w.shared(0)));
         self.go_on(node);
         true
@@ -74,7 +74,7 @@ impl Ward {
         }
     }
     fn open(&self) {
-        self.w.workers.open(self.w.shared(0));
+        self.w.workers.allow_takeover(self.w.shared(0));
     }
     fn taken(&self) -> usize {
         self.taken.load(Relaxed)
@@ -107,7 +107,7 @@ fn taken_once() {
     assert_eq!(ward.taken(), 2);
 }
 
-/// A waker sends to a worker that is open, while the only helper is going to sleep.
+/// A waker sends to a worker that allows takeovers, while the only helper is going to sleep.
 fn helper_told() {
     let ward = Ward::new(2, 1);
     ward.open();
@@ -129,8 +129,8 @@ fn helper_told_by_the_ward() {
     assert_eq!(ward.taken(), 1);
 }
 
-/// A worker is opened while one of its tasks is woken: a helper that sleeps hears of it.
-fn opened_meanwhile() {
+/// A takeover is allowed while one of its tasks is woken: a helper that sleeps hears of it.
+fn allowed_meanwhile() {
     let ward = Ward::new(2, 1);
     ward.w.put_to_sleep(1);
     let waker = spawn_part(&ward, |ward| ward.wake(0, &Fence::foreign()));
@@ -179,7 +179,7 @@ impl Roles {
 
 /// A helper takes a task whose thread has not yet handed its worker's role over: it gives it the
 /// helper's, which waits.
-fn early_turn() {
+fn early_baton() {
     let ward = Ward::new(2, 1);
     ward.open();
     // The task publishes its node, and is woken ...
@@ -206,7 +206,7 @@ fn early_turn() {
 
 pub static SCRIPTS: &[Script] = &[
     Script {
-        name: "relief.taken_once",
+        name: "takeover.taken_once",
         run: taken_once,
         owners: 2,
         foreign: true,
@@ -215,7 +215,7 @@ pub static SCRIPTS: &[Script] = &[
         ..SCRIPT
     },
     Script {
-        name: "relief.helper_told",
+        name: "takeover.helper_told",
         run: helper_told,
         owners: 2,
         foreign: true,
@@ -224,7 +224,7 @@ pub static SCRIPTS: &[Script] = &[
         ..SCRIPT
     },
     Script {
-        name: "relief.helper_told_by_the_ward",
+        name: "takeover.helper_told_by_the_ward",
         run: helper_told_by_the_ward,
         owners: 2,
         bound: (Some(3), Some(4)),
@@ -232,15 +232,15 @@ pub static SCRIPTS: &[Script] = &[
         ..SCRIPT
     },
     Script {
-        name: "relief.opened_meanwhile",
-        run: opened_meanwhile,
+        name: "takeover.allowed_meanwhile",
+        run: allowed_meanwhile,
         owners: 2,
         foreign: true,
-        mutants: &["open-no-heavy"],
+        mutants: &["takeover-no-heavy"],
         ..SCRIPT
     },
     Script {
-        name: "relief.left_in_the_ring",
+        name: "takeover.left_in_the_ring",
         run: left_in_the_ring,
         owners: 2,
         foreign: true,
@@ -249,8 +249,8 @@ pub static SCRIPTS: &[Script] = &[
         ..SCRIPT
     },
     Script {
-        name: "relief.early_turn",
-        run: early_turn,
+        name: "takeover.early_baton",
+        run: early_baton,
         threads: 3,
         owners: 2,
         foreign: true,

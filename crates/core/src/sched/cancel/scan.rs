@@ -1,4 +1,4 @@
-//! The sweep: a worker goes through its [frames](super::scoped_tasks) and ends the waits of those
+//! The scan: a worker goes through its [frames](super::scoped_tasks) and ends the waits of those
 //! tasks whose scope is cancelled; in fiber mode, a portion at a time.
 //!
 //! A portion is as many tasks as the worker goes on with until it comes to its inbox again, where
@@ -8,8 +8,8 @@
 //! no cache. (Measured for 100,000 tasks, one worker: 0.65 µs each to mark all of them first; and
 //! all of their lines, cold a second time, to unwind them.)
 //!
-//! A task that blocks for the first time comes into the list before where the sweep is, and looks
-//! at its scope itself. A scope that is cancelled while a sweep is under way is looked for in
+//! A task that blocks for the first time comes into the list before where the scan is, and looks
+//! at its scope itself. A scope that is cancelled while a scan is under way is looked for in
 //! another one, from the front; one for all of them, for tasks that wait in scopes of their own
 //! cancel these in turn.
 
@@ -36,24 +36,24 @@ const AHEAD: usize = COLOURS;
 const GOES_ON: usize = 8 * LINE;
 const LINE: usize = 64;
 
-/// Where a worker's sweep is. The worker's alone; in threads mode there is none.
+/// Where a worker's scan is. The worker's alone; in threads mode there is none.
 #[derive(Debug)]
-pub(super) struct Sweep {
+pub(super) struct Scan {
     next: Cell<*mut Frame>,
     /// From the front once more.
     again: Cell<bool>,
     /// A request for the next portion is in the worker's inbox. (Nobody empties that but the
     /// worker, so this holds from one runtime to the next.)
-    pub(super) asked: Cell<bool>,
+    pub(super) requested: Cell<bool>,
 }
 
-impl Default for Sweep {
+impl Default for Scan {
     fn default() -> Self {
-        Sweep { next: Cell::new(null_mut()), again: Cell::new(false), asked: Cell::new(false) }
+        Scan { next: Cell::new(null_mut()), again: Cell::new(false), requested: Cell::new(false) }
     }
 }
 
-impl Sweep {
+impl Scan {
     /// A frame is about to leave the list.
     #[inline(always)]
     pub(super) fn leaves(&self, frame: *mut Frame, next: *mut Frame) {
@@ -64,9 +64,9 @@ impl Sweep {
 }
 
 impl ScopedTasks {
-    /// A scope was cancelled: the sweep is to see all that are in the list now.
-    pub(super) fn begin_sweep(&self) {
-        self.sweep.again.set(true);
+    /// A scope was cancelled: the scan is to see all that are in the list now.
+    pub(super) fn begin_scan(&self) {
+        self.scan.again.set(true);
     }
 
     /// The next tasks of cancelled scopes.
@@ -75,19 +75,19 @@ impl ScopedTasks {
     /// The caller is the worker, in fiber mode. Nothing begins or ends on the worker until the
     /// caller is through with what was found.
     unsafe fn find<'a, 't>(&'t self, found: &'a mut [Option<&'t Header>]) -> &'a mut [Option<&'t Header>] {
-        let mut frame = self.sweep.next.get();
+        let mut frame = self.scan.next.get();
         let mut n = 0;
         let mut walk = WALK;
         while n < found.len() && walk > 0 {
             if frame.is_null() {
-                if !self.sweep.again.replace(false) {
+                if !self.scan.again.replace(false) {
                     break;
                 }
                 frame = self.first();
                 continue;
             }
             walk -= 1;
-            // SAFETY: `frame` is the list's first or where the last sweep stopped, which `leaves`
+            // SAFETY: `frame` is the list's first or where the last scan stopped, which `leaves`
             // moves on when that frame leaves the list: so it is in the list, and frames in the
             // list stand. The list is the calling worker's alone (this function's contract).
             unsafe {
@@ -106,14 +106,14 @@ impl ScopedTasks {
                 frame = next;
             }
         }
-        self.sweep.next.set(frame);
+        self.scan.next.set(frame);
         &mut found[..n]
     }
 }
 
 /// Ends the waits of the next portion of this worker's tasks whose scope is cancelled, in fiber
 /// mode. True: there may be more.
-pub(super) fn sweep(w: &Worker) -> bool {
+pub(super) fn scan(w: &Worker) -> bool {
     if !w.are_fibers() {
         return false;
     }
@@ -141,7 +141,7 @@ pub(super) fn sweep(w: &Worker) -> bool {
             }
         }
     }
-    w.scoped.sweep.again.get() || !w.scoped.sweep.next.get().is_null()
+    w.scoped.scan.again.get() || !w.scoped.scan.next.get().is_null()
 }
 
 /// Where it waits, if it does.
