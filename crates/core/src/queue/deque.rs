@@ -325,8 +325,9 @@ impl OwnDeque<'_> {
     #[cold]
     #[inline(never)]
     fn keeps_newest(&self) -> bool {
-        let keeps = self.half().short_turns.get() && !self.has_public() && !self.has_two();
-        if keeps && !self.kept.load(Relaxed) && !on("kept-not-said") {
+        let keeps =
+            self.half().short_turns.get() && !self.has_public() && !self.has_two() && !on("woken-is-spawned");
+        if keeps && !self.kept.load(Relaxed) {
             self.kept.store(true, Relaxed);
         }
         keeps

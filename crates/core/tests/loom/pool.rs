@@ -53,6 +53,15 @@ impl TestPool {
             self.workers.serve_requests(shared, self.deque(w));
         }
     }
+    /// Worker `w`, whose turns are short, wakes a task.
+    pub fn wake(&self, w: usize, number: usize) {
+        let (shared, task) = (self.shared(w), self.tasks.get(number));
+        task.write();
+        self.deque(w).set_short_turns(true);
+        if self.deque(w).push_woken(task.unstarted().into()) {
+            self.workers.serve_requests(shared, self.deque(w));
+        }
+    }
     /// Pushes without a look at who asks.
     pub fn push(&self, w: usize, number: usize) {
         let task = self.tasks.get(number);
@@ -74,8 +83,10 @@ impl TestPool {
             }
             for victim in self.workers.others(me) {
                 let mut room = [None];
-                let taken = victim.deque.steal(&mut room);
-                let task = if taken > 0 { room[0].take() } else { victim.deque.steal_forced() };
+                let task = match victim.deque.steal(&mut room) {
+                    0 if victim.deque.looks_stealable() => victim.deque.steal_forced(),
+                    _ => room[0].take(),
+                };
                 if task.is_some() {
                     self.workers.found(victim);
                     return task;

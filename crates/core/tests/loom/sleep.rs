@@ -35,6 +35,32 @@ fn lone_oldest() {
     w.tasks.assert_all_ran();
 }
 
+/// A worker wakes a lone task, which it keeps while another one sleeps, and runs it; then it
+/// spawns one, which is for the sleeper.
+fn kept_then_spawned() {
+    let w = TestPool::new(2, 2);
+    w.put_to_sleep(1);
+    let sleeper = spawn_part(&w, |w| w.sleep_on(1));
+    w.wake(0, 1);
+    assert!(w.pop_and_run(0), "nobody else was woken for it");
+    w.spawn(0, 2);
+    sleeper.join().unwrap();
+    w.tasks.assert_all_ran();
+}
+
+/// A worker keeps the task that it has woken, and computes; the monitor sees that.
+fn kept_too_long() {
+    let w = TestPool::new(2, 1);
+    w.put_to_sleep(1);
+    let sleeper = spawn_part(&w, |w| w.sleep_on(1));
+    w.wake(0, 1);
+    assert!(w.workers.has_sleepers(), "somebody was woken for a lone task");
+    assert!(w.shared(0).deque.release_kept());
+    w.workers.wake_one();
+    sleeper.join().unwrap();
+    w.tasks.assert_all_ran();
+}
+
 /// A blocked task is woken from elsewhere while its worker is going to sleep.
 fn remote_wake() {
     let w = TestPool::new(2, 0);
@@ -359,6 +385,8 @@ pub static SCRIPTS: &[Script] = &[
     },
     Script { name: "sleep.count", run: count, owners: 3, mutants: &["flag-before-count", "flag-release"], ..SCRIPT },
     Script { name: "sleep.two_wakers", run: two_wakers, owners: 3, mutants: &["wake-gives-up"], ..SCRIPT },
+    Script { name: "sleep.kept_then_spawned", run: kept_then_spawned, owners: 2, mutants: &["kept-for-good"], ..SCRIPT },
+    Script { name: "sleep.kept_too_long", run: kept_too_long, owners: 2, mutants: &["woken-is-spawned"], ..SCRIPT },
     Script { name: "sleep.timed", run: timed, owners: 2, mutants: &["retract-uncounts"], ..SCRIPT },
     Script {
         name: "sleep.batch_in_flight",

@@ -94,7 +94,7 @@ impl Worker {
     pub(crate) fn push_woken(&self, task: Runnable) {
         debug_assert!(task.is_future());
         if self.deque().push_woken(task) {
-            self.answer();
+            self.serve_requests();
         }
     }
 
