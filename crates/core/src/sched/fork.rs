@@ -13,6 +13,7 @@
 //! Locks of single runtimes are left as they are: nobody asks a runtime of the parent.
 
 use crate::record::memory;
+use crate::sched::busy;
 use crate::sched::cancel::cancel_scope;
 use crate::sched::pool::{self, Pool};
 use crate::sched::worker::{self, Peer};
@@ -35,6 +36,7 @@ fn take() -> GiveBack {
     let held = (memory::lock_all(), cancel_scope::lock_all());
     Box::new(move |in_child| {
         if in_child {
+            busy::forget_all();
             give_role_up();
         }
         drop(held);

@@ -3,6 +3,7 @@
 //! One knot, for to block is to say where one waits, and to be cancelled is to be woken there.
 //! Begin with [`run_loop`].
 pub(crate) mod borrower;
+pub(crate) mod busy;
 pub(crate) mod calls;
 pub(crate) mod cancel;
 pub(crate) mod context;

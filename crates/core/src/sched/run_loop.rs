@@ -18,6 +18,7 @@
 //! Nothing of the loop lives across the run of a task but the worker, and a stack never leaves its
 //! worker.
 
+use super::busy::{self, Looking};
 use super::idle::WorkerShared;
 use super::priority::{self, NextTask};
 use super::spare;
@@ -40,6 +41,8 @@ use myriad_base::sys::thread::relax;
 
 /// An idle worker looks around for so long before it sleeps.
 pub(crate) const SPIN_US: u64 = 50;
+/// The same where others have all processors.
+const SHORT_SPIN_US: u64 = 5;
 /// It forces a steal when it has found nothing for so long.
 pub(crate) const FORCE_US: u64 = 10;
 /// One look in so many is for tasks between the ends of the queue. Seldom, for each opens a subtree
@@ -391,6 +394,8 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
     let mut w = w;
     let per_us = ticks_per_us();
     let began = ticks();
+    // From its second look on: the first one is short.
+    let mut looking = None;
     loop {
         if !me.remote.inbox.is_empty() || workers.stops() || workers.has_injected() {
             return (w, None);
@@ -422,6 +427,8 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
             if task.is_some() {
                 return (w, task);
             }
+            // (Wakers are user code.)
+            looking = None;
             let (now, any) = driver::poll_all(w);
             w = now;
             // (Whoever ran a waker may be another worker by now, with queues of its own.)
@@ -429,9 +436,11 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
                 return (w, None);
             }
         }
+        _ = looking.get_or_insert_with(Looking::begin);
+        let in_the_way = busy::others_fill_processors();
         // Who must not yet force a steal does not sleep either, if there is something that only
         // force can take.
-        if now - began > SPIN_US * per_us
+        if now - began > if in_the_way { SHORT_SPIN_US } else { SPIN_US } * per_us
             && (now >= w.force_at.get() || !workers.others(me).any(|m| m.deque.looks_stealable()))
         {
             w.stacks.trim(&w);
@@ -447,9 +456,10 @@ fn search(w: Role) -> (Role, Option<Runnable>) {
                 }
             }
             w.pool.next_wake.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
+            drop(looking);
             return (driver::poll_all(w).0, None);
         }
-        if now - began > FORCE_US * per_us || foreign::was_called_lately(now) {
+        if !in_the_way && (now - began > FORCE_US * per_us || foreign::was_called_lately(now)) {
             // Whoever waits for what this worker has just ended, a thread that is no worker, may
             // stand behind it on its processor. (Without that a call from such a thread took 60 us
             // where there are no more processors than workers: as long as they spin. And 10 us

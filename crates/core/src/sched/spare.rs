@@ -57,6 +57,7 @@
 //!
 //! [`TaskFlags::STOLEN`]: crate::record::header::TaskFlags::STOLEN
 
+use super::busy::{self, Looking};
 use super::idle::WorkerShared;
 use super::run_loop::{FORCE_US, SPIN_US, steal_one, take_over};
 use super::worker::{Role, Worker};
@@ -77,6 +78,7 @@ pub(crate) fn is_job(task: &Runnable) -> bool {
 pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
     let (began, per_us) = (ticks(), ticks_per_us());
     let (mut w, mut polled) = (w, false);
+    let mut looking = None;
     loop {
         let workers = &w.pool.workers;
         if !w.shared.remote.inbox.is_empty() || workers.stops() || take_over(&w) {
@@ -89,21 +91,25 @@ pub(super) fn search(w: Role) -> (Role, Option<Runnable>) {
         let now = ticks();
         if !polled && now - began >= FORCE_US * per_us {
             polled = true;
+            // (Wakers are user code.)
+            looking = None;
             let (now, any) = driver::poll_all(w);
             w = now;
             if any {
                 return (w, None);
             }
         }
+        _ = looking.get_or_insert_with(Looking::begin);
         if now - began > SPIN_US * per_us {
             w.stacks.trim(&w);
             workers.sleep_unless(&w.shared, || last_search(&w), || driver::before_sleep(&w));
             // As others do, and for the same reasons.
             monitor::worker_awake();
+            drop(looking);
             w.pool.next_wake.store(u64::MAX, std::sync::atomic::Ordering::Relaxed);
             return (driver::poll_all(w).0, None);
         }
-        if now - began > FORCE_US * per_us {
+        if now - began > FORCE_US * per_us && !busy::others_fill_processors() {
             // Others may have no processor: there are more of us than of those.
             yield_now();
         } else {

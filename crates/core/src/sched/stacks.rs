@@ -9,6 +9,7 @@
 
 use super::worker::{Peer, Role, Worker, set_current};
 use crate::queue::parked::Parked;
+use crate::sched::busy;
 use crate::sched::pool::Config;
 use myriad_base::stack::pool::{NoStack, StackPool};
 use myriad_base::stack::switch;
@@ -504,6 +505,7 @@ pub(crate) fn worker_main(w: &'static Peer, run_loop: RunLoop) {
     // anew.
     let w = unsafe { peer.own() };
     w.prefer_locks(true);
+    busy::count(true);
     w.timers.reset(w);
     let config = w.pool.config();
     w.shared.ready.set_shared(!config.fibers);

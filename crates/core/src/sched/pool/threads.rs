@@ -1,6 +1,7 @@
 //! The threads of a runtime: started, counted, joined.
 
 use super::hooks::{Hook, ThreadHooks};
+use crate::sched::busy;
 use crate::sched::pool::{Admission, Pool, Threads, home_numbers};
 use crate::sched::run_loop;
 use crate::sched::stacks::worker_main;
@@ -149,6 +150,7 @@ impl Pool {
     /// A worker has left its loop for good, with so many tasks still blocked.
     pub(crate) fn worker_ended(&self, w: &Worker, blocked: usize) {
         w.prefer_locks(false);
+        busy::count(false);
         crate::sched::driver::tell_idle(w);
         let mut threads = self.threads.lock();
         threads.ended += 1;
