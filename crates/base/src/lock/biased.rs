@@ -3,12 +3,17 @@
 //! ```text
 //!  owner:   in_op = lock; LIGHT; bias == my key -> inside; leave: in_op = null
 //!  others:  take the word; bias = NOBODY; HEAVY; wait until the old owner's in_op != lock -> inside
-//!  re-bias: under the word, after a run of acquisitions by one worker: bias = my key
+//!  lease:   under the word, after a run of acquisitions by one worker: bias = the key of its turn
+//!  bias:    under the word, by the worker whose lease, of an earlier turn, the lock still bears: bias = my key
+//!  others, after that turn: take the word; the owner's key is another one -> inside
 //! ```
-//! It starts unbiased, biases after two acquisitions in a row by one worker, and doubles that
-//! number at each revocation. A revocation costs a heavy fence, 1 to 20 µs: [`BiasOwner`] sees to
-//! it that they do not take more than a few per cent of the time, and can end all biases of a
-//! worker by one.
+//! It starts unbiased, and is leased for a turn after two acquisitions in a row by one worker. If
+//! the worker meets its lease again in a later turn, the lock is biased for good; after a
+//! revocation only when it has met its leases 64 times in a row, and twice as often after each
+//! further one. A revocation costs a heavy fence, 1 to 20 µs: [`BiasOwner`] sees to it that they do
+//! not take more than a few per cent of the time, and can end all biases of a worker by one. A
+//! lease that is revoked in the middle of a turn takes four times as many acquisitions the next
+//! time; each one that others find over takes half as many.
 //!
 //! **Invariants.** Mutual exclusion; each holder sees all that earlier ones did. `bias` is written
 //! under the word only, and to a worker only by that worker. One `in_op` for each worker, so: *no
@@ -29,6 +34,9 @@
 //! (25.6 instead of 6.8 ns a hop). Bias after 16: short-lived channels never profit. Without
 //! membarrier the entry's light fence would cost as much as it saves: then nothing is ever biased.
 //!
+//! *A lease that ends by place* (the worker remembers which locks it leased, and clears their
+//! biases): four places for a turn, and whoever drops a lock must look for it there.
+//!
 //! Tests: `tests/loom/biased.rs`.
 
 use super::bias_owner::{BiasOwner, NOBODY, find, pause};
@@ -37,10 +45,13 @@ use crate::sys::cell::UnsafeCell;
 use crate::sys::mutant::{on, ord};
 use std::ptr::null_mut;
 
-/// Acquisitions in a row that make the first bias, as a power of two.
-const FIRST_THRESHOLD: u8 = 1;
-/// The same at least for the second, if the first was refused for the fences of other locks.
+/// Acquisitions in a row that make a lease, as a power of two: at first, and at least.
+const LEAST_THRESHOLD: u8 = 1;
+/// The same at least, if a lease was refused for the fences of other locks. And leases in a row that
+/// make a bias for good, once one has been revoked or refused.
 const REFUSED_THRESHOLD: u8 = 6;
+/// The most of both.
+const MOST_THRESHOLD: u8 = 15;
 
 /// A caller's number; 0 for a foreign thread.
 fn number(me: Option<&'static BiasOwner>) -> u16 {
@@ -55,9 +66,68 @@ const MOST_REST: u32 = 4;
 struct Run {
     /// The number of a worker, or 0.
     last: u16,
+    /// Acquisitions by the word in a row; of a lock that is leased, leases in a row.
     streak: u16,
-    /// `streak` must reach two to this power.
-    threshold: u8,
+    /// The streak that makes a lease is two to this power.
+    lease_threshold: u8,
+    /// The streak of leases that makes a bias for good is two to this power.
+    bias_threshold: u8,
+}
+
+/// What a lock was that is now taken by its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Unbiased,
+    /// Leased to the caller, in an earlier turn.
+    OwnLease,
+    /// Leased to another worker, whose turn is over.
+    Lease,
+    /// Leased to another worker, in the middle of its turn.
+    RevokedLease,
+    /// Biased for good to another worker, or to this one with an old key.
+    Bias,
+}
+
+impl Run {
+    /// Under the word: one more acquisition, by `me`. What the lock is to bear from now on.
+    fn next_bias(&mut self, end: End, me: Option<&'static BiasOwner>) -> Option<u32> {
+        match end {
+            End::Unbiased => {}
+            End::OwnLease => {
+                self.streak = self.streak.saturating_add(1);
+                return self.next_lease(me?);
+            }
+            // Nothing was lost by it: the next one comes sooner.
+            End::Lease => self.lease_threshold = self.lease_threshold.saturating_sub(1).max(LEAST_THRESHOLD),
+            End::RevokedLease => self.lease_threshold = (self.lease_threshold + 2).min(MOST_THRESHOLD),
+            End::Bias => self.bias_threshold = (self.bias_threshold + 1).clamp(REFUSED_THRESHOLD, MOST_THRESHOLD),
+        }
+        let number = number(me);
+        if end != End::Unbiased || self.last != number {
+            (self.last, self.streak) = (number, 0);
+        }
+        self.streak = self.streak.saturating_add(1);
+        let me = me.filter(|_| self.streak >= 1 << self.lease_threshold)?;
+        self.streak = 0;
+        let lease = me.may_lease();
+        if lease.is_none() {
+            // Asks again after some more.
+            self.lease_threshold = self.lease_threshold.max(REFUSED_THRESHOLD);
+        }
+        lease
+    }
+
+    /// Its worker meets it again in a later turn.
+    fn next_lease(&mut self, me: &'static BiasOwner) -> Option<u32> {
+        if self.streak >= 1 << self.bias_threshold {
+            self.streak = 0;
+            match me.may_bias() {
+                Some(key) => return Some(key),
+                None => self.bias_threshold = self.bias_threshold.max(REFUSED_THRESHOLD),
+            }
+        }
+        me.may_lease()
+    }
 }
 
 /// See the module's header.
@@ -85,26 +155,39 @@ impl BiasedLock {
         pub const fn new() -> BiasedLock {
             BiasedLock {
                 bias: AtomicU32::new(NOBODY),
-                run: UnsafeCell::new(Run { last: 0, streak: 0, threshold: FIRST_THRESHOLD }),
+                run: UnsafeCell::new(Run {
+                    last: 0,
+                    streak: 0,
+                    lease_threshold: LEAST_THRESHOLD,
+                    bias_threshold: 0,
+                }),
                 word: AtomicU8::new(0),
             }
         }
     }
 
     /// In a model: a lock biased to worker `number`, which needs `1 << threshold` acquisitions in a
-    /// row to bias again.
+    /// row for a lease, and as many leases for another bias.
     #[cfg(loom)]
     pub fn biased_to(number: u16, threshold: u8) -> BiasedLock {
         let lock = BiasedLock::new();
         lock.bias.store(u32::from(number), Relaxed);
         // SAFETY: nobody else has the lock.
-        lock.run.with_mut(|run| unsafe { (*run).threshold = threshold });
+        lock.run.with_mut(|run| unsafe {
+            (*run).lease_threshold = threshold;
+            (*run).bias_threshold = threshold;
+        });
         lock
     }
 
     #[cfg(all(test, not(loom)))]
     pub(super) fn is_biased_to(&self, worker: &BiasOwner) -> bool {
         self.bias.load(Relaxed) == worker.key.load(Relaxed)
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn is_leased_to(&self, worker: &BiasOwner) -> bool {
+        self.bias.load(Relaxed) == worker.lease.load(Relaxed)
     }
 
     /// In a model: nobody is preferred.
@@ -129,7 +212,7 @@ impl BiasedLock {
     #[inline(always)]
     pub unsafe fn lock(&self, me: Option<&'static BiasOwner>) -> BiasedGuard<'_> {
         if let Some(me) = me
-            && self.bias.load(Relaxed) == me.key.load(Relaxed)
+            && me.enters(self.bias.load(Relaxed))
             && self.enter(me)
         {
             return BiasedGuard { lock: self, biased: Some(me) };
@@ -147,7 +230,7 @@ impl BiasedLock {
         }
         // Relaxed: only we ourselves set the bias to us, so what came before is ordered by our own
         // program.
-        if self.bias.load(Relaxed) == me.key.load(Relaxed) {
+        if me.enters(self.bias.load(Relaxed)) {
             return true;
         }
         me.in_op.store(null_mut(), ord(Release, "leave-release"));
@@ -165,59 +248,51 @@ impl BiasedLock {
         loop {
             self.take_word();
             let bias = self.bias.load(Relaxed);
-            if bias == NOBODY {
-                // SAFETY: the word is taken, and what it guards is reached under it only.
-                self.run.with_mut(|run| unsafe { self.count(&mut *run, me) });
-                return BiasedGuard { lock: self, biased: None };
-            }
-            if let Some(me) = me.filter(|me| bias == me.key.load(Relaxed)) {
-                // It became ours (we set it in an earlier turn): enter as the owner does.
+            if let Some(me) = me
+                && me.enters(bias)
+            {
+                // It became ours (we set it in an earlier operation): enter as the owner does.
                 self.give_word();
                 if self.enter(me) {
                     return BiasedGuard { lock: self, biased: Some(me) };
                 }
                 continue;
             }
-            self.revoke(bias);
+            let end = self.end_bias(bias, me);
             // SAFETY: the word is taken, and what it guards is reached under it only.
-            self.run.with_mut(|run| unsafe {
-                let threshold = ((*run).threshold + 1).min(16);
-                *run = Run { last: number(me), streak: 1, threshold };
-            });
+            let bias = self.run.with_mut(|run| unsafe { (*run).next_bias(end, me) });
+            if let Some(key) = bias {
+                // We stay inside by the word: who would revoke needs the word first.
+                self.bias.store(key, Relaxed);
+            }
             return BiasedGuard { lock: self, biased: None };
         }
     }
 
-    /// Under the word: one more acquisition by `me`; enough in a row make the lock biased.
-    fn count(&self, run: &mut Run, me: Option<&'static BiasOwner>) {
-        match me {
-            Some(worker) if run.last == number(me) => {
-                run.streak = run.streak.saturating_add(1);
-                if u32::from(run.streak) >= 1 << run.threshold {
-                    run.streak = 0;
-                    match worker.may_bias() {
-                        // We stay inside by the word: who would revoke needs the word first.
-                        Some(key) => self.bias.store(key, Relaxed),
-                        // Asks again after some more.
-                        None => run.threshold = run.threshold.max(REFUSED_THRESHOLD),
-                    }
-                }
-            }
-            _ => {
-                run.last = number(me);
-                run.streak = 1;
-            }
+    /// Under the word: ends this bias, if there is one. Afterwards its owner is outside, and the
+    /// caller sees what it did.
+    fn end_bias(&self, bias: u32, me: Option<&'static BiasOwner>) -> End {
+        if bias == NOBODY {
+            return End::Unbiased;
         }
-    }
-
-    /// Under the word: ends the bias of another worker and waits until it is out. (Or of this one,
-    /// by an old key.)
-    fn revoke(&self, bias: u32) {
         let owner = find(BiasOwner::number_of(bias));
+        if BiasOwner::is_lease(bias) {
+            self.bias.store(NOBODY, Relaxed);
+            if me.is_some_and(|me| std::ptr::eq(me, owner)) {
+                // Of an earlier turn.
+                return End::OwnLease;
+            }
+            if owner.has_ended(bias) {
+                return End::Lease;
+            }
+            owner.evict(self.address(), true);
+            return End::RevokedLease;
+        }
         self.bias.store(NOBODY, Relaxed);
         if !owner.has_settled(bias) {
-            owner.evict(self.address());
+            owner.evict(self.address(), false);
         }
+        End::Bias
     }
 
     fn take_word(&self) {

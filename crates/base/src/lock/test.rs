@@ -2,12 +2,70 @@ use super::bias_owner::{self, BiasOwner};
 use super::biased::BiasedLock;
 use crate::sys::fence::membarrier_works;
 
+/// So many acquisitions by this worker, in one turn.
+fn use_for_a_turn(lock: &BiasedLock, me: &'static BiasOwner, times: u32) {
+    (0..times).for_each(|_| use_in_turn(lock, me));
+    me.end_turn();
+}
+
 /// Makes the lock biased, or nearly so, to this worker.
 fn use_alone(lock: &BiasedLock, me: &'static BiasOwner) {
-    for _ in 0..4 {
-        // SAFETY: the test's thread has the right; nothing is done inside.
-        drop(unsafe { lock.lock(Some(me)) });
+    (0..2).for_each(|_| use_for_a_turn(lock, me, 2));
+}
+
+/// A lock that goes from worker to worker, for a turn each: all but the first acquisitions of a
+/// turn are by a lease, and nobody pays a fence.
+#[test]
+fn leases_end_with_the_turn() {
+    if !membarrier_works() {
+        return;
     }
+    let workers = [(); 2].map(|()| bias_owner::take().expect("a number for this thread"));
+    let lock = BiasedLock::new();
+    for turn in 0..100 {
+        let me = workers[turn % 2];
+        for time in 0..10 {
+            assert_eq!(lock.is_leased_to(me), time >= 2, "turn {turn}, acquisition {time}");
+            use_in_turn(&lock, me);
+        }
+        assert!(lock.is_leased_to(me) && !lock.is_biased_to(me));
+        me.end_turn();
+        assert!(!lock.is_leased_to(me), "the turn is over");
+        assert!(!me.was_evicted(), "nobody revokes what is over");
+    }
+    // The only user after all: it is biased for good, in time.
+    (0..3).for_each(|_| use_for_a_turn(&lock, workers[0], 2));
+    assert!(lock.is_biased_to(workers[0]));
+    // SAFETY: taken above, on this thread, which is in no lock.
+    workers.into_iter().for_each(|me| unsafe { bias_owner::give_back(me) });
+}
+
+/// A lease that is revoked in the middle of its turn is not made so soon again.
+#[test]
+fn a_revoked_lease_takes_longer() {
+    if !membarrier_works() {
+        return;
+    }
+    let me = bias_owner::take().expect("a number for this thread");
+    let lock = BiasedLock::new();
+    (0..2).for_each(|_| use_in_turn(&lock, me));
+    assert!(lock.is_leased_to(me));
+    // SAFETY: a foreign thread needs no right.
+    drop(unsafe { lock.lock(None) });
+    assert!(me.was_evicted() && !lock.is_leased_to(me));
+    for time in 0..8 {
+        assert!(!lock.is_leased_to(me), "acquisition {time}");
+        use_in_turn(&lock, me);
+    }
+    assert!(lock.is_leased_to(me));
+    // SAFETY: taken above, on this thread, which is in no lock.
+    unsafe { bias_owner::give_back(me) };
+}
+
+/// One acquisition.
+fn use_in_turn(lock: &BiasedLock, me: &'static BiasOwner) {
+    // SAFETY: the test's thread has the right; nothing is done inside.
+    drop(unsafe { lock.lock(Some(me)) });
 }
 
 /// A worker has used many locks, and another thread takes each: a few fences do it, not one for

@@ -134,6 +134,7 @@ fn tick(w: Role) -> (Role, bool) {
     // Only we write it.
     w.tick_count.store(w.tick_count.load(Relaxed).wrapping_add(1), Relaxed);
     w.drain_inbox();
+    w.end_leases();
     measure_turns(&w);
     let mut w = driver::poll(w);
     let others_stuck = w.pool.any_stuck.load(Relaxed);
@@ -268,6 +269,7 @@ pub(crate) fn start(w: Role, task: Runnable) -> Role {
     // What completes itself has ended its context before.
     if ended == Ended::BySelf {
         w.running.set(CurrentTask::NOTHING);
+        w.end_leases();
         return w;
     }
     if w.running.has_context() {
@@ -386,6 +388,7 @@ pub(super) fn take_over(w: &Worker) -> bool {
 fn search(w: Role) -> (Role, Option<Runnable>) {
     // As in `tick`.
     w.running.set(CurrentTask::NOTHING);
+    w.end_leases();
     if w.passes_jobs_over() {
         return spare::search(w);
     }

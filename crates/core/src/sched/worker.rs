@@ -408,6 +408,14 @@ impl Worker {
         }
     }
 
+    /// A turn is over: locks that were leased for it are for all.
+    #[inline(always)]
+    pub(crate) fn end_leases(&self) {
+        if let Some(bias_owner) = self.bias_owner.get() {
+            bias_owner.end_turn();
+        }
+    }
+
     /// The record of what runs now: of a task that has not ended, or nobody's.
     #[inline(always)]
     pub(crate) fn running_record(&self) -> *const Header {

@@ -124,6 +124,48 @@ fn rebias() {
     w.assert_counts([4, 0]);
 }
 
+/// A lock is leased to a worker, whose turn ends, while another one comes in.
+fn lease_ends() {
+    let w = World::new(0, 0);
+    let other = with(&w, |w| w.count(2, 0));
+    w.count(1, 0);
+    w.count(1, 0);
+    find(1).end_turn();
+    other.join().unwrap();
+    w.assert_counts([3, 0]);
+}
+
+/// Its worker meets the lease of an earlier turn again, and the lock becomes biased, while another
+/// one comes in.
+fn lease_met_again() {
+    let w = World::new(0, 0);
+    w.count(1, 0);
+    find(1).end_turn();
+    let other = with(&w, |w| w.count(2, 0));
+    w.count(1, 0);
+    w.count(1, 0);
+    other.join().unwrap();
+    w.assert_counts([4, 0]);
+}
+
+/// The lease goes to and fro.
+fn lease_moves() {
+    let w = World::new(0, 0);
+    let turn = |w: &World, worker| {
+        w.count(worker, 0);
+        w.count(worker, 0);
+        find(worker).end_turn();
+    };
+    let other = {
+        let w = w.clone();
+        thread::spawn(move || turn(&w, 2))
+    };
+    turn(&w, 1);
+    w.count(1, 0);
+    other.join().unwrap();
+    w.assert_counts([5, 0]);
+}
+
 /// The owner is inside one lock or the other while another worker, for the one, ends all its
 /// biases, and then finds the other one free.
 fn revoke_all() {
@@ -154,6 +196,7 @@ fn bias_while_swept() {
         &w,
         |w| {
             w.count(1, 1);
+            find(1).end_turn();
             w.count(1, 1);
             w.count(1, 1);
         },
@@ -246,6 +289,30 @@ pub static SCRIPTS: &[Script] = &[
         owners: 2,
         bound: (Some(4), Some(6)),
         mutants: &["word-acquire", "word-release", "enter-light"],
+        ..SCRIPT
+    },
+    Script {
+        name: "biased.lease_ends",
+        run: lease_ends,
+        owners: 2,
+        bound: (Some(5), None),
+        mutants: &["lease-release", "lease-acquire", "lease-ends-at-once", "enter-light", "revoke-no-heavy"],
+        ..SCRIPT
+    },
+    Script {
+        name: "biased.lease_met_again",
+        run: lease_met_again,
+        owners: 2,
+        bound: (Some(4), Some(6)),
+        mutants: &["revoke-no-heavy", "revoke-no-wait"],
+        ..SCRIPT
+    },
+    Script {
+        name: "biased.lease_moves",
+        run: lease_moves,
+        owners: 2,
+        bound: (Some(3), Some(4)),
+        mutants: &["lease-ends-at-once", "revoke-no-wait"],
         ..SCRIPT
     },
     Script {
