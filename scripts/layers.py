@@ -102,7 +102,7 @@ CAUGHT = {
 BODIES = {
     "core": {
         "api/blocking/mod": 1, "api/future": 2, "api/pair": 4, "api/scope": 2, "api/spawn": 1, "api/time/timeout": 1, "api/token": 1,
-        "api/try_scope": 3, "sched/cancel/mod": 1, "sched/context/inherit": 1, "sched/context/mod": 1, "sched/context/relocated": 1,
+        "api/try_scope": 3, "api/until": 1, "sched/cancel/mod": 1, "sched/context/inherit": 1, "sched/context/mod": 1, "sched/context/relocated": 1,
     },
     "task": {"local_scope": 3, "map_concurrent": 2},
     "sync": {},

@@ -198,6 +198,22 @@ const OPERATIONS: &[Operation] = &[
             other.join().unwrap();
         });
     }),
+    ("future with a limit, ready", |rt, n| {
+        rt.run(|| {
+            for i in 0..n {
+                assert_eq!(block_on(time::timeout_async(HOUR, async { black_box(i) })).unwrap(), i);
+            }
+        });
+    }),
+    // Pending, then looked at once more, for the limit is over; no timer.
+    ("future with a limit, over", |rt, n| {
+        rt.run(|| {
+            for _ in 0..n {
+                let late = time::timeout_async(Duration::ZERO, black_box(std::future::pending::<()>()));
+                assert!(block_on(late).is_err());
+            }
+        });
+    }),
     ("limit that does not end", |rt, n| {
         rt.run(|| {
             for i in 0..n {

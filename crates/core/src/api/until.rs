@@ -5,8 +5,10 @@
 //! polled first. A time limit counts after it: the future is polled first, and once more when the
 //! time is over.
 //!
-//! Tests: at the end; `channel_limits.rs::one_look_more`.
+//! Tests: at the end; `channel_limits.rs::one_look_more`;
+//! `destructors.rs::an_output_that_panics_after_its_future_within_a_limit`.
 
+use crate::sched::{unwind, user_code};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -61,12 +63,17 @@ impl<F: Future, S: Future<Output = ()>> Until<F, S> {
 }
 
 /// Polls a future that has not ended; drops it when it has.
+///
+/// Its destructor may panic while the output is in hand. That panic is who polls', after the output
+/// has been dropped, whose destructor may panic too: one panic at a time.
 fn poll<F: Future>(mut future: Pin<&mut Option<F>>, cx: &mut Context<'_>) -> Poll<F::Output> {
     let polled = future.as_mut().as_pin_mut().map_or(Poll::Pending, |running| running.poll(cx));
-    if polled.is_ready() {
-        future.set(None);
+    let output = ready!(polled);
+    // (Not through the door: it is the end of the caller's own code, as in a task.)
+    match user_code::body(|| future.set(None)) {
+        Ok(()) => Poll::Ready(output),
+        Err(payload) => unwind::drop_and_resume(output, payload),
     }
-    polled
 }
 
 #[cfg(all(test, not(loom)))]

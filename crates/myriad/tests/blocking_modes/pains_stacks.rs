@@ -71,7 +71,7 @@ fn a_million_levels() {
         let _watch = watch_for(&mode.to_string(), Duration::from_secs(120));
         let rt = mode.runtime(2);
         assert_eq!(rt.run(|| spawn_and_join(1_000_000)), 1_000_000);
-        assert!(rt.shutdown(Duration::from_secs(60)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
     }
 }
 
@@ -226,7 +226,7 @@ fn wait_in_crowds(mode: Mode, workers: usize, tasks: usize) {
         sum
     });
     assert_eq!(sum, tasks * (tasks - 1) / 2);
-    let report = rt.shutdown(Duration::from_secs(60));
+    let report = rt.shutdown(crate::common::PATIENCE);
     assert!(report.is_clean(), "{report}");
 }
 

@@ -228,7 +228,7 @@ fn thread_locals_are_dropped_before_a_shutdown_ends() {
                 tx.close();
                 tasks.into_iter().for_each(|task| task.join().unwrap());
             });
-            assert!(rt.shutdown(Duration::from_secs(20)).is_clean());
+            assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
             assert_eq!(dropped.load(SeqCst), made.load(SeqCst), "{mode}, {workers} workers");
             assert!(made.load(SeqCst) > 0);
         }

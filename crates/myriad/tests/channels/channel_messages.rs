@@ -328,5 +328,5 @@ fn ten_thousand_receivers() {
     wait_until(|| begun.load(SeqCst) == ALL);
     assert!(tx.close());
     assert!(closed.into_iter().all(|task| task.join().unwrap() == Err(RecvError)));
-    assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+    assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Runs it on this thread, and in a task of each sort of runtime.
 fn everywhere(body: impl Fn() + Sync) {
     {
-        let _watch = watch_for("plain thread", Duration::from_secs(20));
+        let _watch = crate::common::watch("plain thread");
         body();
     }
     each_runtime(|rt| rt.run(&body));
@@ -192,7 +192,7 @@ fn always_told_late<T: Send + PartialEq + std::fmt::Debug + 'static>(
     parts: impl Fn() -> (First, Box<dyn FnOnce(Instant) -> T + Send>, Box<dyn FnOnce() + Send>),
 ) {
     const ROUNDS: usize = 3;
-    let _watch = watch_for("plain thread", Duration::from_secs(60));
+    let _watch = crate::common::watch("plain thread");
     (0..ROUNDS).for_each(|_| assert_eq!(told_late(None, &parts), expected, "plain thread"));
     each_runtime(|rt| (0..ROUNDS).for_each(|_| assert_eq!(told_late(Some(rt), &parts), expected)));
 }

@@ -14,7 +14,7 @@
 
 #![allow(dead_code)] // each test binary uses its part
 
-use myriad::{Builder, Runtime};
+use myriad::{Builder, Report, Runtime, State};
 use std::any::Any;
 use std::fmt;
 use std::io::Write;
@@ -23,8 +23,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, OnceLock};
 use std::time::{Duration, Instant};
 
-/// A case that takes longer hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// A case that takes longer hangs. It only ends a hang: nothing that goes well takes near so long,
+/// also where the machine stands still now and then.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How tasks block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,6 +119,28 @@ pub(crate) fn each_owned_with(tweak: impl Fn(Builder) -> Builder, body: impl Fn(
             body(mode, tweak(mode.builder().workers(workers)).build().unwrap());
         }
     }
+}
+
+/// Runs `setup` in both modes, with 1 and 2 workers, and ends the runtime while its tasks are at
+/// rest, in what they wait for. `check` gets the report, and what `setup` has returned.
+///
+/// A task that has not come to its wait when the patience ends is named as one that runs: the
+/// machine did not let it. Then all is done again, with more patience.
+#[track_caller]
+pub(crate) fn ended_at_rest<K>(setup: impl Fn(&Runtime) -> K, check: impl Fn(Mode, Report, K)) {
+    each_owned(|mode, rt| {
+        let workers = rt.workers();
+        let mut first = Some(rt);
+        for millis in [20, 500, 5000] {
+            let rt = first.take().unwrap_or_else(|| mode.runtime(workers));
+            let kept = setup(&rt);
+            let report = rt.shutdown(Duration::from_millis(millis));
+            if millis == 5000 || report.unfinished().iter().all(|task| task.state() != State::Running) {
+                check(mode, report, kept);
+                return;
+            }
+        }
+    });
 }
 
 /// Can this platform switch stacks?

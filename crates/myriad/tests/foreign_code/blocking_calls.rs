@@ -7,7 +7,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::task::{Wake, Waker};
-use std::time::Duration;
 
 fn with_pools(body: impl Fn(Mode, &Runtime)) {
     quiet();
@@ -15,7 +14,7 @@ fn with_pools(body: impl Fn(Mode, &Runtime)) {
         let _watch = watch(&format!("{mode}"));
         let rt = mode.builder().workers(2).pool("io", 1).name("mine").build().unwrap();
         body(mode, &rt);
-        let report = rt.shutdown(Duration::from_secs(10));
+        let report = rt.shutdown(crate::common::PATIENCE);
         assert!(report.is_clean(), "{report}");
     }
 }

@@ -1,9 +1,11 @@
 //! Destructors of results, payloads, errors and task-locals that wait, lock, send, spawn and set
 //! limits.
 
-use crate::common::{MODES, each, each_with, full_length, plan, text, wait_until};
+use crate::common::{
+    MODES, assert_ok, catch_planned, each, each_with, full_length, in_child, plan, quiet, text, wait_until,
+};
 use myriad::sync::{Mutex, OnceLock, ReentrantLock};
-use myriad::{channel, race, scope, spawn, task, time, try_scope};
+use myriad::{block_on, channel, race, scope, spawn, task, time, try_scope};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -177,7 +179,7 @@ fn limits_in_destructors_of_results() {
     impl Drop for Limited {
         fn drop(&mut self) {
             // Ends in another order than it began.
-            assert!(time::timeout(ms(1000), || time::sleep(ms(self.0))).is_ok());
+            assert!(time::timeout(ms(60_000), || time::sleep(ms(self.0))).is_ok());
             assert!(time::timeout(ms(1 + self.0), || time::sleep(ms(3_600_000))).is_err());
             assert!(task::current().is_some());
             self.1.fetch_add(1, SeqCst);
@@ -318,33 +320,67 @@ fn a_second_payload_that_panics() {
     });
 }
 
+/// Panics when it is dropped: the output of [`Ready`].
+struct Output;
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        plan("the output");
+    }
+}
+
+/// Is ready, and panics when it is dropped.
+struct Ready;
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        plan("the future");
+    }
+}
+
+impl Future for Ready {
+    type Output = Output;
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Output> {
+        Poll::Ready(Output)
+    }
+}
+
 /// A future that is ready panics when it is dropped, and so does its output then: the joiner gets
 /// the first panic, and the worker goes on.
 #[test]
 fn an_output_that_panics_after_its_future() {
-    struct Output;
-    impl Drop for Output {
-        fn drop(&mut self) {
-            plan("the output");
-        }
-    }
-    struct Ready;
-    impl Drop for Ready {
-        fn drop(&mut self) {
-            plan("the future");
-        }
-    }
-    impl Future for Ready {
-        type Output = Output;
-        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Output> {
-            Poll::Ready(Output)
-        }
-    }
     each(&[1, 2], |rt| {
         let Err(error) = rt.spawn_async(Ready).join() else { panic!("the future's destructor has panicked") };
         assert!(text(&*error.into_panic()).ends_with("the future"));
         assert_eq!(rt.run(|| 7), 7);
     });
+}
+
+/// The same of a future within a time limit, or a token: who polls gets the future's panic. (Two
+/// panics at a time would end the process.)
+#[test]
+fn an_output_that_panics_after_its_future_within_a_limit() {
+    let output = in_child(&[], || {
+        quiet();
+        let token = myriad::cancel::Token::new;
+        let both = || {
+            catch_planned("the future", || block_on(time::timeout_async(ms(3_600_000), Ready)).is_ok());
+            catch_planned("the future", || block_on(token().run_async(Ready)).is_ok());
+        };
+        both();
+        each(&[1, 2], |rt| {
+            rt.run(both);
+            for failed in [
+                rt.spawn_async(async { time::timeout_async(ms(3_600_000), Ready).await.is_ok() }),
+                rt.spawn_async(async move { token().run_async(Ready).await.is_ok() }),
+            ] {
+                let error = failed.join().unwrap_err();
+                assert!(text(&*error.into_panic()).ends_with("the future"));
+            }
+            assert_eq!(rt.run(|| 7), 7);
+        });
+    });
+    assert_ok(&output);
 }
 
 /// A cancelled `local_scope` drops its tasks; it does not wait for what they wait for.

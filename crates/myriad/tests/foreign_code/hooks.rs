@@ -37,7 +37,7 @@ fn names_that_wait() {
             all.into_iter().for_each(|h| assert!(h.join().unwrap()));
         });
         assert!(asked.load(SeqCst) >= 2);
-        assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
     }
 }
 
@@ -84,7 +84,7 @@ fn payloads_of_names_that_wait() {
             drop(tx);
             all.into_iter().for_each(|h| assert!(h.join().unwrap()));
         });
-        assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
         assert!(asked.load(SeqCst) >= 2);
         assert_eq!(dropped.load(SeqCst), asked.load(SeqCst).div_ceil(3));
     }
@@ -161,7 +161,7 @@ fn hooks_of_which_who_asks_for_a_name_lets_go_last() {
             let behind = rt.spawn(|| ());
             stuck.join().unwrap();
             behind.join().unwrap();
-            assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+            assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
             assert_eq!(dropped.load(SeqCst), 0, "who asks holds it yet");
             go.store(true, SeqCst);
             wait_until(|| dropped.load(SeqCst) == 1);
@@ -215,7 +215,7 @@ fn hooks_that_do_all_kinds_of_things() {
             .unwrap();
         rt.run(|| compute_until(|| told.load(SeqCst) > 0));
         rt.run(|| (0..10).map(|_| spawn(|| time::sleep(Duration::from_millis(1)))).for_each(|h| h.join().unwrap()));
-        assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
         assert_eq!(starts.load(SeqCst), ends.load(SeqCst));
         assert!(starts.load(SeqCst) >= 2);
     }
@@ -250,7 +250,7 @@ fn hooks_are_dropped_with_their_runtime() {
             .build()
             .unwrap();
         assert_eq!(rt.run(|| 5), 5);
-        assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
         drops.wait_all(4);
     }
 }

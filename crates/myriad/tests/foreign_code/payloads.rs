@@ -64,7 +64,7 @@ fn with_a_runtime(body: impl FnOnce(&Runtime)) {
     let _watch = watch("threads mode");
     let rt = Mode::Threads.builder().workers(1).spare_workers(0).build().unwrap();
     body(&rt);
-    let report = rt.shutdown(Duration::from_secs(10));
+    let report = rt.shutdown(crate::common::PATIENCE);
     assert!(report.is_clean(), "{report}");
 }
 
@@ -194,6 +194,7 @@ fn of_an_earlier_task_in_the_same_memory() {
     #[derive(Default)]
     struct Both {
         payloads: Mutex<Vec<Payload>>,
+        earlier_begun: AtomicUsize,
         later_begun: AtomicBool,
         later_cancelled: AtomicBool,
         whole: AtomicUsize,
@@ -219,10 +220,11 @@ fn of_an_earlier_task_in_the_same_memory() {
                 for n in 1..4 {
                     let its = both.clone();
                     let earlier = spawn(move || {
+                        its.earlier_begun.store(n, SeqCst);
                         let payload = catch_unwind(|| time::sleep(HOUR)).unwrap_err();
                         its.payloads.lock().unwrap().push(payload);
                     });
-                    time::sleep(Duration::from_millis(1));
+                    wait_until(|| both.earlier_begun.load(SeqCst) == n);
                     earlier.cancel();
                     earlier.join().unwrap();
                     assert_eq!(both.payloads.lock().unwrap().len(), n);

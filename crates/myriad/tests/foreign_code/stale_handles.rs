@@ -21,7 +21,7 @@ fn one_after_the_other<T>(before: impl Fn(&Runtime) -> T, after: impl Fn(Mode, &
         assert!(report.unfinished().is_empty(), "{report}");
         let second = build(mode, "second");
         after(mode, &second, kept);
-        let report = second.shutdown(Duration::from_secs(10));
+        let report = second.shutdown(crate::common::PATIENCE);
         assert!(report.is_clean(), "{report}");
     }
 }

@@ -39,7 +39,7 @@ fn program() {
         }
         // Both workers live.
         rt.run(|| _ = myriad::join(|| time::sleep(Duration::from_millis(1)), || time::sleep(Duration::from_millis(1))));
-        assert!(rt.shutdown(Duration::from_secs(5)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
     }
 }
 

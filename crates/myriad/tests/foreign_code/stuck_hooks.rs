@@ -2,7 +2,7 @@
 //! nobody's help waits for them.
 
 use crate::common::{MODES, Mode, assert_ok, compute_until, in_child, wait_until, watch};
-use myriad::{OnStuck, Runtime, Stuck, time};
+use myriad::{OnStuck, Runtime, Stuck};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ fn a_hook_that_waits_for_help() {
         let rt = mode.builder().workers(1).on_stuck(waits).build().unwrap();
         *handle.lock().unwrap() = Some(rt.handle());
         rt.run(|| compute_until(|| helped.load(SeqCst)));
-        assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
     }
 }
 
@@ -104,7 +104,7 @@ fn the_end_of_a_runtime_beside_its_hook() {
         let rt = mode.builder().workers(2).on_stuck(waits).build().unwrap();
         let counts = calls.clone();
         rt.run(move || compute_until(|| counts.load(SeqCst) == 1));
-        assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
         // (It may be the pool of the one that has ended.)
         let next = mode.builder().workers(2).on_stuck(hook(|_| ())).build().unwrap();
         needs_help(&next);
@@ -195,16 +195,18 @@ fn help_beside_a_thread_that_does_not_end() {
         // Each task that waits takes a thread, and most of them end afterwards.
         let crowd = || {
             let (tx, rx) = myriad::channel::bounded::<()>(1);
+            let begun = Arc::new(AtomicUsize::new(0));
             let all: Vec<_> = (0..200)
                 .map(|_| {
-                    let (rx, ending, go) = (rx.clone(), ending.clone(), go.clone());
+                    let (rx, ending, go, begun) = (rx.clone(), ending.clone(), go.clone(), begun.clone());
                     rt.spawn(move || {
+                        begun.fetch_add(1, SeqCst);
                         LAST.with(|cell| _ = cell.borrow_mut().get_or_insert_with(|| Waits(ending, go)));
                         _ = rx.recv();
                     })
                 })
                 .collect();
-            rt.run(|| time::sleep(Duration::from_millis(5)));
+            wait_until(|| begun.load(SeqCst) == 200);
             drop(tx);
             all.into_iter().for_each(|h| h.join().unwrap());
         };
@@ -234,7 +236,7 @@ fn a_standard_error_that_nobody_reads() {
             libc::fcntl(2, libc::F_SETFL, flags | libc::O_NONBLOCK);
             while libc::write(2, [0u8; 512].as_ptr().cast(), 512) > 0 {}
             // (The watchdog would say nothing here.)
-            libc::alarm(60);
+            libc::alarm(100);
             libc::fcntl(2, libc::F_SETFL, flags);
             kept
         };

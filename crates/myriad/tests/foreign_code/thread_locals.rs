@@ -134,7 +134,7 @@ fn of_threads_of_workers() {
                     begin(last);
                     use_all();
                 });
-                assert!(rt.shutdown(Duration::from_secs(10)).is_clean());
+                assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
                 wait_until(|| ENDED.load(SeqCst) > ended);
             }
         }

@@ -1,6 +1,6 @@
 //! Wakers that wait, panic, or have destructors that do.
 
-use crate::common::{MODES, case, each, plan, wait_until};
+use crate::common::{MODES, case, each, each_with, plan, wait_until};
 use myriad::cancel::Token;
 use myriad::{channel, spawn, spawn_async, task, time};
 use std::future::Future;
@@ -84,29 +84,34 @@ fn a_waker_whose_destructor_waits_in_a_join() {
 /// Its clones are all gone, whatever became of the handle.
 #[test]
 fn a_handle_that_was_polled_keeps_no_waker() {
-    each(&[1], |rt| {
-        rt.run(|| {
-            let waker = Arc::new(Hostile { wake: Box::new(|| ()), drop: Box::new(|| ()) });
-            let polled = |mut h: myriad::JoinHandle<u8>| {
-                assert!(poll(&mut h, &Waker::from(waker.clone())).is_pending());
-                assert_eq!(Arc::strong_count(&waker), 2);
-                h
-            };
-            // Joined before it begins.
-            assert_eq!(polled(spawn(|| 7)).join().unwrap(), 7);
-            assert_eq!(Arc::strong_count(&waker), 1);
-            let cancelled = polled(spawn(|| 7));
-            cancelled.cancel();
-            assert!(cancelled.join().unwrap_err().is_cancelled());
-            assert_eq!(Arc::strong_count(&waker), 1);
-            drop(polled(spawn(|| 7)));
-            assert_eq!(Arc::strong_count(&waker), 1);
-            let h = polled(spawn(|| 7));
-            myriad::yield_now();
-            wait_until(|| h.is_finished());
-            assert_eq!(Arc::strong_count(&waker), 1);
-        });
-    });
+    // (A spare would run what is to wait behind this task.)
+    each_with(
+        &[1],
+        |b| b.spare_workers(0),
+        |_, rt| {
+            rt.run(|| {
+                let waker = Arc::new(Hostile { wake: Box::new(|| ()), drop: Box::new(|| ()) });
+                let polled = |mut h: myriad::JoinHandle<u8>| {
+                    assert!(poll(&mut h, &Waker::from(waker.clone())).is_pending());
+                    assert_eq!(Arc::strong_count(&waker), 2);
+                    h
+                };
+                // Joined before it begins.
+                assert_eq!(polled(spawn(|| 7)).join().unwrap(), 7);
+                assert_eq!(Arc::strong_count(&waker), 1);
+                let cancelled = polled(spawn(|| 7));
+                cancelled.cancel();
+                assert!(cancelled.join().unwrap_err().is_cancelled());
+                assert_eq!(Arc::strong_count(&waker), 1);
+                drop(polled(spawn(|| 7)));
+                assert_eq!(Arc::strong_count(&waker), 1);
+                let h = polled(spawn(|| 7));
+                myriad::yield_now();
+                wait_until(|| h.is_finished());
+                assert_eq!(Arc::strong_count(&waker), 1);
+            });
+        },
+    );
 }
 
 /// While a waker of an ended future waits, somebody takes the result: the waker must not run as
@@ -352,22 +357,28 @@ fn a_wake_of_a_future_whose_runtime_has_given_up() {
 #[test]
 fn timers_whose_wakers_panic() {
     each(&[1, 2], |rt| {
-        let woken = Arc::new(AtomicUsize::new(0));
-        let at = rt.run(time::now) + ms(100);
-        let mut sleeps: Vec<_> = (0..10).map(|_| Box::pin(time::sleep_until_async(at))).collect();
-        rt.run(|| {
-            for (i, sleep) in sleeps.iter_mut().enumerate() {
-                let woken = woken.clone();
-                let waker = wakes(move || {
-                    woken.fetch_add(1, SeqCst);
-                    if i % 2 == 0 {
-                        plan("a waker");
-                    }
-                });
-                assert!(poll(sleep, &waker).is_pending());
+        // More time, until it is enough for all to be polled before it is over.
+        for limit in (0..).map(|n| ms(20 << n)) {
+            let woken = Arc::new(AtomicUsize::new(0));
+            let at = rt.run(time::now) + limit;
+            let mut sleeps: Vec<_> = (0..10).map(|_| Box::pin(time::sleep_until_async(at))).collect();
+            let all_wait = rt.run(|| {
+                sleeps.iter_mut().enumerate().all(|(i, sleep)| {
+                    let woken = woken.clone();
+                    let waker = wakes(move || {
+                        woken.fetch_add(1, SeqCst);
+                        if i % 2 == 0 {
+                            plan("a waker");
+                        }
+                    });
+                    poll(sleep, &waker).is_pending()
+                })
+            });
+            if all_wait {
+                wait_until(|| woken.load(SeqCst) == 10);
+                return;
             }
-        });
-        wait_until(|| woken.load(SeqCst) == 10);
+        }
     });
 }
 

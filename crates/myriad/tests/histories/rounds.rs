@@ -132,7 +132,7 @@ const IDLE: Duration = Duration::from_micros(300);
 /// Without progress for so long it hangs.
 fn patience() -> Duration {
     let asked = std::env::var("MYRIAD_TEST_PATIENCE").ok().and_then(|seconds| seconds.parse().ok());
-    Duration::from_secs(asked.unwrap_or(20))
+    Duration::from_secs(asked.unwrap_or(60))
 }
 
 /// Runs a program for so many rounds. If it may stick, relief `helps`. `hangs` is called, and told

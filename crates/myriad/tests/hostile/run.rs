@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// A cell that takes longer hangs.
 pub(crate) fn patience() -> Duration {
-    Duration::from_secs(env("MYRIAD_TEST_PATIENCE").unwrap_or(20))
+    Duration::from_secs(env("MYRIAD_TEST_PATIENCE").unwrap_or(60))
 }
 
 pub(crate) fn env(name: &str) -> Option<u64> {

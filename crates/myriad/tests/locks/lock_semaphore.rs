@@ -103,12 +103,19 @@ fn time_limits() {
         });
         assert_eq!(semaphore.available(), 1);
         // A small one waits behind a big one that gives up.
-        let (s, s2) = (semaphore.clone(), semaphore.clone());
-        let big = rt.spawn(move || s.acquire_many_timeout(2, Duration::from_millis(20)).is_err());
-        wait_until(|| semaphore.try_acquire().is_none());
-        let small = rt.spawn(move || drop(s2.acquire_timeout(LONG).unwrap()));
-        small.join().unwrap();
-        assert!(big.join().unwrap());
+        for limit in (0..).map(|n| Duration::from_millis(20 << n)) {
+            let (s, s2) = (semaphore.clone(), semaphore.clone());
+            let big = rt.spawn(move || s.acquire_many_timeout(2, limit).is_err());
+            wait_until(|| semaphore.try_acquire().is_none() || big.is_finished());
+            // (It may have given up before it was seen to wait.)
+            let waited = semaphore.try_acquire().is_none();
+            let small = rt.spawn(move || drop(s2.acquire_timeout(LONG).unwrap()));
+            small.join().unwrap();
+            assert!(big.join().unwrap());
+            if waited {
+                break;
+            }
+        }
         drop(held);
         assert_eq!(semaphore.available(), 2);
     });

@@ -64,7 +64,7 @@ fn all_at_once_fed<F: Future<Output = ()> + Send + 'static>(
     let seed = seed();
     println!("MYRIAD_TEST_SEED={seed}");
     // It takes longer than most tests.
-    let _watch = watch_for(&format!("seed {seed}"), Duration::from_secs(100));
+    let _watch = watch_for(&format!("seed {seed}"), Duration::from_secs(300));
     let futures_left = Arc::new(AtomicUsize::new(0));
     let running: Vec<_> = (0..TASKS)
         .map(|i| {
@@ -108,7 +108,7 @@ fn each(f: impl Fn(&myriad::Runtime)) {
         for workers in [1, 2] {
             let rt = mode.builder().workers(workers).pin_workers(false).build().unwrap();
             f(&rt);
-            assert!(rt.shutdown(Duration::from_secs(20)).is_clean());
+            assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
         }
     }
 }

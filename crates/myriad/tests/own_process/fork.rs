@@ -239,7 +239,7 @@ fn a_new_runtime_in_the_child() {
                     };
                     let all: Vec<_> = (0..3).map(|_| rt.spawn(meet(runs.clone()))).collect();
                     all.into_iter().for_each(|h| h.join().unwrap());
-                    let report = rt.shutdown(Duration::from_secs(5));
+                    let report = rt.shutdown(crate::common::PATIENCE);
                     assert!(report.is_clean(), "{report}");
                     all_well()
                 });
@@ -276,7 +276,7 @@ fn a_fork_while_threads_begin_and_end() {
             unsafe {
                 let child = libc::fork();
                 if child == 0 {
-                    libc::alarm(10);
+                    libc::alarm(100);
                     std::thread::spawn(|| ()).join().unwrap();
                     libc::_exit(0);
                 }
@@ -322,7 +322,7 @@ fn a_fork_while_another_thread_asks_for_the_first_time() {
                     }
                     let second = libc::fork();
                     if second == 0 {
-                        libc::alarm(5);
+                        libc::alarm(100);
                         use_it();
                         libc::_exit(0);
                     }
@@ -506,11 +506,11 @@ fn a_hook_for_stuck_workers_that_forks() {
         let tells = told.clone();
         let hook = on_stuck(move |_| {
             let says = in_fork(|| is_told(mode));
-            // SAFETY: the child ends soon, or after 20 s; the parent waits for its own child.
+            // SAFETY: the child ends soon, or after 100 s; the parent waits for its own child.
             let status = unsafe {
                 let child = libc::fork();
                 if child == 0 {
-                    libc::alarm(20);
+                    libc::alarm(100);
                     return;
                 }
                 let mut status = 0;
@@ -553,11 +553,11 @@ const ENDS_IN_CHILD: [Forks; 4] = [
 
 /// Forks. The child writes its standard error to this file, and goes on as a task.
 fn fork_here(says: i32) -> i32 {
-    // SAFETY: the child ends after 20 s at the latest; the file is open.
+    // SAFETY: the child ends after 100 s at the latest; the file is open.
     unsafe {
         let child = libc::fork();
         if child == 0 {
-            libc::alarm(20);
+            libc::alarm(100);
             libc::dup2(says, 2);
         }
         child

@@ -122,7 +122,7 @@ fn forked_while_another_thread_starts_it() {
         let child = unsafe {
             let child = libc::fork();
             if child == 0 {
-                libc::alarm(20);
+                libc::alarm(100);
                 let sum = catch_unwind(|| run(|| join(|| 3, || spawn(|| 4).join().unwrap())));
                 libc::_exit(if sum.is_ok_and(|sum| sum == (3, 4)) { 0 } else { 1 });
             }

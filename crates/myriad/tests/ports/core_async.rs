@@ -263,7 +263,7 @@ fn at_most_one_of_many() {
 /// test moves.
 #[test]
 fn a_timeout_is_not_early() {
-    let _watch = watch_for("a manual clock", Duration::from_secs(60));
+    let _watch = crate::common::watch("a manual clock");
     for mode in modes() {
         let rt = mode.builder().workers(1).manual_clock().build().unwrap();
         let (tx, started) = unbounded();
@@ -289,7 +289,7 @@ fn a_timeout_is_not_early() {
         for (task, hours) in waiting.into_iter().zip(1..) {
             assert_eq!(task.join().unwrap() - begin, Duration::from_secs(3_600 * hours));
         }
-        assert!(rt.shutdown(Duration::from_secs(20)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
     }
 }
 

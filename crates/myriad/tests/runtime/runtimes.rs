@@ -206,7 +206,7 @@ fn runtimes_come_while_others_go() {
                             assert_eq!(stuck.join().unwrap(), 7);
                         });
                     }
-                    assert!(rt.shutdown(Duration::from_secs(20)).is_clean());
+                    assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
                 }
             })
         })

@@ -3,13 +3,14 @@
 #![allow(clippy::async_yields_async)] // a future that was polled is handed on, not awaited
 
 use crate::common::{
-    Drops, MODES, Mode, assert_ok, case, catch, each_owned as each_runtime, in_child, stderr, text, wait_until, watch,
+    Drops, MODES, Mode, assert_ok, case, catch, each_owned as each_runtime, ended_at_rest, in_child, stderr, text,
+    wait_until, watch,
 };
 use myriad::channel::{Sender, bounded, rendezvous, unbounded};
-use myriad::{JoinHandle, block_on, scope, spawn, spawn_async};
+use myriad::{JoinHandle, Runtime, block_on, scope, spawn, spawn_async};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SOON: Duration = Duration::from_millis(20);
 
@@ -106,19 +107,20 @@ fn destructors_at_the_end_may_spawn_and_send() {
     fn spawn_on(here: Option<myriad::Handle>, token: crate::common::Counted) -> Option<JoinHandle<()>> {
         here.map(|here| here.spawn(move || drop(token)))
     }
-    each_runtime(|_, rt| {
+    let setup = |rt: &Runtime| {
         let (tx, rx) = unbounded();
         let (never_tx, never_rx) = unbounded::<()>();
-        let drops = Drops::new();
-        let last = Last(tx, drops.clone());
-        rt.run(|| {
-            drop(spawn_async(async move {
-                let _last = last;
-                _ = never_rx.recv_async().await;
-            }));
-            (0..100).for_each(|_| myriad::yield_now());
-        });
-        let report = rt.shutdown(SOON);
+        let (drops, begun) = (Drops::new(), Arc::new(AtomicBool::new(false)));
+        let (last, begins) = (Last(tx, drops.clone()), begun.clone());
+        drop(rt.spawn_async(async move {
+            let _last = last;
+            begins.store(true, SeqCst);
+            _ = never_rx.recv_async().await;
+        }));
+        wait_until(|| begun.load(SeqCst));
+        (drops, rx, never_tx)
+    };
+    ended_at_rest(setup, |_, report, (drops, rx, never_tx)| {
         assert_eq!(report.dropped().len(), 1, "{report}");
         assert_eq!(rx.recv(), Ok("dropped"));
         drops.assert_all(1);
@@ -200,7 +202,7 @@ fn dropped_by_a_panic() {
 /// What was left by one runtime does not disturb the next ones, nor does a late wake.
 #[test]
 fn late_wakes() {
-    each_runtime(|mode, rt| {
+    let setup = |rt: &Runtime| {
         let (tx, rx) = bounded::<u32>(64);
         let waiting = Arc::new(AtomicUsize::new(0));
         rt.run(|| {
@@ -220,7 +222,9 @@ fn late_wakes() {
             }
             wait_until(|| waiting.load(SeqCst) == 20);
         });
-        let report = rt.shutdown(SOON);
+        (tx, rx)
+    };
+    ended_at_rest(setup, |mode, report, (tx, rx)| {
         assert_eq!((report.unfinished().len(), report.dropped().len()), (10, 10), "{report}");
         // Wakes the blocked ones, which never go on.
         (0..10).for_each(|i| tx.send(i).unwrap());
@@ -257,9 +261,8 @@ fn a_sleep_that_outlives_its_runtime() {
             let second = mode.runtime(rt.workers());
             second.run(|| myriad::time::sleep(Duration::from_micros(100)));
             if goes_on {
-                let began = Instant::now();
+                // (It ends, or the test hangs.)
                 second.run(move || block_on(async move { sleep.as_mut().await }));
-                assert!(began.elapsed() < Duration::from_secs(10));
             } else {
                 drop(sleep);
             }

@@ -180,7 +180,8 @@ fn a_sleep_that_is_dropped_is_forgotten() {
             let others: Vec<_> = (0..300).map(|_| vec![0xff_u8; size_of::<myriad::time::Sleep>()]).collect();
             sleep(2 * MS);
             drop((waker, others));
-            assert_eq!(Arc::strong_count(&count), 1);
+            // (A timer that was due before all were dropped may still be firing.)
+            wait_until(|| Arc::strong_count(&count) == 1);
         });
     });
 }
@@ -514,7 +515,8 @@ fn a_real_clock_cannot_be_moved() {
 #[test]
 fn to_the_end_of_time() {
     with_manual_clock(&[1], |rt| {
-        let h = rt.run(|| spawn(|| sleep(Duration::from_secs(100 * 365 * 24 * 3600))));
+        // Not so long from now: on a busy machine it may begin when the clock has been moved.
+        let h = rt.run(|| spawn(|| sleep_until(Instant::from_nanos(100 * 365 * 24 * 3600 * 1_000_000_000))));
         std::thread::sleep(MS);
         rt.advance(Duration::from_secs(200 * 365 * 24 * 3600));
         h.join().unwrap();

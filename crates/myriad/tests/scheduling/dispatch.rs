@@ -1,7 +1,7 @@
 //! Entering a task at once, in place of the caller: a new one (`dispatch`), or one that waits in a
 //! queue (`yield_to`).
 
-use crate::common::{MODES, case, each, each_owned};
+use crate::common::{MODES, case, each, each_owned, wait_until};
 use myriad::channel::{bounded, unbounded};
 use myriad::sync::{Event, Mutex};
 use myriad::task::{Builder, Priority, YieldedTo, dispatch};
@@ -139,7 +139,8 @@ fn whatever_the_policy() {
 /// Where nobody can be set aside for it, it is queued.
 #[test]
 fn as_spawn_elsewhere() {
-    let rt = myriad::Builder::new().workers(1).pool("other", 1).build().unwrap();
+    // (A spare would run what is queued behind the task that looks.)
+    let rt = myriad::Builder::new().workers(1).spare_workers(0).pool("other", 1).build().unwrap();
     assert_eq!(Builder::new().on(rt.handle()).dispatch(|| 1).join().unwrap(), 1, "a foreign thread");
     rt.run(|| {
         let caller = std::thread::current().id();
@@ -171,7 +172,7 @@ fn as_spawn_elsewhere() {
     assert_eq!(task.yield_to(), YieldedTo::Yielded);
     drop(tx);
     assert!(task.join().unwrap().is_err());
-    assert!(rt.shutdown(Duration::from_secs(60)).is_clean());
+    assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
 }
 
 /// In a future: entered on another stack while the poll stands.
@@ -331,7 +332,11 @@ fn the_runtime_ends_meanwhile() {
             std::thread::yield_now();
         }
         drop(rt.shutdown(Duration::ZERO));
-        let left = made.load(SeqCst) - dropped.load(SeqCst);
-        assert!(left <= 4, "{left}: at most one in each frame that stands");
+        // At most one in each frame that stands. (A worker that the machine does not let come back
+        // in time goes on until then.)
+        wait_until(|| {
+            let dropped = dropped.load(SeqCst);
+            made.load(SeqCst) - dropped <= 4
+        });
     });
 }

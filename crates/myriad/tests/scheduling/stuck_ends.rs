@@ -108,18 +108,19 @@ fn a_shutdown_waits_for_help() {
     }
 }
 
+/// How often each thread whose name begins so has given up its processor, by its number.
 #[cfg(target_os = "linux")]
-fn switches() -> usize {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
-    let myriads =
-        tasks.filter(|task| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("myriad")));
-    myriads
+fn switches(of: &str) -> std::collections::BTreeMap<String, usize> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap());
+    let named =
+        tasks.filter(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with(of)));
+    named
         .map(|task| {
-            let status = std::fs::read_to_string(task.join("status")).unwrap_or_default();
+            let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
             let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-            line.map_or(0, |n| n.trim().parse().unwrap())
+            (task.file_name().into_string().unwrap(), line.map_or(0, |n| n.trim().parse().unwrap()))
         })
-        .sum()
+        .collect()
 }
 
 /// With nothing to do no thread of a runtime wakes up, the monitor included.
@@ -129,12 +130,25 @@ fn an_idle_runtime_does_not_tick() {
     let out = in_child(&[], || {
         let rt = Mode::Threads.runtime(2);
         rt.run(|| scope(|s| (0..10).for_each(|i| drop(s.spawn(move || time::sleep(Duration::from_millis(i)))))));
+        // What stops the whole process and lets it go on makes a switch for each thread: also for
+        // one that does nothing at all.
+        std::thread::Builder::new()
+            .name("idle".into())
+            .spawn(|| {
+                loop {
+                    std::thread::park()
+                }
+            })
+            .unwrap();
+        wait_until(|| switches("idle").len() == 1);
         // It takes a moment until all sleep: then half a second without a switch.
         wait_until(|| {
-            let before = switches();
+            let (before, stops) = (switches("myriad"), switches("idle"));
             std::thread::sleep(Duration::from_millis(500));
-            assert!(before > 0);
-            switches() == before
+            let (after, stopped) = (switches("myriad"), switches("idle"));
+            assert!(before.len() > 1 && stopped.len() == 1);
+            let stops = stopped.values().sum::<usize>() - stops.values().sum::<usize>();
+            after.keys().eq(before.keys()) && after.iter().all(|(task, n)| n - before[task] <= stops)
         });
     });
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));

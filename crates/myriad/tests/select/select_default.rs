@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Runs it on this thread, and in a task of each sort of runtime.
 fn everywhere(body: impl Fn() + Sync) {
     {
-        let _watch = watch_for("plain thread", Duration::from_secs(20));
+        let _watch = crate::common::watch("plain thread");
         body();
     }
     each_runtime(|rt| rt.run(&body));

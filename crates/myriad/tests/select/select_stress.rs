@@ -108,7 +108,7 @@ fn a_million_that_lose() {
             drop((tx, rx, full, taken, place));
             assert_eq!(count.alive(), 0);
         });
-        assert!(rt.shutdown(Duration::from_secs(20)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
     }
 }
 
@@ -262,7 +262,7 @@ fn everybody_against_everybody() {
             assert!(sent.len() > 1_000, "they did meet: {}", sent.len());
             drop(ends);
             assert_eq!(count.alive(), 0);
-            assert!(rt.shutdown(Duration::from_secs(20)).is_clean());
+            assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
         }
     }
 }
@@ -289,6 +289,6 @@ fn meetings_by_the_hundred_thousand() {
         let two = std::thread::spawn(party(&b, &a));
         let ((sent, got), (sent2, got2)) = (one.join().unwrap(), two.join().unwrap());
         assert_eq!((sent, got, sent + got), (got2, sent2, N));
-        assert!(rt.shutdown(Duration::from_secs(20)).is_clean());
+        assert!(rt.shutdown(crate::common::PATIENCE).is_clean());
     }
 }

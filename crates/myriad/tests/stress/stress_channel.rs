@@ -204,7 +204,7 @@ fn everything_at_once() {
             messages += round(&rt, &mut random, &what);
             rounds += 1;
         }
-        let report = rt.shutdown(Duration::from_secs(10));
+        let report = rt.shutdown(Duration::from_secs(60));
         assert!(report.is_clean(), "seed {seed}: {report}");
     }
     println!("{rounds} rounds, {messages} messages");

@@ -339,7 +339,7 @@ fn rounds(end: impl Fn(usize) -> bool) {
             lost += round(&rt, &mut random, &what);
             n += 1;
         }
-        let report = rt.shutdown(Duration::from_secs(20));
+        let report = rt.shutdown(Duration::from_secs(60));
         assert!(report.is_clean(), "seed {seed}: {report}");
     }
     println!("{n} rounds, {lost} operations have lost");

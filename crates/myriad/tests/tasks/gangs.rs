@@ -279,7 +279,7 @@ fn after_a_fork() {
             0 => {
                 // If it hangs it ends, and does not keep the pipes of the test open.
                 // SAFETY: of this process alone.
-                unsafe { libc::alarm(60) };
+                unsafe { libc::alarm(100) };
                 meeting();
                 // SAFETY: ends the child, without destructors of a runtime that it does not have.
                 unsafe { libc::_exit(7) };

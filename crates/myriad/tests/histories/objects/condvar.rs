@@ -4,6 +4,9 @@ use super::kept::{Kept, Unused, keep};
 use crate::model::{Answer, Call, How, Model, Step, at_once};
 use crate::object::{Dice, Object, awaited, either, nanos};
 use myriad::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Op {
@@ -126,6 +129,38 @@ impl Model for State {
     }
 }
 
+/// A wait. Often a future that is dropped, so that its notification goes to the next.
+fn wait(dice: &mut Dice) -> Call<Op> {
+    if dice.in_future && dice.below(2) == 0 {
+        return Call::new(Op::Wait, How::Dropped(dice.below(3) as u8 + 1));
+    }
+    let wait = dice.waits_without(Op::Wait, false, true);
+    dice.or_exactly(wait)
+}
+
+/// A wait as long as relief lets it be: its end shows that it was not notified.
+fn patient(dice: &Dice) -> Call<Op> {
+    const LIMIT: u32 = 200_000;
+    Call::new(Op::Wait, if dice.in_future { How::AwaitExactly(LIMIT) } else { How::Within(LIMIT) })
+}
+
+/// Polls the wait once, and drops it some time later: a notification may come in between.
+async fn dropped_late<T>(wait: impl Future<Output = T>, polls: u8) -> Result<T, Answer> {
+    let (mut wait, mut polled) = (pin!(wait), false);
+    poll_fn(|cx| {
+        if std::mem::replace(&mut polled, true) {
+            return Poll::Ready(Err(Answer::Gone));
+        }
+        if let Poll::Ready(value) = wait.as_mut().poll(cx) {
+            return Poll::Ready(Ok(value));
+        }
+        (0..300 * u32::from(polls)).for_each(|_| std::hint::spin_loop());
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
+
 impl Object for Conditional {
     type Op = Op;
     type Model = State;
@@ -135,18 +170,22 @@ impl Object for Conditional {
         "condvar".into()
     }
 
-    fn calls(&self, _: usize, dice: &mut Dice) -> Vec<Call<Op>> {
+    fn calls(&self, actor: usize, dice: &mut Dice) -> Vec<Call<Op>> {
         let lock = Call::new(Op::Lock, if dice.in_future { How::Await } else { How::Wait });
         let (unlock, one, all) = (Call::now(Op::Unlock), Call::now(Op::NotifyOne), Call::now(Op::NotifyAll));
+        // One goes, one stays for long, and one notifies: often, for by chance it is rare.
+        match (dice.below(2), actor) {
+            (0, 0) => return vec![lock, wait(dice), unlock],
+            (0, 1) => return vec![lock, patient(dice), unlock],
+            (0, 2) => return vec![one],
+            _ => {}
+        }
         match dice.below(8) {
             0 => vec![one],
             1 => vec![lock, one, unlock],
             2 => vec![all],
             3 => vec![lock, unlock],
-            _ => {
-                let wait = dice.waits_without(Op::Wait, false, true);
-                vec![lock, dice.or_exactly(wait), unlock]
-            }
+            _ => vec![lock, wait(dice), unlock],
         }
     }
 
@@ -199,7 +238,12 @@ impl Object for Conditional {
                     hand.guard = Some(guard);
                     return if result.timed_out() { Answer::Timeout } else { Answer::Done };
                 }
-                either(awaited(call.how, condvar.wait_async(guard)).await, |guard| {
+                let wait = condvar.wait_async(guard);
+                let waited = match call.how {
+                    How::Dropped(polls) => dropped_late(wait, polls).await,
+                    how => awaited(how, wait).await,
+                };
+                either(waited, |guard| {
                     hand.guard = Some(guard.unwrap());
                     Answer::Done
                 })

@@ -18,7 +18,7 @@ fn builder(cx: &Cx) -> Builder {
 fn check(rt: Runtime) {
     myriad::blocking(move || {
         assert_eq!(rt.spawn(|| 5).join().unwrap(), 5);
-        let report = rt.shutdown(Duration::from_secs(10));
+        let report = rt.shutdown(Duration::from_secs(60));
         assert!(report.is_clean(), "{report}");
     });
 }

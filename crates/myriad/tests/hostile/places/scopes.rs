@@ -508,6 +508,6 @@ pub(crate) fn no_stack(cx: &Cx) -> Seen {
     };
     drop(tx);
     blocked.into_iter().for_each(|task| _ = task.join());
-    drop(myriad::blocking(move || rt.shutdown(Duration::from_secs(10))));
+    drop(myriad::blocking(move || rt.shutdown(Duration::from_secs(60))));
     seen
 }

@@ -28,7 +28,7 @@ pub(crate) fn thread_local_of_worker(cx: &Cx) -> Seen {
     let (value, wait) = (cx.value(), cx.last_sender());
     let rt = cx.mode.builder().workers(1).build().unwrap();
     rt.run(move || leave(value));
-    let report = myriad::blocking(move || rt.shutdown(std::time::Duration::from_secs(10)));
+    let report = myriad::blocking(move || rt.shutdown(std::time::Duration::from_secs(60)));
     assert!(report.is_clean(), "{report}");
     wait();
     Seen::Well
