@@ -13,7 +13,7 @@ use super::handle::JoinHandle;
 use super::portable::Portable;
 use super::spawn;
 use crate::record::header::{Header, Kind};
-use crate::record::held::{Ending, HeldTask};
+use crate::record::held::Ending;
 use crate::record::task::Runnable;
 use crate::sched::context::inherit::Inherited;
 use crate::sched::pool::{DedicatedTask, Handle, Pool};
@@ -114,15 +114,15 @@ fn start<F: FnOnce() -> T, T>(
     let pool = home.inner();
     pool.expect_here();
     let named = with.thread_name().unwrap_or_else(|| format!("{}-dedicated", pool.config().name));
-    let task = spawn::unqueued_record(pool, f, Kind::CLOSURE, location);
+    let task = spawn::create(f, Kind::CLOSURE, pool.number, location);
     with.set_name(pool, task.header());
-    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    let handle = JoinHandle::new(unsafe { HeldTask::from_raw(task.address()) });
+    let (task, held) = task.into_parts();
+    let (task, handle) = (Runnable::from(task), JoinHandle::new(held));
     pool.dedicated.join(false);
     let mut entries = pool.dedicated.locked();
     if !pool.lets_in(home.origin()) {
         drop(entries);
-        finish::drop_unstarted(task.into());
+        finish::drop_unstarted(task);
         return Ok(handle);
     }
     let size = pool.config().stack_size.max(STACK);

@@ -5,12 +5,12 @@
 //! a thief does).
 
 use super::handle::wait_done;
-use crate::record::create::{KindWord, write_stack_header};
+use crate::record::create::{InFrame, KindWord, write_stack_header};
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Mode, Outcome, TaskFlags};
 use crate::record::held::{Awaited, Ending};
 use crate::record::position::UNCLAIMED;
-use crate::record::task::{Created, TaskRef};
+use crate::record::task::TaskRef;
 use crate::runtime::global;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::cancel::{self, checkpoint, request};
@@ -53,12 +53,12 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     /// # Safety
     /// It is begun once, and stands where it is until it is claimed or has ended.
     #[inline(always)]
-    pub(crate) unsafe fn begin(&self, word: KindWord, location: &'static Location<'static>) -> Created {
+    pub(crate) unsafe fn begin(&self, word: KindWord, location: &'static Location<'static>) -> InFrame {
         // SAFETY: nobody else knows the record yet. It stands until the task is claimed or has
         // ended (this function's contract).
         unsafe {
             write_stack_header(self.record(), run_stack_task::<F, T>, word, location);
-            Created::from_raw(self.record())
+            InFrame::from_raw(self.record())
         }
     }
 
@@ -66,7 +66,7 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     ///
     /// # Safety
     /// As for [`begin`](Self::begin).
-    pub(crate) unsafe fn begin_elsewhere(&self, word: KindWord, location: &'static Location<'static>) -> Created {
+    pub(crate) unsafe fn begin_elsewhere(&self, word: KindWord, location: &'static Location<'static>) -> InFrame {
         // SAFETY: this function's contract is that of `begin`. Nobody else knows the record yet.
         unsafe {
             let task = self.begin(word, location);

@@ -2,7 +2,7 @@
 //!
 //! | step | door |
 //! |---|---|
-//! | it is created | [`record::create`](crate::record::create): whoever writes a header |
+//! | it is created | [`record::create`](crate::record::create): a `Blank` is filled, or a frame |
 //! | it begins | [`begin`] |
 //! | it is set aside, and says for what | `Role::suspend`, with a [`WaitReason`] in its node |
 //! | it is woken | [`wake_node`](crate::sched::worker::wake_node) and its like |
