@@ -164,7 +164,7 @@ unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> End
         match mode {
             Mode::Run => poll::<F, Q>(Polled::from_raw(task)),
             Mode::DropUnstarted => {
-                state::end(&(*task).state);
+                state::end((*task).state());
                 record::drop_in_place::<F>(task);
                 Ended::BySelf
             }

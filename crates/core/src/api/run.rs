@@ -3,7 +3,6 @@
 
 use super::{JoinHandle, JoinWait, StackTask, block_on, spawn, spawn_async_on as start_future};
 use crate::record::create::{InFrame, KindWord};
-use crate::record::header::Mode;
 use crate::record::task::TaskRef;
 use crate::runtime::Runtime;
 use crate::runtime::global::home;
@@ -12,9 +11,7 @@ use crate::sched::pool::Handle;
 use crate::sched::unwind::{self, AbortOnUnwind};
 use crate::sched::worker::{self, Role};
 use crate::sched::{borrower, user_code};
-use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::panic::Location;
-use std::ptr::null_mut;
 
 impl Runtime {
     /// Runs `f` as a task of this runtime and returns its result.
@@ -283,10 +280,8 @@ fn run_record(home: Handle, w: Option<Role>, task: InFrame) {
         // Nobody else knows the record, and nobody waits: what is dropped here is the caller's, and
         // may wait.
         pool.end_run(record);
-        begun.waiter.store(null_mut(), Relaxed);
-        let record = refused.into_raw();
-        // SAFETY: it was refused, so nobody runs it, and what is in it is dropped once.
-        if let Err(payload) = user_code::call(|| _ = unsafe { (begun.run.get())(record, Mode::DropUnstarted) }) {
+        begun.forget_waiter();
+        if let Err(payload) = user_code::call(|| refused.drop_payload()) {
             unwind::discard(payload);
         }
         panic!("{ENDED}");

@@ -478,7 +478,7 @@ where
         let (mut w, result) = ScopedTasks::with(w, task, &raw const (*scope).head, || {
             // Relaxed flags: whoever sets them for a task that has not begun has its handle.
             // Acquire: pairs with `cancel`.
-            if (*task).flags.load(Relaxed) & TaskFlags::CANCELLED != 0 || (*scope).head.cancelled.load(Acquire) {
+            if (*task).has_flags(TaskFlags::CANCELLED) || (*scope).head.cancelled.load(Acquire) {
                 cancel::never_start(f)
             } else {
                 user_code::body(f)
@@ -487,12 +487,12 @@ where
         match result {
             Ok(value) => {
                 record::put(task, value);
-                (*task).outcome.set(Outcome::Returned);
+                (*task).set_outcome(Outcome::Returned);
             }
             Err(mut payload) => {
                 cancel::end_cancellation(&mut payload);
                 record::put::<Payload>(task, payload);
-                (*task).outcome.set(Outcome::Panicked);
+                (*task).set_outcome(Outcome::Panicked);
             }
         }
         if w.running.has_context() {

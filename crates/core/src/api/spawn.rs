@@ -11,7 +11,6 @@ use crate::sched::pool::Handle;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
 use crate::sched::{cancel, finish, user_code};
-use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::panic::Location;
 
 /// Starts a task that runs `f`, and returns a handle to its result.
@@ -213,7 +212,7 @@ where
     unsafe {
         match mode {
             Mode::Run => {
-                if (*task).flags.load(Relaxed) & TaskFlags::CANCELLED != 0 {
+                if (*task).has_flags(TaskFlags::CANCELLED) {
                     return never_start::<F>(task);
                 }
                 let f = record::take::<F>(task);
@@ -279,7 +278,7 @@ pub(crate) unsafe fn drop_outcome<T>(task: *mut Header) {
     // SAFETY: the outcome is still in the record (this function's contract), and says what the
     // payload is.
     unsafe {
-        match (*task).outcome.get() {
+        match (*task).outcome() {
             Outcome::Returned => record::drop_in_place::<T>(task),
             Outcome::Panicked => record::drop_in_place::<Payload>(task),
             Outcome::Dropped | Outcome::Left => {}

@@ -283,7 +283,7 @@ impl OwnDeque<'_> {
     #[inline(always)]
     pub(crate) fn push(&self, task: Unstarted) -> bool {
         let top = self.make_room();
-        task.header().idx.store(top, Relaxed);
+        task.header().idx().store(top, Relaxed);
         self.push_at(top, task.into())
     }
 
@@ -302,7 +302,7 @@ impl OwnDeque<'_> {
     pub(crate) fn push_plain(&self, task: Unstarted) -> bool {
         debug_assert!(self.is_plain());
         let top = self.make_room();
-        task.header().idx.store(top, Relaxed);
+        task.header().idx().store(top, Relaxed);
         self.slot(top).store(Runnable::from(task).into_raw(), Relaxed);
         self.set_top(top + 1, "push-top-release");
         compiler_fence(SeqCst);

@@ -16,7 +16,7 @@
 
 use super::header::{Header, Kind, Outcome, Run, TaskFlags};
 use super::held::HeldTask;
-use super::memory::Memory;
+use super::memory::{Memory, UNIT};
 use super::payload;
 use super::position::UNCLAIMED;
 use super::state;
@@ -284,7 +284,7 @@ looked_at!([<T>] Created<T>, [<T>] NewFuture<T>, [<T>] Unheld<T>, [] InFrame);
 unsafe fn write_header(task: *mut Header, run: Run, kind: Kind, runtime: u8, location: &'static Location<'static>) {
     // SAFETY: nobody else uses `task` (this function's contract), so its words may be written.
     unsafe {
-        (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+        write_unclaimed(task);
         write_queued_header(task, run, KindWord::new(kind, runtime), location);
     }
 }
@@ -303,8 +303,39 @@ unsafe fn write_queued_header(task: *mut Header, run: Run, word: KindWord, locat
         write_kind_word(task, word);
         step::task(Step::Created, task);
         if cfg!(loom) {
-            (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+            write_unclaimed(task);
         }
+    }
+}
+
+/// Says in a fresh record that it is in no queue.
+///
+/// # Safety
+/// `task` is memory for a header that nobody else uses.
+#[inline(always)]
+pub(crate) unsafe fn write_unclaimed(task: *mut Header) {
+    // SAFETY: nobody else uses `task` (this function's contract).
+    unsafe { (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED)) };
+}
+
+/// Moves a closure's record into one that is one class larger.
+///
+/// # Safety
+/// `old` is the record of a [`Created`] closure, of this class, which is not the largest. It is
+/// used no more.
+pub(crate) unsafe fn larger(memory: &Memory, old: *mut Header, class: usize) -> *mut Header {
+    // SAFETY: nobody else knows `old` (this function's contract), so its bytes may be moved, and
+    // its memory freed. The new record is larger. `state` belongs to the memory, and stays: a stale
+    // waker may look at it just now.
+    unsafe {
+        let new = memory.alloc(class + 1).cast::<Header>();
+        let (before, after) = (std::mem::offset_of!(Header, kind), std::mem::offset_of!(Header, idx));
+        let (from, to) = (old.cast::<u8>(), new.cast::<u8>());
+        to.copy_from_nonoverlapping(from, before);
+        write_kind_word(new, KindWord::new((*old).kind().without_class().of_class(class + 1), (*old).runtime()));
+        to.add(after).copy_from_nonoverlapping(from.add(after), (class + 1) * UNIT - after);
+        memory.dealloc(old.cast(), class);
+        new
     }
 }
 
@@ -348,7 +379,7 @@ impl KindWord {
 /// # Safety
 /// `task` is memory for a header that nobody else uses.
 #[inline(always)]
-pub(crate) unsafe fn write_kind_word(task: *mut Header, word: KindWord) {
+unsafe fn write_kind_word(task: *mut Header, word: KindWord) {
     const {
         assert!(std::mem::offset_of!(Header, runtime) == std::mem::offset_of!(Header, kind) + 1 || cfg!(loom));
         assert!(std::mem::offset_of!(Header, outcome) == std::mem::offset_of!(Header, kind) + 2 || cfg!(loom));
@@ -394,7 +425,7 @@ pub(crate) unsafe fn write_stack_header(
         if cfg!(loom) {
             write_kind_word(task, word);
             (&raw mut (*task).state).write(AtomicU32::new(0));
-            (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+            write_unclaimed(task);
         } else {
             // With a state of 0, in one store.
             const { assert!(std::mem::offset_of!(Header, state) == std::mem::offset_of!(Header, kind) + 4 || cfg!(loom)) };

@@ -24,7 +24,7 @@
 //! **Rejected.** A `Drop` that drops the task: a runnable task is never given up in silence, for
 //! its joiner would wait for ever; what refuses one says so (`sched::finish`). So it is `must_use`.
 
-use super::header::{Header, Kind};
+use super::header::{Ended, Header, Kind, Mode};
 use myriad_base::sys::atomic::{AtomicU8, AtomicU32};
 use std::marker::PhantomData;
 use std::mem;
@@ -98,15 +98,13 @@ impl HeapRecord {
     /// The state of the future in it, if any is.
     #[inline(always)]
     pub(crate) fn state(self) -> &'static AtomicU32 {
-        // SAFETY: as in `header`.
-        unsafe { &(*self.as_ptr()).state }
+        self.header().state()
     }
 
     /// The flags of the task in it, if any is.
     #[inline(always)]
     pub(crate) fn flags(self) -> &'static AtomicU8 {
-        // SAFETY: as in `header`.
-        unsafe { &(*self.as_ptr()).flags }
+        self.header().flags()
     }
 }
 
@@ -177,6 +175,20 @@ impl Runnable {
     #[inline(always)]
     pub(crate) fn into_raw(self) -> *mut Header {
         self.0.as_ptr()
+    }
+
+    /// Runs the task: a closure to its end, a future until it waits.
+    #[inline(always)]
+    pub(crate) fn run(self) -> Ended {
+        // SAFETY: the record lives, nobody else runs the task (the type's invariant), and its
+        // payload is the closure or the future.
+        unsafe { Header::call(self.into_raw(), Mode::Run) }
+    }
+
+    /// Drops what is in it, which is the user's. The task has not ended by that.
+    pub(crate) fn drop_payload(self) {
+        // SAFETY: as in `run`; the payload is dropped once, for the right to it ends here.
+        _ = unsafe { Header::call(self.into_raw(), Mode::DropUnstarted) };
     }
 
     /// Where the record is: to compare, to say what runs.

@@ -42,7 +42,7 @@ pub(crate) struct Key(*const AtomicU8);
 
 impl Key {
     pub(crate) fn of(task: &Header) -> Key {
-        Key(&task.flags)
+        Key(task.flags())
     }
 
     /// The running task's, or the thread's.

@@ -272,7 +272,7 @@ impl Pool {
         shared.deque.any_from(from, |task| {
             // SAFETY: a record that was queued a moment ago: in memory for records, or in a frame,
             // which stays. Volatile, for its owner may begin and end it meanwhile, and write there.
-            let kind = unsafe { (&raw const (*task).kind).cast::<Kind>().read_volatile() };
+            let kind = unsafe { Header::look_at_kind(task) };
             !kind.has(Kind::GUEST)
         })
     }

@@ -136,7 +136,7 @@ impl Worker {
         // Where there are a policy's queues, nobody steals, and each push is passed on at once: so
         // the deque holds this one task.
         let Some(task) = self.deque().pass_on() else { return };
-        let woken = task.is_future() && !state::is_new(&task.header().state);
+        let woken = task.is_future() && !state::is_new(task.header().state());
         let usual = if woken { Arrival::Woken } else { Arrival::Spawned(self.running_record()) };
         workers.put(queues, Some(&self.shared), task, arrival.unwrap_or(usual));
     }
