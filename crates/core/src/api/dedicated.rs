@@ -2,8 +2,8 @@
 //!
 //! The record is as any other's, but is in no queue: the thread runs it, and completes it. What
 //! waits there waits as a thread that is no worker does ([`crate::sched::wait::foreign`]); what is
-//! spawned there goes to the runtime, and the pool, that the task was started from ([`home`]). The
-//! pool keeps a list of such tasks, for its shutdown.
+//! spawned there goes to the runtime, and the pool, that the task was started from
+//! ([`borrower::home`]). The pool keeps a list of such tasks, for its shutdown.
 //!
 //! **Invariant.** A task is in that list from before its thread starts until after its end can be
 //! seen. So a shutdown that finds the list empty has missed nothing that such a task has spawned.
@@ -58,9 +58,11 @@ const STACK: usize = 2 << 20;
 ///
 /// # Examples
 /// ```
-/// let (tx, rx) = std::sync::mpsc::channel(); let h = myriad::task::dedicated(move ||
-/// rx.iter().sum::<u32>());  // blocks its thread, and nobody else (0..10).for_each(|i|
-/// tx.send(i).unwrap()); drop(tx); assert_eq!(h.join().unwrap(), 45);
+/// let (tx, rx) = std::sync::mpsc::channel();
+/// let h = myriad::task::dedicated(move || rx.iter().sum::<u32>());  // blocks its thread, and nobody else
+/// (0..10).for_each(|i| tx.send(i).unwrap());
+/// drop(tx);
+/// assert_eq!(h.join().unwrap(), 45);
 /// ```
 #[track_caller]
 pub fn dedicated<F, T>(f: F) -> JoinHandle<T>

@@ -279,7 +279,7 @@ impl OwnDeque<'_> {
     }
 
     /// Adds the newest task, one that [`claim`](Self::claim) may take. True: somebody asks for
-    /// work, and the caller answers ([`crate::sched::idle::Workers::answer`]).
+    /// work, and the caller serves it ([`crate::sched::idle::Workers::serve_requests`]).
     #[inline(always)]
     pub(crate) fn push(&self, task: Unstarted) -> bool {
         let top = self.make_room();
