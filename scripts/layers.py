@@ -3,7 +3,7 @@
 
 Doors: panics are caught, wakers called and users' values dropped in the door for user code, and where `CAUGHT` and `WOKEN` say why not.
 Names: a name of a type stands once in a crate, so that who reads it knows what it is. Seams: time and chance come through
-`myriad_base::sys::{clock, choice}`.
+`myriad_base::sys::{clock, choice}`. Locks: a thread's lock is `myriad_base::sys::mutex`.
 
     scripts/layers.py             check
     scripts/layers.py --arrows    print each arrow between folders, with its number of files
@@ -64,6 +64,11 @@ SEAMS = {
     "base": {"sys/clock", "sys/choice", "sys/choice/ticks", "sys/futex"},
     "sync": {"shared/map", "lock/single_flight"},  # the keys of a hash table
 }
+
+# std's locks have poison: a thread's lock is `myriad_base::sys::mutex`, which stands on them.
+STD_LOCKS = {"std::sync::" + lock for lock in ("Mutex", "MutexGuard", "Condvar", "RwLock", "RwLockReadGuard", "RwLockWriteGuard")}
+LOCKED = ["base", "core", "task", "sync", "par"]
+LOCKS = {"base": {"sys/mutex"}}
 
 # How user code is called past its door, `sched/user_code.rs`: a plain catch, a bare waker, a value dropped in place.
 PAST_DOOR = re.compile(r"\bcatch_unwind\b|\bunwind::catch\(|\.wake_by_ref\(\)|\bptr::drop_in_place\(|\bassume_init_drop\(|(?:Option<|: )Waker\b")
@@ -250,6 +255,23 @@ def check_seams():
     return wrong
 
 
+def check_locks():
+    """Says where std's locks are used. How often."""
+    wrong = 0
+    for name in LOCKED:
+        for file, text in sources(name):
+            if file in LOCKS.get(name, set()):
+                continue
+            paths = {path for tree in re.findall(r"\buse\s+([^;]+);", text) for path in leaves(tree)}
+            paths.update(re.findall(r"\bstd(?:::\w+)+", text))
+            # `use std::sync;`, and then `sync::Mutex`
+            paths.update("std::" + path for path in re.findall(r"(?<![\w:])sync::\w+", text) if "std::sync" in paths)
+            for path in sorted(paths & STD_LOCKS):
+                wrong += 1
+                print(f"{name}: {file} has `{path}`: a thread's lock is `myriad_base::sys::mutex`, without poison")
+    return wrong
+
+
 def check_doors():
     """Says where user code is called past its door. How often."""
     wrong = 0
@@ -273,7 +295,7 @@ def check_doors():
 def main():
     sys.setrecursionlimit(10_000)
     show = sys.argv[1:]
-    wrong = check_names() + check_seams() + check_doors()
+    wrong = check_names() + check_seams() + check_locks() + check_doors()
     for name, table in ALLOWED.items():
         crate, arrows = Crate(name), Counter()
         for module, uses in crate.uses.items():
@@ -299,7 +321,7 @@ def main():
             print(f"{name}: {largest} files are one cycle, and were {LARGEST[name]}: see --cycles")
         print(f"{name}: {len(crate.files)} files, {sum(arrows.values())} arrows between folders, largest cycle {largest} files")
     if wrong:
-        sys.exit(f"layers.py: {wrong} arrows, cycles, names, seams or doors that are not allowed")
+        sys.exit(f"layers.py: {wrong} arrows, cycles, names, seams, locks or doors that are not allowed")
 
 
 main()

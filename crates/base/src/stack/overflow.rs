@@ -48,7 +48,7 @@ pub unsafe fn install(describe: Describe) {
 
 /// For `fork`: nobody is in the middle of [`install`] meanwhile.
 #[cfg(all(unix, not(loom), not(miri)))]
-pub type Lock = std::sync::MutexGuard<'static, bool>;
+pub type Lock = crate::sys::mutex::MutexGuard<'static, bool>;
 #[cfg(not(all(unix, not(loom), not(miri))))]
 #[allow(missing_docs)]
 pub type Lock = ();

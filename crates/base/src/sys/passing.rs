@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 /// Whoever has this lets no thread pass. A leaf: a thread that has it takes no other lock.
 static LOCK: Mutex<()> = Mutex::new(());
 
-/// How many threads are passing. Grows under the gate only.
+/// How many threads are passing. Grows under the lock only.
 static PASSING: AtomicU32 = AtomicU32::new(0);
 
 /// One thread that passes.
@@ -27,8 +27,8 @@ struct Passing;
 
 impl Passing {
     fn new() -> Passing {
-        let _gate = LOCK.lock();
-        // Relaxed: `close` reads it under the same gate.
+        let _lock = LOCK.lock();
+        // Relaxed: `close` reads it under the same lock.
         PASSING.fetch_add(1, Relaxed);
         Passing
     }

@@ -6,8 +6,8 @@ use super::portable::Portable;
 use super::prioritized::{Background, Interactive};
 use super::{dispatch, spawn};
 use crate::api::token::Token;
+use crate::record::create::{Created, NewFuture, Unheld};
 use crate::record::header::{Header, Kind};
-use crate::record::task::{Created, NewFuture, Unheld};
 use crate::runtime::pools;
 use crate::sched::cancel::checkpoint;
 use crate::sched::context::inherit;
@@ -244,16 +244,16 @@ impl Builder {
         self.pool.as_ref().map_or(home, |name| home.expect_pool(name))
     }
 
-    /// Gives a closure what it inherits, its seed, and its name: before it can run. Returns its
-    /// record, which may be another one. `task` is one of `pool`.
-    pub(super) fn equip(self, w: Option<&Worker>, pool: &Pool, task: Created) -> Created {
+    /// Gives a closure what it inherits, its seed, and its name: before it can run. `task` is one
+    /// of `pool`; its record may become another one.
+    pub(super) fn equip<T>(self, w: Option<&Worker>, pool: &Pool, task: Created<T>) -> Created<T> {
         let task = inherit::closure(w, task, self.seed);
         self.set_name(pool, task.header());
         task
     }
 
     /// The same for a future, whose record stays. `task` is one of `pool`.
-    pub(super) fn equip_future(self, w: Option<&Worker>, pool: &Pool, task: NewFuture) -> Unheld {
+    pub(super) fn equip_future<T>(self, w: Option<&Worker>, pool: &Pool, task: NewFuture<T>) -> Unheld<T> {
         let task = inherit::future(w, task, self.seed);
         self.set_name(pool, task.header());
         task

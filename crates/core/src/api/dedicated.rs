@@ -2,8 +2,8 @@
 //!
 //! The record is as any other's, but is in no queue: the thread runs it, and completes it. What
 //! waits there waits as a thread that is no worker does ([`crate::sched::wait::foreign`]); what is
-//! spawned there goes to the runtime, and the pool, that the task was started from ([`home`]). The
-//! pool keeps a list of such tasks, for its shutdown.
+//! spawned there goes to the runtime, and the pool, that the task was started from
+//! ([`borrower::home`]). The pool keeps a list of such tasks, for its shutdown.
 //!
 //! **Invariant.** A task is in that list from before its thread starts until after its end can be
 //! seen. So a shutdown that finds the list empty has missed nothing that such a task has spawned.
@@ -13,7 +13,7 @@ use super::handle::JoinHandle;
 use super::portable::Portable;
 use super::spawn;
 use crate::record::header::{Header, Kind};
-use crate::record::held::{Ending, HeldTask};
+use crate::record::held::Ending;
 use crate::record::task::Runnable;
 use crate::sched::context::inherit::Inherited;
 use crate::sched::pool::{DedicatedTask, Handle, Pool};
@@ -58,9 +58,11 @@ const STACK: usize = 2 << 20;
 ///
 /// # Examples
 /// ```
-/// let (tx, rx) = std::sync::mpsc::channel(); let h = myriad::task::dedicated(move ||
-/// rx.iter().sum::<u32>());  // blocks its thread, and nobody else (0..10).for_each(|i|
-/// tx.send(i).unwrap()); drop(tx); assert_eq!(h.join().unwrap(), 45);
+/// let (tx, rx) = std::sync::mpsc::channel();
+/// let h = myriad::task::dedicated(move || rx.iter().sum::<u32>());  // blocks its thread, and nobody else
+/// (0..10).for_each(|i| tx.send(i).unwrap());
+/// drop(tx);
+/// assert_eq!(h.join().unwrap(), 45);
 /// ```
 #[track_caller]
 pub fn dedicated<F, T>(f: F) -> JoinHandle<T>
@@ -114,15 +116,15 @@ fn start<F: FnOnce() -> T, T>(
     let pool = home.inner();
     pool.expect_here();
     let named = with.thread_name().unwrap_or_else(|| format!("{}-dedicated", pool.config().name));
-    let task = spawn::unqueued_record(pool, f, Kind::CLOSURE, location);
+    let task = spawn::create(f, Kind::CLOSURE, pool.number, location);
     with.set_name(pool, task.header());
-    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    let handle = JoinHandle::new(unsafe { HeldTask::from_raw(task.address()) });
+    let (task, held) = task.into_parts();
+    let (task, handle) = (Runnable::from(task), JoinHandle::new(held));
     pool.dedicated.join(false);
     let mut entries = pool.dedicated.locked();
     if !pool.lets_in(home.origin()) {
         drop(entries);
-        finish::drop_unstarted(task.into());
+        finish::drop_unstarted(task);
         return Ok(handle);
     }
     let size = pool.config().stack_size.max(STACK);

@@ -5,7 +5,6 @@ use super::handle::JoinHandle;
 use super::portable::Portable;
 use super::spawn;
 use crate::record::header::Kind;
-use crate::record::held::HeldTask;
 use crate::sched::pool::Handle;
 use crate::sched::worker::{self, Role};
 use std::panic::Location;
@@ -127,9 +126,10 @@ pub(super) fn dispatch_into<F: FnOnce() -> T, T>(
 ) -> JoinHandle<T> {
     let w = worker::current().filter(|w| home.has(w)).and_then(Role::may_enter);
     let Some(w) = w else { return spawn::spawn_into(home, f, location, with, Kind::CLOSURE) };
-    let task = with.equip(Some(&w), w.pool, spawn::unqueued_record(w.pool, f, Kind::CLOSURE, location));
-    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    let handle = JoinHandle::new(unsafe { HeldTask::from_raw(task.address()) });
+    let task = with.equip(Some(&w), w.pool, spawn::create(f, Kind::CLOSURE, w.pool.number, location));
+    let (task, held) = task.into_parts();
+    // Before it is entered: what cancels the caller drops the handle.
+    let handle = JoinHandle::new(held);
     _ = w.enter(task.into());
     handle
 }

@@ -9,12 +9,13 @@ use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::portable::Portable;
 use super::spawn;
+use crate::record::create::{Blank, NewFuture, OneTask};
 use crate::record::current::CurrentTask;
-use crate::record::header::{Ended, Header, Kind, Mode, TaskFlags};
+use crate::record::header::{Ended, Header, Mode, TaskFlags};
 use crate::record::held::HeldTask;
-use crate::record::task::{HeapRecord, NewFuture, Runnable};
-use crate::record::{create, payload as record, state};
-use crate::sched::context::{self, inherit};
+use crate::record::task::{HeapRecord, Runnable};
+use crate::record::{payload as record, state};
+use crate::sched::context;
 use crate::sched::pool::Handle;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::user_code;
@@ -83,26 +84,19 @@ impl Queued for Anywhere {
 /// A future on the calling worker.
 #[inline(always)]
 fn spawn_here<F: Future>(w: Role, future: Portable<F>, location: &'static Location<'static>) -> JoinHandle<F::Output> {
-    let task = w.memory.alloc(const { record::class::<F, F::Output>() }).cast::<Header>();
-    // SAFETY: fresh memory of the right class, which nobody else knows.
-    let task = unsafe { write_future::<F, Anywhere>(task, future, w.number, location) };
-    let task = if w.has_contexts() { inherit::future(Some(&w), task, None) } else { task.into() };
-    let record = task.address();
-    w.push_future(task.into());
-    // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
-    // handle.
-    JoinHandle::new(unsafe { HeldTask::from_raw(record) })
+    let task = create::<F, Anywhere>(Blank::of(&w.memory), future, w.number, location);
+    JoinHandle::new(w.push_new_future(task))
 }
 
 /// A future into the global runtime, from a thread that is no worker.
 #[inline(always)]
 fn spawn_from_outside<F: Future>(future: Portable<F>, location: &'static Location<'static>) -> JoinHandle<F::Output> {
     let home = spawn::global_home();
-    let task = foreign_future::<F, Anywhere>(future, spawn::number_of(&home), location);
-    let (home, task) = spawn::or_refuse(home, task);
-    // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
-    // handle.
-    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, Builder::new())) })
+    let task = create::<F, Anywhere>(spawn::blank(), future, spawn::number_of(&home), location);
+    JoinHandle::new(task.through(|task| {
+        let (home, task) = spawn::or_refuse(home, task);
+        inject(home, task, Builder::new())
+    }))
 }
 
 /// A future into this pool, from wherever, with what the builder says.
@@ -113,57 +107,37 @@ pub(super) fn spawn_with<F: Future, Q: Queued>(
     location: &'static Location<'static>,
     with: Builder,
 ) -> JoinHandle<F::Output> {
-    let task = foreign_future::<F, Q>(future, home.inner().number, location);
-    // SAFETY: the record is that of `future`, whose output is an `F::Output`, and has no other
-    // handle.
-    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, with)) })
+    let task = create::<F, Q>(spawn::blank(), future, home.inner().number, location);
+    JoinHandle::new(task.through(|task| inject(home, task, with)))
 }
 
-/// Queues a future of the pool of `home`, with what the builder says. Returns its record.
+/// Queues a future of the pool of `home`, with what the builder says.
 #[cold]
 #[inline(never)]
-fn inject(home: Handle, task: NewFuture, with: Builder) -> *mut Header {
+fn inject<'a>(home: Handle, task: NewFuture<OneTask<'a>>, with: Builder) -> HeldTask<OneTask<'a>> {
     let (w, queue) = (worker::current(), with.class().queue());
     let task = with.equip_future(w.as_deref(), home.inner(), task);
-    let record = task.address();
     match w {
-        Some(w) if home.has(&w) && queue.is_none() => w.push_future(task.into()),
+        Some(w) if home.has(&w) && queue.is_none() => {
+            let (task, held) = task.into_parts();
+            w.push_future(task);
+            held
+        }
         _ => home.inject(queue, task),
     }
-    record
 }
 
-/// A future in memory of whoever calls.
+/// A future as a task of the runtime of this number. In no queue yet.
 #[inline(always)]
-fn foreign_future<F: Future, Q: Queued>(
-    future: Portable<F>,
-    pool: u8,
-    location: &'static Location<'static>,
-) -> NewFuture {
-    let task = spawn::foreign_record(const { record::class::<F, F::Output>() });
-    // SAFETY: fresh memory of the right class, which nobody else knows.
-    unsafe { write_future::<F, Q>(task, future, pool, location) }
-}
-
-/// # Safety
-/// `task` is fresh memory of the future's class, which nobody but the caller knows.
-#[inline(always)]
-unsafe fn write_future<F: Future, Q: Queued>(
-    task: *mut Header,
+fn create<F: Future, Q: Queued>(
+    blank: Blank<F, F::Output>,
     future: Portable<F>,
     runtime: u8,
     location: &'static Location<'static>,
-) -> NewFuture {
-    // SAFETY: nobody else knows `task`, which is memory of the future's class (this function's
-    // contract): there is room, and the payload is empty. The future may be polled on any thread
-    // (`Portable`).
-    unsafe {
-        let kind = const { record::kind::<F, F::Output>(Kind::FUTURE) };
-        create::write_header(task, run_future::<F, Q>, kind, runtime, location);
-        state::begin(&(*task).state);
-        record::put(task, future.into_inner());
-        NewFuture::from_raw(task)
-    }
+) -> NewFuture<F::Output> {
+    // SAFETY: `run_future` is the function of such records. The future and its output may be used
+    // on any thread, and what they borrow outlives the task (`Portable`).
+    unsafe { blank.future(run_future::<F, Q>, runtime, future.into_inner(), location) }
 }
 
 /// A future as a task of this runtime, from anywhere.
@@ -190,7 +164,7 @@ unsafe fn run_future<F: Future, Q: Queued>(task: *mut Header, mode: Mode) -> End
         match mode {
             Mode::Run => poll::<F, Q>(Polled::from_raw(task)),
             Mode::DropUnstarted => {
-                state::end(&(*task).state);
+                state::end((*task).state());
                 record::drop_in_place::<F>(task);
                 Ended::BySelf
             }

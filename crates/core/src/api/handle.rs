@@ -280,7 +280,7 @@ unsafe fn take_from_top<T>(w: Role, caller: CurrentTask, task: HeldTask<T>, ende
     // SAFETY: the task has ended, and nobody else uses the record of one that was `Claimed`; what
     // `ended` says is the outcome.
     let finished = unsafe {
-        (*record).outcome.set(lifecycle::outcome_of(ended));
+        (*record).set_outcome(lifecycle::outcome_of(ended));
         Finished::from_raw(record)
     };
     take_result(Some(&w), finished).map_err(passed_on)
@@ -477,7 +477,7 @@ impl<T> Future for JoinHandle<T> {
             // (Back at once: the clone may panic.)
             Err(task) => &*self.task.insert(task),
         };
-        let left = task.task_ref().waiter.load(Relaxed);
+        let left = task.task_ref().waiter(Relaxed);
         if !left.is_null() && waker::is_same(left.addr(), cx.waker()) {
             return Poll::Pending;
         }

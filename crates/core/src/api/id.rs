@@ -22,7 +22,6 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 thread_local! {
     /// That of a thread's own context, for when it is gone: destructors at the thread's end may
@@ -95,7 +94,7 @@ pub fn current() -> Option<Task> {
         // gets one here.
         let nested = kind.has(Kind::ON_STACK);
         let id = if nested { number_in_context() } else { TaskId::of(&*record) };
-        let named = (*record).flags.load(Relaxed) & TaskFlags::NAMED != 0;
+        let named = (*record).has_flags(TaskFlags::NAMED);
         let name = if named { Pool::of((*record).runtime()).name_of(record, true) } else { None };
         Some(Task { id, name, location })
     }

@@ -5,12 +5,11 @@
 //! a thief does).
 
 use super::handle::wait_done;
-use crate::record::create::{KindWord, write_stack_header};
+use crate::record::create::{InFrame, KindWord, write_stack_header, write_unclaimed};
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Mode, Outcome, TaskFlags};
 use crate::record::held::{Awaited, Ending};
-use crate::record::position::UNCLAIMED;
-use crate::record::task::{Created, TaskRef};
+use crate::record::task::{Runnable, TaskRef};
 use crate::runtime::global;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::cancel::{self, checkpoint, request};
@@ -21,7 +20,7 @@ use crate::sched::user_code;
 use crate::sched::waker::wake_waiter_as;
 use crate::sched::worker::{self, Role, Worker};
 use myriad_base::stack::pool::NoStack;
-use myriad_base::sys::atomic::{AtomicUsize, Ordering::Relaxed};
+use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 use std::panic::Location;
@@ -53,12 +52,12 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     /// # Safety
     /// It is begun once, and stands where it is until it is claimed or has ended.
     #[inline(always)]
-    pub(crate) unsafe fn begin(&self, word: KindWord, location: &'static Location<'static>) -> Created {
+    pub(crate) unsafe fn begin(&self, word: KindWord, location: &'static Location<'static>) -> InFrame {
         // SAFETY: nobody else knows the record yet. It stands until the task is claimed or has
         // ended (this function's contract).
         unsafe {
             write_stack_header(self.record(), run_stack_task::<F, T>, word, location);
-            Created::from_raw(self.record())
+            InFrame::from_raw(self.record())
         }
     }
 
@@ -66,20 +65,13 @@ impl<F: FnOnce() -> T, T> StackTask<F, T> {
     ///
     /// # Safety
     /// As for [`begin`](Self::begin).
-    pub(crate) unsafe fn begin_elsewhere(&self, word: KindWord, location: &'static Location<'static>) -> Created {
+    pub(crate) unsafe fn begin_elsewhere(&self, word: KindWord, location: &'static Location<'static>) -> InFrame {
         // SAFETY: this function's contract is that of `begin`. Nobody else knows the record yet.
         unsafe {
             let task = self.begin(word, location);
-            (&raw mut (*task.address()).idx).write(AtomicUsize::new(UNCLAIMED));
+            write_unclaimed(task.address());
             inherit::nested(worker::current().as_deref(), task)
         }
-    }
-
-    #[inline(always)]
-    fn header(&self) -> &Header {
-        // SAFETY: begun, and pushed (which writes the position). What changes in it afterwards is
-        // atomic.
-        unsafe { (*self.header.get()).assume_init_ref() }
     }
 
     /// What the queues hold. (Derived from a pointer to the whole, so that `run` may reach all of
@@ -173,7 +165,7 @@ unsafe fn run_framed(task: *mut Header, body: &mut dyn FnMut(bool)) {
     unsafe {
         // Relaxed: as of any task that begins.
         let (mut w, ()) = ScopedTasks::with(w, task, std::ptr::null(), || {
-            body((*task).flags.load(Relaxed) & TaskFlags::CANCELLED == 0);
+            body((*task).flags().load(Relaxed) & TaskFlags::CANCELLED == 0);
         });
         if w.running.has_context() {
             w = context::end(w);
@@ -413,14 +405,14 @@ fn join_panicked<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>, payloa
 /// `a` was cancelled, so `b` is: it does not begin any more, or is asked and awaited.
 #[cold]
 fn cancel_b<B: FnOnce() -> RB, RB>(w: Role, task: &StackTask<B, RB>) {
-    // SAFETY: the record is in the frame of whoever calls, and was queued. If it is claimed here,
-    // the task is ours to drop, once; else it is awaited, and its result is taken here alone.
+    // SAFETY: the record is in the frame of whoever calls, and was queued. If it is not
+    // claimed here, it is awaited, and its result is taken here alone.
     //
     // A panic of what is dropped gives way to the cancellation.
     unsafe {
-        if w.claim(task.task_ref()).is_some() {
+        if let Some(claimed) = w.claim(task.task_ref()) {
             lifecycle::ends(task.record());
-            let dropped = user_code::call(|| _ = (task.header().run.get())(task.record(), Mode::DropUnstarted));
+            let dropped = user_code::call(|| Runnable::from(claimed).drop_payload());
             _ = dropped.map_err(unwind::discard);
         } else {
             request::cancel(task.task_ref());

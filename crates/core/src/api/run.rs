@@ -2,9 +2,8 @@
 //! offer of that.
 
 use super::{JoinHandle, JoinWait, StackTask, block_on, spawn, spawn_async_on as start_future};
-use crate::record::create::KindWord;
-use crate::record::header::Mode;
-use crate::record::task::{Created, TaskRef};
+use crate::record::create::{InFrame, KindWord};
+use crate::record::task::TaskRef;
 use crate::runtime::Runtime;
 use crate::runtime::global::home;
 use crate::runtime::pools::{here, inside};
@@ -12,9 +11,7 @@ use crate::sched::pool::Handle;
 use crate::sched::unwind::{self, AbortOnUnwind};
 use crate::sched::worker::{self, Role};
 use crate::sched::{borrower, user_code};
-use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::panic::Location;
-use std::ptr::null_mut;
 
 impl Runtime {
     /// Runs `f` as a task of this runtime and returns its result.
@@ -270,7 +267,7 @@ where
 /// Gives the task to this runtime, and waits for its end. Compiled once.
 /// `task` is one of the pool of `home`, in the caller's frame; there is a stack ensured.
 #[inline(never)]
-fn run_record(home: Handle, w: Option<Role>, task: Created) {
+fn run_record(home: Handle, w: Option<Role>, task: InFrame) {
     let pool = home.inner();
     let record = task.address();
     // SAFETY: the record is in the caller's frame, which stands until the task is done: it is
@@ -279,14 +276,12 @@ fn run_record(home: Handle, w: Option<Role>, task: Created) {
     let wait = JoinWait::new(w.as_deref(), begun);
     assert!(begun.wait(wait.node().cast_mut().cast()), "nobody else has the record yet");
     pool.begin_run(record);
-    if let Err(refused) = home.try_inject(None, task.into()) {
+    if let Err(refused) = home.try_inject(None, task.into_unstarted().into()) {
         // Nobody else knows the record, and nobody waits: what is dropped here is the caller's, and
         // may wait.
         pool.end_run(record);
-        begun.waiter.store(null_mut(), Relaxed);
-        let record = refused.into_raw();
-        // SAFETY: it was refused, so nobody runs it, and what is in it is dropped once.
-        if let Err(payload) = user_code::call(|| _ = unsafe { (begun.run.get())(record, Mode::DropUnstarted) }) {
+        begun.forget_waiter();
+        if let Err(payload) = user_code::call(|| refused.drop_payload()) {
             unwind::discard(payload);
         }
         panic!("{ENDED}");

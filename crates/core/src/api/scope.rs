@@ -23,11 +23,11 @@ use super::handle::JoinHandle;
 use super::{JoinError, spawn};
 use crate::queue::parked::{Parked, Resumable};
 use crate::queue::reason::WaitReason;
+use crate::record::create::Blank;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Kind, Mode, Outcome, TaskFlags};
-use crate::record::held::{Ending, Finished, HeldTask};
-use crate::record::task::Created;
-use crate::record::{create, memory, payload as record};
+use crate::record::held::{Ending, Finished};
+use crate::record::{memory, payload as record};
 use crate::runtime::global;
 use crate::sched::cancel::scoped_tasks::ScopeHead;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
@@ -297,37 +297,24 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         // Nobody drops it on the way: see `spawn::spawn_into`.
         let job = ManuallyDrop::new(Job { scope: std::ptr::from_ref(self).cast(), f });
         self.counts.up(w.as_deref());
-        // SAFETY: 'scope outlives the task: the scope's frame waits for it. The record is fresh, of
-        // the right class, and ours until queued.
-        let handle = unsafe {
-            let kind = record::kind::<Job<F>, T>(kind);
-            let class = const { record::class::<Job<F>, T>() };
-            // A worker of another runtime spawns into its own, as anywhere.
-            let (task, pool) = match &w {
-                Some(w) => {
-                    if !std::ptr::eq(w.pool, self.head.home.inner()) {
-                        self.note_stranger(w.pool);
-                    }
-                    (w.memory.alloc(class), w.pool)
+        // A worker of another runtime spawns into its own, as anywhere.
+        let (blank, pool) = match &w {
+            Some(w) => {
+                if !std::ptr::eq(w.pool, self.head.home.inner()) {
+                    self.note_stranger(w.pool);
                 }
-                None => (memory::global_free_list().alloc(class), self.head.home.inner()),
-            };
-            let task = task.cast::<Header>();
-            create::write_header(task, run_job::<F, T>, kind, pool.number, location);
-            record::put(task, job);
-            let task = Created::from_raw(task);
-            let record = match &w {
-                Some(w) => w.push_new(task),
-                None => {
-                    let task = inherit::closure(None, task, None);
-                    let record = task.address();
-                    self.head.home.inject(None, task.into());
-                    record
-                }
-            };
-            JoinHandle::new(HeldTask::from_raw(record))
+                (Blank::of(&w.memory), w.pool)
+            }
+            None => (Blank::of(&memory::global_free_list()), self.head.home.inner()),
         };
-        ScopedJoinHandle { handle: ManuallyDrop::new(handle), panic: &self.panic }
+        // SAFETY: `run_job` is the function of such records. The closure and its result are `Send`,
+        // and 'scope outlives the task: the scope's frame waits for it.
+        let task = unsafe { blank.closure(run_job::<F, T>, kind, pool.number, job, location) };
+        let held = match &w {
+            Some(w) => w.push_new(task),
+            None => task.through(|task| self.head.home.inject(None, inherit::closure(None, task, None).into())),
+        };
+        ScopedJoinHandle { handle: ManuallyDrop::new(JoinHandle::new(held)), panic: &self.panic }
     }
 
     /// The owner's end: runs what is left of the scope in its own queue, then waits for the others.
@@ -491,7 +478,7 @@ where
         let (mut w, result) = ScopedTasks::with(w, task, &raw const (*scope).head, || {
             // Relaxed flags: whoever sets them for a task that has not begun has its handle.
             // Acquire: pairs with `cancel`.
-            if (*task).flags.load(Relaxed) & TaskFlags::CANCELLED != 0 || (*scope).head.cancelled.load(Acquire) {
+            if (*task).has_flags(TaskFlags::CANCELLED) || (*scope).head.cancelled.load(Acquire) {
                 cancel::never_start(f)
             } else {
                 user_code::body(f)
@@ -500,12 +487,12 @@ where
         match result {
             Ok(value) => {
                 record::put(task, value);
-                (*task).outcome.set(Outcome::Returned);
+                (*task).set_outcome(Outcome::Returned);
             }
             Err(mut payload) => {
                 cancel::end_cancellation(&mut payload);
                 record::put::<Payload>(task, payload);
-                (*task).outcome.set(Outcome::Panicked);
+                (*task).set_outcome(Outcome::Panicked);
             }
         }
         if w.running.has_context() {

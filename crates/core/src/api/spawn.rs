@@ -3,16 +3,14 @@
 use super::builder::Builder;
 use super::handle::JoinHandle;
 use super::portable::Portable;
-use crate::record::create::{write_header, write_queued_header};
+use crate::record::create::{Blank, Created, OneTask, Unheld};
 use crate::record::header::{Ended, Header, Kind, Mode, Outcome, TaskFlags};
 use crate::record::held::HeldTask;
-use crate::record::task::{Created, Unheld};
 use crate::record::{memory, payload as record};
-use crate::sched::pool::{Handle, Pool};
+use crate::sched::pool::Handle;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::{self, Role};
 use crate::sched::{cancel, finish, user_code};
-use myriad_base::sys::atomic::Ordering::Relaxed;
 use std::panic::Location;
 
 /// Starts a task that runs `f`, and returns a handle to its result.
@@ -82,25 +80,22 @@ pub(crate) fn spawn_here<F: FnOnce() -> T, T>(
     kind: Kind,
     location: &'static Location<'static>,
 ) -> JoinHandle<T> {
-    let task = w.memory.alloc(const { record::class::<F, T>() }).cast::<Header>();
-    // SAFETY: fresh memory of the right class, which is ours until the task is queued. `f` is put
-    // where `run_closure` takes it (a `ManuallyDrop` is as its content), and may run anywhere
-    // (`Portable`).
-    unsafe {
-        write_queued_header(task, run_closure::<F, T>, w.kind_word.with(record::kind::<F, T>(kind)), location);
-        record::put(task, f.into_inner());
-        JoinHandle::new(HeldTask::from_raw(w.push_new(Created::from_raw(task))))
-    }
+    let blank = Blank::of(&w.memory);
+    // SAFETY: `run_closure` is the function of such records. The closure and its result may be used
+    // on any thread, and what they borrow outlives the task (`Portable`).
+    let task = unsafe { blank.closure_to_push(run_closure::<F, T>, w.kind_word, kind, f.into_inner(), location) };
+    JoinHandle::new(w.push_new(task))
 }
 
 /// Spawns into the global runtime, on a thread that is no worker.
 #[inline(always)]
 fn spawn_from_outside<F: FnOnce() -> T, T>(f: Portable<F>, location: &'static Location<'static>) -> JoinHandle<T> {
     let home = global_home();
-    let task = write_record(f, Kind::CLOSURE, number_of(&home), location);
-    let (home, task) = or_refuse(home, task);
-    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, Builder::new())) })
+    let task = create(f, Kind::CLOSURE, number_of(&home), location);
+    JoinHandle::new(task.through(|task| {
+        let (home, task) = or_refuse(home, task);
+        inject(home, task, Builder::new())
+    }))
 }
 
 /// Where a thread that is no worker spawns; or why there is none, for [`or_refuse`].
@@ -117,7 +112,7 @@ pub(super) fn number_of(home: &Result<Handle, Payload>) -> u8 {
 /// That place; or drops what was to be spawned, and panics.
 #[cold]
 #[inline(never)]
-pub(super) fn or_refuse<T: Into<Unheld>>(home: Result<Handle, Payload>, task: T) -> (Handle, T) {
+pub(super) fn or_refuse<'a, N: Into<Unheld<OneTask<'a>>>>(home: Result<Handle, Payload>, task: N) -> (Handle, N) {
     match home {
         Ok(home) => (home, task),
         Err(payload) => {
@@ -143,9 +138,8 @@ pub(crate) fn spawn_into<F: FnOnce() -> T, T>(
     with: Builder,
     kind: Kind,
 ) -> JoinHandle<T> {
-    let task = write_record(f, kind, home.inner().number, location);
-    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    JoinHandle::new(unsafe { HeldTask::from_raw(inject(home, task, with)) })
+    let task = create(f, kind, home.inner().number, location);
+    JoinHandle::new(task.through(|task| inject(home, task, with)))
 }
 
 /// Spawns a task that only this worker of the pool begins, with what the builder says but for its
@@ -158,62 +152,49 @@ pub(crate) fn spawn_pinned<F: FnOnce() -> T, T>(
     with: Builder,
 ) -> JoinHandle<T> {
     let pool = home.inner();
-    let task = unqueued_record(pool, f, Kind::CLOSURE, location);
-    let task = with.equip(worker::current().as_deref(), pool, task);
-    let record = task.address();
-    home.pin(task.into(), worker);
-    // SAFETY: the record is that of `f`, whose result is a `T`, and has no other handle.
-    JoinHandle::new(unsafe { HeldTask::from_raw(record) })
+    let task = create(f, Kind::CLOSURE, pool.number, location);
+    JoinHandle::new(task.through(|task| home.pin(with.equip(worker::current().as_deref(), pool, task).into(), worker)))
 }
 
-/// The record of a task that is ready to run, in no queue.
-pub(crate) fn unqueued_record<F: FnOnce() -> T, T>(
-    pool: &'static Pool,
-    f: Portable<F>,
-    kind: Kind,
-    location: &'static Location<'static>,
-) -> Created {
-    write_record(f, kind, pool.number, location)
-}
-
-/// The same, for who knows the pool's number.
+/// A closure as a task of the runtime of this number, in memory of whoever calls. In no queue yet.
 #[inline(always)]
-fn write_record<F: FnOnce() -> T, T>(
+pub(crate) fn create<F: FnOnce() -> T, T>(
     f: Portable<F>,
     kind: Kind,
-    pool: u8,
+    runtime: u8,
     location: &'static Location<'static>,
-) -> Created {
-    let task = foreign_record(record::class::<F, T>());
-    // SAFETY: fresh memory of the right class, which nobody else knows. `f` is put where
-    // `run_closure` takes it (a `ManuallyDrop` is as its content), and may run anywhere
-    // (`Portable`).
-    unsafe {
-        write_header(task, run_closure::<F, T>, record::kind::<F, T>(kind), pool, location);
-        record::put(task, f.into_inner());
-        Created::from_raw(task)
-    }
+) -> Created<T> {
+    // SAFETY: as in `spawn_here`.
+    unsafe { blank().closure(run_closure::<F, T>, kind, runtime, f.into_inner(), location) }
 }
 
 /// Memory for a record, of whoever calls.
+#[inline(always)]
+pub(super) fn blank<P, T>() -> Blank<P, T> {
+    // SAFETY: fresh memory of the class.
+    unsafe { Blank::from_raw(fresh(Blank::<P, T>::CLASS)) }
+}
+
 #[cold]
 #[inline(never)]
-pub(crate) fn foreign_record(class: usize) -> *mut Header {
+fn fresh(class: usize) -> *mut Header {
     worker::current().map_or_else(|| memory::global_free_list().alloc(class), |w| w.memory.alloc(class)).cast()
 }
 
-/// Queues a task of the pool of `home`, with what the builder says. Returns its record.
+/// Queues a task of the pool of `home`, with what the builder says.
 #[cold]
 #[inline(never)]
-fn inject(home: Handle, task: Created, with: Builder) -> *mut Header {
+fn inject<'a>(home: Handle, task: Created<OneTask<'a>>, with: Builder) -> HeldTask<OneTask<'a>> {
     let (w, queue) = (worker::current(), with.class().queue());
     let task = with.equip(w.as_deref(), home.inner(), task);
-    let record = task.address();
     match w {
-        Some(w) if home.has(&w) && queue.is_none() => w.push(task.into_unstarted()),
+        Some(w) if home.has(&w) && queue.is_none() => {
+            let (task, held) = task.into_parts();
+            w.push(task);
+            held
+        }
         _ => home.inject(queue, task.into()),
     }
-    record
 }
 
 /// `run` of a closure's record.
@@ -231,7 +212,7 @@ where
     unsafe {
         match mode {
             Mode::Run => {
-                if (*task).flags.load(Relaxed) & TaskFlags::CANCELLED != 0 {
+                if (*task).has_flags(TaskFlags::CANCELLED) {
                     return never_start::<F>(task);
                 }
                 let f = record::take::<F>(task);
@@ -297,7 +278,7 @@ pub(crate) unsafe fn drop_outcome<T>(task: *mut Header) {
     // SAFETY: the outcome is still in the record (this function's contract), and says what the
     // payload is.
     unsafe {
-        match (*task).outcome.get() {
+        match (*task).outcome() {
             Outcome::Returned => record::drop_in_place::<T>(task),
             Outcome::Panicked => record::drop_in_place::<Payload>(task),
             Outcome::Dropped | Outcome::Left => {}

@@ -292,11 +292,11 @@ impl OwnDeque<'_> {
     }
 
     /// Adds the newest task, one that [`claim`](Self::claim) may take. True: somebody asks for
-    /// work, and the caller answers ([`crate::sched::idle::Workers::answer`]).
+    /// work, and the caller serves it ([`crate::sched::idle::Workers::serve_requests`]).
     #[inline(always)]
     pub(crate) fn push(&self, task: Unstarted) -> bool {
         let top = self.make_room();
-        task.header().idx.store(top, Relaxed);
+        task.header().idx().store(top, Relaxed);
         self.push_at(top, task.into())
     }
 
@@ -344,7 +344,7 @@ impl OwnDeque<'_> {
     pub(crate) fn push_plain(&self, task: Unstarted) -> bool {
         debug_assert!(self.is_plain());
         let top = self.make_room();
-        task.header().idx.store(top, Relaxed);
+        task.header().idx().store(top, Relaxed);
         self.slot(top).store(Runnable::from(task).into_raw(), Relaxed);
         self.set_top(top + 1, "push-top-release");
         compiler_fence(SeqCst);

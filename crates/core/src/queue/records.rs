@@ -1,12 +1,8 @@
 //! Records for tests that move tasks about without workers.
 
-use crate::record::header::{Ended, Header, Kind, Mode, Outcome};
-use crate::record::position::UNCLAIMED;
+use crate::record::header::{Ended, Header, Kind, Mode};
 use crate::record::task::{Runnable, TaskRef, Unstarted};
-use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize};
-use std::cell::Cell;
 use std::ops::Deref;
-use std::panic::Location;
 use std::ptr::null_mut;
 
 /// A header in no memory for records.
@@ -19,7 +15,7 @@ unsafe impl Sync for TestRecord {}
 
 impl TestRecord {
     pub(crate) fn set_kind(&mut self, kind: Kind) {
-        self.0.kind.set(kind);
+        self.0.set_kind_of_test(kind);
     }
 }
 
@@ -34,17 +30,7 @@ fn record() -> TestRecord {
     unsafe fn run(_: *mut Header, _: Mode) -> Ended {
         unreachable!("these tasks are only moved about")
     }
-    TestRecord(Header {
-        run: Cell::new(run),
-        waiter: AtomicPtr::new(null_mut()),
-        location: Cell::new(Location::caller()),
-        kind: Cell::new(Kind::CLOSURE),
-        runtime: Cell::new(0),
-        outcome: Cell::new(Outcome::Returned),
-        flags: AtomicU8::new(0),
-        state: AtomicU32::new(0),
-        idx: AtomicUsize::new(UNCLAIMED),
-    })
+    TestRecord(Header::of_test(run))
 }
 
 pub(crate) fn records(n: usize) -> Vec<TestRecord> {

@@ -27,7 +27,7 @@
 //!
 //! Tests: `tests/loom/completion.rs`.
 
-use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering::*};
+use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, Ordering::*};
 use myriad_base::sys::mutant::{on, ord, ord_to};
 use std::cell::Cell;
 use std::panic::Location;
@@ -82,30 +82,31 @@ pub(crate) enum Outcome {
 /// what `outcome` says.
 pub(crate) type Run = unsafe fn(*mut Header, Mode) -> Ended;
 
-/// See the module's header.
+/// See the module's header. Outside of `record` nobody touches a field: what is not atomic is
+/// written by the methods that say when that is right.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Header {
     /// What to call.
-    pub run: Cell<Run>,
+    pub(super) run: Cell<Run>,
     /// Who waits for the end.
-    pub waiter: AtomicPtr<()>,
+    pub(super) waiter: AtomicPtr<()>,
     /// Where it was spawned. (This and the next two are written when the record is made. They stand
     /// in cells so that a late look at the words beside them says nothing about these.)
-    pub location: Cell<&'static Location<'static>>,
+    pub(super) location: Cell<&'static Location<'static>>,
     /// What the record is, and its size class.
-    pub kind: Cell<Kind>,
+    pub(super) kind: Cell<Kind>,
     /// Number of the runtime that it belongs to.
-    pub runtime: Cell<u8>,
+    pub(super) runtime: Cell<u8>,
     /// How the task has ended; valid once it is done.
-    pub outcome: Cell<Outcome>,
+    pub(super) outcome: Cell<Outcome>,
     /// What others have to say to the runner: see [`TaskFlags`].
-    pub flags: AtomicU8,
+    pub(super) flags: AtomicU8,
     /// Generation and state of a future; only the generation for a closure.
-    pub state: AtomicU32,
+    pub(super) state: AtomicU32,
     /// Position in the deque that holds the task; once it is started, what its stack waits at: see
     /// `position.rs`.
-    pub idx: AtomicUsize,
+    pub(super) idx: AtomicUsize,
 }
 
 /// The bits of [`Header::flags`]. Set by whoever it may be, with a read-modify-write.
@@ -211,6 +212,53 @@ impl Header {
         }
     }
 
+    /// One that is in no memory for records, for tests: of a closure.
+    #[cfg(test)]
+    pub(crate) fn of_test(run: Run) -> Header {
+        Header {
+            run: Cell::new(run),
+            waiter: AtomicPtr::new(null_mut()),
+            location: Cell::new(Location::caller()),
+            kind: Cell::new(Kind::CLOSURE),
+            runtime: Cell::new(0),
+            outcome: Cell::new(Outcome::Returned),
+            flags: AtomicU8::new(0),
+            state: AtomicU32::new(0),
+            idx: AtomicUsize::new(super::position::UNCLAIMED),
+        }
+    }
+
+    /// Makes it one of this kind.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn set_kind_of_test(&mut self, kind: Kind) {
+        self.kind.set(kind);
+    }
+
+    /// Calls the function of the task's type.
+    ///
+    /// # Safety
+    /// That of [`Run`]. `this` reaches all of the record.
+    #[inline(always)]
+    pub(crate) unsafe fn call(this: *mut Header, mode: Mode) -> Ended {
+        // SAFETY: the record is live (this function's contract, as the rest).
+        unsafe { ((*this).run.get())(this, mode) }
+    }
+
+    /// The function of the task's type.
+    #[inline(always)]
+    pub(crate) fn run(&self) -> Run {
+        self.run.get()
+    }
+
+    /// Another function from now on; which it was.
+    ///
+    /// # Safety
+    /// The caller alone has the task, and `run` is one for what is in its record.
+    #[inline(always)]
+    pub(crate) unsafe fn set_run(&self, run: Run) -> Run {
+        self.run.replace(run)
+    }
+
     /// Where it was spawned.
     #[inline(always)]
     pub(crate) fn location(&self) -> &'static Location<'static> {
@@ -227,6 +275,85 @@ impl Header {
     #[inline(always)]
     pub(crate) fn runtime(&self) -> u8 {
         self.runtime.get()
+    }
+
+    /// What it is besides.
+    ///
+    /// # Safety
+    /// The caller alone has the task, and it is of this kind too.
+    #[inline(always)]
+    pub(crate) unsafe fn add_kind(&self, kind: Kind) {
+        self.kind.set(self.kind().and(kind));
+    }
+
+    /// How it has ended.
+    #[inline(always)]
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcome.get()
+    }
+
+    /// Says how it has ended.
+    ///
+    /// # Safety
+    /// The caller has run the task, or nobody does; the payload is what `outcome` says.
+    #[inline(always)]
+    pub(crate) unsafe fn set_outcome(&self, outcome: Outcome) {
+        self.outcome.set(outcome);
+    }
+
+    /// What others have to say to the runner: see [`TaskFlags`].
+    #[inline(always)]
+    pub(crate) fn flags(&self) -> &AtomicU8 {
+        &self.flags
+    }
+
+    /// Are some of these set? For who relies on nothing else: Relaxed.
+    #[inline(always)]
+    pub(crate) fn has_flags(&self, any: u8) -> bool {
+        self.flags.load(Relaxed) & any != 0
+    }
+
+    /// Generation and state of a future: for [`state`](super::state).
+    #[inline(always)]
+    pub(crate) fn state(&self) -> &AtomicU32 {
+        &self.state
+    }
+
+    /// Where it is queued or waits: see [`position`](super::position).
+    #[inline(always)]
+    pub(crate) fn idx(&self) -> &AtomicUsize {
+        &self.idx
+    }
+
+    /// What the word of a record says that may be another task's meanwhile: an address to compare,
+    /// null in memory that had no record yet.
+    ///
+    /// # Safety
+    /// The record is readable.
+    pub(crate) unsafe fn look_at_location(this: *const Header) -> *const Location<'static> {
+        // SAFETY: readable (this function's contract). Volatile, and as an address: the record may
+        // become another task's meanwhile, whose location is not written yet.
+        unsafe { (&raw const (*this).location).cast::<*const Location<'static>>().read_volatile() }
+    }
+
+    /// As [`look_at_location`](Self::look_at_location), what it is.
+    ///
+    /// # Safety
+    /// The record is readable.
+    pub(crate) unsafe fn look_at_kind(this: *const Header) -> Kind {
+        // SAFETY: as in `look_at_location`; each byte is a `Kind`.
+        unsafe { (&raw const (*this).kind).cast::<Kind>().read_volatile() }
+    }
+
+    /// The word of who waits for the end.
+    #[inline(always)]
+    pub(crate) fn waiter(&self, order: Ordering) -> *mut () {
+        self.waiter.load(order)
+    }
+
+    /// What waits for the end does so no more, of a task that nobody runs any more, nor holds.
+    pub(crate) fn forget_waiter(&self) {
+        self.waiter.store(null_mut(), Relaxed);
     }
 
     /// The runner's last step: says that the task has ended, and returns who waits.

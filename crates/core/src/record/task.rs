@@ -6,9 +6,9 @@
 //! gives it back, a claim takes it out of the middle of a queue, and a run uses it up.
 //!
 //! ```text
-//!   create -> Created -> Unstarted -> queue -> Runnable -> run        a closure: once
-//!                                       |                   ^
-//!                                       `--- claim ---------'
+//!   create -> Unstarted -> queue -> Runnable -> run                   a closure: once
+//!                           |                   ^
+//!                           `--- claim ---------'
 //!   create, or wake -> Runnable -> queue -> Runnable -> poll          a future: at each wake
 //! ```
 //!
@@ -17,13 +17,14 @@
 //! all that takes one may rely on it.
 //!
 //! A [`TaskRef`] gives no such right: it says that the record is a task's and lives, and keeps the
-//! pointer through which all of the record may be reached, behind its header too. Who holds a task,
-//! and who has what it left, stands in [`held`](super::held).
+//! pointer through which all of the record may be reached, behind its header too. How a task comes
+//! to be stands in [`create`](super::create); who holds it, and who has what it left, in
+//! [`held`](super::held).
 //!
 //! **Rejected.** A `Drop` that drops the task: a runnable task is never given up in silence, for
 //! its joiner would wait for ever; what refuses one says so (`sched::finish`). So it is `must_use`.
 
-use super::header::{Header, Kind};
+use super::header::{Ended, Header, Kind, Mode};
 use myriad_base::sys::atomic::{AtomicU8, AtomicU32};
 use std::marker::PhantomData;
 use std::mem;
@@ -46,25 +47,6 @@ pub(crate) struct Runnable(NonNull<Header>);
 #[repr(transparent)]
 #[must_use = "a task that nobody queues or runs never ends"]
 pub(crate) struct Unstarted(Runnable);
-
-/// An [`Unstarted`] closure that nobody else knows yet: it has no handle, so its record may still
-/// be replaced by another one, with more room.
-#[derive(Debug)]
-#[repr(transparent)]
-#[must_use = "a task that nobody queues or runs never ends"]
-pub(crate) struct Created(Unstarted);
-
-/// A future that was never queued, that nobody else knows yet, and that has inherited nothing.
-#[derive(Debug)]
-#[repr(transparent)]
-#[must_use = "a task that nobody queues or runs never ends"]
-pub(crate) struct NewFuture(Runnable);
-
-/// A task that nobody else knows yet, whatever it is: it has no handle, so nobody waits for it.
-#[derive(Debug)]
-#[repr(transparent)]
-#[must_use = "a task that nobody queues or runs never ends"]
-pub(crate) struct Unheld(Runnable);
 
 // SAFETY: a task may begin on any thread; the value is the only one that is about this.
 unsafe impl Send for Runnable {}
@@ -116,15 +98,13 @@ impl HeapRecord {
     /// The state of the future in it, if any is.
     #[inline(always)]
     pub(crate) fn state(self) -> &'static AtomicU32 {
-        // SAFETY: as in `header`.
-        unsafe { &(*self.as_ptr()).state }
+        self.header().state()
     }
 
     /// The flags of the task in it, if any is.
     #[inline(always)]
     pub(crate) fn flags(self) -> &'static AtomicU8 {
-        // SAFETY: as in `header`.
-        unsafe { &(*self.as_ptr()).flags }
+        self.header().flags()
     }
 }
 
@@ -197,6 +177,20 @@ impl Runnable {
         self.0.as_ptr()
     }
 
+    /// Runs the task: a closure to its end, a future until it waits.
+    #[inline(always)]
+    pub(crate) fn run(self) -> Ended {
+        // SAFETY: the record lives, nobody else runs the task (the type's invariant), and its
+        // payload is the closure or the future.
+        unsafe { Header::call(self.into_raw(), Mode::Run) }
+    }
+
+    /// Drops what is in it, which is the user's. The task has not ended by that.
+    pub(crate) fn drop_payload(self) {
+        // SAFETY: as in `run`; the payload is dropped once, for the right to it ends here.
+        _ = unsafe { Header::call(self.into_raw(), Mode::DropUnstarted) };
+    }
+
     /// Where the record is: to compare, to say what runs.
     #[inline(always)]
     pub(crate) fn address(&self) -> *mut Header {
@@ -241,106 +235,6 @@ impl Unstarted {
         let task = unsafe { Runnable::from_raw(task) };
         debug_assert!(!task.is_future());
         Unstarted(task)
-    }
-}
-
-impl Created {
-    /// The right to queue or run the closure of this record, which nobody else knows.
-    ///
-    /// # Safety
-    /// As for [`Unstarted::from_raw`], and no pointer to the record is kept elsewhere.
-    #[inline(always)]
-    pub(crate) unsafe fn from_raw(task: *mut Header) -> Created {
-        // SAFETY: this function's contract contains that of `from_raw`.
-        Created(unsafe { Unstarted::from_raw(task) })
-    }
-
-    /// Others may know it from now on.
-    #[inline(always)]
-    pub(crate) fn into_unstarted(self) -> Unstarted {
-        self.0
-    }
-
-    /// The record, which the caller alone knows.
-    #[inline(always)]
-    pub(crate) fn into_raw(self) -> *mut Header {
-        self.0.0.into_raw()
-    }
-}
-
-impl NewFuture {
-    /// The right to queue the future of this record, which nobody else knows.
-    ///
-    /// # Safety
-    /// As for [`Runnable::from_raw`]; the record is a future's, was never queued, has no context,
-    /// and no pointer to it is kept elsewhere.
-    #[inline(always)]
-    pub(crate) unsafe fn from_raw(task: *mut Header) -> NewFuture {
-        // SAFETY: this function's contract contains that of `from_raw`.
-        let task = unsafe { Runnable::from_raw(task) };
-        debug_assert!(task.is_future());
-        NewFuture(task)
-    }
-}
-
-impl Unheld {
-    /// Its handle is given up before there was one: so who drops the task frees its record.
-    #[inline(always)]
-    pub(crate) fn into_detached(self) -> Runnable {
-        self.0.header().detach_alone();
-        self.0
-    }
-}
-
-impl From<Created> for Unheld {
-    #[inline(always)]
-    fn from(task: Created) -> Unheld {
-        Unheld(task.into())
-    }
-}
-
-impl From<NewFuture> for Unheld {
-    #[inline(always)]
-    fn from(task: NewFuture) -> Unheld {
-        Unheld(task.0)
-    }
-}
-
-impl From<Unheld> for Runnable {
-    #[inline(always)]
-    fn from(task: Unheld) -> Runnable {
-        task.0
-    }
-}
-
-impl std::ops::Deref for Unheld {
-    type Target = Runnable;
-    #[inline(always)]
-    fn deref(&self) -> &Runnable {
-        &self.0
-    }
-}
-
-impl std::ops::Deref for NewFuture {
-    type Target = Runnable;
-    #[inline(always)]
-    fn deref(&self) -> &Runnable {
-        &self.0
-    }
-}
-
-impl From<Created> for Runnable {
-    #[inline(always)]
-    fn from(task: Created) -> Runnable {
-        task.0.into()
-    }
-}
-
-impl std::ops::Deref for Created {
-    type Target = Runnable;
-    #[inline(always)]
-    fn deref(&self) -> &Runnable {
-        &self.0
     }
 }
 

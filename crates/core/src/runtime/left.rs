@@ -56,7 +56,7 @@ pub(super) unsafe fn leave(pool: &'static Pool) {
         refuse_lent_frames(pool);
         let mut left = Vec::new();
         memory::for_each_live(pool.number, |task| {
-            if (*task).waiter.load(Acquire) != DONE && is_blocked(task) {
+            if !(*task).is_done() && is_blocked(task) {
                 left.push(task);
             }
         });
@@ -76,7 +76,7 @@ pub(super) unsafe fn leave(pool: &'static Pool) {
 unsafe fn is_blocked(task: *const Header) -> bool {
     loop {
         // SAFETY: record memory, which is never unmapped; the word is atomic.
-        match unsafe { (*task).idx.load(Acquire) } {
+        match unsafe { (*task).idx().load(Acquire) } {
             // By a canceller, for some instructions.
             position::HELD => std::hint::spin_loop(),
             word => return matches!(position::read(word), Position::Waits(..) | Position::Under(..)),
@@ -110,7 +110,7 @@ unsafe fn refuse_lent_frames(pool: &'static Pool) {
     // stays there meanwhile, and scopes stand until their tasks have ended.
     unsafe {
         pool.for_each_run(|task| {
-            let waiter = (*task).waiter.load(Acquire);
+            let waiter = (*task).waiter(Acquire);
             if waiter != DONE
                 && !waiter.is_null()
                 && waits((*waiter.cast::<Parked>()).home.map(|home| Peer::of(home.shared()).pool))

@@ -143,11 +143,10 @@ impl Handle {
     ///
     /// # Examples
     /// ```
-    /// let rt = myriad::Builder::new().workers(2).pool("interactive", 1).build()?; let interactive
-    /// = rt.handle().pool("interactive").unwrap(); assert_eq!(interactive.spawn(|| 6 *
-    /// 7).join().unwrap(), 42);
-    /// assert!(rt.handle().pool("inactive").unwrap_err().to_string().contains("'default',
-    /// 'interactive'"));
+    /// let rt = myriad::Builder::new().workers(2).pool("interactive", 1).build()?;
+    /// let interactive = rt.handle().pool("interactive").unwrap();
+    /// assert_eq!(interactive.spawn(|| 6 * 7).join().unwrap(), 42);
+    /// assert!(rt.handle().pool("inactive").unwrap_err().to_string().contains("'default', 'interactive'"));
     /// # std::io::Result::Ok(())
     /// ```
     pub fn pool(&self, name: &str) -> Result<Handle, NoPool> {

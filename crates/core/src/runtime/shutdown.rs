@@ -22,7 +22,7 @@ use crate::queue::parked::Parked;
 use crate::queue::policy::Arrival;
 use crate::queue::reason::WaitReason;
 use crate::record::current::CurrentTask;
-use crate::record::header::{DONE, Header, Kind};
+use crate::record::header::{Header, Kind};
 use crate::record::position::{self, Position};
 use crate::record::task::Runnable;
 use crate::record::{memory, state};
@@ -163,7 +163,7 @@ fn drop_left(pools: &[&'static Pool], report: &mut Report) {
             // no queue.
             unsafe {
                 memory::for_each_live(pool.number, |task| {
-                    if (*task).kind().has(Kind::FUTURE) && state::seize(&(*task).state) {
+                    if (*task).kind().has(Kind::FUTURE) && state::seize((*task).state()) {
                         left.push(Runnable::from_raw(task));
                     }
                 });
@@ -237,12 +237,12 @@ fn name_left(pool: &'static Pool, stopped: bool, report: &mut Report) {
     // meanwhile: `waiter` is atomic, and `describe` allows for that.
     unsafe {
         memory::for_each_live(pool.number, |task| {
-            if (*task).waiter.load(Acquire) != DONE {
+            if !(*task).is_done() {
                 name(task);
             }
         });
         pool.for_each_run(|task| {
-            if (*task).waiter.load(Acquire) != DONE {
+            if !(*task).is_done() {
                 name(task);
             }
         });
@@ -257,7 +257,7 @@ unsafe fn describe(pool: &Pool, task: *const Header, state: State) -> Option<Unf
     let name = pool.name_of(task, true).map(|name| name.to_string());
     // SAFETY: readable, by the contract. Volatile, and as an address: the record may become another
     // task's meanwhile, whose place is not written yet.
-    let location = unsafe { (&raw const (*task).location).cast::<*const Location<'static>>().read_volatile() };
+    let location = unsafe { Header::look_at_location(task) };
     // SAFETY: null in memory that had no record yet; else the place of this task, or of another one
     // in the same memory. Places stay.
     let location = unsafe { location.as_ref() }?;
@@ -271,7 +271,7 @@ unsafe fn describe(pool: &Pool, task: *const Header, state: State) -> Option<Unf
 /// a node, that task does not go on.
 unsafe fn reason_of(task: *const Header) -> Option<WaitReason> {
     // SAFETY: readable, by the contract; the word is atomic.
-    match position::read(unsafe { (*task).idx.load(Acquire) }) {
+    match position::read(unsafe { (*task).idx().load(Acquire) }) {
         Position::Waits(_, node) => {
             // SAFETY: the node stands on the stack of the task, which does not go on.
             Some(unsafe { (*node.cast::<Parked>()).reason })

@@ -11,6 +11,13 @@
 //!
 //! The last two stand where the protocol of sleeping does, which has models.
 //!
+//! **What a reactor needs that is not there.** A worker that waits in it, and not in its futex,
+//! says so by a bit of its `sleeping` word: so who takes the word in `Workers::unpark` knows whom
+//! to call, at the price of a test of a register. One worker at a time waits there. The reactor
+//! wakes nobody in that wait, in which the worker is counted as asleep and has no role in hand: it
+//! fires in [`poll`] and [`poll_all`], which take the role. And it lives as long as the process,
+//! for who has taken the word may come with his call when the sleeper has long gone on.
+//!
 //! **The listener** is for a library that divides a call by a number which is set beforehand
 //! (OpenBLAS): while all workers are busy it had better not divide, and nobody asks us before a
 //! call. So the number is lowered while they are, and here is where it is raised again.

@@ -2,7 +2,7 @@
 
 use super::waker::wake_waiter;
 use crate::record::current::CurrentTask;
-use crate::record::header::{Mode, Outcome};
+use crate::record::header::Outcome;
 use crate::record::held::{Emptied, Ending, Finished, Untyped};
 use crate::record::task::Runnable;
 use crate::sched::pool::Pool;
@@ -68,15 +68,13 @@ fn drop_outcome_as(
 /// A task that never starts, because its runtime has been shut down: drops what is in it and tells
 /// its joiner.
 pub(crate) fn drop_unstarted(task: Runnable) {
-    let task = task.into_raw();
-    // SAFETY: the task was a `Runnable`, so nobody else runs it, and what is in it is dropped once.
-    let ending = unsafe {
-        if let Err(payload) = user_code::call(|| _ = ((*task).run.get())(task, Mode::DropUnstarted)) {
-            unwind::discard(payload);
-            say!("myriad: a task dropped at shutdown (spawned at {}) panicked in its destructor", (*task).location());
-        }
-        lifecycle::end(task, Outcome::Dropped)
-    };
+    let (record, location) = (task.address(), task.header().location());
+    if let Err(payload) = user_code::call(|| task.drop_payload()) {
+        unwind::discard(payload);
+        say!("myriad: a task dropped at shutdown (spawned at {location}) panicked in its destructor");
+    }
+    // SAFETY: the task was a `Runnable`, so nobody else runs it, and its payload is gone.
+    let ending = unsafe { lifecycle::end(record, Outcome::Dropped) };
     match ending {
         Ending::Detached(task) => {
             if let Ok(Some(record)) = task.into_nothing() {

@@ -1,8 +1,8 @@
 //! Idle, sleep and wake: the workers of a pool.
 //!
 //! ```text
-//!  sleeper: sleepers+1; sleeping=1; demand everywhere; HEAVY; look at inbox, injector, deques; sleep
-//!  spawner: push; LIGHT; asked? -> answer: publish, wake one; keep the request while anybody sleeps
+//!  sleeper: sleepers+1; sleeping=1; request everywhere; HEAVY; look at inbox, injector, deques; sleep
+//!  spawner: push; LIGHT; requested? -> serve: publish, wake one; keep the request while anybody sleeps
 //!  waker:   CAS on the inbox; LIGHT; sleeping? -> swap 0, wake
 //! ```
 //! Whoever swaps `sleeping` to 0 takes one off the count: it never includes a worker already woken.

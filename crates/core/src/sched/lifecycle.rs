@@ -2,7 +2,7 @@
 //!
 //! | step | door |
 //! |---|---|
-//! | it is created | [`record::create`](crate::record::create): whoever writes a header |
+//! | it is created | [`record::create`](crate::record::create): a `Blank` is filled, or a frame |
 //! | it begins | [`begin`] |
 //! | it is set aside, and says for what | `Role::suspend`, with a [`WaitReason`] in its node |
 //! | it is woken | [`wake_node`](crate::sched::worker::wake_node) and its like |
@@ -19,7 +19,7 @@
 //! [`record::step`]: crate::record::step
 
 use crate::queue::parked::Parked;
-use crate::record::header::{DETACHED, Ended, Header, Mode, Outcome};
+use crate::record::header::{DETACHED, Ended, Header, Outcome};
 use crate::record::held::{EndWaiter, Ending, Finished};
 use crate::record::step::{self, Step};
 use crate::record::task::Runnable;
@@ -53,11 +53,8 @@ pub(crate) fn woken(node: *const Parked) {
 /// [runs](crate::sched::worker::Worker::running).
 #[inline(always)]
 pub(crate) fn begin(task: Runnable) -> Ended {
-    let task = task.into_raw();
-    begins(task);
-    // SAFETY: the task was a `Runnable`: so its record lives, nobody else runs it, and its payload
-    // is the closure or the future, which is ours now.
-    unsafe { ((*task).run.get())(task, Mode::Run) }
+    begins(task.address());
+    task.run()
 }
 
 /// Says how a task has ended, and that it has: returns whose the record is, and who waits.
@@ -70,7 +67,7 @@ pub(crate) unsafe fn end(task: *mut Header, outcome: Outcome) -> Ending {
     // SAFETY: the caller is the runner or stands for it (this function's contract), so until
     // `complete` the record is the caller's.
     unsafe {
-        (*task).outcome.set(outcome);
+        (*task).set_outcome(outcome);
         ending(task, Header::complete(task))
     }
 }
@@ -106,7 +103,7 @@ pub(crate) unsafe fn end_by_runner(task: *mut Header) -> Ending {
     // SAFETY: the caller has run the task (this function's contract), so until `complete` the
     // record is the caller's. Acquire: as in `complete`.
     unsafe {
-        let before = (*task).waiter.load(Acquire);
+        let before = (*task).waiter(Acquire);
         ending(task, if before == DETACHED { before } else { Header::complete(task) })
     }
 }

@@ -597,7 +597,7 @@ impl Pool {
         let frames_stay = self.injector.lock();
         let (task, location) = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
-            unsafe { (&raw const (*task).location).cast::<*const Location<'static>>().read_volatile() }
+            unsafe { Header::look_at_location(task) }
         })?;
         let name = self.name_of(task, true);
         // SAFETY: see `read_running`: the place of this task, or of the next one in the same memory
@@ -610,7 +610,7 @@ impl Pool {
         let frames_stay = self.injector.lock();
         let kind = Pool::read_running(&frames_stay, w, |task| {
             // SAFETY: readable, see `read_running`.
-            unsafe { (&raw const (*task).kind).cast::<Kind>().read_volatile() }
+            unsafe { Header::look_at_kind(task) }
         });
         kind.is_some_and(|(_, kind)| !kind.has(Kind::GUEST))
     }

@@ -290,7 +290,7 @@ pub(crate) unsafe fn complete(w: Role, task: *mut Header, ended: Ended) -> Role 
     // SAFETY: the task has run to its end (this function's contract): until that is said the record
     // is ours.
     let ending = unsafe {
-        (*task).outcome.set(lifecycle::outcome_of(ended));
+        (*task).set_outcome(lifecycle::outcome_of(ended));
         lifecycle::end_by_runner(task)
     };
     match ending {

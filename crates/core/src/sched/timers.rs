@@ -302,61 +302,75 @@ impl Blocked {
     }
 }
 
-/// Wakers on their way from under the lock.
+/// At most [`BATCH`] of something, in no memory but its own.
+struct Batch<T> {
+    items: [Option<T>; BATCH],
+    len: usize,
+}
+
+impl<T> Batch<T> {
+    fn new() -> Batch<T> {
+        Batch { items: [const { None }; BATCH], len: 0 }
+    }
+
+    /// Not while it is full.
+    fn push(&mut self, item: T) {
+        self.items[self.len] = Some(item);
+        self.len += 1;
+    }
+
+    /// All that is in it; it is empty afterwards.
+    fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
+        let len = std::mem::take(&mut self.len);
+        self.items[..len].iter_mut().filter_map(Option::take)
+    }
+}
+
+/// Wakers on their way from under the lock. (No `WakeList`, as the lists of waiters have: that may
+/// allocate under the lock, and these were not claimed.)
 struct Wakers {
-    wakers: [Option<StoredWaker>; BATCH],
-    n: usize,
-    /// Tasks with a cancel scope whose time is over.
-    requests: [Option<DueRequest>; BATCH],
-    tasks: usize,
+    wakers: Batch<StoredWaker>,
+    /// Of tasks with a cancel scope whose time is over.
+    requests: Batch<DueRequest>,
 }
 
 impl Wakers {
     fn new() -> Wakers {
-        Wakers { wakers: [const { None }; BATCH], n: 0, requests: [const { None }; BATCH], tasks: 0 }
+        Wakers { wakers: Batch::new(), requests: Batch::new() }
     }
 
     fn is_full(&self) -> bool {
-        self.n == BATCH || self.tasks == BATCH
+        self.wakers.len == BATCH || self.requests.len == BATCH
     }
 
     /// Not while it is full.
     fn add(&mut self, waker: Option<StoredWaker>) {
-        if waker.is_some() {
-            self.wakers[self.n] = waker;
-            self.n += 1;
+        if let Some(waker) = waker {
+            self.wakers.push(waker);
         }
     }
 
     /// Not while it is full.
     fn add_request(&mut self, request: DueRequest) {
-        self.requests[self.tasks] = Some(request);
-        self.tasks += 1;
+        self.requests.push(request);
     }
 
     /// Are there some?
     fn any(&self) -> bool {
-        self.n + self.tasks > 0
+        self.wakers.len + self.requests.len > 0
     }
 
     /// Without the lock: wakers are user code.
     fn wake_all(&mut self, w: Role) -> Role {
-        self.send_requests();
-        let n = std::mem::take(&mut self.n);
-        self.wakers[..n].iter_mut().filter_map(Option::take).fold(w, |w, waker| waker.wake_as(w))
+        self.requests.drain().for_each(DueRequest::send);
+        self.wakers.drain().fold(w, |w, waker| waker.wake_as(w))
     }
 
     /// Wakes all at the end of a runtime, on whatever thread. True: there were some.
     fn wake_all_at_end(&mut self) -> bool {
         let any = self.any();
-        self.send_requests();
-        let n = std::mem::take(&mut self.n);
-        self.wakers[..n].iter_mut().filter_map(Option::take).for_each(StoredWaker::wake);
+        self.requests.drain().for_each(DueRequest::send);
+        self.wakers.drain().for_each(StoredWaker::wake);
         any
-    }
-
-    fn send_requests(&mut self) {
-        self.requests[..self.tasks].iter_mut().filter_map(Option::take).for_each(DueRequest::send);
-        self.tasks = 0;
     }
 }

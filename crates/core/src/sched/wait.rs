@@ -95,7 +95,8 @@ impl Wait {
 
     /// Lets a cancellation end the wait, which has no time limit, by taking it off its list: see
     /// [`CancelFn`]. After the wait, [`was_cancelled`](Self::was_cancelled) says so, and the
-    /// caller, who is in no list any more, calls [`unwind_if_cancelled`](Self::arrive).
+    /// caller, who is in no list any more, calls
+    /// [`unwind_if_cancelled`](Self::unwind_if_cancelled).
     ///
     /// `end` gets the address of the node, which is that of the wait. What it finds there may be
     /// larger, with the wait first.
@@ -146,10 +147,10 @@ impl Wait {
         }
     }
 
-    /// The end of [`unwind_if_cancelled`](Self::arrive), for an operation that has left the frame
-    /// of its wait, having found that it [was cancelled](Self::was_cancelled): the higher up the
-    /// unwinder begins, the less it costs (some 0.2 µs for each frame), and the less of the stack
-    /// it touches.
+    /// The end of [`unwind_if_cancelled`](Self::unwind_if_cancelled), for an operation that has
+    /// left the frame of its wait, having found that it [was cancelled](Self::was_cancelled): the
+    /// higher up the unwinder begins, the less it costs (some 0.2 µs for each frame), and the less
+    /// of the stack it touches.
     #[inline(always)]
     pub fn unwind_cancelled() -> ! {
         checkpoint::unwind_cancelled()
@@ -206,7 +207,7 @@ impl Wait {
 
     /// Blocks until woken (true) or until the deadline or a cancellation (false). If false nobody
     /// will wake it, and the caller takes it off the list if it is still there; then calls
-    /// [`unwind_if_cancelled`](Self::arrive).
+    /// [`unwind_if_cancelled`](Self::unwind_if_cancelled).
     ///
     /// # Safety
     /// The conditions of [`block`](Self::block), on `this`; but the wait is timed.

@@ -202,7 +202,7 @@ unsafe fn woken(word: *const ()) -> Option<Runnable> {
     let (record, generation) = unpack(word);
     // SAFETY: record memory is never unmapped, and `state` is always an atomic word there. A wake
     // that says so makes the task the caller's to queue.
-    unsafe { state::wake(&(*record).state, generation).then(|| Runnable::from_raw(record)) }
+    unsafe { state::wake((*record).state(), generation).then(|| Runnable::from_raw(record)) }
 }
 
 /// # Safety
@@ -240,7 +240,7 @@ fn notify(w: Option<&Worker>, signal: &Signal) {
 /// Wakes the future in this record, which the caller has just marked as cancelled by a SeqCst
 /// exchange.
 pub(crate) fn wake_cancelled(task: TaskRef<'_>) {
-    if state::for_cancellation(&task.state) {
+    if state::for_cancellation(task.state()) {
         // SAFETY: a wake that says so makes it the caller's to queue.
         worker::schedule(unsafe { Runnable::from_raw(task.as_ptr()) });
     }

@@ -7,9 +7,8 @@
 //! script itself. Each script names the mutants that it has to catch.
 //!
 //! ```text
-//! deque, sleep, ...   every script of one protocol, without mutants
-//! scripts/loom.sh mutants::*          every (script, mutant, meaning), one process each (`plant`)
-//! scripts/mutants.sh
+//! deque, sleep, ...   every script of one protocol, without mutants                   scripts/loom.sh
+//! mutants::*          every (script, mutant, meaning), one process each (`plant`)     scripts/mutants.sh
 //! ```
 //!
 //! # Rules for scripts

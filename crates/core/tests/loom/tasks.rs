@@ -1,12 +1,8 @@
 //! Tasks of a script: real headers, each with a watched cell that says what became of the task.
 
-use crate::record::header::{Ended, Header, Kind, Mode, Outcome};
+use crate::record::header::{Ended, Header, Mode};
 use crate::record::task::{Runnable, TaskRef, Unstarted};
-use myriad_base::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize};
 use myriad_base::sys::cell::UnsafeCell;
-use std::cell::Cell;
-use std::panic::Location;
-use std::ptr::null_mut;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Life {
@@ -41,18 +37,7 @@ unsafe fn run(task: *mut Header, _: Mode) -> Ended {
 
 impl Task {
     pub fn new() -> Task {
-        let header = Header {
-            run: Cell::new(run),
-            waiter: AtomicPtr::new(null_mut()),
-            idx: AtomicUsize::new(0),
-            location: Cell::new(Location::caller()),
-            state: AtomicU32::new(0),
-            kind: Cell::new(Kind::CLOSURE),
-            runtime: Cell::new(0),
-            outcome: Cell::new(Outcome::Returned),
-            flags: AtomicU8::new(0),
-        };
-        Task { header, life: UnsafeCell::new(Life::Unused) }
+        Task { header: Header::of_test(run), life: UnsafeCell::new(Life::Unused) }
     }
     /// The task to a header.
     ///
@@ -98,7 +83,7 @@ impl Task {
 pub fn start(task: impl Into<Runnable>) {
     let task = task.into().into_raw();
     // SAFETY: headers in the scripts' queues are those of tasks that live to the end.
-    unsafe { ((*task).run.get())(task, Mode::Run) };
+    unsafe { Header::call(task, Mode::Run) };
 }
 
 /// Tasks 1 to n.

@@ -21,7 +21,7 @@ impl OwnDeque<'_> {
     /// [`UNCLAIMED`](crate::record::position::UNCLAIMED).)
     #[inline(always)]
     pub(crate) fn claim(&self, task: TaskRef<'_>) -> Option<Unstarted> {
-        let i = task.idx.load(Relaxed);
+        let i = task.idx().load(Relaxed);
         let top = self.top.load(Relaxed);
         let claimed =
             if i.wrapping_add(1) == top { self.claim_newest(&task, i) } else { self.claim_older(&task, i, top) };
@@ -45,7 +45,7 @@ impl OwnDeque<'_> {
     /// ordinary. `None`: perhaps [`claim`](Self::claim) takes it.
     #[inline(always)]
     pub(crate) fn claim_plain(&self, task: TaskRef<'_>) -> Option<Unstarted> {
-        let i = task.idx.load(Relaxed);
+        let i = task.idx().load(Relaxed);
         // The same steps as in `claim_newest`.
         if i.wrapping_add(1) != self.top.load(Relaxed)
             || self.slot(i).load(Relaxed) != task.as_ptr()
@@ -177,7 +177,7 @@ impl OwnDeque<'_> {
     #[inline(never)]
     fn conflict_older(&self, task: &Header) -> bool {
         drop(self.lock());
-        task.flags.load(Relaxed) & TaskFlags::STOLEN == 0
+        task.flags().load(Relaxed) & TaskFlags::STOLEN == 0
     }
 
     #[cold]

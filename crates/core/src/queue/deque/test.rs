@@ -40,16 +40,16 @@ impl<'a> Both<'a> {
             return;
         }
         let record = self.free.swap_remove(random.below(self.free.len()));
-        record.flags.store(0, Relaxed);
+        record.flags().store(0, Relaxed);
         match random.below(8) {
             0 => {
-                record.idx.store(UNCLAIMED, Relaxed);
+                record.idx().store(UNCLAIMED, Relaxed);
                 self.owner().push_oldest(runnable(record));
                 self.list.push_front(pointer(record));
                 return;
             }
             1 => {
-                record.idx.store(UNCLAIMED, Relaxed);
+                record.idx().store(UNCLAIMED, Relaxed);
                 self.owner().push_unclaimed(runnable(record));
             }
             2 | 3 if self.owner().is_plain() => _ = self.owner().push_plain(unstarted(record)),
@@ -84,7 +84,7 @@ impl<'a> Both<'a> {
     /// Any record: in the deque or not, claimable or not.
     fn claim(&mut self, record: &'a TestRecord, nested: bool) {
         let place = self.list.iter().position(|&t| t == pointer(record));
-        let claimable = place.filter(|_| record.idx.load(Relaxed) != UNCLAIMED);
+        let claimable = place.filter(|_| record.idx().load(Relaxed) != UNCLAIMED);
         let plain = if nested { self.owner().claim_plain(task_ref(record)) } else { None };
         let claimed = taken(plain.or_else(|| self.owner().claim(task_ref(record))));
         assert_eq!(claimed, claimable.map_or(null_mut(), |_| pointer(record)));
@@ -112,7 +112,7 @@ impl<'a> Both<'a> {
         let public = self.deque.head.load(Relaxed) < self.deque.split.load(Relaxed);
         let expected = if public { None } else { self.list.pop_front() };
         let task = self.deque.steal_forced();
-        assert!(task.as_ref().is_none_or(|task| task.header().flags.load(Relaxed) & TaskFlags::STOLEN != 0));
+        assert!(task.as_ref().is_none_or(|task| task.header().has_flags(TaskFlags::STOLEN)));
         self.taken(expected, taken(task));
     }
 

@@ -116,7 +116,7 @@ impl Deque {
                 // caller alone. Null is a tombstone.
                 if let Some(task) = unsafe { Runnable::from_slot(guard.slot(i).swap(null_mut(), Relaxed)) } {
                     if !on("forced-no-stolen-flag") {
-                        task.header().flags.fetch_or(TaskFlags::STOLEN, Relaxed);
+                        task.header().flags().fetch_or(TaskFlags::STOLEN, Relaxed);
                     }
                     self.head.store(i + 1, ord(Release, "head-release"));
                     self.split.store(i + 1, Relaxed);

@@ -53,7 +53,7 @@ fn is_in_claim_list(idx: usize) -> bool {
 /// The queue that a record says it is in.
 pub(super) fn queue_of(task: &Header) -> Option<usize> {
     // Relaxed: a hint; `ClaimList::find` looks again under the lock.
-    let idx = task.idx.load(Relaxed);
+    let idx = task.idx().load(Relaxed);
     is_in_claim_list(idx).then_some(idx >> 32 & 0x3fff_ffff)
 }
 
@@ -97,14 +97,14 @@ impl ClaimList {
         if claimable && let Some(task) = &self.slots[at as usize].task {
             // Relaxed: who finds another word here, or an old one, does not find the task in the
             // slot.
-            task.header().idx.store(IN_CLAIM_LIST | (self.queue as usize) << 32 | at as usize, Relaxed);
+            task.header().idx().store(IN_CLAIM_LIST | (self.queue as usize) << 32 | at as usize, Relaxed);
         }
         at
     }
 
     /// Where this very task stands; `None` if it is not here.
     pub(super) fn find(&self, task: &Header) -> Option<u32> {
-        let idx = task.idx.load(Relaxed);
+        let idx = task.idx().load(Relaxed);
         let at = idx as u32;
         let here = is_in_claim_list(idx) && (idx >> 32 & 0x3fff_ffff) as u32 == self.queue;
         // By identity: what is in a slot is queued, so a word that is stale, or none of ours, finds

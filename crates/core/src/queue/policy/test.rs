@@ -225,19 +225,19 @@ fn each_is_taken_once() {
                     for _ in 0..200 {
                         // Taken ones of others are not put again: who took one marks it.
                         for task in all {
-                            if task.flags.swap(1, Relaxed) != 1 {
+                            if task.flags().swap(1, Relaxed) != 1 {
                                 put(queues, worker, task, Arrival::Spawned(null_mut()));
                             }
                         }
                         for _ in 0..64 {
                             let claimed = &all[random.below(all.len())];
                             if random.below(2) == 0 && queues.claim(claimed).is_some() {
-                                assert_eq!(claimed.flags.swap(2, Relaxed), 1);
+                                assert_eq!(claimed.flags().swap(2, Relaxed), 1);
                                 taken.fetch_add(1, Relaxed);
                             }
                             let task = queues.take(worker, (random.below(8) == 0).then_some(random.below(2048) as u32));
                             if let Some(task) = task {
-                                assert_eq!(task.header().flags.swap(2, Relaxed), 1);
+                                assert_eq!(task.header().flags().swap(2, Relaxed), 1);
                                 taken.fetch_add(1, Relaxed);
                             }
                         }

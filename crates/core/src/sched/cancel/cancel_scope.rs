@@ -14,7 +14,8 @@
 //! **Unwinding.** While a task unwinds because of a cancellation, what runs are destructors. They
 //! may block, and must not be cancelled again, as that would be a panic in a destructor. So the
 //! table counts the unwindings under way, and each is a shield against all cancel scopes entered
-//! before it. It ends when its payload is dropped, or stops at a boundary ([`settle`]).
+//! before it. It ends when its payload is dropped, or stops at a boundary
+//! ([`end_cancellation`](super::end_cancellation)).
 //!
 //! **Who may touch what.** A cancel scope's links and its entry are its task's: others look at them
 //! only while the task is blocked and they are its home. `cancelled` is written by whoever has the
@@ -42,7 +43,7 @@ pub(crate) struct Key(*const AtomicU8);
 
 impl Key {
     pub(crate) fn of(task: &Header) -> Key {
-        Key(&task.flags)
+        Key(task.flags())
     }
 
     /// The running task's, or the thread's.

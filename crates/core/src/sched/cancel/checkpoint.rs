@@ -63,10 +63,10 @@ pub(crate) unsafe fn enter<'a>(w: &Worker, task: RunsHere<'a>, node: *const Park
 #[inline(always)]
 pub(super) fn begin_wait(task: &Header, position: usize) -> bool {
     // Relaxed, both: see the header.
-    if task.flags.load(Relaxed) & TaskFlags::SLOW_PATH != 0 && !on("flag-not-seen") {
+    if task.has_flags(TaskFlags::SLOW_PATH) && !on("flag-not-seen") {
         return true;
     }
-    task.idx.store(position, Relaxed);
+    task.idx().store(position, Relaxed);
     false
 }
 
@@ -77,7 +77,7 @@ pub(super) fn begin_wait(task: &Header, position: usize) -> bool {
 unsafe fn enter_slow(w: &Worker, task: RunsHere<'_>, node: *const Parked) -> bool {
     first_block(w, task);
     let task = task.header();
-    task.idx.store(position::at(w.here, node), Relaxed);
+    task.idx().store(position::at(w.here, node), Relaxed);
     // SAFETY: `node` is that of the wait of what runs here, and stands (this function's contract).
     let ended = must_end(task, true) && unsafe { end(node) };
     if ended {
@@ -114,12 +114,12 @@ pub(crate) unsafe fn enter_thread<'a>(
 /// `task` has left it; `position` names that node.
 pub(super) unsafe fn enter_held(task: &Header, position: usize, node: *const Parked) -> bool {
     // Release: the node, for who holds the position.
-    task.idx.store(position, ord(Release, "position-release"));
+    task.idx().store(position, ord(Release, "position-release"));
     if !on("position-fence") {
         // SeqCst: pairs with that in `deliver_anywhere`: the position against the flag.
         fence(SeqCst);
     }
-    if task.flags.load(Relaxed) & TaskFlags::SLOW_PATH == 0 || !must_end(task, false) {
+    if task.flags().load(Relaxed) & TaskFlags::SLOW_PATH == 0 || !must_end(task, false) {
         return false;
     }
     // Whoever holds it has seen the flag too.
@@ -164,12 +164,12 @@ impl<'a> HeldPosition<'a> {
 
     /// It may go on, when it is woken.
     pub(super) fn give_back(self, order: Ordering) {
-        self.task.idx.store(self.word, order);
+        self.task.idx().store(self.word, order);
     }
 
     /// It goes on, for its wait has ended: it is the caller.
     fn let_go(self, order: Ordering) {
-        self.task.idx.store(position::RUNS, order);
+        self.task.idx().store(position::RUNS, order);
     }
 }
 
@@ -178,7 +178,7 @@ impl<'a> HeldPosition<'a> {
 pub(super) fn hold(task: &Header) -> Option<HeldPosition<'_>> {
     let mut spins = 0;
     loop {
-        let word = task.idx.peek(Relaxed);
+        let word = task.idx().peek(Relaxed);
         if word == position::HELD {
             pause(&mut spins);
             continue;
@@ -188,7 +188,7 @@ pub(super) fn hold(task: &Header) -> Option<HeldPosition<'_>> {
             _ => return None,
         }
         // Acquire: what the task did before it blocked.
-        if task.idx.compare_exchange(word, position::HELD, ord(Acquire, "hold-acquire"), Relaxed).is_ok() {
+        if task.idx().compare_exchange(word, position::HELD, ord(Acquire, "hold-acquire"), Relaxed).is_ok() {
             return Some(HeldPosition { task, word });
         }
     }
@@ -199,7 +199,7 @@ pub(super) fn hold(task: &Header) -> Option<HeldPosition<'_>> {
 /// further down know already, if one in between has blocked before.) For any other task, nothing.
 #[inline(always)]
 fn first_block(w: &Worker, task: RunsHere<'_>) {
-    if task.header().flags.load(Relaxed) & (TaskFlags::ON_TOP | TaskFlags::UNLISTED) != 0 {
+    if task.header().has_flags(TaskFlags::ON_TOP | TaskFlags::UNLISTED) {
         tell_those_below(w, task);
     }
 }
@@ -210,17 +210,17 @@ fn tell_those_below(w: &Worker, task: RunsHere<'_>) {
     let mut top = task;
     let mut chain = Vec::new();
     loop {
-        let word = ScopedTasks::link(w, top).unwrap_or_else(|| top.header().idx.load(Relaxed));
+        let word = ScopedTasks::link(w, top).unwrap_or_else(|| top.header().idx().load(Relaxed));
         let Position::On(below) = position::read(word) else { break };
         // SAFETY: `on` has written the word, of what waits on this stack for the end of `top`: so
         // it stands as long as that.
         let below = unsafe { CurrentTask::exposed(below).runs_here() };
-        top.header().flags.fetch_and(!TaskFlags::ON_TOP, Relaxed);
+        top.header().flags().fetch_and(!TaskFlags::ON_TOP, Relaxed);
         chain.push((below, top));
         top = below;
     }
     for (below, top) in &chain {
-        below.header().idx.store(position::under(w.here, top.as_ptr()), Release);
+        below.header().idx().store(position::under(w.here, top.as_ptr()), Release);
     }
     if !w.are_fibers() {
         // SeqCst: pairs with that in `deliver_anywhere`: the positions against the flags.
@@ -229,7 +229,7 @@ fn tell_those_below(w: &Worker, task: RunsHere<'_>) {
     // From the lowest: its cancellation goes all the way up.
     for (below, top) in chain.into_iter().rev() {
         if cancel_scope::is_cancelled(cancel_scope::Key::of(below.header())) {
-            top.header().flags.fetch_or(TaskFlags::CANCELLED, AcqRel);
+            top.header().flags().fetch_or(TaskFlags::CANCELLED, AcqRel);
         }
     }
 }
@@ -245,8 +245,8 @@ pub(crate) unsafe fn put_on_top(below: CurrentTask, task: *const Header) {
     // the record: its handle is the caller's, and it is in no queue. (So the flag needs no
     // read-modify-write either.)
     unsafe {
-        (*task).idx.store(position::on(below), Relaxed);
-        (*task).flags.store((*task).flags.load(Relaxed) | TaskFlags::ON_TOP, Relaxed);
+        (*task).idx().store(position::on(below), Relaxed);
+        (*task).flags().store((*task).flags().load(Relaxed) | TaskFlags::ON_TOP, Relaxed);
     }
 }
 
@@ -260,7 +260,7 @@ pub(crate) unsafe fn put_on_top(below: CurrentTask, task: *const Header) {
 pub(crate) unsafe fn put_framed_on_top(below: CurrentTask, task: *const Header) {
     // SAFETY: `task` is live, and runs next on this worker (this function's contract), which is
     // therefore the one that writes its position. Relaxed: only the home follows it.
-    unsafe { (*task).idx.store(position::on(below), Relaxed) };
+    unsafe { (*task).idx().store(position::on(below), Relaxed) };
 }
 
 /// It goes on, in fiber mode.
@@ -270,7 +270,7 @@ pub(super) fn leave_fiber(task: &Header) {
         return;
     }
     // Relaxed: only the home follows it.
-    task.idx.store(position::RUNS, Relaxed);
+    task.idx().store(position::RUNS, Relaxed);
 }
 
 /// It goes on, in either mode.
@@ -282,12 +282,12 @@ fn leave(w: &Peer, task: RunsHere<'_>) {
 pub(super) fn leave_held(task: &Header) {
     let mut spins = 0;
     loop {
-        let word = task.idx.peek(Relaxed);
+        let word = task.idx().peek(Relaxed);
         // Acquire: those who held the position are through with what it names.
         let free = word != position::HELD || on("leave-while-held");
         if free
             && task
-                .idx
+                .idx()
                 .compare_exchange(word, position::RUNS, ord_to(AcqRel, Release, "leave-acquire"), Relaxed)
                 .is_ok()
         {
@@ -304,7 +304,7 @@ pub(super) fn leave_held(task: &Header) {
 #[inline(always)]
 pub(crate) unsafe fn take_off_top(w: &Worker, below: CurrentTask, task: TaskRef<'_>) {
     // The flag has gone if `below` was told.
-    if task.flags.load(Relaxed) & TaskFlags::ON_TOP == 0 {
+    if task.flags().load(Relaxed) & TaskFlags::ON_TOP == 0 {
         // SAFETY: `below` goes on here (this function's contract).
         unsafe { forget_top(w, below) };
     }
@@ -350,7 +350,7 @@ fn must_end(task: &Header, fibers: bool) -> bool {
     // While the thread panics an unwinding that leaves the destructor would abort.
     if fibers {
         // Perhaps it is another task's panic: see `cancel_scope`.
-        return task.flags.load(Relaxed) & TaskFlags::UNWINDING != 0 || !cancel_scope::panics_here();
+        return task.has_flags(TaskFlags::UNWINDING) || !cancel_scope::panics_here();
     }
     !extent.leaves_panic(std::thread::panicking())
 }
@@ -377,7 +377,7 @@ pub(super) fn nothing_unwinds() -> bool {
 #[inline(always)]
 pub(crate) fn check(w: &Worker) {
     let task = w.runs_here();
-    if task.header().flags.load(Relaxed) & TaskFlags::SLOW_PATH != 0 {
+    if task.header().has_flags(TaskFlags::SLOW_PATH) {
         check_slow(task);
     }
 }
@@ -385,7 +385,7 @@ pub(crate) fn check(w: &Worker) {
 /// Is the running task cancelled?
 #[inline(always)]
 pub(crate) fn is_cancelled(task: RunsHere<'_>) -> bool {
-    task.header().flags.load(Relaxed) & (TaskFlags::CANCELLED | TaskFlags::SCOPE_CANCELLED) != 0
+    task.header().has_flags(TaskFlags::CANCELLED | TaskFlags::SCOPE_CANCELLED)
         && cancel_scope::is_cancelled(cancel_scope::Key::of(task.header()))
 }
 
@@ -457,13 +457,13 @@ mod test {
         let task = &records(1)[0];
         let fiber = position::here(position::numbers(1).expect("a few"));
         for word in [position::at(fiber, &node), position::under(fiber, &raw const **task), position::RUNS] {
-            task.idx.store(word, Relaxed);
+            task.idx().store(word, Relaxed);
             assert!(hold(task).is_none());
-            assert_eq!(task.idx.load(Relaxed), word);
+            assert_eq!(task.idx().load(Relaxed), word);
         }
         let word = position::at(position::here(position::THREADS), &node);
-        task.idx.store(word, Relaxed);
+        task.idx().store(word, Relaxed);
         assert_eq!(hold(task).map(|held| held.word), Some(word));
-        assert_eq!(task.idx.load(Relaxed), position::HELD);
+        assert_eq!(task.idx().load(Relaxed), position::HELD);
     }
 }

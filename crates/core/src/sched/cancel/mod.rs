@@ -55,15 +55,15 @@ pub mod model {
     }
     /// As a canceller.
     pub fn mark(task: &Header) {
-        task.flags.fetch_or(TaskFlags::CANCELLED, AcqRel);
+        task.flags().fetch_or(TaskFlags::CANCELLED, AcqRel);
     }
     /// Is it marked?
     pub fn is_flagged(task: &Header) -> bool {
-        task.flags.load(Acquire) & TaskFlags::CANCELLED != 0
+        task.flags().load(Acquire) & TaskFlags::CANCELLED != 0
     }
     /// Where it waits, as its home sees it.
     pub fn waits_at(task: &Header) -> Option<*const Parked> {
-        match position::read(task.idx.load(Relaxed)) {
+        match position::read(task.idx().load(Relaxed)) {
             position::Position::Waits(_, node) => Some(node.cast()),
             _ => None,
         }
@@ -206,7 +206,7 @@ pub fn check() {
 pub(crate) fn keep_off_for_good(task: &Header) {
     cancel_scope::forget_earlier(Key::of(task));
     // Relaxed: asked by the task itself, or by its home while it is blocked.
-    task.flags.fetch_or(TaskFlags::UNWINDING, Relaxed);
+    task.flags().fetch_or(TaskFlags::UNWINDING, Relaxed);
 }
 
 /// As [`shield`], for user code that runs in the middle of something: no cancel scope, only a

@@ -50,7 +50,7 @@ const _: () = assert!(std::mem::offset_of!(Request, node) == 0);
 pub(crate) fn cancel(task: TaskRef<'_>) {
     // Release: what the canceller did before is visible to the task that finds out. SeqCst: before
     // the look at the state of a future that may be in its first poll: see `task::state`.
-    if task.flags.fetch_or(TaskFlags::CANCELLED, SeqCst) & TaskFlags::CANCELLED != 0 {
+    if task.flags().fetch_or(TaskFlags::CANCELLED, SeqCst) & TaskFlags::CANCELLED != 0 {
         return;
     }
     if task.kind().has(Kind::FUTURE) {
@@ -63,7 +63,7 @@ pub(crate) fn cancel(task: TaskRef<'_>) {
 fn send_to_home(task: TaskRef<'_>) {
     let pool = Pool::of_task(task);
     let request = |home| request_home(task.record_address(), home);
-    match position::read(task.idx.load(Relaxed)) {
+    match position::read(task.idx().load(Relaxed)) {
         _ if !pool.regular_workers()[0].are_fibers() => request(pool.regular_workers()[0]),
         // Once it is started it stays there. (Perhaps with a spare worker.)
         Position::Waits(home, _) | Position::Under(home, _) => {
@@ -281,7 +281,7 @@ pub(super) fn deliver(w: &Worker, mut task: &Header) {
         return deliver_anywhere(task);
     }
     loop {
-        match position::read(task.idx.load(Relaxed)) {
+        match position::read(task.idx().load(Relaxed)) {
             Position::Waits(home, node) if home == w.home_number => {
                 let node: *const Parked = node.cast();
                 let key = cancel_scope::Key::of(task);
@@ -308,7 +308,7 @@ pub(super) fn deliver(w: &Worker, mut task: &Header) {
                 // SAFETY: as above, the task is set aside here until we return, and so is the one
                 // on top of it.
                 task = unsafe { &*other };
-                task.flags.fetch_or(TaskFlags::CANCELLED, AcqRel);
+                task.flags().fetch_or(TaskFlags::CANCELLED, AcqRel);
             }
             _ => return,
         }
@@ -341,7 +341,7 @@ pub(super) fn deliver_held(mut held: HeldPosition<'_>) {
                 // SAFETY: the task is held, so the one on top of it cannot end: what is below it
                 // takes its position back first.
                 let other = unsafe { &*other };
-                other.flags.fetch_or(TaskFlags::CANCELLED, AcqRel);
+                other.flags().fetch_or(TaskFlags::CANCELLED, AcqRel);
                 // SeqCst: as in `deliver_anywhere`.
                 fence(SeqCst);
                 let Some(above) = checkpoint::hold(other) else { break None };
@@ -371,7 +371,7 @@ fn must_not_cancel(task: &Header) -> bool {
     if checkpoint::nothing_unwinds() {
         return true;
     }
-    if task.flags.load(Relaxed) & TaskFlags::UNWINDING != 0 {
+    if task.has_flags(TaskFlags::UNWINDING) {
         // Because of a cancellation: that is known exactly, see `cancel_scope`.
         return false;
     }

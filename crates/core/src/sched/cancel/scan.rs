@@ -123,7 +123,7 @@ pub(super) fn scan(w: &Worker) -> bool {
     let found = unsafe { w.scoped.find(&mut found[..MOST.min(w.tick_interval.get() as usize)]) };
     for task in found.iter_mut() {
         // Acquire, Release: as in `request::cancel`.
-        if task.is_some_and(|task| task.flags.fetch_or(TaskFlags::CANCELLED, AcqRel) & TaskFlags::CANCELLED != 0) {
+        if task.is_some_and(|task| task.flags().fetch_or(TaskFlags::CANCELLED, AcqRel) & TaskFlags::CANCELLED != 0) {
             *task = None;
         } else if let Some(node) = task.and_then(waits_at) {
             prefetch_line(node.cast::<u8>().cast_mut());
@@ -147,7 +147,7 @@ pub(super) fn scan(w: &Worker) -> bool {
 /// Where it waits, if it does.
 fn waits_at(task: &Header) -> Option<*const Parked> {
     // Relaxed: its home has written it.
-    match position::read(task.idx.load(Relaxed)) {
+    match position::read(task.idx().load(Relaxed)) {
         Position::Waits(_, node) => Some(node.cast()),
         _ => None,
     }

@@ -101,20 +101,20 @@ impl ScopedTasks {
         // on which it began: what ran on top of it may have blocked before, and gone on elsewhere.)
         unsafe {
             let began = w.as_static();
-            let before = (*task).idx.load(Relaxed);
+            let before = (*task).idx().load(Relaxed);
             let mut frame = Frame { links: MaybeUninit::uninit(), task, scope, before };
             let this = &raw mut frame;
-            (*task).idx.store(position::framed(this), Relaxed);
+            (*task).idx().store(position::framed(this), Relaxed);
             let result = f();
             // Relaxed: of our own.
-            if (*task).flags.load(Relaxed) & TaskFlags::UNLISTED == 0 {
+            if (*task).flags().load(Relaxed) & TaskFlags::UNLISTED == 0 {
                 ScopedTasks::unlink(this);
                 // Those below forget the task before its record may go.
                 if let Position::On(below) = position::read(before) {
                     checkpoint::forget_top(began, CurrentTask::exposed(below));
                 }
             } else if !fault("frame-left") {
-                (*task).idx.store(position::RUNS, Relaxed);
+                (*task).idx().store(position::RUNS, Relaxed);
             }
             (w.refresh(), result)
         }
@@ -125,14 +125,14 @@ impl ScopedTasks {
     /// `None` for a task without the flag.
     #[cold]
     pub(super) fn link(w: &Worker, task: RunsHere<'_>) -> Option<usize> {
-        if task.header().flags.load(Relaxed) & TaskFlags::UNLISTED == 0 {
+        if task.header().flags().load(Relaxed) & TaskFlags::UNLISTED == 0 {
             return None;
         }
         let this = Frame::of(task);
         let (list, task) = (&w.scoped, task.header());
         if this.is_null() {
             // Its frame was left, without a wait.
-            task.flags.fetch_and(!TaskFlags::UNLISTED, Relaxed);
+            task.flags().fetch_and(!TaskFlags::UNLISTED, Relaxed);
             return Some(position::RUNS);
         }
         let _guard = list.lock(w);
@@ -145,7 +145,7 @@ impl ScopedTasks {
                 (*Frame::links(next)).prev = this;
             }
             *list.first.get() = this;
-            task.flags.fetch_and(!TaskFlags::UNLISTED, Relaxed);
+            task.flags().fetch_and(!TaskFlags::UNLISTED, Relaxed);
             (*this).flag_if_cancelled();
             Some((*this).before)
         }
@@ -275,7 +275,7 @@ impl Frame {
     /// The frame of a running task that is `UNLISTED`; null once the frame was left. It stands
     /// until the running task leaves it.
     fn of(task: RunsHere<'_>) -> *mut Frame {
-        match position::read(task.header().idx.load(Relaxed)) {
+        match position::read(task.header().idx().load(Relaxed)) {
             Position::On(frame) => std::ptr::with_exposed_provenance_mut(frame),
             Position::Unknown => null_mut(),
             other => unreachable!("a framed task is at {other:?}"),
@@ -315,14 +315,14 @@ impl Frame {
 
     /// If its scope is cancelled, so is the task. True: it was not marked before.
     fn flag_if_cancelled(&self) -> bool {
-        self.is_cancelled() && self.task().flags.fetch_or(TaskFlags::CANCELLED, AcqRel) & TaskFlags::CANCELLED == 0
+        self.is_cancelled() && self.task().flags().fetch_or(TaskFlags::CANCELLED, AcqRel) & TaskFlags::CANCELLED == 0
     }
 }
 
 /// The running task looks whether it is cancelled: its scope may be, and is not asked about tasks
 /// that never blocked.
 pub(super) fn check_scope(task: RunsHere<'_>) {
-    if task.header().flags.load(Relaxed) & TaskFlags::UNLISTED != 0 {
+    if task.header().has_flags(TaskFlags::UNLISTED) {
         // SAFETY: a frame that the position of what runs here names stands until that leaves it.
         if let Some(frame) = unsafe { Frame::of(task).as_ref() } {
             frame.flag_if_cancelled();

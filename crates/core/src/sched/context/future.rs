@@ -21,9 +21,9 @@ pub(super) unsafe fn attach(record: *mut Header, context: UnusedContext) {
     // SAFETY: the record is the caller's, and is not queued while its poll is not over (this
     // function's contract), so `run` and `idx` are ours to write; the context is the future's own.
     unsafe {
-        context.head.run.set(Some((*record).run.get()));
-        (*record).run.set(run);
-        (*record).idx.store(context.into_raw().expose_provenance().wrapping_neg(), Relaxed);
+        context.head.run.set(Some((*record).run()));
+        (*record).set_run(run);
+        (*record).idx().store(context.into_raw().expose_provenance().wrapping_neg(), Relaxed);
     }
 }
 
@@ -37,10 +37,10 @@ unsafe fn detach(record: *mut Header) -> UnusedContext {
     // context's address in `idx`, where nobody else writes between two polls, and the context
     // stands until it has ended.
     unsafe {
-        let address = (*record).idx.load(Relaxed).wrapping_neg();
+        let address = (*record).idx().load(Relaxed).wrapping_neg();
         let context = UnusedContext::from_raw(std::ptr::with_exposed_provenance_mut::<Context>(address));
-        (*record).run.set(context.head.run.get().expect("left by `attach`"));
-        (*record).idx.store(UNCLAIMED, Relaxed);
+        (*record).set_run(context.head.run.get().expect("left by `attach`"));
+        (*record).idx().store(UNCLAIMED, Relaxed);
         context
     }
 }
@@ -51,7 +51,7 @@ unsafe fn run(record: *mut Header, mode: Mode) -> Ended {
     // function stands in `run` only while the context is left with the record.
     unsafe {
         let context = detach(record);
-        let run = (*record).run.get();
+        let run = (*record).run();
         if mode == Mode::Run {
             // The poll's end leaves it with the record again, or ends it. Afterwards the record is
             // perhaps not ours any more.

@@ -13,10 +13,10 @@
 
 use super::generator::Generator;
 use super::{Context, UnusedContext, end, enter, find, future, with_own};
-use crate::record::create::{self, KindWord};
+use crate::record::create::{self, Created, InFrame, NewFuture, Unheld};
 use crate::record::header::{Ended, Header, Kind, Mode, Run};
 use crate::record::memory::{self, CLASSES, UNIT};
-use crate::record::task::{Created, NewFuture, TaskRef, Unheld};
+use crate::record::task::TaskRef;
 use crate::sched::unwind::Payload;
 use crate::sched::user_code;
 use crate::sched::worker::{self, Role, Worker};
@@ -37,9 +37,13 @@ impl Context {
     }
 
     /// It waits for this record to begin, whose `run` is this one meanwhile.
-    fn wait_for(&self, record: TaskRef<'_>, run: Run) {
+    ///
+    /// # Safety
+    /// The caller alone has the task. `run` finds the context, and puts back what was here.
+    unsafe fn wait_for(&self, record: TaskRef<'_>, run: Run) {
         self.set_record(record.as_ptr());
-        self.head.run.set(Some(record.run.replace(run)));
+        // SAFETY: this function's contract is that of `set_run`.
+        self.head.run.set(Some(unsafe { record.set_run(run) }));
     }
 }
 
@@ -73,54 +77,22 @@ unsafe fn last_word(record: *mut Header) -> *mut *mut Context {
 /// Gives a closure what it inherits from whatever calls; with a seed, a generator of its own.
 /// It may have another record now.
 #[cold]
-pub(crate) fn closure(w: Option<&Worker>, task: Created, seed: Option<u64>) -> Created {
-    assert!(!task.header().kind().has(Kind::ON_STACK), "a record in a frame cannot be moved");
+pub(crate) fn closure<T>(w: Option<&Worker>, task: Created<T>, seed: Option<u64>) -> Created<T> {
     let Some(context) = inherited_with(w, seed) else { return task };
     let class = task.header().kind().class();
     let old = task.into_raw();
     // SAFETY: nobody else knows the record (`Created`), so the closure may be moved; it is in
-    // memory for records, not in a frame. The record has room for the word: it is one class larger
+    // memory for records. The record has room for the word: it is one class larger
     // now, or of the largest class, which keeps its last word free. The context is fresh.
     unsafe {
-        let record = if class + 1 < CLASSES { larger(w, old, class) } else { old };
+        let record = match w {
+            _ if class + 1 == CLASSES => old,
+            Some(w) => create::larger(&w.memory, old, class),
+            None => create::larger(&memory::global_free_list(), old, class),
+        };
         context.wait_for(TaskRef::from_raw(record), run_closure);
         last_word(record).write(context.into_raw());
         Created::from_raw(record)
-    }
-}
-
-/// Moves a closure's record into one that is one class larger.
-///
-/// # Safety
-/// `old` is the record of a closure, which was [`Created`], in memory for records, of this class,
-/// which is not the largest. `w` is the calling worker.
-unsafe fn larger(w: Option<&Worker>, old: *mut Header, class: usize) -> *mut Header {
-    // SAFETY: nobody else knows `old` (this function's contract), so its bytes may be moved, and
-    // its memory freed. The new record is larger. `state` belongs to the memory, and stays: a stale
-    // waker may look at it just now.
-    unsafe {
-        let (foreign, here);
-        let memory = match w {
-            Some(w) => {
-                here = w;
-                &here.memory
-            }
-            None => {
-                foreign = memory::global_free_list();
-                &*foreign
-            }
-        };
-        let new = memory.alloc(class + 1).cast::<Header>();
-        let (before, after) = (std::mem::offset_of!(Header, kind), std::mem::offset_of!(Header, idx));
-        let (from, to) = (old.cast::<u8>(), new.cast::<u8>());
-        to.copy_from_nonoverlapping(from, before);
-        create::write_kind_word(
-            new,
-            KindWord::new((*old).kind().without_class().of_class(class + 1), (*old).runtime()),
-        );
-        to.add(after).copy_from_nonoverlapping(from.add(after), (class + 1) * UNIT - after);
-        memory.dealloc(old.cast(), class);
-        new
     }
 }
 
@@ -139,7 +111,7 @@ unsafe fn begin(record: *mut Header, context: UnusedContext, mode: Mode) -> Ende
     // SAFETY: the task is the caller's (this function's contract). `run` is the closure's own,
     // whose contract is this function's.
     unsafe {
-        (*record).run.set(run);
+        (*record).set_run(run);
         match worker::current() {
             Some(w) if mode == Mode::Run => _ = enter(&w, context),
             w => context.end(w),
@@ -150,7 +122,7 @@ unsafe fn begin(record: *mut Header, context: UnusedContext, mode: Mode) -> Ende
 
 /// Gives a future what it inherits from whatever calls; with a seed, a generator of its own.
 #[cold]
-pub(crate) fn future(w: Option<&Worker>, task: NewFuture, seed: Option<u64>) -> Unheld {
+pub(crate) fn future<T>(w: Option<&Worker>, task: NewFuture<T>, seed: Option<u64>) -> Unheld<T> {
     if let Some(context) = inherited_with(w, seed) {
         context.set_record(task.address());
         // SAFETY: the future was never queued, is known to nobody but the caller, and has no
@@ -212,17 +184,16 @@ fn run_here<T>(context: Option<UnusedContext>, w: Role, f: impl FnOnce() -> T) -
 
 /// Gives a closure in a frame what it inherits from whatever calls.
 #[cold]
-pub(crate) fn nested(w: Option<&Worker>, task: Created) -> Created {
-    assert!(task.header().kind().has(Kind::ON_STACK), "a record in a frame has a word for its context");
+pub(crate) fn nested(w: Option<&Worker>, task: InFrame) -> InFrame {
     let Some(context) = inherited(w) else { return task };
     let record = task.into_raw();
-    // SAFETY: nobody else knows the record (`Created`); behind the header of a record in a frame, a
-    // `StackTask`'s, there is a word for the context.
+    // SAFETY: nobody else knows the record, and behind its header there is a word for the context
+    // (`InFrame`).
     unsafe {
         context.wait_for(TaskRef::from_raw(record), run_nested);
-        (*record).kind.set((*record).kind().and(Kind::INHERITED));
+        (*record).add_kind(Kind::INHERITED);
         record.add(1).cast::<*mut Context>().write(context.into_raw());
-        Created::from_raw(record)
+        InFrame::from_raw(record)
     }
 }
 

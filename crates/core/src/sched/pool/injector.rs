@@ -2,8 +2,10 @@
 
 use super::{Admission, Injector, Origin, Pool, RunTask};
 use crate::queue::policy::Arrival;
+use crate::record::create::Unheld;
 use crate::record::header::{Header, Kind};
-use crate::record::task::{Runnable, Unheld};
+use crate::record::held::HeldTask;
+use crate::record::task::Runnable;
 use crate::sched::calls;
 use crate::sched::idle::WorkerShared;
 use crate::sched::pool::Handle;
@@ -19,9 +21,10 @@ impl Handle {
     ///
     /// # Panics
     /// If the runtime is that of the process from which this one was forked. The task is dropped.
-    pub(crate) fn inject(self, queue: Option<PriorityQueue>, task: Unheld) {
-        let task = self.refuse_elsewhere(task);
+    pub(crate) fn inject<T>(self, queue: Option<PriorityQueue>, task: Unheld<T>) -> HeldTask<T> {
+        let (task, held) = self.refuse_elsewhere(task).into_parts();
         self.inner().inject_into(queue, task, self.origin());
+        held
     }
 
     /// Queues a task as [`inject`](Self::inject) does, but a task that has come too late stays the
@@ -34,19 +37,20 @@ impl Handle {
     ///
     /// # Panics
     /// As [`inject`](Self::inject).
-    pub(crate) fn pin(self, task: Unheld, worker: usize) {
-        let task = self.refuse_elsewhere(task);
+    pub(crate) fn pin<T>(self, task: Unheld<T>, worker: usize) -> HeldTask<T> {
+        let (task, held) = self.refuse_elsewhere(task).into_parts();
         self.inner().pin(task, worker, self.origin());
+        held
     }
 
     /// The task, unless the runtime is another process's.
-    fn refuse_elsewhere(self, task: Unheld) -> Runnable {
+    fn refuse_elsewhere<T>(self, task: Unheld<T>) -> Unheld<T> {
         if self.inner().is_elsewhere() {
             finish::drop_unstarted(task.into_detached());
             self.inner().expect_here();
             unreachable!("a runtime of another process refuses");
         }
-        task.into()
+        task
     }
 }
 
@@ -268,7 +272,7 @@ impl Pool {
         shared.deque.any_from(from, |task| {
             // SAFETY: a record that was queued a moment ago: in memory for records, or in a frame,
             // which stays. Volatile, for its owner may begin and end it meanwhile, and write there.
-            let kind = unsafe { (&raw const (*task).kind).cast::<Kind>().read_volatile() };
+            let kind = unsafe { Header::look_at_kind(task) };
             !kind.has(Kind::GUEST)
         })
     }

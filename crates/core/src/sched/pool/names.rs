@@ -54,7 +54,7 @@ impl Pool {
     pub(crate) fn set_name(&self, task: &Header, name: Arc<str>) {
         self.names.lock().insert(std::ptr::from_ref(task).addr(), name);
         // Relaxed: as in `id_of`.
-        task.flags.fetch_or(TaskFlags::NAMED, Relaxed);
+        task.flags().fetch_or(TaskFlags::NAMED, Relaxed);
     }
 
     /// A task's number; `next` makes one if it has none.
@@ -63,9 +63,9 @@ impl Pool {
         let address = std::ptr::from_ref(task).addr();
         // Relaxed, here and at the free, which comes after every use of the record: the table is
         // under the lock.
-        if task.flags.load(Relaxed) & TaskFlags::NUMBERED == 0 {
+        if task.flags().load(Relaxed) & TaskFlags::NUMBERED == 0 {
             ids.insert(address, next());
-            task.flags.fetch_or(TaskFlags::NUMBERED, Relaxed);
+            task.flags().fetch_or(TaskFlags::NUMBERED, Relaxed);
         }
         ids[&address]
     }

@@ -13,12 +13,10 @@
 use crate::record::create;
 use crate::record::current::CurrentTask;
 use crate::record::header::{Ended, Header, Mode};
-use crate::record::position::UNCLAIMED;
 use crate::sched::cancel::scoped_tasks::ScopedTasks;
 use crate::sched::context;
 use crate::sched::unwind::{self, Payload};
 use crate::sched::worker::Role;
-use myriad_base::sys::atomic::AtomicUsize;
 use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::ptr::null;
@@ -56,7 +54,7 @@ fn call_erased(w: Role, f: &mut dyn FnMut()) -> (Role, Result<(), Payload>) {
     // SAFETY: memory of this frame, which nobody else knows; the position says that the task runs.
     unsafe {
         create::write_stack_header(task, never_run, w.stack_kind_word, Location::caller());
-        (&raw mut (*task).idx).write(AtomicUsize::new(UNCLAIMED));
+        create::write_unclaimed(task);
     }
     w.running.set(CurrentTask::of_task(task));
     count(&w, 1);

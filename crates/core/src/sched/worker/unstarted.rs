@@ -3,9 +3,11 @@
 use super::Worker;
 use crate::queue::deque::OwnDeque;
 use crate::queue::policy::Arrival;
+use crate::record::create::{Created, InFrame, NewFuture, OneTask, Unheld};
 use crate::record::header::Header;
+use crate::record::held::HeldTask;
 use crate::record::state;
-use crate::record::task::{Created, Runnable, TaskRef, Unstarted};
+use crate::record::task::{Runnable, TaskRef, Unstarted};
 use crate::sched::context::inherit;
 
 impl Worker {
@@ -17,34 +19,41 @@ impl Worker {
         unsafe { self.shared.deque.owner() }
     }
 
-    /// Queues a closure that the running task spawns: it inherits from the task's context. Returns
-    /// the record, which may have become another one for that.
+    /// Queues a closure that the running task spawns: it inherits from the task's context.
     #[inline(always)]
-    pub(crate) fn push_new(&self, task: Created) -> *mut Header {
+    pub(crate) fn push_new<T>(&self, task: Created<T>) -> HeldTask<T> {
         self.debug_assert_knows_context();
         if !self.is_plain() {
-            return self.push_inheriting(task);
+            return task.through(|task| self.push_inheriting(task));
         }
-        let record = task.address();
-        if self.deque().push_plain(task.into_unstarted()) {
+        let (task, held) = task.into_parts();
+        if self.deque().push_plain(task) {
             self.serve_requests();
         }
-        record
+        held
     }
 
     #[cold]
     #[inline(never)]
-    fn push_inheriting(&self, task: Created) -> *mut Header {
-        let task = inherit::closure(Some(self), task, None);
-        let record = task.address();
-        self.push(task.into_unstarted());
-        record
+    fn push_inheriting<'a>(&self, task: Created<OneTask<'a>>) -> HeldTask<OneTask<'a>> {
+        let (task, held) = inherit::closure(Some(self), task, None).into_parts();
+        self.push(task);
+        held
+    }
+
+    /// Queues a future that the running task spawns: it inherits from the task's context.
+    #[inline(always)]
+    pub(crate) fn push_new_future<T>(&self, task: NewFuture<T>) -> HeldTask<T> {
+        let task = if self.has_contexts() { inherit::future(Some(self), task, None) } else { Unheld::from(task) };
+        let (task, held) = task.into_parts();
+        self.push_future(task);
+        held
     }
 
     /// Queues a closure whose record is in a frame of this stack
     /// ([`StackTask`](crate::api::StackTask)). It inherits from the running task's context.
     #[inline(always)]
-    pub(crate) fn push_nested(&self, task: Created) {
+    pub(crate) fn push_nested(&self, task: InFrame) {
         self.debug_assert_knows_context();
         if !self.is_plain() {
             return self.push_nested_inheriting(task);
@@ -56,9 +65,8 @@ impl Worker {
 
     #[cold]
     #[inline(never)]
-    fn push_nested_inheriting(&self, task: Created) {
-        let task = inherit::nested(Some(self), task);
-        self.push(task.into_unstarted());
+    fn push_nested_inheriting(&self, task: InFrame) {
+        self.push(inherit::nested(Some(self), task).into_unstarted());
     }
 
     /// Lets `change` write to this task, if it is the one that was queued last and nobody has begun
@@ -137,7 +145,7 @@ impl Worker {
         // Where there are a policy's queues, nobody steals, and each push is passed on at once: so
         // the deque holds this one task.
         let Some(task) = self.deque().pass_on() else { return };
-        let woken = task.is_future() && !state::is_new(&task.header().state);
+        let woken = task.is_future() && !state::is_new(task.header().state());
         let usual = if woken { Arrival::Woken } else { Arrival::Spawned(self.running_record()) };
         workers.put(queues, Some(&self.shared), task, arrival.unwrap_or(usual));
     }
