@@ -325,8 +325,7 @@ impl OwnDeque<'_> {
     #[cold]
     #[inline(never)]
     fn keeps_newest(&self) -> bool {
-        let keeps =
-            self.half().short_turns.get() && !self.has_public() && !self.has_two() && !on("woken-is-spawned");
+        let keeps = self.half().short_turns.get() && !self.has_public() && !self.has_two() && !on("woken-is-spawned");
         if keeps && !self.kept.load(Relaxed) {
             self.kept.store(true, Relaxed);
         }

@@ -385,7 +385,13 @@ pub static SCRIPTS: &[Script] = &[
     },
     Script { name: "sleep.count", run: count, owners: 3, mutants: &["flag-before-count", "flag-release"], ..SCRIPT },
     Script { name: "sleep.two_wakers", run: two_wakers, owners: 3, mutants: &["wake-gives-up"], ..SCRIPT },
-    Script { name: "sleep.kept_then_spawned", run: kept_then_spawned, owners: 2, mutants: &["kept-for-good"], ..SCRIPT },
+    Script {
+        name: "sleep.kept_then_spawned",
+        run: kept_then_spawned,
+        owners: 2,
+        mutants: &["kept-for-good"],
+        ..SCRIPT
+    },
     Script { name: "sleep.kept_too_long", run: kept_too_long, owners: 2, mutants: &["woken-is-spawned"], ..SCRIPT },
     Script { name: "sleep.timed", run: timed, owners: 2, mutants: &["retract-uncounts"], ..SCRIPT },
     Script {

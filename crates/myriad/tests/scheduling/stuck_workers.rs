@@ -133,6 +133,39 @@ fn long_computations() {
     });
 }
 
+/// A worker whose turns are short keeps a lone future that it wakes, for it will run that next.
+/// Here the waker then computes until the future has run, elsewhere.
+#[test]
+fn a_future_woken_alone_by_one_that_then_computes() {
+    each(&[2], |rt| {
+        rt.run(|| {
+            let ((ping, pinged), (pong, ponged), (wake, woken)) = (bounded(1), bounded(1), bounded::<()>(1));
+            let ran = Arc::new(AtomicBool::new(false));
+            let runs = ran.clone();
+            let waits = spawn_async(async move {
+                woken.recv_async().await.unwrap();
+                runs.store(true, SeqCst);
+            });
+            let partner = spawn_async(async move {
+                while let Ok(i) = pinged.recv_async().await {
+                    _ = pong.send_async(i).await;
+                }
+            });
+            let computes = spawn_async(async move {
+                for i in 0..2_000 {
+                    ping.send_async(i).await.unwrap();
+                    assert_eq!(ponged.recv_async().await, Ok(i));
+                }
+                wake.send_async(()).await.unwrap();
+                compute_until(|| ran.load(SeqCst));
+            });
+            computes.join().unwrap();
+            waits.join().unwrap();
+            partner.join().unwrap();
+        });
+    });
+}
+
 /// A future waits for a timer that was set on the worker which then computes.
 #[test]
 fn a_timer_of_a_worker_that_computes() {
