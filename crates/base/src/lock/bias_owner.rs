@@ -13,15 +13,15 @@
 //! debt, the next one revokes all. So the worst case costs a few per cent, whatever a fence costs
 //! and whatever the program does; and who never shares a lock pays nothing.
 //!
-//! **Leases.** The first bias of a lock to a worker is a *lease*: it ends with the worker's turn, by
-//! one plain store for all leases of the turn ([`BiasOwner::end_turn`]), and whoever finds it over
-//! takes the lock by its word, without a fence. Locks bear the lease's own key, which changes
+//! **Leases.** The first bias of a lock to a worker is a *lease*: it ends with the worker's turn,
+//! by one plain store for all leases of the turn ([`BiasOwner::end_turn`]), and whoever finds it
+//! over takes the lock by its word, without a fence. Locks bear the lease's own key, which changes
 //! with each turn that made one. Only a lock that its worker meets again, turn after turn, becomes
-//! biased for good. So tasks that move from worker to worker take their locks with them for nothing.
-//! (With biases for good alone, from 34 to 80 % of the lock operations of tasks that talk went by
-//! the word on two workers: each change of the worker cost a fence, and the debt forbade new
-//! biases.) A lease is also given to a worker in debt, as most of them cost no fence; not in deep
-//! debt.
+//! biased for good. So tasks that move from worker to worker take their locks with them for
+//! nothing. (With biases for good alone, from 34 to 80 % of the lock operations of tasks that talk
+//! went by the word on two workers: each change of the worker cost a fence, and the debt forbade
+//! new biases.) A lease is also given to a worker in debt, as most of them cost no fence; not in
+//! deep debt.
 //!
 //! **Invariants.** (B1) `key` changes only under `revoking_all`, or by its own worker. (B2) No lock
 //! becomes biased to a key that is not settled: so from the change of `key` until it is settled its
@@ -226,8 +226,8 @@ impl BiasOwner {
         }
         let mut spins = 0;
         // Null, not only another address: it may be in any lock. It comes to an end, for nothing is
-        // biased to the new key (B2); between operations on leased locks it is seen outside, too. Acquire: what the worker did inside, in this lock or any
-        // other one before.
+        // biased to the new key (B2); between operations on leased locks it is seen outside, too.
+        // Acquire: what the worker did inside, in this lock or any other one before.
         while !on("revoke-all-no-wait") && !self.in_op.peek(ord(Acquire, "revoke-all-acquire")).is_null() {
             pause(&mut spins);
         }

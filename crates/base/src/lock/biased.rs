@@ -47,8 +47,8 @@ use std::ptr::null_mut;
 
 /// Acquisitions in a row that make a lease, as a power of two: at first, and at least.
 const LEAST_THRESHOLD: u8 = 1;
-/// The same at least, if a lease was refused for the fences of other locks. And leases in a row that
-/// make a bias for good, once one has been revoked or refused.
+/// The same at least, if a lease was refused for the fences of other locks. And leases in a row
+/// that make a bias for good, once one has been revoked or refused.
 const REFUSED_THRESHOLD: u8 = 6;
 /// The most of both.
 const MOST_THRESHOLD: u8 = 15;

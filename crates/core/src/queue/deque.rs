@@ -313,9 +313,9 @@ impl OwnDeque<'_> {
     /// lone one is not for others: its owner runs it next, sooner than another worker could, and
     /// without moving what it works on.
     ///
-    /// (Not so what is spawned: its spawner may wait for it only after a long computation. And where
-    /// turns are long, a waker may go on for long: two that work by turns would never work at a
-    /// time.)
+    /// (Not so what is spawned: its spawner may wait for it only after a long computation. And
+    /// where turns are long, a waker may go on for long: two that work by turns would never work at
+    /// a time.)
     #[inline(always)]
     pub(crate) fn push_woken(&self, task: Runnable) -> bool {
         self.push_unclaimed(task) && !self.keeps_newest()
